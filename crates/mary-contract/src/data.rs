@@ -1,0 +1,52 @@
+//! How a task finds the files of an upstream dataset.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a dataset cannot be used.
+#[derive(Debug, Error)]
+pub enum DataError {
+    /// It is not on this machine.
+    #[error("dataset `{id}` is not on this machine\nhint: {hint}")]
+    Missing {
+        /// Which.
+        id: String,
+        /// What to do.
+        hint: String,
+    },
+    /// A file of it is not what it should be.
+    #[error("{path}: {message}")]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What was expected and what was found.
+        message: String,
+    },
+}
+
+/// Finds datasets. The binary has one that looks into the user's folders.
+pub trait DataSource: Sync {
+    /// The folder of a dataset, in upstream layout.
+    fn folder(&self, dataset: &str) -> Result<PathBuf, DataError>;
+
+    /// Content hash of a dataset's files, for the manifest.
+    fn hash(&self, dataset: &str) -> Result<String, DataError>;
+}
+
+/// A source that has nothing: for tasks that make their own items.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoData;
+
+impl DataSource for NoData {
+    fn folder(&self, dataset: &str) -> Result<PathBuf, DataError> {
+        Err(DataError::Missing {
+            id: dataset.to_owned(),
+            hint: "no data source is set".into(),
+        })
+    }
+
+    fn hash(&self, dataset: &str) -> Result<String, DataError> {
+        self.folder(dataset).map(|_| String::new())
+    }
+}

@@ -1,0 +1,43 @@
+//! What happens during a run, as a stream: store, progress display and viewer are all readers of it.
+
+use crate::{Sample, StoreError, Usage};
+
+/// Something happened.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A model and a task begin.
+    TaskStarted {
+        /// The model.
+        model: &'a str,
+        /// The task.
+        task: &'a str,
+        /// Samples to come, all trials together, finished ones included.
+        planned: usize,
+        /// Of those, found finished in the log.
+        already: usize,
+    },
+    /// A question was answered.
+    Answered {
+        /// From the cache, not by the model.
+        recalled: bool,
+        /// What it took.
+        usage: &'a Usage,
+    },
+    /// An item came to its end.
+    SampleFinished(&'a Sample),
+    /// Something the user should know, which does not stop the run.
+    Warning(&'a str),
+    /// A model and a task are done.
+    TaskFinished {
+        /// The model.
+        model: &'a str,
+        /// The task.
+        task: &'a str,
+    },
+}
+
+/// A reader of events. An error stops the run in a resumable state.
+pub trait Observer {
+    /// Takes notice.
+    fn observe(&mut self, event: &Event<'_>) -> Result<(), StoreError>;
+}

@@ -1,0 +1,149 @@
+//! Tables and figures as data: a family says what is to be seen, the report draws it.
+
+use serde::{Deserialize, Serialize};
+
+/// What a family has to show for some runs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Exhibits {
+    /// In reading order.
+    pub tables: Vec<Table>,
+    /// In reading order.
+    pub figures: Vec<Figure>,
+    /// Pictures of items (glyphs, grids).
+    pub pictures: Vec<Picture>,
+}
+
+/// A table. Cells are text as it is to be read; numbers are formatted by who made them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Stable name, for file names: `htest-table-6`.
+    pub id: String,
+    /// Heading.
+    pub title: String,
+    /// What is shown, which paper's form it follows, how to read it.
+    pub caption: String,
+    /// Column heads.
+    pub head: Vec<String>,
+    /// Rows of the same length.
+    pub rows: Vec<Vec<String>>,
+    /// Indices of rows that are published, not measured here.
+    #[serde(default)]
+    pub published: Vec<usize>,
+}
+
+/// A figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Stable name, for file names: `htest-figure-3`.
+    pub id: String,
+    /// Heading.
+    pub title: String,
+    /// What is shown, which paper's form it follows, how to read it.
+    pub caption: String,
+    /// What kind of drawing.
+    pub kind: FigureKind,
+    /// Horizontal.
+    pub x: Axis,
+    /// Vertical.
+    pub y: Axis,
+    /// The data.
+    pub series: Vec<Series>,
+    /// Chance, humans.
+    pub references: Vec<ReferenceLine>,
+}
+
+/// What kind of drawing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureKind {
+    /// Points joined by lines, intervals as whiskers or bands.
+    Line,
+    /// Bars side by side with whiskers.
+    Bar,
+    /// Points; with `fit`, the fitted line of each series.
+    Scatter {
+        /// Draw a least-squares line.
+        fit: bool,
+    },
+    /// Colours on a grid: a series is a row, a point's `label` its column and `y` the value.
+    Heatmap,
+    /// Boxes: all points of a series with the same label are one box.
+    Box,
+}
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// With unit.
+    pub title: String,
+    /// How values are placed.
+    pub scale: Scale,
+    /// Fixed range, where that reads better.
+    #[serde(default)]
+    pub range: Option<(f64, f64)>,
+}
+
+/// How values are placed on an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// Evenly.
+    Linear,
+    /// By their logarithm.
+    Log,
+    /// One place per label.
+    Category,
+}
+
+/// Points that belong together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// For the legend.
+    pub name: String,
+    /// Published, not measured here: drawn so that nobody takes it for ours.
+    #[serde(default)]
+    pub published: bool,
+    /// The points.
+    pub points: Vec<Point>,
+}
+
+/// One point.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Place on a linear or log axis.
+    pub x: f64,
+    /// Place on a category axis, or the column of a heat map.
+    #[serde(default)]
+    pub label: String,
+    /// Value.
+    pub y: f64,
+    /// Lower bound of its interval.
+    #[serde(default)]
+    pub low: Option<f64>,
+    /// Upper bound.
+    #[serde(default)]
+    pub high: Option<f64>,
+    /// Address of the samples behind it: `model|task|tag=value`, for a viewer to follow.
+    #[serde(default)]
+    pub samples: Option<String>,
+}
+
+/// A horizontal line with a name: chance, people.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReferenceLine {
+    /// What it is.
+    pub name: String,
+    /// Where it is.
+    pub y: f64,
+}
+
+/// A picture of an item.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Picture {
+    /// Stable name, for file names.
+    pub id: String,
+    /// What is seen.
+    pub caption: String,
+    /// SVG, made by us.
+    pub svg: String,
+}

@@ -1,0 +1,121 @@
+//! One thing to find out: what is asked of which model, and what would be right.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Request;
+
+/// One item of a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// Unique within a task. Forms of one thing (text/picture twin, two option orders, low/high
+    /// level) carry the same id in their tasks, so that every comparison can be paired.
+    pub id: String,
+    /// `--limit` keeps the shares of the strata (for example the label).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stratum: String,
+    /// Items that share a template or a question; standard errors are clustered by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// What results are broken down by: `("phenomenon", "binding")`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+    /// What would be right.
+    pub target: Target,
+    /// The first questions; [`crate::Task::follow_up`] may add more once these are answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<Ask>,
+}
+
+/// A question to one of the models in the room.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ask {
+    /// Who is asked.
+    pub role: ModelRole,
+    /// What is asked.
+    pub request: Request,
+}
+
+impl Ask {
+    /// A question to the model under study.
+    pub fn subject(request: Request) -> Self {
+        Self {
+            role: ModelRole::Subject,
+            request,
+        }
+    }
+
+    /// A question to the judge.
+    pub fn judge(request: Request) -> Self {
+        Self {
+            role: ModelRole::Judge,
+            request,
+        }
+    }
+}
+
+/// The part a model plays in an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelRole {
+    /// The model under study.
+    Subject,
+    /// A second model (or the same one) that reads the first one's answer.
+    Judge,
+}
+
+/// What would be right, in a form that audits and viewers understand without knowing the task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// One of several options.
+    Choice {
+        /// The question alone, without shots, instructions or options.
+        question: String,
+        /// The options in the order shown.
+        options: Vec<String>,
+        /// Index of the right one.
+        correct: usize,
+    },
+    /// Two texts of which the first should be the more probable.
+    Pair {
+        /// The acceptable one.
+        good: String,
+        /// The other.
+        bad: String,
+    },
+    /// A text to be matched.
+    Text(String),
+    /// Whatever the task's own judge needs.
+    Data(Value),
+}
+
+impl Item {
+    /// An item with an id, a target and its first questions; the rest is empty.
+    pub fn new(id: impl Into<String>, target: Target, asks: Vec<Ask>) -> Self {
+        Self {
+            id: id.into(),
+            stratum: String::new(),
+            cluster: None,
+            tags: BTreeMap::new(),
+            target,
+            asks,
+        }
+    }
+
+    /// Adds a tag.
+    #[must_use]
+    pub fn tagged(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.tags.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Sets the stratum.
+    #[must_use]
+    pub fn in_stratum(mut self, stratum: impl Into<String>) -> Self {
+        self.stratum = stratum.into();
+        self
+    }
+}

@@ -1,0 +1,55 @@
+//! The name of an answer. Two models, two revisions, two prompts or two trials never share one.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Request, TaskCard};
+
+/// Content hash of everything an answer depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Key(String);
+
+#[derive(Serialize)]
+struct Parts<'a> {
+    schema: u32,
+    fingerprint: &'a str,
+    task: &'a str,
+    task_version: u32,
+    trial: u32,
+    request: &'a Request,
+}
+
+impl Key {
+    /// The key of a request to a model, within a task and a trial.
+    pub fn of(
+        fingerprint: &str,
+        task: &TaskCard,
+        trial: u32,
+        request: &Request,
+    ) -> Result<Self, serde_json::Error> {
+        let parts = Parts {
+            schema: 1,
+            fingerprint,
+            task: task.id,
+            task_version: task.version,
+            trial,
+            request,
+        };
+        let mut hasher = blake3::Hasher::new();
+        serde_json::to_writer(&mut hasher, &parts)?;
+        Ok(Self(hasher.finalize().to_hex().to_string()))
+    }
+
+    /// As lower-case hex.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,47 @@
+//! The nouns and traits every other room of the laboratory speaks in.
+//!
+//! Nothing here runs a model, reads a dataset or draws a page. A suite turns a question into
+//! [`Item`]s, a backend answers their [`Request`]s, the engine carries both ways, the store keeps
+//! what was said, the report shows it; all of them meet only in these types.
+
+mod data;
+mod event;
+mod exhibit;
+mod item;
+mod key;
+mod model;
+mod outcome;
+mod prompt;
+mod request;
+mod response;
+mod run;
+mod store;
+mod task;
+mod vector;
+
+pub use data::{DataError, DataSource, NoData};
+pub use event::{Event, Observer as EventObserver};
+pub use exhibit::{
+    Axis, Exhibits, Figure, FigureKind, Picture, Point, ReferenceLine, Scale, Series, Table,
+};
+pub use item::{Ask, Item, ModelRole, Target};
+pub use key::Key;
+pub use model::{
+    Capabilities, Desk, ErrorKind, Generator, Job, Model, ModelCard, ModelError, ModelRef,
+    ModelRefError, ModelSettings, Observer, Provider, Reply, ReplyMeta, Scorer, Ticket, Usage,
+};
+pub use outcome::{Failure, Judgement, Outcome, UnscoredReason};
+pub use prompt::{Image, Part, Prompt, PromptForm, Speaker, Turn};
+pub use request::{Generate, Layers, Observe, Pool, Request, RequestKind, Sampling, Score, Start};
+pub use response::{
+    ContinuationScore, Finish, Generated, LayerVector, Observed, PooledVectors, Response, Scored,
+};
+pub use run::{
+    Breakdown, Estimate, Exchange, Limit, Measure, RunManifest, RunSummary, Sample, SampleId,
+    SummaryRow, TaskRun,
+};
+pub use store::{Cache, StoreError};
+pub use task::{
+    Citation, Family, Items, Needs, Param, Reference, Task, TaskCard, TaskError, TaskSettings,
+};
+pub use vector::Vector;

@@ -1,0 +1,458 @@
+//! A model: what it is, what it can do, and how it is asked.
+//!
+//! A model declares what it can do by implementing it: [`Model::generator`], [`Model::scorer`] and
+//! [`Model::observer`] return `Option`. Before anything is loaded or paid for, a [`Provider`] gives
+//! a [`ModelCard`] from which a mismatch with a task is found.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::{Generate, Generated, Observe, Observed, Response, Score, Scored};
+
+/// `provider/name[@revision]`, as users of Inspect write it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ModelRef {
+    /// Who serves it: `builtin`, `hf`, `gguf`, `openai`, …
+    pub provider: String,
+    /// The provider's name for it; may hold slashes or be a path.
+    pub name: String,
+    /// A hub revision or dated version.
+    pub revision: Option<String>,
+}
+
+/// Why a model string could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{given}` is not a model: expected provider/name[@revision], for example {example}")]
+pub struct ModelRefError {
+    given: String,
+    example: &'static str,
+}
+
+impl FromStr for ModelRef {
+    type Err = ModelRefError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || ModelRefError {
+            given: text.to_owned(),
+            example: "hf/EleutherAI/pythia-70m@step1000",
+        };
+        let (provider, rest) = text.split_once('/').ok_or_else(wrong)?;
+        // A revision follows the last `@`, unless that `@` belongs to a folder name.
+        let (name, revision) = match rest.rsplit_once('@') {
+            Some((name, rev)) if !rev.contains('/') && !rev.is_empty() => (name, Some(rev)),
+            _ => (rest, None),
+        };
+        if provider.is_empty() || name.is_empty() {
+            return Err(wrong());
+        }
+        Ok(Self {
+            provider: provider.to_owned(),
+            name: name.to_owned(),
+            revision: revision.map(str::to_owned),
+        })
+    }
+}
+
+impl TryFrom<String> for ModelRef {
+    type Error = ModelRefError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<ModelRef> for String {
+    fn from(model: ModelRef) -> Self {
+        model.to_string()
+    }
+}
+
+impl fmt::Display for ModelRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.provider, self.name)?;
+        match &self.revision {
+            Some(revision) => write!(f, "@{revision}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How a model is to be opened; everything here is recorded with the run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelSettings {
+    /// `cpu`, `cuda:0`, …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// `f32`, `bf16`, `f16`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<String>,
+    /// CPU threads; 0 or absent means all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
+    /// Sequences in one batch, where the user wants to fix it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_size: Option<usize>,
+    /// Requests in flight at once, at most (remote).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<usize>,
+    /// Where an OpenAI-compatible server listens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// Dollars after which nothing more is sent (remote).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+    /// Backend-specific settings (`--model-arg key=value`), never secrets.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub args: BTreeMap<String, String>,
+}
+
+/// What a model can do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capabilities {
+    /// Answers in words.
+    pub generate: bool,
+    /// Gives log-probabilities of given text.
+    pub score: bool,
+    /// Scores only continuations of a single token (top log-probabilities of a chat API).
+    #[serde(default)]
+    pub score_single_token_only: bool,
+    /// Shows its hidden states.
+    pub observe: bool,
+    /// Takes pictures.
+    pub images: bool,
+    /// Has a chat template or a chat API.
+    pub chat: bool,
+    /// Continues plain text (false for chat-only APIs, which wrap everything).
+    pub plain: bool,
+}
+
+/// Who a model is. Everything a reader needs in order to know what was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelCard {
+    /// As the user named it.
+    pub model: ModelRef,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// Content hash of weights, configuration and tokenizer (local), or of provider, name, version
+    /// and settings (remote). Empty until the model is open; part of every cache key.
+    #[serde(default)]
+    pub fingerprint: String,
+    /// For example `GPT-NeoX`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub architecture: Option<String>,
+    /// Number of weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<u64>,
+    /// Blocks (the embedding layer comes on top of these).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layers: Option<usize>,
+    /// Longest sequence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_length: Option<usize>,
+    /// What a reader must know to compare: template, BOS, dtype, quantisation, device.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub conventions: BTreeMap<String, String>,
+    /// Things said about it everywhere ("for trying the laboratory; no claim is made").
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+}
+
+impl ModelCard {
+    /// A card with a name and capabilities; the rest is empty.
+    pub fn new(model: ModelRef, capabilities: Capabilities) -> Self {
+        Self {
+            model,
+            capabilities,
+            fingerprint: String::new(),
+            architecture: None,
+            parameters: None,
+            layers: None,
+            context_length: None,
+            conventions: BTreeMap::new(),
+            remarks: Vec::new(),
+        }
+    }
+}
+
+/// What kind of trouble a model had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// No such model, file or revision.
+    NotFound,
+    /// A file is damaged, incomplete or of an unknown kind.
+    BadModel,
+    /// The request makes no sense to this model.
+    BadRequest,
+    /// The text does not fit the context window.
+    ContextTooLong,
+    /// A key is missing or refused.
+    Auth,
+    /// Out of money, quota or the user's own budget.
+    Budget,
+    /// The provider is overloaded or limits the rate, after all retries.
+    Overloaded,
+    /// No answer in time.
+    Timeout,
+    /// The connection or the answer broke.
+    Transport,
+    /// A number that is not one came out of the model.
+    NotFinite,
+    /// Not enough memory.
+    OutOfMemory,
+    /// Stopped by the user.
+    Interrupted,
+    /// A fault of ours.
+    Internal,
+}
+
+/// An error of a model, with what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[error("{message}")]
+pub struct ModelError {
+    /// What kind.
+    pub kind: ErrorKind,
+    /// What was expected, what was found, where.
+    pub message: String,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl ModelError {
+    /// An error without a hint.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Whether the whole run must stop (and can be resumed), since every further request would end
+    /// the same way.
+    pub fn is_fatal(&self) -> bool {
+        matches!(
+            self.kind,
+            ErrorKind::Auth | ErrorKind::Budget | ErrorKind::Interrupted
+        )
+    }
+}
+
+/// Tokens and money.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens read.
+    pub prompt_tokens: u64,
+    /// Of those, tokens a cache already held (ours or the provider's).
+    #[serde(default)]
+    pub cached_tokens: u64,
+    /// Tokens written.
+    pub completion_tokens: u64,
+    /// Of those, hidden reasoning.
+    #[serde(default)]
+    pub reasoning_tokens: u64,
+    /// Dollars, where a price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.prompt_tokens += other.prompt_tokens;
+        self.cached_tokens += other.cached_tokens;
+        self.completion_tokens += other.completion_tokens;
+        self.reasoning_tokens += other.reasoning_tokens;
+        self.cost = match (self.cost, other.cost) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
+        };
+    }
+}
+
+/// What came with an answer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReplyMeta {
+    /// Tokens and money.
+    pub usage: Usage,
+    /// The version a provider says it used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_version: Option<String>,
+    /// The provider's answer as it came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<Value>,
+    /// Times it was sent before it succeeded, beyond the first.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub retries: u32,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature serde asks for"
+)]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+/// An answer with what came with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reply<A = Response> {
+    /// The answer.
+    pub answer: A,
+    /// Tokens, version, raw form.
+    #[serde(default)]
+    pub meta: ReplyMeta,
+}
+
+impl<A> Reply<A> {
+    /// An answer with nothing around it.
+    pub fn bare(answer: A) -> Self {
+        Self {
+            answer,
+            meta: ReplyMeta::default(),
+        }
+    }
+}
+
+/// Names a request between a desk and a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
+/// A request with its ticket.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job<Q> {
+    /// To be handed back with the answer.
+    pub ticket: Ticket,
+    /// What is asked.
+    pub request: Q,
+}
+
+/// Where a model takes requests and hands back answers.
+///
+/// The model decides how many it takes at once: a local model as many as make good batches, a
+/// remote one as many as its connections allow. `next` returning `None` means "nothing *now*": an
+/// answer may bring new questions, so a model asks again after handing in what it has in flight and
+/// returns only when `None` comes with nothing left in flight. Every ticket taken is answered
+/// exactly once, unless `answer` breaks.
+pub trait Desk<Q, A> {
+    /// The next request, if there is one now.
+    fn next(&mut self) -> Option<Job<Q>>;
+
+    /// Hands back an answer. `Break` means: stop at once, hand in nothing more.
+    fn answer(&mut self, ticket: Ticket, answer: Result<Reply<A>, ModelError>) -> ControlFlow<()>;
+}
+
+/// Answers in words.
+pub trait Generator: Send + Sync {
+    /// Serves the desk until it is empty.
+    fn generate(&self, desk: &mut dyn Desk<Generate, Generated>);
+}
+
+/// Gives log-probabilities.
+pub trait Scorer: Send + Sync {
+    /// Serves the desk until it is empty.
+    fn score(&self, desk: &mut dyn Desk<Score, Scored>);
+}
+
+/// Shows hidden states.
+pub trait Observer: Send + Sync {
+    /// Serves the desk until it is empty.
+    fn observe(&self, desk: &mut dyn Desk<Observe, Observed>);
+}
+
+/// An open model.
+pub trait Model: Send + Sync {
+    /// Who it is, fingerprint included.
+    fn card(&self) -> &ModelCard;
+
+    /// If it answers in words.
+    fn generator(&self) -> Option<&dyn Generator> {
+        None
+    }
+
+    /// If it gives log-probabilities.
+    fn scorer(&self) -> Option<&dyn Scorer> {
+        None
+    }
+
+    /// If it shows hidden states.
+    fn observer(&self) -> Option<&dyn Observer> {
+        None
+    }
+}
+
+/// Opens models of one kind. One static list in the binary names them all.
+pub trait Provider: Send + Sync {
+    /// The word before the slash.
+    fn name(&self) -> &'static str;
+
+    /// One line for `mary models`.
+    fn about(&self) -> &'static str;
+
+    /// Names it can open without being told more (a catalogue, a folder); may be empty.
+    fn known(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What is known before weights are loaded or money is spent.
+    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError>;
+
+    /// Opens it.
+    fn open(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+    ) -> Result<Box<dyn Model>, ModelError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn model_strings_are_read_as_people_write_them() {
+        let cases = [
+            ("openai/gpt-4o", "openai", "gpt-4o", None),
+            (
+                "hf/EleutherAI/pythia-70m@step1000",
+                "hf",
+                "EleutherAI/pythia-70m",
+                Some("step1000"),
+            ),
+            ("hf/./a@b/model", "hf", "./a@b/model", None),
+            ("gguf//data/x.gguf", "gguf", "/data/x.gguf", None),
+        ];
+        for (text, provider, name, revision) in cases {
+            let model: ModelRef = text.parse().unwrap();
+            assert_eq!(
+                (model.provider.as_str(), model.name.as_str()),
+                (provider, name)
+            );
+            assert_eq!(model.revision.as_deref(), revision);
+            assert_eq!(model.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn half_a_model_string_is_refused() {
+        for text in ["gpt-4o", "/x", "hf/", ""] {
+            assert!(text.parse::<ModelRef>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What came of an item. Unparsed is not wrong, wrong is not failed, and none of them is NaN.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ErrorKind;
+
+/// The end of an item's story.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Judged: 1 right, 0 wrong, one half a tie; other scales where the task says so.
+    Scored(f64),
+    /// Answered, but there is nothing to judge.
+    Unscored(UnscoredReason),
+    /// Not answered.
+    Failed(Failure),
+}
+
+/// Why an answered item has no score.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnscoredReason {
+    /// No answer could be read from the text.
+    Unparsed,
+    /// The model declined.
+    Refused,
+    /// The provider withheld the answer.
+    Filtered,
+    /// The token limit cut the answer off before it could be read.
+    Truncated,
+    /// The item does not apply to this model (a word outside its vocabulary, say).
+    NotApplicable(String),
+}
+
+impl UnscoredReason {
+    /// One word for tables.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Unparsed => "unparsed",
+            Self::Refused => "refused",
+            Self::Filtered => "filtered",
+            Self::Truncated => "truncated",
+            Self::NotApplicable(_) => "not_applicable",
+        }
+    }
+}
+
+/// Why an item was not answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What kind of trouble.
+    pub kind: ErrorKind,
+    /// In words, with what to do.
+    pub message: String,
+}
+
+/// A judge's verdict on one item.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The verdict under the task's default convention.
+    pub outcome: Outcome,
+    /// The answer as the parser read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parsed: Option<String>,
+    /// The verdict under other named conventions (`strict`, `peer_ties`, `mean_logprob`, `layer_07`
+    /// …), averaged separately. A convention under which this item has no verdict is absent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measures: BTreeMap<String, f64>,
+    /// Anything worth keeping for a viewer or a figure.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub notes: Value,
+}
+
+impl Judgement {
+    /// A judged item.
+    pub fn scored(score: f64) -> Self {
+        Self::of(Outcome::Scored(score))
+    }
+
+    /// An item with nothing to judge.
+    pub fn unscored(reason: UnscoredReason) -> Self {
+        Self::of(Outcome::Unscored(reason))
+    }
+
+    /// An item that could not be answered or whose answer makes no sense (a NaN, a wrong kind).
+    pub fn failed(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self::of(Outcome::Failed(Failure {
+            kind,
+            message: message.into(),
+        }))
+    }
+
+    /// Only the outcome.
+    pub fn of(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            parsed: None,
+            measures: BTreeMap::new(),
+            notes: Value::Null,
+        }
+    }
+
+    /// Keeps what the parser read.
+    #[must_use]
+    pub fn read_as(mut self, parsed: impl Into<String>) -> Self {
+        self.parsed = Some(parsed.into());
+        self
+    }
+
+    /// Adds a verdict under another convention.
+    #[must_use]
+    pub fn measured(mut self, name: &str, value: f64) -> Self {
+        self.measures.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Whether every number in it is one.
+    pub fn is_finite(&self) -> bool {
+        let score = match self.outcome {
+            Outcome::Scored(s) => s.is_finite(),
+            _ => true,
+        };
+        score && self.measures.values().all(|v| v.is_finite())
+    }
+}

@@ -1,0 +1,171 @@
+//! The three things that can be asked of a model. Everything in the four papers is one of these.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Prompt;
+
+/// One question to a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Text and pictures in, text out.
+    Generate(Generate),
+    /// One prefix, many continuations, token log-probabilities out.
+    Score(Score),
+    /// Text in, pooled vectors of chosen layers out.
+    Observe(Observe),
+}
+
+/// Which of the three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestKind {
+    /// [`Request::Generate`].
+    Generate,
+    /// [`Request::Score`].
+    Score,
+    /// [`Request::Observe`].
+    Observe,
+}
+
+impl Request {
+    /// Which of the three this is.
+    pub fn kind(&self) -> RequestKind {
+        match self {
+            Self::Generate(_) => RequestKind::Generate,
+            Self::Score(_) => RequestKind::Score,
+            Self::Observe(_) => RequestKind::Observe,
+        }
+    }
+
+    /// Whether a picture is part of it.
+    pub fn has_images(&self) -> bool {
+        match self {
+            Self::Generate(g) => g.prompt.has_images(),
+            Self::Score(s) => s.prefix.has_images(),
+            Self::Observe(_) => false,
+        }
+    }
+}
+
+/// Ask for an answer in words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Generate {
+    /// What is shown.
+    pub prompt: Prompt,
+    /// How the answer is drawn.
+    pub sampling: Sampling,
+}
+
+/// How an answer is drawn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// 0 is greedy.
+    pub temperature: f64,
+    /// Nucleus: the smallest set of tokens holding this much probability.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// Only the k most probable tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<u32>,
+    /// At most this many new tokens.
+    pub max_tokens: u32,
+    /// The answer ends before any of these strings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+    /// Seed of the draw. The engine sets it from the run's seed, the item and the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+impl Sampling {
+    /// The most probable token at every step.
+    pub fn greedy(max_tokens: u32) -> Self {
+        Self {
+            temperature: 0.0,
+            top_p: None,
+            top_k: None,
+            max_tokens,
+            stop: vec![],
+            seed: None,
+        }
+    }
+}
+
+/// Ask how probable some texts are after one prefix.
+///
+/// Prefix and continuation are tokenised *together*, as they will be read: a merge may cross the
+/// boundary, in which case the first scored token is the one that holds the continuation's first
+/// byte, and [`crate::ContinuationScore::boundary_merged`] says so.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// The shared beginning; may be empty.
+    pub prefix: Prompt,
+    /// The texts compared.
+    pub continuations: Vec<String>,
+    /// What stands before the first token.
+    pub start: Start,
+}
+
+/// What stands before the first token of a scored text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    /// What the model's tokenizer adds by itself. If that is nothing and the prefix is empty, the
+    /// first token cannot be scored and is left out (minicons' convention for such models).
+    #[default]
+    Model,
+    /// Always a begin-of-sequence token, or end-of-sequence for models that have no other, so that
+    /// every token is scored (lm-evaluation-harness' convention).
+    Always,
+    /// Never; the first token of an empty prefix is left out.
+    Never,
+}
+
+/// Ask what a model thinks while it reads.
+///
+/// Layer 0 is the embedding output and layer L the output of the last block *after* the final norm,
+/// as in Hugging Face's `hidden_states`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Observe {
+    /// The text read, as plain text, with the special tokens that the tokenizer adds by itself.
+    pub text: String,
+    /// What is pooled; each gives one vector per layer.
+    pub pools: Vec<Pool>,
+    /// Which layers come back.
+    pub layers: Layers,
+    /// Also return the log-probabilities of the text's tokens, from the same pass.
+    #[serde(default)]
+    pub with_scores: bool,
+}
+
+/// Which token vectors are averaged into one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pool {
+    /// Mean over every token that holds at least one byte of `start..end` of the text.
+    Span {
+        /// First byte.
+        start: usize,
+        /// One past the last byte.
+        end: usize,
+    },
+    /// Mean over all tokens of the text, added special tokens left out.
+    Mean,
+    /// The last token of the text (for an encoder: of the text, not the closing special token).
+    Last,
+    /// The first position of the sequence, special or not (an encoder's `[CLS]`).
+    First,
+}
+
+/// Which layers come back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layers {
+    /// All, the embedding layer included.
+    All,
+    /// The last one only.
+    Last,
+    /// These; negative numbers count from the end (-1 is the last).
+    These(Vec<i32>),
+}

@@ -1,0 +1,139 @@
+//! What a model gives back for each kind of request.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Vector;
+
+/// An answer to a [`crate::Request`], of the same kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Response {
+    /// To `Generate`.
+    Generated(Generated),
+    /// To `Score`.
+    Scored(Scored),
+    /// To `Observe`.
+    Observed(Observed),
+}
+
+impl Response {
+    /// The words of a generated answer.
+    pub fn as_generated(&self) -> Option<&Generated> {
+        if let Self::Generated(g) = self {
+            Some(g)
+        } else {
+            None
+        }
+    }
+
+    /// The scores of a scored one.
+    pub fn as_scored(&self) -> Option<&Scored> {
+        if let Self::Scored(s) = self {
+            Some(s)
+        } else {
+            None
+        }
+    }
+
+    /// The vectors of an observed one.
+    pub fn as_observed(&self) -> Option<&Observed> {
+        if let Self::Observed(o) = self {
+            Some(o)
+        } else {
+            None
+        }
+    }
+}
+
+/// An answer in words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Generated {
+    /// The answer, without the stop string.
+    pub text: String,
+    /// Why it ended.
+    pub finish: Finish,
+    /// Visible reasoning that came apart from the answer, where a provider returns it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+}
+
+/// Why a generation ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// End of sequence or a stop string.
+    Stop,
+    /// The token limit cut it off.
+    Length,
+    /// The model declined, as the provider itself reports it.
+    Refusal,
+    /// The provider withheld the answer.
+    ContentFilter,
+    /// Something else, in the provider's word.
+    Other(String),
+}
+
+/// Log-probabilities of the continuations, in the order asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scored {
+    /// One for each continuation.
+    pub continuations: Vec<ContinuationScore>,
+}
+
+/// Log-probabilities of one continuation, natural logarithm, every entry finite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ContinuationScore {
+    /// The scored tokens as text (lossy where a token is half a character).
+    pub tokens: Vec<String>,
+    /// ln p(token | everything before it), one per token.
+    pub logprobs: Vec<f32>,
+    /// A token holds both the end of the prefix and the beginning of the continuation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub boundary_merged: bool,
+    /// The first token of the text had nothing before it and is not among `tokens`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub first_unscored: bool,
+    /// Part of the text lay beyond the context window and was scored through sliding windows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub windowed: bool,
+}
+
+impl ContinuationScore {
+    /// Log-probability of the whole continuation.
+    pub fn sum(&self) -> f64 {
+        self.logprobs.iter().map(|&x| f64::from(x)).sum()
+    }
+
+    /// Mean per token; `None` when nothing was scored.
+    pub fn mean(&self) -> Option<f64> {
+        (!self.logprobs.is_empty()).then(|| self.sum() / self.logprobs.len() as f64)
+    }
+}
+
+/// Pooled hidden states.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Observed {
+    /// One for each pool asked.
+    pub pools: Vec<PooledVectors>,
+    /// Scores of the text, where asked and possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores: Option<ContinuationScore>,
+}
+
+/// The vectors of one pool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PooledVectors {
+    /// How many tokens were averaged.
+    pub tokens: usize,
+    /// One per layer, ascending.
+    pub layers: Vec<LayerVector>,
+}
+
+/// One layer's pooled vector.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LayerVector {
+    /// 0 is the embedding output.
+    pub layer: usize,
+    /// The vector.
+    pub vector: Vector,
+}

@@ -1,0 +1,217 @@
+//! What a run leaves behind: a manifest, one sample per item, a summary.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Ask, Item, Judgement, Key, ModelCard, ModelError, ModelSettings, Reply, TaskSettings, Usage,
+};
+
+/// A value with its uncertainty. Intervals are 95 % unless `method` says otherwise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The value.
+    pub value: f64,
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+    /// How many items it rests on.
+    pub n: usize,
+    /// How the interval was made (`wilson`, `clustered`, `bootstrap-bca`, …).
+    pub method: String,
+}
+
+/// How many items are run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// This many.
+    Count(usize),
+    /// This share of the set.
+    Fraction(f64),
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Ok(count) = text.parse::<usize>() {
+            return if count > 0 {
+                Ok(Self::Count(count))
+            } else {
+                Err("a limit of 0 leaves nothing to run".into())
+            };
+        }
+        match text.parse::<f64>() {
+            Ok(f) if f > 0.0 && f <= 1.0 => Ok(Self::Fraction(f)),
+            _ => Err(format!(
+                "`{text}` is neither a count (100) nor a fraction (0.1)"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(n) => write!(f, "{n}"),
+            Self::Fraction(x) => write!(f, "{x}"),
+        }
+    }
+}
+
+/// One task as it was run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskRun {
+    /// `family/task`.
+    pub id: String,
+    /// The task's version.
+    pub version: u32,
+    /// Its settings.
+    pub settings: TaskSettings,
+    /// How many items are run, where limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// The conventions its scores state.
+    pub conventions: BTreeMap<String, String>,
+    /// Content hash of the dataset, where one is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dataset_hash: Option<String>,
+}
+
+/// Everything that was decided before the first question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunManifest {
+    /// Version of the log's form.
+    pub schema: u32,
+    /// Names the run; derived from what is run, so that the same command finds it again.
+    pub id: String,
+    /// RFC 3339.
+    pub created: String,
+    /// Version of Mary.
+    pub version: String,
+    /// The command line, secrets never being part of one.
+    pub command: Vec<String>,
+    /// The models under study.
+    pub models: Vec<ModelCard>,
+    /// How they were opened.
+    pub model_settings: ModelSettings,
+    /// The judge, where one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<ModelCard>,
+    /// The tasks.
+    pub tasks: Vec<TaskRun>,
+    /// Times every item is asked.
+    pub trials: u32,
+    /// Seed of everything.
+    pub seed: u64,
+}
+
+/// Names a sample within a run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SampleId {
+    /// The model under study, as the user named it.
+    pub model: String,
+    /// `family/task`.
+    pub task: String,
+    /// The item.
+    pub item: String,
+    /// From 0.
+    pub trial: u32,
+}
+
+/// One question and what came back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Exchange {
+    /// Names the answer in the cache.
+    pub key: Key,
+    /// What was asked of whom.
+    pub ask: Ask,
+    /// What came back.
+    pub reply: Result<Reply, ModelError>,
+}
+
+/// One line of the log: an item, everything said about it, and the verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Which.
+    pub id: SampleId,
+    /// The item; its first questions stand in `exchanges`.
+    pub item: Item,
+    /// Everything asked and answered, in order.
+    pub exchanges: Vec<Exchange>,
+    /// The verdict.
+    pub judgement: Judgement,
+}
+
+/// A named number with its uncertainty.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// For example `strict` or `adjusted_accuracy`.
+    pub name: String,
+    /// Its value.
+    pub estimate: Estimate,
+}
+
+/// Results by the values of one tag.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Breakdown {
+    /// The tag.
+    pub tag: String,
+    /// Value of the tag → estimate of the score.
+    pub values: BTreeMap<String, Estimate>,
+}
+
+/// One model on one task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SummaryRow {
+    /// The model, as the user named it.
+    pub model: String,
+    /// `family/task`.
+    pub task: String,
+    /// Mean score over the scored items; absent when nothing was scored.
+    pub score: Option<Estimate>,
+    /// Score of a guesser.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chance: Option<f64>,
+    /// Score of people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub human: Option<f64>,
+    /// Samples, all trials together.
+    pub samples: usize,
+    /// Of those, scored.
+    pub scored: usize,
+    /// Of those scored, exact ties (score one half).
+    #[serde(default)]
+    pub ties: usize,
+    /// Unscored, by reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unscored: BTreeMap<String, usize>,
+    /// Failed, by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<String, usize>,
+    /// Verdicts under other conventions, and metrics that are not means.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measures: Vec<Measure>,
+    /// By tag.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breakdowns: Vec<Breakdown>,
+    /// Tokens and money.
+    pub usage: Usage,
+}
+
+/// All results of a run. Holds no times, so that a disturbed run ends in the same bytes as an
+/// undisturbed one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// What was run.
+    pub manifest: RunManifest,
+    /// One row for each model and task.
+    pub rows: Vec<SummaryRow>,
+    /// Whether every planned sample is there.
+    pub complete: bool,
+}
