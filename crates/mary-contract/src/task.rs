@@ -213,8 +213,13 @@ pub trait Task: Send + Sync {
     /// again.
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement;
 
-    /// Metrics of the whole set that are not a mean over items.
-    fn overall(&self, _settings: &TaskSettings, _samples: &[Sample]) -> Vec<Measure> {
+    /// Metrics of the whole set that are not a mean over items. The samples come lazily, so that a
+    /// task that needs none of them costs nothing.
+    fn overall(
+        &self,
+        _settings: &TaskSettings,
+        _samples: &mut dyn Iterator<Item = Sample>,
+    ) -> Vec<Measure> {
         Vec::new()
     }
 
