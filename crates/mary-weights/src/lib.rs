@@ -1,1 +1,23 @@
-//! placeholder
+//! Checkpoints on disk: tensors, tokenizers, chat templates and static vectors, and where models
+//! come from. No forward pass lives here.
+//!
+//! [`Checkpoint::open`] reads headers only, so that what a model is can be known before its
+//! weights are loaded; everything that could go wrong later (a missing shard, a truncated file, a
+//! tensor outside its file, a tokenizer with more ids than the embedding has rows) is found there
+//! and refused with the name of the file and of the tensor.
+
+pub mod catalogue;
+mod checkpoint;
+mod fault;
+mod locate;
+mod template;
+mod tensor;
+mod tokenizer;
+mod vectors;
+
+pub use checkpoint::{Checkpoint, EmbeddedFiles};
+pub use locate::locate;
+pub use template::ChatTemplate;
+pub use tensor::{TensorInfo, TensorType};
+pub use tokenizer::{Encoding, Tokenizer};
+pub use vectors::StaticVectors;
