@@ -1,1 +1,16 @@
-//! placeholder
+//! Numbers with their uncertainty, as pure functions.
+//!
+//! Everything here takes slices and gives a number, an [`Interval`] or a [`StatsError`]; nothing
+//! reads a file, knows a model or keeps a state. Randomness (bootstrap, permutation, many starts)
+//! always comes from a seed given by the caller. A NaN or an empty input is an error, never a
+//! panic and never a silent number. `docs/statistics.md` says which interval is used where.
+
+pub mod distributions;
+mod error;
+mod input;
+pub mod intervals;
+pub mod moments;
+
+pub use error::StatsError;
+pub use intervals::{Interval, LEVEL, score_interval};
+pub use moments::Moments;

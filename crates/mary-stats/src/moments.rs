@@ -1,0 +1,282 @@
+//! A running account of scores that needs no list of them.
+//!
+//! Sums are kept in fixed point (steps of 2^-50), so that the same scores give the same bytes in
+//! whatever order they arrive and however partial accounts are merged.
+
+use std::collections::BTreeMap;
+
+use crate::distributions::{t_of, z_of};
+use crate::intervals::{Interval, LEVEL, wilson_bounds};
+use crate::{StatsError, input};
+
+const SCALE: f64 = (1u64 << 50) as f64;
+/// Larger scores would overflow the sum of squares after some hundred million items.
+const LARGEST: f64 = 16_777_216.0;
+
+/// Count, sum, sum of squares and per-cluster sums of a stream of scores.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Moments {
+    n: u64,
+    sum: i128,
+    squares: i128,
+    zeros: u64,
+    ones: u64,
+    halves: u64,
+    outside: u64,
+    clusters: BTreeMap<usize, Cluster>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Cluster {
+    n: u64,
+    sum: i128,
+}
+
+impl Moments {
+    /// An empty account.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a score that stands for itself.
+    ///
+    /// Accounts are either clustered or not: mixing [`push`](Self::push) and
+    /// [`push_clustered`](Self::push_clustered) makes [`interval`](Self::interval) an error.
+    pub fn push(&mut self, score: f64) -> Result<(), StatsError> {
+        if !score.is_finite() {
+            return Err(StatsError::NotFinite {
+                what: "mean score",
+                index: self.n as usize,
+                value: score,
+            });
+        }
+        if score.abs() > LARGEST {
+            return Err(StatsError::Domain {
+                what: "mean score",
+                expected: "a score between -16777216 and 16777216",
+                found: score.to_string(),
+            });
+        }
+        self.n += 1;
+        self.sum += fixed(score);
+        self.squares += fixed(score * score);
+        if score == 0.0 {
+            self.zeros += 1;
+        } else if score == 1.0 {
+            self.ones += 1;
+        } else if score == 0.5 {
+            self.halves += 1;
+        } else if !(0.0..=1.0).contains(&score) {
+            self.outside += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds a score of the cluster `id` (items that share a template or a question).
+    pub fn push_clustered(&mut self, score: f64, id: usize) -> Result<(), StatsError> {
+        self.push(score)?;
+        let cluster = self.clusters.entry(id).or_default();
+        cluster.n += 1;
+        cluster.sum += fixed(score);
+        Ok(())
+    }
+
+    /// Adds everything another account holds.
+    pub fn merge(&mut self, other: &Self) {
+        self.n += other.n;
+        self.sum += other.sum;
+        self.squares += other.squares;
+        self.zeros += other.zeros;
+        self.ones += other.ones;
+        self.halves += other.halves;
+        self.outside += other.outside;
+        for (&id, part) in &other.clusters {
+            let cluster = self.clusters.entry(id).or_default();
+            cluster.n += part.n;
+            cluster.sum += part.sum;
+        }
+    }
+
+    /// How many scores.
+    pub fn n(&self) -> usize {
+        self.n as usize
+    }
+
+    /// How many scores were exactly one half: the ties of a paired comparison.
+    pub fn ties(&self) -> usize {
+        self.halves as usize
+    }
+
+    /// How many clusters; 0 when the scores stand for themselves.
+    pub fn clusters(&self) -> usize {
+        self.clusters.len()
+    }
+
+    /// Mean score, where there is one.
+    pub fn mean(&self) -> Option<f64> {
+        (self.n > 0).then(|| self.sum as f64 / SCALE / self.n as f64)
+    }
+
+    /// Variance of the scores with `n - 1`, where there are two.
+    pub fn variance(&self) -> Option<f64> {
+        if self.n < 2 {
+            return None;
+        }
+        let (n, sum) = (self.n as f64, self.sum as f64 / SCALE);
+        let squares = self.squares as f64 / SCALE;
+        Some(((squares - sum * sum / n) / (n - 1.0)).max(0.0))
+    }
+
+    /// Squared standard error of the mean: cluster-robust (CR1) where clusters were given.
+    pub fn variance_of_mean(&self) -> Option<f64> {
+        if self.clusters.is_empty() {
+            return self.variance().map(|v| v / self.n as f64);
+        }
+        let groups = self.clusters.len() as f64;
+        let (n, mean) = (self.n as f64, self.mean()?);
+        if groups < 2.0 {
+            return None;
+        }
+        let between: f64 = self
+            .clusters
+            .values()
+            .map(|c| c.sum as f64 / SCALE - c.n as f64 * mean)
+            .map(|d| d * d)
+            .sum();
+        Some(groups / (groups - 1.0) * between / (n * n))
+    }
+
+    /// The 95 % interval of the mean, by the same rule as [`crate::score_interval`].
+    pub fn interval(&self) -> Result<Interval, StatsError> {
+        let independent =
+            self.clusters.is_empty() || (self.clusters.len() as u64 == self.n && self.n > 0);
+        if self.outside > 0 {
+            return if self.clusters.is_empty() {
+                self.unbounded_t(LEVEL)
+            } else {
+                self.clustered_t(LEVEL)
+            };
+        }
+        if independent && self.n > 0 && self.zeros + self.ones == self.n {
+            return crate::intervals::wilson(self.ones, self.n, LEVEL);
+        }
+        self.bounded(LEVEL)
+    }
+
+    /// Wilson's interval at the effective sample size; scores must lie between 0 and 1.
+    pub fn bounded(&self, level: f64) -> Result<Interval, StatsError> {
+        const WHAT: &str = "mean of scores between 0 and 1";
+        input::open_unit(WHAT, level)?;
+        let mean = self.checked_mean(WHAT)?;
+        if self.outside > 0 {
+            return Err(StatsError::Domain {
+                what: WHAT,
+                expected: "scores between 0 and 1",
+                found: format!("{} score(s) outside", self.outside),
+            });
+        }
+        let clustered = !self.clusters.is_empty();
+        let units = if clustered {
+            self.clusters.len() as f64
+        } else {
+            self.n as f64
+        };
+        let method = if clustered {
+            "clustered-wilson"
+        } else {
+            "wilson-effective"
+        };
+        let spread = mean * (1.0 - mean);
+        let (low, high) = match self.variance_of_mean() {
+            // One unit says nothing about how units differ: anything on the scale is possible.
+            None => (0.0, 1.0),
+            Some(variance) => {
+                // No variation seen is not certainty: the units then count as so many tosses.
+                let effective = if variance <= 1e-18 {
+                    units
+                } else if clustered {
+                    (spread / variance).min(self.n as f64)
+                } else {
+                    spread / variance
+                };
+                let quantile = if variance <= 1e-18 {
+                    z_of(level)
+                } else {
+                    t_of(level, units - 1.0)
+                };
+                wilson_bounds(mean, effective.max(1.0), quantile)
+            }
+        };
+        Ok(Interval {
+            value: mean,
+            low: low.min(mean),
+            high: high.max(mean),
+            n: self.n as usize,
+            method,
+        })
+    }
+
+    /// Student's t with the cluster-robust standard error.
+    pub fn clustered_t(&self, level: f64) -> Result<Interval, StatsError> {
+        const WHAT: &str = "clustered mean";
+        if self.clusters.len() < 2 {
+            return Err(StatsError::TooFew {
+                what: "clustered mean (clusters)",
+                needed: 2,
+                found: self.clusters.len(),
+            });
+        }
+        self.with_t(WHAT, level, self.clusters.len() as f64 - 1.0, "clustered-t")
+    }
+
+    /// Student's t for scores on no bounded scale.
+    pub fn unbounded_t(&self, level: f64) -> Result<Interval, StatsError> {
+        const WHAT: &str = "mean with Student's t";
+        self.with_t(WHAT, level, self.n as f64 - 1.0, "student-t")
+    }
+
+    fn with_t(
+        &self,
+        what: &'static str,
+        level: f64,
+        freedom: f64,
+        method: &'static str,
+    ) -> Result<Interval, StatsError> {
+        input::open_unit(what, level)?;
+        let value = self.checked_mean(what)?;
+        let Some(variance) = self.variance_of_mean() else {
+            return Err(StatsError::TooFew {
+                what,
+                needed: 2,
+                found: self.n as usize,
+            });
+        };
+        let half = t_of(level, freedom) * variance.sqrt();
+        Ok(Interval {
+            value,
+            low: value - half,
+            high: value + half,
+            n: self.n as usize,
+            method,
+        })
+    }
+
+    fn checked_mean(&self, what: &'static str) -> Result<f64, StatsError> {
+        let clustered: u64 = self.clusters.values().map(|c| c.n).sum();
+        if !self.clusters.is_empty() && clustered != self.n {
+            return Err(StatsError::Degenerate {
+                what,
+                why: "some scores carry a cluster and others do not; give every score one",
+            });
+        }
+        self.mean().ok_or(StatsError::TooFew {
+            what,
+            needed: 1,
+            found: 0,
+        })
+    }
+}
+
+fn fixed(value: f64) -> i128 {
+    (value * SCALE).round() as i128
+}
