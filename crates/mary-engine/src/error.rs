@@ -1,0 +1,44 @@
+//! Why a run could not start or go on. All of these leave a run that can be continued.
+
+use mary_contract::{ModelError, StoreError, TaskError};
+use thiserror::Error;
+
+/// Why a run could not start or go on.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// The task's items cannot be had.
+    #[error("{task}: {source}")]
+    Task {
+        /// Which task.
+        task: String,
+        /// Why.
+        #[source]
+        source: TaskError,
+    },
+    /// Two items carry one id, so that results could not be told apart.
+    #[error("{task}: two items are called `{item}`; ids must be unique within a task")]
+    DuplicateItem {
+        /// Which task.
+        task: String,
+        /// Which id.
+        item: String,
+    },
+    /// There is nothing to ask.
+    #[error("{task}: the set is empty, so there is nothing to run")]
+    Empty {
+        /// Which task.
+        task: String,
+    },
+    /// The model cannot do what the task needs.
+    #[error("{0}")]
+    Refused(String),
+    /// The store could not keep something.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The model stopped the run (no key, no money); what was answered is kept.
+    #[error("{}{}", .0.message, .0.hint.as_ref().map(|h| format!("\nhint: {h}")).unwrap_or_default())]
+    Stopped(ModelError),
+    /// The user stopped the run; what was answered is kept.
+    #[error("interrupted; give the same command again to continue")]
+    Interrupted,
+}

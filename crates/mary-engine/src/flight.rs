@@ -1,0 +1,129 @@
+//! Items on their way: what was asked for them, what has come back, what is still awaited.
+
+use std::collections::HashMap;
+
+use mary_contract::{Ask, Exchange, Item, Key, ModelError, Reply, Ticket};
+
+/// An item some of whose questions are not answered yet.
+#[derive(Debug)]
+pub struct Pending {
+    /// The item, its questions moved to `asked`.
+    pub item: Item,
+    /// From 0.
+    pub trial: u32,
+    /// Questions in order.
+    pub asked: Vec<(Key, Ask)>,
+    /// Answers at the same places.
+    pub answers: Vec<Option<Result<Reply, ModelError>>>,
+    /// Rough size of its questions in bytes.
+    pub weight: usize,
+}
+
+impl Pending {
+    /// Whether everything asked so far is answered.
+    pub fn is_answered(&self) -> bool {
+        self.answers.iter().all(Option::is_some)
+    }
+
+    /// The first error, if any question failed.
+    pub fn error(&self) -> Option<&ModelError> {
+        self.answers.iter().flatten().find_map(|a| a.as_ref().err())
+    }
+
+    /// The replies, once everything is answered without error.
+    pub fn replies(&self) -> Vec<Reply> {
+        self.answers
+            .iter()
+            .flatten()
+            .filter_map(|a| a.as_ref().ok())
+            .cloned()
+            .collect()
+    }
+
+    /// Questions with their answers, for the log.
+    pub fn into_exchanges(self) -> (Item, Vec<Exchange>) {
+        let pairs = self.asked.into_iter().zip(self.answers);
+        let exchanges = pairs
+            .filter_map(|((key, ask), reply)| reply.map(|reply| Exchange { key, ask, reply }))
+            .collect();
+        (self.item, exchanges)
+    }
+}
+
+/// Everything on its way.
+#[derive(Debug, Default)]
+pub struct Flight {
+    pending: HashMap<u64, Pending>,
+    /// Ticket → item and place of the question.
+    tickets: HashMap<Ticket, (u64, usize)>,
+    next_item: u64,
+    next_ticket: u64,
+    weight: usize,
+}
+
+impl Flight {
+    /// Items on their way.
+    pub fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Rough bytes held by their questions.
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// Takes an item in.
+    pub fn admit(&mut self, pending: Pending) -> u64 {
+        let slot = self.next_item;
+        self.next_item += 1;
+        self.weight += pending.weight;
+        self.pending.insert(slot, pending);
+        slot
+    }
+
+    /// The item in a slot.
+    pub fn get_mut(&mut self, slot: u64) -> Option<&mut Pending> {
+        self.pending.get_mut(&slot)
+    }
+
+    /// The item in a slot.
+    pub fn get(&self, slot: u64) -> Option<&Pending> {
+        self.pending.get(&slot)
+    }
+
+    /// Takes an item out.
+    pub fn land(&mut self, slot: u64) -> Option<Pending> {
+        let pending = self.pending.remove(&slot)?;
+        self.weight = self.weight.saturating_sub(pending.weight);
+        Some(pending)
+    }
+
+    /// Puts an item back where it was, with more questions.
+    pub fn restore(&mut self, slot: u64, pending: Pending) {
+        self.weight += pending.weight;
+        self.pending.insert(slot, pending);
+    }
+
+    /// The question behind a ticket.
+    pub fn peek(&self, ticket: Ticket) -> Option<&Ask> {
+        let (slot, place) = self.tickets.get(&ticket)?;
+        self.pending
+            .get(slot)?
+            .asked
+            .get(*place)
+            .map(|(_, ask)| ask)
+    }
+
+    /// A ticket for a question of an item.
+    pub fn ticket(&mut self, slot: u64, place: usize) -> Ticket {
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket += 1;
+        self.tickets.insert(ticket, (slot, place));
+        ticket
+    }
+
+    /// Where an answer belongs; a ticket is good once.
+    pub fn redeem(&mut self, ticket: Ticket) -> Option<(u64, usize)> {
+        self.tickets.remove(&ticket)
+    }
+}

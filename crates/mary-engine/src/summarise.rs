@@ -1,0 +1,240 @@
+//! From verdicts to numbers with intervals.
+//!
+//! Verdicts arrive in any order (a resumed run finishes in another order than an undisturbed one);
+//! they are sorted by a hash of item and trial before anything is added up, so that the summary of a
+//! disturbed run is the same to the last bit.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    Breakdown, Estimate, Judgement, Measure, Outcome, RunManifest, RunSummary, Sample, SampleId,
+    SummaryRow, Task, Usage,
+};
+use mary_stats::score_interval;
+
+/// What is known of a finished sample when its questions are no longer at hand.
+#[derive(Debug, Clone, Copy)]
+pub struct Verdict<'a> {
+    /// Which.
+    pub id: &'a SampleId,
+    /// Items that share a template or a question.
+    pub cluster: Option<&'a str>,
+    /// What results are broken down by.
+    pub tags: &'a BTreeMap<String, String>,
+    /// The verdict.
+    pub judgement: &'a Judgement,
+    /// What it took.
+    pub usage: Usage,
+}
+
+impl<'a> From<&'a Sample> for Verdict<'a> {
+    fn from(sample: &'a Sample) -> Self {
+        Self {
+            id: &sample.id,
+            cluster: sample.item.cluster.as_deref(),
+            tags: &sample.item.tags,
+            judgement: &sample.judgement,
+            usage: usage(sample),
+        }
+    }
+}
+
+/// Tokens and money of one sample.
+pub fn usage(sample: &Sample) -> Usage {
+    let mut total = Usage::default();
+    for reply in sample
+        .exchanges
+        .iter()
+        .filter_map(|e| e.reply.as_ref().ok())
+    {
+        total += reply.meta.usage;
+    }
+    total
+}
+
+/// One score: its place in the sorted order, its cluster, its value.
+type Entry = (u64, u64, f64);
+
+#[derive(Debug, Default)]
+struct Tally {
+    samples: usize,
+    ties: usize,
+    scores: Vec<Entry>,
+    unscored: BTreeMap<String, usize>,
+    failed: BTreeMap<String, usize>,
+    measures: BTreeMap<String, Vec<Entry>>,
+    tags: BTreeMap<String, BTreeMap<String, Vec<Entry>>>,
+    clustered: bool,
+    /// In billionths of a dollar, so that the order of adding up does not matter.
+    nanodollars: Option<i128>,
+    usage: Usage,
+}
+
+/// Collects verdicts of a run.
+#[derive(Debug, Default)]
+pub struct Summariser {
+    tallies: BTreeMap<(String, String), Tally>,
+}
+
+impl Summariser {
+    /// Takes a verdict in. Each sample is given once.
+    pub fn add(&mut self, verdict: Verdict<'_>) {
+        let key = (verdict.id.model.clone(), verdict.id.task.clone());
+        let tally = self.tallies.entry(key).or_default();
+        tally.samples += 1;
+        tally.add_usage(verdict.usage);
+        let place = hash(&[&verdict.id.item, &verdict.id.trial.to_string()]);
+        // Trials of one item are not independent: they share a cluster.
+        let cluster = hash(&[verdict.cluster.unwrap_or(&verdict.id.item)]);
+        tally.clustered |= verdict.cluster.is_some() || verdict.id.trial > 0;
+        match &verdict.judgement.outcome {
+            Outcome::Scored(score) => {
+                tally.scores.push((place, cluster, *score));
+                tally.ties += usize::from(*score == 0.5);
+                for (tag, value) in verdict.tags {
+                    let values = tally.tags.entry(tag.clone()).or_default();
+                    values
+                        .entry(value.clone())
+                        .or_default()
+                        .push((place, cluster, *score));
+                }
+            }
+            Outcome::Unscored(reason) => {
+                *tally.unscored.entry(reason.name().to_owned()).or_default() += 1;
+            }
+            Outcome::Failed(failure) => {
+                let kind = serde_json::to_value(failure.kind).ok();
+                let kind = kind
+                    .as_ref()
+                    .and_then(|k| k.as_str())
+                    .unwrap_or("internal")
+                    .to_owned();
+                *tally.failed.entry(kind).or_default() += 1;
+            }
+        }
+        for (name, value) in &verdict.judgement.measures {
+            tally
+                .measures
+                .entry(name.clone())
+                .or_default()
+                .push((place, cluster, *value));
+        }
+    }
+
+    /// The summary. `overall` gives a task's metrics that are not means (see [`Task::overall`]).
+    pub fn finish(
+        self,
+        manifest: RunManifest,
+        planned: usize,
+        tasks: &[&dyn Task],
+        mut overall: impl FnMut(&str, &dyn Task) -> Vec<Measure>,
+    ) -> RunSummary {
+        let seen: usize = self.tallies.values().map(|t| t.samples).sum();
+        let failed: usize = self.tallies.values().flat_map(|t| t.failed.values()).sum();
+        let mut rows = Vec::new();
+        // Rows stand in the order of the manifest: models as named, tasks as listed.
+        let mut tallies = self.tallies;
+        for card in &manifest.models {
+            let model = card.model.to_string();
+            for task in tasks {
+                let key = (model.clone(), task.card().id.to_owned());
+                let Some(tally) = tallies.remove(&key) else {
+                    continue;
+                };
+                let more = overall(&model, *task);
+                rows.push(tally.row(key.0, *task, more));
+            }
+        }
+        RunSummary {
+            manifest,
+            rows,
+            complete: seen - failed == planned,
+        }
+    }
+}
+
+impl Tally {
+    fn add_usage(&mut self, usage: Usage) {
+        if let Some(cost) = usage.cost {
+            *self.nanodollars.get_or_insert(0) += (cost * 1e9).round() as i128;
+        }
+        self.usage += Usage {
+            cost: None,
+            ..usage
+        };
+    }
+
+    fn row(self, model: String, task: &dyn Task, more: Vec<Measure>) -> SummaryRow {
+        let card = task.card();
+        let clustered = self.clustered;
+        let mut measures: Vec<Measure> = self
+            .measures
+            .into_iter()
+            .filter_map(|(name, entries)| {
+                Some(Measure {
+                    name,
+                    estimate: estimate(entries, clustered)?,
+                })
+            })
+            .collect();
+        measures.extend(more);
+        let breakdowns = self.tags.into_iter().map(|(tag, values)| {
+            let values = values
+                .into_iter()
+                .filter_map(|(value, entries)| Some((value, estimate(entries, clustered)?)))
+                .collect();
+            Breakdown { tag, values }
+        });
+        SummaryRow {
+            model,
+            task: card.id.to_owned(),
+            scored: self.scores.len(),
+            breakdowns: breakdowns.collect(),
+            score: estimate(self.scores, clustered),
+            chance: card.chance,
+            human: card.human.map(|h| h.value),
+            samples: self.samples,
+            ties: self.ties,
+            unscored: self.unscored,
+            failed: self.failed,
+            measures,
+            usage: Usage {
+                cost: self.nanodollars.map(|n| n as f64 / 1e9),
+                ..self.usage
+            },
+        }
+    }
+}
+
+/// Mean with its 95 % interval; `None` when there is nothing to average.
+fn estimate(mut entries: Vec<Entry>, clustered: bool) -> Option<Estimate> {
+    entries.sort_unstable_by_key(|e| (e.0, e.1));
+    let scores: Vec<f64> = entries.iter().map(|e| e.2).collect();
+    let mut ids = BTreeMap::new();
+    let clusters: Vec<usize> = entries
+        .iter()
+        .map(|e| {
+            let next = ids.len();
+            *ids.entry(e.1).or_insert(next)
+        })
+        .collect();
+    let interval = score_interval(&scores, clustered.then_some(clusters.as_slice())).ok()?;
+    Some(Estimate {
+        value: interval.value,
+        low: interval.low,
+        high: interval.high,
+        n: scores.len(),
+        method: interval.method.to_owned(),
+    })
+}
+
+fn hash(parts: &[&str]) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    let mut first = [0u8; 8];
+    first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    u64::from_le_bytes(first)
+}

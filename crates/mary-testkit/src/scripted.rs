@@ -1,0 +1,234 @@
+//! A model whose every answer is known: a function from request to answer, with a count of how often
+//! each request was asked.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mary_contract::{
+    Capabilities, ContinuationScore, Desk, Finish, Generate, Generated, Generator, Job,
+    LayerVector, Model, ModelCard, ModelError, ModelRef, Observe, Observed, Observer,
+    PooledVectors, Reply, ReplyMeta, Score, Scored, Scorer, Usage, Vector,
+};
+
+/// How a scripted model answers a prompt in words.
+type Script = Box<dyn Fn(&str) -> Result<String, ModelError> + Send + Sync>;
+
+/// A model that answers by a script, and by arithmetic on the text where log-probabilities or
+/// vectors are asked.
+pub struct Scripted {
+    card: ModelCard,
+    script: Script,
+    /// Requests taken before any is answered, as a batching backend would.
+    window: usize,
+    asked: AtomicU64,
+    seen: Option<Mutex<HashMap<u64, u32>>>,
+}
+
+impl Scripted {
+    /// A model of this name that can do everything and answers by `script`.
+    pub fn new(
+        name: &str,
+        script: impl Fn(&str) -> Result<String, ModelError> + Send + Sync + 'static,
+    ) -> Self {
+        let model = ModelRef {
+            provider: "scripted".into(),
+            name: name.to_owned(),
+            revision: None,
+        };
+        let capabilities = Capabilities {
+            generate: true,
+            score: true,
+            score_single_token_only: false,
+            observe: true,
+            images: true,
+            chat: true,
+            plain: true,
+        };
+        let mut card = ModelCard::new(model, capabilities);
+        card.fingerprint = format!("scripted:{name}");
+        Self {
+            card,
+            script: Box::new(script),
+            window: 64,
+            asked: AtomicU64::new(0),
+            seen: None,
+        }
+    }
+
+    /// Always the same words.
+    pub fn saying(answer: &'static str) -> Self {
+        Self::new(answer, move |_| Ok(answer.to_owned()))
+    }
+
+    /// Sets how many requests are taken before any is answered.
+    #[must_use]
+    pub fn window(mut self, window: usize) -> Self {
+        self.window = window.max(1);
+        self
+    }
+
+    /// Declares only these abilities.
+    #[must_use]
+    pub fn able(mut self, capabilities: Capabilities) -> Self {
+        self.card.capabilities = capabilities;
+        self
+    }
+
+    /// Counts how often each request is asked.
+    #[must_use]
+    pub fn counting(mut self) -> Self {
+        self.seen = Some(Mutex::default());
+        self
+    }
+
+    /// Requests asked so far.
+    pub fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// The most often any one request was asked; 0 when not counting.
+    pub fn most_asked(&self) -> u32 {
+        let seen = self.seen.as_ref().and_then(|s| s.lock().ok());
+        seen.and_then(|s| s.values().copied().max()).unwrap_or(0)
+    }
+
+    fn note(&self, text: &str) {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        if let Some(mut seen) = self.seen.as_ref().and_then(|s| s.lock().ok()) {
+            *seen.entry(digest(text)).or_default() += 1;
+        }
+    }
+
+    fn serve<Q, A>(
+        &self,
+        desk: &mut dyn Desk<Q, A>,
+        answer: impl Fn(&Q) -> Result<Reply<A>, ModelError>,
+    ) {
+        let mut window: Vec<Job<Q>> = Vec::with_capacity(self.window);
+        loop {
+            window.clear();
+            while window.len() < self.window
+                && let Some(job) = desk.next()
+            {
+                window.push(job);
+            }
+            if window.is_empty() {
+                return;
+            }
+            for job in &window {
+                if desk.answer(job.ticket, answer(&job.request)).is_break() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// FNV-1a: the same on every machine, so that scripted scores can stand in snapshots.
+fn digest(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// A number in (0, 1] that depends on the text alone.
+fn share(text: &str) -> f64 {
+    ((digest(text) >> 11) as f64 + 1.0) / (1u64 << 53) as f64
+}
+
+impl Model for Scripted {
+    fn card(&self) -> &ModelCard {
+        &self.card
+    }
+
+    fn generator(&self) -> Option<&dyn Generator> {
+        self.card
+            .capabilities
+            .generate
+            .then_some(self as &dyn Generator)
+    }
+
+    fn scorer(&self) -> Option<&dyn Scorer> {
+        self.card.capabilities.score.then_some(self as &dyn Scorer)
+    }
+
+    fn observer(&self) -> Option<&dyn Observer> {
+        self.card
+            .capabilities
+            .observe
+            .then_some(self as &dyn Observer)
+    }
+}
+
+impl Generator for Scripted {
+    fn generate(&self, desk: &mut dyn Desk<Generate, Generated>) {
+        self.serve(desk, |request| {
+            let prompt = request.prompt.text();
+            self.note(&format!("{prompt}{:?}", request.sampling.seed));
+            let text = (self.script)(&prompt)?;
+            let usage = Usage {
+                prompt_tokens: prompt.split_whitespace().count() as u64,
+                completion_tokens: text.split_whitespace().count() as u64,
+                ..Usage::default()
+            };
+            let answer = Generated {
+                text,
+                finish: Finish::Stop,
+                reasoning: None,
+            };
+            Ok(Reply {
+                answer,
+                meta: ReplyMeta {
+                    usage,
+                    ..ReplyMeta::default()
+                },
+            })
+        });
+    }
+}
+
+impl Scorer for Scripted {
+    fn score(&self, desk: &mut dyn Desk<Score, Scored>) {
+        self.serve(desk, |request| {
+            let prefix = request.prefix.text();
+            self.note(&prefix);
+            let one = |text: &String| {
+                let logprob = share(&format!("{prefix}{text}")).ln() as f32;
+                ContinuationScore {
+                    tokens: vec![text.clone()],
+                    logprobs: vec![logprob],
+                    boundary_merged: false,
+                    first_unscored: false,
+                    windowed: false,
+                }
+            };
+            let continuations = request.continuations.iter().map(one).collect();
+            Ok(Reply::bare(Scored { continuations }))
+        });
+    }
+}
+
+impl Observer for Scripted {
+    fn observe(&self, desk: &mut dyn Desk<Observe, Observed>) {
+        self.serve(desk, |request| {
+            self.note(&request.text);
+            let vector = |layer: usize| {
+                let values = (0..4).map(|i| share(&format!("{}{layer}{i}", request.text)) as f32);
+                LayerVector {
+                    layer,
+                    vector: Vector(values.collect()),
+                }
+            };
+            let pool = |_| PooledVectors {
+                tokens: 1,
+                layers: vec![vector(0), vector(1)],
+            };
+            let pools = request.pools.iter().map(pool).collect();
+            Ok(Reply::bare(Observed {
+                pools,
+                scores: None,
+            }))
+        });
+    }
+}
