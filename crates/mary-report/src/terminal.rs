@@ -1,0 +1,427 @@
+//! The table a run ends with, for people and for machines.
+
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Row,
+};
+use mary_contract::{RunSummary, SummaryRow};
+use serde::Serialize;
+
+use crate::{
+    escape,
+    number::{ScoreScale, VersusChance, count},
+    subject::{self, Subject},
+    summary,
+};
+
+/// How a table is to look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TableStyle {
+    /// Colours; never the only bearer of a meaning.
+    pub color: bool,
+    /// Columns of the terminal; without it a table is as wide as it is.
+    pub width: Option<usize>,
+}
+
+/// A run's results, grouped by family: one row per task, and one column per model when there are
+/// several that fit the width (else one row per task and model).
+pub fn table(run: &RunSummary, style: TableStyle) -> String {
+    let runs = std::slice::from_ref(run);
+    let subjects = subject::subjects(runs);
+    let mut out = heading(run, &subjects);
+    if run.rows.is_empty() {
+        out += "\nNo sample has been judged yet.\n";
+        return out;
+    }
+    let sheet = Sheet {
+        run,
+        subjects: &subjects,
+        style,
+    };
+    let body = if subjects.len() > 1 {
+        let wide = sheet.by_column();
+        match style.width {
+            Some(width) if width_of(&wide) > width => sheet.by_row(),
+            _ => wide,
+        }
+    } else {
+        sheet.by_row()
+    };
+    out.push('\n');
+    out += &body;
+    out += &footer(run);
+    out
+}
+
+/// The same results for machines: every row with its estimate, levels, counts and verdict.
+pub fn json(run: &RunSummary) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        #[serde(flatten)]
+        row: &'a SummaryRow,
+        scale: ScoreScale,
+        versus_chance: VersusChance,
+    }
+    #[derive(Serialize)]
+    struct Whole<'a> {
+        run: &'a str,
+        version: &'a str,
+        seed: u64,
+        trials: u32,
+        complete: bool,
+        rows: Vec<Line<'a>>,
+    }
+    let whole = Whole {
+        run: &run.manifest.id,
+        version: &run.manifest.version,
+        seed: run.manifest.seed,
+        trials: run.manifest.trials,
+        complete: run.complete,
+        rows: run
+            .rows
+            .iter()
+            .map(|row| Line {
+                row,
+                scale: ScoreScale::in_run(run, row),
+                versus_chance: VersusChance::of(row),
+            })
+            .collect(),
+    };
+    serde_json::to_string_pretty(&whole)
+}
+
+/// Any table for a terminal, in the same dress.
+pub fn plain(table: &mary_contract::Table, style: TableStyle) -> String {
+    let mut drawn = frame(style);
+    drawn.set_header(table.head.iter().map(|h| head_cell(h)));
+    for (index, row) in table.rows.iter().enumerate() {
+        let published = table.published.contains(&index);
+        let cells = row.iter().enumerate().map(|(column, text)| {
+            let mut text = escape::terminal(text);
+            if published && column == 0 {
+                text.push_str(" (published)");
+            }
+            let cell = Cell::new(text);
+            if published {
+                cell.add_attribute(Attribute::Dim)
+            } else {
+                cell
+            }
+        });
+        drawn.add_row(cells.collect::<Vec<_>>());
+    }
+    for column in 0..table.head.len() {
+        if crate::text::numeric_column(table, column) {
+            align_right(&mut drawn, column);
+        }
+    }
+    fit(&mut drawn, style);
+    let mut out = format!("{}\n{}\n", escape::terminal(&table.title), trimmed(&drawn));
+    if !table.caption.is_empty() {
+        out += &wrap(&escape::terminal(&table.caption), style.width);
+    }
+    out
+}
+
+struct Sheet<'a> {
+    run: &'a RunSummary,
+    subjects: &'a [Subject],
+    style: TableStyle,
+}
+
+impl Sheet<'_> {
+    fn rows_of(&self, task: &str) -> Vec<(&Subject, &SummaryRow)> {
+        self.subjects
+            .iter()
+            .filter_map(|s| {
+                let row = self
+                    .run
+                    .rows
+                    .iter()
+                    .find(|r| r.model == s.model && r.task == task)?;
+                Some((s, row))
+            })
+            .collect()
+    }
+
+    /// One row per task, one column per model.
+    fn by_column(&self) -> String {
+        let mut drawn = frame(self.style);
+        let mut head = vec![head_cell("task")];
+        head.extend(self.subjects.iter().map(|s| head_cell(&s.label)));
+        head.extend(["chance", "human", "n"].map(head_cell));
+        drawn.set_header(head);
+        let mut notes = String::new();
+        for (family, tasks) in subject::families(std::slice::from_ref(self.run)) {
+            drawn.add_row(vec![family_cell(&family)]);
+            for task in &tasks {
+                let rows = self.rows_of(task);
+                let Some((_, first)) = rows.first() else {
+                    continue;
+                };
+                let scale = ScoreScale::in_run(self.run, first);
+                let mut cells = vec![Cell::new(format!(
+                    "  {}",
+                    escape::terminal(subject::task_name(task))
+                ))];
+                for who in self.subjects {
+                    let row = rows.iter().find(|(s, _)| *s == who).map(|(_, r)| *r);
+                    cells.push(score_cell(row, scale));
+                    if let Some(row) = row {
+                        let remarks = summary::remarks(row);
+                        if !remarks.is_empty() {
+                            notes += &escape::terminal(&format!(
+                                "  {task}, {}: {}",
+                                who.label,
+                                remarks.join(", ")
+                            ));
+                            notes.push('\n');
+                        }
+                    }
+                }
+                cells.push(level_cell(first.chance, scale));
+                cells.push(level_cell(first.human, scale));
+                cells.push(Cell::new(span(rows.iter().map(|(_, r)| r.scored))));
+                drawn.add_row(cells);
+            }
+        }
+        for column in 1..self.subjects.len() + 4 {
+            align_right(&mut drawn, column);
+        }
+        let mut out = trimmed(&drawn);
+        out.push('\n');
+        if !notes.is_empty() {
+            out += &format!("\nNot counted as wrong:\n{notes}");
+        }
+        out
+    }
+
+    /// One row per task and model.
+    fn by_row(&self) -> String {
+        let several = self.subjects.len() > 1;
+        let mut drawn = frame(self.style);
+        let mut head = vec![if several { "task / model" } else { "task" }];
+        head.extend(["score", "95% interval", "", "chance", "human", "n", ""]);
+        drawn.set_header(head.into_iter().map(head_cell));
+        for (family, tasks) in subject::families(std::slice::from_ref(self.run)) {
+            drawn.add_row(vec![family_cell(&family)]);
+            for task in &tasks {
+                let rows = self.rows_of(task);
+                if several && !rows.is_empty() {
+                    drawn.add_row(vec![Cell::new(format!(
+                        "  {}",
+                        escape::terminal(subject::task_name(task))
+                    ))]);
+                }
+                for (who, row) in rows {
+                    let name = if several {
+                        format!("    {}", escape::terminal(&who.label))
+                    } else {
+                        format!("  {}", escape::terminal(subject::task_name(task)))
+                    };
+                    drawn.add_row(self.long_row(name, row));
+                }
+            }
+        }
+        for column in [1, 2, 4, 5, 6] {
+            align_right(&mut drawn, column);
+        }
+        if let Some(first) = drawn.column_mut(0) {
+            first.set_constraint(ColumnConstraint::ContentWidth);
+        }
+        fit(&mut drawn, self.style);
+        let mut out = trimmed(&drawn);
+        out.push('\n');
+        out
+    }
+
+    fn long_row(&self, name: String, row: &SummaryRow) -> Row {
+        let scale = ScoreScale::in_run(self.run, row);
+        let verdict = VersusChance::of(row);
+        let score = row.score.as_ref();
+        let mut cells = vec![Cell::new(name)];
+        cells.push(colored(
+            Cell::new(score.map_or("–".into(), |s| scale.value(s.value))),
+            verdict,
+        ));
+        cells.push(Cell::new(
+            score.map_or(String::new(), |s| scale.interval(s)),
+        ));
+        cells.push(colored(Cell::new(verdict.mark()), verdict));
+        cells.push(level_cell(row.chance, scale));
+        cells.push(level_cell(row.human, scale));
+        cells.push(Cell::new(count(row.scored)));
+        let remarks = summary::remarks(row).join(", ");
+        cells.push(Cell::new(escape::terminal(&remarks)).fg(Color::DarkYellow));
+        Row::from(cells)
+    }
+}
+
+fn heading(run: &RunSummary, subjects: &[Subject]) -> String {
+    let m = &run.manifest;
+    let who = match subjects {
+        [only] => only.label.clone(),
+        many => format!("{} models", many.len()),
+    };
+    let trials = if m.trials > 1 {
+        format!(", {} trials", m.trials)
+    } else {
+        String::new()
+    };
+    let state = if run.complete {
+        ""
+    } else {
+        " (incomplete: the same command continues it)"
+    };
+    escape::terminal(&format!(
+        "{who}, {} tasks{trials}, seed {}, run {}{state}",
+        m.tasks.len(),
+        m.seed,
+        m.id
+    )) + "\n"
+}
+
+fn footer(run: &RunSummary) -> String {
+    let shown: Vec<_> = [
+        VersusChance::Above,
+        VersusChance::NotDistinguished,
+        VersusChance::Below,
+    ]
+    .into_iter()
+    .filter(|v| run.rows.iter().any(|r| VersusChance::of(r) == *v))
+    .map(|v| format!("{} {}", v.mark(), v.words()))
+    .collect();
+    let mut out = String::new();
+    if !shown.is_empty() {
+        out += &format!("\n{} (by the 95 % interval)\n", shown.join("   "));
+    }
+    for card in &run.manifest.models {
+        for remark in &card.remarks {
+            out += &escape::terminal(&format!("{}: {remark}", card.model));
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn frame(style: TableStyle) -> comfy_table::Table {
+    let mut drawn = comfy_table::Table::new();
+    drawn.load_style(
+        comfy_table::TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')),
+    );
+    drawn.set_content_arrangement(ContentArrangement::Disabled);
+    drawn.force_no_tty();
+    if style.color {
+        drawn.enforce_styling();
+    }
+    drawn
+}
+
+fn fit(drawn: &mut comfy_table::Table, style: TableStyle) {
+    if let Some(width) = style.width
+        && width_of(&drawn.to_string()) > width
+    {
+        drawn.set_content_arrangement(ContentArrangement::Dynamic);
+        drawn.set_width(u16::try_from(width.max(40)).unwrap_or(u16::MAX));
+    }
+}
+
+fn align_right(drawn: &mut comfy_table::Table, column: usize) {
+    if let Some(column) = drawn.column_mut(column) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
+
+fn head_cell(text: &str) -> Cell {
+    Cell::new(escape::terminal(text)).add_attribute(Attribute::Bold)
+}
+
+fn family_cell(family: &str) -> Cell {
+    Cell::new(escape::terminal(family)).add_attribute(Attribute::Bold)
+}
+
+fn level_cell(level: Option<f64>, scale: ScoreScale) -> Cell {
+    Cell::new(level.map_or("–".into(), |v| scale.value(v))).add_attribute(Attribute::Dim)
+}
+
+fn score_cell(row: Option<&SummaryRow>, scale: ScoreScale) -> Cell {
+    let Some(row) = row else {
+        return Cell::new("–");
+    };
+    let Some(score) = &row.score else {
+        return Cell::new("nothing scored");
+    };
+    let verdict = VersusChance::of(row);
+    let mark = match verdict {
+        VersusChance::Unknown => " ",
+        other => other.mark(),
+    };
+    let text = format!(
+        "{} {} {mark}",
+        scale.value(score.value),
+        scale.interval(score)
+    );
+    colored(Cell::new(text), verdict)
+}
+
+fn colored(cell: Cell, verdict: VersusChance) -> Cell {
+    // Blue and yellow: told apart by every common kind of colour vision.
+    match verdict {
+        VersusChance::Above => cell.fg(Color::Blue),
+        VersusChance::Below => cell.fg(Color::DarkYellow),
+        _ => cell,
+    }
+}
+
+fn span(counts: impl Iterator<Item = usize>) -> String {
+    let (low, high) = counts.fold((usize::MAX, 0), |(l, h), n| (l.min(n), h.max(n)));
+    if low == high {
+        count(low)
+    } else {
+        format!("{}–{}", count(low), count(high))
+    }
+}
+
+fn trimmed(drawn: &comfy_table::Table) -> String {
+    let lines: Vec<_> = drawn.lines().map(|l| l.trim_end().to_owned()).collect();
+    lines.join("\n")
+}
+
+/// Columns a text takes on a terminal, escape sequences left out.
+fn width_of(text: &str) -> usize {
+    use unicode_width::UnicodeWidthStr as _;
+    text.lines()
+        .map(|line| {
+            let mut bare = String::new();
+            let mut inside = false;
+            for c in line.chars() {
+                match (inside, c) {
+                    (false, '\u{1b}') => inside = true,
+                    (true, 'm') => inside = false,
+                    (true, _) => {}
+                    (false, c) => bare.push(c),
+                }
+            }
+            bare.trim_end().width()
+        })
+        .max()
+        .unwrap_or(0)
+}
+
+fn wrap(text: &str, width: Option<usize>) -> String {
+    let width = width.unwrap_or(100).max(20);
+    let mut out = String::new();
+    let mut line = 0;
+    for word in text.split(' ') {
+        if line > 0 && line + word.chars().count() + 1 > width {
+            out.push('\n');
+            line = 0;
+        } else if line > 0 {
+            out.push(' ');
+            line += 1;
+        }
+        out += word;
+        line += word.chars().count();
+    }
+    out.push('\n');
+    out
+}

@@ -1,0 +1,81 @@
+//! What a person reads when a run ends.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod fixture;
+
+use mary_report::terminal::{self, TableStyle};
+
+#[test]
+fn one_model_gets_a_row_per_task() {
+    let bench = fixture::bench(&["builtin/mary-tiny"], 60);
+    insta::assert_snapshot!(terminal::table(&bench.run, TableStyle::default()));
+}
+
+#[test]
+fn several_models_get_a_column_each_and_wide_characters_stay_aligned() {
+    let bench = fixture::bench(&["builtin/mary-tiny", "local/通义千问"], 60);
+    insta::assert_snapshot!(terminal::table(&bench.run, TableStyle::default()));
+}
+
+#[test]
+fn columns_that_do_not_fit_become_rows() {
+    let bench = fixture::usual();
+    let style = TableStyle {
+        color: false,
+        width: Some(100),
+    };
+    let text = terminal::table(&bench.run, style);
+    for line in text.lines().skip(1) {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn colour_is_asked_for_and_never_the_only_mark() {
+    let bench = fixture::bench(&["openai/gpt-4o"], 60);
+    let bare = terminal::table(&bench.run, TableStyle::default());
+    let dressed = terminal::table(
+        &bench.run,
+        TableStyle {
+            color: true,
+            width: None,
+        },
+    );
+    assert!(!bare.contains('\u{1b}'));
+    assert!(dressed.contains('\u{1b}'));
+    assert!(bare.contains('▲'));
+}
+
+#[test]
+fn a_name_cannot_write_to_the_terminal() {
+    let mut bench = fixture::bench(&["builtin/mary-tiny"], 20);
+    bench.run.rows[0].task = "htest/\u{1b}]0;owned\u{7}".into();
+    let text = terminal::table(&bench.run, TableStyle::default());
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'));
+    assert!(text.contains("<U+001B>"));
+}
+
+#[test]
+fn machines_get_every_row_with_its_verdict() {
+    let bench = fixture::usual();
+    let json: serde_json::Value =
+        serde_json::from_str(&terminal::json(&bench.run).unwrap()).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), bench.run.rows.len());
+    assert_eq!(rows[0]["scale"], "proportion");
+    assert_eq!(rows[5]["scale"], "plain");
+    assert!(rows.iter().any(|r| r["versus_chance"] == "above"));
+    let low = rows[0]["score"]["low"].as_f64().unwrap();
+    assert_eq!(low, bench.run.rows[0].score.as_ref().unwrap().low);
+}
+
+#[test]
+fn a_run_without_rows_says_so() {
+    let mut bench = fixture::bench(&["builtin/mary-tiny"], 20);
+    bench.run.rows.clear();
+    bench.run.complete = false;
+    let text = terminal::table(&bench.run, TableStyle::default());
+    assert!(text.contains("No sample has been judged yet"));
+    assert!(text.contains("incomplete"));
+}
