@@ -413,6 +413,15 @@ pub trait Provider: Send + Sync {
     /// What is known before weights are loaded or money is spent.
     fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError>;
 
+    /// The fingerprint the open model will have. Local providers hash files without loading them.
+    fn fingerprint(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+    ) -> Result<String, ModelError> {
+        Ok(self.open(model, settings)?.card().fingerprint.clone())
+    }
+
     /// Opens it.
     fn open(
         &self,

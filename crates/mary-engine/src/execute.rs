@@ -5,7 +5,7 @@
 //! leaves as a sample in an event. One failed item never stops the run; a fatal error (no key, no
 //! money, full disk, an interrupt) stops it in a state from which the same command continues.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -78,8 +78,10 @@ pub struct Execution<'a> {
     pub trials: u32,
     /// Seed of the run.
     pub seed: u64,
-    /// `(item, trial)` already in the log.
-    pub finished: &'a HashSet<(String, u32)>,
+    /// Whether an item's trial is already in the log.
+    pub finished: &'a dyn Fn(&str, u32) -> bool,
+    /// How many are.
+    pub already: usize,
     /// Set by an interrupt.
     pub stop: &'a AtomicBool,
     /// How much at once.
@@ -99,7 +101,7 @@ pub fn execute(
         model: &model,
         task,
         planned,
-        already: execution.finished.len(),
+        already: execution.already,
     })?;
     let mut hall = Hall::new(execution, model.clone(), cache, observer)?;
     let result = hall.run();
@@ -329,7 +331,7 @@ impl<'a, 'b> Hall<'a, 'b> {
                 if trial + 1 < self.run.trials {
                     self.repeat = Some((item.clone(), trial + 1));
                 }
-                if self.run.finished.contains(&(item.id.clone(), trial)) {
+                if (self.run.finished)(&item.id, trial) {
                     continue;
                 }
                 return Ok(Some((item, trial)));

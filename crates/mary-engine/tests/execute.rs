@@ -186,7 +186,8 @@ impl Room {
             survey: &self.survey,
             trials: self.trials,
             seed: 0,
-            finished: &self.finished,
+            finished: &|item, trial| self.finished.contains(&(item.to_owned(), trial)),
+            already: self.finished.len(),
             stop: &self.stop,
             pace,
         };
