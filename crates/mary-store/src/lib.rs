@@ -1,1 +1,32 @@
-//! placeholder
+//! Where results are kept: run folders, the response cache, exports and imports.
+//!
+//! A run is a folder ([`RunFolder`]): a manifest, an append-only log with one [`Sample`] per line,
+//! and a summary. Answers of models live apart from runs in the [`ResponseCache`], named by
+//! content, so that whatever was once answered is never asked again. `docs/log-format.md`
+//! describes the files.
+//!
+//! Nothing here runs a model or makes a statistic.
+//!
+//! [`Sample`]: mary_contract::Sample
+
+mod atomic;
+mod cache;
+mod fault;
+mod finite;
+mod folder;
+mod index;
+mod line;
+mod log;
+mod manifest;
+mod merge;
+mod read;
+mod recorder;
+
+pub use cache::{CacheStats, Label, ModelShare, Prune, Pruned, ResponseCache};
+pub use folder::{Healed, RunFolder};
+pub use index::{FinishedIds, State};
+pub use line::{ItemHead, Verdict};
+pub use manifest::{SCHEMA, run_digest};
+pub use merge::{MergeReport, merge};
+pub use read::{Samples, Verdicts};
+pub use recorder::Recorder;

@@ -1,0 +1,175 @@
+//! The table behind the cache: opening it, rows in and out, and what SQLite's errors mean.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+use mary_contract::{Key, Reply, StoreError};
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, ErrorCode, params};
+
+use crate::fault::{corrupt, io_at};
+
+const FORM: i32 = 1;
+/// Two processes take turns; a turn is a few milliseconds.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Answers above this many bytes are compressed.
+const LARGE: usize = 1024;
+/// No answer is larger than this; a damaged row must not fill the memory.
+const LARGEST: u64 = 1 << 30;
+
+pub(super) struct Row {
+    pub(super) key: Key,
+    pub(super) model: String,
+    pub(super) task: String,
+    pub(super) created: i64,
+    pub(super) reply: Vec<u8>,
+}
+
+pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(io_at(parent))?;
+    }
+    let at = said(path);
+    let connection = Connection::open(path).map_err(&at)?;
+    connection.busy_timeout(PATIENCE).map_err(&at)?;
+    connection
+        .execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32768; \
+             PRAGMA temp_store = MEMORY;",
+        )
+        .map_err(&at)?;
+    let form: i32 = pragma(&connection, "user_version").map_err(&at)?;
+    match form {
+        FORM => {}
+        0 => connection
+            .execute_batch(&format!(
+                "BEGIN IMMEDIATE; \
+                 CREATE TABLE IF NOT EXISTS replies (\
+                   id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, model TEXT NOT NULL, \
+                   task TEXT NOT NULL, created INTEGER NOT NULL, reply BLOB NOT NULL) STRICT; \
+                 PRAGMA user_version = {FORM}; COMMIT;"
+            ))
+            .map_err(&at)?,
+        other => {
+            return Err(corrupt(
+                path,
+                0,
+                format!("the cache has form {other}, this version of Mary reads form {FORM}"),
+                "use the version of Mary that made it, another file with --cache, or --no-cache",
+            ));
+        }
+    }
+    Ok(connection)
+}
+
+pub(super) fn pragma<T: FromSql>(connection: &Connection, name: &str) -> rusqlite::Result<T> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
+}
+
+pub(super) fn insert(connection: &mut Connection, rows: &[Row]) -> rusqlite::Result<()> {
+    let batch = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    {
+        let mut put = batch.prepare_cached(
+            "INSERT INTO replies (key, model, task, created, reply) VALUES (?1, ?2, ?3, ?4, ?5) \
+             ON CONFLICT (key) DO UPDATE SET created = excluded.created, reply = excluded.reply",
+        )?;
+        for row in rows {
+            put.execute(params![
+                blob_of(&row.key),
+                row.model,
+                row.task,
+                row.created,
+                row.reply
+            ])?;
+        }
+    }
+    batch.commit()
+}
+
+/// The key as bytes: half the room of its hexadecimal digits.
+pub(super) fn blob_of(key: &Key) -> Vec<u8> {
+    let digits = key.as_str();
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let decoded: Option<Vec<u8>> = pairs
+        .iter()
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+        .collect();
+    match decoded {
+        Some(bytes) if rest.is_empty() => bytes,
+        // Not a hash of ours; its own bytes name it just as well.
+        _ => digits.as_bytes().to_vec(),
+    }
+}
+
+/// JSON, with a first byte saying whether it is compressed.
+pub(super) fn pack(reply: &Reply) -> Result<Vec<u8>, serde_json::Error> {
+    let mut plain = vec![b'j'];
+    serde_json::to_writer(&mut plain, reply)?;
+    let json = plain.get(1..).unwrap_or_default();
+    if json.len() < LARGE {
+        return Ok(plain);
+    }
+    let mut encoder = DeflateEncoder::new(vec![b'z'], Compression::fast());
+    let packed = encoder.write_all(json).and_then(|()| encoder.finish());
+    Ok(match packed {
+        Ok(packed) if packed.len() < plain.len() => packed,
+        _ => plain,
+    })
+}
+
+pub(super) fn unpack(stored: &[u8]) -> Option<Reply> {
+    match stored.split_first()? {
+        (b'j', json) => serde_json::from_slice(json).ok(),
+        (b'z', packed) => {
+            let mut json = Vec::new();
+            let mut decoder = DeflateDecoder::new(packed).take(LARGEST);
+            decoder.read_to_end(&mut json).ok()?;
+            serde_json::from_slice(&json).ok()
+        }
+        _ => None,
+    }
+}
+
+/// What an error of SQLite means to a user.
+pub(super) fn said(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
+    move |error| {
+        let full = |kind: io::ErrorKind| StoreError::Io {
+            path: path.to_owned(),
+            source: kind.into(),
+        };
+        let hint = "answers can be asked again: move the file away (with its -wal and -shm), or run \
+                    with --no-cache";
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => full(io::ErrorKind::StorageFull),
+            Some(ErrorCode::PermissionDenied) => full(io::ErrorKind::PermissionDenied),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => corrupt(
+                path,
+                0,
+                format!("the response cache is damaged: {error}"),
+                hint,
+            ),
+            code => StoreError::Database {
+                path: path.to_owned(),
+                message: format!("{error}\nhint: {}", advice(code)),
+            },
+        }
+    }
+}
+
+fn advice(code: Option<ErrorCode>) -> &'static str {
+    match code {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another process holds the response cache; wait for it, give this run its own file \
+             with --cache, or run with --no-cache"
+        }
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly) => {
+            "choose a cache file you may write to with --cache, or run with --no-cache"
+        }
+        _ => "`mary cache prune` makes room in it; --no-cache runs without it",
+    }
+}

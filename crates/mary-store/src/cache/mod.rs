@@ -1,0 +1,238 @@
+//! Answers that were already given, in an embedded database that several processes may share.
+//!
+//! Rows are named by content ([`Key`]), so nothing ever changes under its name. Writing happens on
+//! a thread of its own: `keep` only hands over, and what was handed over is committed within
+//! 200 ms, so that a killed process loses next to nothing and a fast model never waits.
+
+mod database;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use mary_contract::{Cache, Key, Reply, StoreError};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use crate::finite::reply_is_finite;
+use database::{Row, blob_of, said};
+use writer::Writer;
+
+/// The model and task that new rows belong to; for statistics and pruning only, never part of a
+/// look-up. Clones share one label.
+#[derive(Debug, Clone, Default)]
+pub struct Label(Arc<Mutex<(String, String)>>);
+
+impl Label {
+    /// New rows belong to these.
+    pub fn set(&self, model: &str, task: &str) {
+        let mut label = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *label = (model.to_owned(), task.to_owned());
+    }
+
+    fn get(&self) -> (String, String) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// The response cache.
+pub struct ResponseCache {
+    path: PathBuf,
+    reader: Connection,
+    writer: Writer,
+    label: Label,
+}
+
+/// What a cache holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Answers.
+    pub rows: u64,
+    /// Bytes of answers as stored.
+    pub bytes: u64,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// By model, largest first.
+    pub models: Vec<ModelShare>,
+}
+
+/// One model's part of a cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelShare {
+    /// The model, as the user named it.
+    pub model: String,
+    /// Its answers.
+    pub rows: u64,
+    /// Their bytes as stored.
+    pub bytes: u64,
+}
+
+/// What to throw away. An answer goes when it meets every condition set; none set throws away
+/// nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prune {
+    /// Older than this.
+    pub older_than: Option<Duration>,
+    /// Of this model.
+    pub model: Option<String>,
+    /// Oldest first, until what is left takes no more than this many bytes.
+    pub max_bytes: Option<u64>,
+}
+
+/// What was thrown away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Answers.
+    pub rows: u64,
+    /// Their bytes as stored.
+    pub bytes: u64,
+}
+
+impl ResponseCache {
+    /// Opens the cache file, making it and its folder when they are not there.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let writing = database::open(path)?;
+        let reader = database::open(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            reader,
+            writer: Writer::start(path, writing)?,
+            label: Label::default(),
+        })
+    }
+
+    /// A handle that says which model and task new rows belong to; see
+    /// [`crate::Recorder::labelling`].
+    pub fn label(&self) -> Label {
+        self.label.clone()
+    }
+
+    /// What it holds.
+    pub fn stats(&self) -> Result<CacheStats, StoreError> {
+        self.writer.flush()?;
+        let at = said(&self.path);
+        let mut query = self
+            .reader
+            .prepare(
+                "SELECT model, count(*), sum(length(reply)) FROM replies \
+                 GROUP BY model ORDER BY 3 DESC, 1",
+            )
+            .map_err(&at)?;
+        let models = query
+            .query_map([], |row| {
+                Ok(ModelShare {
+                    model: row.get(0)?,
+                    rows: count(row.get(1)?),
+                    bytes: count(row.get(2)?),
+                })
+            })
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(&at)?;
+        let pages: i64 = database::pragma(&self.reader, "page_count").map_err(&at)?;
+        let page: i64 = database::pragma(&self.reader, "page_size").map_err(&at)?;
+        Ok(CacheStats {
+            path: self.path.clone(),
+            rows: models.iter().map(|m| m.rows).sum(),
+            bytes: models.iter().map(|m| m.bytes).sum(),
+            file_bytes: count(pages.saturating_mul(page)),
+            models,
+        })
+    }
+
+    /// Throws answers away and gives the room back to the disk.
+    pub fn prune(&mut self, what: &Prune) -> Result<Pruned, StoreError> {
+        self.writer.flush()?;
+        if *what == Prune::default() {
+            return Ok(Pruned::default());
+        }
+        let before = self.stats()?;
+        let before_time = what.older_than.map_or(i64::MAX, |age| {
+            now().saturating_sub(i64::try_from(age.as_secs()).unwrap_or(i64::MAX))
+        });
+        // The window walks from the newest answer back; what lies beyond the allowance goes.
+        let sql = "DELETE FROM replies WHERE id IN (\
+                     SELECT id FROM (\
+                       SELECT id, created, model, \
+                         sum(length(reply)) OVER (ORDER BY created DESC, id DESC) AS kept \
+                       FROM replies WHERE ?2 IS NULL OR model = ?2) \
+                     WHERE created <= ?1 AND (?3 IS NULL OR kept > ?3))";
+        let max = what.max_bytes.map(|b| i64::try_from(b).unwrap_or(i64::MAX));
+        let at = said(&self.path);
+        self.reader
+            .execute(sql, params![before_time, what.model, max])
+            .map_err(&at)?;
+        self.reader.execute_batch("VACUUM").map_err(&at)?;
+        let after = self.stats()?;
+        Ok(Pruned {
+            rows: before.rows.saturating_sub(after.rows),
+            bytes: before.bytes.saturating_sub(after.bytes),
+        })
+    }
+
+    #[cfg(test)]
+    fn limit_pages(&mut self, pages: u32) {
+        self.writer.limit_pages(pages);
+    }
+}
+
+impl Cache for ResponseCache {
+    fn recall(&mut self, key: &Key) -> Result<Option<Reply>, StoreError> {
+        let stored = match self.writer.pending(key) {
+            Some(bytes) => Some(bytes),
+            None => self
+                .reader
+                .prepare_cached("SELECT reply FROM replies WHERE key = ?1")
+                .and_then(|mut query| {
+                    query
+                        .query_row([blob_of(key)], |row| row.get::<_, Vec<u8>>(0))
+                        .optional()
+                })
+                .map_err(said(&self.path))?,
+        };
+        // An answer in a form we no longer read is no answer: it is asked again and replaced.
+        Ok(stored.and_then(|bytes| database::unpack(&bytes)))
+    }
+
+    /// An answer holding a number that is not one is not kept: JSON could not give it back.
+    fn keep(&mut self, key: &Key, reply: &Reply) -> Result<(), StoreError> {
+        if !reply_is_finite(reply) {
+            return Ok(());
+        }
+        let (model, task) = self.label.get();
+        let reply = database::pack(reply).map_err(|e| StoreError::Database {
+            path: self.path.clone(),
+            message: format!("an answer cannot be written as JSON: {e}"),
+        })?;
+        self.writer.hand_over(Row {
+            key: key.clone(),
+            model,
+            task,
+            created: now(),
+            reply,
+        })
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.writer.flush()
+    }
+}
+
+/// SQLite counts with signed numbers; a count is never below nothing.
+fn count(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or(0)
+}
+
+/// Seconds since 1970.
+fn now() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| i64::try_from(d.as_secs()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+use super::*;
+use mary_contract::{Finish, Generated, Response};
+
+fn key(n: usize) -> Key {
+    serde_json::from_value(blake3::hash(&n.to_le_bytes()).to_hex().to_string().into()).unwrap()
+}
+
+fn reply(text: &str) -> Reply {
+    Reply::bare(Response::Generated(Generated {
+        text: text.into(),
+        finish: Finish::Stop,
+        reasoning: None,
+    }))
+}
+
+#[test]
+fn what_was_kept_is_recalled_at_once_and_after_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("new/folder/cache.sqlite");
+    let mut cache = ResponseCache::open(&path).unwrap();
+    assert_eq!(cache.recall(&key(1)).unwrap(), None);
+    let long = "word ".repeat(10_000);
+    cache.keep(&key(1), &reply("yes")).unwrap();
+    cache.keep(&key(2), &reply(&long)).unwrap();
+    assert_eq!(cache.recall(&key(1)).unwrap(), Some(reply("yes")));
+    assert_eq!(cache.recall(&key(2)).unwrap(), Some(reply(&long)));
+    cache.flush().unwrap();
+    assert_eq!(cache.recall(&key(1)).unwrap(), Some(reply("yes")));
+    drop(cache);
+    let mut again = ResponseCache::open(&path).unwrap();
+    assert_eq!(again.recall(&key(2)).unwrap(), Some(reply(&long)));
+    assert!(
+        again.stats().unwrap().bytes < 5_000,
+        "large answers are compressed"
+    );
+}
+
+#[test]
+fn a_commit_comes_within_a_moment_without_anybody_flushing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cache.sqlite");
+    let mut one = ResponseCache::open(&path).unwrap();
+    let mut other = ResponseCache::open(&path).unwrap();
+    one.keep(&key(7), &reply("seen")).unwrap();
+    let start = std::time::Instant::now();
+    while other.recall(&key(7)).unwrap().is_none() {
+        assert!(start.elapsed() < Duration::from_secs(10), "never committed");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn two_writers_share_one_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cache.sqlite");
+    std::thread::scope(|scope| {
+        for part in 0..2 {
+            let path = &path;
+            scope.spawn(move || {
+                let mut cache = ResponseCache::open(path).unwrap();
+                for n in 0..3_000 {
+                    cache.keep(&key(n * 2 + part), &reply("x")).unwrap();
+                }
+                cache.flush().unwrap();
+            });
+        }
+    });
+    let cache = ResponseCache::open(&path).unwrap();
+    assert_eq!(cache.stats().unwrap().rows, 6_000);
+}
+
+#[test]
+fn a_full_disk_loses_nothing_that_was_handed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cache.sqlite");
+    let mut cache = ResponseCache::open(&path).unwrap();
+    cache.limit_pages(12);
+    let noise: Vec<String> = (0..200)
+        .map(|n| blake3::hash(&[n as u8]).to_hex().to_string().repeat(8))
+        .collect();
+    for (n, text) in noise.iter().enumerate() {
+        // Either call may be the one that hears of it.
+        let _ = cache.keep(&key(n), &reply(text));
+    }
+    let error = cache.flush().unwrap_err();
+    assert!(error.to_string().contains("the disk is full"), "{error}");
+    assert_eq!(cache.recall(&key(199)).unwrap(), Some(reply(&noise[199])));
+    cache.limit_pages(1_000_000);
+    cache.flush().unwrap();
+    drop(cache);
+    let mut again = ResponseCache::open(&path).unwrap();
+    for (n, text) in noise.iter().enumerate() {
+        assert_eq!(again.recall(&key(n)).unwrap(), Some(reply(text)));
+    }
+}
+
+#[test]
+fn a_file_that_is_no_cache_is_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cache.sqlite");
+    let text = "this is a letter, not a database. ".repeat(100);
+    std::fs::write(&path, &text).unwrap();
+    let error = ResponseCache::open(&path).err().unwrap();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+    assert!(error.to_string().contains("--no-cache"), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn a_folder_in_the_way_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = ResponseCache::open(dir.path()).err().unwrap();
+    assert!(error.to_string().contains("--no-cache"), "{error}");
+}
+
+#[test]
+fn pruning_takes_what_it_is_told_and_no_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cache = ResponseCache::open(&dir.path().join("cache.sqlite")).unwrap();
+    let label = cache.label();
+    label.set("a/one", "htest/rhyme");
+    for n in 0..10 {
+        cache.keep(&key(n), &reply("one")).unwrap();
+    }
+    label.set("b/two", "htest/rhyme");
+    for n in 10..14 {
+        cache.keep(&key(n), &reply("two")).unwrap();
+    }
+    let stats = cache.stats().unwrap();
+    assert_eq!((stats.rows, stats.models.len()), (14, 2));
+    assert_eq!(cache.prune(&Prune::default()).unwrap().rows, 0);
+    let old = Prune {
+        older_than: Some(Duration::from_secs(3_600)),
+        ..Prune::default()
+    };
+    assert_eq!(cache.prune(&old).unwrap().rows, 0);
+    let one = Prune {
+        model: Some("a/one".into()),
+        ..Prune::default()
+    };
+    assert_eq!(cache.prune(&one).unwrap().rows, 10);
+    let each = stats.models[1].bytes / stats.models[1].rows;
+    let small = Prune {
+        max_bytes: Some(each * 3),
+        ..Prune::default()
+    };
+    assert_eq!(cache.prune(&small).unwrap().rows, 1);
+    assert_eq!(cache.recall(&key(13)).unwrap(), Some(reply("two")));
+    assert_eq!(
+        cache.recall(&key(10)).unwrap(),
+        None,
+        "the oldest goes first"
+    );
+}
+
+#[test]
+fn a_number_that_is_none_is_not_kept() {
+    use mary_contract::{ContinuationScore, Scored};
+    let dir = tempfile::tempdir().unwrap();
+    let mut cache = ResponseCache::open(&dir.path().join("cache.sqlite")).unwrap();
+    let broken = Reply::bare(Response::Scored(Scored {
+        continuations: vec![ContinuationScore {
+            tokens: vec!["a".into()],
+            logprobs: vec![f32::NAN],
+            boundary_merged: false,
+            first_unscored: false,
+            windowed: false,
+        }],
+    }));
+    cache.keep(&key(1), &broken).unwrap();
+    assert_eq!(cache.recall(&key(1)).unwrap(), None);
+}

@@ -1,0 +1,309 @@
+//! A run as a folder: `manifest.json`, `samples.jsonl`, `summary.json`.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use mary_contract::{RunManifest, RunSummary, Sample, StoreError};
+use serde::de::DeserializeOwned;
+
+use crate::atomic;
+use crate::fault::{corrupt, io_at};
+use crate::index::{FinishedIds, Index, unreadable};
+use crate::log::{LogWriter, heal};
+use crate::manifest::{SCHEMA, difference};
+use crate::read::{Samples, Verdicts};
+
+const MANIFEST: &str = "manifest.json";
+const SAMPLES: &str = "samples.jsonl";
+const SUMMARY: &str = "summary.json";
+const LOCK: &str = "run.lock";
+
+/// What was cut from the end of a torn log when it was opened for writing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Healed {
+    /// How many bytes.
+    pub bytes: u64,
+    /// Where they are kept.
+    pub kept_in: PathBuf,
+}
+
+/// A run folder, open for reading, or for reading and appending.
+pub struct RunFolder {
+    path: PathBuf,
+    manifest: RunManifest,
+    healed: Option<Healed>,
+    index: Mutex<Index>,
+    // The writer goes before the lock: its last lines are written while the folder is still ours.
+    writer: Option<LogWriter>,
+    _lock: Option<File>,
+}
+
+impl RunFolder {
+    /// Opens the folder named by the manifest's id under `root` for appending, making it when it
+    /// is not there. A folder that is there is continued, after its torn end was healed; when its
+    /// manifest differs in something that decides answers, [`StoreError::Mismatch`] names it.
+    pub fn create_or_open(root: &Path, manifest: &RunManifest) -> Result<Self, StoreError> {
+        let path = root.join(folder_name(&manifest.id)?);
+        fs::create_dir_all(&path).map_err(io_at(&path))?;
+        let lock = lock(&path)?;
+        let log = path.join(SAMPLES);
+        if !path.join(MANIFEST).exists() {
+            // A kill between making the folder and its manifest leaves no samples behind.
+            if fs::metadata(&log).is_ok_and(|m| m.len() > 0) {
+                return Err(corrupt(
+                    &path.join(MANIFEST),
+                    0,
+                    "the manifest is missing, but there are samples",
+                    "restore manifest.json from a copy, or choose another folder with --output-path",
+                ));
+            }
+            atomic::write_json(&path.join(MANIFEST), manifest)?;
+        }
+        let found: RunManifest = read_manifest(&path)?;
+        if let Some(field) = difference(&found, manifest)? {
+            return Err(StoreError::Mismatch(format!(
+                "{}: this folder belongs to another run; {field}\n\
+                 hint: choose another folder with --output-path, or repeat the command it was made with: {}",
+                path.display(),
+                found.command.join(" ")
+            )));
+        }
+        Self::writing(path, found, lock)
+    }
+
+    /// Opens an existing folder for reading. Takes no lock and changes nothing, so that a run can
+    /// be looked at while it goes on.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let manifest = read_manifest(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            manifest,
+            healed: None,
+            index: Mutex::default(),
+            writer: None,
+            _lock: None,
+        })
+    }
+
+    /// Opens an existing folder for appending, under the manifest it has.
+    pub fn resume(path: &Path) -> Result<Self, StoreError> {
+        let manifest = read_manifest(path)?;
+        let lock = lock(path)?;
+        Self::writing(path.to_owned(), manifest, lock)
+    }
+
+    fn writing(
+        path: PathBuf,
+        manifest: RunManifest,
+        lock: Option<File>,
+    ) -> Result<Self, StoreError> {
+        let log = path.join(SAMPLES);
+        let healed = heal(&log)?;
+        let mut index = Index::default();
+        index.extend(&log)?;
+        let writer = LogWriter::open(&log)?;
+        Ok(Self {
+            path,
+            manifest,
+            healed,
+            index: Mutex::new(index),
+            writer: Some(writer),
+            _lock: lock,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was decided before the first question.
+    pub fn manifest(&self) -> &RunManifest {
+        &self.manifest
+    }
+
+    /// Whether opening it had to cut a torn end off the log.
+    pub fn healed(&self) -> Option<&Healed> {
+        self.healed.as_ref()
+    }
+
+    /// Appends a sample. It is on its way to the file within 64 KiB or the first append after
+    /// 100 ms, or at the next [`RunFolder::flush`]. When the disk refuses, the sample is kept in
+    /// memory and written by the next try.
+    pub fn append(&mut self, sample: &Sample) -> Result<(), StoreError> {
+        self.pen()?.append(sample)
+    }
+
+    /// Everything appended so far survives the process.
+    pub fn flush(&mut self) -> Result<(), StoreError> {
+        self.pen()?.flush()
+    }
+
+    fn pen(&mut self) -> Result<&mut LogWriter, StoreError> {
+        self.writer.as_mut().ok_or_else(|| {
+            StoreError::Mismatch(format!(
+                "{} was opened for reading only",
+                self.path.display()
+            ))
+        })
+    }
+
+    /// Writes the summary: the whole of it or nothing, after everything appended has reached the
+    /// disk.
+    pub fn write_summary(&mut self, summary: &RunSummary) -> Result<(), StoreError> {
+        if let Some(writer) = &mut self.writer {
+            writer.sync()?;
+        }
+        atomic::write_json(&self.path.join(SUMMARY), summary)
+    }
+
+    /// The summary, once there is one.
+    pub fn summary(&self) -> Result<Option<RunSummary>, StoreError> {
+        let path = self.path.join(SUMMARY);
+        if path.exists() {
+            let hint = "delete it; `mary report` makes it again from the samples";
+            read_json(&path, hint).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// The samples that are already there.
+    pub fn finished_ids(&self) -> Result<FinishedIds, StoreError> {
+        Ok(self.index()?.finished)
+    }
+
+    /// All samples in the order of the log. A failure that was answered later is left out.
+    pub fn samples(&self) -> Result<Samples, StoreError> {
+        Samples::open(&self.path.join(SAMPLES), &self.index()?)
+    }
+
+    /// All verdicts in the order of the log, without prompts and answers: several times as quick.
+    pub fn verdicts(&self) -> Result<Verdicts, StoreError> {
+        Verdicts::open(&self.path.join(SAMPLES), &self.index()?)
+    }
+
+    /// The sample whose line begins at this byte (see [`crate::Verdict::offset`]).
+    pub fn sample_at(&self, offset: u64) -> Result<Sample, StoreError> {
+        let path = self.path.join(SAMPLES);
+        let mut file = File::open(&path).map_err(io_at(&path))?;
+        file.seek(SeekFrom::Start(offset)).map_err(io_at(&path))?;
+        let mut line = Vec::new();
+        BufReader::with_capacity(32 * 1024, file)
+            .read_until(b'\n', &mut line)
+            .map_err(io_at(&path))?;
+        serde_json::from_slice(&line).map_err(|e| {
+            // Only now is it worth counting lines.
+            let number = line_number(&path, offset).unwrap_or(0);
+            unreadable(&path, number, &e)
+        })
+    }
+
+    /// The index, brought up to date with the file.
+    fn index(&self) -> Result<Index, StoreError> {
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        index.extend(&self.path.join(SAMPLES))?;
+        Ok(index.clone())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn on_medium(&mut self, medium: Box<dyn crate::log::Medium>) {
+        let len = fs::metadata(self.path.join(SAMPLES)).map_or(0, |m| m.len());
+        self.writer = Some(LogWriter::onto(&self.path.join(SAMPLES), medium, len));
+    }
+}
+
+fn line_number(path: &Path, offset: u64) -> io::Result<usize> {
+    let mut reader = BufReader::new(File::open(path)?.take(offset));
+    let mut lines = 1;
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(lines);
+        }
+        lines += buffer.iter().filter(|&&b| b == b'\n').count();
+        let n = buffer.len();
+        reader.consume(n);
+    }
+}
+
+fn folder_name(id: &str) -> Result<&str, StoreError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if id.is_empty() || id.starts_with('.') || !id.chars().all(plain) {
+        return Err(StoreError::Mismatch(format!(
+            "`{id}` cannot name a run folder: expected letters, digits, `.`, `_` and `-`, not starting with a dot"
+        )));
+    }
+    Ok(id)
+}
+
+fn read_manifest(path: &Path) -> Result<RunManifest, StoreError> {
+    let file = path.join(MANIFEST);
+    if !file.exists() {
+        return Err(StoreError::Mismatch(format!(
+            "{} is not a run folder: it has no {MANIFEST}\n\
+             hint: name the folder that `mary run` printed at its end",
+            path.display()
+        )));
+    }
+    let manifest: RunManifest = read_json(
+        &file,
+        "restore the file from a copy; the samples are untouched",
+    )?;
+    if manifest.schema != SCHEMA {
+        return Err(StoreError::Mismatch(format!(
+            "{}: the folder has form {}, this version of Mary reads form {SCHEMA}\n\
+             hint: use the version that made it ({})",
+            file.display(),
+            manifest.schema,
+            manifest.version
+        )));
+    }
+    Ok(manifest)
+}
+
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, hint: &str) -> Result<T, StoreError> {
+    let bytes = fs::read(path).map_err(io_at(path))?;
+    serde_json::from_slice(&bytes).map_err(|e| corrupt(path, e.line(), e.to_string(), hint))
+}
+
+/// Makes sure that one process at a time appends to a run. The operating system forgets the lock
+/// with the process, so a killed run never locks anybody out.
+fn lock(folder: &Path) -> Result<Option<File>, StoreError> {
+    let path = folder.join(LOCK);
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(io_at(&path))?;
+    match file.try_lock() {
+        Ok(()) => {
+            file.set_len(0)
+                .and_then(|()| writeln!(file, "{}", std::process::id()))
+                .map_err(io_at(&path))?;
+            Ok(Some(file))
+        }
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            // The number is a courtesy; without it the message still stands.
+            let _ = file.take(32).read_to_string(&mut holder);
+            let holder = match holder.trim() {
+                "" => "another process".to_owned(),
+                pid => format!("process {pid}"),
+            };
+            Err(StoreError::Mismatch(format!(
+                "{}: {holder} is writing to this run\n\
+                 hint: wait until it has finished or stop it, then give the command again; \
+                 `mary view` and `mary report` work meanwhile",
+                folder.display()
+            )))
+        }
+        // Some network file systems have no locks; running there is the user's choice.
+        Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => Ok(None),
+        Err(TryLockError::Error(e)) => Err(io_at(&path)(e)),
+    }
+}

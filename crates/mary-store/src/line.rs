@@ -1,0 +1,247 @@
+//! One line of the log: how a sample is written, and how its head is read without the rest.
+//!
+//! A line is a JSON object with the keys `id`, `judgement`, `item`, `exchanges` in this order. What
+//! a summary or a resuming run needs stands first, so that reading stops before the prompts,
+//! answers and vectors that make up most of the bytes.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use mary_contract::{Exchange, Item, Judgement, Sample, SampleId};
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+#[derive(Serialize)]
+struct Written<'a> {
+    id: &'a SampleId,
+    judgement: &'a Judgement,
+    item: &'a Item,
+    exchanges: &'a [Exchange],
+}
+
+/// Appends the line of a sample, newline included.
+pub(crate) fn write(sample: &Sample, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+    let start = out.len();
+    let line = Written {
+        id: &sample.id,
+        judgement: &sample.judgement,
+        item: &sample.item,
+        exchanges: &sample.exchanges,
+    };
+    match serde_json::to_writer(&mut *out, &line) {
+        Ok(()) => {
+            out.push(b'\n');
+            Ok(())
+        }
+        Err(e) => {
+            out.truncate(start);
+            Err(e)
+        }
+    }
+}
+
+/// What a breakdown needs to know of an item.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ItemHead {
+    /// As [`Item::stratum`].
+    pub stratum: String,
+    /// As [`Item::cluster`].
+    pub cluster: Option<String>,
+    /// As [`Item::tags`].
+    pub tags: BTreeMap<String, String>,
+}
+
+/// A sample without its prompts and answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// Which.
+    pub id: SampleId,
+    /// The verdict.
+    pub judgement: Judgement,
+    /// Stratum, cluster and tags of the item.
+    pub item: ItemHead,
+    /// Where its line begins, for [`crate::RunFolder::sample_at`].
+    pub offset: u64,
+}
+
+/// An id that borrows from the line.
+#[derive(Deserialize)]
+pub(crate) struct BorrowedId<'a> {
+    #[serde(borrow)]
+    model: Cow<'a, str>,
+    #[serde(borrow)]
+    task: Cow<'a, str>,
+    #[serde(borrow)]
+    item: Cow<'a, str>,
+    trial: u32,
+}
+
+impl BorrowedId<'_> {
+    pub(crate) fn digest(&self) -> u128 {
+        digest(&self.model, &self.task, &self.item, self.trial)
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        describe(&self.model, &self.task, &self.item, self.trial)
+    }
+}
+
+/// A sample's name in a message.
+pub(crate) fn describe(model: &str, task: &str, item: &str, trial: u32) -> String {
+    format!("{model} | {task} | {item} | trial {trial}")
+}
+
+/// Sixteen bytes that stand for an id: a million of them take little room.
+pub(crate) fn digest(model: &str, task: &str, item: &str, trial: u32) -> u128 {
+    let mut hasher = blake3::Hasher::new();
+    for part in [model, task, item] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.update(&trial.to_le_bytes());
+    let mut short = [0u8; 16];
+    short.copy_from_slice(hasher.finalize().as_bytes().split_at(16).0);
+    u128::from_le_bytes(short)
+}
+
+/// Whether an outcome is a failure, and nothing else about it.
+#[derive(Deserialize)]
+pub(crate) struct OutcomeOnly {
+    pub(crate) outcome: OutcomeKind,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OutcomeKind {
+    Scored(IgnoredAny),
+    Unscored(IgnoredAny),
+    Failed(IgnoredAny),
+}
+
+/// Reads id and outcome of a line, nothing beyond.
+pub(crate) fn read_id(line: &[u8]) -> Result<(BorrowedId<'_>, bool), serde_json::Error> {
+    let mut head = Head::<BorrowedId<'_>, OutcomeOnly, IgnoredAny>::wanting(false);
+    head.read(line)?;
+    match (head.id, head.judgement) {
+        (Some(id), Some(j)) => Ok((id, matches!(j.outcome, OutcomeKind::Failed(_)))),
+        (None, _) => Err(serde_json::Error::missing_field("id")),
+        (_, None) => Err(serde_json::Error::missing_field("judgement")),
+    }
+}
+
+/// Reads everything of a line but target, prompts and answers.
+pub(crate) fn read_verdict(line: &[u8], offset: u64) -> Result<Verdict, serde_json::Error> {
+    let mut head = Head::<SampleId, Judgement, ItemHead>::wanting(true);
+    head.read(line)?;
+    match (head.id, head.judgement, head.item) {
+        (Some(id), Some(judgement), Some(item)) => Ok(Verdict {
+            id,
+            judgement,
+            item,
+            offset,
+        }),
+        (None, ..) => Err(serde_json::Error::missing_field("id")),
+        (_, None, _) => Err(serde_json::Error::missing_field("judgement")),
+        (_, _, None) => Err(serde_json::Error::missing_field("item")),
+    }
+}
+
+/// The parts of a line read so far.
+struct Head<I, J, M> {
+    id: Option<I>,
+    judgement: Option<J>,
+    item: Option<M>,
+    want_item: bool,
+}
+
+impl<'de, I: Deserialize<'de>, J: Deserialize<'de>, M: Deserialize<'de>> Head<I, J, M> {
+    fn wanting(want_item: bool) -> Self {
+        Self {
+            id: None,
+            judgement: None,
+            item: None,
+            want_item,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.id.is_some() && self.judgement.is_some() && (self.item.is_some() || !self.want_item)
+    }
+
+    fn read(&mut self, line: &'de [u8]) -> Result<(), serde_json::Error> {
+        // Every whole line ends its object; a line cut short anywhere does not.
+        if !line.trim_ascii_end().ends_with(b"}") {
+            return Err(serde_json::Error::custom("the line ends in the middle"));
+        }
+        let mut from = serde_json::Deserializer::from_slice(line);
+        match (HeadSeed { head: self }).deserialize(&mut from) {
+            Ok(()) => Ok(()),
+            // The visitor leaves with an error once it has what it wants: the way out of a map
+            // that serde otherwise insists on reading to its end.
+            Err(_) if self.is_full() => Ok(()),
+            Err(e) => Err(e),
+        }
+    }
+}
+
+struct HeadSeed<'h, I, J, M> {
+    head: &'h mut Head<I, J, M>,
+}
+
+impl<'de, I: Deserialize<'de>, J: Deserialize<'de>, M: Deserialize<'de>> DeserializeSeed<'de>
+    for HeadSeed<'_, I, J, M>
+{
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_map(HeadVisitor {
+            head: self.head,
+            line: PhantomData,
+        })
+    }
+}
+
+struct HeadVisitor<'h, 'de, I, J, M> {
+    head: &'h mut Head<I, J, M>,
+    line: PhantomData<&'de ()>,
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Field {
+    Id,
+    Judgement,
+    Item,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de, I: Deserialize<'de>, J: Deserialize<'de>, M: Deserialize<'de>> Visitor<'de>
+    for HeadVisitor<'_, 'de, I, J, M>
+{
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sample")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(field) = map.next_key::<Field>()? {
+            match field {
+                Field::Id => self.head.id = Some(map.next_value()?),
+                Field::Judgement => self.head.judgement = Some(map.next_value()?),
+                Field::Item => self.head.item = Some(map.next_value()?),
+                Field::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+            if self.head.is_full() {
+                return Err(A::Error::custom("enough"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,150 @@
+//! What makes two runs the same run: the part of a manifest that decides the answers.
+
+use mary_contract::{ModelCard, ModelSettings, RunManifest, StoreError, TaskRun};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Version of the run folder's form that this crate writes.
+pub const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Essence<'a> {
+    schema: u32,
+    models: Vec<Who<'a>>,
+    model_settings: How<'a>,
+    judge: Option<Who<'a>>,
+    tasks: &'a [TaskRun],
+    trials: u32,
+    seed: u64,
+}
+
+#[derive(Serialize)]
+struct Who<'a> {
+    model: String,
+    fingerprint: &'a str,
+}
+
+/// Settings that change answers; device, threads, batches, connections and budget do not.
+#[derive(Serialize)]
+struct How<'a> {
+    dtype: &'a Option<String>,
+    base_url: &'a Option<String>,
+    args: &'a std::collections::BTreeMap<String, String>,
+}
+
+fn who(card: &ModelCard) -> Who<'_> {
+    Who {
+        model: card.model.to_string(),
+        fingerprint: &card.fingerprint,
+    }
+}
+
+fn how(settings: &ModelSettings) -> How<'_> {
+    How {
+        dtype: &settings.dtype,
+        base_url: &settings.base_url,
+        args: &settings.args,
+    }
+}
+
+fn essence(manifest: &RunManifest) -> Essence<'_> {
+    Essence {
+        schema: manifest.schema,
+        models: manifest.models.iter().map(who).collect(),
+        model_settings: how(&manifest.model_settings),
+        judge: manifest.judge.as_ref().map(who),
+        tasks: &manifest.tasks,
+        trials: manifest.trials,
+        seed: manifest.seed,
+    }
+}
+
+fn value_of<T: Serialize>(value: &T) -> Result<Value, StoreError> {
+    serde_json::to_value(value)
+        .map_err(|e| StoreError::Mismatch(format!("a manifest cannot be written as JSON: {e}")))
+}
+
+/// Content hash of what decides the answers of a run (models and fingerprints, judge, tasks with
+/// versions, settings, limits and dataset hashes, trials, seed), for deriving
+/// [`RunManifest::id`]. Neither time nor command line nor device is part of it.
+pub fn run_digest(manifest: &RunManifest) -> Result<String, StoreError> {
+    let bytes = serde_json::to_vec(&essence(manifest))
+        .map_err(|e| StoreError::Mismatch(format!("a manifest cannot be written as JSON: {e}")))?;
+    Ok(blake3::hash(&bytes).to_hex().to_string())
+}
+
+/// The first field in which two manifests would give different answers, with both values.
+pub(crate) fn difference(
+    old: &RunManifest,
+    new: &RunManifest,
+) -> Result<Option<String>, StoreError> {
+    let (old, new) = (value_of(&essence(old))?, value_of(&essence(new))?);
+    Ok(first_difference("", &old, &new))
+}
+
+/// As [`difference`], for the parts that shards of one run must share.
+pub(crate) fn shard_difference(
+    a: &RunManifest,
+    b: &RunManifest,
+) -> Result<Option<String>, StoreError> {
+    let (mut a, mut b) = (essence(a), essence(b));
+    // Shards may each hold some of the models and tasks; those in both must be equal.
+    a.models
+        .retain(|m| b.models.iter().any(|n| n.model == m.model));
+    b.models
+        .retain(|m| a.models.iter().any(|n| n.model == m.model));
+    a.models.sort_by(|x, y| x.model.cmp(&y.model));
+    b.models.sort_by(|x, y| x.model.cmp(&y.model));
+    let shared = |own: &[TaskRun], other: &[TaskRun]| -> Vec<TaskRun> {
+        let mut tasks: Vec<_> = own
+            .iter()
+            .filter(|t| other.iter().any(|o| o.id == t.id))
+            .cloned()
+            .collect();
+        tasks.sort_by(|x, y| x.id.cmp(&y.id));
+        tasks
+    };
+    let (of_a, of_b) = (shared(a.tasks, b.tasks), shared(b.tasks, a.tasks));
+    a.tasks = &of_a;
+    b.tasks = &of_b;
+    Ok(first_difference("", &value_of(&a)?, &value_of(&b)?))
+}
+
+fn first_difference(path: &str, old: &Value, new: &Value) -> Option<String> {
+    match (old, new) {
+        _ if old == new => None,
+        (Value::Object(a), Value::Object(b)) => {
+            let keys = a.keys().chain(b.keys().filter(|k| !a.contains_key(*k)));
+            keys.filter_map(|key| {
+                let (x, y) = (a.get(key), b.get(key));
+                let inner = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
+                let (x, y) = (x.unwrap_or(&Value::Null), y.unwrap_or(&Value::Null));
+                // A model that was never opened has no fingerprint yet: nothing to compare.
+                let unknown = |v: &Value| v.as_str() == Some("");
+                if key == "fingerprint" && (unknown(x) || unknown(y)) {
+                    return None;
+                }
+                first_difference(&inner, x, y)
+            })
+            .next()
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => a
+            .iter()
+            .zip(b)
+            .enumerate()
+            .find_map(|(i, (x, y))| first_difference(&format!("{path}[{i}]"), x, y)),
+        _ => Some(format!("{path}: was {}, is now {}", brief(old), brief(new))),
+    }
+}
+
+fn brief(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(160) {
+        Some((cut, _)) => format!("{}…", text.split_at(cut).0),
+        None => text,
+    }
+}

@@ -1,0 +1,117 @@
+//! Reading a log from end to end in constant memory.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mary_contract::{Sample, StoreError};
+
+use crate::fault::io_at;
+use crate::index::{Index, READ_BUFFER, unreadable};
+use crate::line::{self, Verdict};
+
+/// Whole lines of a log up to the end of its index, replaced failures left out.
+struct Lines {
+    path: PathBuf,
+    reader: Option<BufReader<File>>,
+    replaced: Arc<HashSet<u64>>,
+    bytes: Vec<u8>,
+    offset: u64,
+    end: u64,
+    number: usize,
+}
+
+impl Lines {
+    fn open(path: &Path, index: &Index) -> Result<Self, StoreError> {
+        let reader = match File::open(path) {
+            Ok(file) => Some(BufReader::with_capacity(READ_BUFFER, file)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(e) => return Err(io_at(path)(e)),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            reader,
+            replaced: Arc::clone(&index.replaced),
+            bytes: Vec::new(),
+            offset: 0,
+            end: index.end,
+            number: 0,
+        })
+    }
+
+    /// Moves to the next line; its place and bytes, or `None` at the end.
+    fn advance(&mut self) -> Result<Option<u64>, StoreError> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(None);
+        };
+        while self.offset < self.end {
+            self.bytes.clear();
+            let n = reader
+                .read_until(b'\n', &mut self.bytes)
+                .map_err(io_at(&self.path))?;
+            if n == 0 {
+                return Ok(None);
+            }
+            let at = self.offset;
+            self.offset += n as u64;
+            self.number += 1;
+            if !self.replaced.contains(&at) && !self.bytes.trim_ascii().is_empty() {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_as<T>(
+        &mut self,
+        read: impl FnOnce(&[u8], u64) -> Result<T, serde_json::Error>,
+    ) -> Option<Result<T, StoreError>> {
+        match self.advance() {
+            Ok(None) => None,
+            Ok(Some(at)) => {
+                Some(read(&self.bytes, at).map_err(|e| unreadable(&self.path, self.number, &e)))
+            }
+            Err(e) => {
+                // After an I/O error the place in the file is unknown: say it once and end.
+                self.reader = None;
+                Some(Err(e))
+            }
+        }
+    }
+}
+
+/// All samples of a run, one after the other.
+pub struct Samples(Lines);
+
+impl Samples {
+    pub(crate) fn open(path: &Path, index: &Index) -> Result<Self, StoreError> {
+        Lines::open(path, index).map(Self)
+    }
+}
+
+impl Iterator for Samples {
+    type Item = Result<Sample, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next_as(|bytes, _| serde_json::from_slice(bytes))
+    }
+}
+
+/// All verdicts of a run, without prompts and answers.
+pub struct Verdicts(Lines);
+
+impl Verdicts {
+    pub(crate) fn open(path: &Path, index: &Index) -> Result<Self, StoreError> {
+        Lines::open(path, index).map(Self)
+    }
+}
+
+impl Iterator for Verdicts {
+    type Item = Result<Verdict, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next_as(line::read_verdict)
+    }
+}

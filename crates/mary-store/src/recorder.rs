@@ -1,0 +1,44 @@
+//! A reader of the event stream that writes every finished sample down.
+
+use mary_contract::{Event, EventObserver, StoreError};
+
+use crate::{Label, RunFolder};
+
+/// Appends samples to a run folder as they finish.
+pub struct Recorder<'a> {
+    folder: &'a mut RunFolder,
+    label: Option<Label>,
+}
+
+impl<'a> Recorder<'a> {
+    /// Writes into this folder.
+    pub fn new(folder: &'a mut RunFolder) -> Self {
+        Self {
+            folder,
+            label: None,
+        }
+    }
+
+    /// Also tells the response cache which model and task its new rows belong to.
+    #[must_use]
+    pub fn labelling(mut self, label: Label) -> Self {
+        self.label = Some(label);
+        self
+    }
+}
+
+impl EventObserver for Recorder<'_> {
+    fn observe(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
+        match event {
+            Event::TaskStarted { model, task, .. } => {
+                if let Some(label) = &self.label {
+                    label.set(model, task);
+                }
+                Ok(())
+            }
+            Event::SampleFinished(sample) => self.folder.append(sample),
+            Event::TaskFinished { .. } => self.folder.flush(),
+            Event::Answered { .. } | Event::Warning(_) => Ok(()),
+        }
+    }
+}
