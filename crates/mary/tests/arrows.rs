@@ -1,0 +1,65 @@
+//! Arrows between rooms go one way only: what may depend on what, held against `cargo metadata`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+/// Room → rooms it may use. The picture is in docs/ARCHITECTURE.md; change both together.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("mary-contract", &[]),
+    ("mary-stats", &[]),
+    ("mary-suites", &["mary-contract", "mary-stats"]),
+    ("mary-audit", &["mary-contract", "mary-stats"]),
+    ("mary-weights", &["mary-contract"]),
+    ("mary-local", &["mary-contract", "mary-weights"]),
+    ("mary-remote", &["mary-contract"]),
+    ("mary-engine", &["mary-contract", "mary-stats"]),
+    ("mary-store", &["mary-contract"]),
+    ("mary-data", &["mary-contract"]),
+    ("mary-report", &["mary-contract", "mary-stats"]),
+    ("mary-train", &["mary-contract", "mary-weights", "mary-local"]),
+    ("mary-testkit", &["mary-contract"]),
+];
+
+#[test]
+fn every_room_uses_only_the_rooms_it_may() {
+    let metadata = MetadataCommand::new()
+        .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
+        .no_deps()
+        .exec()
+        .unwrap();
+    let allowed: BTreeMap<&str, BTreeSet<&str>> =
+        ALLOWED.iter().map(|(room, may)| (*room, may.iter().copied().collect())).collect();
+    let mut seen = BTreeSet::new();
+    for package in &metadata.packages {
+        let room = package.name.as_str();
+        if room == "mary" {
+            continue; // the binary knows everything
+        }
+        let may = allowed
+            .get(room)
+            .unwrap_or_else(|| panic!("{room} is not in the picture; add it to ALLOWED and the docs"));
+        seen.insert(room.to_owned());
+        for dependency in &package.dependencies {
+            let name = dependency.name.as_str();
+            if !name.starts_with("mary") {
+                continue;
+            }
+            if dependency.kind == DependencyKind::Development {
+                // Tests may use the testkit, and pure rooms whose results they check.
+                let fine = name == "mary-testkit" || may.contains(name) || is_pure(name);
+                assert!(fine, "the tests of {room} use {name}");
+                continue;
+            }
+            assert!(name != "mary-testkit", "{room} needs the testkit outside its tests");
+            assert!(may.contains(name), "{room} uses {name}: that arrow is not allowed");
+        }
+    }
+    for (room, _) in ALLOWED {
+        assert!(seen.contains(*room), "{room} is in the picture but not in the workspace");
+    }
+}
+
+fn is_pure(room: &str) -> bool {
+    matches!(room, "mary-stats" | "mary-audit" | "mary-weights")
+}
