@@ -1,0 +1,343 @@
+//! What the ten A/B tasks share: one implementation of [`Task`] over a rule.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    Ask, Citation, DataSource, ErrorKind, Finish, Generate, Generated, Item, Items, Judgement, Needs,
+    Prompt, PromptForm, Reference, Reply, Request, Response, Sampling, Score, Scored, Start, Target,
+    Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+};
+use serde_json::json;
+
+use super::dataset::{Example, Label, Rule};
+use super::setup::{AB_PARAMS, Mode, Setup, Source, Tail};
+use super::{parse, prompt, upstream};
+
+/// The paper.
+pub const CITATION: Citation = Citation {
+    text: "Bruce W. Lee and JaeHyuk Lim. 2024. Language Models Don't Learn the Physical Manifestation \
+           of Language. ACL 2024.",
+    link: "arXiv:2402.11349",
+};
+
+/// The card of an A/B task.
+pub const fn card(id: &'static str, title: &'static str, about: &'static str) -> TaskCard {
+    TaskCard {
+        id,
+        family: "htest",
+        version: 1,
+        title,
+        about,
+        chance: Some(0.5),
+        human: Some(Reference {
+            value: 1.0,
+            source: "Lee & Lim 2024, Table 7: four people named the rule from the shots, 10 of 10 each",
+        }),
+        params: &AB_PARAMS,
+        dataset: None,
+        citation: CITATION,
+        starter: Some(20),
+    }
+}
+
+/// One of the ten tasks.
+#[derive(Debug)]
+pub struct AbTask {
+    /// What a reader must know.
+    pub card: &'static TaskCard,
+    /// How its items are made.
+    pub rule: Rule,
+    /// Its name in the released files.
+    pub upstream: &'static str,
+}
+
+impl AbTask {
+    /// The shots (as many as set) and the items, by source.
+    fn examples(
+        &self,
+        setup: &Setup,
+        data: &dyn DataSource,
+    ) -> Result<(Vec<Example>, Vec<Example>), TaskError> {
+        let (mut shots, test) = match setup.source {
+            Source::Fresh => {
+                let sets = self.rule.sets(setup.seed, setup.n)?;
+                (sets.shots, sets.test)
+            }
+            Source::Published => (
+                upstream::shot_pool(data, self.upstream)?,
+                upstream::test_items(data, self.upstream)?,
+            ),
+        };
+        shots.truncate(setup.shots);
+        Ok((shots, test))
+    }
+
+    fn ask(setup: &Setup, shots: &[Example], text: &str) -> Ask {
+        let written = |text| {
+            Request::Generate(Generate {
+                prompt: Prompt::single(setup.form, text),
+                sampling: Sampling {
+                    temperature: setup.temperature,
+                    ..Sampling::greedy(setup.max_tokens)
+                },
+            })
+        };
+        Ask::subject(match setup.mode {
+            Mode::Generate => written(prompt::published(shots, text)),
+            Mode::Cot => written(prompt::chain_of_thought(shots, text)),
+            Mode::Score => {
+                let prefix = match setup.tail {
+                    Tail::Label => prompt::up_to_label(shots, text),
+                    Tail::Published => prompt::published(shots, text),
+                };
+                Request::Score(Score {
+                    prefix: Prompt::single(setup.form, prefix),
+                    continuations: continuations(setup),
+                    start: Start::Model,
+                })
+            }
+        })
+    }
+}
+
+/// The labels as they follow the prefix: a chat model answers with the bare letter; in plain text the
+/// letter follows with what stands before it there.
+fn continuations(setup: &Setup) -> Vec<String> {
+    let before = match (setup.form, setup.tail) {
+        (PromptForm::Chat, _) => "",
+        (PromptForm::Plain, Tail::Label) => " ",
+        (PromptForm::Plain, Tail::Published) => "\n",
+    };
+    [Label::A, Label::B]
+        .map(|label| format!("{before}{}", label.letter()))
+        .to_vec()
+}
+
+fn item(setup: &Setup, shots: &[Example], index: usize, example: Example) -> Item {
+    let id = match setup.source {
+        Source::Fresh => format!("{}-{index:04}", setup.seed),
+        Source::Published => format!("published-{:03}", index + 1),
+    };
+    let ask = AbTask::ask(setup, shots, &example.text);
+    let target = Target::Choice {
+        question: example.text,
+        options: vec!["A".into(), "B".into()],
+        correct: example.label.index(),
+    };
+    let mut item = Item::new(id, target, vec![ask])
+        .in_stratum(example.label.letter())
+        .tagged("label", example.label.letter());
+    item.cluster = example.pair;
+    item
+}
+
+impl Task for AbTask {
+    fn card(&self) -> &'static TaskCard {
+        self.card
+    }
+
+    fn needs(&self, settings: &TaskSettings) -> Needs {
+        // Settings that make no sense are refused by `items`; until then, the default's needs.
+        let setup = Setup::read(self.card, settings);
+        let mode = setup.as_ref().map_or(Mode::Score, |s| s.mode);
+        Needs {
+            score: mode == Mode::Score,
+            score_single_token: setup
+                .is_ok_and(|s| s.form == PromptForm::Chat || s.tail == Tail::Label),
+            generate: mode != Mode::Score,
+            judge: mode == Mode::Cot,
+            ..Needs::default()
+        }
+    }
+
+    fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
+        let setup = Setup::read(self.card, settings)?;
+        let (shots, test) = self.examples(&setup, data)?;
+        let items = test
+            .into_iter()
+            .enumerate()
+            .map(move |(index, example)| Ok(item(&setup, &shots, index, example)));
+        Ok(Box::new(items))
+    }
+
+    fn follow_up(
+        &self,
+        settings: &TaskSettings,
+        item: &Item,
+        answers: &[Reply],
+    ) -> Result<Vec<Ask>, TaskError> {
+        let setup = Setup::read(self.card, settings)?;
+        let (Mode::Cot, [Reply { answer, .. }]) = (setup.mode, answers) else {
+            return Ok(vec![]);
+        };
+        let (Some(generated), Target::Choice { question, .. }) = (answer.as_generated(), &item.target)
+        else {
+            return Ok(vec![]);
+        };
+        Ok(vec![Ask::judge(Request::Generate(Generate {
+            prompt: Prompt::single(setup.form, prompt::reading(question, &generated.text)),
+            sampling: Sampling::greedy(5),
+        }))])
+    }
+
+    fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        let correct = match &item.target {
+            Target::Choice { correct, .. } => *correct,
+            _ => return failed("an H-TEST item has a choice as its target"),
+        };
+        let setup = match Setup::read(self.card, settings) {
+            Ok(setup) => setup,
+            Err(error) => return failed(&error.to_string()),
+        };
+        let answers: Vec<&Response> = answers.iter().map(|r| &r.answer).collect();
+        match (setup.mode, answers.as_slice()) {
+            (Mode::Score, [Response::Scored(scored)]) => judge_scores(correct, scored),
+            (Mode::Generate, [Response::Generated(answer)]) => judge_words(correct, answer),
+            (Mode::Cot, [Response::Generated(thought), Response::Generated(reading)]) => {
+                judge_thought(correct, thought, reading)
+            }
+            (mode, found) => failed(&format!(
+                "expected the answers of {mode:?} mode, found {} answers of another kind",
+                found.len()
+            )),
+        }
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let Ok(setup) = Setup::read(self.card, settings) else {
+            return BTreeMap::new();
+        };
+        let mut conventions = BTreeMap::new();
+        let mut say = |name: &str, text: String| conventions.insert(name.to_owned(), text);
+        say("template", "Lee & Lim 2024, Appendix G, byte for byte".into());
+        say("k", setup.shots.to_string());
+        say("source", source_convention(&setup));
+        match setup.mode {
+            Mode::Score => {
+                say("answer", score_convention(&setup));
+                say("ties", "one half".into());
+            }
+            Mode::Generate => {
+                say(
+                    "answer",
+                    format!(
+                        "generated, temperature {}, at most {} tokens",
+                        setup.temperature, setup.max_tokens
+                    ),
+                );
+                say("parser", "the paper's; `strict` beside it".into());
+                say("unparsed", UNPARSED.into());
+            }
+            Mode::Cot => {
+                say("template", "the paper's shots; the tail that asks for thinking is ours".into());
+                say(
+                    "answer",
+                    "thinking out loud, read by the judge model as A, B or None".into(),
+                );
+                say("unparsed", UNPARSED.into());
+            }
+        }
+        conventions
+    }
+}
+
+const UNPARSED: &str = "left out of the score (the paper's adjusted accuracy); wrong in `accuracy`";
+
+pub(super) fn source_convention(setup: &Setup) -> String {
+    match setup.source {
+        Source::Fresh => format!("fresh items of seed {}", setup.seed),
+        Source::Published => format!("released items of seed {}", upstream::PUBLISHED_SEED),
+    }
+}
+
+fn score_convention(setup: &Setup) -> String {
+    let place = match setup.tail {
+        Tail::Label => "after `Label:`, where every shot has it",
+        Tail::Published => "after the published last line",
+    };
+    format!(
+        "the more probable of {:?}, sum of token log-probabilities, {place}",
+        continuations(setup)
+    )
+}
+
+pub(super) fn failed(message: &str) -> Judgement {
+    Judgement::failed(ErrorKind::Internal, message)
+}
+
+/// What a provider itself says about an answer that is none.
+pub(super) fn withheld(answer: &Generated) -> Option<UnscoredReason> {
+    match answer.finish {
+        Finish::Refusal => Some(UnscoredReason::Refused),
+        Finish::ContentFilter => Some(UnscoredReason::Filtered),
+        _ => None,
+    }
+}
+
+fn truth(right: bool) -> f64 {
+    if right { 1.0 } else { 0.0 }
+}
+
+fn judge_scores(correct: usize, scored: &Scored) -> Judgement {
+    let [a, b] = scored.continuations.as_slice() else {
+        return failed("expected the scores of two labels");
+    };
+    let (a, b) = (a.sum(), b.sum());
+    if !(a.is_finite() && b.is_finite()) {
+        return Judgement::failed(ErrorKind::NotFinite, "a label's log-probability is not a number");
+    }
+    let (said, score) = match a.total_cmp(&b) {
+        std::cmp::Ordering::Greater => ("A", truth(correct == 0)),
+        std::cmp::Ordering::Less => ("B", truth(correct == 1)),
+        std::cmp::Ordering::Equal => ("tie", 0.5),
+    };
+    let mut judgement = Judgement::scored(score).read_as(said);
+    judgement.notes = json!({ "logprob": { "A": a, "B": b } });
+    judgement.measured("said_a", if said == "tie" { 0.5 } else { truth(said == "A") })
+}
+
+/// A judgement from a label that may not have been read. `accuracy` counts an unread answer as wrong.
+fn judge_label(correct: usize, said: Option<Label>, unread: UnscoredReason) -> Judgement {
+    match said {
+        Some(label) => {
+            let score = truth(label.index() == correct);
+            Judgement::scored(score)
+                .read_as(label.letter())
+                .measured("accuracy", score)
+                .measured("said_a", truth(label == Label::A))
+        }
+        None => Judgement::unscored(unread).measured("accuracy", 0.0),
+    }
+}
+
+fn judge_words(correct: usize, answer: &Generated) -> Judgement {
+    if let Some(reason) = withheld(answer) {
+        return judge_label(correct, None, reason).measured("strict_accuracy", 0.0);
+    }
+    let paper = parse::as_published(&answer.text);
+    let strict = parse::strictly(&answer.text);
+    let strict_score = strict.map(|label| truth(label.index() == correct));
+    let mut judgement = judge_label(correct, paper, UnscoredReason::Unparsed)
+        .measured("strict_accuracy", strict_score.unwrap_or(0.0))
+        .measured("parsers_agree", truth(paper == strict));
+    if let Some(score) = strict_score {
+        judgement = judgement.measured("strict", score);
+    }
+    judgement
+}
+
+fn judge_thought(correct: usize, thought: &Generated, reading: &Generated) -> Judgement {
+    if let Some(reason) = withheld(thought) {
+        return judge_label(correct, None, reason);
+    }
+    let unread = if thought.finish == Finish::Length {
+        UnscoredReason::Truncated
+    } else {
+        UnscoredReason::Unparsed
+    };
+    judge_label(correct, parse::reader_says(&reading.text), unread)
+}
+
+#[cfg(test)]
+#[path = "ab_task_tests.rs"]
+mod tests;

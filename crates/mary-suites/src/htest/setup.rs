@@ -1,0 +1,199 @@
+//! What a user can set for an H-TEST task, read once and checked.
+
+use mary_contract::{Param, PromptForm, TaskCard, TaskError, TaskSettings};
+
+use super::dataset::SHOT_POOL;
+
+/// The parameters of the ten A/B tasks.
+pub static AB_PARAMS: [Param; 6] = [
+    Param {
+        name: "mode",
+        default: "score",
+        values: "score, generate, cot",
+        about: "Compare the labels' log-probabilities, let the model write five tokens (the paper), or \
+                let it think out loud and have a judge read it.",
+    },
+    SOURCE,
+    Param {
+        name: "n",
+        default: "200",
+        values: "an even number",
+        about: "Fresh items, half of them A.",
+    },
+    Param {
+        name: "tail",
+        default: "auto",
+        values: "auto, label, published",
+        about: "Where scored labels follow: after `Label:` as in every shot (plain form), or after the \
+                published last line (chat form); auto chooses by form.",
+    },
+    TEMPERATURE,
+    MAX_TOKENS,
+];
+
+/// The parameters of letter geometry.
+pub static GEOMETRY_PARAMS: [Param; 5] = [
+    Param {
+        name: "mode",
+        default: "score",
+        values: "score, generate",
+        about: "Compare the symbols' log-probabilities, or let the model write its answer (the paper).",
+    },
+    SOURCE,
+    Param {
+        name: "n",
+        default: "200",
+        values: "a multiple of 4",
+        about: "Fresh items, four to an option set.",
+    },
+    TEMPERATURE,
+    MAX_TOKENS,
+];
+
+const SOURCE: Param = Param {
+    name: "source",
+    default: "fresh",
+    values: "fresh, published",
+    about: "Items made from the seed that nobody has seen, or the authors' released files.",
+};
+const TEMPERATURE: Param = Param {
+    name: "temperature",
+    default: "0.7",
+    values: "0 or more",
+    about: "Of generated answers; the paper's is 0.7.",
+};
+const MAX_TOKENS: Param = Param {
+    name: "max_tokens",
+    default: "",
+    values: "a number",
+    about: "Longest answer; by default 5 (the paper), or 512 for a chain of thought.",
+};
+
+/// Where the items come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Our generator.
+    Fresh,
+    /// The released files.
+    Published,
+}
+
+/// How a model is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// By log-probability.
+    Score,
+    /// In a few tokens.
+    Generate,
+    /// Thinking out loud, read by a judge.
+    Cot,
+}
+
+/// Where a scored label follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tail {
+    /// After `Label:`.
+    Label,
+    /// After the published last line.
+    Published,
+}
+
+/// Everything set, with defaults filled in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Setup {
+    /// Seed of the items.
+    pub seed: u64,
+    /// Plain or chat.
+    pub form: PromptForm,
+    /// Where the items come from.
+    pub source: Source,
+    /// How the model is asked.
+    pub mode: Mode,
+    /// Fresh items.
+    pub n: usize,
+    /// Shots.
+    pub shots: usize,
+    /// Where a scored label follows.
+    pub tail: Tail,
+    /// Of generated answers.
+    pub temperature: f64,
+    /// Longest answer.
+    pub max_tokens: u32,
+}
+
+impl Setup {
+    /// Reads and checks.
+    pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
+        settings.check(card)?;
+        let source = match settings.param(card, "source") {
+            "fresh" => Source::Fresh,
+            "published" => Source::Published,
+            other => return Err(unknown(card, "source", other)),
+        };
+        let has_cot = card
+            .params
+            .iter()
+            .any(|p| p.name == "mode" && p.values.contains("cot"));
+        let mode = match settings.param(card, "mode") {
+            "score" => Mode::Score,
+            "generate" => Mode::Generate,
+            "cot" if has_cot => Mode::Cot,
+            other => return Err(unknown(card, "mode", other)),
+        };
+        let tail = match (settings.param(card, "tail"), settings.form) {
+            ("label", _) | ("auto" | "", PromptForm::Plain) => Tail::Label,
+            ("published", _) | ("auto" | "", PromptForm::Chat) => Tail::Published,
+            (other, _) => return Err(unknown(card, "tail", other)),
+        };
+        let max_tokens = match settings.param(card, "max_tokens") {
+            "" if mode == Mode::Cot => 512,
+            "" => 5,
+            text => number(card, "max_tokens", text)?,
+        };
+        let temperature: f64 = number(card, "temperature", settings.param(card, "temperature"))?;
+        if !(temperature.is_finite() && temperature >= 0.0) {
+            return Err(unknown(card, "temperature", &temperature.to_string()));
+        }
+        let shots = settings
+            .shots
+            .unwrap_or(if mode == Mode::Cot { 14 } else { SHOT_POOL });
+        if shots % 2 == 1 || shots > SHOT_POOL {
+            return Err(TaskError::Setting(format!(
+                "{}: {shots} shots; expected an even number up to {SHOT_POOL} (the paper uses 4, 14, 28 \
+                 and 50)",
+                card.id
+            )));
+        }
+        let n: usize = number(card, "n", settings.param(card, "n"))?;
+        if n == 0 {
+            return Err(unknown(card, "n", "0"));
+        }
+        Ok(Self {
+            seed: settings.seed,
+            form: settings.form,
+            source,
+            mode,
+            n,
+            shots,
+            tail,
+            temperature,
+            max_tokens,
+        })
+    }
+}
+
+fn unknown(card: &TaskCard, name: &str, found: &str) -> TaskError {
+    let values = card
+        .params
+        .iter()
+        .find(|p| p.name == name)
+        .map_or("", |p| p.values);
+    TaskError::Setting(format!(
+        "{}: `{name}={found}` is not one of: {values}",
+        card.id
+    ))
+}
+
+fn number<T: std::str::FromStr>(card: &TaskCard, name: &str, text: &str) -> Result<T, TaskError> {
+    text.parse().map_err(|_| unknown(card, name, text))
+}

@@ -1,0 +1,43 @@
+//! Spelled math: the operator is written in words, not as a symbol.
+
+use crate::htest::ab_task::{AbTask, card};
+use crate::htest::dataset::{Rule, Twins, same_letters};
+use crate::htest::draw::{of_same_size, word};
+use crate::htest::words::{OPERATORS, QUANTITIES, REMARKS};
+use crate::randomness::{Stream, below};
+
+/// The task.
+pub static TASK: AbTask = AbTask {
+    card: &card(
+        "htest/spelled-math",
+        "Spelled Math",
+        "A items spell the operator out (plus), B items write its symbol (+), as in the published \
+         data (the paper's Table 1 states it the other way round). The twins share the operator and \
+         are of the same length in characters and words. Here the words are the rule: a bag of words \
+         that knows the operators solves it.",
+    ),
+    rule: Rule {
+        name: "spelled-math",
+        draw,
+        key: same_letters,
+    },
+    upstream: "spelled_math",
+};
+
+fn draw(rng: &mut Stream) -> Vec<Twins> {
+    let Some(&(spelled, symbol)) = OPERATORS.get(below(rng, OPERATORS.len())) else {
+        return vec![];
+    };
+    let a = calculation(rng, spelled);
+    match of_same_size(&a, || calculation(rng, symbol)) {
+        Some(b) => vec![Twins { a, b }],
+        None => vec![],
+    }
+}
+
+fn calculation(rng: &mut Stream, operator: &str) -> String {
+    let quantity = word(rng, QUANTITIES);
+    let number = 2 + below(rng, 98);
+    let remark = word(rng, REMARKS);
+    format!("The {quantity} {operator} {number} {remark}.")
+}

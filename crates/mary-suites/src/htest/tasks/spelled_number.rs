@@ -1,0 +1,45 @@
+//! Spelled number: the number is written in words, not in digits.
+
+use crate::htest::ab_task::{AbTask, card};
+use crate::htest::dataset::{Rule, Twins, same_letters};
+use crate::htest::draw::{capitalised, noun, of_same_size, word};
+use crate::htest::words::{LY_ADVERBS, NUMBERS, PLURALS, TRANSITIVE};
+use crate::randomness::{Stream, below};
+
+/// The task.
+pub static TASK: AbTask = AbTask {
+    card: &card(
+        "htest/spelled-number",
+        "Spelled Number",
+        "A items spell a number out (seven), B items write it in digits (7). The twins share the \
+         number and are of the same length in characters and words. Here the words are the rule: a \
+         bag of words that knows the numbers solves it.",
+    ),
+    rule: Rule {
+        name: "spelled-number",
+        draw,
+        key: same_letters,
+    },
+    upstream: "spelled_number",
+};
+
+fn draw(rng: &mut Stream) -> Vec<Twins> {
+    let Some(&(number, spelled)) = NUMBERS.get(below(rng, NUMBERS.len())) else {
+        return vec![];
+    };
+    // The subject is shared, so that the first character says nothing about the length that follows.
+    let subject = capitalised(noun(rng));
+    let a = sentence(rng, &subject, spelled);
+    let digits = number.to_string();
+    match of_same_size(&a, || sentence(rng, &subject, &digits)) {
+        Some(b) => vec![Twins { a, b }],
+        None => vec![],
+    }
+}
+
+fn sentence(rng: &mut Stream, subject: &str, number: &str) -> String {
+    let verb = word(rng, TRANSITIVE);
+    let things = word(rng, PLURALS);
+    let adverb = word(rng, LY_ADVERBS);
+    format!("{subject} {verb} {number} {things} {adverb}.")
+}

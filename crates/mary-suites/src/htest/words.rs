@@ -1,0 +1,192 @@
+//! Our own word lists. Every list is a plain pool: which word lands in an item never depends on the
+//! item's label, except where the word *is* the rule.
+//!
+//! Nouns that begin with a vowel letter also begin with a vowel sound, and the others with neither
+//! (no "hour", no "unicorn"), so that the start-vowel rule is the same to the eye and to the ear.
+
+/// Nouns that begin with a vowel, lower case.
+pub const VOWEL_NOUNS: &[&str] = &[
+    "acorn", "actor", "admiral", "agent", "album", "almond", "amber", "anchor", "ankle", "antler",
+    "anvil", "apron", "archer", "armchair", "arrow", "ashtray", "atlas", "attic", "author", "avocado",
+    "axle", "easel", "echo", "editor", "eggplant", "elbow", "elder", "ember", "emperor", "envelope",
+    "eraser", "errand", "escort", "estate", "exit", "icicle", "idol", "image", "inkwell", "inlet",
+    "inspector", "instrument", "invoice", "iris", "iron", "island", "item", "ivory", "oak", "oasis",
+    "oatmeal", "object", "ocean", "officer", "ointment", "onion", "orbit", "orchard", "organ",
+    "ornament", "ostrich", "otter", "outpost", "oven", "overcoat", "oyster", "ulcer", "uncle",
+    "underpass", "upland", "usher", "utensil",
+];
+
+/// Nouns that begin with a consonant, lower case.
+pub const CONSONANT_NOUNS: &[&str] = &[
+    "badger", "baker", "bandage", "banjo", "barrel", "beacon", "beaver", "blanket", "bottle",
+    "bracelet", "bridge", "bucket", "button", "cabin", "camel", "candle", "canyon", "captain",
+    "carpet", "castle", "cellar", "chimney", "cobbler", "comet", "copper", "cottage", "cradle",
+    "crayon", "curtain", "daisy", "dentist", "desert", "diamond", "doctor", "donkey", "dragon",
+    "farmer", "feather", "ferry", "fiddle", "finger", "fountain", "galaxy", "garden", "ginger",
+    "glacier", "goblet", "gravel", "hammer", "harbor", "helmet", "hornet", "jacket", "jeweler",
+    "jungle", "kettle", "kitten", "ladder", "lantern", "lemon", "lizard", "lobster", "magnet",
+    "marble", "meadow", "mirror", "monkey", "napkin", "needle", "noodle", "paddle", "parrot",
+    "pebble", "pencil", "pepper", "pillow", "planet", "plumber", "pocket", "rabbit", "raisin",
+    "ribbon", "rocket", "saddle", "sailor", "salmon", "shovel", "singer", "spider", "tailor",
+    "temple", "tiger", "timber", "tractor", "tunnel", "turtle", "valley", "velvet", "village",
+    "wagon", "walnut", "whistle", "window", "zebra",
+];
+
+/// Verbs, third person, all taking no object.
+pub const VERBS: &[&str] = &[
+    "argues", "bakes", "balances", "blinks", "blushes", "bounces", "bows", "breathes", "bubbles",
+    "camps", "chatters", "climbs", "coughs", "crawls", "digs", "dives", "drifts", "drums", "fades",
+    "fishes", "floats", "flutters", "gallops", "gardens", "giggles", "glides", "grumbles", "hides",
+    "hikes", "hops", "hums", "juggles", "kneels", "knits", "lands", "laughs", "lingers", "marches",
+    "melts", "mutters", "naps", "nods", "paces", "pauses", "peers", "plays", "ponders", "rattles",
+    "rests", "rows", "sails", "shivers", "sighs", "skates", "sketches", "slides", "smiles",
+    "sneezes", "spins", "stumbles", "swims", "trembles", "turns", "waits", "wanders", "waves",
+    "whispers", "whistles", "winks", "works", "yawns", "yells",
+];
+
+/// Places and circumstances.
+pub const PLACES: &[&str] = &[
+    "above the clouds", "across the bridge", "after the storm", "against the wind", "along the canal",
+    "among the reeds", "around the corner", "at the bakery", "at the border", "at the market",
+    "before breakfast", "behind the barn", "below the deck", "beneath the stars", "beside the road",
+    "between the hills", "beyond the gate", "by candlelight", "by the fence", "by the river",
+    "down the stairs", "during the parade", "for a neighbor", "from the balcony", "in a tent",
+    "in the attic", "in the cellar", "in the courtyard", "in the fog", "in the library",
+    "in the rain", "in the shade", "inside the cave", "near the harbor", "near the window",
+    "off the coast", "on a bench", "on the ferry", "on the meadow", "on the roof", "over the fence",
+    "past the mill", "through the mud", "through the tunnel", "toward the exit", "under a tarp",
+    "under the bed", "under the moon", "with a grin", "with both hands", "with great care",
+    "with old friends", "without a coat", "without any noise",
+];
+
+/// Adverbs in -ly.
+pub const LY_ADVERBS: &[&str] = &[
+    "abruptly", "absently", "anxiously", "awkwardly", "bitterly", "boldly", "bravely", "briskly",
+    "calmly", "casually", "cautiously", "cheerfully", "clumsily", "correctly", "curiously",
+    "dearly", "deeply", "eagerly", "evenly", "faintly", "fiercely", "firmly", "fondly", "gently",
+    "gladly", "gloomily", "greedily", "hastily", "honestly", "humbly", "idly", "jointly", "justly",
+    "kindly", "lazily", "lightly", "loosely", "loudly", "madly", "merrily", "mildly", "neatly",
+    "nervously", "noisily", "oddly", "openly", "patiently", "politely", "promptly", "proudly",
+    "rapidly", "rarely", "roughly", "rudely", "sadly", "safely", "secretly", "sharply", "shyly",
+    "silently", "sleepily", "smartly", "softly", "solemnly", "steeply", "sternly", "strictly",
+    "suddenly", "sweetly", "swiftly", "tenderly", "tightly", "vaguely", "warmly", "weakly",
+    "wearily", "wildly", "wisely",
+];
+
+/// Other words that end in "ly": the end-ly rule is about letters, not about adverbs.
+pub const LY_OTHERS: &[&str] = &[
+    "anomaly", "assembly", "belly", "bodily", "bully", "butterfly", "chilly", "curly", "deadly",
+    "dragonfly", "family", "firefly", "friendly", "ghostly", "hilly", "holly", "homely", "housefly",
+    "jelly", "lily", "lively", "lonely", "lovely", "monopoly", "rally", "reply", "silly", "supply",
+    "ugly", "woolly",
+];
+
+/// Words that can close a sentence as well and do not end in "ly"; some hold an "ly" elsewhere,
+/// some end in "y", some in "l".
+pub const NOT_LY: &[&str] = &[
+    "abroad", "afterwards", "again", "ahead", "alike", "alone", "aloud", "already", "always",
+    "analysis", "apart", "apiece", "ashore", "aside", "asleep", "away", "backwards", "barefoot",
+    "before", "brightness", "canary", "cloudy", "crystal", "downhill", "downstairs",
+    "dusty", "elsewhere", "enough", "everywhere", "flyer", "foggy", "forever",
+    "forwards", "friendship", "gallery", "headlong", "hence", "homewards", "honey", "however",
+    "hungry", "indoors", "inland", "instead", "inwards", "journal", "later", "loyal", "lying",
+    "lynx", "lyre", "lyrical", "maybe", "meanwhile", "merry", "midway", "muddy", "nearby", "never",
+    "nowadays", "olympics", "onwards", "otherwise", "outdoors", "outside", "overhead", "overnight",
+    "perhaps", "plywood", "polygon", "polymer", "rainy", "seldom", "shady", "sideways", "sometimes",
+    "soon", "still", "stormy", "syllable", "thrice", "thus", "tired", "today", "together", "tomorrow",
+    "tonight", "twice", "underground", "uphill", "upstairs", "well", "windy", "yesterday",
+];
+
+/// Hyphenated expressions; with spaces instead of hyphens each reads as plain words.
+pub const HYPHENATED: &[&str] = &[
+    "after-dinner", "all-night", "back-to-back", "bare-bones", "bird-watching", "bite-size",
+    "brand-new", "broken-down", "by-the-book", "candle-lit", "clear-cut", "cold-blooded",
+    "come-and-go", "cross-country", "day-to-day", "deep-rooted", "do-it-yourself", "door-to-door",
+    "down-to-earth", "duty-free", "empty-handed", "ever-changing", "eye-catching", "face-to-face",
+    "far-off", "fast-moving", "fifty-fifty", "first-rate", "fool-proof", "four-wheeled",
+    "free-range", "full-time", "good-natured", "half-empty", "hand-made", "hard-working",
+    "head-on", "heart-warming", "high-pitched", "hit-or-miss", "home-grown", "ice-cold",
+    "ill-tempered", "jaw-dropping", "know-it-all", "large-scale", "last-minute", "left-handed",
+    "life-size", "light-hearted", "long-lost", "low-key", "made-up", "man-to-man", "mind-boggling",
+    "mouth-watering", "narrow-minded", "never-ending", "next-door", "off-season", "old-fashioned",
+    "one-sided", "open-ended", "out-of-tune", "over-the-top", "panic-stricken", "pitch-black",
+    "quick-witted", "razor-sharp", "ready-made", "right-handed", "rock-solid", "run-of-the-mill",
+    "second-hand", "self-taught", "short-lived", "side-by-side", "slow-cooked", "soft-spoken",
+    "step-by-step", "straight-faced", "sugar-coated", "sun-dried", "sure-footed", "thick-skinned",
+    "time-honored", "top-heavy", "two-faced", "user-friendly", "wait-and-see", "waist-deep",
+    "warm-hearted", "wide-eyed", "wind-blown", "word-for-word", "world-famous", "worn-out",
+    "year-round",
+];
+
+/// Things of which there can be many.
+pub const PLURALS: &[&str] = &[
+    "acorns", "anchors", "apples", "badges", "baskets", "beetles", "bells", "biscuits", "blankets",
+    "bottles", "buckets", "buttons", "cakes", "candles", "carpets", "chairs", "clocks", "coins",
+    "cookies", "cups", "doors", "drums", "engines", "feathers", "flags", "forks", "gates", "geese",
+    "gloves", "hammers", "hats", "helmets", "jackets", "jars", "kettles", "keys", "kites", "ladders",
+    "lamps", "lanterns", "lemons", "letters", "magnets", "maps", "marbles", "mirrors", "muffins",
+    "nails", "needles", "onions", "paddles", "pancakes", "pears", "pebbles", "pencils", "pillows",
+    "plates", "potatoes", "puzzles", "ribbons", "rings", "sandwiches", "scarves", "shells", "shoes",
+    "spoons", "stamps", "statues", "tables", "tickets", "towels", "trumpets", "umbrellas", "vases",
+    "wagons", "watches", "wheels", "whistles",
+];
+
+/// Numbers with their spelling, all without a hyphen.
+pub const NUMBERS: &[(u32, &str)] = &[
+    (2, "two"), (3, "three"), (4, "four"), (5, "five"), (6, "six"), (7, "seven"), (8, "eight"),
+    (9, "nine"), (10, "ten"), (11, "eleven"), (12, "twelve"), (13, "thirteen"), (14, "fourteen"),
+    (15, "fifteen"), (16, "sixteen"), (17, "seventeen"), (18, "eighteen"), (19, "nineteen"),
+    (20, "twenty"), (30, "thirty"), (40, "forty"), (50, "fifty"), (60, "sixty"), (70, "seventy"),
+    (80, "eighty"), (90, "ninety"),
+];
+
+/// Verbs that take an object, third person.
+pub const TRANSITIVE: &[&str] = &[
+    "admires", "arranges", "borrows", "brings", "buries", "carries", "catches",
+    "cleans", "collects", "counts", "covers", "delivers", "discovers", "draws", "drops", "empties",
+    "finds", "fixes", "follows", "forgets", "gathers", "grabs", "hides", "holds", "inspects",
+    "juggles", "keeps", "kicks", "knows", "lends", "lifts", "loses", "measures", "mends", "moves",
+    "names", "offers", "opens", "orders", "packs", "polishes", "pulls", "pushes", "receives",
+    "remembers", "repairs", "returns", "saves", "sells", "sends", "shakes", "shows", "sorts",
+    "steals", "stores", "stretches", "throws", "touches", "trades", "unpacks", "wants", "washes",
+    "watches", "weighs", "wraps",
+];
+
+/// Quantities a calculation can begin with.
+pub const QUANTITIES: &[&str] = &[
+    "area", "average", "balance", "base", "bonus", "capacity", "chord", "count", "depth", "diameter",
+    "difference", "distance", "first term", "fraction", "frequency", "height", "hypotenuse",
+    "interest", "inverse", "length", "logarithm", "mass", "maximum", "mean", "median", "minimum",
+    "modulus", "momentum", "output", "perimeter", "price", "quantity", "quotient",
+    "radius", "range", "rate", "ratio", "remainder", "result", "score", "second term", "slope",
+    "speed", "surface", "tangent", "temperature", "total", "value of y", "variance", "velocity",
+    "volume", "weight", "width",
+];
+
+/// Operators: spelled out and as a symbol.
+pub const OPERATORS: &[(&str, &str)] = &[
+    ("plus", "+"),
+    ("minus", "-"),
+    ("times", "*"),
+    ("divided by", "/"),
+    ("equals", "="),
+    ("less than", "<"),
+    ("greater than", ">"),
+    ("to the power of", "^"),
+    ("modulo", "%"),
+    ("at most", "<="),
+    ("at least", ">="),
+    ("not equal to", "!="),
+];
+
+/// Ways to end a calculation.
+pub const REMARKS: &[&str] = &[
+    "again", "at dawn", "at the start", "by design", "by the book", "each day", "each time we ask",
+    "for a while", "for now", "for the bridge", "for the first test", "from here on", "if needed",
+    "in all cases", "in general", "in the end", "in the last row", "in the long run", "in the notes",
+    "in the table", "in this case", "indeed", "near the edge", "of course", "on average",
+    "on demand", "on paper", "on the first page", "on the left", "on the map", "on the right",
+    "once more", "over the years", "so far", "so they say", "some of the time", "that day", "there",
+    "this week", "this year", "to be exact", "to begin with", "today", "tomorrow", "under load",
+    "until later", "when in doubt", "with care", "with luck", "without doubt",
+];
