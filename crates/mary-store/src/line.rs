@@ -1,6 +1,7 @@
 //! One line of the log: how a sample is written, and how its head is read without the rest.
 //!
-//! A line is a JSON object with the keys `id`, `judgement`, `item`, `exchanges` in this order. What
+//! A line is a JSON object with the keys `id`, `judgement`, `usage`, `item`, `exchanges` in this
+//! order. What
 //! a summary or a resuming run needs stands first, so that reading stops before the prompts,
 //! answers and vectors that make up most of the bytes.
 
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use mary_contract::{Exchange, Item, Judgement, Sample, SampleId};
+use mary_contract::{Exchange, Item, Judgement, Sample, SampleId, Usage};
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -17,6 +18,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 struct Written<'a> {
     id: &'a SampleId,
     judgement: &'a Judgement,
+    /// The sum over the exchanges, so that a summary need not read them.
+    usage: Usage,
     item: &'a Item,
     exchanges: &'a [Exchange],
 }
@@ -24,9 +27,14 @@ struct Written<'a> {
 /// Appends the line of a sample, newline included.
 pub(crate) fn write(sample: &Sample, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     let start = out.len();
+    let mut usage = Usage::default();
+    for reply in sample.exchanges.iter().filter_map(|e| e.reply.as_ref().ok()) {
+        usage += reply.meta.usage;
+    }
     let line = Written {
         id: &sample.id,
         judgement: &sample.judgement,
+        usage,
         item: &sample.item,
         exchanges: &sample.exchanges,
     };
@@ -61,6 +69,8 @@ pub struct Verdict {
     pub id: SampleId,
     /// The verdict.
     pub judgement: Judgement,
+    /// Tokens and money of all its questions.
+    pub usage: Usage,
     /// Stratum, cluster and tags of the item.
     pub item: ItemHead,
     /// Where its line begins, for [`crate::RunFolder::sample_at`].
@@ -140,6 +150,7 @@ pub(crate) fn read_verdict(line: &[u8], offset: u64) -> Result<Verdict, serde_js
         (Some(id), Some(judgement), Some(item)) => Ok(Verdict {
             id,
             judgement,
+            usage: head.usage.unwrap_or_default(),
             item,
             offset,
         }),
@@ -153,6 +164,7 @@ pub(crate) fn read_verdict(line: &[u8], offset: u64) -> Result<Verdict, serde_js
 struct Head<I, J, M> {
     id: Option<I>,
     judgement: Option<J>,
+    usage: Option<Usage>,
     item: Option<M>,
     want_item: bool,
 }
@@ -162,6 +174,7 @@ impl<'de, I: Deserialize<'de>, J: Deserialize<'de>, M: Deserialize<'de>> Head<I,
         Self {
             id: None,
             judgement: None,
+            usage: None,
             item: None,
             want_item,
         }
@@ -214,6 +227,7 @@ struct HeadVisitor<'h, 'de, I, J, M> {
 enum Field {
     Id,
     Judgement,
+    Usage,
     Item,
     #[serde(other)]
     Other,
@@ -233,6 +247,7 @@ impl<'de, I: Deserialize<'de>, J: Deserialize<'de>, M: Deserialize<'de>> Visitor
             match field {
                 Field::Id => self.head.id = Some(map.next_value()?),
                 Field::Judgement => self.head.judgement = Some(map.next_value()?),
+                Field::Usage => self.head.usage = Some(map.next_value()?),
                 Field::Item => self.head.item = Some(map.next_value()?),
                 Field::Other => {
                     map.next_value::<IgnoredAny>()?;
