@@ -1,0 +1,66 @@
+//! What can go wrong while training, said so that a person can act on it.
+
+use std::path::{Path, PathBuf};
+
+/// An error of growing, tuning or merging.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// Settings that cannot work.
+    #[error("{0}")]
+    Settings(String),
+    /// Not enough memory for these settings.
+    #[error(
+        "training needs about {needed_mb} MB of memory and {limit_mb} MB are allowed; {remedy}"
+    )]
+    Memory {
+        /// What these settings need.
+        needed_mb: u64,
+        /// What may be used.
+        limit_mb: u64,
+        /// Settings that would fit, or the bare minimum where none does.
+        remedy: String,
+    },
+    /// A file that could not be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file whose content is not what was expected.
+    #[error("{path}: {problem}")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What was expected and what was found.
+        problem: String,
+    },
+    /// The tokenizer refused.
+    #[error("tokenizer: {0}")]
+    Tokenizer(String),
+    /// The loss stopped being a number.
+    #[error("the loss is {loss} at step {step}; lower the learning rate or raise the warm-up")]
+    Diverged {
+        /// The step.
+        step: u64,
+        /// The loss, not finite.
+        loss: f64,
+    },
+}
+
+impl TrainError {
+    pub(crate) fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+        move |source| Self::File {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn content(path: &Path, problem: impl std::fmt::Display) -> Self {
+        Self::Content {
+            path: path.to_owned(),
+            problem: problem.to_string(),
+        }
+    }
+}

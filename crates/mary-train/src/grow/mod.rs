@@ -1,0 +1,518 @@
+//! Growing a GPT-NeoX-shaped model from scratch: seeded, resumable, with its whole history.
+//!
+//! Every sequence of a step is computed on one thread; gradients are summed slot by slot in a
+//! fixed order. So the number of threads changes the speed and nothing else: a run is the same
+//! bit for bit on one thread and on sixteen, and after any number of interruptions.
+
+mod settings;
+mod state;
+
+pub use settings::{GrowSettings, Size};
+
+use crate::hf::{Folder, write_whole};
+use crate::memory::Estimate;
+use crate::net::{Gradients, Layout, Net, Packed, Parameters, Shape, Workspace};
+use crate::optimizer::{Moments, Schedule, reduce, update};
+use crate::probe::{ProbeReport, Prober};
+use crate::stream::{Documents, Position, TokenStream};
+use crate::{TrainError, tokenizer};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde_json::json;
+use state::State;
+use std::io::Write as _;
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Instant;
+use tokenizers::Tokenizer;
+
+/// Documents the tokenizer is trained on.
+const TOKENIZER_DOCUMENTS: u64 = 60_000;
+
+/// What happens while a model grows.
+#[derive(Debug, Clone)]
+pub enum GrowEvent {
+    /// Everything is ready.
+    Started {
+        /// Parameters of the model.
+        parameters: usize,
+        /// Tokens in one step.
+        tokens_per_step: usize,
+        /// Estimated memory in bytes.
+        memory: u64,
+        /// The step the run goes on from.
+        from_step: u64,
+    },
+    /// One step is done.
+    Step {
+        /// Its number, from 1.
+        step: u64,
+        /// Mean loss per token, in nats.
+        loss: f64,
+        /// The learning rate used.
+        rate: f64,
+        /// Norm of the gradient before clipping.
+        gradient_norm: f64,
+        /// Tokens a second since this call started.
+        tokens_per_second: f64,
+    },
+    /// A checkpoint was written.
+    Checkpoint {
+        /// Its step.
+        step: u64,
+        /// Its folder.
+        folder: PathBuf,
+    },
+    /// Held-out items were scored.
+    Probed(ProbeReport),
+}
+
+/// What a call of [`grow`] did.
+#[derive(Debug, Clone)]
+pub struct GrowReport {
+    /// The last step done.
+    pub step: u64,
+    /// True when all steps are done.
+    pub finished: bool,
+    /// Loss of every step done in this call.
+    pub losses: Vec<f64>,
+    /// Folder of the last checkpoint written in this call.
+    pub last_checkpoint: Option<PathBuf>,
+    /// Tokens a second in this call.
+    pub tokens_per_second: f64,
+}
+
+struct Batch {
+    packed: Vec<Packed>,
+    after: Position,
+}
+
+/// Sequences of one slot and the room to compute them in.
+struct Slot {
+    workspace: Workspace,
+    loss: f64,
+}
+
+struct Grower<'a> {
+    settings: &'a GrowSettings,
+    net: Net,
+    tokenizer: Tokenizer,
+    tokenizer_json: String,
+    end: u32,
+    recipe: String,
+    state: State,
+    slots: Vec<Slot>,
+    gradients: Vec<Vec<f32>>,
+    groups: Vec<(Range<usize>, f64)>,
+    schedule: Schedule,
+    prober: Option<Prober>,
+}
+
+/// Grows a model, or goes on growing it where the folder holds an unfinished run of the same
+/// recipe. The callback sees every event and can stop the run; its state is then saved.
+pub fn grow(
+    settings: &GrowSettings,
+    on_event: &mut dyn FnMut(GrowEvent) -> ControlFlow<()>,
+) -> Result<GrowReport, TrainError> {
+    settings.check()?;
+    let shape = settings.size.shape(settings.size.vocabulary);
+    let memory = Estimate::growing(&shape, settings).check(settings.memory_limit)?;
+    std::fs::create_dir_all(&settings.out).map_err(TrainError::file(&settings.out))?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(settings.threads)
+        .build()
+        .map_err(|e| {
+            TrainError::Settings(format!("could not start {} threads: {e}", settings.threads))
+        })?;
+    let documents = Documents::open(&settings.source, settings.seed)?;
+    let mut grower = pool.install(|| Grower::new(settings, &documents))?;
+    let started = GrowEvent::Started {
+        parameters: grower.net.layout.total,
+        tokens_per_step: settings.batch * settings.size.context,
+        memory,
+        from_step: grower.state.step,
+    };
+    let stopped = on_event(started).is_break();
+    grower.run(&pool, documents, stopped, on_event)
+}
+
+impl<'a> Grower<'a> {
+    fn new(settings: &'a GrowSettings, documents: &Documents) -> Result<Self, TrainError> {
+        let tokenizer = prepare_tokenizer(settings, documents)?;
+        let tokenizer_json = tokenizer::to_json(&tokenizer)?;
+        let end = tokenizer
+            .token_to_id(tokenizer::END)
+            .ok_or_else(|| TrainError::Tokenizer(format!("no token {}", tokenizer::END)))?;
+        let net = Net::new(settings.size.shape(tokenizer.get_vocab_size(true)))?;
+        let recipe = recipe(settings, &net.shape, documents);
+        let path = settings.out.join("state.safetensors");
+        let state = match State::load(&path, &recipe, net.layout.total)? {
+            Some(state) => state,
+            None => State {
+                step: 0,
+                parameters: initial(&net.shape, &net.layout, settings.seed),
+                moments: Moments::new(net.layout.total),
+                position: Position::default(),
+            },
+        };
+        trim_losses(&settings.out.join("losses.jsonl"), state.step)?;
+        write_whole(
+            &settings.out.join("recipe.json"),
+            format!("{recipe}\n").as_bytes(),
+        )?;
+        let count = settings.slots.min(settings.batch);
+        let slots = (0..count)
+            .map(|_| Slot {
+                workspace: Workspace::default(),
+                loss: 0.0,
+            })
+            .collect();
+        let decay = settings.optimizer.decay;
+        let groups = net
+            .layout
+            .entries
+            .iter()
+            .map(|e| (e.place.clone(), if e.dims.len() == 2 { decay } else { 0.0 }))
+            .collect();
+        let generated = matches!(documents, Documents::Generated(_));
+        let prober = if settings.probe && generated {
+            Some(Prober::new(&tokenizer, end, settings.seed)?)
+        } else {
+            None
+        };
+        Ok(Self {
+            settings,
+            gradients: vec![vec![0.0; net.layout.total]; count],
+            schedule: settings.schedule(),
+            net,
+            tokenizer,
+            tokenizer_json,
+            end,
+            recipe,
+            state,
+            slots,
+            groups,
+            prober,
+        })
+    }
+
+    fn run(
+        &mut self,
+        pool: &rayon::ThreadPool,
+        documents: Documents,
+        stopped: bool,
+        on_event: &mut dyn FnMut(GrowEvent) -> ControlFlow<()>,
+    ) -> Result<GrowReport, TrainError> {
+        let settings = self.settings;
+        let begun = Instant::now();
+        let first = self.state.step;
+        let mut report = GrowReport {
+            step: first,
+            finished: first >= settings.steps,
+            losses: Vec::new(),
+            last_checkpoint: None,
+            tokens_per_second: 0.0,
+        };
+        let path = settings.out.join("losses.jsonl");
+        let mut log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(TrainError::file(&path))?;
+        let mut stop = stopped;
+        if first == 0 && !stop {
+            stop = self.checkpoint(pool, &mut report, on_event)?;
+        }
+        let stream = TokenStream::new(
+            documents,
+            self.tokenizer.clone(),
+            self.end,
+            self.state.position.clone(),
+        );
+        let left = settings.steps.saturating_sub(first);
+        std::thread::scope(|scope| -> Result<(), TrainError> {
+            let (send, batches) = mpsc::sync_channel(3);
+            let (batch, context) = (settings.batch, settings.size.context);
+            scope.spawn(move || read_ahead(stream, left, (batch, context), &send));
+            while self.state.step < settings.steps && !stop {
+                let Ok(batch) = batches.recv() else { break };
+                let event = pool.install(|| self.step(batch?))?;
+                let GrowEvent::Step {
+                    step,
+                    loss,
+                    rate,
+                    gradient_norm,
+                    ..
+                } = event
+                else {
+                    break;
+                };
+                let done = (step - first) as f64 * (settings.batch * settings.size.context) as f64;
+                report.tokens_per_second = done / begun.elapsed().as_secs_f64();
+                report.losses.push(loss);
+                report.step = step;
+                let line = json!({"step": step, "loss": loss, "rate": rate, "gradient_norm": gradient_norm});
+                writeln!(log, "{line}").map_err(TrainError::file(&path))?;
+                let tokens_per_second = report.tokens_per_second;
+                let event = GrowEvent::Step {
+                    step,
+                    loss,
+                    rate,
+                    gradient_norm,
+                    tokens_per_second,
+                };
+                stop |= on_event(event).is_break();
+                if settings.is_checkpoint(step) {
+                    stop |= self.checkpoint(pool, &mut report, on_event)?;
+                }
+                stop |= settings
+                    .stop_after
+                    .is_some_and(|limit| begun.elapsed() >= limit);
+                if stop || step == settings.steps || step % settings.save_every == 0 {
+                    log.flush().map_err(TrainError::file(&path))?;
+                    self.state
+                        .save(&settings.out.join("state.safetensors"), &self.recipe)?;
+                }
+            }
+            Ok(())
+        })?;
+        report.finished = report.step >= settings.steps;
+        Ok(report)
+    }
+
+    /// One step: every slot its sequences, one sum, one update.
+    fn step(&mut self, batch: Batch) -> Result<GrowEvent, TrainError> {
+        let weight: f64 = batch.packed.iter().map(Packed::weight).sum();
+        let scale = (1.0 / weight.max(1.0)) as f32;
+        let (net, slots) = (&self.net, self.slots.len());
+        let base = self.state.parameters.as_slice();
+        let share = batch.packed.len().div_ceil(slots);
+        self.slots
+            .par_iter_mut()
+            .zip(self.gradients.par_iter_mut())
+            .enumerate()
+            .try_for_each(|(index, (slot, gradient))| -> Result<(), TrainError> {
+                gradient.fill(0.0);
+                slot.loss = 0.0;
+                let from = (index * share).min(batch.packed.len());
+                let to = (from + share).min(batch.packed.len());
+                for packed in &batch.packed[from..to] {
+                    let p = Parameters {
+                        base,
+                        adapter: None,
+                    };
+                    let mut g = Gradients {
+                        base: Some(gradient),
+                        adapter: None,
+                    };
+                    slot.loss +=
+                        net.loss_and_gradient(&p, packed, scale, &mut g, &mut slot.workspace)?;
+                }
+                Ok(())
+            })?;
+        let loss = self.slots.iter().map(|slot| slot.loss).sum::<f64>() / weight.max(1.0);
+        let step = self.state.step + 1;
+        let gradient_norm = reduce(&mut self.gradients);
+        if !(loss.is_finite() && gradient_norm.is_finite()) {
+            return Err(TrainError::Diverged { step, loss });
+        }
+        let rate = self.settings.optimizer.rate * self.schedule.share(step);
+        let state = &mut self.state;
+        let gradient = self.gradients.first().map_or(&[][..], Vec::as_slice);
+        let numbers = (state.parameters.as_mut_slice(), gradient, gradient_norm);
+        update(
+            &self.settings.optimizer,
+            (step, rate),
+            numbers,
+            &mut state.moments,
+            &self.groups,
+        );
+        state.step = step;
+        state.position = batch.after;
+        Ok(GrowEvent::Step {
+            step,
+            loss,
+            rate,
+            gradient_norm,
+            tokens_per_second: 0.0,
+        })
+    }
+
+    /// Writes a checkpoint and probes it; true when the callback asks to stop.
+    fn checkpoint(
+        &mut self,
+        pool: &rayon::ThreadPool,
+        report: &mut GrowReport,
+        on_event: &mut dyn FnMut(GrowEvent) -> ControlFlow<()>,
+    ) -> Result<bool, TrainError> {
+        let step = self.state.step;
+        let folder = self.settings.out.join(format!("step{step}"));
+        Folder {
+            shape: &self.net.shape,
+            layout: &self.net.layout,
+            parameters: &self.state.parameters,
+            storage: self.settings.storage,
+            tokenizer_json: &self.tokenizer_json,
+            end_token: self.end,
+        }
+        .write(&folder)?;
+        report.last_checkpoint = Some(folder.clone());
+        let mut stop = on_event(GrowEvent::Checkpoint { step, folder }).is_break();
+        if let Some(prober) = &self.prober {
+            let p = Parameters {
+                base: &self.state.parameters,
+                adapter: None,
+            };
+            let probed = pool.install(|| prober.run(step, &self.net, &p))?;
+            append_probe(&self.settings.out.join("probes.jsonl"), &probed)?;
+            stop |= on_event(GrowEvent::Probed(probed)).is_break();
+        }
+        Ok(stop)
+    }
+}
+
+fn append_probe(path: &Path, probed: &ProbeReport) -> Result<(), TrainError> {
+    trim_losses(path, probed.step.saturating_sub(1))?;
+    let line = serde_json::to_string(probed).map_err(|e| TrainError::content(path, e))?;
+    let mut file = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(TrainError::file(path))?;
+    writeln!(file, "{line}").map_err(TrainError::file(path))
+}
+
+/// Encodes the batches ahead of the steps that need them.
+fn read_ahead(
+    mut stream: TokenStream,
+    steps: u64,
+    (batch, context): (usize, usize),
+    send: &mpsc::SyncSender<Result<Batch, TrainError>>,
+) {
+    for _ in 0..steps {
+        let packed: Result<Vec<Packed>, TrainError> = (0..batch)
+            .map(|_| stream.window(context).map(|w| Packed::from_window(&w)))
+            .collect();
+        let next = packed.map(|packed| Batch {
+            packed,
+            after: stream.position(),
+        });
+        let failed = next.is_err();
+        if send.send(next).is_err() || failed {
+            return;
+        }
+    }
+}
+
+/// The tokenizer of the folder, or a new one trained on the source.
+fn prepare_tokenizer(
+    settings: &GrowSettings,
+    documents: &Documents,
+) -> Result<Tokenizer, TrainError> {
+    let path = settings.out.join("tokenizer.json");
+    if path.exists() {
+        return tokenizer::load(&path);
+    }
+    let tokenizer = match documents {
+        Documents::Generated(corpus) => {
+            let corpus = *corpus;
+            tokenizer::train(
+                (0..TOKENIZER_DOCUMENTS).map(move |i| corpus.document(i)),
+                settings.size.vocabulary,
+            )
+        }
+        Documents::Texts { texts, .. } => {
+            tokenizer::train(texts.iter().cloned(), settings.size.vocabulary)
+        }
+    }?;
+    write_whole(&path, tokenizer::to_json(&tokenizer)?.as_bytes())?;
+    Ok(tokenizer)
+}
+
+/// Everything that decides the weights, as text: resuming asks for the same.
+fn recipe(settings: &GrowSettings, shape: &Shape, documents: &Documents) -> String {
+    let recipe = json!({
+        "what": "a model for trying the laboratory, about which no claim is made",
+        "maker": concat!("mary-train ", env!("CARGO_PKG_VERSION")),
+        "size": settings.size,
+        "shape": shape,
+        "parameters": Layout::new(shape).total,
+        "source": settings.source,
+        "documents": documents.count(),
+        "text_mark": format!("{:016x}", documents.mark()),
+        "seed": settings.seed,
+        "steps": settings.steps,
+        "batch": settings.batch,
+        "tokens_per_step": settings.batch * settings.size.context,
+        "optimizer": settings.optimizer,
+        "warm_up": settings.warm_up,
+        "floor": settings.floor,
+        "decline": "cosine",
+        "checkpoint_every": settings.checkpoint_every,
+        "storage": settings.storage,
+        "slots": settings.slots.min(settings.batch),
+    });
+    format!("{recipe:#}")
+}
+
+/// Keeps the lines of a log up to a step: what came after it will be done again.
+fn trim_losses(path: &Path, step: u64) -> Result<(), TrainError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let text = std::fs::read_to_string(path).map_err(TrainError::file(path))?;
+    let done = |line: &&str| {
+        serde_json::from_str::<serde_json::Value>(line)
+            .ok()
+            .and_then(|v| v.get("step").and_then(serde_json::Value::as_u64))
+            .is_some_and(|s| s <= step)
+    };
+    let kept: String = text
+        .lines()
+        .filter(done)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    write_whole(path, kept.as_bytes())
+}
+
+/// New weights: small normal matrices, the two that write to the residual stream smaller still.
+fn initial(shape: &Shape, layout: &Layout, seed: u64) -> Vec<f32> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(u64::MAX);
+    let mut values = vec![0.0; layout.total];
+    let small = (2.0 / (5.0 * shape.width as f64)).sqrt();
+    let residual = 2.0 / (shape.layers as f64 * (shape.width as f64).sqrt()) * 0.5;
+    for entry in &layout.entries {
+        let out = &mut values[entry.place.clone()];
+        if entry.dims.len() == 2 {
+            let deviation = if entry.name.contains("embed") {
+                0.02
+            } else if entry.name.ends_with("dense.weight")
+                || entry.name.ends_with("dense_4h_to_h.weight")
+            {
+                residual.min(small)
+            } else {
+                small
+            };
+            for pair in out.chunks_mut(2) {
+                let (a, b) = normal_pair(&mut rng);
+                for (x, value) in pair.iter_mut().zip([a, b]) {
+                    *x = (value * deviation) as f32;
+                }
+            }
+        } else if entry.name.ends_with("norm.weight") {
+            out.fill(1.0);
+        }
+    }
+    values
+}
+
+/// Two standard normal numbers (Box and Muller).
+fn normal_pair(rng: &mut ChaCha8Rng) -> (f64, f64) {
+    let u: f64 = 1.0 - rng.random::<f64>();
+    let angle = std::f64::consts::TAU * rng.random::<f64>();
+    let radius = (-2.0 * u.ln()).sqrt();
+    (radius * angle.cos(), radius * angle.sin())
+}

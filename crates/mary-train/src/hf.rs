@@ -1,0 +1,222 @@
+//! Folders in Hugging Face layout: written so that transformers loads them, read for tuning.
+
+use crate::TrainError;
+use crate::net::{Entry, Layout, Shape};
+use half::{bf16, f16};
+use safetensors::tensor::{Dtype, TensorView};
+use safetensors::{SafeTensors, serialize};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// How numbers are stored in a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Storage {
+    /// 32 bits.
+    F32,
+    /// 16 bits, ten of them for the fraction.
+    F16,
+    /// 16 bits with the range of 32.
+    Bf16,
+}
+
+impl Storage {
+    fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "float32",
+            Self::F16 => "float16",
+            Self::Bf16 => "bfloat16",
+        }
+    }
+
+    fn dtype(self) -> Dtype {
+        match self {
+            Self::F32 => Dtype::F32,
+            Self::F16 => Dtype::F16,
+            Self::Bf16 => Dtype::BF16,
+        }
+    }
+
+    fn bytes(self, numbers: &[f32]) -> Vec<u8> {
+        match self {
+            Self::F32 => numbers.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Self::F16 => numbers
+                .iter()
+                .flat_map(|x| f16::from_f32(*x).to_le_bytes())
+                .collect(),
+            Self::Bf16 => numbers
+                .iter()
+                .flat_map(|x| bf16::from_f32(*x).to_le_bytes())
+                .collect(),
+        }
+    }
+}
+
+/// Writes a file beside its place, then moves it there, so that a reader never sees half a file.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    std::fs::write(&part, bytes).map_err(TrainError::file(&part))?;
+    std::fs::rename(&part, path).map_err(TrainError::file(path))
+}
+
+/// Everything in a model folder.
+pub(crate) struct Folder<'a> {
+    pub(crate) shape: &'a Shape,
+    pub(crate) layout: &'a Layout,
+    pub(crate) parameters: &'a [f32],
+    pub(crate) storage: Storage,
+    pub(crate) tokenizer_json: &'a str,
+    pub(crate) end_token: u32,
+}
+
+impl Folder<'_> {
+    /// Writes the folder; the weights last, so that their presence means the folder is whole.
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), TrainError> {
+        std::fs::create_dir_all(folder).map_err(TrainError::file(folder))?;
+        let config = self.shape.to_config(self.storage.name(), self.end_token);
+        write_whole(
+            &folder.join("config.json"),
+            format!("{config:#}\n").as_bytes(),
+        )?;
+        write_whole(
+            &folder.join("tokenizer.json"),
+            self.tokenizer_json.as_bytes(),
+        )?;
+        let tokenizer_config = crate::tokenizer::config(self.shape.context);
+        write_whole(
+            &folder.join("tokenizer_config.json"),
+            tokenizer_config.as_bytes(),
+        )?;
+        write_weights(
+            &folder.join("model.safetensors"),
+            &self.layout.entries,
+            self.parameters,
+            self.storage,
+        )
+    }
+}
+
+/// Writes tensors of a flat slice as one safetensors file.
+pub(crate) fn write_weights(
+    path: &Path,
+    entries: &[Entry],
+    values: &[f32],
+    storage: Storage,
+) -> Result<(), TrainError> {
+    let fail = |e: safetensors::SafeTensorError| TrainError::content(path, e);
+    let bytes: Vec<Vec<u8>> = entries
+        .iter()
+        .map(|e| storage.bytes(&values[e.place.clone()]))
+        .collect();
+    let mut tensors = Vec::with_capacity(entries.len());
+    for (entry, bytes) in entries.iter().zip(&bytes) {
+        let view = TensorView::new(storage.dtype(), entry.dims.clone(), bytes).map_err(fail)?;
+        tensors.push((entry.name.as_str(), view));
+    }
+    let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+    write_whole(path, &serialize(tensors, Some(metadata)).map_err(fail)?)
+}
+
+/// A JSON file.
+pub(crate) fn read_json(path: &Path) -> Result<serde_json::Value, TrainError> {
+    let text = std::fs::read_to_string(path).map_err(TrainError::file(path))?;
+    serde_json::from_str(&text).map_err(|e| TrainError::content(path, e))
+}
+
+/// The weight files of a folder: one, or those an index names.
+fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, TrainError> {
+    let index = folder.join("model.safetensors.index.json");
+    if !index.exists() {
+        return Ok(vec![folder.join("model.safetensors")]);
+    }
+    let json = read_json(&index)?;
+    let map = json
+        .get("weight_map")
+        .and_then(|m| m.as_object())
+        .ok_or_else(|| TrainError::content(&index, "expected a \"weight_map\""))?;
+    let mut names: Vec<&str> = map.values().filter_map(|v| v.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    // A name from a file is data: only plain file names are followed.
+    let plain = |name: &&str| !name.contains(['/', '\\']) && *name != "..";
+    Ok(names
+        .into_iter()
+        .filter(plain)
+        .map(|name| folder.join(name))
+        .collect())
+}
+
+/// Reads a folder's shape and its parameters as f32.
+pub(crate) fn read_folder(folder: &Path) -> Result<(Shape, Layout, Vec<f32>), TrainError> {
+    let shape = Shape::from_config(&read_json(&folder.join("config.json"))?)?;
+    let layout = Layout::new(&shape);
+    let mut values = vec![0.0; layout.total];
+    let mut missing: HashMap<&str, &Entry> = layout
+        .entries
+        .iter()
+        .map(|e| (e.name.as_str(), e))
+        .collect();
+    for path in weight_files(folder)? {
+        let bytes = std::fs::read(&path).map_err(TrainError::file(&path))?;
+        let tensors =
+            SafeTensors::deserialize(&bytes).map_err(|e| TrainError::content(&path, e))?;
+        for (name, view) in tensors.tensors() {
+            if let Some(entry) = missing.remove(name.as_str()) {
+                read_tensor(
+                    &path,
+                    &name,
+                    &view,
+                    &entry.dims,
+                    &mut values[entry.place.clone()],
+                )?;
+            }
+        }
+    }
+    if let Some(name) = missing.keys().min() {
+        let problem = format!("{} tensors are missing, {name} for one", missing.len());
+        return Err(TrainError::content(folder, problem));
+    }
+    Ok((shape, layout, values))
+}
+
+/// Widens one tensor into a slice, checking its dimensions.
+pub(crate) fn read_tensor(
+    path: &Path,
+    name: &str,
+    view: &TensorView<'_>,
+    dims: &[usize],
+    out: &mut [f32],
+) -> Result<(), TrainError> {
+    if view.shape() != dims {
+        let problem = format!(
+            "tensor {name} has dimensions {:?}, expected {dims:?}",
+            view.shape()
+        );
+        return Err(TrainError::content(path, problem));
+    }
+    let data = view.data();
+    match view.dtype() {
+        Dtype::F32 => {
+            for (out, b) in out.iter_mut().zip(data.chunks_exact(4)) {
+                *out = f32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+            }
+        }
+        Dtype::F16 => {
+            for (out, b) in out.iter_mut().zip(data.chunks_exact(2)) {
+                *out = f16::from_le_bytes([b[0], b[1]]).to_f32();
+            }
+        }
+        Dtype::BF16 => {
+            for (out, b) in out.iter_mut().zip(data.chunks_exact(2)) {
+                *out = bf16::from_le_bytes([b[0], b[1]]).to_f32();
+            }
+        }
+        other => {
+            let problem =
+                format!("tensor {name} is stored as {other:?}; expected F32, F16 or BF16");
+            return Err(TrainError::content(path, problem));
+        }
+    }
+    Ok(())
+}

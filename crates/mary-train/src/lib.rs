@@ -1,0 +1,28 @@
+//! Growing a small model from scratch, and tuning a local one with low-rank adapters.
+//!
+//! - [`grow`] trains a GPT-NeoX-shaped model on the generated corpus of the small world or on
+//!   the user's text, with checkpoints in Hugging Face layout;
+//! - tune trains LoRA adapters on a local GPT-NeoX or LLaMA model and saves them in PEFT's
+//!   layout; merge folds them into the weights.
+//!
+//! Everything runs on the CPU, is seeded, and does not depend on the number of threads. No suite
+//! and no report is known here.
+
+pub mod corpus;
+mod error;
+mod grow;
+mod hf;
+mod memory;
+pub mod net;
+mod optimizer;
+mod probe;
+mod stream;
+pub mod tokenizer;
+
+pub use error::TrainError;
+pub use grow::{GrowEvent, GrowReport, GrowSettings, Size, grow};
+pub use hf::Storage;
+pub use memory::Estimate;
+pub use optimizer::{AdamW, Decline, Schedule};
+pub use probe::ProbeReport;
+pub use stream::Source;

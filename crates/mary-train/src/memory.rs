@@ -1,0 +1,149 @@
+//! How much memory a training run will take, said before it starts.
+
+use crate::TrainError;
+use crate::grow::GrowSettings;
+use crate::net::{Layout, Shape};
+
+/// An estimate in bytes, with what would make it smaller.
+#[derive(Debug, Clone)]
+pub struct Estimate {
+    /// All of it.
+    pub bytes: u64,
+    /// Settings to try, each with the bytes it would need, dearest first.
+    pub smaller: Vec<(String, u64)>,
+}
+
+const MB: u64 = 1_000_000;
+
+/// Numbers one sequence of this many tokens keeps for the way back.
+fn sequence(shape: &Shape, tokens: usize) -> u64 {
+    let heads = shape.heads * shape.head_width;
+    let gates = if shape.activation == crate::net::Activation::GatedSilu {
+        3
+    } else {
+        2
+    };
+    let block = 4 * shape.width + shape.qkv_width() + heads + shape.heads + gates * shape.inner;
+    let passing = 8 * shape.width + 2 * shape.qkv_width() + 3 * shape.inner + 2 * 64;
+    let logits = 1_000_000.max(64 * shape.vocabulary);
+    (tokens * (shape.layers * block + passing) + logits) as u64
+}
+
+fn growing_bytes(shape: &Shape, slots: usize) -> u64 {
+    let parameters = Layout::new(shape).total as u64;
+    let slots = slots as u64;
+    4 * (parameters * (3 + slots) + slots * sequence(shape, shape.context))
+}
+
+impl Estimate {
+    /// Of growing with these settings.
+    pub fn growing(shape: &Shape, settings: &GrowSettings) -> Self {
+        let slots = settings.slots.min(settings.batch);
+        let mut smaller = Vec::new();
+        let mut fewer = slots / 2;
+        while fewer >= 1 {
+            smaller.push((format!("slots = {fewer}"), growing_bytes(shape, fewer)));
+            fewer /= 2;
+        }
+        let mut short = shape.clone();
+        while short.context > 64 {
+            short.context /= 2;
+            smaller.push((
+                format!("slots = 1 and context = {}", short.context),
+                growing_bytes(&short, 1),
+            ));
+        }
+        Self {
+            bytes: growing_bytes(shape, slots),
+            smaller,
+        }
+    }
+
+    /// Of tuning adapters of `trained` numbers on packs of `tokens` tokens, `slots` at a time.
+    pub fn tuning(shape: &Shape, trained: usize, tokens: usize, slots: usize) -> Self {
+        let base = Layout::new(shape).total as u64;
+        let need = |tokens: usize, slots: usize| {
+            4 * (base
+                + trained as u64 * (3 + slots as u64)
+                + slots as u64 * sequence(shape, tokens))
+        };
+        let mut smaller = Vec::new();
+        let mut fewer = slots / 2;
+        while fewer >= 1 {
+            smaller.push((format!("slots = {fewer}"), need(tokens, fewer)));
+            fewer /= 2;
+        }
+        let mut short = tokens / 2;
+        while short >= 64 {
+            smaller.push((format!("slots = 1 and pack = {short}"), need(short, 1)));
+            short /= 2;
+        }
+        Self {
+            bytes: need(tokens, slots),
+            smaller,
+        }
+    }
+
+    /// The estimate, or an error that names settings that would fit.
+    pub fn check(&self, limit: Option<u64>) -> Result<u64, TrainError> {
+        let Some(limit) = limit.or_else(available) else {
+            return Ok(self.bytes);
+        };
+        if self.bytes <= limit {
+            return Ok(self.bytes);
+        }
+        let remedy = match self.smaller.iter().find(|(_, bytes)| *bytes <= limit) {
+            Some((settings, bytes)) => format!("{settings} would fit ({} MB)", bytes.div_ceil(MB)),
+            None => {
+                let least = self.smaller.last().map_or(self.bytes, |(_, bytes)| *bytes);
+                format!(
+                    "the smallest settings need {} MB: a smaller model is needed",
+                    least.div_ceil(MB)
+                )
+            }
+        };
+        Err(TrainError::Memory {
+            needed_mb: self.bytes.div_ceil(MB),
+            limit_mb: limit / MB,
+            remedy,
+        })
+    }
+}
+
+/// Memory the machine can give now, where the system says so.
+fn available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("MemAvailable:"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grow::Size;
+
+    #[test]
+    fn too_little_memory_is_an_error_that_names_what_fits() {
+        let size = Size::named("micro").expect("a size");
+        let shape = size.shape(size.vocabulary);
+        let settings = GrowSettings::new("x".into(), size, 10);
+        let estimate = Estimate::growing(&shape, &settings);
+        let error = estimate
+            .check(Some(estimate.bytes / 3))
+            .expect_err("too little")
+            .to_string();
+        assert!(
+            error.contains("slots = ") && error.contains("would fit"),
+            "{error}"
+        );
+        assert!(estimate.check(Some(estimate.bytes)).is_ok());
+        let error = estimate
+            .check(Some(1000))
+            .expect_err("far too little")
+            .to_string();
+        assert!(error.contains("smaller model"), "{error}");
+    }
+}

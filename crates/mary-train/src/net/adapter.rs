@@ -1,0 +1,92 @@
+//! Low-rank adapters: where their two matrices lie, and which linear layers they sit on.
+
+use super::layout::Layout;
+use crate::TrainError;
+use std::ops::Range;
+
+/// One adapted linear layer: `y += scale · B (A x)`.
+#[derive(Debug, Clone)]
+pub(crate) struct Site {
+    /// The name of the adapted layer in a Hugging Face checkpoint.
+    pub(crate) name: String,
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
+    /// Place of A (rank × inputs) in the adapter's flat slice.
+    pub(crate) down: Range<usize>,
+    /// Place of B (outputs × rank).
+    pub(crate) up: Range<usize>,
+}
+
+/// The table of an adapter's matrices.
+#[derive(Debug, Clone)]
+pub struct AdapterLayout {
+    /// Rank of every site; zero means no adapter at all.
+    pub rank: usize,
+    /// alpha / rank.
+    pub scale: f32,
+    /// Share of the inputs dropped while training.
+    pub dropout: f32,
+    /// How many numbers there are in all.
+    pub total: usize,
+    /// The site of every linear layer, by its index.
+    pub(crate) sites: Vec<Option<Site>>,
+}
+
+impl AdapterLayout {
+    /// Sites on every linear layer whose last name part is one of `targets`.
+    pub fn new(
+        layout: &Layout,
+        rank: usize,
+        alpha: f32,
+        dropout: f32,
+        targets: &[String],
+    ) -> Result<Self, TrainError> {
+        let mut sites = vec![None; layout.linear_count];
+        let mut total = 0;
+        let mut place = |size: usize| {
+            let range = total..total + size;
+            total = range.end;
+            range
+        };
+        let mut known = std::collections::BTreeSet::new();
+        let mut met = std::collections::BTreeSet::new();
+        for linear in layout.blocks.iter().flat_map(|b| b.linears()) {
+            let last = linear
+                .name
+                .rsplit('.')
+                .next()
+                .unwrap_or(&linear.name)
+                .to_owned();
+            known.insert(last.clone());
+            if rank > 0 && targets.contains(&last) {
+                sites[linear.index] = Some(Site {
+                    name: linear.name.clone(),
+                    inputs: linear.inputs,
+                    outputs: linear.outputs,
+                    down: place(rank * linear.inputs),
+                    up: place(linear.outputs * rank),
+                });
+            }
+            if targets.contains(&last) {
+                met.insert(last);
+            }
+        }
+        for target in targets {
+            if !met.contains(target) {
+                let known: Vec<_> = known.into_iter().collect();
+                return Err(TrainError::Settings(format!(
+                    "no matrix of this model is called \"{target}\"; it has {}",
+                    known.join(", ")
+                )));
+            }
+        }
+        let scale = if rank == 0 { 0.0 } else { alpha / rank as f32 };
+        Ok(Self {
+            rank,
+            scale,
+            dropout,
+            total,
+            sites,
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! One safe door to the matrix product: strided views in, bounds checked once, one thread.
+//!
+//! Training is parallel over sequences, not inside a product, so that the order of every sum is
+//! fixed and a run does not depend on the number of threads.
+
+use gemm::{Parallelism, gemm};
+
+/// A read-only matrix somewhere in a slice.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    data: &'a [f32],
+    row_step: usize,
+    column_step: usize,
+}
+
+impl<'a> View<'a> {
+    /// Rows of `row_step` numbers, of which the first columns are used.
+    pub(crate) fn rows(data: &'a [f32], row_step: usize) -> Self {
+        Self {
+            data,
+            row_step,
+            column_step: 1,
+        }
+    }
+
+    /// The transpose of [`View::rows`].
+    pub(crate) fn transposed(data: &'a [f32], row_step: usize) -> Self {
+        Self {
+            data,
+            row_step: 1,
+            column_step: row_step,
+        }
+    }
+
+    fn covers(&self, rows: usize, columns: usize) -> bool {
+        rows == 0
+            || columns == 0
+            || (rows - 1) * self.row_step + (columns - 1) * self.column_step < self.data.len()
+    }
+}
+
+/// What happens to the destination's old content.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Write {
+    /// The product replaces it.
+    Replace,
+    /// The product is added to it.
+    Add,
+}
+
+/// `out (m × n, rows of out_step) = scale · a (m × k) · b (k × n)`, or added to it.
+pub(crate) fn matmul(
+    (m, k, n): (usize, usize, usize),
+    a: View<'_>,
+    b: View<'_>,
+    scale: f32,
+    (out, out_step): (&mut [f32], usize),
+    write: Write,
+) {
+    if m == 0 || n == 0 {
+        return;
+    }
+    let fits = a.covers(m, k) && b.covers(k, n) && (m - 1) * out_step + n <= out.len();
+    assert!(
+        fits,
+        "matrix product {m} x {k} x {n} reaches past its slices"
+    );
+    // SAFETY: every element the kernel touches lies inside the three slices, checked above; the
+    // destination is borrowed mutably and so overlaps neither operand.
+    unsafe {
+        gemm(
+            m,
+            n,
+            k,
+            out.as_mut_ptr(),
+            1,
+            out_step as isize,
+            write == Write::Add,
+            a.data.as_ptr(),
+            a.column_step as isize,
+            a.row_step as isize,
+            b.data.as_ptr(),
+            b.column_step as isize,
+            b.row_step as isize,
+            1.0,
+            scale,
+            false,
+            false,
+            false,
+            Parallelism::None,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_with_the_schoolbook_product_in_every_layout() {
+        let (m, k, n) = (5, 7, 6);
+        let a: Vec<f32> = (0..m * k).map(|i| (i as f32 * 0.37).sin()).collect();
+        let b: Vec<f32> = (0..k * n).map(|i| (i as f32 * 0.21).cos()).collect();
+        let mut bt = vec![0.0; k * n];
+        for i in 0..k {
+            for j in 0..n {
+                bt[j * k + i] = b[i * n + j];
+            }
+        }
+        for (view, name) in [
+            (View::rows(&b, n), "plain"),
+            (View::transposed(&bt, k), "transposed"),
+        ] {
+            let mut out = vec![1.0; m * (n + 2)];
+            matmul(
+                (m, k, n),
+                View::rows(&a, k),
+                view,
+                2.0,
+                (&mut out, n + 2),
+                Write::Add,
+            );
+            for i in 0..m {
+                for j in 0..n {
+                    let want: f32 =
+                        1.0 + 2.0 * (0..k).map(|l| a[i * k + l] * b[l * n + j]).sum::<f32>();
+                    assert!((out[i * (n + 2) + j] - want).abs() < 1e-5, "{name} {i} {j}");
+                }
+                assert_eq!(out[i * (n + 2) + n], 1.0, "padding is left alone");
+            }
+        }
+    }
+}
