@@ -16,7 +16,10 @@ pub fn stream(seed: u64, name: &str) -> Stream {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
     let mut bytes = [0u8; 32];
-    for (place, value) in bytes.chunks_exact_mut(8).zip([seed, hash, !seed, 0x4d61_7279]) {
+    for (place, value) in bytes
+        .chunks_exact_mut(8)
+        .zip([seed, hash, !seed, 0x4d61_7279])
+    {
         place.copy_from_slice(&value.to_le_bytes());
     }
     Stream::from_seed(bytes)
@@ -38,7 +41,11 @@ pub fn shuffle<T>(rng: &mut Stream, items: &mut [T]) {
 
 /// A number below `end`; 0 when `end` is 0.
 pub(crate) fn below(rng: &mut Stream, end: usize) -> usize {
-    if end == 0 { 0 } else { rng.random_range(0..end) }
+    if end == 0 {
+        0
+    } else {
+        rng.random_range(0..end)
+    }
 }
 
 /// Heads or tails.

@@ -175,7 +175,9 @@ fn nothing_on_the_surface_tells_a_from_b_but_the_rule() {
         ("last character", |t| t.chars().rev().take(1).collect()),
         ("length", |t| t.chars().count().to_string()),
         ("words", |t| t.split_whitespace().count().to_string()),
-        ("capitals", |t| t.chars().filter(|c| c.is_uppercase()).count().to_string()),
+        ("capitals", |t| {
+            t.chars().filter(|c| c.is_uppercase()).count().to_string()
+        }),
         ("last two letters alike", |t| {
             let ends: Vec<&str> = t.split(' ').map(|w| &w[w.len() - 2..]).collect();
             (ends.len() == 2 && ends[0] == ends[1]).to_string()
@@ -207,9 +209,17 @@ fn nothing_on_the_surface_tells_a_from_b_but_the_rule() {
         eprintln!("{}: {reached:?}", task.card.id);
         for (name, accuracy) in reached {
             if is_the_rule(task.card.id, name) {
-                assert!(accuracy > 0.52, "{}: {name} is the rule, reached {accuracy}", task.card.id);
+                assert!(
+                    accuracy > 0.52,
+                    "{}: {name} is the rule, reached {accuracy}",
+                    task.card.id
+                );
             } else {
-                assert!(accuracy < 0.552, "{}: {name} reaches {accuracy}", task.card.id);
+                assert!(
+                    accuracy < 0.552,
+                    "{}: {name} reaches {accuracy}",
+                    task.card.id
+                );
             }
         }
     }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, Citation, DataSource, ErrorKind, Finish, Generate, Generated, Item, Items, Judgement, Needs,
-    Prompt, PromptForm, Reference, Reply, Request, Response, Sampling, Score, Scored, Start, Target,
-    Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Ask, Citation, DataSource, ErrorKind, Finish, Generate, Generated, Item, Items, Judgement,
+    Needs, Prompt, PromptForm, Reference, Reply, Request, Response, Sampling, Score, Scored, Start,
+    Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 use serde_json::json;
 
@@ -170,7 +170,8 @@ impl Task for AbTask {
         let (Mode::Cot, [Reply { answer, .. }]) = (setup.mode, answers) else {
             return Ok(vec![]);
         };
-        let (Some(generated), Target::Choice { question, .. }) = (answer.as_generated(), &item.target)
+        let (Some(generated), Target::Choice { question, .. }) =
+            (answer.as_generated(), &item.target)
         else {
             return Ok(vec![]);
         };
@@ -209,7 +210,10 @@ impl Task for AbTask {
         };
         let mut conventions = BTreeMap::new();
         let mut say = |name: &str, text: String| conventions.insert(name.to_owned(), text);
-        say("template", "Lee & Lim 2024, Appendix G, byte for byte".into());
+        say(
+            "template",
+            "Lee & Lim 2024, Appendix G, byte for byte".into(),
+        );
         say("k", setup.shots.to_string());
         say("source", source_convention(&setup));
         match setup.mode {
@@ -229,7 +233,10 @@ impl Task for AbTask {
                 say("unparsed", UNPARSED.into());
             }
             Mode::Cot => {
-                say("template", "the paper's shots; the tail that asks for thinking is ours".into());
+                say(
+                    "template",
+                    "the paper's shots; the tail that asks for thinking is ours".into(),
+                );
                 say(
                     "answer",
                     "thinking out loud, read by the judge model as A, B or None".into(),
@@ -284,7 +291,10 @@ fn judge_scores(correct: usize, scored: &Scored) -> Judgement {
     };
     let (a, b) = (a.sum(), b.sum());
     if !(a.is_finite() && b.is_finite()) {
-        return Judgement::failed(ErrorKind::NotFinite, "a label's log-probability is not a number");
+        return Judgement::failed(
+            ErrorKind::NotFinite,
+            "a label's log-probability is not a number",
+        );
     }
     let (said, score) = match a.total_cmp(&b) {
         std::cmp::Ordering::Greater => ("A", truth(correct == 0)),
@@ -293,7 +303,14 @@ fn judge_scores(correct: usize, scored: &Scored) -> Judgement {
     };
     let mut judgement = Judgement::scored(score).read_as(said);
     judgement.notes = json!({ "logprob": { "A": a, "B": b } });
-    judgement.measured("said_a", if said == "tie" { 0.5 } else { truth(said == "A") })
+    judgement.measured(
+        "said_a",
+        if said == "tie" {
+            0.5
+        } else {
+            truth(said == "A")
+        },
+    )
 }
 
 /// A judgement from a label that may not have been read. `accuracy` counts an unread answer as wrong.

@@ -129,7 +129,10 @@ fn settings_that_make_no_sense_are_refused_in_words() {
         ("tail", "dog", "tail=dog"),
         ("colour", "red", "no parameter `colour`"),
     ] {
-        let error = task.items(&settings(&[(name, value)]), &NoData).err().unwrap();
+        let error = task
+            .items(&settings(&[(name, value)]), &NoData)
+            .err()
+            .unwrap();
         assert!(error.to_string().contains(says), "{error}");
     }
     let mut odd = settings(&[]);
@@ -177,13 +180,21 @@ fn a_chain_of_thought_is_read_by_the_judge() {
     assert!(task.needs(&set).judge);
     let item = an_a_item(task, &set);
     let thought = words("It has a capital, so A.", Finish::Stop);
-    let asks = task.follow_up(&set, &item, std::slice::from_ref(&thought)).unwrap();
+    let asks = task
+        .follow_up(&set, &item, std::slice::from_ref(&thought))
+        .unwrap();
     assert_eq!(asks.len(), 1);
     assert_eq!(asks[0].role, ModelRole::Judge);
     let both = |reading: &str| [thought.clone(), words(reading, Finish::Stop)];
     assert!(task.follow_up(&set, &item, &both("A")).unwrap().is_empty());
-    assert_eq!(task.judge(&set, &item, &both("A")).outcome, Outcome::Scored(1.0));
-    assert_eq!(task.judge(&set, &item, &both("B")).outcome, Outcome::Scored(0.0));
+    assert_eq!(
+        task.judge(&set, &item, &both("A")).outcome,
+        Outcome::Scored(1.0)
+    );
+    assert_eq!(
+        task.judge(&set, &item, &both("B")).outcome,
+        Outcome::Scored(0.0)
+    );
     assert_eq!(
         task.judge(&set, &item, &both("None")).outcome,
         Outcome::Unscored(UnscoredReason::Unparsed)

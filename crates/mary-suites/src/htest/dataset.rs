@@ -154,11 +154,7 @@ impl Rule {
     }
 
     /// Twins none of whose texts was seen before.
-    fn fresh(
-        &self,
-        rng: &mut Stream,
-        seen: &mut HashSet<String>,
-    ) -> Result<Vec<Twins>, TaskError> {
+    fn fresh(&self, rng: &mut Stream, seen: &mut HashSet<String>) -> Result<Vec<Twins>, TaskError> {
         const ATTEMPTS: usize = 20_000;
         for _ in 0..ATTEMPTS {
             let drawn = (self.draw)(rng);

@@ -7,6 +7,7 @@
 mod ab_task;
 mod dataset;
 mod draw;
+pub mod geometry;
 pub mod parse;
 pub mod prompt;
 #[rustfmt::skip]
@@ -41,9 +42,18 @@ impl Family for HTest {
     }
 
     fn tasks(&self) -> &'static [&'static dyn Task] {
-        static TASKS: [&dyn Task; 10] = [
-            AB_TASKS[0], AB_TASKS[1], AB_TASKS[2], AB_TASKS[3], AB_TASKS[4], AB_TASKS[5], AB_TASKS[6],
-            AB_TASKS[7], AB_TASKS[8], AB_TASKS[9],
+        static TASKS: [&dyn Task; 11] = [
+            AB_TASKS[0],
+            AB_TASKS[1],
+            AB_TASKS[2],
+            AB_TASKS[3],
+            AB_TASKS[4],
+            AB_TASKS[5],
+            AB_TASKS[6],
+            AB_TASKS[7],
+            AB_TASKS[8],
+            AB_TASKS[9],
+            &geometry::LETTER_GEOMETRY,
         ];
         &TASKS
     }

@@ -33,7 +33,11 @@ pub fn strictly(answer: &str) -> Option<Label> {
             let rest = text.get(5..).unwrap_or_default();
             let value = rest.trim_start_matches(marks);
             // "Labels differ" is prose; "Label: A" has a mark or blank in between.
-            if value.len() == rest.len() { text } else { value }
+            if value.len() == rest.len() {
+                text
+            } else {
+                value
+            }
         }
         _ => text,
     };
@@ -182,7 +186,11 @@ mod tests {
     fn both_parsers_read_the_table_as_written() {
         const { assert!(ANSWERS.len() >= 60) };
         for &(answer, paper, strict) in ANSWERS {
-            assert_eq!(as_published(answer), paper, "the paper's parser on {answer:?}");
+            assert_eq!(
+                as_published(answer),
+                paper,
+                "the paper's parser on {answer:?}"
+            );
             assert_eq!(strictly(answer), strict, "the strict parser on {answer:?}");
         }
     }

@@ -89,7 +89,10 @@ mod tests {
             "A \n",
             "B (Respond in one letter and nothing else)",
         );
-        let shots = [example("moon tune", Label::A), example("bear doubt", Label::B)];
+        let shots = [
+            example("moon tune", Label::A),
+            example("bear doubt", Label::B),
+        ];
         assert_eq!(published(&shots, "shoe blue"), by_hand);
     }
 

@@ -50,20 +50,33 @@ pub struct GeometryRecord {
 
 /// The 200 test items of a task (`rhyme`, `start_vowel`).
 pub fn test_items(data: &dyn DataSource, task: &str) -> Result<Vec<Example>, TaskError> {
-    ab_file(&folder(data)?.join(ITEMS_FOLDER).join(format!("{task}_test.jsonl")))
+    ab_file(
+        &folder(data)?
+            .join(ITEMS_FOLDER)
+            .join(format!("{task}_test.jsonl")),
+    )
 }
 
 /// The pool of 50 shots of a task, A and B by turns.
 pub fn shot_pool(data: &dyn DataSource, task: &str) -> Result<Vec<Example>, TaskError> {
-    let pool = ab_file(&folder(data)?.join(ITEMS_FOLDER).join(format!("{task}_dev.jsonl")))?;
+    let pool = ab_file(
+        &folder(data)?
+            .join(ITEMS_FOLDER)
+            .join(format!("{task}_dev.jsonl")),
+    )?;
     // The first k/2 A and first k/2 B are asked for, so that the order by turns is made, not hoped.
     let of = |label| pool.iter().filter(move |e| e.label == label).cloned();
-    Ok(of(Label::A).zip(of(Label::B)).flat_map(|(a, b)| [a, b]).collect())
+    Ok(of(Label::A)
+        .zip(of(Label::B))
+        .flat_map(|(a, b)| [a, b])
+        .collect())
 }
 
 /// The fine-tuning items of a task.
 pub fn train_items(data: &dyn DataSource, task: &str) -> Result<Vec<Example>, TaskError> {
-    let path = folder(data)?.join("train").join(format!("{task}_train.jsonl"));
+    let path = folder(data)?
+        .join("train")
+        .join(format!("{task}_train.jsonl"));
     lines(&path, |text| {
         let Conversation { messages } = read(text)?;
         match messages.as_slice() {
@@ -105,7 +118,10 @@ fn ab_file(path: &Path) -> Result<Vec<Example>, TaskError> {
     lines(path, |text| {
         let record: Record = read(text)?;
         if record.options != ["A", "B"] {
-            return Err(format!("expected options A and B, found {:?}", record.options));
+            return Err(format!(
+                "expected options A and B, found {:?}",
+                record.options
+            ));
         }
         let label = match only_correct(&record)? {
             0 => Label::A,
@@ -133,10 +149,7 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|e| e.to_string())
 }
 
-fn lines<T>(
-    path: &Path,
-    parse: impl Fn(&str) -> Result<T, String>,
-) -> Result<Vec<T>, TaskError> {
+fn lines<T>(path: &Path, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, TaskError> {
     let text = fs::read_to_string(path).map_err(|e| DataError::Damaged {
         path: path.to_owned(),
         message: format!("expected a file of the H-TEST release: {e}"),
@@ -199,7 +212,10 @@ mod tests {
                     {\"centerpiece\": \"two\", \"options\": [\"A\", \"B\"], \"correct_options\": [2]}\n";
         let (_dir, data) = with_file(&format!("{ITEMS_FOLDER}/rhyme_test.jsonl"), text);
         let error = test_items(&data, "rhyme").unwrap_err().to_string();
-        assert!(error.contains("rhyme_test.jsonl:2: expected one correct option"), "{error}");
+        assert!(
+            error.contains("rhyme_test.jsonl:2: expected one correct option"),
+            "{error}"
+        );
     }
 
     #[test]

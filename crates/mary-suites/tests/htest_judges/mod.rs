@@ -153,7 +153,11 @@ impl Pronunciations {
         let [one, two] = words.as_slice() else {
             return Err("not two words".into());
         };
-        let of = |w: &str| self.0.get(w).ok_or_else(|| format!("`{w}` is not in the dictionary"));
+        let of = |w: &str| {
+            self.0
+                .get(w)
+                .ok_or_else(|| format!("`{w}` is not in the dictionary"))
+        };
         let (one, two) = (of(one)?, of(two)?);
         let mut found = Vec::new();
         for a in one {
@@ -181,7 +185,10 @@ pub fn datasets() -> Option<PathBuf> {
     if folder.is_dir() {
         Some(folder)
     } else {
-        eprintln!("skipped: no datasets in {} (set MARY_DATA_DIR)", folder.display());
+        eprintln!(
+            "skipped: no datasets in {} (set MARY_DATA_DIR)",
+            folder.display()
+        );
         None
     }
 }

@@ -24,7 +24,9 @@ pub static TASK: AbTask = AbTask {
 const VOWELS: &[u8] = b"aeiou";
 const CONSONANTS: &[u8] = b"bdklmnprstvz";
 /// Strings that would read as rude words are not drawn.
-const AVOIDED: &[&str] = &["anus", "tit", "dik", "kok", "nazi", "pis", "puta", "nud", "rape", "sod"];
+const AVOIDED: &[&str] = &[
+    "anus", "tit", "dik", "kok", "nazi", "pis", "puta", "nud", "rape", "sod",
+];
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {
     // 5, 7 or 9 letters, vowels and consonants by turns; longer words are more numerous, so that
@@ -37,7 +39,11 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     let half = length / 2 + 1;
     let mut left: Vec<u8> = Vec::with_capacity(half);
     for place in 0..half {
-        let pool = if (place % 2 == 0) == vowel_first { VOWELS } else { CONSONANTS };
+        let pool = if (place % 2 == 0) == vowel_first {
+            VOWELS
+        } else {
+            CONSONANTS
+        };
         left.extend(pool.get(below(rng, pool.len())));
     }
     let mut letters = left.clone();
@@ -62,7 +68,13 @@ fn rearranged(rng: &mut Stream, letters: &[u8]) -> Option<Vec<u8>> {
         shuffle(rng, &mut odd);
         let (mut even, mut odd) = (even.into_iter(), odd.into_iter());
         let word: Vec<u8> = (0..letters.len())
-            .filter_map(|place| if place % 2 == 0 { even.next() } else { odd.next() })
+            .filter_map(|place| {
+                if place % 2 == 0 {
+                    even.next()
+                } else {
+                    odd.next()
+                }
+            })
             .collect();
         if word.iter().ne(word.iter().rev()) {
             return Some(word);

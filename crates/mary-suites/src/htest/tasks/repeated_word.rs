@@ -50,7 +50,11 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
         words.splice(place..place, pair);
         format!("{}.", words.join(" "))
     };
-    let different = if coin(rng) { [twice, other] } else { [other, twice] };
+    let different = if coin(rng) {
+        [twice, other]
+    } else {
+        [other, twice]
+    };
     vec![Twins {
         a: text([twice, twice]),
         b: text(different),

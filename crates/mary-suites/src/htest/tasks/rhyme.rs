@@ -54,7 +54,8 @@ fn rhyming(rng: &mut Stream) -> Option<(usize, &'static str, &'static str)> {
 }
 
 fn ending(word: &str, letters: usize) -> &str {
-    word.get(word.len().saturating_sub(letters)..).unwrap_or(word)
+    word.get(word.len().saturating_sub(letters)..)
+        .unwrap_or(word)
 }
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {

@@ -52,7 +52,8 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     let verb = word(rng, VERBS);
     let between = word(rng, BETWEEN);
     let adverb = word(rng, LY_ADVERBS);
-    let sentence = |first: &str, second: &str| format!("{first} {verb} {between} {second} {adverb}.");
+    let sentence =
+        |first: &str, second: &str| format!("{first} {verb} {between} {second} {adverb}.");
     vec![Twins {
         a: sentence(&vowel, &consonant),
         b: sentence(&consonant, &vowel),

@@ -42,7 +42,13 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     };
     let a = b
         .char_indices()
-        .map(|(place, c)| if place == chosen { c.to_ascii_uppercase() } else { c })
+        .map(|(place, c)| {
+            if place == chosen {
+                c.to_ascii_uppercase()
+            } else {
+                c
+            }
+        })
         .collect();
     vec![Twins { a, b }]
 }
