@@ -1,1 +1,23 @@
-//! placeholder
+//! The upstream datasets: where they live, what they should hash to, and how they get here.
+//!
+//! Nothing of them is part of this repository. [`catalogue`] lists each with its licence, its pinned
+//! commit and the SHA-256 of every file; [`LocalData`] finds them in a mirror or in the user's
+//! cache, fetches what is missing, and checks what is there. What the files *mean* is the business
+//! of the task that reads them.
+
+mod catalogue;
+mod digest;
+mod download;
+mod fault;
+mod local;
+mod pull;
+mod unpack;
+mod verify;
+
+pub use catalogue::{Citation, DatasetCard, FileCard, FolderCard, Source, card, catalogue};
+pub use download::Hosts;
+pub use fault::PullError;
+pub use local::LocalData;
+pub use pull::{Progress, Pulled};
+pub use unpack::{Limits, UnpackError, unpack_tar_gz, unpack_zip};
+pub use verify::{FileReport, FileState, Report};
