@@ -1,1 +1,42 @@
-//! placeholder
+//! Models behind HTTP: every API people use, without losing a request, a cent or a key.
+//!
+//! [`providers`] lists them. A wire format is one file that maps requests to bodies and bodies to
+//! answers, and nothing else ([`openai_chat`], [`openai_completions`], [`anthropic`], [`google`],
+//! [`llamacpp`]). What is common to all of them lives beside: the gate ([`flow`], [`limits`]), trying
+//! again ([`retry`]), keys ([`secret`]), prices, budgets and estimates ([`prices`], [`money`],
+//! [`estimate`]), batches. Suites, the engine and the store are not known here.
+
+pub mod anthropic;
+pub mod api_error;
+mod batch;
+mod batch_api;
+mod catalogue;
+mod desk;
+pub mod estimate;
+pub mod flow;
+pub mod google;
+mod http;
+mod identity;
+pub mod limits;
+mod line;
+pub mod llamacpp;
+mod model;
+pub mod money;
+pub mod openai_chat;
+pub mod openai_completions;
+mod options;
+mod prefix;
+pub mod prices;
+mod provider;
+pub mod retry;
+mod score;
+pub mod secret;
+pub mod wire;
+
+pub use batch::{BatchPart, BatchState};
+pub use estimate::{DryRun, Estimate, EstimateRow, Estimator};
+pub use model::RemoteModel;
+pub use money::Ledger;
+pub use options::{ARGUMENTS, Logprobs, Options, Timeouts};
+pub use prices::{Price, PriceList, Prices};
+pub use provider::{RemoteProvider, is_remote, providers, providers_with};

@@ -1,0 +1,163 @@
+//! Anthropic's Messages API.
+//!
+//! Schema: docs.anthropic.com/en/api/messages. No log-probabilities, no seed. Prefix caching is
+//! asked for with explicit marks.
+
+use mary_contract::{Finish, Generated, Part, Speaker, Turn, Usage};
+use serde_json::{Map, Value, json};
+
+use crate::wire::{Asked, Read, ReadError, Unreadable, base64_of, count, text};
+
+/// Where requests go, below the base address.
+pub const PATH: &str = "messages";
+/// The version every request names.
+pub const VERSION: &str = "2023-06-01";
+/// Most stop strings we send.
+const MOST_STOPS: usize = 16;
+
+/// The body of a request for words.
+pub fn body(asked: &Asked<'_>) -> Value {
+    let sampling = asked.sampling();
+    let thinking = thinking_budget(asked);
+    let mut body = Map::new();
+    body.insert("model".into(), asked.model.into());
+    let max_tokens = asked.max_tokens().saturating_add(thinking.unwrap_or(0));
+    body.insert("max_tokens".into(), max_tokens.into());
+    if let Some(system) = &asked.generate.prompt.system {
+        body.insert("system".into(), system.as_str().into());
+    }
+    body.insert("messages".into(), messages(asked));
+    let stops = asked.stops(MOST_STOPS, false);
+    if !stops.is_empty() {
+        body.insert("stop_sequences".into(), stops.into());
+    }
+    match thinking {
+        // With thinking on, the API takes no temperature but its own.
+        Some(budget) => {
+            let thinking = json!({"type": "enabled", "budget_tokens": budget});
+            body.insert("thinking".into(), thinking);
+        }
+        None => {
+            // Newer models take one of the two, not both.
+            if asked.habits.sends("temperature") {
+                body.insert("temperature".into(), sampling.temperature.min(1.0).into());
+            }
+            if let (Some(top_p), true) = (sampling.top_p, asked.habits.sends("top_p")) {
+                body.insert("top_p".into(), top_p.into());
+            }
+            if let (Some(top_k), true) = (sampling.top_k, asked.habits.sends("top_k")) {
+                body.insert("top_k".into(), top_k.into());
+            }
+        }
+    }
+    Value::Object(body)
+}
+
+fn thinking_budget(asked: &Asked<'_>) -> Option<u32> {
+    let by_effort = || match asked.options.reasoning_effort.as_deref() {
+        Some("low") => Some(1024),
+        Some("medium") => Some(4096),
+        Some("high") => Some(16_384),
+        _ => None,
+    };
+    // The API's own least is 1024.
+    asked
+        .options
+        .thinking_budget
+        .filter(|budget| *budget > 0)
+        .or_else(by_effort)
+        .map(|budget| budget.max(1024))
+}
+
+fn messages(asked: &Asked<'_>) -> Value {
+    let turns = asked.generate.prompt.turns.iter().enumerate();
+    turns
+        .map(|(index, turn)| {
+            let role = match turn.speaker {
+                Speaker::User => "user",
+                Speaker::Assistant => "assistant",
+            };
+            let shared = if index == 0 { asked.shared_prefix } else { 0 };
+            json!({"role": role, "content": content(turn, shared)})
+        })
+        .collect()
+}
+
+/// The parts of a turn. Where other requests share its beginning, that beginning is a block of its
+/// own with a cache mark behind it.
+fn content(turn: &Turn, shared: usize) -> Value {
+    let mut blocks = Vec::new();
+    let mut shared = shared;
+    for part in &turn.parts {
+        match part {
+            Part::Text(text) => {
+                match text.split_at_checked(shared) {
+                    Some((head, tail)) if shared > 0 && !tail.is_empty() => {
+                        blocks.push(json!({
+                            "type": "text",
+                            "text": head,
+                            "cache_control": {"type": "ephemeral"},
+                        }));
+                        blocks.push(json!({"type": "text", "text": tail}));
+                    }
+                    _ => blocks.push(json!({"type": "text", "text": text})),
+                }
+                shared = 0;
+            }
+            Part::Image(image) => blocks.push(json!({
+                "type": "image",
+                "source": {
+                    "type": "base64",
+                    "media_type": image.media_type,
+                    "data": base64_of(image),
+                },
+            })),
+        }
+    }
+    Value::Array(blocks)
+}
+
+/// Reads the words out of an answer.
+pub fn read(raw: &Value) -> Result<Read<Generated>, ReadError> {
+    let blocks = raw
+        .get("content")
+        .and_then(Value::as_array)
+        .ok_or_else(|| Unreadable::missing("content"))?;
+    let stop_reason = raw
+        .get("stop_reason")
+        .and_then(Value::as_str)
+        .ok_or_else(|| Unreadable::missing("stop_reason"))?;
+    let of_kind = |kind: &str, field: &str| -> String {
+        blocks
+            .iter()
+            .filter(|b| b.get("type").and_then(Value::as_str) == Some(kind))
+            .filter_map(|b| b.get(field).and_then(Value::as_str))
+            .collect()
+    };
+    let reasoning = of_kind("thinking", "thinking");
+    let generated = Generated {
+        text: of_kind("text", "text"),
+        finish: match stop_reason {
+            "end_turn" | "stop_sequence" => Finish::Stop,
+            "max_tokens" | "model_context_window_exceeded" => Finish::Length,
+            "refusal" => Finish::Refusal,
+            other => Finish::Other(other.to_owned()),
+        },
+        reasoning: (!reasoning.is_empty()).then_some(reasoning),
+    };
+    let written = count(raw, "/usage/cache_creation_input_tokens");
+    let cached = count(raw, "/usage/cache_read_input_tokens");
+    Ok(Read {
+        answer: generated,
+        usage: Usage {
+            // Anthropic counts the three apart; the contract counts all that was read.
+            prompt_tokens: count(raw, "/usage/input_tokens") + written + cached,
+            cached_tokens: cached,
+            completion_tokens: count(raw, "/usage/output_tokens"),
+            reasoning_tokens: 0,
+            cost: None,
+        },
+        cache_writes: written,
+        model_version: text(raw, "/model"),
+    })
+}

@@ -1,0 +1,311 @@
+//! What a run would take, before anything is sent.
+//!
+//! Tokens are guessed from characters: four ASCII characters or one and a half others make a token,
+//! and a picture makes a thousand. That is near the truth for English and current tokenizers, and
+//! too high rather than too low elsewhere; the budget is kept by what providers really count.
+
+use std::fmt;
+
+use mary_contract::{Generate, ModelError, ModelRef, ModelSettings, Prompt, Request, Score, Usage};
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::Entry;
+use crate::options::{Logprobs, Options};
+use crate::prices::{Price, Prices};
+use crate::wire::Habits;
+
+/// Tokens a picture is taken for.
+const PICTURE_TOKENS: f64 = 1000.0;
+
+/// How the guess is made, to be printed beside it.
+pub const METHOD: &str = "tokens are estimated: one per 4 ASCII characters or 1.5 others, 1000 per picture; answers are counted at their limit, so the cost is an upper estimate; prefix caches are not counted";
+
+/// About how many tokens a text makes.
+pub fn tokens_in(text: &str) -> f64 {
+    let ascii = text.bytes().filter(u8::is_ascii).count();
+    let others = text.chars().count().saturating_sub(ascii);
+    (ascii as f64 / 4.0 + others as f64 / 1.5).ceil()
+}
+
+/// About how many tokens a prompt makes.
+pub fn tokens_in_prompt(prompt: &Prompt) -> f64 {
+    use mary_contract::Part;
+    let system = prompt.system.as_deref().map_or(0.0, tokens_in);
+    let turns: f64 = prompt
+        .turns
+        .iter()
+        .flat_map(|t| &t.parts)
+        .map(|part| match part {
+            Part::Text(text) => tokens_in(text),
+            Part::Image(_) => PICTURE_TOKENS,
+        })
+        .sum();
+    // A few for the frame around every message.
+    system + turns + 4.0 * (prompt.turns.len() as f64 + 1.0)
+}
+
+/// What one or more requests would take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// HTTP requests.
+    pub requests: u64,
+    /// Tokens read.
+    pub prompt_tokens: u64,
+    /// Tokens written, at most.
+    pub completion_tokens: u64,
+    /// Dollars, at most; `None` when no price is known.
+    pub cost: Option<f64>,
+}
+
+/// Estimates requests to one model.
+#[derive(Debug, Clone)]
+pub struct Estimator {
+    model: ModelRef,
+    price: Option<Price>,
+    habits: Habits,
+    options: Options,
+    logprobs: Logprobs,
+    total: Estimate,
+    dated: String,
+}
+
+impl Estimator {
+    pub(crate) fn of(
+        entry: &Entry,
+        model: &ModelRef,
+        options: Options,
+    ) -> Result<Self, ModelError> {
+        let prices = Prices::load(&options)?;
+        let free = (!entry.needs_key).then(|| Price {
+            provider: model.provider.clone(),
+            model: model.name.clone(),
+            input: 0.0,
+            output: 0.0,
+            cached: None,
+            cache_write: None,
+            batch: None,
+        });
+        let price = prices.of(model).cloned().or(free);
+        Ok(Self {
+            logprobs: options.logprobs.unwrap_or(entry.logprobs_of(&model.name)),
+            habits: entry.habits(&model.name),
+            total: Estimate {
+                cost: price.is_some().then_some(0.0),
+                ..Estimate::default()
+            },
+            dated: prices.dated(),
+            model: model.clone(),
+            price,
+            options,
+        })
+    }
+
+    /// An estimator for a remote model, by the same settings it would be opened with. No key is
+    /// needed and nothing is sent.
+    pub fn new(model: &ModelRef, settings: &ModelSettings) -> Result<Self, ModelError> {
+        let entry = crate::provider::entry_of(&model.provider)?;
+        Self::of(entry, model, Options::read(settings)?)
+    }
+
+    /// The price used, where one is known.
+    pub fn price(&self) -> Option<&Price> {
+        self.price.as_ref()
+    }
+
+    /// What one generation takes.
+    pub fn generate(&self, generate: &Generate) -> Estimate {
+        let room = if self.habits.reasoning {
+            self.options.reasoning_tokens
+        } else {
+            0
+        };
+        let written = generate.sampling.max_tokens.saturating_add(room);
+        self.priced(1, tokens_in_prompt(&generate.prompt), f64::from(written))
+    }
+
+    /// What one scoring takes: by top log-probabilities one request, otherwise one for each
+    /// continuation.
+    pub fn score(&self, score: &Score) -> Estimate {
+        let prefix = tokens_in_prompt(&score.prefix);
+        if self.logprobs == Logprobs::Top {
+            return self.priced(1, prefix, 1.0);
+        }
+        let texts = score.continuations.len();
+        let continuations: f64 = score.continuations.iter().map(|c| tokens_in(c)).sum();
+        let read = prefix * texts as f64 + continuations;
+        self.priced(texts as u64, read, texts as f64)
+    }
+
+    fn priced(&self, requests: u64, read: f64, written: f64) -> Estimate {
+        let usage = Usage {
+            prompt_tokens: read as u64,
+            completion_tokens: written as u64,
+            ..Usage::default()
+        };
+        let batch = self.options.batch.is_some();
+        Estimate {
+            requests,
+            prompt_tokens: usage.prompt_tokens,
+            completion_tokens: usage.completion_tokens,
+            cost: self.price.as_ref().map(|p| p.cost(&usage, 0, batch)),
+        }
+    }
+
+    /// Adds a request to the total.
+    pub fn add(&mut self, request: &Request) {
+        let one = match request {
+            Request::Generate(generate) => self.generate(generate),
+            Request::Score(score) => self.score(score),
+            Request::Observe(_) => return,
+        };
+        self.total.requests += one.requests;
+        self.total.prompt_tokens += one.prompt_tokens;
+        self.total.completion_tokens += one.completion_tokens;
+        if let (Some(total), Some(cost)) = (&mut self.total.cost, one.cost) {
+            *total += cost;
+        }
+    }
+
+    /// The total so far, taken out so that the next task starts from nothing.
+    pub fn take(&mut self) -> Estimate {
+        let empty = Estimate {
+            cost: self.price.is_some().then_some(0.0),
+            ..Estimate::default()
+        };
+        std::mem::replace(&mut self.total, empty)
+    }
+
+    /// The model estimated.
+    pub fn model(&self) -> &ModelRef {
+        &self.model
+    }
+
+    /// Day and source of the prices.
+    pub fn dated(&self) -> &str {
+        &self.dated
+    }
+}
+
+/// One line of a dry run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EstimateRow {
+    /// The model.
+    pub model: String,
+    /// `family/task`.
+    pub task: String,
+    /// What it would take.
+    pub estimate: Estimate,
+}
+
+/// A dry run: one line for each model and task.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DryRun {
+    /// The lines.
+    pub rows: Vec<EstimateRow>,
+    /// Day and source of the prices.
+    pub prices: String,
+}
+
+impl DryRun {
+    /// Dollars for everything, at most; `None` when a price is missing.
+    pub fn cost(&self) -> Option<f64> {
+        self.rows.iter().map(|row| row.estimate.cost).sum()
+    }
+}
+
+impl fmt::Display for DryRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wide = |pick: fn(&EstimateRow) -> &str, head: usize| {
+            self.rows.iter().map(|r| pick(r).len()).max().unwrap_or(0).max(head)
+        };
+        let model = wide(|r| &r.model, 5);
+        let task = wide(|r| &r.task, 5);
+        writeln!(
+            f,
+            "{:model$}  {:task$}  {:>9}  {:>13}  {:>13}  {:>12}",
+            "model", "task", "requests", "tokens in", "tokens out ≤", "cost ≤"
+        )?;
+        for row in &self.rows {
+            let e = &row.estimate;
+            writeln!(
+                f,
+                "{:model$}  {:task$}  {:>9}  {:>13}  {:>13}  {:>12}",
+                row.model,
+                row.task,
+                e.requests,
+                e.prompt_tokens,
+                e.completion_tokens,
+                dollars(e.cost)
+            )?;
+        }
+        let requests: u64 = self.rows.iter().map(|r| r.estimate.requests).sum();
+        writeln!(f, "total: {requests} requests, at most {}", dollars(self.cost()))?;
+        writeln!(f, "{METHOD}")?;
+        write!(f, "{}", self.prices)
+    }
+}
+
+fn dollars(cost: Option<f64>) -> String {
+    match cost {
+        Some(cost) if cost > 0.0 && cost < 0.01 => format!("${cost:.4}"),
+        Some(cost) => format!("${cost:.2}"),
+        None => "no price".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mary_contract::Sampling;
+
+    fn estimator(model: &str) -> Estimator {
+        Estimator::new(&model.parse().unwrap(), &ModelSettings::default()).unwrap()
+    }
+
+    fn request(text: &str, max_tokens: u32) -> Request {
+        Request::Generate(Generate {
+            prompt: Prompt::chat(text),
+            sampling: Sampling::greedy(max_tokens),
+        })
+    }
+
+    #[test]
+    fn a_dry_run_reads_like_a_bill() {
+        let mut rows = Vec::new();
+        let mut prices = String::new();
+        for model in ["openai/gpt-4o", "openai/o3", "vllm/my-model", "groq/new-model"] {
+            let mut estimator = estimator(model);
+            for _ in 0..1000 {
+                estimator.add(&request(&"word ".repeat(400), 16));
+            }
+            rows.push(EstimateRow {
+                model: model.into(),
+                task: "htest/rhyme".into(),
+                estimate: estimator.take(),
+            });
+            prices = "prices of DATE".into();
+            assert_eq!(estimator.take().requests, 0, "taken");
+        }
+        insta::assert_snapshot!(DryRun { rows, prices }, @"");
+    }
+
+    #[test]
+    fn scoring_counts_one_request_for_each_continuation_unless_top_tokens_do() {
+        let score = Request::Score(Score {
+            prefix: Prompt::plain("The cat"),
+            continuations: vec![" sat".into(), " sits".into(), " sit".into()],
+            start: mary_contract::Start::Model,
+        });
+        for (model, requests) in [("openai/gpt-4o", 1), ("vllm/x", 3)] {
+            let mut estimator = estimator(model);
+            estimator.add(&score);
+            assert_eq!(estimator.take().requests, requests, "{model}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_provider_is_refused() {
+        let error = Estimator::new(&"nobody/x".parse().unwrap(), &ModelSettings::default());
+        assert!(error.unwrap_err().message.contains("nobody"));
+    }
+}

@@ -1,0 +1,304 @@
+//! One HTTP client: connections kept alive, time-outs for each stage, bodies read up to a limit.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use mary_contract::{ErrorKind, ModelError};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Url};
+
+use crate::options::Timeouts;
+use crate::secret::{Scrubber, Secret};
+
+/// No honest answer is larger.
+const LARGEST_BODY: usize = 64 << 20;
+
+/// How a key is shown to a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyHeader {
+    /// `Authorization: Bearer …`.
+    Bearer,
+    /// `x-api-key`.
+    XApiKey,
+    /// `x-goog-api-key`, so that the key is never part of an address.
+    XGoogApiKey,
+}
+
+/// What a client is made of.
+#[derive(Debug)]
+pub struct HttpSettings {
+    /// Where the service listens, checked by [`base_url`].
+    pub base: Url,
+    /// The key and how it is shown.
+    pub key: Option<(KeyHeader, Secret)>,
+    /// Name the version of Anthropic's API.
+    pub anthropic_version: bool,
+    /// Time-outs.
+    pub timeouts: Timeouts,
+    /// Idle connections kept.
+    pub connections: usize,
+}
+
+/// A client for one service.
+#[derive(Debug)]
+pub struct Http {
+    client: reqwest::Client,
+    base: Url,
+    timeouts: Timeouts,
+    scrubber: Scrubber,
+}
+
+/// One message to the service.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// GET or POST.
+    pub method: Method,
+    /// Below the base address, or from the root when it begins with a slash.
+    pub path: String,
+    /// What is sent.
+    pub body: Vec<u8>,
+    /// Its type.
+    pub content_type: String,
+    /// The same for all attempts at one request, so that a service can tell a retry from a new one.
+    pub id: String,
+}
+
+/// How one attempt ended.
+#[derive(Debug)]
+pub enum Attempt {
+    /// An answer came in full.
+    Answer {
+        /// Status.
+        status: u16,
+        /// Headers.
+        headers: HeaderMap,
+        /// Body.
+        body: Vec<u8>,
+    },
+    /// None came, or only part of one.
+    Broken {
+        /// Timeout or transport.
+        kind: ErrorKind,
+        /// In words, without address or key.
+        message: String,
+        /// The service may have done (and charged for) the work.
+        maybe_paid: bool,
+    },
+}
+
+/// Reads the address of a service. A key in it (as user, password or query) is refused: it would end
+/// up in logs.
+pub fn base_url(text: &str) -> Result<Url, ModelError> {
+    let wrong = |what: &str| {
+        ModelError::new(ErrorKind::BadRequest, format!("the base URL {what}")).hint(
+            "expected an address like http://localhost:8000/v1; keys belong into the environment or .env",
+        )
+    };
+    let mut url = Url::parse(text).map_err(|e| wrong(&format!("cannot be read: {e}")))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(wrong("must begin with http:// or https:// and name a host"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("holds a user name or password"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("holds a query or fragment"));
+    }
+    if !url.path().ends_with('/') {
+        url.set_path(&format!("{}/", url.path()));
+    }
+    Ok(url)
+}
+
+/// Whether the address is this machine.
+pub fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || bare
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_loopback())
+}
+
+impl Http {
+    /// Makes the client.
+    pub fn new(settings: HttpSettings) -> Result<Self, ModelError> {
+        let internal =
+            |what: String| ModelError::new(ErrorKind::Internal, format!("no HTTP client: {what}"));
+        let mut headers = HeaderMap::new();
+        let mut secrets = Vec::new();
+        if let Some((how, key)) = settings.key {
+            let (name, text) = match how {
+                KeyHeader::Bearer => ("authorization", format!("Bearer {}", key.reveal())),
+                KeyHeader::XApiKey => ("x-api-key", key.reveal().to_owned()),
+                KeyHeader::XGoogApiKey => ("x-goog-api-key", key.reveal().to_owned()),
+            };
+            let mut value = HeaderValue::from_str(&text).map_err(|_| {
+                ModelError::new(
+                    ErrorKind::Auth,
+                    "the key holds characters that no HTTP header can carry",
+                )
+                .hint("look for line breaks or quotes in the environment or .env")
+            })?;
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_static(name), value);
+            secrets.push(key);
+        }
+        if settings.anthropic_version {
+            headers.insert(
+                HeaderName::from_static("anthropic-version"),
+                HeaderValue::from_static(crate::anthropic::VERSION),
+            );
+        }
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("mary/", env!("CARGO_PKG_VERSION")))
+            .default_headers(headers)
+            .connect_timeout(settings.timeouts.connect)
+            .pool_max_idle_per_host(settings.connections)
+            .pool_idle_timeout(Duration::from_secs(60))
+            .tcp_keepalive(Duration::from_secs(30))
+            // A redirect would carry the key to another place.
+            .redirect(reqwest::redirect::Policy::none());
+        if is_loopback(&settings.base) {
+            builder = builder.no_proxy();
+        }
+        Ok(Self {
+            client: builder.build().map_err(|e| internal(explain(e)))?,
+            base: settings.base,
+            timeouts: settings.timeouts,
+            scrubber: Scrubber::new(secrets),
+        })
+    }
+
+    /// Takes keys out of what is kept.
+    pub fn scrubber(&self) -> &Scrubber {
+        &self.scrubber
+    }
+
+    /// Sends one message once.
+    pub async fn send(&self, message: &Message) -> Attempt {
+        let Ok(url) = self.base.join(&message.path) else {
+            return Attempt::Broken {
+                kind: ErrorKind::Internal,
+                message: format!("`{}` is no path", message.path),
+                maybe_paid: false,
+            };
+        };
+        let mut request = self
+            .client
+            .request(message.method.clone(), url)
+            .header("idempotency-key", &message.id);
+        if !message.body.is_empty() {
+            request = request
+                .header(CONTENT_TYPE, &message.content_type)
+                .body(message.body.clone());
+        }
+        match tokio::time::timeout(self.timeouts.total, self.exchange(request)).await {
+            Ok(attempt) => attempt,
+            Err(_) => late("complete", self.timeouts.total),
+        }
+    }
+
+    async fn exchange(&self, request: reqwest::RequestBuilder) -> Attempt {
+        let began = tokio::time::timeout(self.timeouts.first_byte, request.send()).await;
+        let mut response = match began {
+            Err(_) => return late("beginning", self.timeouts.first_byte),
+            Ok(Err(error)) => return self.broken(error),
+            Ok(Ok(response)) => response,
+        };
+        let mut body = Vec::with_capacity(
+            response
+                .content_length()
+                .and_then(|n| usize::try_from(n).ok())
+                .unwrap_or(0)
+                .min(1 << 20),
+        );
+        loop {
+            match response.chunk().await {
+                Ok(Some(chunk)) if body.len() + chunk.len() <= LARGEST_BODY => {
+                    body.extend_from_slice(&chunk);
+                }
+                Ok(Some(_)) => {
+                    return Attempt::Broken {
+                        kind: ErrorKind::Transport,
+                        message: format!("the answer is larger than {LARGEST_BODY} bytes"),
+                        maybe_paid: true,
+                    };
+                }
+                Ok(None) => break,
+                Err(error) => return self.broken(error),
+            }
+        }
+        Attempt::Answer {
+            status: response.status().as_u16(),
+            headers: std::mem::take(response.headers_mut()),
+            body,
+        }
+    }
+
+    fn broken(&self, error: reqwest::Error) -> Attempt {
+        let kind = if error.is_timeout() {
+            ErrorKind::Timeout
+        } else {
+            ErrorKind::Transport
+        };
+        let maybe_paid = !error.is_connect();
+        Attempt::Broken {
+            kind,
+            message: self.scrubber.text(&explain(error)),
+            maybe_paid,
+        }
+    }
+}
+
+fn late(what: &str, limit: Duration) -> Attempt {
+    Attempt::Broken {
+        kind: ErrorKind::Timeout,
+        message: format!("no {what} answer within {} s", limit.as_secs_f64()),
+        maybe_paid: true,
+    }
+}
+
+/// The error and its causes, without the address.
+fn explain(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let text = inner.to_string();
+        if !words.ends_with(&text) {
+            words = format!("{words}: {text}");
+        }
+        cause = inner.source();
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_with_a_key_in_it_is_refused_without_repeating_it() {
+        for bad in [
+            "http://user:hunter22@host/v1",
+            "https://host/v1?key=hunter22",
+            "https://host/v1#hunter22",
+            "ftp://host",
+            "localhost:8000",
+            "",
+        ] {
+            let error = base_url(bad).unwrap_err();
+            assert!(!format!("{error:?}").contains("hunter22"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn paths_are_below_the_base_or_from_the_root() {
+        let base = base_url("http://localhost:8080/v1").unwrap();
+        assert_eq!(base.join("completions").unwrap().path(), "/v1/completions");
+        assert_eq!(base.join("/tokenize").unwrap().path(), "/tokenize");
+        assert!(is_loopback(&base));
+        assert!(!is_loopback(&base_url("https://api.openai.com/v1").unwrap()));
+    }
+}

@@ -1,0 +1,384 @@
+//! A line to one model: sends a request until it is answered, learning on the way what the model
+//! does not accept, and keeping the purse.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use mary_contract::{ErrorKind, ModelError};
+use rand::RngExt as _;
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use crate::api_error::{Remedy, Service, Trouble, diagnose};
+use crate::flow::{Flow, Verdict};
+use crate::http::{Attempt, Http, Message};
+use crate::limits::Advice;
+use crate::money::Promise;
+use crate::retry::{RetryPolicy, retry_after};
+use crate::wire::{Habits, ReadError};
+
+/// Everything needed to ask one model.
+#[derive(Debug)]
+pub struct Line {
+    /// The client.
+    pub http: Http,
+    /// The gate.
+    pub flow: Flow,
+    /// When to try again.
+    pub retry: RetryPolicy,
+    /// What the model does not accept, as known so far.
+    pub habits: Mutex<Habits>,
+    /// As users know the service.
+    pub title: &'static str,
+    /// Name of the variable that holds the key.
+    pub key_env: String,
+    /// Where keys and credit are looked after.
+    pub console: &'static str,
+    /// The provider's name for the model.
+    pub model: String,
+    /// How to start the server, where it is the user's own.
+    pub start: &'static str,
+}
+
+/// One question on the line.
+pub struct Question<'a, T> {
+    /// GET or POST.
+    pub method: Method,
+    /// Where to.
+    pub path: &'a str,
+    /// What is sent.
+    pub body: Body<'a>,
+    /// The answer is a list of JSON lines, read as an array.
+    pub lines: bool,
+    /// Not to be repeated blindly: after an attempt that may have worked, give up and let the caller
+    /// look.
+    pub once: bool,
+    /// Reads the answer.
+    pub read: &'a (dyn Fn(&Value) -> Result<T, ReadError> + Sync),
+    /// About how many tokens it takes, for rate limits.
+    pub tokens: f64,
+    /// The money set aside for it.
+    pub promise: Option<&'a Promise>,
+}
+
+/// What is sent.
+#[derive(Clone, Copy)]
+pub enum Body<'a> {
+    /// Nothing.
+    Empty,
+    /// JSON, which may depend on what was learnt.
+    Json(&'a (dyn Fn(&Habits) -> Value + Sync)),
+    /// Something else, with its type.
+    Raw(&'a str, &'a [u8]),
+}
+
+impl<'a, T> Question<'a, T> {
+    /// A question with a JSON body, repeated until it is answered.
+    pub fn post(
+        path: &'a str,
+        body: &'a (dyn Fn(&Habits) -> Value + Sync),
+        read: &'a (dyn Fn(&Value) -> Result<T, ReadError> + Sync),
+    ) -> Self {
+        Self {
+            method: Method::POST,
+            path,
+            body: Body::Json(body),
+            lines: false,
+            once: false,
+            read,
+            tokens: 0.0,
+            promise: None,
+        }
+    }
+
+    /// A question without a body.
+    pub fn get(path: &'a str, read: &'a (dyn Fn(&Value) -> Result<T, ReadError> + Sync)) -> Self {
+        Self {
+            method: Method::GET,
+            path,
+            body: Body::Empty,
+            lines: false,
+            once: false,
+            read,
+            tokens: 0.0,
+            promise: None,
+        }
+    }
+
+    /// With its size and the money set aside for it.
+    #[must_use]
+    pub fn costing(mut self, tokens: f64, promise: &'a Promise) -> Self {
+        self.tokens = tokens;
+        self.promise = Some(promise);
+        self
+    }
+}
+
+/// An answer as read and as it came.
+#[derive(Debug)]
+pub struct Told<T> {
+    /// As read.
+    pub answer: T,
+    /// As it came, without keys.
+    pub raw: Value,
+    /// Attempts beyond the first.
+    pub retries: u32,
+}
+
+/// How one attempt is to be followed.
+enum Next<T> {
+    Done(T, Value),
+    Stop(ModelError),
+    Retry {
+        error: ModelError,
+        overload: Option<Option<std::time::Duration>>,
+    },
+    Learn(Remedy, ModelError),
+}
+
+impl Line {
+    fn service(&self) -> Service<'_> {
+        Service {
+            title: self.title,
+            key_env: &self.key_env,
+            console: self.console,
+            model: &self.model,
+        }
+    }
+
+    /// What the model does not accept, as known now.
+    pub fn habits(&self) -> Habits {
+        self.habits
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Asks until there is an answer, or a reason to give up.
+    pub async fn ask<T>(&self, question: Question<'_, T>) -> Result<Told<T>, ModelError> {
+        let id = new_id();
+        let mut retries = 0;
+        // Attempts that taught us something come on top.
+        let mut lessons = 0;
+        loop {
+            let habits = self.habits();
+            let next = self.attempt(&question, &habits, &id).await;
+            match next {
+                Next::Done(answer, mut raw) => {
+                    self.http.scrubber().value(&mut raw);
+                    note_omitted(&mut raw, &habits);
+                    return Ok(Told {
+                        answer,
+                        raw,
+                        retries: retries + lessons,
+                    });
+                }
+                Next::Stop(error) => return Err(self.http.scrubber().error(error)),
+                Next::Learn(remedy, error) => {
+                    lessons += 1;
+                    if lessons > 8 || !self.learn(&habits, &remedy) {
+                        return Err(self.http.scrubber().error(error));
+                    }
+                }
+                Next::Retry { error, overload } => {
+                    let ambiguous = question.once && overload.is_none();
+                    if retries >= self.retry.retries || ambiguous {
+                        return Err(self.http.scrubber().error(after(error, retries + 1)));
+                    }
+                    let pause = match overload {
+                        Some(Some(told)) if told > self.retry.longest_wait => {
+                            return Err(self.http.scrubber().error(error.hint(format!(
+                                "the provider asks to wait {} s, which is a quota and no rate limit; go on later with `mary resume`",
+                                told.as_secs()
+                            ))));
+                        }
+                        // Not before the time told, and not all at the same moment.
+                        Some(Some(told)) => {
+                            told + self.retry.pause(self.retry.overload_base / 4, 0)
+                        }
+                        Some(None) => self.retry.pause(self.retry.overload_base, retries),
+                        None => self.retry.pause(self.retry.broken_base, retries),
+                    };
+                    retries += 1;
+                    self.flow.pause(pause).await;
+                }
+            }
+        }
+    }
+
+    async fn attempt<T>(&self, question: &Question<'_, T>, habits: &Habits, id: &str) -> Next<T> {
+        let (content_type, body) = match question.body {
+            Body::Empty => ("", Vec::new()),
+            Body::Raw(content_type, bytes) => (content_type, bytes.to_vec()),
+            Body::Json(make) => match serde_json::to_vec(&make(habits)) {
+                Ok(bytes) => ("application/json", bytes),
+                Err(e) => {
+                    return Next::Stop(ModelError::new(ErrorKind::Internal, e.to_string()));
+                }
+            },
+        };
+        let message = Message {
+            method: question.method.clone(),
+            path: question.path.to_owned(),
+            body,
+            content_type: content_type.to_owned(),
+            id: id.to_owned(),
+        };
+        let pass = self.flow.admit(question.tokens).await;
+        let attempt = self.http.send(&message).await;
+        let advice = match &attempt {
+            Attempt::Answer { headers, .. } => Advice::read(headers, SystemTime::now()),
+            Attempt::Broken { .. } => Advice::default(),
+        };
+        let (next, lost) = self.judge(question, attempt);
+        if let (true, Some(promise)) = (lost, question.promise) {
+            promise.lost();
+        }
+        let verdict = match &next {
+            Next::Retry {
+                overload: Some(told),
+                ..
+            } => Verdict::Overloaded { retry_after: *told },
+            Next::Retry { overload: None, .. } => Verdict::Broken,
+            _ => Verdict::Answered,
+        };
+        pass.report(verdict, advice);
+        next
+    }
+
+    /// What an attempt means, and whether it may have been paid for in vain.
+    fn judge<T>(&self, question: &Question<'_, T>, attempt: Attempt) -> (Next<T>, bool) {
+        match attempt {
+            Attempt::Broken {
+                kind,
+                message,
+                maybe_paid,
+            } => (self.broken(kind, &message), maybe_paid),
+            Attempt::Answer {
+                status: 200..=299,
+                headers,
+                body,
+            } => self.good_status(question, &headers, &body),
+            Attempt::Answer {
+                status,
+                headers,
+                body,
+            } => (self.bad_status(status, &headers, &body), false),
+        }
+    }
+
+    fn broken<T>(&self, kind: ErrorKind, message: &str) -> Next<T> {
+        let mut error = ModelError::new(kind, format!("{}: {message}", self.title));
+        if !self.start.is_empty() {
+            error = error.hint(format!(
+                "is it running? Start it with `{}`, or say where it listens with --base-url",
+                self.start
+            ));
+        }
+        Next::Retry {
+            error,
+            overload: None,
+        }
+    }
+
+    fn good_status<T>(
+        &self,
+        question: &Question<'_, T>,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> (Next<T>, bool) {
+        let unreadable = |what: String| {
+            let error = ModelError::new(ErrorKind::Transport, format!("{}: {what}", self.title))
+                .hint("the answer came broken again and again; is there a proxy in between?");
+            let overload = None;
+            (Next::Retry { error, overload }, true)
+        };
+        let parsed = if question.lines {
+            serde_json::Deserializer::from_slice(body)
+                .into_iter::<Value>()
+                .collect::<Result<Vec<_>, _>>()
+                .map(Value::Array)
+        } else {
+            serde_json::from_slice(body)
+        };
+        let raw: Value = match parsed {
+            Ok(raw) => raw,
+            Err(error) => {
+                let kind = headers
+                    .get("content-type")
+                    .and_then(|v| v.to_str().ok())
+                    .unwrap_or("no content type");
+                return unreadable(format!("expected JSON, found {kind}: {error}"));
+            }
+        };
+        // Some routers report errors with a good status.
+        if let Some(error) = raw.get("error").filter(|e| !e.is_null()) {
+            let status = error.get("code").and_then(Value::as_u64);
+            let status = status.and_then(|s| u16::try_from(s).ok());
+            let status = status.filter(|s| (400..600).contains(s)).unwrap_or(500);
+            return (self.bad_status(status, headers, body), false);
+        }
+        match (question.read)(&raw) {
+            Ok(answer) => (Next::Done(answer, raw), false),
+            Err(ReadError::Unreadable(what)) => unreadable(what.to_string()),
+            Err(ReadError::Final(error)) => (Next::Stop(error), true),
+        }
+    }
+
+    fn bad_status<T>(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Next<T> {
+        let Trouble { error, remedy } = diagnose(&self.service(), status, body);
+        let told = || {
+            let header = headers.get("retry-after").and_then(|v| v.to_str().ok())?;
+            retry_after(header, SystemTime::now())
+        };
+        match remedy {
+            Remedy::GiveUp => Next::Stop(error),
+            Remedy::Slower => Next::Retry {
+                error,
+                overload: Some(told()),
+            },
+            Remedy::Again => Next::Retry {
+                error,
+                overload: told().map(Some),
+            },
+            lesson @ (Remedy::Without(_) | Remedy::RenameMaxTokens) => Next::Learn(lesson, error),
+        }
+    }
+
+    /// Takes a lesson to heart; false when it was known and did not help.
+    fn learn(&self, tried: &Habits, remedy: &Remedy) -> bool {
+        let mut habits = self.habits.lock().unwrap_or_else(PoisonError::into_inner);
+        match remedy {
+            Remedy::Without(name) => {
+                habits.omit.insert((*name).to_owned());
+                tried.sends(name)
+            }
+            Remedy::RenameMaxTokens => {
+                habits.max_completion_tokens = true;
+                !tried.max_completion_tokens
+            }
+            Remedy::GiveUp | Remedy::Slower | Remedy::Again => false,
+        }
+    }
+}
+
+fn after(error: ModelError, attempts: u32) -> ModelError {
+    ModelError {
+        message: format!("{} (after {attempts} attempts)", error.message),
+        ..error
+    }
+}
+
+/// What was asked for and left out belongs to the truth about an answer.
+fn note_omitted(raw: &mut Value, habits: &Habits) {
+    if let (false, Some(fields)) = (habits.omit.is_empty(), raw.as_object_mut()) {
+        let names: Vec<Value> = habits.omit.iter().map(|n| n.as_str().into()).collect();
+        fields.insert("mary_omitted".into(), names.into());
+    }
+}
+
+/// A name for one request, the same in all its attempts.
+fn new_id() -> String {
+    format!("mary-{:032x}", rand::rng().random::<u128>())
+}

@@ -1,0 +1,329 @@
+//! Scoring with the llama.cpp server's own endpoints.
+//!
+//! Its `/v1/completions` takes no `echo`, so the prompt's log-probabilities cannot be asked for. But
+//! `/completion` reports, for every token it emits, the log-probability *before* sampling, and a
+//! grammar of token ids (`root ::= <[7042]> <[30]>`) makes it emit exactly the tokens we want. So one
+//! request scores one continuation, and the server's prompt cache keeps the shared prefix. Tokens
+//! that are half a character cannot be emitted under a grammar; for those the whole distribution of
+//! that one position is asked for (`n_probs` = size of the vocabulary).
+
+use mary_contract::ContinuationScore;
+use serde_json::{Value, json};
+
+use crate::wire::{ReadError, Unreadable, finite_score};
+
+/// Fields of the answer we need; without this list it repeats the prompt and all settings.
+const FIELDS: &[&str] = &[
+    "completion_probabilities",
+    "tokens_evaluated",
+    "tokens_predicted",
+    "timings",
+    "truncated",
+    "stop_type",
+    "model",
+];
+
+/// A token as the server's tokenizer gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// Its number.
+    pub id: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// It is whole characters, so that the server can emit it on its own.
+    pub whole: bool,
+}
+
+/// The body of a tokenizer request. `special` lets the tokenizer add what it adds by itself; special
+/// tokens spelt out in the text are read as such, as Hugging Face's tokenizers do.
+pub fn tokenize_body(text: &str, special: bool) -> Value {
+    json!({
+        "content": text,
+        "add_special": special,
+        "parse_special": true,
+        "with_pieces": true,
+    })
+}
+
+/// Reads the tokenizer's answer.
+pub fn read_tokens(raw: &Value) -> Result<Vec<Token>, ReadError> {
+    let tokens = raw
+        .get("tokens")
+        .and_then(Value::as_array)
+        .ok_or_else(|| Unreadable::missing("tokens"))?;
+    let tokens: Option<Vec<Token>> = tokens.iter().map(read_token).collect();
+    Ok(tokens.ok_or_else(|| Unreadable::missing("id and piece for every token"))?)
+}
+
+fn read_token(raw: &Value) -> Option<Token> {
+    let id = raw.get("id").and_then(Value::as_u64)?;
+    let (bytes, whole) = match raw.get("piece")? {
+        Value::String(text) => (text.as_bytes().to_vec(), !text.is_empty()),
+        Value::Array(bytes) => {
+            let bytes: Option<Vec<u8>> = bytes
+                .iter()
+                .map(|b| b.as_u64().and_then(|b| u8::try_from(b).ok()))
+                .collect();
+            (bytes?, false)
+        }
+        _ => return None,
+    };
+    Some(Token { id, bytes, whole })
+}
+
+/// A text cut into tokens, with the place where the continuation begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// All tokens, start token included.
+    pub tokens: Vec<Token>,
+    /// The first token to be scored.
+    pub first: usize,
+    /// That token also holds the end of the prefix.
+    pub merged: bool,
+    /// The first token of all would be scored, but has nothing before it.
+    pub first_unscored: bool,
+}
+
+/// Finds the continuation among tokens. `start` are tokens put before the text; they and whatever
+/// the tokenizer added by itself hold none of the text's bytes.
+pub fn cut(
+    start: Vec<Token>,
+    tokens: Vec<Token>,
+    prefix: &str,
+    continuation: &str,
+) -> Result<Cut, ReadError> {
+    let wanted = continuation.len();
+    let total: usize = tokens.iter().map(|t| t.bytes.len()).sum();
+    let text = prefix.len() + wanted;
+    // Tokens added by the tokenizer spell themselves; sentencepiece adds a space in front.
+    if total < text {
+        return Err(Unreadable(format!(
+            "the tokens spell {total} bytes where {text} were sent"
+        ))
+        .into());
+    }
+    let begins = total - wanted;
+    let mut offset = 0;
+    let mut first = tokens.len();
+    let mut merged = false;
+    for (index, token) in tokens.iter().enumerate() {
+        let end = offset + token.bytes.len();
+        if end > begins {
+            first = index;
+            merged = offset < begins && !prefix.is_empty();
+            break;
+        }
+        offset = end;
+    }
+    let shift = start.len();
+    let mut all = start;
+    all.extend(tokens);
+    let spelt: Vec<u8> = all
+        .iter()
+        .flat_map(|t| t.bytes.iter().copied())
+        .collect();
+    if !spelt.ends_with(continuation.as_bytes()) {
+        return Err(Unreadable("the tokens do not spell the text that was sent".into()).into());
+    }
+    let first = first + shift;
+    let first_unscored = first == 0;
+    Ok(Cut {
+        tokens: all,
+        first: first.max(1),
+        merged,
+        first_unscored,
+    })
+}
+
+/// One question to the server: the log-probabilities of `count` tokens from `at` on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// Index of the first token.
+    pub at: usize,
+    /// How many.
+    pub count: usize,
+    /// Asked by a grammar; otherwise by the whole distribution.
+    pub forced: bool,
+}
+
+impl Cut {
+    /// The questions that together cover all tokens to be scored.
+    pub fn stretches(&self) -> Vec<Stretch> {
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for (at, token) in self.tokens.iter().enumerate().skip(self.first) {
+            match stretches.last_mut() {
+                Some(last) if last.forced && token.whole => last.count += 1,
+                _ => stretches.push(Stretch {
+                    at,
+                    count: 1,
+                    forced: token.whole,
+                }),
+            }
+        }
+        stretches
+    }
+
+    /// The body of one question. `plain` is a token the server can always emit, which it is made to
+    /// emit where only the distribution matters.
+    pub fn body(&self, stretch: Stretch, vocabulary: u64, plain: u64) -> Value {
+        let ids = |range: std::ops::Range<usize>| -> Vec<u64> {
+            let tokens = self.tokens.get(range).unwrap_or_default();
+            tokens.iter().map(|t| t.id).collect()
+        };
+        let prompt = ids(0..stretch.at);
+        let mut body = json!({
+            "prompt": prompt,
+            "n_predict": stretch.count,
+            "n_probs": 1,
+            "temperature": 0.0,
+            "cache_prompt": true,
+            "response_fields": FIELDS,
+        });
+        if let Some(body) = body.as_object_mut() {
+            if stretch.forced {
+                let wanted: Vec<String> = ids(stretch.at..stretch.at + stretch.count)
+                    .iter()
+                    .map(|id| format!("<[{id}]>"))
+                    .collect();
+                body.insert("grammar".into(), format!("root ::= {}", wanted.join(" ")).into());
+            } else {
+                body.insert("n_probs".into(), vocabulary.into());
+                body.insert("logit_bias".into(), json!([[plain, 1000.0]]));
+            }
+        }
+        body
+    }
+
+    /// Reads the log-probabilities out of the answer to one question.
+    pub fn read(&self, stretch: Stretch, raw: &Value) -> Result<Vec<f64>, ReadError> {
+        let steps = raw
+            .get("completion_probabilities")
+            .and_then(Value::as_array)
+            .ok_or_else(|| Unreadable::missing("completion_probabilities"))?;
+        let wanted = self
+            .tokens
+            .get(stretch.at..stretch.at + stretch.count)
+            .unwrap_or_default();
+        if steps.len() != wanted.len() {
+            return Err(Unreadable(format!(
+                "{} tokens came back where {} were asked for",
+                steps.len(),
+                wanted.len()
+            ))
+            .into());
+        }
+        let pairs = wanted.iter().zip(steps);
+        let values: Option<Vec<f64>> = pairs
+            .map(|(token, step)| {
+                let own = std::iter::once(step);
+                let listed = step.get("top_logprobs").and_then(Value::as_array);
+                own.chain(listed.into_iter().flatten())
+                    .find(|entry| entry.get("id").and_then(Value::as_u64) == Some(token.id))
+                    .and_then(|entry| entry.get("logprob").and_then(Value::as_f64))
+            })
+            .collect();
+        let missing = || Unreadable("the server emitted other tokens than it was told to".into());
+        Ok(values.ok_or_else(missing)?)
+    }
+
+    /// The score, once all questions are answered.
+    pub fn score(&self, logprobs: Vec<f64>) -> Result<ContinuationScore, ReadError> {
+        let scored = self.tokens.get(self.first..).unwrap_or_default();
+        let tokens = scored
+            .iter()
+            .map(|t| String::from_utf8_lossy(&t.bytes).into_owned())
+            .collect();
+        finite_score(tokens, logprobs, self.merged, self.first_unscored).map_err(ReadError::Final)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(id: u64, bytes: &[u8]) -> Token {
+        Token {
+            id,
+            bytes: bytes.to_vec(),
+            whole: std::str::from_utf8(bytes).is_ok(),
+        }
+    }
+
+    #[test]
+    fn a_continuation_is_one_question_unless_a_character_is_split() {
+        let tokens = vec![
+            token(1, b"Hi"),
+            token(2, b" you"),
+            token(3, b" \xf0\x9f"),
+            token(4, b"\x98\x80"),
+            token(5, b"!"),
+        ];
+        let cut = cut(vec![], tokens, "Hi", " you \u{1f600}!").unwrap();
+        assert_eq!((cut.first, cut.merged, cut.first_unscored), (1, false, false));
+        let stretches: Vec<_> = cut
+            .stretches()
+            .iter()
+            .map(|s| (s.at, s.count, s.forced))
+            .collect();
+        assert_eq!(
+            stretches,
+            [(1, 1, true), (2, 1, false), (3, 1, false), (4, 1, true)]
+        );
+        insta::assert_json_snapshot!(cut.body(cut.stretches()[0], 9, 1), @r###"
+        {
+          "prompt": [
+            1
+          ],
+          "n_predict": 1,
+          "n_probs": 1,
+          "temperature": 0.0,
+          "cache_prompt": true,
+          "response_fields": [
+            "completion_probabilities",
+            "tokens_evaluated",
+            "tokens_predicted",
+            "timings",
+            "truncated",
+            "stop_type",
+            "model"
+          ],
+          "grammar": "root ::= <[2]>"
+        }
+        "###);
+    }
+
+    #[test]
+    fn the_first_token_of_an_empty_prefix_needs_a_start() {
+        let tokens = || vec![token(1, b"Hi"), token(2, b" you")];
+        let bare = cut(vec![], tokens(), "", "Hi you").unwrap();
+        assert_eq!((bare.first, bare.first_unscored), (1, true));
+        let started = cut(vec![token(0, b"<s>")], tokens(), "", "Hi you").unwrap();
+        assert_eq!((started.first, started.first_unscored), (1, false));
+        assert_eq!(started.stretches()[0].count, 2);
+    }
+
+    #[test]
+    fn a_merge_over_the_boundary_is_said_so() {
+        let cut = cut(vec![], vec![token(1, b"H"), token(2, b"i you")], "Hi", " you").unwrap();
+        assert_eq!((cut.first, cut.merged), (1, true));
+    }
+
+    #[test]
+    fn tokens_that_spell_something_else_are_refused() {
+        assert!(cut(vec![], vec![token(1, b"Ha")], "", "Hi").is_err());
+        assert!(cut(vec![], vec![token(1, b"H")], "", "Hi").is_err());
+    }
+
+    #[test]
+    fn the_forced_tokens_probability_is_read_not_the_likeliest_ones() {
+        let tokens = vec![token(1, b"a"), token(2, b"b")];
+        let cut = cut(vec![], tokens, "a", "b").unwrap();
+        let stretch = cut.stretches()[0];
+        let raw = json!({"completion_probabilities": [
+            {"id": 2, "logprob": -7.5, "top_logprobs": [{"id": 9, "logprob": -0.1}]},
+        ]});
+        assert_eq!(cut.read(stretch, &raw).unwrap(), [-7.5]);
+        let other = json!({"completion_probabilities": [{"id": 9, "logprob": -0.1}]});
+        assert!(cut.read(stretch, &other).is_err());
+    }
+}

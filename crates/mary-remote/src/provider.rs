@@ -1,0 +1,422 @@
+//! Opening remote models: from a name and settings to a card, and from there to a line.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use mary_contract::{
+    ErrorKind, Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider,
+};
+use serde_json::json;
+
+use crate::catalogue::{Entry, SERVICES, Wire};
+use crate::desk::wait;
+use crate::estimate::Estimator;
+use crate::flow::{Flow, FlowSettings};
+use crate::http::{Http, HttpSettings, KeyHeader, base_url};
+use crate::identity::Identity;
+use crate::line::Line;
+use crate::model::{Remote, RemoteModel};
+use crate::money::Ledger;
+use crate::options::{Logprobs, Options};
+use crate::prefix::PrefixBook;
+use crate::secret::{self, Secret};
+use crate::wire::Habits;
+
+/// All remote providers, with one purse between them.
+pub fn providers() -> Vec<Box<dyn Provider>> {
+    providers_with(&Ledger::new())
+}
+
+/// All remote providers, with the given purse between them.
+pub fn providers_with(ledger: &Ledger) -> Vec<Box<dyn Provider>> {
+    SERVICES
+        .iter()
+        .map(|entry| {
+            Box::new(RemoteProvider {
+                entry,
+                ledger: ledger.clone(),
+            }) as Box<dyn Provider>
+        })
+        .collect()
+}
+
+/// Whether a provider of this name is one of ours.
+pub fn is_remote(provider: &str) -> bool {
+    SERVICES.iter().any(|entry| entry.name == provider)
+}
+
+pub(crate) fn entry_of(provider: &str) -> Result<&'static Entry, ModelError> {
+    SERVICES
+        .iter()
+        .find(|entry| entry.name == provider)
+        .ok_or_else(|| {
+            let names: Vec<_> = SERVICES.iter().map(|e| e.name).collect();
+            ModelError::new(
+                ErrorKind::NotFound,
+                format!("`{provider}` is no remote provider"),
+            )
+            .hint(format!("remote providers: {}", names.join(", ")))
+        })
+}
+
+/// Opens models of one service.
+#[derive(Debug, Clone)]
+pub struct RemoteProvider {
+    entry: &'static Entry,
+    ledger: Ledger,
+}
+
+/// What is known before anything is sent.
+struct Plan {
+    options: Options,
+    base: reqwest::Url,
+    usual_address: bool,
+    logprobs: Logprobs,
+    habits: Habits,
+    name: String,
+    card: ModelCard,
+}
+
+impl RemoteProvider {
+    fn plan(&self, model: &ModelRef, settings: &ModelSettings) -> Result<Plan, ModelError> {
+        let entry = self.entry;
+        let options = Options::read(settings)?;
+        let address = settings.base_url.as_deref().unwrap_or(entry.base_url);
+        if address.is_empty() {
+            return Err(ModelError::new(
+                ErrorKind::BadRequest,
+                "`compatible` needs to know where the server listens",
+            )
+            .hint("say --base-url http://localhost:8000/v1"));
+        }
+        let base = base_url(address)?;
+        let logprobs = options.logprobs.unwrap_or(entry.logprobs_of(&model.name));
+        self.check_logprobs(logprobs)?;
+        let mut habits = entry.habits(&model.name);
+        habits.omit.extend(options.omit.iter().cloned());
+        let batches = matches!(entry.name, "openai" | "anthropic");
+        if options.batch.is_some() && !batches {
+            return Err(ModelError::new(
+                ErrorKind::BadRequest,
+                format!("{} has no batch API that we know", entry.title),
+            )
+            .hint("leave --batch out; openai/ and anthropic/ have one"));
+        }
+        let capabilities = entry.capabilities(&model.name, logprobs, options.images);
+        let mut card = ModelCard::new(model.clone(), capabilities);
+        describe(&mut card, entry, &options, logprobs, &habits);
+        card.conventions
+            .insert("endpoint".into(), place(&base));
+        Ok(Plan {
+            usual_address: address == entry.base_url,
+            name: sent_name(entry, model),
+            options,
+            base,
+            logprobs,
+            habits,
+            card,
+        })
+    }
+
+    fn check_logprobs(&self, logprobs: Logprobs) -> Result<(), ModelError> {
+        let fits = match (logprobs, self.entry.wire) {
+            (Logprobs::None, _) => true,
+            (Logprobs::Forced, _) => self.entry.name == "llamacpp",
+            (Logprobs::Echo, wire) => matches!(wire, Wire::OpenAiBoth | Wire::OpenAiCompletions),
+            (Logprobs::Top, wire) => {
+                matches!(wire, Wire::OpenAiBoth | Wire::OpenAiChat | Wire::Google)
+            }
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(ModelError::new(
+            ErrorKind::BadRequest,
+            format!(
+                "{} gives no log-probabilities in the way asked for by the argument logprobs",
+                self.entry.title
+            ),
+        ))
+    }
+
+    fn key(&self, options: &Options) -> Result<(String, Option<Secret>), ModelError> {
+        let custom: Vec<&str> = options.key_env.iter().map(String::as_str).collect();
+        let names = if custom.is_empty() {
+            self.entry.keys
+        } else {
+            custom.as_slice()
+        };
+        let key = secret::find(names, Path::new("."));
+        if key.is_none() && (self.entry.needs_key || !custom.is_empty()) {
+            return Err(secret::missing(self.entry.title, names));
+        }
+        Ok((names.first().copied().unwrap_or("").to_owned(), key))
+    }
+
+    fn line(&self, plan: &Plan, settings: &ModelSettings) -> Result<Line, ModelError> {
+        let (key_env, key) = self.key(&plan.options)?;
+        let max_in_flight = settings.max_connections.unwrap_or(self.entry.max_in_flight);
+        let header = match self.entry.wire {
+            Wire::Anthropic => KeyHeader::XApiKey,
+            Wire::Google => KeyHeader::XGoogApiKey,
+            _ => KeyHeader::Bearer,
+        };
+        Ok(Line {
+            http: Http::new(HttpSettings {
+                base: plan.base.clone(),
+                key: key.map(|key| (header, key)),
+                anthropic_version: self.entry.wire == Wire::Anthropic,
+                timeouts: plan.options.timeouts,
+                connections: max_in_flight,
+            })?,
+            flow: Flow::new(FlowSettings {
+                max_in_flight,
+                requests_per_minute: plan.options.rpm,
+                tokens_per_minute: plan.options.tpm,
+            }),
+            retry: plan.options.retry,
+            habits: Mutex::new(plan.habits.clone()),
+            title: self.entry.title,
+            key_env,
+            console: self.entry.console,
+            model: plan.name.clone(),
+            start: self.entry.start,
+        })
+    }
+
+    /// Opens a model, as [`Provider::open`] does, with its own type.
+    pub fn open_remote(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+    ) -> Result<RemoteModel, ModelError> {
+        let mut plan = self.plan(model, settings)?;
+        let line = self.line(&plan, settings)?;
+        let estimator = Estimator::of(self.entry, model, plan.options.clone())?;
+        if let Some(budget) = settings.budget {
+            if estimator.price().is_none() {
+                return Err(ModelError::new(
+                    ErrorKind::Budget,
+                    format!("no price is known for {model}, so a budget cannot be kept"),
+                )
+                .hint("add its price to a file and name it with MARY_PRICES (docs/remote.md shows the form), or leave --budget out"));
+            }
+            self.ledger.limit(budget);
+        }
+        let (line, identity) = self.identify(line, &plan)?;
+        plan.card.context_length = identity.context_length;
+        plan.card.parameters = identity.parameters;
+        if let (Some(pictures), None) = (identity.pictures, plan.options.images) {
+            plan.card.capabilities.images = pictures && plan.card.capabilities.chat;
+        }
+        plan.card.fingerprint = fingerprint(&plan, &identity)?;
+        Ok(RemoteModel {
+            remote: Arc::new(Remote {
+                entry: self.entry,
+                card: plan.card,
+                options: plan.options,
+                line,
+                logprobs: plan.logprobs,
+                estimator,
+                ledger: self.ledger.clone(),
+                identity,
+                prefixes: Mutex::new(PrefixBook::default()),
+            }),
+        })
+    }
+
+    fn identify(&self, line: Line, plan: &Plan) -> Result<(Line, Identity), ModelError> {
+        // Scoring by forced tokens needs to know the vocabulary, courtesy or not.
+        if !plan.options.check && plan.logprobs != Logprobs::Forced {
+            return Ok((line, Identity::default()));
+        }
+        let entry = self.entry;
+        let usual_address = plan.usual_address;
+        wait(async move {
+            let identity = Identity::probe(&line, entry, usual_address).await?;
+            Ok((line, identity))
+        })
+    }
+}
+
+impl Provider for RemoteProvider {
+    fn name(&self) -> &'static str {
+        self.entry.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.entry.about
+    }
+
+    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
+        self.plan(model, settings).map(|plan| plan.card)
+    }
+
+    fn open(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+    ) -> Result<Box<dyn Model>, ModelError> {
+        Ok(Box::new(self.open_remote(model, settings)?))
+    }
+}
+
+/// The name that is sent: a dated version is part of it where providers write it so.
+fn sent_name(entry: &Entry, model: &ModelRef) -> String {
+    match &model.revision {
+        None => model.name.clone(),
+        Some(revision) if entry.needs_key => format!("{}-{revision}", model.name),
+        Some(revision) => format!("{}@{revision}", model.name),
+    }
+}
+
+/// Host, port and path; never a key, since an address with one is refused.
+fn place(base: &reqwest::Url) -> String {
+    let port = base.port().map(|p| format!(":{p}")).unwrap_or_default();
+    let path = base.path().trim_end_matches('/');
+    format!("{}{port}{path}", base.host_str().unwrap_or_default())
+}
+
+/// What a reader must know to compare.
+fn describe(
+    card: &mut ModelCard,
+    entry: &Entry,
+    options: &Options,
+    logprobs: Logprobs,
+    habits: &Habits,
+) {
+    let mut say = |name: &str, value: String| card.conventions.insert(name.into(), value);
+    let scores = match logprobs {
+        Logprobs::None => "not given by this API".to_owned(),
+        Logprobs::Top => "single tokens only, from the 20 most probable first tokens of the answer, at temperature 1; matched exactly or without leading space; a continuation outside the list is an error, not a zero".to_owned(),
+        Logprobs::Echo => "of the prompt, echoed by the completions endpoint; start token as the server adds it".to_owned(),
+        Logprobs::Forced => "of tokens forced by a grammar, before sampling; start token under our control".to_owned(),
+    };
+    say("log-probabilities", scores);
+    if !entry.extensions.seed {
+        say("seed", "not sent; the API has none".into());
+    }
+    if !habits.omit.is_empty() {
+        let names: Vec<_> = habits.omit.iter().map(String::as_str).collect();
+        say("not sent", names.join(", "));
+    }
+    if habits.reasoning {
+        say(
+            "reasoning",
+            format!(
+                "effort {}; {} tokens of room on top of the task's limit",
+                options.reasoning_effort.as_deref().unwrap_or("the provider's default"),
+                options.reasoning_tokens
+            ),
+        );
+    }
+    if !card.capabilities.plain {
+        say("plain prompts", "sent as one user message".into());
+    }
+}
+
+/// Hash of everything on our side that an answer depends on: provider, place, model and settings,
+/// and what the server tells about its weights.
+fn fingerprint(plan: &Plan, identity: &Identity) -> Result<String, ModelError> {
+    let options = &plan.options;
+    let parts = json!({
+        "schema": 1,
+        "provider": plan.card.model.provider,
+        "place": place(&plan.base),
+        "model": plan.name,
+        "reasoning_effort": options.reasoning_effort,
+        "reasoning_tokens": plan.habits.reasoning.then_some(options.reasoning_tokens),
+        "thinking_budget": options.thinking_budget,
+        "omit": options.omit,
+        "bos": options.bos,
+        "logprobs": format!("{:?}", plan.logprobs),
+        "identity": identity.described,
+    });
+    let bytes = serde_json::to_vec(&parts)
+        .map_err(|e| ModelError::new(ErrorKind::Internal, e.to_string()))?;
+    Ok(format!("remote-{}", blake3::hash(&bytes).to_hex()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn provider(name: &str) -> RemoteProvider {
+        RemoteProvider {
+            entry: entry_of(name).unwrap(),
+            ledger: Ledger::new(),
+        }
+    }
+
+    fn settings(pairs: &[(&str, &str)]) -> ModelSettings {
+        ModelSettings {
+            args: pairs
+                .iter()
+                .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
+                .collect(),
+            ..ModelSettings::default()
+        }
+    }
+
+    #[test]
+    fn a_card_needs_no_key_and_says_what_is_not_sent() {
+        let card = provider("openai")
+            .card(&"openai/o3-mini@2025-01-31".parse().unwrap(), &settings(&[("reasoning_effort", "low")]))
+            .unwrap();
+        insta::assert_json_snapshot!(card, @"");
+    }
+
+    #[test]
+    fn fingerprints_differ_by_what_matters_and_by_nothing_else() {
+        let print = |name: &str, model: &str, pairs: &[(&str, &str)], base: Option<&str>| {
+            let mut settings = settings(pairs);
+            settings.base_url = base.map(str::to_owned);
+            let plan = provider(name).plan(&model.parse().unwrap(), &settings).unwrap();
+            fingerprint(&plan, &Identity::default()).unwrap()
+        };
+        let usual = print("openai", "openai/gpt-4o", &[], None);
+        assert_eq!(usual, print("openai", "openai/gpt-4o", &[("rpm", "60"), ("retries", "1"), ("batch", "x")], None));
+        for other in [
+            print("openai", "openai/gpt-4o-mini", &[], None),
+            print("openai", "openai/gpt-4o@2024-08-06", &[], None),
+            print("openai", "openai/gpt-4o", &[("reasoning_effort", "low")], None),
+            print("openai", "openai/gpt-4o", &[("omit", "temperature")], None),
+            print("openai", "openai/gpt-4o", &[], Some("http://localhost:1/v1")),
+            print("openrouter", "openrouter/gpt-4o", &[], None),
+        ] {
+            assert_ne!(usual, other);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_before_anything_is_sent() {
+        let refuse = |name: &str, pairs: &[(&str, &str)]| {
+            let model = format!("{name}/x").parse().unwrap();
+            provider(name).card(&model, &settings(pairs)).unwrap_err().message
+        };
+        assert!(refuse("anthropic", &[("logprobs", "top")]).contains("no log-probabilities"));
+        assert!(refuse("groq", &[("batch", "x.json")]).contains("no batch API"));
+        assert!(refuse("compatible", &[]).contains("where the server listens"));
+    }
+
+    #[test]
+    fn a_missing_key_is_named() {
+        let error = provider("openai")
+            .open(&"openai/gpt-4o".parse().unwrap(), &settings(&[("key_env", "MARY_NO_SUCH_KEY")]))
+            .err()
+            .unwrap();
+        assert_eq!(error.kind, ErrorKind::Auth);
+        assert!(error.message.contains("MARY_NO_SUCH_KEY"), "{error}");
+    }
+
+    #[test]
+    fn a_budget_without_a_price_is_refused() {
+        let mut settings = settings(&[("key_env", "PATH"), ("check", "false")]);
+        settings.budget = Some(1.0);
+        let error = provider("groq")
+            .open(&"groq/brand-new".parse().unwrap(), &settings)
+            .err()
+            .unwrap();
+        assert!(error.message.contains("no price"), "{error}");
+    }
+}

@@ -1,0 +1,348 @@
+//! What the wire formats have in common: what goes into a body, what is read out of an answer, and
+//! what a model is known (or found) not to accept.
+
+use std::collections::BTreeSet;
+
+use mary_contract::{
+    ContinuationScore, ErrorKind, Finish, Generate, Generated, Image, ModelError, Part, Sampling,
+    Usage,
+};
+use serde_json::{Map, Value};
+
+use crate::options::Options;
+
+/// What a model is known not to accept. Starts from its name and grows when the provider says so.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Habits {
+    /// Parameters that are left out.
+    pub omit: BTreeSet<String>,
+    /// `max_completion_tokens` in place of `max_tokens`.
+    pub max_completion_tokens: bool,
+    /// Thinks before it answers, out of the same token limit.
+    pub reasoning: bool,
+}
+
+impl Habits {
+    /// Whether a parameter is sent.
+    pub fn sends(&self, name: &str) -> bool {
+        !self.omit.contains(name)
+    }
+}
+
+/// A request on its way into a body.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The provider's name for the model.
+    pub model: &'a str,
+    /// What is asked.
+    pub generate: &'a Generate,
+    /// What the model does not accept.
+    pub habits: &'a Habits,
+    /// What the user set.
+    pub options: &'a Options,
+    /// Which extensions the service has.
+    pub extensions: Extensions,
+    /// Bytes of the first turn's text that other requests share, where a cache mark makes sense.
+    pub shared_prefix: usize,
+}
+
+/// What a service takes beyond the least common denominator.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extensions {
+    /// `top_k`.
+    pub top_k: bool,
+    /// `seed`.
+    pub seed: bool,
+    /// The name under which a seed is sent, where it is not `seed`.
+    pub seed_name: Option<&'static str>,
+    /// `reasoning_effort` as a plain field.
+    pub reasoning_effort: bool,
+}
+
+impl Asked<'_> {
+    /// How the answer is drawn.
+    pub fn sampling(&self) -> &Sampling {
+        &self.generate.sampling
+    }
+
+    /// The token limit, with room for hidden reasoning where the model needs it.
+    pub fn max_tokens(&self) -> u32 {
+        let room = if self.habits.reasoning {
+            self.options.reasoning_tokens
+        } else {
+            0
+        };
+        self.sampling().max_tokens.saturating_add(room)
+    }
+
+    /// The stop strings the service can take; the rest is cut off by us.
+    pub fn stops(&self, most: usize, blank: bool) -> Vec<&str> {
+        if !self.habits.sends("stop") {
+            return Vec::new();
+        }
+        let usable = |stop: &&str| !stop.is_empty() && (blank || !stop.trim().is_empty());
+        let stops = self.sampling().stop.iter().map(String::as_str);
+        stops.filter(usable).take(most).collect()
+    }
+
+    /// Writes the parameters whose names all OpenAI-like services share.
+    pub fn put_sampling(&self, body: &mut Map<String, Value>) {
+        let sampling = self.sampling();
+        if self.habits.sends("temperature") {
+            body.insert("temperature".into(), sampling.temperature.into());
+        }
+        if let (Some(top_p), true) = (sampling.top_p, self.habits.sends("top_p")) {
+            body.insert("top_p".into(), top_p.into());
+        }
+        if let (Some(top_k), true) = (sampling.top_k, self.habits.sends("top_k")) {
+            body.insert("top_k".into(), top_k.into());
+        }
+        if let (Some(seed), true, true) = (
+            sampling.seed,
+            self.extensions.seed,
+            self.habits.sends("seed"),
+        ) {
+            let name = self.extensions.seed_name.unwrap_or("seed");
+            body.insert(name.into(), small_seed(seed).into());
+        }
+    }
+}
+
+/// Services take 31 or 32 bits of seed; the upper half is folded in so that no two of ours become
+/// the same by being cut.
+pub fn small_seed(seed: u64) -> u64 {
+    (seed ^ (seed >> 32)) & 0x7fff_ffff
+}
+
+/// What was read out of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Read<A> {
+    /// The answer.
+    pub answer: A,
+    /// Tokens, and cost where the provider tells it.
+    pub usage: Usage,
+    /// Of the prompt tokens, those written into the provider's cache.
+    pub cache_writes: u64,
+    /// The version a provider says it used.
+    pub model_version: Option<String>,
+}
+
+/// An answer that is not what was promised; worth asking again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unreadable(pub String);
+
+impl Unreadable {
+    /// Says what is missing.
+    pub fn missing(what: &str) -> Self {
+        Self(format!("the answer has no {what}"))
+    }
+}
+
+/// What reading an answer can end in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReadError {
+    /// Broken: ask again.
+    Unreadable(Unreadable),
+    /// Whole, but it does not hold what we need; asking again would not help.
+    Final(ModelError),
+}
+
+impl From<Unreadable> for ReadError {
+    fn from(error: Unreadable) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+/// Cuts the answer before the first stop string, as the contract asks, whatever the service did.
+pub fn cut_at_stop(generated: &mut Generated, stops: &[String]) {
+    let first = stops
+        .iter()
+        .filter(|stop| !stop.is_empty())
+        .filter_map(|stop| generated.text.find(stop.as_str()))
+        .min();
+    if let Some(end) = first {
+        generated.text.truncate(end);
+        if generated.finish == Finish::Length {
+            generated.finish = Finish::Stop;
+        }
+    }
+}
+
+/// The image as `data:` address.
+pub fn data_url(image: &Image) -> String {
+    format!("data:{};base64,{}", image.media_type, base64_of(image))
+}
+
+/// The image as base64.
+pub fn base64_of(image: &Image) -> String {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    STANDARD.encode(&image.data)
+}
+
+/// The words of some parts, pictures left out.
+pub fn words(parts: &[Part]) -> String {
+    parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            Part::Image(_) => None,
+        })
+        .collect()
+}
+
+/// A whole number at a path, zero when absent.
+pub fn count(value: &Value, path: &str) -> u64 {
+    value.pointer(path).and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// A text at a path.
+pub fn text(value: &Value, path: &str) -> Option<String> {
+    value.pointer(path).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// Finds the continuation among tokens that spell `prefix + continuation`, special tokens at the
+/// beginning allowed. Returns the index of the first token that holds a byte of the continuation,
+/// and whether that token also holds the end of the prefix.
+///
+/// Servers give tokens as text, in which half a character may be lost. So the boundary is looked
+/// for from the end and, failing that, from the beginning; where both are unreadable the result is
+/// `None`, never a guess.
+pub fn boundary(tokens: &[&str], prefix: &str, continuation: &str) -> Option<(usize, bool)> {
+    from_the_end(tokens, prefix, continuation).or_else(|| from_the_start(tokens, prefix))
+}
+
+fn from_the_end(tokens: &[&str], prefix: &str, continuation: &str) -> Option<(usize, bool)> {
+    let mut rest = continuation;
+    for (index, token) in tokens.iter().enumerate().rev() {
+        if rest.is_empty() {
+            break;
+        }
+        if let Some(shorter) = rest.strip_suffix(token) {
+            rest = shorter;
+            if rest.is_empty() {
+                return Some((index, false));
+            }
+        } else {
+            let before = token.strip_suffix(rest)?;
+            return prefix.ends_with(before).then_some((index, true));
+        }
+    }
+    None
+}
+
+fn from_the_start(tokens: &[&str], prefix: &str) -> Option<(usize, bool)> {
+    // A start token is spelt in the list but not in the text.
+    let skip = match tokens.first() {
+        Some(first) if first.is_empty() || !prefix.starts_with(first) => 1,
+        _ => 0,
+    };
+    let mut rest = prefix;
+    for (index, token) in tokens.iter().enumerate().skip(skip) {
+        if rest.is_empty() {
+            return Some((index, false));
+        }
+        if let Some(shorter) = rest.strip_prefix(token) {
+            if token.is_empty() {
+                return None;
+            }
+            rest = shorter;
+        } else {
+            return token.strip_prefix(rest).map(|_| (index, true));
+        }
+    }
+    None
+}
+
+/// Turns token log-probabilities into a score, refusing numbers that are none.
+pub fn finite_score(
+    tokens: Vec<String>,
+    logprobs: Vec<f64>,
+    boundary_merged: bool,
+    first_unscored: bool,
+) -> Result<ContinuationScore, ModelError> {
+    // llama.cpp writes the lowest float for a probability that underflowed to zero.
+    let lowest = f64::from(f32::MIN) / 2.0;
+    if let Some((token, value)) = tokens
+        .iter()
+        .zip(&logprobs)
+        .find(|(_, v)| !v.is_finite() || **v <= lowest)
+    {
+        return Err(ModelError::new(
+            ErrorKind::NotFinite,
+            format!("the server gave {value} as log-probability of the token {token:?}"),
+        )
+        .hint("its probability is too small for the server's arithmetic; the item is left out, not counted as zero"));
+    }
+    Ok(ContinuationScore {
+        tokens,
+        logprobs: logprobs.into_iter().map(|x| x as f32).collect(),
+        boundary_merged,
+        first_unscored,
+        windowed: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_boundary_is_found_where_tokens_spell_the_text() {
+        let tokens = ["The", " cat", " sat"];
+        assert_eq!(boundary(&tokens, "The cat", " sat"), Some((2, false)));
+        assert_eq!(boundary(&tokens, "The", " cat sat"), Some((1, false)));
+        assert_eq!(boundary(&tokens, "", "The cat sat"), Some((0, false)));
+    }
+
+    #[test]
+    fn a_token_across_the_boundary_is_said_so() {
+        let tokens = ["The", " cat", "s"];
+        assert_eq!(boundary(&tokens, "The c", "ats"), Some((1, true)));
+    }
+
+    #[test]
+    fn start_tokens_and_lost_characters_do_not_mislead() {
+        let tokens = ["<s>", "Hi", " \u{fffd}", "\u{fffd}", "!"];
+        assert_eq!(
+            boundary(&tokens, "Hi", " 😀!"),
+            Some((2, false)),
+            "from the beginning"
+        );
+        let tokens = ["\u{fffd}", "\u{fffd}", " x"];
+        assert_eq!(boundary(&tokens, "😀", " x"), Some((2, false)), "from the end");
+        let tokens = ["\u{fffd}", "\u{fffd}", "\u{fffd}", "\u{fffd}"];
+        assert_eq!(boundary(&tokens, "😀", "😀"), None, "never a guess");
+    }
+
+    #[test]
+    fn a_stop_string_that_came_through_is_cut() {
+        let mut generated = Generated {
+            text: "A\nB".into(),
+            finish: Finish::Length,
+            reasoning: None,
+        };
+        cut_at_stop(&mut generated, &["\n".into(), String::new()]);
+        assert_eq!((generated.text.as_str(), generated.finish), ("A", Finish::Stop));
+    }
+
+    #[test]
+    fn a_vanished_probability_is_an_error_not_a_number() {
+        let score = |x: f64| finite_score(vec!["a".into()], vec![x], false, false);
+        assert!(score(-3.0).is_ok());
+        for bad in [f64::NEG_INFINITY, f64::NAN, f64::from(f32::MIN)] {
+            assert_eq!(score(bad).unwrap_err().kind, ErrorKind::NotFinite);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_split_of_a_text_is_found(words in proptest::collection::vec("[a-z é😀]{1,5}", 1..8), at in 0usize..8) {
+            let tokens: Vec<&str> = words.iter().map(String::as_str).collect();
+            let at = at.min(tokens.len() - 1);
+            let prefix = tokens[..at].concat();
+            let continuation = tokens[at..].concat();
+            proptest::prop_assert_eq!(boundary(&tokens, &prefix, &continuation), Some((at, false)));
+        }
+    }
+}
