@@ -1,11 +1,18 @@
 //! A checkpoint: tensors by their Hugging Face names, configuration, tokenizer and chat template.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use mary_contract::{ErrorKind, ModelError};
+use serde_json::Value;
 
-use crate::{ChatTemplate, TensorInfo, Tokenizer};
+use crate::folder::{Sidecars, Weights};
+use crate::gguf::Gguf;
+use crate::mapped::Mapped;
+use crate::stored::Stored;
+use crate::{ChatTemplate, TensorInfo, Tokenizer, fault, tokenizer};
 
 /// The files of a model that is compiled into the binary.
 #[derive(Debug, Clone, Copy)]
@@ -23,54 +30,195 @@ pub struct EmbeddedFiles<'a> {
 /// An open checkpoint: a Hugging Face folder, a GGUF file or a model compiled into the binary.
 /// Files are mapped, not read.
 pub struct Checkpoint {
-    config: serde_json::Value,
+    files: Vec<Mapped>,
+    tensors: BTreeMap<String, Stored>,
+    config: Value,
     tokenizer: Tokenizer,
     template: Option<ChatTemplate>,
+    /// Hash of each small file that says what the model is, by its role.
+    described: Vec<(&'static str, blake3::Hash)>,
+    fingerprint: OnceLock<String>,
+}
+
+impl std::fmt::Debug for Checkpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Checkpoint")
+            .field("files", &self.files.iter().map(|m| &m.path).collect::<Vec<_>>())
+            .field("tensors", &self.tensors.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Checkpoint {
-    /// Opens a folder (Hugging Face layout) or a `.gguf` file. Reads headers only; checks files,
-    /// index, sizes and offsets.
+    /// Opens a folder (Hugging Face layout, or with one `.gguf` file in it) or a `.gguf` file.
+    /// Reads headers only; checks files, index, sizes, offsets, and that the tokenizer fits.
     pub fn open(path: &Path) -> Result<Self, ModelError> {
-        Err(crate::fault::bad(path, "not readable yet"))
+        if !path.exists() {
+            return Err(fault::missing(path, "no such file or folder"));
+        }
+        if !path.is_dir() {
+            return Self::open_gguf(path);
+        }
+        if !path.join("config.json").exists()
+            && let Some(gguf) = only_gguf(path)?
+        {
+            return Self::open_gguf(&gguf);
+        }
+        let sidecars = Sidecars::read(path)?;
+        let config = sidecars.config()?;
+        Self::assemble(&sidecars, config, Weights::open(path)?)
     }
 
     /// Opens a model compiled into the binary.
-    pub fn from_embedded(_files: EmbeddedFiles<'static>) -> Result<Self, ModelError> {
-        Err(ModelError::new(ErrorKind::Internal, "not readable yet"))
+    pub fn from_embedded(files: EmbeddedFiles<'static>) -> Result<Self, ModelError> {
+        let sidecars = Sidecars::compiled(&[
+            ("config.json", Some(files.config)),
+            ("tokenizer.json", Some(files.tokenizer)),
+            ("tokenizer_config.json", files.tokenizer_config),
+        ]);
+        let config = sidecars.config()?;
+        Self::assemble(&sidecars, config, Weights::compiled(files.safetensors)?)
+    }
+
+    fn assemble(files: &Sidecars, config: Value, weights: Weights) -> Result<Self, ModelError> {
+        let tokenizer = tokenizer::files::load(files, &config)?;
+        let template = ChatTemplate::of_folder(files, &tokenizer)?;
+        Self {
+            files: weights.files,
+            tensors: weights.tensors,
+            config,
+            tokenizer,
+            template,
+            described: files
+                .iter()
+                .map(|(role, bytes)| (role, blake3::hash(bytes)))
+                .collect(),
+            fingerprint: OnceLock::new(),
+        }
+        .checked(&files.folder)
+    }
+
+    fn open_gguf(path: &Path) -> Result<Self, ModelError> {
+        let file = Mapped::open(path)?;
+        let gguf = Gguf::read(&file)?;
+        let source = gguf.metadata.text("tokenizer.chat_template");
+        let tokenizer = tokenizer::ggml::load(&gguf.metadata, source)
+            .map_err(|why| fault::bad(path, why))?;
+        let template = source
+            .map(|source| ChatTemplate::new(source, &tokenizer))
+            .transpose()
+            .map_err(|why| fault::bad(path, format!("its chat template is broken: {why}")))?;
+        Self {
+            files: vec![file],
+            tensors: gguf.tensors,
+            config: gguf.config,
+            tokenizer,
+            template,
+            described: Vec::new(),
+            fingerprint: OnceLock::new(),
+        }
+        .checked(path)
+    }
+
+    /// The last look before anybody works with it: does the tokenizer belong to the embedding?
+    fn checked(self, path: &Path) -> Result<Self, ModelError> {
+        let Some((name, rows)) = self.embedding() else {
+            return Ok(self); // the transformer will miss it, and say by which name
+        };
+        let template = self.template.as_ref().map(ChatTemplate::source);
+        self.tokenizer
+            .check_rows(rows, template)
+            .map_err(|why| {
+                fault::bad(
+                    path,
+                    format!(
+                        "the tokenizer does not match the weights: {why}, but tensor `{name}` \
+                         has {rows} rows"
+                    ),
+                )
+                .hint("use the tokenizer that was saved with these weights")
+            })?;
+        Ok(self)
+    }
+
+    /// The word embedding: its name and how many rows it has.
+    fn embedding(&self) -> Option<(&str, usize)> {
+        const ENDINGS: [&str; 5] = [
+            "embed_tokens.weight",
+            "wte.weight",
+            "embed_in.weight",
+            "word_embeddings.weight",
+            "token_embedding.weight",
+        ];
+        self.tensors
+            .iter()
+            .filter(|(name, tensor)| {
+                tensor.info.shape.len() == 2
+                    && ENDINGS.iter().any(|end| {
+                        name.strip_suffix(end)
+                            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+                    })
+            })
+            .map(|(name, tensor)| (name.as_str(), tensor.info.shape[0]))
+            .min_by_key(|(name, _)| name.len())
     }
 
     /// The configuration in the form of Hugging Face's `config.json`; a GGUF file's metadata is
     /// translated to the same keys.
-    pub fn config(&self) -> &serde_json::Value {
+    pub fn config(&self) -> &Value {
         &self.config
     }
 
     /// Names of all tensors, sorted.
     pub fn tensor_names(&self) -> Vec<&str> {
-        Vec::new()
+        self.tensors.keys().map(String::as_str).collect()
     }
 
     /// Shape and type of a tensor.
-    pub fn info(&self, _name: &str) -> Option<&TensorInfo> {
-        None
+    pub fn info(&self, name: &str) -> Option<&TensorInfo> {
+        self.tensors.get(name).map(|t| &t.info)
     }
 
     /// The file a tensor lies in.
-    pub fn file_of(&self, _name: &str) -> Option<&Path> {
-        None
+    pub fn file_of(&self, name: &str) -> Option<&Path> {
+        let tensor = self.tensors.get(name)?;
+        self.files.get(tensor.file).map(|file| file.path.as_path())
     }
 
     /// The numbers of a tensor, row-major, converted or dequantised.
     pub fn read_f32(&self, name: &str) -> Result<Vec<f32>, ModelError> {
-        Err(ModelError::new(ErrorKind::BadModel, name))
+        let (tensor, bytes) = self.find(name)?;
+        Ok(tensor.read_f32(bytes))
     }
 
     /// The bytes of a tensor as stored, little-endian (ggml blocks for quantised types), in the
     /// row order of Hugging Face. A quantised tensor that is stored transposed (GPT-2's linear
     /// layers in GGUF files) cannot be given this way and is an error: use [`Self::read_f32`].
     pub fn read_raw(&self, name: &str) -> Result<Cow<'_, [u8]>, ModelError> {
-        Err(ModelError::new(ErrorKind::BadModel, name))
+        let (tensor, bytes) = self.find(name)?;
+        tensor.read_raw(bytes).ok_or_else(|| {
+            ModelError::new(
+                ErrorKind::BadRequest,
+                format!(
+                    "tensor `{name}` ({}) can only be read as numbers",
+                    tensor.info.dtype
+                ),
+            )
+        })
+    }
+
+    fn find(&self, name: &str) -> Result<(&Stored, &[u8]), ModelError> {
+        let first = self.files.first().map_or(Path::new(""), |f| &f.path);
+        let tensor = self
+            .tensors
+            .get(name)
+            .ok_or_else(|| fault::bad(first, format!("there is no tensor `{name}`")))?;
+        let bytes = self.files.get(tensor.file).and_then(|file| {
+            file.get(tensor.start..tensor.start.checked_add(tensor.len)?)
+        });
+        let bytes = bytes
+            .ok_or_else(|| fault::bad(first, format!("tensor `{name}` lies outside its file")))?;
+        Ok((tensor, bytes))
     }
 
     /// The tokenizer.
@@ -83,8 +231,46 @@ impl Checkpoint {
         self.template.as_ref()
     }
 
-    /// Content hash (blake3) of weights, configuration and tokenizer; file names play no part.
+    /// Content hash (blake3) of weights, configuration and tokenizer; the names of weight files
+    /// and folders play no part. The first call reads every byte, on all threads; later calls are
+    /// free.
     pub fn fingerprint(&self) -> Result<String, ModelError> {
-        Err(ModelError::new(ErrorKind::Internal, "not readable yet"))
+        if let Some(known) = self.fingerprint.get() {
+            return Ok(known.clone());
+        }
+        let mut weights: Vec<blake3::Hash> = self
+            .files
+            .iter()
+            .map(|file| blake3::Hasher::new().update_rayon(file).finalize())
+            .collect();
+        weights.sort_unstable_by_key(|hash| *hash.as_bytes());
+        let mut hasher = blake3::Hasher::new();
+        for hash in &weights {
+            hasher.update(b"weights").update(hash.as_bytes());
+        }
+        for (role, hash) in &self.described {
+            hasher.update(role.as_bytes()).update(hash.as_bytes());
+        }
+        let fingerprint = hasher.finalize().to_hex().to_string();
+        Ok(self.fingerprint.get_or_init(|| fingerprint).clone())
+    }
+}
+
+/// The `.gguf` file of a folder that holds exactly one.
+fn only_gguf(folder: &Path) -> Result<Option<PathBuf>, ModelError> {
+    let entries = std::fs::read_dir(folder).map_err(|e| fault::io(folder, &e))?;
+    let mut found: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "gguf"))
+        .collect();
+    found.sort();
+    match found.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(one.clone())),
+        several => Err(fault::bad(
+            folder,
+            format!("holds {} GGUF files", several.len()),
+        )
+        .hint(format!("name one of them: {}", several[0].display()))),
     }
 }

@@ -8,8 +8,13 @@
 
 pub mod catalogue;
 mod checkpoint;
+mod dequant;
 mod fault;
+mod folder;
+mod gguf;
 mod locate;
+mod mapped;
+mod stored;
 mod template;
 mod tensor;
 mod tokenizer;

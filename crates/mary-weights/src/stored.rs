@@ -1,0 +1,271 @@
+//! A tensor as it lies in a file, and how to read it in Hugging Face's order.
+
+use std::borrow::Cow;
+
+use rayon::prelude::*;
+
+use crate::{TensorInfo, TensorType, dequant};
+
+/// How rows were reordered on their way into a GGUF file. `stored(r)` is where Hugging Face's row
+/// `r` lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowOrder {
+    /// LLaMA's query and key: within a head, the two halves that rotary embedding pairs up are
+    /// interleaved.
+    Rotary { head_dim: usize },
+    /// GPT-NeoX: Hugging Face keeps query, key and value of a head together, GGUF all queries, all
+    /// keys, all values.
+    NeoxQkv { heads: usize, head_dim: usize },
+    /// Falcon: Hugging Face keeps the queries of a group with their key and value.
+    FalconQkv {
+        heads: usize,
+        groups: usize,
+        head_dim: usize,
+    },
+}
+
+impl RowOrder {
+    /// Whether this order makes sense for a tensor of so many rows.
+    pub fn fits(self, rows: usize) -> bool {
+        match self {
+            Self::Rotary { head_dim } => {
+                head_dim > 0 && head_dim.is_multiple_of(2) && rows.is_multiple_of(head_dim)
+            }
+            Self::NeoxQkv { heads, head_dim } => {
+                head_dim > 0 && heads.checked_mul(3 * head_dim) == Some(rows)
+            }
+            Self::FalconQkv {
+                heads,
+                groups,
+                head_dim,
+            } => {
+                head_dim > 0
+                    && groups > 0
+                    && heads.is_multiple_of(groups)
+                    && (heads + 2 * groups).checked_mul(head_dim) == Some(rows)
+            }
+        }
+    }
+
+    fn stored(self, row: usize) -> usize {
+        match self {
+            Self::Rotary { head_dim } => {
+                let (head, within) = (row / head_dim, row % head_dim);
+                let (side, pair) = (within / (head_dim / 2), within % (head_dim / 2));
+                head * head_dim + 2 * pair + side
+            }
+            Self::NeoxQkv { heads, head_dim } => {
+                let (head, within) = (row / (3 * head_dim), row % (3 * head_dim));
+                let (part, d) = (within / head_dim, within % head_dim);
+                (part * heads + head) * head_dim + d
+            }
+            Self::FalconQkv {
+                heads,
+                groups,
+                head_dim,
+            } => {
+                let each = heads / groups;
+                let (group, within) = (row / ((each + 2) * head_dim), row % ((each + 2) * head_dim));
+                let (slot, d) = (within / head_dim, within % head_dim);
+                let head = match slot {
+                    s if s < each => group * each + s,
+                    s if s == each => heads + group,
+                    _ => heads + groups + group,
+                };
+                head * head_dim + d
+            }
+        }
+    }
+}
+
+/// How the numbers lie.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Layout {
+    /// Row-major, nothing to do.
+    Plain,
+    /// Row-major, rows in another order.
+    Rows(RowOrder),
+    /// A matrix stored as its transpose.
+    Transposed,
+    /// One was added to every number (Gemma's norms in GGUF files).
+    PlusOne,
+    /// Steps between neighbours of each dimension, in numbers (PyTorch).
+    Strided(Vec<usize>),
+}
+
+/// A tensor in a file. Whoever makes one has checked that all of it lies inside the file.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    pub info: TensorInfo,
+    /// Index of the file within the checkpoint.
+    pub file: usize,
+    /// First byte and number of bytes within the file.
+    pub start: usize,
+    pub len: usize,
+    pub layout: Layout,
+}
+
+impl Stored {
+    fn numbers(&self) -> usize {
+        self.info.shape.iter().product()
+    }
+
+    fn rows(&self) -> usize {
+        self.info.shape.first().copied().unwrap_or(1)
+    }
+
+    /// All numbers, from the bytes of this tensor.
+    pub fn read_f32(&self, bytes: &[u8]) -> Vec<f32> {
+        let dtype = self.info.dtype;
+        let mut out = vec![0.0; self.numbers()];
+        match &self.layout {
+            Layout::Plain => dequant::to_f32(dtype, bytes, &mut out),
+            Layout::PlusOne => {
+                dequant::to_f32(dtype, bytes, &mut out);
+                out.iter_mut().for_each(|x| *x -= 1.0);
+            }
+            Layout::Rows(order) if !out.is_empty() => {
+                let width = out.len() / self.rows();
+                let step = bytes.len() / self.rows();
+                out.par_chunks_mut(width)
+                    .with_min_len(64)
+                    .enumerate()
+                    .for_each(|(row, out)| {
+                        let from = order.stored(row) * step;
+                        dequant::to_f32(dtype, &bytes[from..from + step], out);
+                    });
+            }
+            Layout::Rows(_) => {}
+            Layout::Transposed => {
+                let mut stored = vec![0.0; out.len()];
+                dequant::to_f32(dtype, bytes, &mut stored);
+                let (rows, columns) = self.matrix();
+                for (i, out) in out.iter_mut().enumerate() {
+                    *out = stored[i % columns * rows + i / columns];
+                }
+            }
+            Layout::Strided(strides) => {
+                let dense = gather(bytes, &self.info.shape, strides, dtype.block_bytes());
+                dequant::to_f32(dtype, &dense, &mut out);
+            }
+        }
+        out
+    }
+
+    /// The bytes in Hugging Face's order; `None` when the blocks cannot be rearranged without
+    /// unpacking them.
+    pub fn read_raw<'a>(&self, bytes: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        let dtype = self.info.dtype;
+        Some(match &self.layout {
+            Layout::Plain => Cow::Borrowed(bytes),
+            Layout::Rows(order) => {
+                let rows = self.rows().max(1);
+                let step = bytes.len() / rows;
+                let mut out = Vec::with_capacity(bytes.len());
+                for row in 0..rows {
+                    let from = order.stored(row) * step;
+                    out.extend_from_slice(&bytes[from..from + step]);
+                }
+                Cow::Owned(out)
+            }
+            Layout::PlusOne if dtype == TensorType::F32 => Cow::Owned(
+                self.read_f32(bytes)
+                    .iter()
+                    .flat_map(|x| x.to_le_bytes())
+                    .collect(),
+            ),
+            Layout::Transposed if !dtype.is_quantised() => {
+                let (rows, _) = self.matrix();
+                Cow::Owned(gather(bytes, &self.info.shape, &[1, rows], dtype.block_bytes()))
+            }
+            Layout::Strided(strides) => {
+                Cow::Owned(gather(bytes, &self.info.shape, strides, dtype.block_bytes()))
+            }
+            Layout::PlusOne | Layout::Transposed => return None,
+        })
+    }
+
+    fn matrix(&self) -> (usize, usize) {
+        match self.info.shape.as_slice() {
+            [rows, columns] => (*rows, *columns),
+            other => (1, other.iter().product()),
+        }
+    }
+}
+
+/// Collects numbers of `size` bytes that lie `strides` apart into row-major order.
+fn gather(bytes: &[u8], shape: &[usize], strides: &[usize], size: usize) -> Vec<u8> {
+    let numbers: usize = shape.iter().product();
+    let mut out = Vec::with_capacity(numbers * size);
+    let mut index = vec![0usize; shape.len()];
+    for _ in 0..numbers {
+        let at: usize = index.iter().zip(strides).map(|(i, s)| i * s).sum();
+        out.extend_from_slice(&bytes[at * size..(at + 1) * size]);
+        for (i, &n) in index.iter_mut().zip(shape).rev() {
+            *i += 1;
+            if *i < n {
+                break;
+            }
+            *i = 0;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every reordering must be a permutation: each stored row is read exactly once.
+    #[test]
+    fn row_orders_are_permutations() {
+        let cases = [
+            (RowOrder::Rotary { head_dim: 8 }, 24),
+            (
+                RowOrder::NeoxQkv {
+                    heads: 3,
+                    head_dim: 4,
+                },
+                36,
+            ),
+            (
+                RowOrder::FalconQkv {
+                    heads: 6,
+                    groups: 2,
+                    head_dim: 4,
+                },
+                40,
+            ),
+        ];
+        for (order, rows) in cases {
+            assert!(order.fits(rows), "{order:?}");
+            let mut seen: Vec<usize> = (0..rows).map(|r| order.stored(r)).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, (0..rows).collect::<Vec<_>>(), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_transposed_matrix_reads_the_same_raw_and_as_numbers() {
+        let bytes: Vec<u8> = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]
+            .iter()
+            .flat_map(|x| x.to_le_bytes())
+            .collect();
+        let stored = Stored {
+            info: TensorInfo {
+                shape: vec![3, 2],
+                dtype: TensorType::F32,
+            },
+            file: 0,
+            start: 0,
+            len: bytes.len(),
+            layout: Layout::Transposed,
+        };
+        let numbers = stored.read_f32(&bytes);
+        assert_eq!(numbers, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        let raw = stored.read_raw(&bytes).unwrap();
+        let mut again = [0.0; 6];
+        dequant::to_f32(TensorType::F32, &raw, &mut again);
+        assert_eq!(numbers, again);
+    }
+}

@@ -1,0 +1,270 @@
+//! From text to token ids and back, whatever file the vocabulary came in.
+//!
+//! Every source (a `tokenizer.json`, a SentencePiece model, the vocabulary inside a GGUF file, the
+//! plain files of older checkpoints) becomes a pipeline of the `tokenizers` crate, so that there
+//! is one way of encoding and one place where special tokens are decided.
+
+pub(crate) mod files;
+pub(crate) mod ggml;
+pub(crate) mod pipeline;
+pub(crate) mod sentencepiece;
+
+use mary_contract::{ErrorKind, ModelError};
+use serde_json::{Value, json};
+use tokenizers::PostProcessorWrapper;
+
+/// A tokenised text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Encoding {
+    /// Token ids.
+    pub ids: Vec<u32>,
+    /// Where each token lies in the text, in bytes; `(0, 0)` for tokens that were added. A space
+    /// before a word belongs to the token that holds it.
+    pub offsets: Vec<(usize, usize)>,
+    /// Whether each token was added around the text (BOS, `[CLS]`, …) rather than read from it.
+    pub special: Vec<bool>,
+}
+
+/// How the pieces of a vocabulary are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    /// GPT-2's letters for bytes.
+    ByteLevel,
+    /// `▁` for a space, `<0xAB>` for a byte.
+    SentencePiece,
+    /// As it is.
+    Plain,
+}
+
+/// What the files around a vocabulary say of special tokens.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Specials {
+    pub bos: Option<u32>,
+    /// Every token that ends a generation, the tokenizer's own first.
+    pub eos: Vec<u32>,
+    /// `add_bos_token` and `add_eos_token`, where somebody wrote them down.
+    pub add_bos: Option<bool>,
+    pub add_eos: Option<bool>,
+}
+
+/// A tokenizer.
+pub struct Tokenizer {
+    inner: tokenizers::Tokenizer,
+    spelling: Spelling,
+    bos: Option<u32>,
+    eos: Vec<u32>,
+    adds_bos: bool,
+    size: usize,
+}
+
+impl std::fmt::Debug for Tokenizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tokenizer")
+            .field("size", &self.size)
+            .field("bos", &self.bos)
+            .field("eos", &self.eos)
+            .field("adds_bos", &self.adds_bos)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Tokenizer {
+    /// Finishes a pipeline: no truncation, no padding, honest offsets, special tokens as told.
+    pub(crate) fn new(
+        mut inner: tokenizers::Tokenizer,
+        specials: Specials,
+    ) -> Result<Self, String> {
+        inner.with_padding(None);
+        inner.with_truncation(None).map_err(|e| e.to_string())?;
+        keep_spaces_in_offsets(&mut inner)?;
+        if specials.add_bos.is_some() || specials.add_eos.is_some() {
+            surround(&mut inner, &specials)?;
+        }
+        let spelling = spelling(&inner);
+        let size = size(&inner);
+        let first = inner.encode("a", true).map_err(|e| e.to_string())?;
+        let adds_bos = specials.bos.is_some()
+            && first.get_special_tokens_mask().first() == Some(&1)
+            && first.get_ids().first().copied() == specials.bos;
+        Ok(Self {
+            inner,
+            spelling,
+            bos: specials.bos,
+            eos: specials.eos,
+            adds_bos,
+            size,
+        })
+    }
+
+    /// Token ids of a text. With `add_special`, the tokens the model expects around a text (BOS,
+    /// `[CLS]` … `[SEP]`) are added. Special tokens written in the text itself (as a rendered chat
+    /// template does) are read as such either way.
+    pub fn encode(&self, text: &str, add_special: bool) -> Result<Encoding, ModelError> {
+        let encoding = self.inner.encode(text, add_special).map_err(|e| {
+            ModelError::new(
+                ErrorKind::BadModel,
+                format!("the tokenizer could not read a text: {e}"),
+            )
+        })?;
+        Ok(Encoding {
+            ids: encoding.get_ids().to_vec(),
+            offsets: encoding.get_offsets().to_vec(),
+            special: encoding
+                .get_special_tokens_mask()
+                .iter()
+                .map(|&m| m == 1)
+                .collect(),
+        })
+    }
+
+    /// The text of token ids; special tokens are left out.
+    pub fn decode(&self, ids: &[u32]) -> Result<String, ModelError> {
+        self.inner.decode(ids, true).map_err(|e| {
+            ModelError::new(
+                ErrorKind::BadModel,
+                format!("the tokenizer could not spell out token ids: {e}"),
+            )
+        })
+    }
+
+    /// One token as people would read it; bytes that are no text on their own are shown as `�`,
+    /// and an id outside the vocabulary as `<id>`.
+    pub fn piece(&self, id: u32) -> String {
+        let Some(token) = self.inner.id_to_token(id) else {
+            return format!("<{id}>");
+        };
+        let added = self.inner.get_added_vocabulary().get_added_tokens_decoder();
+        if added.contains_key(&id) {
+            return token;
+        }
+        match self.spelling {
+            Spelling::ByteLevel => pipeline::from_byte_letters(&token),
+            Spelling::SentencePiece => pipeline::byte_piece(&token)
+                .map_or_else(|| token.replace('▁', " "), |b| {
+                    String::from_utf8_lossy(&[b]).into_owned()
+                }),
+            Spelling::Plain => token,
+        }
+    }
+
+    /// A token as the vocabulary writes it.
+    pub(crate) fn token(&self, id: u32) -> Option<String> {
+        self.inner.id_to_token(id)
+    }
+
+    /// The token a text begins with, if the model has one.
+    pub fn bos(&self) -> Option<u32> {
+        self.bos
+    }
+
+    /// The token a text ends with, if the model has one.
+    pub fn eos(&self) -> Option<u32> {
+        self.eos.first().copied()
+    }
+
+    /// All tokens that end a generation (the tokenizer's own, and `eos_token_id` of configuration
+    /// and generation configuration).
+    pub fn eos_ids(&self) -> &[u32] {
+        &self.eos
+    }
+
+    /// Whether [`Self::encode`] with `add_special` puts BOS in front.
+    pub fn adds_bos(&self) -> bool {
+        self.adds_bos
+    }
+
+    /// One more than the largest id.
+    pub fn vocab_size(&self) -> usize {
+        self.size
+    }
+
+    /// Refuses a tokenizer whose ids reach beyond the rows of the embedding. Special tokens that
+    /// nothing in a text would produce (a picture's placeholder in a text-only model) may.
+    pub(crate) fn check_rows(&self, rows: usize, template: Option<&str>) -> Result<(), String> {
+        if self.size <= rows {
+            return Ok(());
+        }
+        let base = self.inner.get_vocab_size(false);
+        if base > rows {
+            return Err(format!("its vocabulary has {base} ids, up to {}", base - 1));
+        }
+        let added = self.inner.get_added_vocabulary().get_added_tokens_decoder();
+        let mut beyond: Vec<_> = added.iter().filter(|(id, _)| **id as usize >= rows).collect();
+        beyond.sort_by_key(|(id, _)| **id);
+        let needed = beyond.into_iter().find(|(id, token)| {
+            !token.special
+                || self.bos == Some(**id)
+                || self.eos.contains(id)
+                || template.is_some_and(|t| t.contains(&token.content))
+        });
+        match needed {
+            None => Ok(()),
+            Some((id, token)) => Err(format!("its token `{}` has the id {id}", token.content)),
+        }
+    }
+}
+
+/// Byte-level post-processors may cut the space off a token's offsets; then a token of spaces lies
+/// nowhere, and where a continuation begins cannot be told.
+fn keep_spaces_in_offsets(inner: &mut tokenizers::Tokenizer) -> Result<(), String> {
+    fn untrim(value: &mut Value) {
+        match value {
+            Value::Object(map) => {
+                if let Some(trim) = map.get_mut("trim_offsets") {
+                    *trim = Value::Bool(false);
+                }
+                map.values_mut().for_each(untrim);
+            }
+            Value::Array(items) => items.iter_mut().for_each(untrim),
+            _ => {}
+        }
+    }
+    if let Some(post) = inner.get_post_processor() {
+        let mut value = serde_json::to_value(post).map_err(|e| e.to_string())?;
+        untrim(&mut value);
+        let post: PostProcessorWrapper =
+            serde_json::from_value(value).map_err(|e| e.to_string())?;
+        inner.with_post_processor(Some(post));
+    }
+    Ok(())
+}
+
+/// Puts BOS and EOS around texts as `add_bos_token` and `add_eos_token` say.
+fn surround(inner: &mut tokenizers::Tokenizer, specials: &Specials) -> Result<(), String> {
+    let token = |wanted: Option<bool>, id: Option<u32>| {
+        let id = id.filter(|_| wanted == Some(true))?;
+        Some((inner.id_to_token(id)?, id))
+    };
+    let bos = token(specials.add_bos, specials.bos);
+    let eos = token(specials.add_eos, specials.eos.first().copied());
+    let post = pipeline::template(bos.as_ref(), eos.as_ref());
+    let post: PostProcessorWrapper = serde_json::from_value(post).map_err(|e| e.to_string())?;
+    inner.with_post_processor(Some(post));
+    Ok(())
+}
+
+fn spelling(inner: &tokenizers::Tokenizer) -> Spelling {
+    let decoder = inner
+        .get_decoder()
+        .and_then(|d| serde_json::to_value(d).ok())
+        .unwrap_or(json!(null))
+        .to_string();
+    if decoder.contains("ByteLevel") {
+        Spelling::ByteLevel
+    } else if decoder.contains('▁') {
+        Spelling::SentencePiece
+    } else {
+        Spelling::Plain
+    }
+}
+
+fn size(inner: &tokenizers::Tokenizer) -> usize {
+    let added = inner.get_added_vocabulary().get_added_tokens_decoder();
+    let largest = added.keys().max().map_or(0, |&id| id as usize + 1);
+    let mut size = inner.get_vocab_size(true).max(largest);
+    // A vocabulary with holes has ids beyond its size.
+    while u32::try_from(size).is_ok_and(|id| inner.id_to_token(id).is_some()) {
+        size += 1;
+    }
+    size
+}

@@ -1,0 +1,146 @@
+//! Putting a pipeline of the `tokenizers` crate together from its parts.
+
+use serde_json::{Value, json};
+use tokenizers::{
+    AddedToken, DecoderWrapper, ModelWrapper, NormalizerWrapper, PostProcessorWrapper,
+    PreTokenizerWrapper,
+};
+
+/// The parts of a pipeline; all but the model in the form of `tokenizer.json`.
+pub(crate) struct Parts {
+    pub model: ModelWrapper,
+    pub normalizer: Value,
+    pub pre_tokenizer: Value,
+    pub post_processor: Value,
+    pub decoder: Value,
+    /// Tokens found in a text before anything else is done with it.
+    pub added: Vec<AddedToken>,
+}
+
+impl Parts {
+    /// A model without anything around it.
+    pub fn of(model: impl Into<ModelWrapper>) -> Self {
+        Self {
+            model: model.into(),
+            normalizer: Value::Null,
+            pre_tokenizer: Value::Null,
+            post_processor: Value::Null,
+            decoder: Value::Null,
+            added: Vec::new(),
+        }
+    }
+
+    pub fn assemble(self) -> Result<tokenizers::Tokenizer, String> {
+        fn part<T: serde::de::DeserializeOwned>(value: Value) -> Result<Option<T>, String> {
+            serde_json::from_value(value).map_err(|e| e.to_string())
+        }
+        let mut tokenizer = tokenizers::Tokenizer::new(self.model);
+        tokenizer
+            .with_normalizer(part::<NormalizerWrapper>(self.normalizer)?)
+            .map_err(|e| e.to_string())?;
+        tokenizer.with_pre_tokenizer(part::<PreTokenizerWrapper>(self.pre_tokenizer)?);
+        tokenizer.with_post_processor(part::<PostProcessorWrapper>(self.post_processor)?);
+        tokenizer.with_decoder(part::<DecoderWrapper>(self.decoder)?);
+        // Special and other tokens go in together, in the order of their ids.
+        tokenizer.add_tokens(self.added).map_err(|e| e.to_string())?;
+        Ok(tokenizer)
+    }
+}
+
+/// GPT-2's byte level, optionally with its own splitting of words.
+pub(crate) fn byte_level(add_prefix_space: bool, use_regex: bool) -> Value {
+    json!({
+        "type": "ByteLevel",
+        "add_prefix_space": add_prefix_space,
+        "trim_offsets": false,
+        "use_regex": use_regex,
+    })
+}
+
+/// Splits by a regular expression, then byte level.
+pub(crate) fn split_then_bytes(patterns: &[&str]) -> Value {
+    let mut steps: Vec<Value> = patterns
+        .iter()
+        .map(|p| {
+            json!({"type": "Split", "pattern": {"Regex": p}, "behavior": "Isolated", "invert": false})
+        })
+        .collect();
+    steps.push(byte_level(false, false));
+    json!({"type": "Sequence", "pretokenizers": steps})
+}
+
+/// A post-processor that puts tokens before and after a text.
+pub(crate) fn template(before: Option<&(String, u32)>, after: Option<&(String, u32)>) -> Value {
+    let special = |token: &(String, u32), side: u32| {
+        json!({"SpecialToken": {"id": token.0, "type_id": side}})
+    };
+    let around = |text: &str, side: u32| {
+        let mut pieces: Vec<Value> = before.iter().map(|t| special(t, side)).collect();
+        pieces.push(json!({"Sequence": {"id": text, "type_id": side}}));
+        pieces.extend(after.iter().map(|t| special(t, side)));
+        pieces
+    };
+    let single = around("A", 0);
+    let mut pair = single.clone();
+    pair.extend(around("B", 1));
+    let tokens: serde_json::Map<String, Value> = before
+        .iter()
+        .chain(after.iter())
+        .map(|(token, id)| {
+            (
+                token.clone(),
+                json!({"id": token, "ids": [id], "tokens": [token]}),
+            )
+        })
+        .collect();
+    json!({
+        "type": "TemplateProcessing",
+        "single": single,
+        "pair": pair,
+        "special_tokens": tokens,
+    })
+}
+
+/// The letter GPT-2's vocabulary writes for a byte: printable Latin-1 as it is, the rest moved to
+/// U+0100 and on.
+fn byte_of_letter(letter: char) -> Option<u8> {
+    let printable = |b: u8| matches!(b, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
+    let code = u32::from(letter);
+    if let Ok(byte) = u8::try_from(code) {
+        return printable(byte).then_some(byte);
+    }
+    let nth = usize::try_from(code.checked_sub(0x100)?).ok()?;
+    (0..=u8::MAX).filter(|b| !printable(*b)).nth(nth)
+}
+
+/// The text of a byte-level piece.
+pub(crate) fn from_byte_letters(piece: &str) -> String {
+    let bytes: Option<Vec<u8>> = piece.chars().map(byte_of_letter).collect();
+    bytes.map_or_else(
+        || piece.to_owned(),
+        |b| String::from_utf8_lossy(&b).into_owned(),
+    )
+}
+
+/// The byte of a SentencePiece byte piece `<0xAB>`.
+pub(crate) fn byte_piece(piece: &str) -> Option<u8> {
+    let digits = piece.strip_prefix("<0x")?.strip_suffix('>')?;
+    u8::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_letters_spell_every_byte_once() {
+        let mut seen: Vec<u8> = (0x21..0x180)
+            .filter_map(char::from_u32)
+            .filter_map(byte_of_letter)
+            .collect();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..=255).collect::<Vec<u8>>());
+        assert_eq!(from_byte_letters("Ġcafé"), " caf\u{fffd}");
+        assert_eq!(from_byte_letters("ĠcafÃ©"), " café");
+    }
+}
