@@ -130,9 +130,8 @@ pub fn mean_t(values: &[f64], level: f64) -> Result<Interval, StatsError> {
 /// Mean of scores on the scale from 0 to 1 (ties counted one half, shares of a rubric), with
 /// bounds that stay on the scale and hold near its ends.
 ///
-/// Wilson's interval with Student's quantile at the effective sample size `m(1-m)/var(m)`: a score
-/// that varies less than a coin of the same mean counts for more than one toss. With scores of 0
-/// and 1 only it is Wilson's interval up to the quantile.
+/// Wilson's interval at the effective sample size: a score that varies less than a coin of the
+/// same mean counts for more than one toss. With scores of 0 and 1 only it is Wilson's interval.
 pub fn mean_bounded(scores: &[f64], level: f64) -> Result<Interval, StatsError> {
     let mut moments = Moments::new();
     for &score in scores {

@@ -5,11 +5,24 @@
 //! always comes from a seed given by the caller. A NaN or an empty input is an error, never a
 //! panic and never a silent number. `docs/statistics.md` says which interval is used where.
 
+pub mod agreement;
+pub mod bootstrap;
+pub mod correlation;
 pub mod distributions;
 mod error;
+pub mod exponential;
 mod input;
 pub mod intervals;
+pub mod linear;
+pub mod logistic;
+mod matrix;
+pub mod mds;
 pub mod moments;
+pub mod multiple;
+pub mod paired;
+pub mod power;
+pub mod rank;
+pub mod segmented;
 
 pub use error::StatsError;
 pub use intervals::{Interval, LEVEL, score_interval};

@@ -13,6 +13,9 @@ const SCALE: f64 = (1u64 << 50) as f64;
 /// Larger scores would overflow the sum of squares after some hundred million items.
 const LARGEST: f64 = 16_777_216.0;
 
+/// A variance below this is rounding.
+const VANISHING: f64 = 1e-18;
+
 /// Count, sum, sum of squares and per-cluster sums of a stream of scores.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Moments {
@@ -176,36 +179,21 @@ impl Moments {
             });
         }
         let clustered = !self.clusters.is_empty();
-        let units = if clustered {
-            self.clusters.len() as f64
+        let (effective, quantile) = if clustered {
+            self.clustered_size(mean, level)
         } else {
-            self.n as f64
+            self.single_size(mean, level)
         };
         let method = if clustered {
             "clustered-wilson"
         } else {
             "wilson-effective"
         };
-        let spread = mean * (1.0 - mean);
-        let (low, high) = match self.variance_of_mean() {
-            // One unit says nothing about how units differ: anything on the scale is possible.
-            None => (0.0, 1.0),
-            Some(variance) => {
-                // No variation seen is not certainty: the units then count as so many tosses.
-                let effective = if variance <= 1e-18 {
-                    units
-                } else if clustered {
-                    (spread / variance).min(self.n as f64)
-                } else {
-                    spread / variance
-                };
-                let quantile = if variance <= 1e-18 {
-                    z_of(level)
-                } else {
-                    t_of(level, units - 1.0)
-                };
-                wilson_bounds(mean, effective.max(1.0), quantile)
-            }
+        // One unit says nothing about how units differ: anything on the scale is possible.
+        let (low, high) = if effective > 0.0 {
+            wilson_bounds(mean, effective, quantile)
+        } else {
+            (0.0, 1.0)
         };
         Ok(Interval {
             value: mean,
@@ -214,6 +202,44 @@ impl Moments {
             n: self.n as usize,
             method,
         })
+    }
+
+    /// How many tosses of a coin single scores are worth, and the quantile to use.
+    ///
+    /// A coin's variance is known from its mean, so that Wilson's interval needs no t; the more the
+    /// scores vary less than a coin, the more their variance is an estimate and the more of
+    /// Student's quantile is taken. With scores of 0 and 1 only this is Wilson's interval exactly.
+    fn single_size(&self, mean: f64, level: f64) -> (f64, f64) {
+        let n = self.n as f64;
+        let coin = mean * (1.0 - mean);
+        let Some(variance) = self.variance() else {
+            return (0.0, 0.0);
+        };
+        if coin <= VANISHING {
+            return (n, z_of(level));
+        }
+        let share = (variance * (n - 1.0) / n / coin).min(1.0);
+        if share <= VANISHING {
+            // All scores equal and inside the scale: no variation seen is not certainty.
+            return (n, z_of(level));
+        }
+        let estimated = share * (1.0 + (1.0 - share) / (n - 1.0));
+        let (z, t) = (z_of(level), t_of(level, n - 1.0));
+        (n / estimated, z + (t - z) * (1.0 - share))
+    }
+
+    /// The same for clustered scores: never more than the scores themselves, and with no variation
+    /// between clusters as many tosses as there are clusters.
+    fn clustered_size(&self, mean: f64, level: f64) -> (f64, f64) {
+        let groups = self.clusters.len() as f64;
+        match self.variance_of_mean() {
+            None => (0.0, 0.0),
+            Some(variance) if variance <= VANISHING => (groups, z_of(level)),
+            Some(variance) => (
+                (mean * (1.0 - mean) / variance).clamp(1.0, self.n as f64),
+                t_of(level, groups - 1.0),
+            ),
+        }
     }
 
     /// Student's t with the cluster-robust standard error.

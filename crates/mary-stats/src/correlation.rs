@@ -1,0 +1,178 @@
+//! Pearson, Spearman and Kendall, with ties, intervals and p-values.
+
+use serde::Serialize;
+
+use crate::distributions::{normal_cdf, t_two_sided, z_of};
+use crate::{Interval, LEVEL, StatsError, input};
+
+/// A correlation with its interval and p-value.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Correlation {
+    /// The coefficient and its 95 % interval.
+    pub r: Interval,
+    /// Two-sided p-value of no association.
+    pub p: f64,
+}
+
+/// Pearson's r with Fisher's interval; p by Student's t.
+pub fn pearson(x: &[f64], y: &[f64]) -> Result<Correlation, StatsError> {
+    const WHAT: &str = "Pearson correlation";
+    input::pairs(WHAT, x, y, 4)?;
+    let r = coefficient(WHAT, x, y)?;
+    Ok(Correlation {
+        r: fisher(r, x.len(), 1.0, "fisher-z"),
+        p: t_test(r, x.len()),
+    })
+}
+
+/// Spearman's rho (ties get their mean rank) with Bonett and Wright's interval; p by Student's t.
+pub fn spearman(x: &[f64], y: &[f64]) -> Result<Correlation, StatsError> {
+    const WHAT: &str = "Spearman correlation";
+    input::pairs(WHAT, x, y, 4)?;
+    let rho = coefficient(WHAT, &ranks(x), &ranks(y))?;
+    // Ranks vary more than Fisher's 1/(n-3): Bonett and Wright (2000).
+    let inflation = (1.0 + 0.5 * rho * rho).sqrt();
+    Ok(Correlation {
+        r: fisher(rho, x.len(), inflation, "bonett-wright"),
+        p: t_test(rho, x.len()),
+    })
+}
+
+/// Spearman's rho alone, for as few as two pairs.
+pub fn spearman_rho(x: &[f64], y: &[f64]) -> Result<f64, StatsError> {
+    const WHAT: &str = "Spearman correlation";
+    input::pairs(WHAT, x, y, 2)?;
+    coefficient(WHAT, &ranks(x), &ranks(y))
+}
+
+/// Pearson's r alone, for as few as two pairs.
+pub fn pearson_r(x: &[f64], y: &[f64]) -> Result<f64, StatsError> {
+    const WHAT: &str = "Pearson correlation";
+    input::pairs(WHAT, x, y, 2)?;
+    coefficient(WHAT, x, y)
+}
+
+/// Kendall's tau-b and its two-sided p-value by the normal approximation with ties.
+pub fn kendall(x: &[f64], y: &[f64]) -> Result<(f64, f64), StatsError> {
+    const WHAT: &str = "Kendall correlation";
+    input::pairs(WHAT, x, y, 2)?;
+    let mut balance = 0.0;
+    for i in 0..x.len() {
+        for j in 0..i {
+            balance += sign(x[i] - x[j]) * sign(y[i] - y[j]);
+        }
+    }
+    let n = x.len() as f64;
+    let (tx, ty) = (tie_sizes(x), tie_sizes(y));
+    let total = n * (n - 1.0) / 2.0;
+    let tied = |t: &[f64]| t.iter().map(|k| k * (k - 1.0) / 2.0).sum::<f64>();
+    let denominator = ((total - tied(&tx)) * (total - tied(&ty))).sqrt();
+    if denominator <= 0.0 {
+        return Err(StatsError::Degenerate {
+            what: WHAT,
+            why: "one of the two inputs does not vary",
+        });
+    }
+    let v = |t: &[f64]| {
+        t.iter()
+            .map(|k| k * (k - 1.0) * (2.0 * k + 5.0))
+            .sum::<f64>()
+    };
+    let pairs = |t: &[f64]| t.iter().map(|k| k * (k - 1.0)).sum::<f64>();
+    let triples = |t: &[f64]| t.iter().map(|k| k * (k - 1.0) * (k - 2.0)).sum::<f64>();
+    let mut variance = (n * (n - 1.0) * (2.0 * n + 5.0) - v(&tx) - v(&ty)) / 18.0
+        + pairs(&tx) * pairs(&ty) / (2.0 * n * (n - 1.0));
+    if n > 2.0 {
+        variance += triples(&tx) * triples(&ty) / (9.0 * n * (n - 1.0) * (n - 2.0));
+    }
+    let p = if variance > 0.0 {
+        2.0 * normal_cdf(-(balance.abs() / variance.sqrt()))
+    } else {
+        1.0
+    };
+    Ok((balance / denominator, p.min(1.0)))
+}
+
+/// Ranks from 1; equal values share their mean rank.
+pub fn ranks(x: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..x.len()).collect();
+    order.sort_by(|&a, &b| x[a].total_cmp(&x[b]));
+    let mut ranks = vec![0.0; x.len()];
+    let mut start = 0;
+    while start < order.len() {
+        let mut end = start + 1;
+        while end < order.len() && x[order[end]] == x[order[start]] {
+            end += 1;
+        }
+        let shared = (start + 1 + end) as f64 / 2.0;
+        for &index in &order[start..end] {
+            ranks[index] = shared;
+        }
+        start = end;
+    }
+    ranks
+}
+
+/// Sizes of the groups of equal values.
+pub(crate) fn tie_sizes(x: &[f64]) -> Vec<f64> {
+    let mut sorted = x.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+        .chunk_by(|a, b| a == b)
+        .map(|group| group.len() as f64)
+        .collect()
+}
+
+fn sign(d: f64) -> f64 {
+    if d > 0.0 {
+        1.0
+    } else if d < 0.0 {
+        -1.0
+    } else {
+        0.0
+    }
+}
+
+fn coefficient(what: &'static str, x: &[f64], y: &[f64]) -> Result<f64, StatsError> {
+    let (mx, my) = (input::mean(x), input::mean(y));
+    let (mut xy, mut xx, mut yy) = (0.0, 0.0, 0.0);
+    for (&a, &b) in x.iter().zip(y) {
+        xy += (a - mx) * (b - my);
+        xx += (a - mx) * (a - mx);
+        yy += (b - my) * (b - my);
+    }
+    // Relative to the size of the values: a constant column leaves only rounding behind.
+    let flat = |ss: f64, m: f64| ss <= x.len() as f64 * (m.abs() * 1e-14).powi(2);
+    if flat(xx, mx) || flat(yy, my) {
+        return Err(StatsError::Degenerate {
+            what,
+            why: "one of the two inputs does not vary, so a correlation is undefined",
+        });
+    }
+    Ok((xy / (xx.sqrt() * yy.sqrt())).clamp(-1.0, 1.0))
+}
+
+fn fisher(r: f64, n: usize, inflation: f64, method: &'static str) -> Interval {
+    let half = z_of(LEVEL) * inflation / (n as f64 - 3.0).sqrt();
+    let z = r.atanh();
+    let (low, high) = if z.is_finite() {
+        ((z - half).tanh(), (z + half).tanh())
+    } else {
+        (r, r)
+    };
+    Interval {
+        value: r,
+        low,
+        high,
+        n,
+        method,
+    }
+}
+
+fn t_test(r: f64, n: usize) -> f64 {
+    let freedom = n as f64 - 2.0;
+    if r.abs() >= 1.0 {
+        return 0.0;
+    }
+    t_two_sided(r * (freedom / (1.0 - r * r)).sqrt(), freedom)
+}

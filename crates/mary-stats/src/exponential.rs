@@ -1,0 +1,107 @@
+//! The negative exponential `a * exp(-b x) + c`, fitted by least squares.
+//!
+//! For a given `b` the best `a` and `c` are a line fit, so that only `b` is searched: a grid over
+//! four orders of magnitude and then golden section. No starting value, no local optimum.
+
+use serde::Serialize;
+
+use crate::linear::{line, r_squared};
+use crate::{StatsError, input};
+
+/// A fitted negative exponential.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Exponential {
+    /// Height of the falling part; negative when y rises with x.
+    pub a: f64,
+    /// Rate, always positive.
+    pub b: f64,
+    /// What is approached for large x.
+    pub c: f64,
+    /// Share of the variance of y that is explained.
+    pub r_squared: f64,
+}
+
+impl Exponential {
+    /// The curve at `x`.
+    pub fn at(&self, x: f64) -> f64 {
+        self.a * (-self.b * x).exp() + self.c
+    }
+}
+
+/// Fits `a * exp(-b x) + c` with `b > 0` to at least four points.
+///
+/// `b` times the range of x lies between 0.001 (nearly a line) and 500 (nearly a step).
+pub fn exponential(x: &[f64], y: &[f64]) -> Result<Exponential, StatsError> {
+    const WHAT: &str = "exponential fit";
+    input::pairs(WHAT, x, y, 4)?;
+    let low = x.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let range = high - low;
+    if range <= 0.0 {
+        return Err(StatsError::Degenerate {
+            what: WHAT,
+            why: "x does not vary, so no rate is defined",
+        });
+    }
+    let residual = |log_rate: f64| -> f64 {
+        match at_rate(x, y, low, log_rate.exp() / range) {
+            Ok((fit, _)) => 1.0 - fit.r_squared,
+            Err(_) => f64::INFINITY,
+        }
+    };
+    const GRID: usize = 240;
+    let (from, to) = (0.001_f64.ln(), 500_f64.ln());
+    let step = (to - from) / GRID as f64;
+    let best = (0..=GRID)
+        .map(|i| from + step * i as f64)
+        .map(|r| (residual(r), r))
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .map_or(from, |(_, r)| r);
+    let log_rate = golden_section(residual, (best - step).max(from), (best + step).min(to));
+    at_rate(x, y, low, log_rate.exp() / range).map(|(fit, _)| fit)
+}
+
+/// The best `a` and `c` for a rate. The curve is anchored at the smallest x, so that a large rate
+/// times a large x cannot underflow to a constant.
+fn at_rate(
+    x: &[f64],
+    y: &[f64],
+    anchor: f64,
+    b: f64,
+) -> Result<(Exponential, Vec<f64>), StatsError> {
+    let decay: Vec<f64> = x.iter().map(|v| (-b * (v - anchor)).exp()).collect();
+    let fit = line(&decay, y)?;
+    let fitted: Vec<f64> = decay
+        .iter()
+        .map(|d| fit.intercept + fit.slope * d)
+        .collect();
+    let curve = Exponential {
+        a: fit.slope * (b * anchor).exp(),
+        b,
+        c: fit.intercept,
+        r_squared: r_squared(y, &fitted)?,
+    };
+    Ok((curve, fitted))
+}
+
+fn golden_section(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
+    let ratio = 0.5 * (5.0_f64.sqrt() - 1.0);
+    let (mut left, mut right) = (high - ratio * (high - low), low + ratio * (high - low));
+    let (mut at_left, mut at_right) = (f(left), f(right));
+    for _ in 0..80 {
+        if at_left <= at_right {
+            high = right;
+            right = left;
+            at_right = at_left;
+            left = high - ratio * (high - low);
+            at_left = f(left);
+        } else {
+            low = left;
+            left = right;
+            at_left = at_right;
+            right = low + ratio * (high - low);
+            at_right = f(right);
+        }
+    }
+    0.5 * (low + high)
+}

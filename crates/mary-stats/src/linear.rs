@@ -1,0 +1,168 @@
+//! Least squares: a line, or several features, with R².
+
+use serde::Serialize;
+
+use crate::distributions::t_two_sided;
+use crate::matrix::{invert_spd, times};
+use crate::{StatsError, input};
+
+/// A fitted line.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Line {
+    /// Change of y for one of x.
+    pub slope: f64,
+    /// y at x = 0.
+    pub intercept: f64,
+    /// Share of the variance of y that the line explains.
+    pub r_squared: f64,
+    /// Standard error of the slope; absent with two points.
+    pub slope_error: Option<f64>,
+    /// Two-sided p-value of no slope; absent with two points.
+    pub p: Option<f64>,
+    /// How many points.
+    pub n: usize,
+}
+
+/// Fits a line to at least two points.
+pub fn line(x: &[f64], y: &[f64]) -> Result<Line, StatsError> {
+    const WHAT: &str = "line fit";
+    input::pairs(WHAT, x, y, 2)?;
+    let (mx, my) = (input::mean(x), input::mean(y));
+    let xx = input::sum_squares(x);
+    if xx <= 0.0 {
+        return Err(StatsError::Degenerate {
+            what: WHAT,
+            why: "x does not vary, so no slope is defined",
+        });
+    }
+    let xy: f64 = x.iter().zip(y).map(|(a, b)| (a - mx) * (b - my)).sum();
+    let slope = xy / xx;
+    let intercept = my - slope * mx;
+    let fitted: Vec<f64> = x.iter().map(|a| intercept + slope * a).collect();
+    let n = x.len() as f64;
+    let residual: f64 = y.iter().zip(&fitted).map(|(b, f)| (b - f).powi(2)).sum();
+    let slope_error = (n > 2.0).then(|| (residual / (n - 2.0) / xx).sqrt());
+    Ok(Line {
+        slope,
+        intercept,
+        r_squared: r_squared(y, &fitted)?,
+        slope_error,
+        p: slope_error.map(|e| {
+            if e > 0.0 {
+                t_two_sided(slope / e, n - 2.0)
+            } else if slope == 0.0 {
+                1.0
+            } else {
+                0.0
+            }
+        }),
+        n: x.len(),
+    })
+}
+
+/// Share of the variance of `y` that `fitted` explains: `1 - SS_residual / SS_total`. A `y` that
+/// does not vary has nothing to explain and gives 0.
+pub fn r_squared(y: &[f64], fitted: &[f64]) -> Result<f64, StatsError> {
+    input::pairs("R squared", y, fitted, 1)?;
+    let total = input::sum_squares(y);
+    let residual: f64 = y.iter().zip(fitted).map(|(a, b)| (a - b).powi(2)).sum();
+    Ok(if total > 0.0 {
+        1.0 - residual / total
+    } else {
+        0.0
+    })
+}
+
+/// Least squares on several features.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LeastSquares {
+    /// Intercept first, then one for each feature.
+    pub coefficients: Vec<f64>,
+    /// Their standard errors.
+    pub errors: Vec<f64>,
+    /// Two-sided p-values.
+    pub p: Vec<f64>,
+    /// Share of variance explained.
+    pub r_squared: f64,
+}
+
+/// Fits `y` on the rows of `features` with an intercept.
+pub fn least_squares(features: &[Vec<f64>], y: &[f64]) -> Result<LeastSquares, StatsError> {
+    const WHAT: &str = "least squares";
+    let design = design(WHAT, features, y.len())?;
+    let k = design.first().map_or(1, Vec::len);
+    input::values(WHAT, y, k + 1)?;
+    let (gram, moment) = normal_equations(&design, y, None);
+    let inverse = invert_spd(&gram, k).ok_or(StatsError::Degenerate {
+        what: WHAT,
+        why: "the features are linearly dependent; leave one out",
+    })?;
+    let coefficients = times(&inverse, &moment);
+    let fitted: Vec<f64> = design.iter().map(|row| dot(row, &coefficients)).collect();
+    let residual: f64 = y.iter().zip(&fitted).map(|(a, b)| (a - b).powi(2)).sum();
+    let freedom = (y.len() - k) as f64;
+    let errors: Vec<f64> = (0..k)
+        .map(|i| (inverse[i * k + i] * residual / freedom).sqrt())
+        .collect();
+    let p = coefficients
+        .iter()
+        .zip(&errors)
+        .map(|(c, e)| {
+            if *e > 0.0 {
+                t_two_sided(c / e, freedom)
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    Ok(LeastSquares {
+        r_squared: r_squared(y, &fitted)?,
+        coefficients,
+        errors,
+        p,
+    })
+}
+
+/// Rows with a leading one, checked for equal length and finite values.
+pub(crate) fn design(
+    what: &'static str,
+    features: &[Vec<f64>],
+    n: usize,
+) -> Result<Vec<Vec<f64>>, StatsError> {
+    input::same_length(what, features.len(), n)?;
+    let width = features.first().map_or(0, Vec::len);
+    features
+        .iter()
+        .map(|row| {
+            input::same_length(what, width, row.len())?;
+            input::values(what, row, 0)?;
+            Ok(std::iter::once(1.0).chain(row.iter().copied()).collect())
+        })
+        .collect()
+}
+
+/// `X'WX` and `X'Wy`.
+pub(crate) fn normal_equations(
+    design: &[Vec<f64>],
+    y: &[f64],
+    weights: Option<&[f64]>,
+) -> (Vec<f64>, Vec<f64>) {
+    let k = design.first().map_or(0, Vec::len);
+    let mut gram = vec![0.0; k * k];
+    let mut moment = vec![0.0; k];
+    for (index, (row, target)) in design.iter().zip(y).enumerate() {
+        let weight = weights.and_then(|w| w.get(index)).copied().unwrap_or(1.0);
+        for i in 0..k {
+            let scaled = weight * row[i];
+            moment[i] += scaled * target;
+            for j in 0..k {
+                gram[i * k + j] += scaled * row[j];
+            }
+        }
+    }
+    (gram, moment)
+}
+
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}

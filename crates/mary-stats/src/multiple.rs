@@ -1,0 +1,49 @@
+//! Corrections for many tests at once.
+
+use crate::StatsError;
+
+/// Holm's step-down adjusted p-values: no false claim among all with the stated probability.
+pub fn holm(p: &[f64]) -> Result<Vec<f64>, StatsError> {
+    check("Holm correction", p)?;
+    let order = ascending(p);
+    let m = p.len();
+    let mut adjusted = vec![1.0; m];
+    let mut running: f64 = 0.0;
+    for (rank, &index) in order.iter().enumerate() {
+        running = running.max((m - rank) as f64 * p[index]).min(1.0);
+        adjusted[index] = running;
+    }
+    Ok(adjusted)
+}
+
+/// Benjamini and Hochberg's adjusted p-values: the expected share of false claims among those made.
+pub fn benjamini_hochberg(p: &[f64]) -> Result<Vec<f64>, StatsError> {
+    check("Benjamini-Hochberg correction", p)?;
+    let order = ascending(p);
+    let m = p.len();
+    let mut adjusted = vec![1.0; m];
+    let mut running: f64 = 1.0;
+    for (rank, &index) in order.iter().enumerate().rev() {
+        running = running.min(m as f64 / (rank + 1) as f64 * p[index]);
+        adjusted[index] = running;
+    }
+    Ok(adjusted)
+}
+
+fn ascending(p: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
+    order
+}
+
+fn check(what: &'static str, p: &[f64]) -> Result<(), StatsError> {
+    crate::input::values(what, p, 1)?;
+    match p.iter().find(|v| !(0.0..=1.0).contains(*v)) {
+        Some(bad) => Err(StatsError::Domain {
+            what,
+            expected: "p-values between 0 and 1",
+            found: bad.to_string(),
+        }),
+        None => Ok(()),
+    }
+}
