@@ -4,15 +4,26 @@
 //! [`mary_contract::Sample`]s, and the [`mary_contract::Exhibits`] a family made. No model, no task
 //! and no store is known here.
 //!
+//! - [`terminal`]: the table a run ends with, and its JSON twin;
+//! - [`text`]: any table as Markdown, LaTeX or CSV, any figure's data as CSV;
+//! - [`html`]: one self-contained file that opens offline from disk;
+//! - [`viewer`]: a local web page over run folders, paged on the server;
+//! - [`compare`]: paired comparison of two or more runs.
+//!
 //! What a model wrote is hostile input: it reaches a page only through [`escape`], and a terminal
 //! only with its control characters made visible.
 
+pub mod compare;
 pub mod escape;
+pub mod html;
 mod number;
+mod sample;
 mod subject;
 mod summary;
 pub mod terminal;
 pub mod text;
+pub mod viewer;
 
 pub use number::{ScoreScale, VersusChance};
+pub use sample::OutcomeClass;
 pub use summary::summary_table;

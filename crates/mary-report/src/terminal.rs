@@ -1,8 +1,6 @@
 //! The table a run ends with, for people and for machines.
 
-use comfy_table::{
-    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Row,
-};
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Row};
 use mary_contract::{RunSummary, SummaryRow};
 use serde::Serialize;
 
@@ -150,7 +148,6 @@ impl Sheet<'_> {
         head.extend(self.subjects.iter().map(|s| head_cell(&s.label)));
         head.extend(["chance", "human", "n"].map(head_cell));
         drawn.set_header(head);
-        let mut notes = String::new();
         for (family, tasks) in subject::families(std::slice::from_ref(self.run)) {
             drawn.add_row(vec![family_cell(&family)]);
             for task in &tasks {
@@ -166,17 +163,6 @@ impl Sheet<'_> {
                 for who in self.subjects {
                     let row = rows.iter().find(|(s, _)| *s == who).map(|(_, r)| *r);
                     cells.push(score_cell(row, scale));
-                    if let Some(row) = row {
-                        let remarks = summary::remarks(row);
-                        if !remarks.is_empty() {
-                            notes += &escape::terminal(&format!(
-                                "  {task}, {}: {}",
-                                who.label,
-                                remarks.join(", ")
-                            ));
-                            notes.push('\n');
-                        }
-                    }
                 }
                 cells.push(level_cell(first.chance, scale));
                 cells.push(level_cell(first.human, scale));
@@ -189,52 +175,55 @@ impl Sheet<'_> {
         }
         let mut out = trimmed(&drawn);
         out.push('\n');
-        if !notes.is_empty() {
-            out += &format!("\nNot counted as wrong:\n{notes}");
-        }
+        out += &self.notes();
         out
     }
 
-    /// One row per task and model.
+    /// One row per task and model; remarks stand beside them, or below where they do not fit.
     fn by_row(&self) -> String {
+        let beside = self.drawn_by_row(true);
+        match self.style.width {
+            Some(width) if width_of(&beside) > width => {
+                format!("{}{}", self.drawn_by_row(false), self.notes())
+            }
+            _ => beside,
+        }
+    }
+
+    fn drawn_by_row(&self, remarks: bool) -> String {
         let several = self.subjects.len() > 1;
         let mut drawn = frame(self.style);
         let mut head = vec![if several { "task / model" } else { "task" }];
-        head.extend(["score", "95% interval", "", "chance", "human", "n", ""]);
+        head.extend(["score", "95% interval", "", "chance", "human", "n"]);
+        head.extend(remarks.then_some(""));
         drawn.set_header(head.into_iter().map(head_cell));
         for (family, tasks) in subject::families(std::slice::from_ref(self.run)) {
             drawn.add_row(vec![family_cell(&family)]);
             for task in &tasks {
                 let rows = self.rows_of(task);
+                let name = escape::terminal(subject::task_name(task));
                 if several && !rows.is_empty() {
-                    drawn.add_row(vec![Cell::new(format!(
-                        "  {}",
-                        escape::terminal(subject::task_name(task))
-                    ))]);
+                    drawn.add_row(vec![Cell::new(format!("  {name}"))]);
                 }
                 for (who, row) in rows {
                     let name = if several {
                         format!("    {}", escape::terminal(&who.label))
                     } else {
-                        format!("  {}", escape::terminal(subject::task_name(task)))
+                        format!("  {name}")
                     };
-                    drawn.add_row(self.long_row(name, row));
+                    drawn.add_row(self.long_row(name, row, remarks));
                 }
             }
         }
         for column in [1, 2, 4, 5, 6] {
             align_right(&mut drawn, column);
         }
-        if let Some(first) = drawn.column_mut(0) {
-            first.set_constraint(ColumnConstraint::ContentWidth);
-        }
-        fit(&mut drawn, self.style);
         let mut out = trimmed(&drawn);
         out.push('\n');
         out
     }
 
-    fn long_row(&self, name: String, row: &SummaryRow) -> Row {
+    fn long_row(&self, name: String, row: &SummaryRow, remarks: bool) -> Row {
         let scale = ScoreScale::in_run(self.run, row);
         let verdict = VersusChance::of(row);
         let score = row.score.as_ref();
@@ -250,9 +239,29 @@ impl Sheet<'_> {
         cells.push(level_cell(row.chance, scale));
         cells.push(level_cell(row.human, scale));
         cells.push(Cell::new(count(row.scored)));
-        let remarks = summary::remarks(row).join(", ");
-        cells.push(Cell::new(escape::terminal(&remarks)).fg(Color::DarkYellow));
+        if remarks {
+            let text = escape::terminal(&summary::remarks(row).join(", "));
+            cells.push(Cell::new(text).fg(Color::DarkYellow));
+        }
         Row::from(cells)
+    }
+
+    /// Ties, unscored and failed samples of every row that has some.
+    fn notes(&self) -> String {
+        let mut out = String::new();
+        for row in &self.run.rows {
+            let remarks = summary::remarks(row);
+            if !remarks.is_empty() {
+                let line = format!("  {}, {}: {}", row.task, row.model, remarks.join(", "));
+                out += &escape::terminal(&line);
+                out.push('\n');
+            }
+        }
+        if out.is_empty() {
+            out
+        } else {
+            format!("\nNot counted as wrong:\n{out}")
+        }
     }
 }
 

@@ -1,0 +1,36 @@
+//! Writes a report of made-up runs, for looking at: `cargo run -p mary-report --example demo [FILE]`.
+#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+
+#[path = "../tests/fixture/mod.rs"]
+mod fixture;
+
+use mary_report::html::{Chapter, ReportOptions, report};
+
+fn main() -> std::io::Result<()> {
+    let path = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "demo-report.html".into());
+    let bench = fixture::usual();
+    let chapters: Vec<Chapter> = fixture::exhibits::all(&bench)
+        .into_iter()
+        .map(|(id, title, exhibits)| Chapter {
+            id,
+            title,
+            exhibits,
+        })
+        .collect();
+    let mut file = std::io::BufWriter::new(std::fs::File::create(&path)?);
+    let runs = [bench.run.clone()];
+    let stats = report(
+        &runs,
+        &chapters,
+        &mut bench.tagged(),
+        &ReportOptions::default(),
+        &mut file,
+    )?;
+    println!(
+        "{path}: {} of {} samples, {} bytes",
+        stats.samples_kept, stats.samples_seen, stats.bytes
+    );
+    Ok(())
+}

@@ -1,0 +1,616 @@
+//! The report: one HTML file that holds everything and opens offline from disk.
+//!
+//! Drawing is plotly.js's work (carried by the `plotly` crate); the page around it, the sample
+//! browser and the downloads are ours. A content security policy names the hashes of the page's two
+//! scripts, so that nothing else in the file could ever run, whatever a model wrote.
+
+mod overview;
+mod plots;
+mod provenance;
+mod selection;
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use mary_contract::{Exhibits, Figure, Image, RunSummary, Sample, Table};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    ScoreScale, escape,
+    escape::html,
+    number::count,
+    sample::{self, OutcomeClass, Story},
+    subject::{self, Subject},
+    summary_table, text,
+};
+use plots::Palette;
+use selection::{Selected, Selection};
+
+const CSS: &str = concat!(
+    include_str!("../style/base.css"),
+    include_str!("report.css")
+);
+const SCRIPT: &str = include_str!("report.js");
+
+/// How a report is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportOptions {
+    /// Heading; by default it names the runs.
+    pub title: Option<String>,
+    /// Samples carried, at most (about); the rest is counted.
+    pub max_samples: usize,
+    /// Bytes of sample text and pictures, at most.
+    pub max_sample_bytes: usize,
+}
+
+impl Default for ReportOptions {
+    fn default() -> Self {
+        Self {
+            title: None,
+            max_samples: 3000,
+            max_sample_bytes: 7 << 20,
+        }
+    }
+}
+
+/// What a family has to show.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chapter {
+    /// The family's id, the word before the slash.
+    pub id: String,
+    /// For people.
+    pub title: String,
+    /// Its tables, figures and pictures.
+    pub exhibits: Exhibits,
+}
+
+/// What went into a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReportStats {
+    /// Samples that passed by.
+    pub samples_seen: usize,
+    /// Samples the report carries.
+    pub samples_kept: usize,
+    /// Size of the file.
+    pub bytes: usize,
+}
+
+/// Writes a report of some runs.
+///
+/// `samples` gives every sample with the id of its run; they are read once, and a bounded selection
+/// is kept. Errors are those of `out`.
+pub fn report(
+    runs: &[RunSummary],
+    chapters: &[Chapter],
+    samples: &mut dyn Iterator<Item = (String, Sample)>,
+    options: &ReportOptions,
+    out: &mut dyn Write,
+) -> io::Result<ReportStats> {
+    let subjects = subject::subjects(runs);
+    let mut selection = Selection::new(runs, &subjects, options.max_samples);
+    for (run, sample) in samples {
+        selection.offer(&run, sample);
+    }
+    let selected = selection.finish();
+    let page = Page {
+        runs,
+        chapters,
+        subjects: &subjects,
+        palette: Palette::new(subjects.iter().map(|s| s.label.clone())),
+    };
+    let (samples_json, kept) = page.samples(&selected, options.max_sample_bytes);
+    let title = options.title.clone().unwrap_or_else(|| page.title());
+    let body = page.body(&title, &selected, kept);
+    let data = page.data(samples_json);
+    let bytes = write_page(out, &title, &body, &data)?;
+    Ok(ReportStats {
+        samples_seen: selected.seen,
+        samples_kept: kept,
+        bytes,
+    })
+}
+
+fn write_page(out: &mut dyn Write, title: &str, body: &str, data: &Value) -> io::Result<usize> {
+    let sources = plotly::Plot::offline_js_sources();
+    let plotly = plotly_script(&sources).ok_or_else(|| {
+        io::Error::other(
+            "the plotly crate gave no script: expected plotly.js in its first <script>",
+        )
+    })?;
+    let hash = |script: &str| STANDARD.encode(Sha256::digest(script.as_bytes()));
+    let policy = format!(
+        "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src 'sha256-{}' 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        hash(plotly),
+        hash(SCRIPT)
+    );
+    let data = escape::script_json(&data.to_string());
+    let parts = [
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"",
+        &policy,
+        "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
+        &html(title),
+        "</title>\n<style>",
+        CSS,
+        "</style></head>\n<body>",
+        body,
+        "\n<script type=\"application/json\" id=\"data\">",
+        &data,
+        "</script>\n<script>",
+        plotly,
+        "</script>\n<script>",
+        SCRIPT,
+        "</script>\n</body></html>\n",
+    ];
+    let mut bytes = 0;
+    for part in parts {
+        out.write_all(part.as_bytes())?;
+        bytes += part.len();
+    }
+    out.flush()?;
+    Ok(bytes)
+}
+
+/// plotly.js alone, out of the scripts the crate offers.
+fn plotly_script(sources: &str) -> Option<&str> {
+    let (_, rest) = sources.split_once('>')?;
+    let (script, _) = rest.split_once("</script>")?;
+    script.contains("plotly.js").then_some(script)
+}
+
+struct Page<'a> {
+    runs: &'a [RunSummary],
+    chapters: &'a [Chapter],
+    subjects: &'a [Subject],
+    palette: Palette,
+}
+
+impl Page<'_> {
+    fn title(&self) -> String {
+        match self.runs {
+            [one] => format!("Report of run {}", one.manifest.id),
+            many => format!("Report of {} runs", many.len()),
+        }
+    }
+
+    fn family_title(&self, family: &str) -> String {
+        self.chapters
+            .iter()
+            .find(|c| c.id == family)
+            .map_or_else(|| family.to_owned(), |c| c.title.clone())
+    }
+
+    /// Chapters given, and families that have results but none.
+    fn sections(&self) -> Vec<(String, String, Option<&Exhibits>)> {
+        let mut out: Vec<_> = self
+            .chapters
+            .iter()
+            .map(|c| (c.id.clone(), c.title.clone(), Some(&c.exhibits)))
+            .collect();
+        for (family, _) in subject::families(self.runs) {
+            if !out.iter().any(|(id, ..)| *id == family) {
+                out.push((family.clone(), family, None));
+            }
+        }
+        out
+    }
+
+    fn body(&self, title: &str, selected: &Selected, kept: usize) -> String {
+        let sections = self.sections();
+        let mut out = String::from("<a class=\"skip\" href=\"#main\">Skip to the results</a>");
+        out += &self.header(title, selected);
+        out += "<div class=\"frame\"><nav class=\"contents\" aria-label=\"Contents\"><ol>\
+                <li><a href=\"#overview\">Overview</a></li>";
+        for (id, title, _) in &sections {
+            let _ = write!(
+                out,
+                "<li><a href=\"#family-{}\">{}</a></li>",
+                html(id),
+                html(title)
+            );
+        }
+        out += "<li><a href=\"#samples\">Samples</a></li><li><a href=\"#made\">How this was made</a></li></ol></nav><main id=\"main\" tabindex=\"-1\">";
+        out += &self.overview();
+        for (id, title, exhibits) in &sections {
+            out += &self.chapter(id, title, *exhibits);
+        }
+        out += &self.browser(selected, kept);
+        let _ = write!(
+            out,
+            "<section id=\"made\" aria-labelledby=\"made-h\"><h2 id=\"made-h\">How this was made</h2>{}</section>",
+            provenance::section(self.runs)
+        );
+        out += "</main></div><footer class=\"foot\"><p>Made by Mary. This file holds everything it shows and asks nothing of the network.</p></footer>";
+        out
+    }
+
+    fn header(&self, title: &str, selected: &Selected) -> String {
+        let tasks: usize = subject::families(self.runs)
+            .iter()
+            .map(|(_, t)| t.len())
+            .sum();
+        let planned: usize = self
+            .runs
+            .iter()
+            .flat_map(|r| &r.rows)
+            .map(|r| r.samples)
+            .sum();
+        let mut out = format!(
+            "<header class=\"head\"><p class=\"kicker\">Mary, a laboratory for understanding</p><h1>{}</h1><p class=\"lead\">{} on {}, {} samples.</p>\
+             <button type=\"button\" id=\"theme\" aria-pressed=\"false\">Dark</button>",
+            html(title),
+            plural(self.subjects.len(), "model"),
+            plural(tasks, "task"),
+            count(planned.max(selected.seen)),
+        );
+        for run in self.runs.iter().filter(|r| !r.complete) {
+            let _ = write!(
+                out,
+                "<p class=\"notice\" role=\"note\">Run <code>{}</code> is not complete; its numbers rest on the samples there are.</p>",
+                html(&run.manifest.id)
+            );
+        }
+        for card in self.runs.iter().flat_map(|r| &r.manifest.models) {
+            for remark in &card.remarks {
+                let _ = write!(
+                    out,
+                    "<p class=\"notice\" role=\"note\">{}: {}.</p>",
+                    html(&card.model.to_string()),
+                    html(remark.trim_end_matches('.'))
+                );
+            }
+        }
+        out += "</header>";
+        out
+    }
+
+    fn overview(&self) -> String {
+        let mut out = String::from(
+            "<section id=\"overview\" aria-labelledby=\"overview-h\"><h2 id=\"overview-h\">Overview</h2>",
+        );
+        for (id, scale) in PROFILES {
+            if overview::profile(self.runs, self.subjects, scale).is_some() {
+                out += &self.profile_figure(id, scale);
+            }
+        }
+        let titles = |family: &str| self.family_title(family);
+        out += "<h3>Scores</h3>";
+        out += &overview::table(self.runs, self.subjects, &titles);
+        out += &table_tools("results");
+        out += "</section>";
+        out
+    }
+
+    fn profile_figure(&self, id: &str, scale: ScoreScale) -> String {
+        let title = match scale {
+            ScoreScale::Proportion => "Profile of every model",
+            ScoreScale::Plain => "Scores on other scales",
+        };
+        let mut controls = String::new();
+        if scale == ScoreScale::Proportion {
+            controls += "<div class=\"filters\"><label>Family <select data-family><option value=\"\">all</option>";
+            for (family, _) in subject::families(self.runs) {
+                let _ = write!(
+                    controls,
+                    "<option value=\"{0}\">{0}</option>",
+                    html(&family)
+                );
+            }
+            controls += "</select></label>";
+            if self.subjects.len() > 1 {
+                controls += "<fieldset class=\"models\"><legend>Models</legend>";
+                for (index, who) in self.subjects.iter().enumerate() {
+                    let _ = write!(
+                        controls,
+                        "<label><input type=\"checkbox\" data-subject=\"{index}\" checked><span class=\"dot\" data-color=\"{index}\" aria-hidden=\"true\"></span>{}</label>",
+                        html(&who.label)
+                    );
+                }
+                controls += "</fieldset>";
+            }
+            controls += "</div>";
+        }
+        figure_block(
+            id,
+            title,
+            "Dots are mean scores, whiskers 95 % intervals; the dotted line of a row is chance, the solid one people, where known. A click on a dot leads to its samples.",
+            &controls,
+        )
+    }
+
+    fn chapter(&self, id: &str, title: &str, exhibits: Option<&Exhibits>) -> String {
+        let mut out = format!(
+            "<section id=\"family-{0}\" class=\"family\" aria-labelledby=\"family-{0}-h\"><h2 id=\"family-{0}-h\">{1}</h2>",
+            html(id),
+            html(title)
+        );
+        let Some(exhibits) = exhibits else {
+            out += "<p class=\"none\">This family has no tables or figures of its own; its scores stand in the overview.</p></section>";
+            return out;
+        };
+        for figure in &exhibits.figures {
+            out += &figure_block(&figure.id, &figure.title, &figure.caption, "");
+        }
+        for table in &exhibits.tables {
+            out += &table_block(table);
+        }
+        if !exhibits.pictures.is_empty() {
+            out += "<div class=\"pictures\">";
+            for picture in &exhibits.pictures {
+                let _ = write!(
+                    out,
+                    "<figure><img src=\"data:image/svg+xml;base64,{}\" alt=\"{1}\"><figcaption>{1}</figcaption></figure>",
+                    STANDARD.encode(&picture.svg),
+                    html(&picture.caption)
+                );
+            }
+            out += "</div>";
+        }
+        if exhibits.figures.is_empty() && exhibits.tables.is_empty() {
+            out += "<p class=\"none\">Nothing to show beyond the scores in the overview.</p>";
+        }
+        out += "</section>";
+        out
+    }
+
+    fn browser(&self, selected: &Selected, kept: usize) -> String {
+        let mut out = format!(
+            "<section id=\"samples\" aria-labelledby=\"samples-h\"><h2 id=\"samples-h\" tabindex=\"-1\">Samples</h2><p>{} of {} samples are carried here: of every model and task the wrong, unparsed and refused first, drawn by lot. <code>mary view</code> shows all of them.</p>",
+            count(kept),
+            count(selected.seen)
+        );
+        out += "<form class=\"filters\" id=\"sample-filters\" role=\"search\" aria-label=\"Filter samples\"><label>Model <select id=\"f-model\"><option value=\"\">all</option></select></label>\
+                <label>Task <select id=\"f-task\"><option value=\"\">all</option></select></label>\
+                <label class=\"wide\">Search <input id=\"f-text\" type=\"search\" placeholder=\"words of the question or the answer\" autocomplete=\"off\"></label>\
+                <fieldset><legend>Outcome</legend><div id=\"f-outcome\" class=\"chips\"></div></fieldset><div id=\"f-tag\"></div></form>\
+                <p id=\"sample-count\" role=\"status\"></p><div id=\"sample-list\"></div>\
+                <nav class=\"pager\" aria-label=\"Pages of samples\"><button type=\"button\" id=\"prev\">Previous</button><span id=\"page\"></span><button type=\"button\" id=\"next\">Next</button></nav></section>";
+        out
+    }
+
+    /// Everything the script needs.
+    fn data(&self, samples: Value) -> Value {
+        let mut figures = Map::new();
+        let mut tables = Map::new();
+        for (id, scale) in PROFILES {
+            if let Some(spec) = overview::profile(self.runs, self.subjects, scale) {
+                figures.insert(id.into(), with_table(spec, &summary_table(self.runs)));
+            }
+        }
+        tables.insert("results".into(), texts(&summary_table(self.runs)));
+        for chapter in self.chapters {
+            for figure in &chapter.exhibits.figures {
+                figures.insert(figure.id.clone(), self.drawn(figure));
+            }
+            for table in &chapter.exhibits.tables {
+                tables.insert(table.id.clone(), texts(table));
+            }
+        }
+        json!({"figures": figures, "tables": tables, "samples": samples})
+    }
+
+    fn drawn(&self, figure: &Figure) -> Value {
+        let mut spec = with_table(
+            plots::spec(figure, &self.palette),
+            &text::figure_table(figure),
+        );
+        let addresses: Vec<_> = figure
+            .series
+            .iter()
+            .flat_map(|s| s.points.iter().map(|p| p.samples.clone()))
+            .collect();
+        if addresses.iter().any(Option::is_some) {
+            spec["addresses"] = json!(addresses);
+        }
+        spec
+    }
+
+    /// The kept samples as data; stops when the room is used up.
+    fn samples(&self, selected: &Selected, room: usize) -> (Value, usize) {
+        let story = Story {
+            characters: 6000,
+            tokens: 300,
+        };
+        let mut shelf = Shelf::default();
+        let mut rows: Vec<Value> = Vec::new();
+        for kept in in_rounds(&selected.kept) {
+            if shelf.bytes > room {
+                break;
+            }
+            let s = &kept.sample;
+            let question = shelf.question(s, story);
+            let answer = sample::answer(s, story, &mut |image| shelf.picture(image));
+            shelf.bytes += answer.len();
+            rows.push(json!({
+                "m": kept.subject,
+                "t": kept.task,
+                "c": kept.class.index(),
+                "i": escape::terminal(&s.id.item),
+                "n": s.id.trial,
+                "g": s.item.tags.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>(),
+                "e": escape::terminal(&escape::excerpt(&sample::question_text(s), 110)),
+                "a": escape::terminal(&escape::excerpt(&sample::answer_text(s), 90)),
+                "q": question,
+                "h": answer,
+            }));
+        }
+        let counts: Vec<Value> = selected
+            .counts
+            .iter()
+            .map(|((m, t), n)| json!([m, t, n]))
+            .collect();
+        let kept = rows.len();
+        let data = json!({
+            "subjects": self.subjects.iter().map(|s| json!({"label": s.label, "model": s.model})).collect::<Vec<_>>(),
+            "tasks": selected.tasks,
+            "classes": OutcomeClass::ALL.map(|c| json!([c.name(), c.words()])),
+            "counts": counts,
+            "questions": shelf.questions,
+            "pictures": shelf.pictures,
+            "rows": rows,
+        });
+        (data, kept)
+    }
+}
+
+const PROFILES: [(&str, ScoreScale); 2] = [
+    ("profile", ScoreScale::Proportion),
+    ("profile-plain", ScoreScale::Plain),
+];
+
+/// Questions and pictures are kept once, however many models saw them.
+#[derive(Default)]
+struct Shelf {
+    questions: Vec<String>,
+    question_places: HashMap<String, usize>,
+    pictures: Vec<String>,
+    picture_places: HashMap<Vec<u8>, usize>,
+    bytes: usize,
+}
+
+impl Shelf {
+    fn question(&mut self, sample: &Sample, story: Story) -> usize {
+        let text = sample::question(sample, story, &mut |image| self.picture(image));
+        if let Some(&place) = self.question_places.get(&text) {
+            return place;
+        }
+        self.bytes += text.len();
+        self.questions.push(text.clone());
+        self.question_places.insert(text, self.questions.len() - 1);
+        self.questions.len() - 1
+    }
+
+    fn picture(&mut self, image: &Image) -> String {
+        let place = match self.picture_places.get(&image.data) {
+            Some(&place) => place,
+            None => {
+                let url = data_url(image);
+                self.bytes += url.len();
+                self.pictures.push(url);
+                self.picture_places
+                    .insert(image.data.clone(), self.pictures.len() - 1);
+                self.pictures.len() - 1
+            }
+        };
+        format!("data-picture=\"{place}\"")
+    }
+}
+
+/// A picture as an address of its own; kinds a browser would not draw as a picture are not passed on.
+pub(crate) fn data_url(image: &Image) -> String {
+    let kind = match image.media_type.as_str() {
+        kind @ ("image/png" | "image/jpeg" | "image/gif" | "image/webp" | "image/svg+xml") => kind,
+        _ => "image/png",
+    };
+    format!("data:{kind};base64,{}", STANDARD.encode(&image.data))
+}
+
+/// The kept samples, one of each model and task at a time, so that a full shelf cuts all alike.
+fn in_rounds(kept: &[selection::Kept]) -> Vec<&selection::Kept> {
+    let mut turns: HashMap<(usize, usize), usize> = HashMap::new();
+    let mut order: Vec<(usize, usize, usize, &selection::Kept)> = kept
+        .iter()
+        .map(|k| {
+            let turn = turns.entry((k.subject, k.task)).or_default();
+            *turn += 1;
+            (*turn, k.task, k.subject, k)
+        })
+        .collect();
+    order.sort_by_key(|(turn, task, subject, _)| (*turn, *task, *subject));
+    order.into_iter().map(|(.., k)| k).collect()
+}
+
+fn with_table(mut spec: Value, table: &Table) -> Value {
+    spec["table"] = json!({"head": table.head, "rows": table.rows, "published": table.published});
+    spec["csv"] = json!(text::csv(table));
+    spec
+}
+
+fn texts(table: &Table) -> Value {
+    json!({"latex": text::latex(table), "markdown": text::markdown(table), "csv": text::csv(table)})
+}
+
+fn figure_block(id: &str, title: &str, caption: &str, controls: &str) -> String {
+    let (id, title, caption) = (html(id), html(title), html(caption));
+    format!(
+        "<figure class=\"plot\" id=\"fig-{id}\" data-figure=\"{id}\"><h3>{title}</h3>{controls}\
+         <div class=\"canvas\" role=\"img\" aria-label=\"{title}. {caption} The data follow as a table.\"></div>\
+         <figcaption>{caption}</figcaption>\
+         <div class=\"tools\" role=\"group\" aria-label=\"Tools for {title}\"><button type=\"button\" data-do=\"reset\">Reset view</button><button type=\"button\" data-do=\"svg\">SVG</button><button type=\"button\" data-do=\"png\">PNG</button><button type=\"button\" data-do=\"csv\">CSV</button></div>\
+         <details class=\"fallback\"><summary>Data as a table</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Data of {title}\"></div></details></figure>"
+    )
+}
+
+fn table_tools(id: &str) -> String {
+    format!(
+        "<div class=\"tools\" role=\"group\" aria-label=\"Copy this table\" data-table=\"{}\"><button type=\"button\" data-copy=\"markdown\">Copy Markdown</button><button type=\"button\" data-copy=\"latex\">Copy LaTeX</button><button type=\"button\" data-copy=\"csv\">Copy CSV</button><span role=\"status\"></span></div>",
+        html(id)
+    )
+}
+
+fn table_block(table: &Table) -> String {
+    let mut out = format!(
+        "<div class=\"exhibit\" id=\"tab-{}\"><h3>{}</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{1}\"><table class=\"plain\"><thead><tr>",
+        html(&table.id),
+        html(&table.title)
+    );
+    let numeric: Vec<bool> = (0..table.head.len())
+        .map(|c| text::numeric_column(table, c))
+        .collect();
+    let class = |c: usize| {
+        if numeric.get(c).copied().unwrap_or(false) {
+            " class=\"num\""
+        } else {
+            ""
+        }
+    };
+    for (c, head) in table.head.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<th scope=\"col\"{}>{}</th>",
+            class(c),
+            escape::foreign(head)
+        );
+    }
+    out += "</tr></thead><tbody>";
+    for (r, row) in table.rows.iter().enumerate() {
+        let published = table.published.contains(&r);
+        out += if published {
+            "<tr class=\"published\">"
+        } else {
+            "<tr>"
+        };
+        for (c, cell) in row.iter().enumerate() {
+            let text = escape::foreign(cell);
+            if c == 0 {
+                let tag = if published {
+                    " <span class=\"badge published\">published</span>"
+                } else {
+                    ""
+                };
+                let _ = write!(out, "<th scope=\"row\">{text}{tag}</th>");
+            } else {
+                let _ = write!(out, "<td{}>{text}</td>", class(c));
+            }
+        }
+        out += "</tr>";
+    }
+    let _ = write!(
+        out,
+        "</tbody></table></div><p class=\"caption\">{}</p>",
+        html(&table.caption)
+    );
+    out += &table_tools(&table.id);
+    out += "</div>";
+    out
+}
+
+fn plural(n: usize, noun: &str) -> String {
+    if n == 1 {
+        format!("one {noun}")
+    } else {
+        format!("{} {noun}s", count(n))
+    }
+}

@@ -1,0 +1,287 @@
+//! The overview across families: a profile of every model against chance and people, and the same
+//! numbers as a table whose cells lead to the samples behind them.
+
+use std::fmt::Write as _;
+
+use mary_contract::RunSummary;
+use serde_json::{Value, json};
+
+use super::plots::label;
+use crate::{
+    escape::html,
+    number::{ScoreScale, VersusChance, count},
+    subject::{self, Subject},
+    summary,
+};
+
+/// A row of the profile, or the heading of a family.
+struct Place<'a> {
+    task: Option<&'a str>,
+    text: String,
+}
+
+/// The profile of all tasks on one scale: rows are tasks, dots are models with their intervals.
+/// `None` when no task is on that scale.
+pub(crate) fn profile(
+    runs: &[RunSummary],
+    subjects: &[Subject],
+    scale: ScoreScale,
+) -> Option<Value> {
+    let families = subject::families(runs);
+    let mut places: Vec<Place> = Vec::new();
+    let mut bands: Vec<Value> = Vec::new();
+    for (family, tasks) in &families {
+        let first = places.len();
+        for task in tasks {
+            if scale_of(runs, subjects, task) == Some(scale) {
+                if places.len() == first {
+                    places.push(Place {
+                        task: None,
+                        text: format!("<b>{}</b>", label(family)),
+                    });
+                }
+                places.push(Place {
+                    task: Some(task),
+                    text: label(subject::task_name(task)),
+                });
+            }
+        }
+        if places.len() > first {
+            bands.push(json!({"family": family, "from": first, "to": places.len() - 1}));
+        }
+    }
+    if places.is_empty() {
+        return None;
+    }
+    let mut traces = levels(runs, subjects, &places, scale);
+    for (index, who) in subjects.iter().enumerate() {
+        traces.push(dots(runs, subjects, index, who, &places, scale));
+    }
+    let row = (subjects.len() * 9 + 16).clamp(30, 200);
+    let ticks: Vec<usize> = (0..places.len()).collect();
+    let texts: Vec<&str> = places.iter().map(|p| p.text.as_str()).collect();
+    let title = match scale {
+        ScoreScale::Proportion => "score, percent",
+        ScoreScale::Plain => "score",
+    };
+    let mut layout = json!({
+        "height": places.len() * row + 110,
+        "xaxis": {"title": {"text": title}, "automargin": true, "zeroline": false},
+        "yaxis": {"tickvals": ticks, "ticktext": texts, "range": [places.len() as f64 - 0.4, -0.6],
+                  "automargin": true, "zeroline": false, "showgrid": false, "fixedrange": true},
+        "showlegend": true,
+        "hovermode": "closest",
+    });
+    if scale == ScoreScale::Proportion {
+        layout["xaxis"]["range"] = json!([-2, 102]);
+    }
+    Some(json!({"traces": traces, "layout": layout, "bands": bands, "row": row}))
+}
+
+/// The scale of a task, from the first model that has a score on it.
+fn scale_of(runs: &[RunSummary], subjects: &[Subject], task: &str) -> Option<ScoreScale> {
+    subjects.iter().find_map(|who| {
+        let row = subject::row(runs, who, task)?;
+        row.score.as_ref()?;
+        Some(ScoreScale::in_run(runs.get(who.run)?, row))
+    })
+}
+
+fn levels(
+    runs: &[RunSummary],
+    subjects: &[Subject],
+    places: &[Place],
+    scale: ScoreScale,
+) -> Vec<Value> {
+    let mut out = Vec::new();
+    for (name, kind) in [("chance", "chance"), ("people", "human")] {
+        let (mut xs, mut ys): (Vec<Option<f64>>, Vec<Option<f64>>) = (vec![], vec![]);
+        for (y, place) in places.iter().enumerate() {
+            let level = place.task.and_then(|task| {
+                subjects.iter().find_map(|who| {
+                    let row = subject::row(runs, who, task)?;
+                    if kind == "chance" {
+                        row.chance
+                    } else {
+                        row.human
+                    }
+                })
+            });
+            if let Some(level) = level {
+                let x = level * scale.factor();
+                xs.extend([Some(x), Some(x), None]);
+                ys.extend([Some(y as f64 - 0.42), Some(y as f64 + 0.42), None]);
+            }
+        }
+        if !xs.is_empty() {
+            out.push(json!({
+                "type": "scatter", "mode": "lines", "name": name, "x": xs, "y": ys,
+                "hovertemplate": format!("{name}: %{{x:.1f}}<extra></extra>"),
+                "meta": {"kind": kind},
+            }));
+        }
+    }
+    out
+}
+
+fn dots(
+    runs: &[RunSummary],
+    subjects: &[Subject],
+    index: usize,
+    who: &Subject,
+    places: &[Place],
+    scale: ScoreScale,
+) -> Value {
+    let step = 0.72 / subjects.len().max(1) as f64;
+    let shift = (index as f64 - (subjects.len() as f64 - 1.0) / 2.0) * step;
+    let factor = scale.factor();
+    let (mut xs, mut ys, mut up, mut down) = (vec![], vec![], vec![], vec![]);
+    let (mut hover, mut addresses) = (vec![], vec![]);
+    for (y, place) in places.iter().enumerate() {
+        let Some(task) = place.task else { continue };
+        let Some(row) = subject::row(runs, who, task) else {
+            continue;
+        };
+        let Some(score) = &row.score else { continue };
+        if !score.value.is_finite() {
+            continue;
+        }
+        xs.push(score.value * factor);
+        ys.push(y as f64 + shift);
+        up.push(((score.high - score.value) * factor).max(0.0));
+        down.push(((score.value - score.low) * factor).max(0.0));
+        hover.push(format!(
+            "{}<br><b>{}</b> {}<br>{} scored samples {}<br><i>click: the samples</i>",
+            label(task),
+            scale.value(score.value),
+            scale.interval(score),
+            count(row.scored),
+            VersusChance::of(row).words(),
+        ));
+        addresses.push(address(who, task));
+    }
+    json!({
+        "type": "scatter", "mode": "markers", "name": label(&who.label), "x": xs, "y": ys,
+        "error_x": {"type": "data", "symmetric": false, "array": up, "arrayminus": down,
+                    "thickness": 1.4, "width": 0},
+        "hovertext": hover, "hovertemplate": "%{hovertext}<extra>%{fullData.name}</extra>",
+        "customdata": addresses,
+        "meta": {"kind": "dot", "color": index, "published": false},
+    })
+}
+
+/// Where the samples of a subject on a task are.
+pub(crate) fn address(who: &Subject, task: &str) -> String {
+    format!("{}|{task}", who.label)
+}
+
+/// The same numbers as a table.
+pub(crate) fn table(
+    runs: &[RunSummary],
+    subjects: &[Subject],
+    titles: &dyn Fn(&str) -> String,
+) -> String {
+    let mut out = String::from(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Scores of all models on all tasks\">\
+         <table class=\"scores\"><caption class=\"sr\">Scores with 95 % intervals</caption><thead><tr><th scope=\"col\">Task</th>",
+    );
+    for (index, who) in subjects.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<th scope=\"col\" class=\"num\"><span class=\"dot\" data-color=\"{index}\" aria-hidden=\"true\"></span>{}</th>",
+            html(&who.label).replace('/', "/<wbr>")
+        );
+    }
+    out += "<th scope=\"col\" class=\"num\">Chance</th><th scope=\"col\" class=\"num\">People</th></tr></thead>";
+    for (family, tasks) in subject::families(runs) {
+        let _ = write!(
+            out,
+            "<tbody><tr class=\"family\"><th scope=\"rowgroup\" colspan=\"{}\"><a href=\"#family-{}\">{}</a></th></tr>",
+            subjects.len() + 3,
+            html(&family),
+            html(&titles(&family))
+        );
+        for task in &tasks {
+            out += &table_row(runs, subjects, task);
+        }
+        out += "</tbody>";
+    }
+    out += "</table></div>";
+    let _ = write!(
+        out,
+        "<p class=\"key\"><span>{} above chance</span> <span>{} not distinguished from chance</span> <span>{} below chance</span></p><p class=\"caption\">{}</p>",
+        VersusChance::Above.mark(),
+        VersusChance::NotDistinguished.mark(),
+        VersusChance::Below.mark(),
+        html(&summary::caption(runs))
+    );
+    out
+}
+
+fn table_row(runs: &[RunSummary], subjects: &[Subject], task: &str) -> String {
+    let mut out = format!(
+        "<tr><th scope=\"row\">{}</th>",
+        html(subject::task_name(task))
+    );
+    let mut levels = (None, None, ScoreScale::Proportion);
+    for who in subjects {
+        let Some(row) = subject::row(runs, who, task) else {
+            out += "<td class=\"num none\">not run</td>";
+            continue;
+        };
+        let scale = runs
+            .get(who.run)
+            .map_or(ScoreScale::Proportion, |r| ScoreScale::in_run(r, row));
+        levels = (levels.0.or(row.chance), levels.1.or(row.human), scale);
+        let verdict = VersusChance::of(row);
+        let _ = write!(out, "<td class=\"num\">");
+        match &row.score {
+            Some(score) => {
+                let _ = write!(
+                    out,
+                    "<a href=\"#samples\" data-samples=\"{}\">{}</a> ",
+                    html(&address(who, task)),
+                    scale.value(score.value)
+                );
+                if verdict != VersusChance::Unknown {
+                    let _ = write!(
+                        out,
+                        "<span class=\"mark {}\" role=\"img\" aria-label=\"{}\">{}</span>",
+                        match verdict {
+                            VersusChance::Above => "above",
+                            VersusChance::Below => "below",
+                            _ => "same",
+                        },
+                        verdict.words(),
+                        verdict.mark()
+                    );
+                }
+                let _ = write!(
+                    out,
+                    "<span class=\"ci\">{}, n {}</span>",
+                    scale.interval(score),
+                    count(row.scored)
+                );
+            }
+            None => out += "<span class=\"none\">nothing scored</span>",
+        }
+        let remarks = summary::remarks(row);
+        if !remarks.is_empty() {
+            let _ = write!(
+                out,
+                "<span class=\"remark\">{}</span>",
+                html(&remarks.join(", "))
+            );
+        }
+        out += "</td>";
+    }
+    for level in [levels.0, levels.1] {
+        let _ = write!(
+            out,
+            "<td class=\"num level\">{}</td>",
+            level.map_or("–".into(), |v| levels.2.value(v))
+        );
+    }
+    out += "</tr>";
+    out
+}

@@ -1,0 +1,489 @@
+//! A figure as a drawing for plotly.js. Colours are only numbered here; the page dresses them for
+//! light, dark and print.
+
+use mary_contract::{Axis, Figure, FigureKind, Point, Scale, Series};
+use serde_json::{Map, Value, json};
+
+/// Which colour a name gets, the same in every figure of the page.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Palette {
+    names: Vec<String>,
+}
+
+impl Palette {
+    /// Models come first, so that they keep their colours everywhere.
+    pub fn new(models: impl Iterator<Item = String>) -> Self {
+        Self {
+            names: models.collect(),
+        }
+    }
+
+    fn color(&self, name: &str, place: usize) -> usize {
+        self.names.iter().position(|n| n == name).unwrap_or(place)
+    }
+}
+
+/// What the page needs to draw a figure.
+pub(crate) fn spec(figure: &Figure, palette: &Palette) -> Value {
+    let mut drawing = Drawing {
+        figure,
+        palette,
+        traces: Vec::new(),
+    };
+    match figure.kind {
+        FigureKind::Line => drawing.lines(),
+        FigureKind::Bar => drawing.bars(),
+        FigureKind::Scatter { fit } => drawing.scatter(fit),
+        FigureKind::Heatmap => drawing.heatmap(),
+        FigureKind::Box => drawing.boxes(),
+    }
+    let height = height(figure);
+    json!({
+        "traces": drawing.traces,
+        "layout": layout(figure, height),
+    })
+}
+
+/// Plotly reads a little markup in its texts; ours are to be seen as they are.
+pub(crate) fn label(text: &str) -> String {
+    crate::escape::terminal(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+struct Drawing<'a> {
+    figure: &'a Figure,
+    palette: &'a Palette,
+    traces: Vec<Value>,
+}
+
+impl Drawing<'_> {
+    /// What all traces of a series share.
+    fn base(&self, place: usize, series: &Series) -> Map<String, Value> {
+        let mut name = label(&series.name);
+        if series.published && !name.contains("published") {
+            name += " (published)";
+        }
+        let meta = json!({
+            "color": self.palette.color(&series.name, place),
+            "published": series.published,
+        });
+        let mut trace = Map::new();
+        trace.insert("name".into(), json!(name));
+        trace.insert("legendgroup".into(), json!(format!("{place}")));
+        trace.insert("meta".into(), meta);
+        trace
+    }
+
+    fn xs(&self, points: &[&Point]) -> Value {
+        if self.figure.x.scale == Scale::Category {
+            json!(points.iter().map(|p| label(&p.label)).collect::<Vec<_>>())
+        } else {
+            json!(points.iter().map(|p| finite(p.x)).collect::<Vec<_>>())
+        }
+    }
+
+    fn lines(&mut self) {
+        for (place, series) in self.figure.series.iter().enumerate() {
+            let points: Vec<&Point> = series.points.iter().collect();
+            let xs = self.xs(&points);
+            if points.iter().any(|p| p.low.is_some() && p.high.is_some()) {
+                for (bound, fill) in [(false, "none"), (true, "tonexty")] {
+                    let mut band = self.base(place, series);
+                    let ys: Vec<_> = points
+                        .iter()
+                        .map(|p| if bound { p.high } else { p.low }.unwrap_or(p.y))
+                        .map(finite)
+                        .collect();
+                    extend(
+                        &mut band,
+                        json!({"type": "scatter", "mode": "lines", "x": xs, "y": ys, "fill": fill,
+                               "line": {"width": 0}, "hoverinfo": "skip", "showlegend": false}),
+                    );
+                    mark(&mut band, "band");
+                    self.traces.push(Value::Object(band));
+                }
+            }
+            let mut trace = self.base(place, series);
+            let mode = if points.len() > 60 {
+                "lines"
+            } else {
+                "lines+markers"
+            };
+            extend(
+                &mut trace,
+                json!({"type": "scatter", "mode": mode, "x": xs}),
+            );
+            values(&mut trace, &points);
+            mark(&mut trace, "line");
+            self.traces.push(Value::Object(trace));
+        }
+    }
+
+    fn bars(&mut self) {
+        for (place, series) in self.figure.series.iter().enumerate() {
+            let points: Vec<&Point> = series.points.iter().collect();
+            let mut trace = self.base(place, series);
+            extend(&mut trace, json!({"type": "bar", "x": self.xs(&points)}));
+            values(&mut trace, &points);
+            whiskers(&mut trace, &points);
+            mark(&mut trace, "bar");
+            self.traces.push(Value::Object(trace));
+        }
+    }
+
+    fn scatter(&mut self, fit: bool) {
+        let total: usize = self.figure.series.iter().map(|s| s.points.len()).sum();
+        let named = self.figure.series.iter().flat_map(|s| &s.points);
+        let labelled = !fit && total <= 80 && named.clone().any(|p| !p.label.is_empty());
+        for (place, series) in self.figure.series.iter().enumerate() {
+            let points: Vec<&Point> = series.points.iter().collect();
+            let mut trace = self.base(place, series);
+            let mode = if labelled { "markers+text" } else { "markers" };
+            let texts: Vec<_> = points.iter().map(|p| label(&p.label)).collect();
+            extend(
+                &mut trace,
+                json!({"type": "scatter", "mode": mode, "x": self.xs(&points), "text": texts,
+                       "textposition": "top center"}),
+            );
+            values(&mut trace, &points);
+            mark(&mut trace, "points");
+            self.traces.push(Value::Object(trace));
+            if let Some(ends) = fit.then(|| least_squares(&points)).flatten() {
+                let mut line = self.base(place, series);
+                extend(
+                    &mut line,
+                    json!({"type": "scatter", "mode": "lines", "x": [ends.0.0, ends.1.0],
+                           "y": [ends.0.1, ends.1.1], "hoverinfo": "skip", "showlegend": false}),
+                );
+                mark(&mut line, "fit");
+                self.traces.push(Value::Object(line));
+            }
+        }
+    }
+
+    fn heatmap(&mut self) {
+        let mut columns: Vec<&str> = Vec::new();
+        for point in self.figure.series.iter().flat_map(|s| &s.points) {
+            if !columns.contains(&point.label.as_str()) {
+                columns.push(&point.label);
+            }
+        }
+        let cell = |series: &Series, column: &str| -> Option<Point> {
+            series.points.iter().find(|p| p.label == column).cloned()
+        };
+        let mut z = Vec::new();
+        let mut texts = Vec::new();
+        let mut addresses = Vec::new();
+        for series in &self.figure.series {
+            let row: Vec<Option<Point>> = columns.iter().map(|c| cell(series, c)).collect();
+            z.push(json!(
+                row.iter()
+                    .map(|p| p.as_ref().and_then(|p| finite(p.y)))
+                    .collect::<Vec<_>>()
+            ));
+            texts.push(json!(
+                row.iter()
+                    .map(|p| p.as_ref().map(|p| short_number(p.y)).unwrap_or_default())
+                    .collect::<Vec<_>>()
+            ));
+            addresses.push(json!(
+                row.iter()
+                    .map(|p| p.as_ref().and_then(|p| p.samples.clone()))
+                    .collect::<Vec<_>>()
+            ));
+        }
+        let values = self
+            .figure
+            .series
+            .iter()
+            .flat_map(|s| &s.points)
+            .map(|p| p.y);
+        let signed = values.clone().any(|v| v < 0.0);
+        let names: Vec<_> = self
+            .figure
+            .series
+            .iter()
+            .map(|s| label(&s.name) + if s.published { " (published)" } else { "" })
+            .collect();
+        let mut trace = json!({
+            "type": "heatmap",
+            "x": columns.iter().map(|c| label(c)).collect::<Vec<_>>(),
+            "y": names,
+            "z": z,
+            "text": texts,
+            "customdata": addresses,
+            "hovertemplate": "%{y}<br>%{x}: <b>%{z:.3f}</b><extra></extra>",
+            "xgap": 2, "ygap": 2,
+            "meta": {"kind": if signed { "diverging" } else { "heat" }},
+            "colorbar": {"thickness": 12, "outlinewidth": 0, "len": 0.9},
+        });
+        let few = columns.len() * self.figure.series.len() <= 240 && columns.len() <= 16;
+        if few && let Some(trace) = trace.as_object_mut() {
+            trace.insert("texttemplate".into(), json!("%{text}"));
+        }
+        self.traces.push(trace);
+    }
+
+    fn boxes(&mut self) {
+        for (place, series) in self.figure.series.iter().enumerate() {
+            let points: Vec<&Point> = series.points.iter().collect();
+            let mut trace = self.base(place, series);
+            let xs: Vec<_> = points.iter().map(|p| label(&p.label)).collect();
+            let shown = if points.len() <= 120 {
+                "all"
+            } else {
+                "outliers"
+            };
+            extend(
+                &mut trace,
+                json!({"type": "box", "x": xs, "y": points.iter().map(|p| finite(p.y)).collect::<Vec<_>>(),
+                       "boxpoints": shown, "jitter": 0.35, "pointpos": 0}),
+            );
+            addresses(&mut trace, &points);
+            mark(&mut trace, "box");
+            self.traces.push(Value::Object(trace));
+        }
+    }
+}
+
+/// Values, hover text and addresses of the samples behind each point.
+fn values(trace: &mut Map<String, Value>, points: &[&Point]) {
+    let ys: Vec<_> = points.iter().map(|p| finite(p.y)).collect();
+    let hover: Vec<String> = points
+        .iter()
+        .map(|p| {
+            let bounds = match (p.low, p.high) {
+                (Some(low), Some(high)) => {
+                    format!(" [{}, {}]", short_number(low), short_number(high))
+                }
+                _ => String::new(),
+            };
+            let name = if p.label.is_empty() {
+                String::new()
+            } else {
+                format!("{}<br>", label(&p.label))
+            };
+            let more = if p.samples.is_some() {
+                "<br><i>click: the samples</i>"
+            } else {
+                ""
+            };
+            format!("{name}<b>{}</b>{bounds}{more}", short_number(p.y))
+        })
+        .collect();
+    trace.insert("y".into(), json!(ys));
+    trace.insert("hovertext".into(), json!(hover));
+    trace.insert(
+        "hovertemplate".into(),
+        json!("%{hovertext}<extra>%{fullData.name}</extra>"),
+    );
+    addresses(trace, points);
+}
+
+fn addresses(trace: &mut Map<String, Value>, points: &[&Point]) {
+    if points.iter().any(|p| p.samples.is_some()) {
+        let all: Vec<_> = points.iter().map(|p| p.samples.clone()).collect();
+        trace.insert("customdata".into(), json!(all));
+    }
+}
+
+fn whiskers(trace: &mut Map<String, Value>, points: &[&Point]) {
+    if points.iter().any(|p| p.low.is_some() || p.high.is_some()) {
+        let up: Vec<_> = points
+            .iter()
+            .map(|p| p.high.map_or(0.0, |h| (h - p.y).max(0.0)))
+            .collect();
+        let down: Vec<_> = points
+            .iter()
+            .map(|p| p.low.map_or(0.0, |l| (p.y - l).max(0.0)))
+            .collect();
+        trace.insert(
+            "error_y".into(),
+            json!({"type": "data", "symmetric": false, "array": up, "arrayminus": down, "thickness": 1.2, "width": 3}),
+        );
+    }
+}
+
+fn layout(figure: &Figure, height: usize) -> Value {
+    let mut layout = json!({
+        "height": height,
+        "barmode": "group",
+        "boxmode": "group",
+        "xaxis": axis(&figure.x),
+        "yaxis": axis(&figure.y),
+        "showlegend": figure.series.len() > 1 && figure.kind != FigureKind::Heatmap,
+    });
+    if figure.kind == FigureKind::Heatmap || figure.kind == FigureKind::Box {
+        layout["xaxis"]["type"] = json!("category");
+    }
+    if figure.kind == FigureKind::Heatmap {
+        layout["yaxis"]["type"] = json!("category");
+        layout["yaxis"]["autorange"] = json!("reversed");
+        return layout;
+    }
+    let lines: Vec<Value> = figure
+        .references
+        .iter()
+        .filter(|r| r.y.is_finite())
+        .map(|r| {
+            json!({"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": r.y, "y1": r.y,
+                   "line": {"width": 1.3, "dash": "dot"}})
+        })
+        .collect();
+    let names: Vec<Value> = figure
+        .references
+        .iter()
+        .filter(|r| r.y.is_finite())
+        .map(|r| {
+            json!({"xref": "paper", "x": 1, "xanchor": "right", "yref": "y", "y": r.y, "yanchor": "bottom",
+                   "text": label(&r.name), "showarrow": false})
+        })
+        .collect();
+    layout["shapes"] = json!(lines);
+    layout["annotations"] = json!(names);
+    layout
+}
+
+fn axis(axis: &Axis) -> Value {
+    let kind = match axis.scale {
+        Scale::Linear => "linear",
+        Scale::Log => "log",
+        Scale::Category => "category",
+    };
+    let mut out = json!({"title": {"text": label(&axis.title)}, "type": kind, "automargin": true});
+    if let Some((low, high)) = axis.range
+        && axis.scale != Scale::Category
+    {
+        let place = |v: f64| {
+            if axis.scale == Scale::Log {
+                v.max(1e-12).log10()
+            } else {
+                v
+            }
+        };
+        out["range"] = json!([place(low), place(high)]);
+    }
+    out
+}
+
+fn height(figure: &Figure) -> usize {
+    match figure.kind {
+        FigureKind::Heatmap => (120 + figure.series.len() * 30).clamp(260, 1400),
+        _ => 420,
+    }
+}
+
+fn extend(trace: &mut Map<String, Value>, more: Value) {
+    if let Value::Object(more) = more {
+        trace.extend(more);
+    }
+}
+
+fn mark(trace: &mut Map<String, Value>, kind: &str) {
+    if let Some(meta) = trace.get_mut("meta").and_then(Value::as_object_mut) {
+        meta.insert("kind".into(), json!(kind));
+    }
+}
+
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+fn short_number(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".into();
+    }
+    let text = match value.abs() {
+        v if v >= 1000.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.3}"),
+    };
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// The two ends of the least-squares line through some points.
+fn least_squares(points: &[&Point]) -> Option<((f64, f64), (f64, f64))> {
+    let (xs, ys): (Vec<f64>, Vec<f64>) = points
+        .iter()
+        .filter(|p| p.x.is_finite() && p.y.is_finite())
+        .map(|p| (p.x, p.y))
+        .unzip();
+    let line = mary_stats::linear::line(&xs, &ys).ok()?;
+    let at = |x: f64| (x, line.intercept + line.slope * x);
+    let low = xs.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = xs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    Some((at(low), at(high)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(kind: FigureKind, points: Vec<Point>) -> Figure {
+        let axis = |scale| Axis {
+            title: "t".into(),
+            scale,
+            range: Some((1.0, 100.0)),
+        };
+        Figure {
+            id: "f".into(),
+            title: "F".into(),
+            caption: String::new(),
+            kind,
+            x: axis(Scale::Log),
+            y: axis(Scale::Linear),
+            series: vec![Series {
+                name: "<b>m</b>".into(),
+                published: true,
+                points,
+            }],
+            references: vec![],
+        }
+    }
+
+    #[test]
+    fn a_fitted_line_goes_through_points_that_lie_on_one() {
+        let points: Vec<Point> = [1.0, 2.0, 4.0]
+            .iter()
+            .map(|&x| Point {
+                x,
+                y: 3.0 * x - 1.0,
+                ..Point::default()
+            })
+            .collect();
+        let refs: Vec<&Point> = points.iter().collect();
+        let ((x0, y0), (x1, y1)) = least_squares(&refs).unwrap();
+        assert_eq!((x0, x1), (1.0, 4.0));
+        assert!((y0 - 2.0).abs() < 1e-12 && (y1 - 11.0).abs() < 1e-12);
+        assert_eq!(least_squares(&refs[..1]), None);
+    }
+
+    #[test]
+    fn names_are_text_published_is_said_and_log_ranges_are_logarithms() {
+        let point = Point {
+            x: 10.0,
+            y: f64::NAN,
+            low: Some(0.1),
+            high: Some(0.3),
+            ..Point::default()
+        };
+        let drawn = spec(&figure(FigureKind::Line, vec![point]), &Palette::default());
+        let line = &drawn["traces"][2];
+        assert_eq!(line["name"], "&lt;b&gt;m&lt;/b&gt; (published)");
+        assert_eq!(line["meta"]["published"], true);
+        assert_eq!(line["y"][0], Value::Null);
+        assert_eq!(drawn["layout"]["xaxis"]["range"], json!([0.0, 2.0]));
+    }
+
+    #[test]
+    fn models_keep_their_colour() {
+        let palette = Palette::new(["a".to_owned(), "b".to_owned()].into_iter());
+        assert_eq!((palette.color("b", 0), palette.color("layer 3", 0)), (1, 0));
+    }
+}

@@ -1,0 +1,160 @@
+//! One sample as people look at it: what class of outcome it is, one line for lists, and its whole
+//! story as HTML.
+
+mod render;
+
+use std::fmt;
+use std::str::FromStr;
+
+use mary_contract::{Outcome, Request, Response, Sample, Target, UnscoredReason};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use render::{Story, answer, question};
+
+/// How a sample ended, in the words lists are filtered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeClass {
+    /// Score 0.
+    Wrong,
+    /// No answer could be read.
+    Unparsed,
+    /// The model declined.
+    Refused,
+    /// Score one half.
+    Tie,
+    /// Not answered.
+    Failed,
+    /// The provider withheld the answer.
+    Filtered,
+    /// Cut off before it could be read.
+    Truncated,
+    /// The item does not apply to this model.
+    NotApplicable,
+    /// A score that is neither 0, one half nor 1.
+    Graded,
+    /// Score 1.
+    Right,
+}
+
+impl OutcomeClass {
+    /// All, in the order a reader who looks for trouble wants them.
+    pub const ALL: [Self; 10] = [
+        Self::Wrong,
+        Self::Unparsed,
+        Self::Refused,
+        Self::Tie,
+        Self::Failed,
+        Self::Filtered,
+        Self::Truncated,
+        Self::NotApplicable,
+        Self::Graded,
+        Self::Right,
+    ];
+
+    /// The class of an outcome.
+    pub fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Scored(s) if *s == 1.0 => Self::Right,
+            Outcome::Scored(s) if *s == 0.0 => Self::Wrong,
+            Outcome::Scored(s) if *s == 0.5 => Self::Tie,
+            Outcome::Scored(_) => Self::Graded,
+            Outcome::Failed(_) => Self::Failed,
+            Outcome::Unscored(reason) => match reason {
+                UnscoredReason::Unparsed => Self::Unparsed,
+                UnscoredReason::Refused => Self::Refused,
+                UnscoredReason::Filtered => Self::Filtered,
+                UnscoredReason::Truncated => Self::Truncated,
+                UnscoredReason::NotApplicable(_) => Self::NotApplicable,
+            },
+        }
+    }
+
+    /// One word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Wrong => "wrong",
+            Self::Unparsed => "unparsed",
+            Self::Refused => "refused",
+            Self::Tie => "tie",
+            Self::Failed => "failed",
+            Self::Filtered => "filtered",
+            Self::Truncated => "truncated",
+            Self::NotApplicable => "not_applicable",
+            Self::Graded => "graded",
+            Self::Right => "right",
+        }
+    }
+
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::NotApplicable => "not applicable",
+            other => other.name(),
+        }
+    }
+
+    /// Place in [`Self::ALL`].
+    pub fn index(self) -> usize {
+        Self::ALL.iter().position(|c| *c == self).unwrap_or(0)
+    }
+}
+
+impl fmt::Display for OutcomeClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for OutcomeClass {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|c| c.name() == text)
+            .ok_or_else(|| format!("`{text}` is no outcome"))
+    }
+}
+
+/// The question alone, for lists and search.
+pub(crate) fn question_text(sample: &Sample) -> String {
+    match &sample.item.target {
+        Target::Choice { question, .. } if !question.is_empty() => question.clone(),
+        Target::Pair { good, bad } => format!("{good} / {bad}"),
+        _ => match sample.exchanges.first().map(|e| &e.ask.request) {
+            Some(Request::Generate(g)) => g.prompt.text(),
+            Some(Request::Score(s)) => {
+                format!("{} {}", s.prefix.text(), s.continuations.join(" / "))
+            }
+            Some(Request::Observe(o)) => o.text.clone(),
+            None => String::new(),
+        },
+    }
+}
+
+/// What came back, for lists and search.
+pub(crate) fn answer_text(sample: &Sample) -> String {
+    let mut out = String::new();
+    for exchange in &sample.exchanges {
+        match &exchange.reply {
+            Ok(reply) => match &reply.answer {
+                Response::Generated(g) => out += &g.text,
+                Response::Scored(s) => {
+                    let sums: Vec<_> = s
+                        .continuations
+                        .iter()
+                        .map(|c| format!("{:.2}", c.sum()))
+                        .collect();
+                    out += &format!("ln p: {}", sums.join(" / "));
+                }
+                Response::Observed(o) => {
+                    out += &format!("{} pooled vectors", o.pools.len());
+                }
+            },
+            Err(error) => out += &error.message,
+        }
+        out.push(' ');
+    }
+    out
+}

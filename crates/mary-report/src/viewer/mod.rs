@@ -1,0 +1,265 @@
+//! A local web page over run folders: runs, their tasks, their samples, one sample's whole story,
+//! two models side by side.
+//!
+//! Pages are made here, on the server, one page of samples at a time, so that a million stay fluid.
+//! The store is not known here: whoever starts the viewer brings a [`SampleSource`], or the two
+//! functions of a [`SampleLog`] for which [`IndexedSource`] does the rest.
+
+mod guard;
+mod index;
+mod pages;
+mod query;
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{Path, Query, State},
+    http::{StatusCode, header},
+    response::{Html, IntoResponse, Response},
+    routing::get,
+};
+use mary_contract::{RunManifest, RunSummary, Sample, SampleId};
+use thiserror::Error;
+
+use crate::OutcomeClass;
+
+pub use index::{IndexedSource, SampleLog};
+pub use query::Filter;
+
+/// Why something could not be shown.
+#[derive(Debug, Error)]
+pub enum SourceError {
+    /// There is no such run or sample.
+    #[error("{0}")]
+    NotFound(String),
+    /// The run folder could not be read.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// A run in the list of runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunEntry {
+    /// What was decided before the first question.
+    pub manifest: RunManifest,
+    /// Samples there are.
+    pub samples: usize,
+    /// Whether every planned sample is there; otherwise the pages look for more by themselves.
+    pub complete: bool,
+}
+
+/// A sample in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// Which.
+    pub id: SampleId,
+    /// How it ended.
+    pub class: OutcomeClass,
+    /// Its score, where it has one.
+    pub score: Option<f64>,
+    /// Beginning of the question.
+    pub question: String,
+    /// Beginning of the answer.
+    pub answer: String,
+}
+
+/// One page of a list.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Lines {
+    /// How many match in all.
+    pub total: usize,
+    /// The ones asked for.
+    pub lines: Vec<Line>,
+}
+
+/// What a list can be narrowed by, with counts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facets {
+    /// Matching samples by outcome, whatever outcomes are asked for.
+    pub outcomes: Vec<(OutcomeClass, usize)>,
+    /// All samples by model.
+    pub models: Vec<(String, usize)>,
+    /// All samples by task.
+    pub tasks: Vec<(String, usize)>,
+}
+
+/// Where the viewer gets its samples.
+pub trait SampleSource: Send + Sync {
+    /// All runs, newest first.
+    fn runs(&self) -> Result<Vec<RunEntry>, SourceError>;
+
+    /// One run.
+    fn run(&self, run: &str) -> Result<RunEntry, SourceError> {
+        self.runs()?
+            .into_iter()
+            .find(|r| r.manifest.id == run)
+            .ok_or_else(|| SourceError::NotFound(format!("there is no run `{run}`")))
+    }
+
+    /// Its summary, as far as there is one.
+    fn summary(&self, run: &str) -> Result<Option<RunSummary>, SourceError>;
+
+    /// Counts for narrowing.
+    fn facets(&self, run: &str, filter: &Filter) -> Result<Facets, SourceError>;
+
+    /// One page of the samples that match.
+    fn page(
+        &self,
+        run: &str,
+        filter: &Filter,
+        offset: usize,
+        limit: usize,
+    ) -> Result<Lines, SourceError>;
+
+    /// One sample, whole.
+    fn sample(&self, run: &str, id: &SampleId) -> Result<Option<Sample>, SourceError>;
+}
+
+/// Serves the viewer until the process ends. `ready` is told the address once it listens.
+///
+/// Hosts other than the loopback names and the bound address itself are refused, so that no web page
+/// elsewhere can read the runs through a rebound name.
+pub fn serve(
+    source: Arc<dyn SampleSource>,
+    address: SocketAddr,
+    ready: &mut dyn FnMut(SocketAddr),
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::bind(address).await?;
+        let bound = listener.local_addr()?;
+        ready(bound);
+        serve_on(source, listener, std::future::pending()).await
+    })
+}
+
+/// Serves the viewer on a listener until `stop` is done.
+pub async fn serve_on(
+    source: Arc<dyn SampleSource>,
+    listener: tokio::net::TcpListener,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let bound = listener.local_addr()?;
+    axum::serve(listener, router(source, bound))
+        .with_graceful_shutdown(stop)
+        .await
+}
+
+type Shared = State<Arc<dyn SampleSource>>;
+type Pairs = Query<Vec<(String, String)>>;
+
+fn router(source: Arc<dyn SampleSource>, bound: SocketAddr) -> Router {
+    Router::new()
+        .route("/", get(runs))
+        .route("/run/{run}", get(run))
+        .route("/run/{run}/samples", get(samples))
+        .route("/run/{run}/sample", get(sample))
+        .route("/run/{run}/live", get(live))
+        .route(
+            "/viewer.css",
+            get(async || typed("text/css; charset=utf-8", pages::CSS)),
+        )
+        .route(
+            "/viewer.js",
+            get(async || typed("text/javascript; charset=utf-8", pages::SCRIPT)),
+        )
+        .fallback(async || refuse(&SourceError::NotFound("There is no such page.".into())))
+        .layer(axum::middleware::from_fn_with_state(bound, guard::guard))
+        .with_state(source)
+}
+
+fn typed(kind: &'static str, body: &'static str) -> Response {
+    ([(header::CONTENT_TYPE, kind)], body).into_response()
+}
+
+async fn runs(State(source): Shared) -> Response {
+    page(move || Ok(pages::runs(&source.runs()?))).await
+}
+
+async fn run(State(source): Shared, Path(id): Path<String>) -> Response {
+    page(move || {
+        let entry = source.run(&id)?;
+        let summary = source.summary(&id)?;
+        let facets = source.facets(&id, &Filter::default())?;
+        Ok(pages::run(&entry, summary.as_ref(), &facets))
+    })
+    .await
+}
+
+async fn samples(State(source): Shared, Path(id): Path<String>, Query(pairs): Pairs) -> Response {
+    page(move || {
+        let entry = source.run(&id)?;
+        let asked = query::Asked::read(&pairs);
+        let offset = asked.page.saturating_mul(pages::PER_PAGE);
+        let facets = source.facets(&id, &asked.filter)?;
+        let lines = source.page(&id, &asked.filter, offset, pages::PER_PAGE)?;
+        Ok(pages::samples(&entry, &asked, &facets, &lines))
+    })
+    .await
+}
+
+async fn sample(State(source): Shared, Path(id): Path<String>, Query(pairs): Pairs) -> Response {
+    page(move || {
+        let entry = source.run(&id)?;
+        let (wanted, other) = query::sample_id(&pairs)
+            .ok_or_else(|| SourceError::NotFound("A sample needs model, task and item.".into()))?;
+        let missing = || {
+            SourceError::NotFound(format!(
+                "There is no sample {} of {}.",
+                wanted.item, wanted.model
+            ))
+        };
+        let found = source.sample(&id, &wanted)?.ok_or_else(missing)?;
+        let beside = match &other {
+            Some(model) => {
+                let mut twin = wanted.clone();
+                twin.model.clone_from(model);
+                Some((model.clone(), source.sample(&id, &twin)?))
+            }
+            None => None,
+        };
+        let facets = source.facets(&id, &Filter::default())?;
+        Ok(pages::sample(&entry, &found, beside.as_ref(), &facets))
+    })
+    .await
+}
+
+async fn live(State(source): Shared, Path(id): Path<String>) -> Response {
+    let told = tokio::task::spawn_blocking(move || source.run(&id)).await;
+    match told {
+        Ok(Ok(entry)) => {
+            let body = serde_json::json!({"samples": entry.samples, "complete": entry.complete});
+            (
+                [(header::CONTENT_TYPE, "application/json")],
+                body.to_string(),
+            )
+                .into_response()
+        }
+        Ok(Err(error)) => refuse(&error),
+        Err(_) => refuse(&SourceError::Broken("The page could not be made.".into())),
+    }
+}
+
+/// Makes a page off the event loop, since sources read files.
+async fn page(make: impl FnOnce() -> Result<String, SourceError> + Send + 'static) -> Response {
+    match tokio::task::spawn_blocking(make).await {
+        Ok(Ok(body)) => Html(body).into_response(),
+        Ok(Err(error)) => refuse(&error),
+        Err(_) => refuse(&SourceError::Broken("The page could not be made.".into())),
+    }
+}
+
+fn refuse(error: &SourceError) -> Response {
+    let status = match error {
+        SourceError::NotFound(_) => StatusCode::NOT_FOUND,
+        SourceError::Broken(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    (status, Html(pages::error(&error.to_string()))).into_response()
+}
