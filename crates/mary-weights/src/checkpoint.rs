@@ -43,7 +43,10 @@ pub struct Checkpoint {
 impl std::fmt::Debug for Checkpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Checkpoint")
-            .field("files", &self.files.iter().map(|m| &m.path).collect::<Vec<_>>())
+            .field(
+                "files",
+                &self.files.iter().map(|m| &m.path).collect::<Vec<_>>(),
+            )
             .field("tensors", &self.tensors.len())
             .finish_non_exhaustive()
     }
@@ -102,7 +105,7 @@ impl Checkpoint {
         let file = Mapped::open(path)?;
         let gguf = Gguf::read(&file)?;
         let source = gguf.metadata.text("tokenizer.chat_template");
-        let tokenizer = tokenizer::ggml::load(&gguf.metadata, source)
+        let tokenizer = tokenizer::guarded(|| tokenizer::ggml::load(&gguf.metadata, source))
             .map_err(|why| fault::bad(path, why))?;
         let template = source
             .map(|source| ChatTemplate::new(source, &tokenizer))
@@ -126,18 +129,16 @@ impl Checkpoint {
             return Ok(self); // the transformer will miss it, and say by which name
         };
         let template = self.template.as_ref().map(ChatTemplate::source);
-        self.tokenizer
-            .check_rows(rows, template)
-            .map_err(|why| {
-                fault::bad(
-                    path,
-                    format!(
-                        "the tokenizer does not match the weights: {why}, but tensor `{name}` \
+        self.tokenizer.check_rows(rows, template).map_err(|why| {
+            fault::bad(
+                path,
+                format!(
+                    "the tokenizer does not match the weights: {why}, but tensor `{name}` \
                          has {rows} rows"
-                    ),
-                )
-                .hint("use the tokenizer that was saved with these weights")
-            })?;
+                ),
+            )
+            .hint("use the tokenizer that was saved with these weights")
+        })?;
         Ok(self)
     }
 
@@ -213,9 +214,10 @@ impl Checkpoint {
             .tensors
             .get(name)
             .ok_or_else(|| fault::bad(first, format!("there is no tensor `{name}`")))?;
-        let bytes = self.files.get(tensor.file).and_then(|file| {
-            file.get(tensor.start..tensor.start.checked_add(tensor.len)?)
-        });
+        let bytes = self
+            .files
+            .get(tensor.file)
+            .and_then(|file| file.get(tensor.start..tensor.start.checked_add(tensor.len)?));
         let bytes = bytes
             .ok_or_else(|| fault::bad(first, format!("tensor `{name}` lies outside its file")))?;
         Ok((tensor, bytes))
@@ -267,10 +269,9 @@ fn only_gguf(folder: &Path) -> Result<Option<PathBuf>, ModelError> {
     match found.as_slice() {
         [] => Ok(None),
         [one] => Ok(Some(one.clone())),
-        several => Err(fault::bad(
-            folder,
-            format!("holds {} GGUF files", several.len()),
-        )
-        .hint(format!("name one of them: {}", several[0].display()))),
+        several => Err(
+            fault::bad(folder, format!("holds {} GGUF files", several.len()))
+                .hint(format!("name one of them: {}", several[0].display())),
+        ),
     }
 }

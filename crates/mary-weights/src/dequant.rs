@@ -244,6 +244,42 @@ mod tests {
         assert_eq!(out, [1.0, -2.0]);
     }
 
+    /// Every block kind against the Python package `gguf`, bit for bit.
+    #[test]
+    fn blocks_are_unpacked_as_the_reference_does() {
+        use base64::{Engine as _, engine::general_purpose::STANDARD};
+        let golden: serde_json::Value =
+            serde_json::from_str(include_str!("../tests/golden/quants.json")).unwrap();
+        let kinds = [
+            TensorType::Q4_0,
+            TensorType::Q4_1,
+            TensorType::Q5_0,
+            TensorType::Q5_1,
+            TensorType::Q8_0,
+            TensorType::Q8_1,
+            TensorType::Q2K,
+            TensorType::Q3K,
+            TensorType::Q4K,
+            TensorType::Q5K,
+            TensorType::Q6K,
+            TensorType::Q8K,
+        ];
+        for kind in kinds {
+            let part = |name: &str| {
+                STANDARD
+                    .decode(golden[kind.name()][name].as_str().unwrap())
+                    .unwrap()
+            };
+            let (bytes, numbers) = (part("bytes"), part("numbers"));
+            let mut expected = vec![0.0; numbers.len() / 4];
+            to_f32(TensorType::F32, &numbers, &mut expected);
+            assert_eq!(kind.bytes_for(expected.len()), Some(bytes.len()), "{kind}");
+            let mut got = vec![0.0; expected.len()];
+            to_f32(kind, &bytes, &mut got);
+            assert_eq!(got, expected, "{kind}");
+        }
+    }
+
     #[test]
     fn long_tensors_convert_in_pieces_to_the_same_numbers() {
         let n = CHUNK * 2 + 256;

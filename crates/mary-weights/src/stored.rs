@@ -65,7 +65,8 @@ impl RowOrder {
                 head_dim,
             } => {
                 let each = heads / groups;
-                let (group, within) = (row / ((each + 2) * head_dim), row % ((each + 2) * head_dim));
+                let (group, within) =
+                    (row / ((each + 2) * head_dim), row % ((each + 2) * head_dim));
                 let (slot, d) = (within / head_dim, within % head_dim);
                 let head = match slot {
                     s if s < each => group * each + s,
@@ -176,11 +177,19 @@ impl Stored {
             ),
             Layout::Transposed if !dtype.is_quantised() => {
                 let (rows, _) = self.matrix();
-                Cow::Owned(gather(bytes, &self.info.shape, &[1, rows], dtype.block_bytes()))
+                Cow::Owned(gather(
+                    bytes,
+                    &self.info.shape,
+                    &[1, rows],
+                    dtype.block_bytes(),
+                ))
             }
-            Layout::Strided(strides) => {
-                Cow::Owned(gather(bytes, &self.info.shape, strides, dtype.block_bytes()))
-            }
+            Layout::Strided(strides) => Cow::Owned(gather(
+                bytes,
+                &self.info.shape,
+                strides,
+                dtype.block_bytes(),
+            )),
             Layout::PlusOne | Layout::Transposed => return None,
         })
     }

@@ -43,10 +43,13 @@ impl std::fmt::Debug for ChatTemplate {
 impl ChatTemplate {
     /// Compiles a template; begin and end token come from the tokenizer.
     pub(crate) fn new(source: &str, tokenizer: &Tokenizer) -> Result<Self, String> {
-        let tokens = [("bos_token", tokenizer.bos()), ("eos_token", tokenizer.eos())]
-            .into_iter()
-            .filter_map(|(name, id)| Some((name.to_owned(), tokenizer.token(id?)?)))
-            .collect();
+        let tokens = [
+            ("bos_token", tokenizer.bos()),
+            ("eos_token", tokenizer.eos()),
+        ]
+        .into_iter()
+        .filter_map(|(name, id)| Some((name.to_owned(), tokenizer.token(id?)?)))
+        .collect();
         Self::with_tokens(source, tokens)
     }
 
@@ -100,7 +103,13 @@ impl ChatTemplate {
                 format!("the chat template is broken: {why}"),
             )
         })?;
-        for role in ["unk_token", "pad_token", "sep_token", "cls_token", "mask_token"] {
+        for role in [
+            "unk_token",
+            "pad_token",
+            "sep_token",
+            "cls_token",
+            "mask_token",
+        ] {
             let token = &settings[role];
             if let Some(text) = token.as_str().or_else(|| token["content"].as_str()) {
                 template.tokens.push((role.to_owned(), text.to_owned()));
@@ -147,7 +156,10 @@ impl ChatTemplate {
         };
         ModelError::new(
             kind,
-            format!("the chat template refused the conversation: {}", describe(error)),
+            format!(
+                "the chat template refused the conversation: {}",
+                describe(error)
+            ),
         )
         .hint("use plain prompts, or a conversation of the form the model was trained on")
     }
@@ -317,11 +329,27 @@ fn seconds_since_epoch() -> i64 {
 /// The directives of `strftime` that templates use, in UTC and English.
 fn strftime(format: &str, seconds: i64) -> Result<String, Error> {
     const MONTHS: [&str; 12] = [
-        "January", "February", "March", "April", "May", "June", "July", "August", "September",
-        "October", "November", "December",
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
     ];
     const DAYS: [&str; 7] = [
-        "Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday",
+        "Thursday",
+        "Friday",
+        "Saturday",
+        "Sunday",
+        "Monday",
+        "Tuesday",
+        "Wednesday",
     ];
     let (days, time) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, day) = civil(days);
@@ -440,7 +468,10 @@ mod tests {
     fn a_template_can_refuse_a_conversation() {
         let error = render("{{ raise_exception('no system message, please') }}").unwrap_err();
         assert_eq!(error.kind, ErrorKind::BadRequest);
-        assert!(error.message.contains("no system message, please"), "{error}");
+        assert!(
+            error.message.contains("no system message, please"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -463,7 +494,8 @@ mod tests {
 
     #[test]
     fn marks_for_training_are_passed_over() {
-        let source = "{% generation %}a{% endgeneration %}{%- generation -%} b {%- endgeneration %}";
+        let source =
+            "{% generation %}a{% endgeneration %}{%- generation -%} b {%- endgeneration %}";
         assert_eq!(render(source).unwrap(), "ab");
     }
 
@@ -479,7 +511,10 @@ mod tests {
         // 2024-02-29 12:34:56 UTC, a Thursday.
         let at = 1_709_210_096;
         assert_eq!(strftime("%d %b %Y", at).unwrap(), "29 Feb 2024");
-        assert_eq!(strftime("%A, %B %-d, %y %H:%M:%S%%", at).unwrap(), "Thursday, February 29, 24 12:34:56%");
+        assert_eq!(
+            strftime("%A, %B %-d, %y %H:%M:%S%%", at).unwrap(),
+            "Thursday, February 29, 24 12:34:56%"
+        );
         assert!(strftime("%Q", at).is_err());
         assert_eq!(civil(0), (1970, 1, 1));
         assert_eq!(civil(-1), (1969, 12, 31));

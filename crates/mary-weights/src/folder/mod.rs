@@ -107,7 +107,11 @@ impl Sidecars {
     pub fn config(&self) -> Result<Value, ModelError> {
         let path = self.folder.join("config.json");
         let bytes = self.get("config.json").ok_or_else(|| {
-            fault::missing(&self.folder, "has no config.json, so it is not a model folder").hint(
+            fault::missing(
+                &self.folder,
+                "has no config.json, so it is not a model folder",
+            )
+            .hint(
                 "give a folder in Hugging Face's layout, a .gguf file, or a hub id such as \
                  hf/EleutherAI/pythia-70m",
             )

@@ -162,7 +162,8 @@ impl Machine<'_> {
 
     fn take(&mut self, n: usize) -> Result<&[u8], Refusal> {
         let end = self.at.checked_add(n).filter(|&e| e <= self.bytes.len());
-        let end = end.ok_or_else(|| format!("ends in the middle of something, at byte {}", self.at))?;
+        let end =
+            end.ok_or_else(|| format!("ends in the middle of something, at byte {}", self.at))?;
         let taken = &self.bytes[self.at..end];
         self.at = end;
         Ok(taken)
@@ -236,7 +237,8 @@ impl Machine<'_> {
                 usize::try_from(u64::from_le_bytes(bytes)).map_err(|_| "holds an endless text")?
             }
         };
-        let text = std::str::from_utf8(self.take(n)?).map_err(|_| "holds text that is not UTF-8")?;
+        let text =
+            std::str::from_utf8(self.take(n)?).map_err(|_| "holds text that is not UTF-8")?;
         let text = text.to_owned();
         self.push(Node::Text(text));
         Ok(())
@@ -412,12 +414,13 @@ impl Machine<'_> {
         let Node::Dict(pairs) = &self.nodes[top] else {
             return Err("is not a dict of tensors".into());
         };
-        let inner = pairs.iter().find_map(|&(key, value)| {
-            match (&self.nodes[key], &self.nodes[value]) {
-                (Node::Text(key), Node::Dict(pairs)) if key == "state_dict" => Some(pairs),
-                _ => None,
-            }
-        });
+        let inner =
+            pairs.iter().find_map(
+                |&(key, value)| match (&self.nodes[key], &self.nodes[value]) {
+                    (Node::Text(key), Node::Dict(pairs)) if key == "state_dict" => Some(pairs),
+                    _ => None,
+                },
+            );
         let mut found = Vec::new();
         for &(key, value) in inner.unwrap_or(pairs) {
             if let (Node::Text(key), Node::Tensor(tensor)) = (&self.nodes[key], &self.nodes[value])
@@ -466,7 +469,10 @@ mod tests {
         let mut program = vec![0x80, 2, b'N'];
         program.extend(std::iter::repeat_n(0x85, 200_000)); // TUPLE1, again and again
         program.push(b'.');
-        assert_eq!(state_dict(&program).unwrap_err(), "is not a dict of tensors");
+        assert_eq!(
+            state_dict(&program).unwrap_err(),
+            "is not a dict of tensors"
+        );
     }
 
     #[test]

@@ -12,8 +12,7 @@ use crate::{TensorInfo, TensorType};
 pub(crate) fn tensors(file: &Mapped, index: usize) -> Result<Vec<(String, Stored)>, ModelError> {
     // Before the crate adds offsets up: they must lie inside the file, or the sum could overflow.
     check_size(file)?;
-    let (header, metadata) =
-        SafeTensors::read_metadata(file).map_err(|e| damaged(file, &e))?;
+    let (header, metadata) = SafeTensors::read_metadata(file).map_err(|e| damaged(file, &e))?;
     // The crate has checked that the tensors fill the rest of the file without holes or overlaps.
     let data = header + 8;
     let mut found = Vec::new();

@@ -7,10 +7,10 @@ use mary_contract::ModelError;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::pickle::{self, Tensor};
+use crate::TensorInfo;
 use crate::fault;
 use crate::mapped::Mapped;
 use crate::stored::{Layout, Stored};
-use crate::TensorInfo;
 
 /// Largest description of tensors that is read: a model of a hundred thousand tensors takes less.
 const MAX_PICKLE: u64 = 64 << 20;
@@ -24,9 +24,9 @@ pub(crate) fn tensors(file: &Mapped, index: usize) -> Result<Vec<(String, Stored
              safetensors",
         ));
     }
-    let mut archive = ZipArchive::new(Cursor::new(&file[..]))
-        .map_err(|e| bad(format!("is a damaged or truncated torch checkpoint: {e}"))
-            .hint("fetch the file again"))?;
+    let mut archive = ZipArchive::new(Cursor::new(&file[..])).map_err(|e| {
+        bad(format!("is a damaged or truncated torch checkpoint: {e}")).hint("fetch the file again")
+    })?;
     let pickle_name = archive
         .file_names()
         .filter_map(Result::ok)
@@ -40,11 +40,12 @@ pub(crate) fn tensors(file: &Mapped, index: usize) -> Result<Vec<(String, Stored
         return Err(bad("was written on a big-endian machine".into()));
     }
     let program = read_small(&mut archive, &pickle_name, MAX_PICKLE).map_err(bad)?;
-    let described = pickle::state_dict(&program)
-        .map_err(|why| bad(format!("{pickle_name} {why}")).hint(
+    let described = pickle::state_dict(&program).map_err(|why| {
+        bad(format!("{pickle_name} {why}")).hint(
             "only plain state dicts are read; save the model's state_dict() with torch.save, or \
              use safetensors",
-        ))?;
+        )
+    })?;
     let mut storages = HashMap::new();
     let mut found = Vec::with_capacity(described.len());
     for (name, tensor) in described {
@@ -59,14 +60,17 @@ pub(crate) fn tensors(file: &Mapped, index: usize) -> Result<Vec<(String, Stored
             }
         };
         if file.len() < start || file.len() - start < len {
-            return Err(bad(format!("tensor `{name}`: its numbers lie outside the file"))
-                .hint("fetch the file again"));
+            return Err(
+                bad(format!("tensor `{name}`: its numbers lie outside the file"))
+                    .hint("fetch the file again"),
+            );
         }
-        let stored = place(&tensor, index, start, len)
-            .ok_or_else(|| bad(format!(
+        let stored = place(&tensor, index, start, len).ok_or_else(|| {
+            bad(format!(
                 "tensor `{name}` of shape {:?} reaches beyond its storage of {len} bytes",
                 tensor.shape
-            )))?;
+            ))
+        })?;
         found.push((name, stored));
     }
     Ok(found)
@@ -109,7 +113,10 @@ fn storage(archive: &mut Archive<'_>, name: &str) -> Result<(usize, usize), Stri
 fn place(tensor: &Tensor, file: usize, start: usize, len: usize) -> Option<Stored> {
     let dtype = tensor.storage.dtype;
     let size = dtype.block_bytes();
-    let numbers = tensor.shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d))?;
+    let numbers = tensor
+        .shape
+        .iter()
+        .try_fold(1usize, |n, &d| n.checked_mul(d))?;
     let span = if numbers == 0 {
         0
     } else {

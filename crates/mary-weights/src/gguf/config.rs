@@ -54,7 +54,11 @@ impl Source<'_> {
     /// `1 / sqrt` of what attention scores are scaled by in Gemma. The files do not say it; the
     /// one model of each generation that departs from the head size is known by its depth.
     fn gemma_scalar(&self, head_dim: i64) -> Result<i64, String> {
-        let odd_one = if self.architecture == "gemma2" { 46 } else { 62 };
+        let odd_one = if self.architecture == "gemma2" {
+            46
+        } else {
+            62
+        };
         if self.size("block_count")? == odd_one {
             Ok(self.size("embedding_length")? / self.size("attention.head_count")?)
         } else {

@@ -112,8 +112,10 @@ impl Gguf {
             }
         })?;
         if metadata.integer("split.count").is_some_and(|n| n > 1) {
-            return Err(bad("is one part of a model split over several GGUF files".into())
-                .hint("join the parts with llama-gguf-split --merge"));
+            return Err(
+                bad("is one part of a model split over several GGUF files".into())
+                    .hint("join the parts with llama-gguf-split --merge"),
+            );
         }
         let alignment = metadata.integer("general.alignment").unwrap_or(32);
         let alignment = usize::try_from(alignment)
@@ -342,9 +344,11 @@ impl<'a> Reader<'a> {
         };
         let n = self.count(size, "list entries")?;
         Ok(match kind {
-            0..=5 | 10 | 11 => {
-                Meta::Integers((0..n).map(|_| self.integer(kind)).collect::<Result<_, _>>()?)
-            }
+            0..=5 | 10 | 11 => Meta::Integers(
+                (0..n)
+                    .map(|_| self.integer(kind))
+                    .collect::<Result<_, _>>()?,
+            ),
             6 => Meta::Floats(
                 (0..n)
                     .map(|_| Ok(f32::from_le_bytes(self.array()?)))

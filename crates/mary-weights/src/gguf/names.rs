@@ -177,8 +177,7 @@ fn table(architecture: &str, config: &Value) -> Option<&'static Table> {
 }
 
 /// Architectures that can be translated.
-pub(super) const KNOWN: &str =
-    "llama (also Mistral, SmolLM2, TinyLlama), qwen2, qwen3, gemma2, gemma3, gpt2, gptneox, \
+pub(super) const KNOWN: &str = "llama (also Mistral, SmolLM2, TinyLlama), qwen2, qwen3, gemma2, gemma3, gpt2, gptneox, \
      falcon, phi2, phi3";
 
 /// Renames every tensor and says how each is to be read.
@@ -226,12 +225,7 @@ fn hf_name(table: &Table, name: &str) -> Option<String> {
 }
 
 /// What the converter did to this tensor, undone on reading.
-fn undo(
-    architecture: &str,
-    config: &Value,
-    name: &str,
-    tensor: &mut Stored,
-) -> Result<(), String> {
+fn undo(architecture: &str, config: &Value, name: &str, tensor: &mut Stored) -> Result<(), String> {
     let number = |key: &str| {
         config[key]
             .as_u64()
@@ -310,7 +304,10 @@ mod tests {
             hf_name(&LLAMA, "blk.12.attn_q.weight").as_deref(),
             Some("model.layers.12.self_attn.q_proj.weight")
         );
-        assert_eq!(hf_name(&LLAMA, "output.weight").as_deref(), Some("lm_head.weight"));
+        assert_eq!(
+            hf_name(&LLAMA, "output.weight").as_deref(),
+            Some("lm_head.weight")
+        );
         assert_eq!(hf_name(&LLAMA, "blk.0.ffn_gate_exps.weight"), None);
         assert_eq!(hf_name(&GPT2, "blk.x.attn_qkv.weight"), None);
     }

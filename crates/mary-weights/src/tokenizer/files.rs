@@ -1,8 +1,6 @@
 //! The tokenizer of a Hugging Face folder: `tokenizer.json`, else SentencePiece's
 //! `tokenizer.model`, else the plain vocabulary files of older checkpoints.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use ahash::AHashMap;
 use mary_contract::{ErrorKind, ModelError};
 use serde_json::{Value, json};
@@ -11,8 +9,8 @@ use tokenizers::models::bpe::BPE;
 use tokenizers::models::wordpiece::WordPiece;
 
 use super::pipeline::{Parts, byte_level, template};
-use super::sentencepiece::Vocabulary;
-use super::{Specials, Tokenizer};
+use super::sentencepiece::{Prefix, Vocabulary};
+use super::{Specials, Tokenizer, guarded};
 use crate::fault;
 use crate::folder::Sidecars;
 
@@ -60,11 +58,6 @@ pub(crate) fn load(files: &Sidecars, config: &Value) -> Result<Tokenizer, ModelE
         .map_err(|why| fault::bad(&path, format!("is not a usable tokenizer: {why}")))
 }
 
-/// The `tokenizers` crate trusts its files in places; a damaged one must not take us down.
-fn guarded<T>(build: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(build)).unwrap_or_else(|_| Err("its parts contradict each other".into()))
-}
-
 fn from_json(bytes: &[u8]) -> Result<tokenizers::Tokenizer, String> {
     tokenizers::Tokenizer::from_bytes(bytes).map_err(|e| e.to_string())
 }
@@ -72,8 +65,11 @@ fn from_json(bytes: &[u8]) -> Result<tokenizers::Tokenizer, String> {
 fn from_sentencepiece(bytes: &[u8], files: &Sidecars) -> Result<tokenizers::Tokenizer, String> {
     let vocabulary = Vocabulary::parse(bytes)?;
     let settings = files.json("tokenizer_config.json").unwrap_or_default();
-    let legacy = settings["legacy"].as_bool().unwrap_or(false);
-    let mut parts = vocabulary.pipeline(if legacy { "always" } else { "first" })?;
+    let prefix = match settings["legacy"].as_bool() {
+        Some(false) => Prefix::TextOnly,
+        _ => Prefix::EveryStretch,
+    };
+    let mut parts = vocabulary.pipeline(prefix)?;
     // LLaMA's tokenizers begin a text with BOS unless told otherwise; T5's end it with EOS.
     let class = settings["tokenizer_class"].as_str().unwrap_or("");
     let token = |id: Option<u32>| {
@@ -168,7 +164,9 @@ fn from_merges(
     let mut tokenizer = parts.assemble()?;
     add_tokens(&mut tokenizer, files)?;
     if kind == "roberta" {
-        let mask = AddedToken::from("<mask>", true).lstrip(true).normalized(true);
+        let mask = AddedToken::from("<mask>", true)
+            .lstrip(true)
+            .normalized(true);
         tokenizer.add_tokens([mask]).map_err(|e| e.to_string())?;
     }
     Ok(tokenizer)
@@ -222,7 +220,9 @@ fn add_tokens(tokenizer: &mut tokenizers::Tokenizer, files: &Sidecars) -> Result
     let mut extra: Vec<(u64, AddedToken)> = Vec::new();
     if let Some(added) = settings["added_tokens_decoder"].as_object() {
         for (id, token) in added {
-            let id: u64 = id.parse().map_err(|_| format!("`{id}` is not a token id"))?;
+            let id: u64 = id
+                .parse()
+                .map_err(|_| format!("`{id}` is not a token id"))?;
             let content = token["content"].as_str().unwrap_or_default();
             let flag = |name: &str| token[name].as_bool().unwrap_or(false);
             let token = AddedToken::from(content, flag("special"))
@@ -235,7 +235,9 @@ fn add_tokens(tokenizer: &mut tokenizers::Tokenizer, files: &Sidecars) -> Result
     }
     if let Some(Value::Object(added)) = files.json("added_tokens.json") {
         for (token, id) in added {
-            let id = id.as_u64().ok_or_else(|| format!("token `{token}` has no id"))?;
+            let id = id
+                .as_u64()
+                .ok_or_else(|| format!("token `{token}` has no id"))?;
             if extra.iter().all(|(_, t)| t.content != token) {
                 extra.push((id, AddedToken::from(token, false).normalized(false)));
             }

@@ -13,7 +13,7 @@ use tokenizers::AddedToken;
 use tokenizers::models::bpe::BPE;
 
 use super::pipeline::{Parts, byte_level, split_then_bytes};
-use super::sentencepiece::{Algorithm, Kind, Piece, Vocabulary};
+use super::sentencepiece::{Algorithm, Kind, Piece, Prefix, Vocabulary};
 use super::{Specials, Tokenizer};
 use crate::gguf::Metadata;
 
@@ -49,7 +49,7 @@ pub(crate) fn load(metadata: &Metadata, template: Option<&str>) -> Result<Tokeni
         }
         "llama" => {
             specials.add_bos.get_or_insert(true);
-            sentencepiece(metadata, tokens, &kinds)?.pipeline("always")?
+            sentencepiece(metadata, tokens, &kinds)?.pipeline(Prefix::EveryStretch)?
         }
         other => {
             return Err(format!(
@@ -112,8 +112,7 @@ fn byte_level_bpe(
         .iter()
         .zip(kinds)
         .filter(|(token, kind)| {
-            !token.is_empty()
-                && matches!(kind, Kind::Control | Kind::UserDefined | Kind::Unknown)
+            !token.is_empty() && matches!(kind, Kind::Control | Kind::UserDefined | Kind::Unknown)
         })
         .map(|(token, kind)| {
             AddedToken::from(token.clone(), *kind != Kind::UserDefined).normalized(false)

@@ -9,6 +9,8 @@ pub(crate) mod ggml;
 pub(crate) mod pipeline;
 pub(crate) mod sentencepiece;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use mary_contract::{ErrorKind, ModelError};
 use serde_json::{Value, json};
 use tokenizers::PostProcessorWrapper;
@@ -139,10 +141,10 @@ impl Tokenizer {
         }
         match self.spelling {
             Spelling::ByteLevel => pipeline::from_byte_letters(&token),
-            Spelling::SentencePiece => pipeline::byte_piece(&token)
-                .map_or_else(|| token.replace('▁', " "), |b| {
-                    String::from_utf8_lossy(&[b]).into_owned()
-                }),
+            Spelling::SentencePiece => pipeline::byte_piece(&token).map_or_else(
+                || token.replace('▁', " "),
+                |b| String::from_utf8_lossy(&[b]).into_owned(),
+            ),
             Spelling::Plain => token,
         }
     }
@@ -184,24 +186,32 @@ impl Tokenizer {
         if self.size <= rows {
             return Ok(());
         }
-        let base = self.inner.get_vocab_size(false);
-        if base > rows {
-            return Err(format!("its vocabulary has {base} ids, up to {}", base - 1));
-        }
         let added = self.inner.get_added_vocabulary().get_added_tokens_decoder();
-        let mut beyond: Vec<_> = added.iter().filter(|(id, _)| **id as usize >= rows).collect();
-        beyond.sort_by_key(|(id, _)| **id);
+        let mut beyond: Vec<(u32, String)> = self
+            .inner
+            .get_vocab(true)
+            .into_iter()
+            .map(|(token, id)| (id, token))
+            .filter(|(id, _)| *id as usize >= rows)
+            .collect();
+        beyond.sort();
         let needed = beyond.into_iter().find(|(id, token)| {
-            !token.special
-                || self.bos == Some(**id)
+            !added.get(id).is_some_and(|t| t.special)
+                || self.bos == Some(*id)
                 || self.eos.contains(id)
-                || template.is_some_and(|t| t.contains(&token.content))
+                || template.is_some_and(|t| t.contains(token))
         });
         match needed {
             None => Ok(()),
-            Some((id, token)) => Err(format!("its token `{}` has the id {id}", token.content)),
+            Some((id, token)) => Err(format!("its token `{token}` has the id {id}")),
         }
     }
+}
+
+/// The `tokenizers` crate trusts its parts in places; damaged ones must not take us down.
+pub(crate) fn guarded<T>(build: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(build))
+        .unwrap_or_else(|_| Err("its parts contradict each other".into()))
 }
 
 /// Byte-level post-processors may cut the space off a token's offsets; then a token of spaces lies
@@ -259,12 +269,6 @@ fn spelling(inner: &tokenizers::Tokenizer) -> Spelling {
 }
 
 fn size(inner: &tokenizers::Tokenizer) -> usize {
-    let added = inner.get_added_vocabulary().get_added_tokens_decoder();
-    let largest = added.keys().max().map_or(0, |&id| id as usize + 1);
-    let mut size = inner.get_vocab_size(true).max(largest);
-    // A vocabulary with holes has ids beyond its size.
-    while u32::try_from(size).is_ok_and(|id| inner.id_to_token(id).is_some()) {
-        size += 1;
-    }
-    size
+    let largest = inner.get_vocab(true).into_values().max();
+    largest.map_or(0, |id| id as usize + 1)
 }

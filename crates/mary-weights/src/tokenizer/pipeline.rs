@@ -42,7 +42,9 @@ impl Parts {
         tokenizer.with_post_processor(part::<PostProcessorWrapper>(self.post_processor)?);
         tokenizer.with_decoder(part::<DecoderWrapper>(self.decoder)?);
         // Special and other tokens go in together, in the order of their ids.
-        tokenizer.add_tokens(self.added).map_err(|e| e.to_string())?;
+        tokenizer
+            .add_tokens(self.added)
+            .map_err(|e| e.to_string())?;
         Ok(tokenizer)
     }
 }
@@ -71,9 +73,7 @@ pub(crate) fn split_then_bytes(patterns: &[&str]) -> Value {
 
 /// A post-processor that puts tokens before and after a text.
 pub(crate) fn template(before: Option<&(String, u32)>, after: Option<&(String, u32)>) -> Value {
-    let special = |token: &(String, u32), side: u32| {
-        json!({"SpecialToken": {"id": token.0, "type_id": side}})
-    };
+    let special = |token: &(String, u32), side: u32| json!({"SpecialToken": {"id": token.0, "type_id": side}});
     let around = |text: &str, side: u32| {
         let mut pieces: Vec<Value> = before.iter().map(|t| special(t, side)).collect();
         pieces.push(json!({"Sequence": {"id": text, "type_id": side}}));

@@ -56,6 +56,15 @@ pub(crate) enum Algorithm {
     Bpe,
 }
 
+/// Where a vocabulary with a dummy prefix puts its space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prefix {
+    /// Before every stretch of text between special tokens, as SentencePiece and llama.cpp do.
+    EveryStretch,
+    /// Before the text only (`"legacy": false` in Hugging Face's settings).
+    TextOnly,
+}
+
 /// A vocabulary with everything needed to use it.
 #[derive(Debug, Clone)]
 pub(crate) struct Vocabulary {
@@ -136,11 +145,9 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// The pipeline. `prepend` is `first` (a space before the text) or `always` (before every
-    /// stretch between special tokens too); it counts only where the vocabulary has a dummy prefix.
-    pub fn pipeline(&self, prepend: &str) -> Result<Parts, String> {
+    /// The pipeline.
+    pub fn pipeline(&self, prefix: Prefix) -> Result<Parts, String> {
         let mut parts = Parts::of(self.model()?);
-        let prepend = if self.dummy_prefix { prepend } else { "never" };
         let mut steps = Vec::new();
         if !self.charsmap.is_empty() {
             steps.push(json!({
@@ -152,15 +159,27 @@ impl Vocabulary {
             steps.push(json!({"type": "Strip", "strip_left": true, "strip_right": true}));
             steps.push(json!({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}));
         }
-        if !steps.is_empty() {
-            parts.normalizer = json!({"type": "Sequence", "normalizers": steps});
+        let prepend = self.dummy_prefix && prefix == Prefix::EveryStretch;
+        if prepend {
+            steps.push(json!({"type": "Prepend", "prepend": "▁"}));
         }
-        parts.pre_tokenizer = json!({
-            "type": "Metaspace",
-            "replacement": "▁",
-            "prepend_scheme": prepend,
-            "split": self.algorithm == Algorithm::Unigram,
-        });
+        steps.push(json!({"type": "Replace", "pattern": {"String": " "}, "content": "▁"}));
+        parts.normalizer = json!({"type": "Sequence", "normalizers": steps});
+        // Unigram pieces never cross a space; merges of BPE are not kept from it.
+        let split = self.algorithm == Algorithm::Unigram;
+        let scheme = if self.dummy_prefix && !prepend {
+            "first"
+        } else {
+            "never"
+        };
+        if split || scheme == "first" {
+            parts.pre_tokenizer = json!({
+                "type": "Metaspace",
+                "replacement": "▁",
+                "prepend_scheme": scheme,
+                "split": split,
+            });
+        }
         parts.decoder = decoder(self.dummy_prefix);
         parts.added = self
             .pieces
@@ -178,9 +197,7 @@ impl Vocabulary {
     }
 
     fn model(&self) -> Result<ModelWrapper, String> {
-        let unk = self
-            .unk
-            .filter(|&id| (id as usize) < self.pieces.len());
+        let unk = self.unk.filter(|&id| (id as usize) < self.pieces.len());
         match self.algorithm {
             Algorithm::Unigram => {
                 let scored = self

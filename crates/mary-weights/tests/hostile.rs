@@ -1,0 +1,383 @@
+//! Hostile files: whatever the bytes, a reader answers with a checkpoint or a refusal. It never
+//! panics, and never takes more memory than a small multiple of the file.
+//!
+//! Valid small files are damaged in every way a fuzzer would try (bits flipped, numbers replaced
+//! by extremes, pieces cut out, doubled, swapped); property tests add bytes that never were a
+//! file. A counting allocator watches.
+
+mod golden_files;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use golden_files::{folder_of, golden};
+use mary_weights::{Checkpoint, StaticVectors};
+use proptest::prelude::*;
+
+/// Counts what is allocated, and what was at most.
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+fn grown(by: usize) {
+    let now = NOW.fetch_add(by, Ordering::Relaxed) + by;
+    PEAK.fetch_max(now, Ordering::Relaxed);
+}
+
+// SAFETY: every call is handed to the system's allocator unchanged; only counters are added.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        grown(layout.size());
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// One test at a time, so that the peak belongs to it.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// More than any small file needs: tokenizers, regular expressions and templates come with tables.
+const ROOM: usize = 96 << 20;
+
+/// Runs a reader on many files and checks the memory it took.
+fn watched(files: impl FnOnce()) {
+    let _turn = TURN
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let before = NOW.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    files();
+    let taken = PEAK.load(Ordering::Relaxed).saturating_sub(before);
+    assert!(taken < ROOM, "took {} MiB", taken >> 20);
+}
+
+/// Opens, and where that works uses everything.
+fn try_everything(path: &Path) {
+    let Ok(checkpoint) = Checkpoint::open(path) else {
+        return;
+    };
+    for name in checkpoint.tensor_names() {
+        let numbers = checkpoint.read_f32(name);
+        let raw = checkpoint.read_raw(name);
+        if let (Ok(numbers), Some(info)) = (numbers, checkpoint.info(name)) {
+            assert_eq!(Some(numbers.len()), info.numbers());
+            if let Ok(raw) = raw {
+                assert_eq!(info.dtype.bytes_for(numbers.len()), Some(raw.len()));
+            }
+        }
+    }
+    let _ = checkpoint
+        .tokenizer()
+        .encode("a text <|im_end|> 123 é", true);
+    let _ = checkpoint.tokenizer().decode(&[0, 1, 2, 300, u32::MAX]);
+    if let Some(template) = checkpoint.template() {
+        let _ = template.render(&mary_contract::Prompt::chat("hello"), true);
+    }
+}
+
+/// A small deterministic generator, so that a failure can be run again.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        ((self.0 >> 33) as usize) % below.max(1)
+    }
+}
+
+const EXTREMES: [u64; 10] = [
+    0,
+    1,
+    0x7f,
+    0xff,
+    0x7fff_ffff,
+    0xffff_ffff,
+    0x7fff_ffff_ffff_ffff,
+    u64::MAX,
+    u64::MAX - 7,
+    1 << 40,
+];
+
+/// Damages a file in one to three places, mostly near the front, where the structure is.
+fn damage(bytes: &mut Vec<u8>, front: usize, dice: &mut Dice) {
+    for _ in 0..=dice.roll(3) {
+        if bytes.is_empty() {
+            return;
+        }
+        let reach = if dice.roll(4) > 0 {
+            front.min(bytes.len())
+        } else {
+            bytes.len()
+        };
+        let at = dice.roll(reach);
+        match dice.roll(7) {
+            0 => bytes[at] ^= 1 << dice.roll(8),
+            1 => bytes[at] = dice.roll(256) as u8,
+            2 | 3 => {
+                let width = [1, 2, 4, 8][dice.roll(4)].min(bytes.len() - at);
+                let extreme = EXTREMES[dice.roll(EXTREMES.len())].to_le_bytes();
+                bytes[at..at + width].copy_from_slice(&extreme[..width]);
+            }
+            4 => {
+                let n = dice.roll(64).min(bytes.len() - at);
+                bytes.drain(at..at + n);
+            }
+            5 => {
+                let n = dice.roll(64).min(bytes.len() - at);
+                let piece = bytes[at..at + n].to_vec();
+                bytes.splice(at..at, piece);
+            }
+            _ => bytes.truncate(at),
+        }
+    }
+}
+
+/// Runs a reader on many damaged copies of a file, in place.
+fn damaged_copies(original: &Path, target: &Path, front: usize, rounds: usize, open: &Path) {
+    let good = std::fs::read(original).unwrap();
+    let mut dice = Dice(rounds as u64 ^ 0x5eed);
+    for _ in 0..rounds {
+        let mut bytes = good.clone();
+        damage(&mut bytes, front, &mut dice);
+        std::fs::write(target, &bytes).unwrap();
+        try_everything(open);
+    }
+}
+
+#[test]
+fn damaged_gguf_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("m.gguf");
+    watched(|| {
+        damaged_copies(&golden("llama.gguf"), &target, 1200, 150, &target);
+        damaged_copies(&golden("gpt2.gguf"), &target, 17_000, 100, &target);
+        damaged_copies(&golden("spm.gguf"), &target, 12_000, 100, &target);
+    });
+}
+
+#[test]
+fn damaged_safetensors_files_and_indexes() {
+    let folder = folder_of(&[("llama", &["config.json", "tokenizer.json"])]);
+    let target = folder.path().join("model.safetensors");
+    watched(|| {
+        damaged_copies(
+            &golden("llama/model.safetensors"),
+            &target,
+            1400,
+            250,
+            folder.path(),
+        );
+    });
+    std::fs::remove_file(&target).unwrap();
+    std::fs::copy(
+        golden("llama/model.safetensors"),
+        folder.path().join("a.safetensors"),
+    )
+    .unwrap();
+    let index = folder.path().join("good-index.json");
+    std::fs::write(
+        &index,
+        r#"{"metadata": {"total_size": 8}, "weight_map": {"model.norm.weight": "a.safetensors",
+            "model.embed_tokens.weight": "a.safetensors"}}"#,
+    )
+    .unwrap();
+    let target = folder.path().join("model.safetensors.index.json");
+    watched(|| damaged_copies(&index, &target, 200, 200, folder.path()));
+}
+
+#[test]
+fn damaged_torch_files() {
+    let folder = folder_of(&[("llama", &["config.json", "tokenizer.json"])]);
+    let target = folder.path().join("pytorch_model.bin");
+    watched(|| damaged_copies(&golden("state.bin"), &target, 4000, 300, folder.path()));
+}
+
+#[test]
+fn damaged_tokenizers_and_configurations() {
+    let folder = folder_of(&[("llama", &["config.json", "model.safetensors"])]);
+    let hook = std::panic::take_hook();
+    // A damaged tokenizer.json may trip the tokenizers crate; that is caught and refused, and its
+    // report need not be seen.
+    std::panic::set_hook(Box::new(|_| {}));
+    let result = std::panic::catch_unwind(|| {
+        watched(|| {
+            for (from, to) in [
+                ("llama/tokenizer.json", "tokenizer.json"),
+                ("spm-bpe/tokenizer.model", "tokenizer.model"),
+                ("bert-files/vocab.txt", "vocab.txt"),
+            ] {
+                let target = folder.path().join(to);
+                damaged_copies(&golden(from), &target, 15_000, 60, folder.path());
+                std::fs::remove_file(&target).unwrap();
+            }
+            std::fs::copy(
+                golden("llama/tokenizer.json"),
+                folder.path().join("tokenizer.json"),
+            )
+            .unwrap();
+            let target = folder.path().join("config.json");
+            damaged_copies(
+                &golden("llama/config.json"),
+                &target,
+                700,
+                60,
+                folder.path(),
+            );
+        });
+    });
+    std::panic::set_hook(hook);
+    assert!(result.is_ok(), "a reader panicked");
+}
+
+#[test]
+fn damaged_vector_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("v");
+    let text: String = (0..50)
+        .map(|i| format!("word{i} 0.5 -1.25 {i}\n"))
+        .collect();
+    let mut binary = b"50 3\n".to_vec();
+    for i in 0..50u8 {
+        binary.extend(format!("word{i} ").bytes());
+        binary.extend(
+            [0.5f32, -1.25, f32::from(i)]
+                .iter()
+                .flat_map(|x| x.to_le_bytes()),
+        );
+    }
+    let forms = [
+        text.clone().into_bytes(),
+        format!("50 3\n{text}").into_bytes(),
+        binary,
+    ];
+    watched(|| {
+        let mut dice = Dice(99);
+        for good in &forms {
+            for _ in 0..300 {
+                let mut bytes = good.clone();
+                damage(&mut bytes, 100, &mut dice);
+                std::fs::write(&target, &bytes).unwrap();
+                if let Ok(vectors) = StaticVectors::open(&target) {
+                    assert!(
+                        vectors
+                            .get("word7")
+                            .is_none_or(|v| v.len() == vectors.dim())
+                    );
+                }
+            }
+        }
+    });
+}
+
+/// Headers that promise far more than the file holds.
+#[test]
+fn great_promises_allocate_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let gguf = folder.path().join("m.gguf");
+    let vectors = folder.path().join("v.bin");
+    watched(|| {
+        for count in EXTREMES {
+            for place in 0..2 {
+                let mut bytes = b"GGUF\x03\0\0\0".to_vec();
+                let counts = if place == 0 { [count, 1] } else { [1, count] };
+                bytes.extend(counts.iter().flat_map(|n| n.to_le_bytes()));
+                // A key whose text, or whose list, is endless.
+                for kind in [8u32, 9] {
+                    let mut bytes = bytes.clone();
+                    bytes.extend(1u64.to_le_bytes());
+                    bytes.push(b'k');
+                    bytes.extend(kind.to_le_bytes());
+                    if kind == 9 {
+                        bytes.extend(8u32.to_le_bytes());
+                    }
+                    bytes.extend(count.to_le_bytes());
+                    std::fs::write(&gguf, &bytes).unwrap();
+                    assert!(Checkpoint::open(&gguf).is_err());
+                }
+            }
+            std::fs::write(&vectors, format!("{count} 300\nword \0\0\0\0")).unwrap();
+            assert!(StaticVectors::open(&vectors).is_err());
+            std::fs::write(&vectors, format!("3 {count}\nword \0\0\0\0")).unwrap();
+            assert!(StaticVectors::open(&vectors).is_err());
+        }
+        let llama = folder_of(&[("llama", &["config.json", "tokenizer.json"])]);
+        for header in [
+            r#"{"a":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,18446744073709551615]}}"#,
+            r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}"#,
+            r#"{"a":{"dtype":"U8","shape":[0,18446744073709551615,9],"data_offsets":[0,0]}}"#,
+        ] {
+            let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+            bytes.extend(header.bytes());
+            std::fs::write(llama.path().join("model.safetensors"), bytes).unwrap();
+            let _ = Checkpoint::open(llama.path());
+        }
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..400), kind in 0usize..4) {
+        let folder = folder_of(&[("llama", &["config.json", "tokenizer.json"])]);
+        let (name, magic): (_, &[u8]) = [
+            ("m.gguf", &b"GGUF\x03\0\0\0"[..]),
+            ("model.safetensors", b"\x40\0\0\0\0\0\0\0"),
+            ("pytorch_model.bin", b"PK\x03\x04"),
+            ("model.safetensors.index.json", b"{\"weight_map\":"),
+        ][kind];
+        let path = folder.path().join(name);
+        std::fs::write(&path, [magic, &bytes].concat()).unwrap();
+        try_everything(if kind == 0 { &path } else { folder.path() });
+        let vectors = folder.path().join("v");
+        std::fs::write(&vectors, &bytes).unwrap();
+        let _ = StaticVectors::open(&vectors);
+    }
+
+    /// A pickle made of the very opcodes the reader knows, in any order.
+    #[test]
+    fn any_program_is_answered(
+        steps in proptest::collection::vec((0usize..24, any::<u8>()), 0..120)
+    ) {
+        use std::io::Write;
+        let folder = folder_of(&[("llama", &["config.json", "tokenizer.json"])]);
+        let mut program = vec![0x80, 2];
+        for (op, byte) in steps {
+            match op {
+                0 => program.extend([b'K', byte]),
+                1 => program.extend([b'q', byte]),
+                2 => program.extend([b'h', byte]),
+                3 => program.extend(b"X\x01\0\0\0a"),
+                4 => program.extend(b"ctorch._utils\n_rebuild_tensor_v2\n"),
+                5 => program.extend(b"ctorch\nFloatStorage\n"),
+                6 => program.extend(b"ccollections\nOrderedDict\n"),
+                7 => program.extend([0x8a, 1, byte]),
+                n => program.push(b")(tRQ}]usabe\x85\x86\x87N"[(n - 8) % 16]),
+            }
+        }
+        program.push(b'.');
+        let path = folder.path().join("pytorch_model.bin");
+        let mut zip = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
+        let stored = zip::write::SimpleFileOptions::default()
+            .compression_method(zip::CompressionMethod::Stored);
+        zip.start_file("m/data.pkl", stored).unwrap();
+        zip.write_all(&program).unwrap();
+        zip.finish().unwrap();
+        try_everything(folder.path());
+    }
+}
