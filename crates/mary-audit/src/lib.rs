@@ -1,1 +1,25 @@
-//! placeholder
+//! Shortcuts in datasets: what can be scored without doing the task.
+//!
+//! [`audit`] trains simple baselines that see only the surface (the length of a question, its last
+//! letter, the text of the options without the question) and asks, by cross-validation, whether any
+//! of them beats chance. A dataset on which one does cannot tell whether a model that scores well
+//! understood anything. [`hygiene`] counts what needs no learning: repeats, leaks, unbalanced or
+//! patterned labels, items that break their own rule.
+//!
+//! The audit knows nothing of any task; it reads [`Example`]s, which every item with a choice or a
+//! pair as its target can be turned into.
+
+mod baselines;
+mod error;
+mod example;
+mod features;
+mod folds;
+pub mod hygiene;
+mod learner;
+mod report;
+
+pub use baselines::{AuditSettings, audit};
+pub use error::AuditError;
+pub use example::{Example, Form};
+pub use hygiene::{Ceiling, Hygiene, ceiling, shared};
+pub use report::{AuditReport, Finding};

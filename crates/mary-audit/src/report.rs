@@ -1,0 +1,105 @@
+//! What an audit found, for machines and for people.
+
+use std::fmt::Write as _;
+
+use mary_stats::Interval;
+use serde::Serialize;
+
+use crate::{Form, Hygiene};
+
+/// What one baseline reached.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// The baseline.
+    pub baseline: &'static str,
+    /// What it sees, in words.
+    pub sees: &'static str,
+    /// Accuracy by cross-validation, with its 95 % interval.
+    pub accuracy: Interval,
+    /// What guessing reaches.
+    pub chance: f64,
+    /// One-sided p-value of not beating chance.
+    pub p: f64,
+    /// The same, corrected by Holm for all baselines of this audit.
+    pub p_holm: f64,
+    /// Interval above chance, and significant after correction.
+    pub beats_chance: bool,
+    /// Named by the user as the rule itself.
+    pub expected: bool,
+    /// The most telling features, in words.
+    pub telling: Vec<String>,
+}
+
+/// An audit's result.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AuditReport {
+    /// What the options of the set are.
+    pub form: Form,
+    /// How many examples.
+    pub n: usize,
+    /// How many distinct questions (or clusters) they hold.
+    pub groups: usize,
+    /// One for each baseline.
+    pub findings: Vec<Finding>,
+    /// Repeats, balance, patterns.
+    pub hygiene: Hygiene,
+}
+
+impl AuditReport {
+    /// Baselines that beat chance and were not named as the rule.
+    pub fn shortcuts(&self) -> impl Iterator<Item = &Finding> {
+        self.findings
+            .iter()
+            .filter(|f| f.beats_chance && !f.expected)
+    }
+
+    /// The result of one baseline.
+    pub fn finding(&self, baseline: &str) -> Option<&Finding> {
+        self.findings.iter().find(|f| f.baseline == baseline)
+    }
+
+    /// The report as text, one line for each baseline.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        let form = match &self.form {
+            Form::Labels(labels) => format!("labels {}", labels.join(", ")),
+            Form::Options => "options of each question's own".to_owned(),
+        };
+        let _ = writeln!(text, "{} items, {} distinct, {form}", self.n, self.groups);
+        for f in &self.findings {
+            let verdict = match (f.beats_chance, f.expected) {
+                (true, false) => "SHORTCUT",
+                (true, true) => "the rule",
+                (false, true) => "the rule, not found",
+                (false, false) => "-",
+            };
+            let _ = writeln!(
+                text,
+                "{:<18} {:5.1} % [{:5.1}, {:5.1}]  chance {:4.1} %  p {:<8} {verdict}",
+                f.baseline,
+                100.0 * f.accuracy.value,
+                100.0 * f.accuracy.low,
+                100.0 * f.accuracy.high,
+                100.0 * f.chance,
+                short_p(f.p_holm),
+            );
+            if f.beats_chance {
+                for line in f.telling.iter().take(3) {
+                    let _ = writeln!(text, "    {line}");
+                }
+            }
+        }
+        for line in self.hygiene.remarks() {
+            let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+}
+
+fn short_p(p: f64) -> String {
+    if p < 0.0001 {
+        "< 0.0001".to_owned()
+    } else {
+        format!("{p:.4}")
+    }
+}

@@ -1,0 +1,239 @@
+//! Sets made here: clean ones, on which nothing may be found, and ones with a planted shortcut.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use mary_audit::{AuditError, AuditSettings, Example, Form, audit, shared};
+use mary_contract::{Item, Target};
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const SEEDS: u64 = 100;
+
+fn words(count: usize) -> Vec<String> {
+    let (heads, tails) = (
+        ["ba", "ko", "mi", "tu", "re", "sa", "lo"],
+        ["n", "ra", "p", "lit", "ve"],
+    );
+    let middles = ["", "la", "ne", "go"];
+    let mut all = Vec::new();
+    for head in heads {
+        for middle in middles {
+            for tail in tails {
+                all.push(format!("{head}{middle}{tail}"));
+            }
+        }
+    }
+    all.truncate(count);
+    all
+}
+
+/// Two labels, balanced, in random order; the question says nothing about them.
+fn clean_labels(seed: u64, n: usize) -> Vec<Example> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let vocabulary = words(140);
+    let mut labels: Vec<usize> = (0..n).map(|i| i % 2).collect();
+    labels.shuffle(&mut rng);
+    labels
+        .into_iter()
+        .enumerate()
+        .map(|(i, label)| {
+            let length = rng.random_range(3..7);
+            let text: Vec<&str> = (0..length)
+                .map(|_| vocabulary.choose(&mut rng).unwrap().as_str())
+                .collect();
+            let options = vec!["A".to_owned(), "B".to_owned()];
+            Example::new(
+                i.to_string(),
+                format!("{}.", text.join(" ")),
+                options,
+                label,
+            )
+        })
+        .collect()
+}
+
+/// Four options from a small pool, the right one chosen by nothing.
+fn clean_options(seed: u64, n: usize) -> Vec<Example> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let vocabulary = words(24);
+    (0..n)
+        .map(|i| {
+            let mut pool = vocabulary.clone();
+            pool.shuffle(&mut rng);
+            pool.truncate(4);
+            Example::new(
+                i.to_string(),
+                format!("question {i}"),
+                pool,
+                rng.random_range(0..4),
+            )
+        })
+        .collect()
+}
+
+fn seeds_with_findings(make: impl Fn(u64) -> Vec<Example>) -> u64 {
+    (0..SEEDS)
+        .filter(|&seed| {
+            let settings = AuditSettings {
+                seed,
+                ..AuditSettings::default()
+            };
+            let report = audit(&make(seed), &settings).unwrap();
+            report.shortcuts().next().is_some()
+        })
+        .count() as u64
+}
+
+#[test]
+fn nothing_is_found_in_clean_sets() {
+    for (what, found) in [
+        (
+            "labels",
+            seeds_with_findings(|seed| clean_labels(seed, 200)),
+        ),
+        (
+            "options",
+            seeds_with_findings(|seed| clean_options(seed, 120)),
+        ),
+    ] {
+        eprintln!("clean {what}: something found in {found} of {SEEDS} seeds");
+        assert!(found * 20 <= SEEDS, "{what}: {found}");
+    }
+}
+
+#[test]
+fn a_planted_length_is_found_and_may_be_the_rule() {
+    let mut set = clean_labels(1, 120);
+    for example in &mut set {
+        if example.correct == 1 {
+            example.question.push_str(" and so on and on and on");
+        }
+    }
+    let report = audit(&set, &AuditSettings::default()).unwrap();
+    let length = report.finding("length").unwrap();
+    assert!(
+        length.beats_chance && length.accuracy.value > 0.9,
+        "{length:?}"
+    );
+    assert!(report.shortcuts().any(|f| f.baseline == "length"));
+    let settings = AuditSettings {
+        expected: vec!["length".to_owned()],
+        ..AuditSettings::default()
+    };
+    let again = audit(&set, &settings).unwrap();
+    assert!(again.shortcuts().all(|f| f.baseline != "length"));
+    assert!(again.to_text().contains("the rule"));
+}
+
+#[test]
+fn a_frequent_distractor_is_named() {
+    let mut set = clean_options(2, 80);
+    for (i, example) in set.iter_mut().enumerate() {
+        let wrong = (example.correct + 1 + i % 3) % 4;
+        example.options[wrong] = "ZZZ".to_owned();
+    }
+    let report = audit(&set, &AuditSettings::default()).unwrap();
+    insta::assert_snapshot!(report.to_text());
+    let text = report.finding("option_text").unwrap();
+    assert!(text.beats_chance);
+    assert!(text.telling[0].contains("ZZZ"), "{:?}", text.telling);
+}
+
+#[test]
+fn a_position_is_found() {
+    let mut set = clean_options(3, 80);
+    for example in set.iter_mut().take(60) {
+        let right = example.correct;
+        example.options.swap(right, 2);
+        example.correct = 2;
+    }
+    let report = audit(&set, &AuditSettings::default()).unwrap();
+    assert!(report.finding("position").unwrap().beats_chance);
+    assert!(report.hygiene.balance_p < 0.01);
+}
+
+#[test]
+fn a_question_asked_twice_never_trains_for_itself() {
+    // Every question twice with the same random label: memory of the item would score 100 %.
+    let mut set = clean_labels(4, 100);
+    set.extend(set.clone());
+    let report = audit(&set, &AuditSettings::default()).unwrap();
+    assert_eq!((report.n, report.groups), (200, 100));
+    assert!(report.shortcuts().next().is_none(), "{}", report.to_text());
+    assert_eq!(report.hygiene.repeats, 100);
+}
+
+#[test]
+fn pairs_are_audited_without_a_position() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let vocabulary = words(100);
+    let items: Vec<Item> = (0..100)
+        .map(|i| {
+            let mut word = || vocabulary.choose(&mut rng).unwrap().clone();
+            let (a, b) = (word(), word());
+            let target = Target::Pair {
+                good: format!("the {a} sees {b}"),
+                bad: format!("the {a} see {b}"),
+            };
+            Item::new(format!("{i}"), target, vec![])
+        })
+        .collect();
+    let set: Vec<Example> = items.iter().filter_map(Example::from_item).collect();
+    let report = audit(&set, &AuditSettings::default()).unwrap();
+    assert_eq!(report.form, Form::Options);
+    assert!(report.finding("position").is_none() && report.finding("file_order").is_none());
+    assert!(report.finding("words").unwrap().accuracy.value > 0.99);
+    assert!(
+        report.hygiene.remarks().is_empty(),
+        "{:?}",
+        report.hygiene.remarks()
+    );
+    let other = Item::new("t", Target::Text("x".into()), vec![]);
+    assert!(Example::from_item(&other).is_none());
+}
+
+#[test]
+fn contradictions_and_leaks_are_counted() {
+    let mut set = clean_labels(6, 40);
+    let mut twin = set[0].clone();
+    twin.correct = 1 - twin.correct;
+    set.push(twin);
+    let report = audit(&set, &AuditSettings::default()).unwrap();
+    assert_eq!(report.hygiene.contradictions, [set[0].question.clone()]);
+    let mut shouted = set[3].clone();
+    shouted.question = shouted.question.to_uppercase();
+    assert_eq!(shared(&set, &[shouted]).len(), 1);
+}
+
+#[test]
+fn what_cannot_be_audited_is_refused_in_words() {
+    let set = clean_labels(7, 40);
+    let few = audit(&set[..5], &AuditSettings::default()).unwrap_err();
+    assert!(matches!(few, AuditError::TooFew { found: 5, .. }));
+    assert!(matches!(
+        audit(&[], &AuditSettings::default()),
+        Err(AuditError::TooFew { .. })
+    ));
+    let mut wrong = set.clone();
+    wrong[4].correct = 7;
+    let message = audit(&wrong, &AuditSettings::default())
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("example 4"), "{message}");
+    let settings = AuditSettings {
+        expected: vec!["colour".to_owned()],
+        ..AuditSettings::default()
+    };
+    let message = audit(&set, &settings).unwrap_err().to_string();
+    assert!(message.contains("capitals"), "{message}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_report() {
+    let set = clean_labels(8, 60);
+    let settings = AuditSettings::default();
+    assert_eq!(
+        audit(&set, &settings).unwrap(),
+        audit(&set, &settings).unwrap()
+    );
+}
