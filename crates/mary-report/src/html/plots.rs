@@ -323,6 +323,9 @@ fn layout(figure: &Figure, height: usize) -> Value {
         layout["yaxis"]["autorange"] = json!("reversed");
         return layout;
     }
+    if figure.x.scale == Scale::Log && spans_decades(figure) {
+        layout["xaxis"]["dtick"] = json!(1);
+    }
     let lines: Vec<Value> = figure
         .references
         .iter()
@@ -337,13 +340,25 @@ fn layout(figure: &Figure, height: usize) -> Value {
         .iter()
         .filter(|r| r.y.is_finite())
         .map(|r| {
-            json!({"xref": "paper", "x": 1, "xanchor": "right", "yref": "y", "y": r.y, "yanchor": "bottom",
+            json!({"xref": "paper", "x": 1, "xanchor": "left", "xshift": 4, "yref": "y", "y": r.y, "yanchor": "middle",
                    "text": label(&r.name), "showarrow": false})
         })
         .collect();
     layout["shapes"] = json!(lines);
     layout["annotations"] = json!(names);
     layout
+}
+
+/// Whether the points reach over two powers of ten or more, so that only those need a tick.
+fn spans_decades(figure: &Figure) -> bool {
+    let points = figure.series.iter().flat_map(|s| &s.points);
+    let (low, high) = points
+        .map(|p| p.x)
+        .filter(|x| *x > 0.0)
+        .fold((f64::INFINITY, 0.0), |(l, h): (f64, f64), x| {
+            (l.min(x), h.max(x))
+        });
+    high / low >= 100.0
 }
 
 fn axis(axis: &Axis) -> Value {
@@ -353,6 +368,9 @@ fn axis(axis: &Axis) -> Value {
         Scale::Category => "category",
     };
     let mut out = json!({"title": {"text": label(&axis.title)}, "type": kind, "automargin": true});
+    if axis.scale == Scale::Category {
+        out["showgrid"] = json!(false);
+    }
     if let Some((low, high)) = axis.range
         && axis.scale != Scale::Category
     {

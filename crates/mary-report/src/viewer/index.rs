@@ -19,6 +19,12 @@ pub trait SampleLog: Send + Sync {
     /// All runs, newest first.
     fn runs(&self) -> Result<Vec<RunEntry>, SourceError>;
 
+    /// One run; worth writing where looking at one is cheaper than looking at all.
+    fn run(&self, run: &str) -> Result<RunEntry, SourceError> {
+        let found = self.runs()?.into_iter().find(|r| r.manifest.id == run);
+        found.ok_or_else(|| SourceError::NotFound(format!("there is no run `{run}`")))
+    }
+
     /// A run's summary, as far as there is one.
     fn summary(&self, run: &str) -> Result<Option<RunSummary>, SourceError>;
 
@@ -69,6 +75,12 @@ impl<L: SampleLog> IndexedSource<L> {
 impl<L: SampleLog> SampleSource for IndexedSource<L> {
     fn runs(&self) -> Result<Vec<RunEntry>, SourceError> {
         self.log.runs()
+    }
+
+    fn run(&self, run: &str) -> Result<RunEntry, SourceError> {
+        let mut entry = self.log.run(run)?;
+        entry.samples = self.with(run, |index| index.rows.len())?;
+        Ok(entry)
     }
 
     fn summary(&self, run: &str) -> Result<Option<RunSummary>, SourceError> {

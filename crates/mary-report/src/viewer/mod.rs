@@ -92,13 +92,8 @@ pub trait SampleSource: Send + Sync {
     /// All runs, newest first.
     fn runs(&self) -> Result<Vec<RunEntry>, SourceError>;
 
-    /// One run.
-    fn run(&self, run: &str) -> Result<RunEntry, SourceError> {
-        self.runs()?
-            .into_iter()
-            .find(|r| r.manifest.id == run)
-            .ok_or_else(|| SourceError::NotFound(format!("there is no run `{run}`")))
-    }
+    /// One run, with the samples there are by now.
+    fn run(&self, run: &str) -> Result<RunEntry, SourceError>;
 
     /// Its summary, as far as there is one.
     fn summary(&self, run: &str) -> Result<Option<RunSummary>, SourceError>;

@@ -1,0 +1,187 @@
+//! The viewer in a real browser, over a run that is still going on.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod chromium;
+mod fixture;
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, atomic::Ordering, mpsc};
+
+use fixture::log::{MemoryLog, Shared};
+use mary_report::viewer::{IndexedSource, serve};
+
+fn served(log: &Arc<MemoryLog>) -> SocketAddr {
+    let source = Arc::new(IndexedSource::new(Shared(Arc::clone(log))));
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        serve(source, "127.0.0.1:0".parse().unwrap(), &mut |bound| {
+            tell.send(bound).unwrap()
+        })
+        .unwrap();
+    });
+    told.recv().unwrap()
+}
+
+/// A bare request, so that the host can be lied about.
+fn ask(bound: SocketAddr, host: &str, line: &str) -> String {
+    let mut stream = TcpStream::connect(bound).unwrap();
+    write!(
+        stream,
+        "{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut out = Vec::new();
+    stream.read_to_end(&mut out).unwrap();
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[test]
+fn only_local_names_are_answered_and_every_answer_is_fenced() {
+    let log = Arc::new(MemoryLog::new(&fixture::bench(&["builtin/mary-tiny"], 5)));
+    let bound = served(&log);
+    let local = format!("127.0.0.1:{}", bound.port());
+    let page = ask(bound, &local, "GET /");
+    assert!(page.starts_with("HTTP/1.1 200"), "{page}");
+    let lower = page.to_lowercase();
+    assert!(lower.contains("content-security-policy: default-src 'none'"));
+    assert!(lower.contains("x-content-type-options: nosniff"));
+    assert!(ask(bound, "rebound.example", "GET /").starts_with("HTTP/1.1 403"));
+    assert!(ask(bound, &local, "POST /").starts_with("HTTP/1.1 405"));
+    let missing = ask(bound, &local, "GET /run/%3Cscript%3Ealert(1)%3C/samples");
+    assert!(missing.starts_with("HTTP/1.1 404"), "{missing}");
+    let missing = ask(bound, &local, "GET /run/%3Cscript%3E");
+    assert!(
+        missing.contains("&lt;script&gt;") && !missing.contains("`<script>"),
+        "{missing}"
+    );
+    let odd = ask(
+        bound,
+        &local,
+        "GET /run/b3f1c2d4e5/samples?page=99999999999999&outcome=nonsense",
+    );
+    assert!(odd.starts_with("HTTP/1.1 200"), "{odd}");
+}
+
+#[test]
+fn a_run_is_looked_through_while_it_goes_on() {
+    let Some(mut browser) = chromium::start() else {
+        return;
+    };
+    let log = Arc::new(MemoryLog::new(&fixture::usual()));
+    log.written.store(700, Ordering::SeqCst);
+    let home = format!("http://{}", served(&log));
+    browser.scheme("light");
+
+    browser.open(&home);
+    let listed = browser.text("document.querySelector('main').innerText");
+    assert!(
+        listed.contains("b3f1c2d4e5") && listed.contains("700"),
+        "{listed}"
+    );
+    browser.eval("document.querySelector('tbody a').click()");
+    browser.until("document.querySelector('.outcomes')");
+    browser.eval("[...document.querySelectorAll('.outcomes a')].find(a => a.textContent.includes('wrong')).click()");
+    browser.until("location.search === '?outcome=wrong' && document.querySelector('.lines li')");
+    let classes =
+        "[...document.querySelectorAll('.lines .badge')].every(b => b.textContent === 'wrong')";
+    assert_eq!(browser.eval(classes), true);
+
+    // More samples are written; the list follows by itself.
+    let before = browser.text("document.querySelector('#count').textContent");
+    log.written.store(1080, Ordering::SeqCst);
+    browser.until(&format!(
+        "document.querySelector('#count').textContent !== {before:?}"
+    ));
+    browser.until("document.querySelector('#live').textContent.startsWith('complete')");
+
+    browser.open(&format!("{home}/run/b3f1c2d4e5/samples"));
+    let count = browser.text("document.querySelector('#count').textContent");
+    assert!(count.starts_with("1,080 samples"), "{count}");
+    assert_eq!(
+        browser.eval("document.querySelectorAll('.lines li').length"),
+        50
+    );
+    browser.eval("document.querySelector('a[rel=next]').click()");
+    browser.until("location.search.includes('page=2') && document.readyState === 'complete'");
+    assert!(
+        browser
+            .text("document.querySelector('.pager').innerText")
+            .contains("page 2 of 22")
+    );
+    browser.picture("viewer-list", false);
+    let findings = browser.axe();
+    assert!(findings.is_empty(), "{findings:#?}");
+
+    hostile_text_is_found_and_shown_as_text(&mut browser, &home);
+    flipped_items_stand_side_by_side(&mut browser, &home);
+    browser.quiet(&home);
+}
+
+fn hostile_text_is_found_and_shown_as_text(browser: &mut chromium::Browser, home: &str) {
+    browser.open(&format!("{home}/run/b3f1c2d4e5/samples?q=Window.PWNED"));
+    assert_eq!(
+        browser.eval("document.querySelectorAll('.lines li').length"),
+        1
+    );
+    browser.eval("document.querySelector('.lines a').click()");
+    browser.until("document.querySelector('.story')");
+    let said = browser.text("[...document.querySelectorAll('.said')].pop().textContent");
+    assert!(
+        said.contains("<script>window.pwned=1</script>") && said.contains("U+202E"),
+        "{said}"
+    );
+    assert_eq!(browser.text("typeof window.pwned"), "undefined");
+    assert_eq!(
+        browser.eval("document.querySelectorAll('main script, main img').length"),
+        0
+    );
+    // One line of a million characters, whole and without breaking the page.
+    browser.open(&format!(
+        "{home}/run/b3f1c2d4e5/sample?model=hf%2FHuggingFaceTB%2FSmolLM2-135M%40main&task=htest%2Fend-punctuation&item=htest-end-punctuation-00004"
+    ));
+    assert_eq!(
+        browser.eval("[...document.querySelectorAll('.said')].pop().textContent.length"),
+        1_000_000
+    );
+    assert_eq!(
+        browser.eval("document.documentElement.scrollWidth <= innerWidth"),
+        true
+    );
+}
+
+fn flipped_items_stand_side_by_side(browser: &mut chromium::Browser, home: &str) {
+    let (a, b) = ("builtin%2Fmary-tiny", "openai%2Fgpt-4o");
+    browser.open(&format!(
+        "{home}/run/b3f1c2d4e5/samples?a={a}&b={b}&task=psychometric%2Fminimal-pairs"
+    ));
+    browser.until("document.querySelectorAll('.lines li').length > 3");
+    browser.eval("document.querySelector('.lines a').click()");
+    browser.until("document.querySelectorAll('.story section').length === 3");
+    let verdicts = browser.eval(
+        "[...document.querySelectorAll('.verdict .badge')].map(b => b.textContent).sort().join()",
+    );
+    assert_eq!(verdicts, "right,wrong");
+    assert_eq!(
+        browser.eval("document.querySelectorAll('.tokens ruby').length"),
+        32
+    );
+    let findings = browser.axe();
+    assert!(findings.is_empty(), "{findings:#?}");
+    browser.picture("viewer-side-by-side", false);
+    browser.open(&format!("{home}/run/b3f1c2d4e5/sample?model={b}&task=physico%2Fgrid-choice&item=physico-grid-choice-00002"));
+    assert_eq!(
+        browser.eval("document.querySelector('img.shown').naturalWidth"),
+        60
+    );
+    browser.scheme("dark");
+    let findings = browser.axe();
+    assert!(findings.is_empty(), "dark: {findings:#?}");
+    browser.picture("viewer-picture", false);
+    browser.open(&format!("{home}/run/b3f1c2d4e5"));
+    let findings = browser.axe();
+    assert!(findings.is_empty(), "run: {findings:#?}");
+    // The check itself can fail: a picture without words is found.
+    browser.eval("document.querySelector('main').append(new Image(10, 10))");
+    assert!(browser.axe().iter().any(|f| f.starts_with("image-alt")));
+}
