@@ -10,7 +10,7 @@ use mary_contract::{Outcome, Sample, Table};
 use mary_stats::{LEVEL, StatsError, intervals, multiple, paired};
 use serde::Serialize;
 
-use crate::number::{count, p_value};
+use crate::number::{ScoreScale, count, p_value};
 
 /// Sign patterns drawn where a permutation test cannot go through all.
 const DRAWS: usize = 10_000;
@@ -81,6 +81,8 @@ pub struct Comparison {
     pub p: Option<f64>,
     /// The same, corrected by Holm over everything compared.
     pub p_holm: Option<f64>,
+    /// Percent where every score lies between 0 and 1, else plain.
+    pub scale: ScoreScale,
     /// Items scored on both sides.
     pub paired: usize,
     /// Items that only the first side has.
@@ -191,6 +193,11 @@ fn one_task(
         method: tested.method,
         p: tested.p,
         p_holm: None,
+        scale: if x.iter().chain(&y).all(|s| (0.0..=1.0).contains(s)) {
+            ScoreScale::Proportion
+        } else {
+            ScoreScale::Plain
+        },
         paired: x.len(),
         only_first,
         only_second,
@@ -251,47 +258,63 @@ fn test(
     })
 }
 
-/// The comparisons as a table for people.
+/// The comparisons as a table for people. A single pair is named in the heading, several in columns.
 pub fn table(compared: &Compared) -> Table {
-    let percent = compared.comparisons.iter().all(|c| {
-        [c.first_mean, c.second_mean]
-            .iter()
-            .all(|v| (0.0..=1.0).contains(v))
-    });
-    let value = |v: f64| {
-        if percent {
-            format!("{:.1}%", v * 100.0)
-        } else {
-            format!("{v:.3}")
-        }
-    };
-    let signed = |v: f64| {
-        if percent {
-            format!("{:+.1}", v * 100.0)
-        } else {
-            format!("{v:+.3}")
-        }
-    };
-    let rows = compared
+    let mut pairs: Vec<(&str, &str)> = compared
         .comparisons
         .iter()
-        .map(|c| {
-            vec![
-                c.task.clone(),
-                c.first.clone(),
-                c.second.clone(),
-                value(c.first_mean),
-                value(c.second_mean),
-                signed(c.difference),
-                format!("[{}, {}]", signed(c.low), signed(c.high)),
-                c.p.map_or("–".into(), p_value),
-                c.p_holm.map_or("–".into(), p_value),
-                verdict(c).to_owned(),
-                count(c.paired),
-                count(c.only_first + c.only_second + c.unscored),
-            ]
-        })
+        .map(|c| (c.first.as_str(), c.second.as_str()))
         .collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let title = match pairs.as_slice() {
+        [(first, second)] => format!("Paired comparison of {first} (first) with {second} (second)"),
+        _ => "Paired comparison".into(),
+    };
+    let mut head = vec!["task"];
+    if pairs.len() > 1 {
+        head.extend(["first", "second"]);
+    }
+    head.extend(["first score", "second score", "difference", "95% interval"]);
+    head.extend(["p", "p (Holm)", "verdict", "paired", "unpaired"]);
+    Table {
+        id: "comparison".into(),
+        title,
+        caption: caption(compared),
+        head: head.into_iter().map(str::to_owned).collect(),
+        rows: compared
+            .comparisons
+            .iter()
+            .map(|c| row(c, pairs.len() > 1))
+            .collect(),
+        published: vec![],
+    }
+}
+
+fn row(c: &Comparison, named: bool) -> Vec<String> {
+    let signed = |v: f64| match c.scale {
+        ScoreScale::Proportion => format!("{:+.1}", v * 100.0),
+        ScoreScale::Plain => format!("{v:+.3}"),
+    };
+    let mut row = vec![c.task.clone()];
+    if named {
+        row.extend([c.first.clone(), c.second.clone()]);
+    }
+    row.extend([
+        c.scale.value(c.first_mean),
+        c.scale.value(c.second_mean),
+        signed(c.difference),
+        format!("[{}, {}]", signed(c.low), signed(c.high)),
+        c.p.map_or("–".into(), p_value),
+        c.p_holm.map_or("–".into(), p_value),
+        verdict(c).to_owned(),
+        count(c.paired),
+        count(c.only_first + c.only_second + c.unscored),
+    ]);
+    row
+}
+
+fn caption(compared: &Compared) -> String {
     let mut methods: Vec<&str> = compared
         .comparisons
         .iter()
@@ -300,12 +323,7 @@ pub fn table(compared: &Compared) -> Table {
     methods.sort_unstable();
     methods.dedup();
     let mut caption = format!(
-        "Differences are first minus second on the same items{}, with 95 % intervals ({}). p is two-sided; p (Holm) is corrected over all {} comparisons. Unpaired counts items missing or unscored on either side.",
-        if percent {
-            ", in percentage points"
-        } else {
-            ""
-        },
+        "Differences are first minus second on the same items (percentage points for shares), with 95 % intervals ({}). p is two-sided; p (Holm) is corrected over all {} comparisons. Unpaired counts items missing or unscored on either side.",
         methods.join("; "),
         compared.comparisons.len()
     );
@@ -314,29 +332,7 @@ pub fn table(compared: &Compared) -> Table {
         caption.push_str(warning);
         caption.push('.');
     }
-    Table {
-        id: "comparison".into(),
-        title: "Paired comparison".into(),
-        caption,
-        head: [
-            "task",
-            "first",
-            "second",
-            "first score",
-            "second score",
-            "difference",
-            "95% interval",
-            "p",
-            "p (Holm)",
-            "",
-            "paired",
-            "unpaired",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        rows,
-        published: vec![],
-    }
+    caption
 }
 
 fn verdict(c: &Comparison) -> &'static str {

@@ -354,9 +354,10 @@ pub(super) fn sample(
         .collect();
     let _ = write!(
         out,
-        "<p class=\"small\">{} {}</p><div class=\"story\"><section aria-labelledby=\"q\"><h2 id=\"q\">Question</h2>{}</section>",
+        "<p class=\"small\">{} {}</p><div class=\"story{}\"><section aria-labelledby=\"q\"><h2 id=\"q\">Question</h2>{}</section>",
         html(&id.task),
         tags.join(" "),
+        if beside.is_some() { " both" } else { "" },
         sample::question(one, Story::WHOLE, &mut pictures)
     );
     let _ = write!(
