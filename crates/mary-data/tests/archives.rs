@@ -1,4 +1,5 @@
 //! Zip archives from strangers.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
 use std::fs;
 use std::io::Write as _;

@@ -1,4 +1,5 @@
 //! The catalogue against the real files, where a mirror of them is at hand.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! A run as a folder: `manifest.json`, `samples.jsonl`, `summary.json`.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -10,10 +10,10 @@ use serde::de::DeserializeOwned;
 
 use crate::atomic;
 use crate::fault::{corrupt, io_at};
-use crate::index::{FinishedIds, Index, unreadable};
+use crate::index::{FinishedIds, Index};
 use crate::log::{LogWriter, heal};
 use crate::manifest::{SCHEMA, difference};
-use crate::read::{Samples, Verdicts};
+use crate::read::{Samples, Seeker, Verdicts};
 
 const MANIFEST: &str = "manifest.json";
 const SAMPLES: &str = "samples.jsonl";
@@ -187,18 +187,12 @@ impl RunFolder {
 
     /// The sample whose line begins at this byte (see [`crate::Verdict::offset`]).
     pub fn sample_at(&self, offset: u64) -> Result<Sample, StoreError> {
-        let path = self.path.join(SAMPLES);
-        let mut file = File::open(&path).map_err(io_at(&path))?;
-        file.seek(SeekFrom::Start(offset)).map_err(io_at(&path))?;
-        let mut line = Vec::new();
-        BufReader::with_capacity(32 * 1024, file)
-            .read_until(b'\n', &mut line)
-            .map_err(io_at(&path))?;
-        serde_json::from_slice(&line).map_err(|e| {
-            // Only now is it worth counting lines.
-            let number = line_number(&path, offset).unwrap_or(0);
-            unreadable(&path, number, &e)
-        })
+        self.seeker()?.sample(offset)
+    }
+
+    /// Samples by place, for many of them.
+    pub(crate) fn seeker(&self) -> Result<Seeker, StoreError> {
+        Seeker::open(&self.path.join(SAMPLES))
     }
 
     /// The index, brought up to date with the file.
@@ -212,20 +206,6 @@ impl RunFolder {
     pub(crate) fn on_medium(&mut self, medium: Box<dyn crate::log::Medium>) {
         let len = fs::metadata(self.path.join(SAMPLES)).map_or(0, |m| m.len());
         self.writer = Some(LogWriter::onto(&self.path.join(SAMPLES), medium, len));
-    }
-}
-
-fn line_number(path: &Path, offset: u64) -> io::Result<usize> {
-    let mut reader = BufReader::new(File::open(path)?.take(offset));
-    let mut lines = 1;
-    loop {
-        let buffer = reader.fill_buf()?;
-        if buffer.is_empty() {
-            return Ok(lines);
-        }
-        lines += buffer.iter().filter(|&&b| b == b'\n').count();
-        let n = buffer.len();
-        reader.consume(n);
     }
 }
 

@@ -11,9 +11,11 @@
 
 mod atomic;
 mod cache;
+mod export;
 mod fault;
 mod finite;
 mod folder;
+mod import;
 mod index;
 mod line;
 mod log;
@@ -23,7 +25,9 @@ mod read;
 mod recorder;
 
 pub use cache::{CacheStats, Label, ModelShare, Prune, Pruned, ResponseCache};
+pub use export::{ExportForm, export};
 pub use folder::{Healed, RunFolder};
+pub use import::{ImportOptions, Imported, import};
 pub use index::{FinishedIds, State};
 pub use line::{ItemHead, Verdict};
 pub use manifest::{SCHEMA, run_digest};

@@ -28,7 +28,11 @@ struct Written<'a> {
 pub(crate) fn write(sample: &Sample, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     let start = out.len();
     let mut usage = Usage::default();
-    for reply in sample.exchanges.iter().filter_map(|e| e.reply.as_ref().ok()) {
+    for reply in sample
+        .exchanges
+        .iter()
+        .filter_map(|e| e.reply.as_ref().ok())
+    {
         usage += reply.meta.usage;
     }
     let line = Written {

@@ -53,9 +53,13 @@ pub fn merge(root: &Path, sources: &[&Path]) -> Result<MergeReport, StoreError> 
     }
     let places = union(&folders, &mut report)?;
     let mut target = RunFolder::create_or_open(root, &manifest)?;
+    let mut seekers = folders
+        .iter()
+        .map(RunFolder::seeker)
+        .collect::<Result<Vec<_>, _>>()?;
     for place in places.values() {
-        if let Some(folder) = folders.get(place.source) {
-            target.append(&folder.sample_at(place.offset)?)?;
+        if let Some(seeker) = seekers.get_mut(place.source) {
+            target.append(&seeker.sample(place.offset)?)?;
         }
     }
     target.flush()?;
@@ -71,10 +75,11 @@ fn union(
     let mut conflicts = Vec::new();
     let mut canonical = Vec::new();
     for (source, folder) in folders.iter().enumerate() {
+        let mut seeker = folder.seeker()?;
         for verdict in folder.verdicts()? {
             let offset = verdict?.offset;
             // Hashed in our own form: the order of keys or spaces is not content.
-            let sample = folder.sample_at(offset)?;
+            let sample = seeker.sample(offset)?;
             canonical.clear();
             line::write(&sample, &mut canonical)
                 .map_err(|e| StoreError::Mismatch(format!("a sample cannot be written: {e}")))?;

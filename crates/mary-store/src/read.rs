@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -79,6 +79,54 @@ impl Lines {
                 Some(Err(e))
             }
         }
+    }
+}
+
+/// Samples by place, from one open file.
+pub(crate) struct Seeker {
+    path: PathBuf,
+    reader: BufReader<File>,
+    line: Vec<u8>,
+}
+
+impl Seeker {
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = File::open(path).map_err(io_at(path))?;
+        Ok(Self {
+            path: path.to_owned(),
+            reader: BufReader::with_capacity(32 * 1024, file),
+            line: Vec::new(),
+        })
+    }
+
+    /// The sample whose line begins at this byte.
+    pub(crate) fn sample(&mut self, offset: u64) -> Result<Sample, StoreError> {
+        let at = io_at(&self.path);
+        // Relative, so that a step within the buffer costs nothing.
+        let here = self.reader.stream_position().map_err(&at)?;
+        let step = i64::try_from(offset).unwrap_or(i64::MAX) - i64::try_from(here).unwrap_or(0);
+        self.reader.seek_relative(step).map_err(&at)?;
+        self.line.clear();
+        self.reader.read_until(b'\n', &mut self.line).map_err(&at)?;
+        serde_json::from_slice(&self.line).map_err(|e| {
+            // Only now is it worth counting lines.
+            let number = line_number(&self.path, offset).unwrap_or(0);
+            unreadable(&self.path, number, &e)
+        })
+    }
+}
+
+fn line_number(path: &Path, offset: u64) -> io::Result<usize> {
+    let mut reader = BufReader::new(File::open(path)?.take(offset));
+    let mut lines = 1;
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(lines);
+        }
+        lines += buffer.iter().filter(|&&b| b == b'\n').count();
+        let n = buffer.len();
+        reader.consume(n);
     }
 }
 

@@ -1,5 +1,6 @@
 //! `kill -9` at random moments: what was flushed is there, what was kept is recalled, and the log
 //! never needs more than its last line healed.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod support;
 

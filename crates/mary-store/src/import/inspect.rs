@@ -1,0 +1,341 @@
+//! Inspect's logs, as JSON and as `.eval` archives.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use mary_contract::{
+    ErrorKind, Exchange, Finish, Item, Judgement, Part, Prompt, PromptForm, Sample, Speaker,
+    StoreError, Target, Turn, UnscoredReason,
+};
+use serde_json::Value;
+
+use super::lenient::{id, number, parse, read_all, shown};
+use super::{Foreign, ImportOptions, generated, model_name, sample_id};
+use crate::fault::{corrupt, io_at};
+
+const HINT: &str = "write the log again with `inspect log dump` or `inspect log convert`";
+
+pub(super) fn read_json(path: &Path, options: &ImportOptions) -> Result<Foreign, StoreError> {
+    let file = File::open(path).map_err(io_at(path))?;
+    let bytes = read_all(file, path)?;
+    let log = value_of(path, &bytes)?;
+    let samples = match log.get("samples") {
+        Some(Value::Array(samples)) => samples.clone(),
+        None | Some(Value::Null) => Vec::new(),
+        other => {
+            let found = shown(other);
+            return Err(wrong(
+                path,
+                format!("field `samples`: expected a list, found {found}"),
+            ));
+        }
+    };
+    build(path, options, &log, samples)
+}
+
+pub(super) fn read_archive(path: &Path, options: &ImportOptions) -> Result<Foreign, StoreError> {
+    let broken = |e: zip::result::ZipError| {
+        corrupt(
+            path,
+            0,
+            format!("the archive is damaged or incomplete: {e}"),
+            "copy or download the file again; a log whose run was killed is mended by `inspect log recover`",
+        )
+    };
+    let file = File::open(path).map_err(io_at(path))?;
+    let mut zip = zip::ZipArchive::new(BufReader::new(file)).map_err(broken)?;
+    let header = match zip.index_for_name("header.json") {
+        Some(_) => "header.json",
+        // A run that was killed has only its beginning.
+        None => "_journal/start.json",
+    };
+    let mut names = zip
+        .file_names()
+        .map(|name| name.map(std::borrow::Cow::into_owned))
+        .collect::<Result<Vec<String>, _>>()
+        .map_err(broken)?;
+    names.retain(|n| n.starts_with("samples/") && n.ends_with(".json"));
+    names.sort_unstable();
+    let mut member = |name: &str| -> Result<Value, StoreError> {
+        let bad = |message: String| corrupt(path, 0, format!("member `{name}`: {message}"), HINT);
+        let entry = zip.by_name(name).map_err(|e| bad(e.to_string()))?;
+        let bytes = read_all(entry, path).map_err(|e| match e {
+            // Damaged content shows while it is unpacked; the member is what helps here.
+            StoreError::Io { source, .. } => bad(source.to_string()),
+            other => other,
+        })?;
+        parse(&bytes).map_err(|e| bad(format!("expected JSON, found: {e}")))
+    };
+    let log = member(header)?;
+    let samples = names
+        .iter()
+        .map(|n| member(n))
+        .collect::<Result<Vec<_>, _>>()?;
+    build(path, options, &log, samples)
+}
+
+fn wrong(path: &Path, message: impl Into<String>) -> StoreError {
+    corrupt(path, 0, message, HINT)
+}
+
+fn value_of(path: &Path, bytes: &[u8]) -> Result<Value, StoreError> {
+    parse(bytes).map_err(|e| corrupt(path, e.line(), format!("expected JSON, found: {e}"), HINT))
+}
+
+fn build(
+    path: &Path,
+    options: &ImportOptions,
+    log: &Value,
+    samples: Vec<Value>,
+) -> Result<Foreign, StoreError> {
+    let eval = log.get("eval").filter(|e| e.is_object()).ok_or_else(|| {
+        wrong(
+            path,
+            "expected an Inspect log with a field `eval`, found none",
+        )
+    })?;
+    let named = |field: &str, given: &Option<String>| -> Result<String, StoreError> {
+        let found = eval.get(field).and_then(Value::as_str).map(str::to_owned);
+        given.clone().or(found).ok_or_else(|| {
+            wrong(
+                path,
+                format!(
+                    "field `eval.{field}`: expected text, found {}",
+                    shown(eval.get(field))
+                ),
+            )
+        })
+    };
+    let model = model_name(&named("model", &options.model)?);
+    let task = named("task", &options.task)?;
+    let version = eval
+        .get("task_version")
+        .and_then(Value::as_u64)
+        .unwrap_or(0);
+    let mut foreign = Foreign {
+        tool: "Inspect",
+        task_version: u32::try_from(version).unwrap_or(0),
+        created: eval
+            .get("created")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned(),
+        trials: 1,
+        samples: Vec::with_capacity(samples.len()),
+        remarks: Vec::new(),
+        model,
+        task,
+    };
+    let mut scorer = options
+        .score
+        .clone()
+        .or_else(|| first_scorer(log, &samples));
+    for (n, value) in samples.iter().enumerate() {
+        let sample = sample_of(path, n + 1, value, &foreign, &mut scorer)?;
+        foreign.trials = foreign.trials.max(sample.id.trial + 1);
+        foreign.samples.push((n + 1, sample));
+    }
+    if let (Some(scorer), None) = (scorer, &options.score) {
+        let remark = format!("the score is `{scorer}`, the first scorer of the log");
+        foreign.remarks.push(remark);
+    }
+    Ok(foreign)
+}
+
+/// The scorer that the log's own results name first, where the samples have it.
+fn first_scorer(log: &Value, samples: &[Value]) -> Option<String> {
+    let results = log.get("results")?.get("scores")?.as_array()?;
+    let names = results.iter().filter_map(|s| s.get("name")?.as_str());
+    let in_samples = |name: &&str| {
+        let mut scores = samples.iter().filter_map(|s| s.get("scores")?.as_object());
+        scores.any(|s| s.contains_key(*name))
+    };
+    names.into_iter().find(in_samples).map(str::to_owned)
+}
+
+fn sample_of(
+    path: &Path,
+    n: usize,
+    value: &Value,
+    log: &Foreign,
+    scorer: &mut Option<String>,
+) -> Result<Sample, StoreError> {
+    let bad = |field: &str, expected: &str, found: Option<&Value>| {
+        let found = shown(found);
+        corrupt(
+            path,
+            0,
+            format!("sample {n}: field `{field}`: expected {expected}, found {found}"),
+            HINT,
+        )
+    };
+    let item = value
+        .get("id")
+        .and_then(id)
+        .ok_or_else(|| bad("id", "a number or text", value.get("id")))?;
+    let epoch = match value.get("epoch") {
+        None => 1,
+        Some(epoch) => epoch
+            .as_u64()
+            .and_then(|e| u32::try_from(e).ok())
+            .filter(|e| *e > 0)
+            .ok_or_else(|| bad("epoch", "a number from 1", Some(epoch)))?,
+    };
+    let judgement = judge(value, scorer).map_err(|(field, found)| {
+        bad(&field, "a number, a truth value or C/I/P/N", Some(&found))
+    })?;
+    Ok(Sample {
+        id: sample_id(&log.model, &log.task, item.clone(), epoch - 1),
+        item: Item::new(item, target(value), vec![]),
+        exchanges: asked(value).into_iter().collect(),
+        judgement,
+    })
+}
+
+/// The verdict; a score that is no number is given back with its place.
+fn judge(sample: &Value, scorer: &mut Option<String>) -> Result<Judgement, (String, Value)> {
+    if let Some(error) = sample.get("error").filter(|e| !e.is_null()) {
+        let message = error.get("message").and_then(Value::as_str).unwrap_or("");
+        return Ok(Judgement::failed(ErrorKind::Internal, message));
+    }
+    let Some(scores) = sample.get("scores").and_then(Value::as_object) else {
+        return Ok(Judgement::unscored(UnscoredReason::Unparsed));
+    };
+    if scorer.is_none() {
+        *scorer = scores.keys().next().cloned();
+    }
+    let chosen = scorer.as_deref().unwrap_or_default();
+    let score = scores.get(chosen);
+    let value = score.and_then(|s| s.get("value")).unwrap_or(&Value::Null);
+    let mut measures = Vec::new();
+    let mut judgement = match value {
+        // NaN came as null: Inspect's way of saying "not scored".
+        Value::Null => Judgement::unscored(UnscoredReason::Unparsed),
+        Value::Object(parts) => {
+            measures.extend(
+                parts
+                    .iter()
+                    .filter_map(|(k, v)| Some((k.clone(), number(v)?))),
+            );
+            let all: Vec<f64> = measures.iter().map(|(_, v)| *v).collect();
+            if all.is_empty() {
+                return Err((format!("scores.{chosen}.value"), value.clone()));
+            }
+            Judgement::scored(all.iter().sum::<f64>() / all.len() as f64)
+        }
+        other => match number(other) {
+            Some(score) => Judgement::scored(score),
+            None => return Err((format!("scores.{chosen}.value"), other.clone())),
+        },
+    };
+    for (name, other) in scores.iter().filter(|(name, _)| name.as_str() != chosen) {
+        if let Some(value) = other.get("value").and_then(number) {
+            measures.push((name.clone(), value));
+        }
+    }
+    judgement.measures.extend(measures);
+    judgement.parsed = score
+        .and_then(|s| s.get("answer"))
+        .and_then(Value::as_str)
+        .map(str::to_owned);
+    Ok(judgement)
+}
+
+fn target(sample: &Value) -> Target {
+    let target = match sample.get("target") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(list)) => match list.as_slice() {
+            [Value::String(one)] => one.clone(),
+            _ => return Target::Data(Value::Array(list.clone())),
+        },
+        Some(other) => return Target::Data(other.clone()),
+        None => String::new(),
+    };
+    let options: Vec<String> = sample
+        .get("choices")
+        .and_then(Value::as_array)
+        .map(|list| {
+            list.iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect()
+        })
+        .unwrap_or_default();
+    // `A` is the first of the choices.
+    let correct = match target.as_bytes() {
+        [letter @ b'A'..=b'Z'] => usize::from(letter - b'A'),
+        _ => options.len(),
+    };
+    if correct < options.len() {
+        return Target::Choice {
+            question: text_of(sample.get("input")),
+            options,
+            correct,
+        };
+    }
+    Target::Text(target)
+}
+
+/// The conversation up to the answer, and the answer.
+fn asked(sample: &Value) -> Option<Exchange> {
+    let prompt = match sample.get("input") {
+        Some(Value::Array(messages)) => Prompt {
+            form: PromptForm::Chat,
+            system: messages
+                .iter()
+                .find(|m| m.get("role").and_then(Value::as_str) == Some("system"))
+                .map(|m| text_of(m.get("content"))),
+            turns: messages.iter().filter_map(turn).collect(),
+        },
+        input => Prompt::chat(text_of(input)),
+    };
+    let output = sample.get("output")?;
+    let choice = output.get("choices").and_then(|c| c.get(0));
+    let text = match output.get("completion").and_then(Value::as_str) {
+        Some(text) if !text.is_empty() => text.to_owned(),
+        _ => text_of(
+            choice
+                .and_then(|c| c.get("message"))
+                .and_then(|m| m.get("content")),
+        ),
+    };
+    let stop = choice
+        .and_then(|c| c.get("stop_reason"))
+        .and_then(Value::as_str);
+    let finish = match stop {
+        Some("stop") | None => Finish::Stop,
+        Some("max_tokens" | "model_length") => Finish::Length,
+        Some("content_filter") => Finish::ContentFilter,
+        Some(other) => Finish::Other(other.to_owned()),
+    };
+    generated(prompt, text, finish)
+}
+
+fn turn(message: &Value) -> Option<Turn> {
+    let speaker = match message.get("role").and_then(Value::as_str)? {
+        "user" => Speaker::User,
+        "assistant" => Speaker::Assistant,
+        _ => return None,
+    };
+    Some(Turn {
+        speaker,
+        parts: vec![Part::Text(text_of(message.get("content")))],
+    })
+}
+
+/// Words of a content that may be text or a list of parts.
+fn text_of(content: Option<&Value>) -> String {
+    match content {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => parts
+            .iter()
+            .filter_map(|part| {
+                let text = part.get("text").or_else(|| part.get("content"))?;
+                Some(text_of(Some(text)))
+            })
+            .collect::<Vec<_>>()
+            .join("\n"),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,205 @@
+//! Results made elsewhere, as runs of ours, so that they can be analysed and compared here.
+//!
+//! Imported samples keep their scores as they came: nothing is judged again. Every refusal names
+//! the file, the line or member, and what to do.
+
+mod inspect;
+mod lenient;
+mod lm_eval;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use mary_contract::{
+    Ask, Capabilities, Exchange, Finish, Generate, Generated, Key, ModelCard, ModelRef,
+    ModelSettings, Prompt, Reply, Request, Response, RunManifest, Sample, SampleId, Sampling,
+    StoreError, TaskRun, TaskSettings,
+};
+
+use crate::fault::corrupt;
+use crate::manifest::SCHEMA;
+use crate::{RunFolder, line};
+
+/// What to import and how to read it; the empty default reads what the file itself says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImportOptions {
+    /// The model, where the file does not name it (lm-eval samples do not).
+    pub model: Option<String>,
+    /// The task, where the file name does not hold it.
+    pub task: Option<String>,
+    /// Which metric or scorer is the score; without one, the first of the file.
+    pub score: Option<String>,
+}
+
+/// What an import brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The new run folder.
+    pub path: PathBuf,
+    /// Samples in it.
+    pub samples: usize,
+    /// Things a user should know: metrics chosen, lines left out.
+    pub remarks: Vec<String>,
+}
+
+/// Reads a file of another tool into a run folder under `root`: an Inspect log (`.eval`, `.json`)
+/// or samples of lm-evaluation-harness (`.jsonl`).
+pub fn import(file: &Path, options: &ImportOptions, root: &Path) -> Result<Imported, StoreError> {
+    let extension = file
+        .extension()
+        .and_then(|e| e.to_str())
+        .unwrap_or_default();
+    let read = match extension {
+        "jsonl" => lm_eval::read(file, options)?,
+        "eval" => inspect::read_archive(file, options)?,
+        "json" => inspect::read_json(file, options)?,
+        other => {
+            return Err(corrupt(
+                file,
+                0,
+                format!("expected a file ending in .eval, .json or .jsonl, found `.{other}`"),
+                "give an Inspect log, or a samples_*.jsonl of lm-eval",
+            ));
+        }
+    };
+    store(file, read, root)
+}
+
+/// Everything read from a file.
+struct Foreign {
+    /// Which tool, for the manifest.
+    tool: &'static str,
+    model: String,
+    task: String,
+    task_version: u32,
+    created: String,
+    trials: u32,
+    /// With the line (or member) each came from.
+    samples: Vec<(usize, Sample)>,
+    remarks: Vec<String>,
+}
+
+fn store(file: &Path, foreign: Foreign, root: &Path) -> Result<Imported, StoreError> {
+    if foreign.samples.is_empty() {
+        return Err(corrupt(
+            file,
+            0,
+            "expected samples, found none",
+            "export the log again with its samples (lm-eval: --log_samples)",
+        ));
+    }
+    check_unique(file, &foreign.samples)?;
+    let mut content = Vec::new();
+    for (_, sample) in &foreign.samples {
+        line::write(sample, &mut content)
+            .map_err(|e| corrupt(file, 0, e.to_string(), "please report this file"))?;
+    }
+    let digest = blake3::hash(&content).to_hex().to_string();
+    let manifest = manifest(file, &foreign, digest.get(..12).unwrap_or(&digest))?;
+    let mut run = RunFolder::create_or_open(root, &manifest)?;
+    // The same file imported again finds everything there.
+    let there = run.finished_ids()?;
+    for (_, sample) in &foreign.samples {
+        if there.state(&sample.id).is_none() {
+            run.append(sample)?;
+        }
+    }
+    run.flush()?;
+    Ok(Imported {
+        path: run.path().to_owned(),
+        samples: foreign.samples.len(),
+        remarks: foreign.remarks,
+    })
+}
+
+fn check_unique(file: &Path, samples: &[(usize, Sample)]) -> Result<(), StoreError> {
+    let mut seen: HashMap<(&str, u32), usize> = HashMap::new();
+    for (place, sample) in samples {
+        let id = (sample.id.item.as_str(), sample.id.trial);
+        if let Some(first) = seen.insert(id, *place) {
+            return Err(corrupt(
+                file,
+                *place,
+                format!(
+                    "sample `{}` (trial {}) stands here a second time; the first is number {first}",
+                    id.0, id.1
+                ),
+                "remove one of the two, or import the parts of a joined file one by one",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn manifest(file: &Path, foreign: &Foreign, digest: &str) -> Result<RunManifest, StoreError> {
+    let model: ModelRef = foreign
+        .model
+        .parse()
+        .map_err(|e| corrupt(file, 0, format!("{e}"), "name the model with --model"))?;
+    let mut card = ModelCard::new(model, Capabilities::default());
+    card.remarks = vec![format!("imported from {}", foreign.tool)];
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    Ok(RunManifest {
+        schema: SCHEMA,
+        id: format!("import-{digest}"),
+        created: foreign.created.clone(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        command: vec!["mary".into(), "import".into(), name.into_owned()],
+        models: vec![card],
+        model_settings: ModelSettings::default(),
+        judge: None,
+        tasks: vec![TaskRun {
+            id: foreign.task.clone(),
+            version: foreign.task_version,
+            settings: TaskSettings::default(),
+            limit: None,
+            conventions: BTreeMap::from([("imported".into(), foreign.tool.to_owned())]),
+            dataset_hash: None,
+        }],
+        trials: foreign.trials,
+        seed: 0,
+    })
+}
+
+/// `provider/name`, whatever the other tool called it.
+fn model_name(name: &str) -> String {
+    if name.parse::<ModelRef>().is_ok() {
+        name.to_owned()
+    } else {
+        format!("import/{name}")
+    }
+}
+
+fn sample_id(model: &str, task: &str, item: String, trial: u32) -> SampleId {
+    SampleId {
+        model: model.to_owned(),
+        task: task.to_owned(),
+        item,
+        trial,
+    }
+}
+
+/// A question and its answer in words.
+fn generated(prompt: Prompt, text: String, finish: Finish) -> Option<Exchange> {
+    let request = Request::Generate(Generate {
+        prompt,
+        // How it was drawn is not recorded in a form we could keep.
+        sampling: Sampling::greedy(0),
+    });
+    let reply = Reply::bare(Response::Generated(Generated {
+        text,
+        finish,
+        reasoning: None,
+    }));
+    exchange(request, reply)
+}
+
+fn exchange(request: Request, reply: Reply) -> Option<Exchange> {
+    let json = serde_json::to_vec(&(&request, &reply)).ok()?;
+    let digest = blake3::hash(&json).to_hex().to_string();
+    Some(Exchange {
+        key: serde_json::from_value::<Key>(digest.into()).ok()?,
+        ask: Ask::subject(request),
+        reply: Ok(reply),
+    })
+}
