@@ -34,7 +34,7 @@ pub const fn card(id: &'static str, title: &'static str, about: &'static str) ->
             source: "Lee & Lim 2024, Table 7: four people named the rule from the shots, 10 of 10 each",
         }),
         params: &AB_PARAMS,
-        dataset: None,
+        dataset: Some(super::upstream::DATASET),
         citation: CITATION,
         starter: Some(20),
     }

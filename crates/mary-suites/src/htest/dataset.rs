@@ -50,7 +50,7 @@ pub struct Example {
     pub text: String,
     /// What is right.
     pub label: Label,
-    /// Names the matched pair it was drawn with; `None` for published items.
+    /// Names what it was drawn with (its twin; for rhymes four items); `None` for published items.
     pub pair: Option<String>,
 }
 
@@ -136,9 +136,12 @@ impl Rule {
         let name = format!("htest/{}/{split}", self.name);
         let mut rng = stream(seed, &name);
         let mut examples = Vec::with_capacity(size + 2);
-        while examples.len() < size {
+        for draw in 0.. {
+            if examples.len() >= size {
+                break;
+            }
+            let pair = Some(format!("{split}-{draw:04}"));
             for twins in self.fresh(&mut rng, seen)? {
-                let pair = Some(format!("{split}-{:04}", examples.len() / 2));
                 for (text, label) in [(twins.a, Label::A), (twins.b, Label::B)] {
                     examples.push(Example {
                         text,

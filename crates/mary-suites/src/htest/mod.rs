@@ -7,23 +7,30 @@
 mod ab_task;
 mod dataset;
 mod draw;
+mod exhibits;
+mod gap;
 pub mod geometry;
 pub mod parse;
 pub mod prompt;
+pub mod published;
 #[rustfmt::skip]
 mod rhyme_families;
 mod setup;
 mod tasks;
+mod tuning;
 pub mod upstream;
 #[rustfmt::skip]
 mod words;
 
 pub use ab_task::AbTask;
 pub use dataset::{Example, Label, Rule, Sets, Twins};
+pub use exhibits::{Outcome, exhibits, results};
+pub use gap::{Gap, fresh_gaps, gap_table, independent_difference};
 pub use setup::{Mode, Setup, Source, Tail};
 pub use tasks::AB_TASKS;
+pub use tuning::{ab_task, published_matrix, tuning_matrix, tuning_set};
 
-use mary_contract::{Family, Task};
+use mary_contract::{Exhibits, Family, RunSummary, Task};
 
 /// The family.
 #[derive(Debug, Clone, Copy)]
@@ -56,5 +63,9 @@ impl Family for HTest {
             &geometry::LETTER_GEOMETRY,
         ];
         &TASKS
+    }
+
+    fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {
+        exhibits(runs)
     }
 }

@@ -97,25 +97,48 @@ pub const NOT_LY: &[&str] = &[
     "tonight", "twice", "underground", "uphill", "upstairs", "well", "windy", "yesterday",
 ];
 
-/// Hyphenated expressions; with spaces instead of hyphens each reads as plain words.
+/// Hyphenated expressions that say what something is like.
 pub const HYPHENATED: &[&str] = &[
     "after-dinner", "all-night", "back-to-back", "bare-bones", "bird-watching", "bite-size",
     "brand-new", "broken-down", "by-the-book", "candle-lit", "clear-cut", "cold-blooded",
-    "come-and-go", "cross-country", "day-to-day", "deep-rooted", "do-it-yourself", "door-to-door",
-    "down-to-earth", "duty-free", "empty-handed", "ever-changing", "eye-catching", "face-to-face",
-    "far-off", "fast-moving", "fifty-fifty", "first-rate", "fool-proof", "four-wheeled",
-    "free-range", "full-time", "good-natured", "half-empty", "hand-made", "hard-working",
-    "head-on", "heart-warming", "high-pitched", "hit-or-miss", "home-grown", "ice-cold",
-    "ill-tempered", "jaw-dropping", "know-it-all", "large-scale", "last-minute", "left-handed",
-    "life-size", "light-hearted", "long-lost", "low-key", "made-up", "man-to-man", "mind-boggling",
-    "mouth-watering", "narrow-minded", "never-ending", "next-door", "off-season", "old-fashioned",
-    "one-sided", "open-ended", "out-of-tune", "over-the-top", "panic-stricken", "pitch-black",
-    "quick-witted", "razor-sharp", "ready-made", "right-handed", "rock-solid", "run-of-the-mill",
-    "second-hand", "self-taught", "short-lived", "side-by-side", "slow-cooked", "soft-spoken",
-    "step-by-step", "straight-faced", "sugar-coated", "sun-dried", "sure-footed", "thick-skinned",
-    "time-honored", "top-heavy", "two-faced", "user-friendly", "wait-and-see", "waist-deep",
-    "warm-hearted", "wide-eyed", "wind-blown", "word-for-word", "world-famous", "worn-out",
-    "year-round",
+    "come-and-go", "cross-country", "day-to-day", "deep-rooted", "door-to-door", "down-to-earth",
+    "duty-free", "empty-handed", "ever-changing", "eye-catching", "face-to-face", "far-off",
+    "fast-moving", "fifty-fifty", "first-rate", "fool-proof", "four-wheeled", "free-range",
+    "full-time", "good-natured", "half-empty", "hand-made", "hard-working", "head-on",
+    "heart-warming", "high-pitched", "hit-or-miss", "home-grown", "ice-cold", "ill-tempered",
+    "jaw-dropping", "know-it-all", "large-scale", "last-minute", "left-handed", "life-size",
+    "light-hearted", "long-lost", "low-key", "made-up", "man-to-man", "mind-boggling",
+    "narrow-minded", "never-ending", "next-door", "off-season", "old-fashioned", "one-sided",
+    "open-ended", "out-of-tune", "over-the-top", "pitch-black", "quick-witted", "razor-sharp",
+    "ready-made", "right-handed", "rock-solid", "second-hand", "self-taught", "short-lived",
+    "side-by-side", "slow-cooked", "soft-spoken", "step-by-step", "sugar-coated", "sun-dried",
+    "sure-footed", "thick-skinned", "time-honored", "top-heavy", "two-faced", "user-friendly",
+    "wait-and-see", "waist-deep", "warm-hearted", "wide-eyed", "wind-blown", "word-for-word",
+    "world-famous", "worn-out", "year-round",
+];
+
+/// Words that say what something is like, of every length that the hyphenated expressions have.
+pub const ADJECTIVES: &[&str] = &[
+    "abundant", "accomplished", "adventurous", "affectionate", "ancient", "authoritative",
+    "awkward", "breathtaking", "cantankerous", "comfortable", "compassionate", "contradictory",
+    "controversial", "conventional", "cooperative", "crooked", "curious", "delicate",
+    "disagreeable", "disappointed", "distant", "distinguished", "elegant", "enormous",
+    "entertaining", "enthusiastic", "expensive", "experimental", "extraordinary", "extravagant",
+    "faithful", "familiar", "fearless", "feathery", "fragile", "gigantic", "glorious", "graceful",
+    "grateful", "handsome", "harmless", "horrible", "imaginary", "immense", "impatient",
+    "important", "impressive", "incredible", "independent", "inexpensive", "innocent",
+    "inquisitive", "intellectual", "intelligent", "intermediate", "intimidating", "invisible",
+    "jealous", "knowledgeable", "legendary", "luminous", "magical", "magnificent", "massive",
+    "medieval", "melancholy", "mischievous", "multicolored", "mysterious", "nervous", "obedient",
+    "obnoxious", "ordinary", "original", "outrageous", "overwhelming", "passionate", "patient",
+    "peculiar", "pleasant", "polished", "powerful", "precious", "preposterous", "priceless",
+    "professional", "prosperous", "quarrelsome", "rectangular", "remarkable", "respectable",
+    "restless", "ridiculous", "romantic", "scarlet", "shallow", "slippery", "solitary",
+    "sophisticated", "spectacular", "splendid", "spotless", "spotted", "stubborn", "suspicious",
+    "temperamental", "thoughtful", "transparent", "tremendous", "triangular", "troublesome",
+    "unbelievable", "uncomfortable", "understanding", "unforgettable", "unfortunate",
+    "unimpressive", "unmistakable", "unpredictable", "unusual", "valuable", "velvety", "victorious",
+    "wealthy", "weathered", "wholehearted", "wonderful",
 ];
 
 /// Things of which there can be many.

@@ -39,7 +39,7 @@ static CARD: TaskCard = TaskCard {
     chance: Some(0.25),
     human: None,
     params: &GEOMETRY_PARAMS,
-    dataset: None,
+    dataset: Some(upstream::DATASET),
     citation: CITATION,
     starter: Some(20),
 };

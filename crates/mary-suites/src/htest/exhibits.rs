@@ -1,0 +1,615 @@
+//! The paper's tables and figures from runs of ours, with its printed results beside them, marked as
+//! published. Only what the runs contain is drawn.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    Axis, Estimate, Exhibits, Figure, FigureKind, Point, PromptForm, ReferenceLine, RunSummary,
+    Scale, Series, SummaryRow, Table, TaskSettings,
+};
+
+use super::AB_TASKS;
+use super::geometry::{self, LETTER_GEOMETRY};
+use super::published::{PublishedRow, published};
+use super::setup::{Mode, Setup, Source};
+use mary_contract::Task as _;
+
+const GEOMETRY: &str = "htest/letter-geometry";
+/// Pictures of letter-geometry items in a report.
+const PICTURES: usize = 12;
+
+/// One model on one task as it was run.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The model, as the user named it.
+    pub model: String,
+    /// The task.
+    pub task: String,
+    /// Shots.
+    pub k: usize,
+    /// How it was asked.
+    pub mode: Mode,
+    /// Where the items came from.
+    pub source: Source,
+    /// Plain or chat.
+    pub form: PromptForm,
+    /// The paper's accuracy: unread answers are wrong.
+    pub accuracy: Estimate,
+    /// Without unread answers.
+    pub adjusted: Option<Estimate>,
+    /// Number of weights, where known.
+    pub parameters: Option<u64>,
+}
+
+/// Every H-TEST result of the runs that could be scored.
+pub fn results(runs: &[RunSummary]) -> Vec<Outcome> {
+    let mut found = Vec::new();
+    for run in runs {
+        for row in run.rows.iter().filter(|r| r.task.starts_with("htest/")) {
+            let settings = run
+                .manifest
+                .tasks
+                .iter()
+                .find(|t| t.id == row.task)
+                .map(|t| &t.settings);
+            let Some(setup) = settings.and_then(|s| setup_of(&row.task, s)) else {
+                continue;
+            };
+            let Some(accuracy) = accuracy(row) else {
+                continue;
+            };
+            let parameters = run
+                .manifest
+                .models
+                .iter()
+                .find(|m| m.model.to_string() == row.model)
+                .and_then(|m| m.parameters);
+            found.push(Outcome {
+                model: row.model.clone(),
+                task: row.task.clone(),
+                k: setup.shots,
+                mode: setup.mode,
+                source: setup.source,
+                form: setup.form,
+                accuracy,
+                adjusted: row.score.clone(),
+                parameters,
+            });
+        }
+    }
+    found
+}
+
+fn setup_of(task: &str, settings: &TaskSettings) -> Option<Setup> {
+    let card = if task == GEOMETRY {
+        LETTER_GEOMETRY.card()
+    } else {
+        AB_TASKS.iter().find(|t| t.card.id == task)?.card
+    };
+    Setup::read(card, settings).ok()
+}
+
+/// The paper's accuracy of a row: its own measure where answers may be unread, else the score.
+fn accuracy(row: &SummaryRow) -> Option<Estimate> {
+    row.measures
+        .iter()
+        .find(|m| m.name == "accuracy")
+        .map(|m| m.estimate.clone())
+        .or_else(|| row.score.clone())
+}
+
+/// As in the paper's tables: one decimal, in per cent.
+pub fn percent(value: f64) -> String {
+    format!("{:.1}", 100.0 * value)
+}
+
+/// A difference with its interval.
+pub fn difference_cell(d: &Estimate) -> String {
+    format!(
+        "{:+.1} [{:+.1}, {:+.1}]",
+        100.0 * d.value,
+        100.0 * d.low,
+        100.0 * d.high
+    )
+}
+
+/// The ten tasks of one model under one set of conditions.
+struct Profile<'a> {
+    first: &'a Outcome,
+    tasks: BTreeMap<&'a str, &'a Outcome>,
+}
+
+/// Mean over tasks; the tasks' intervals are combined as of independent samples.
+fn mean<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> Option<Estimate> {
+    let all: Vec<&Estimate> = estimates.collect();
+    if all.is_empty() {
+        return None;
+    }
+    let n = all.len() as f64;
+    let value = all.iter().map(|e| e.value).sum::<f64>() / n;
+    let spread =
+        |side: fn(&Estimate) -> f64| all.iter().map(|e| side(e).powi(2)).sum::<f64>().sqrt() / n;
+    Some(Estimate {
+        value,
+        low: value - spread(|e| e.value - e.low),
+        high: value + spread(|e| e.high - e.value),
+        n: all.iter().map(|e| e.n).sum(),
+        method: "mean-of-tasks".into(),
+    })
+}
+
+impl Profile<'_> {
+    /// Only a full set of ten has an average that can stand beside another.
+    fn average(&self) -> Option<Estimate> {
+        (self.tasks.len() == AB_TASKS.len())
+            .then(|| mean(self.tasks.values().map(|o| &o.accuracy)))
+            .flatten()
+    }
+
+    fn adjusted(&self) -> Option<Estimate> {
+        let all: Option<Vec<&Estimate>> =
+            self.tasks.values().map(|o| o.adjusted.as_ref()).collect();
+        all.filter(|a| a.len() == AB_TASKS.len())
+            .and_then(|a| mean(a.into_iter()))
+    }
+
+    fn how(&self) -> String {
+        let mode = match self.first.mode {
+            Mode::Score => "score",
+            Mode::Generate => "generate",
+            Mode::Cot => "cot",
+        };
+        let source = match self.first.source {
+            Source::Fresh => "fresh",
+            Source::Published => "released",
+        };
+        let form = match self.first.form {
+            PromptForm::Plain => "plain",
+            PromptForm::Chat => "chat",
+        };
+        format!("{mode}, {form}, {source}")
+    }
+}
+
+/// Results grouped by model and conditions, in the order in which they were run.
+fn profiles(results: &[Outcome]) -> Vec<Profile<'_>> {
+    let mut profiles: Vec<Profile<'_>> = Vec::new();
+    for outcome in results.iter().filter(|o| o.task != GEOMETRY) {
+        let same = |p: &&mut Profile<'_>| {
+            let f = p.first;
+            (&f.model, f.k, f.mode, f.source, f.form)
+                == (
+                    &outcome.model,
+                    outcome.k,
+                    outcome.mode,
+                    outcome.source,
+                    outcome.form,
+                )
+        };
+        match profiles.iter_mut().find(same) {
+            Some(profile) => {
+                profile.tasks.insert(&outcome.task, outcome);
+            }
+            None => profiles.push(Profile {
+                first: outcome,
+                tasks: BTreeMap::from([(outcome.task.as_str(), outcome)]),
+            }),
+        }
+    }
+    profiles
+}
+
+/// Everything the runs have to show.
+pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
+    let results = results(runs);
+    if results.is_empty() {
+        return Exhibits::default();
+    }
+    let profiles = profiles(&results);
+    let mut tables = vec![full_table(&profiles, &results)];
+    tables.extend(super::gap::gap_table(runs));
+    let figures = [
+        by_family(&profiles),
+        by_shots(&profiles),
+        thinking(&profiles),
+        against_geometry(&profiles, &results),
+    ];
+    Exhibits {
+        tables,
+        figures: figures.into_iter().flatten().collect(),
+        pictures: pictures(runs),
+    }
+}
+
+fn geometry_of<'a>(results: &'a [Outcome], profile: &Profile<'_>) -> Option<&'a Outcome> {
+    let f = profile.first;
+    results.iter().find(|o| {
+        o.task == GEOMETRY && o.model == f.model && o.source == f.source && o.form == f.form
+    })
+}
+
+/// Table 6, models as rows.
+fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
+    let mut head: Vec<String> = ["model", "k", "how"].map(String::from).to_vec();
+    head.extend(AB_TASKS.iter().map(|t| t.card.title.to_owned()));
+    head.extend(["Average", "Letter Geometry"].map(String::from));
+    let cell = |e: Option<&Estimate>| e.map_or_else(|| "–".to_owned(), |e| percent(e.value));
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for profile in profiles {
+        let mut row = vec![
+            profile.first.model.clone(),
+            profile.first.k.to_string(),
+            profile.how(),
+        ];
+        row.extend(
+            AB_TASKS
+                .iter()
+                .map(|t| cell(profile.tasks.get(t.card.id).map(|o| &o.accuracy))),
+        );
+        row.push(cell(profile.average().as_ref()));
+        row.push(cell(geometry_of(results, profile).map(|o| &o.accuracy)));
+        rows.push(row);
+    }
+    for outcome in results.iter().filter(|o| o.task == GEOMETRY) {
+        if profiles.iter().all(|p| p.first.model != outcome.model) {
+            let mut row = vec![
+                outcome.model.clone(),
+                "–".into(),
+                "letter geometry only".into(),
+            ];
+            row.extend(vec!["–".to_owned(); AB_TASKS.len() + 1]);
+            row.push(percent(outcome.accuracy.value));
+            rows.push(row);
+        }
+    }
+    let measured = rows.len();
+    rows.extend(published_rows(profiles).map(|row| {
+        let mut cells = vec![
+            row.model.clone(),
+            row.k
+                .map_or_else(|| "not stated".to_owned(), |k| k.to_string()),
+            format!("published, Table {}", row.table),
+        ];
+        cells.extend(row.accuracy.iter().map(|a| percent(*a)));
+        cells.push(percent(row.mean()));
+        let geometry = published().geometry.iter().find(|g| g.model == row.model);
+        cells.push(geometry.map_or_else(|| "–".to_owned(), |g| percent(g.accuracy)));
+        cells
+    }));
+    Table {
+        id: "htest-table-6".into(),
+        title: "H-TEST, all tasks".into(),
+        caption: "Accuracy in %, answers that could not be read counted as wrong; chance is 50, for \
+                  letter geometry 25. The form of Lee & Lim 2024, Table 6; its printed results stand \
+                  below ours, with averages taken from its tasks (its printed averages are often \
+                  something else)."
+            .into(),
+        head,
+        published: (measured..rows.len()).collect(),
+        rows,
+    }
+}
+
+/// The published rows at the shots that were run; at 50 when none of them was published.
+fn published_rows<'a>(profiles: &[Profile<'_>]) -> impl Iterator<Item = &'a PublishedRow> {
+    let mut wanted: Vec<usize> = profiles.iter().map(|p| p.first.k).collect();
+    if !wanted.iter().any(|k| [4, 14, 28, 50].contains(k)) {
+        wanted = vec![50];
+    }
+    published()
+        .rows
+        .iter()
+        .filter(move |row| row.k.is_none_or(|k| wanted.contains(&k)))
+}
+
+fn accuracy_axis() -> Axis {
+    Axis {
+        title: "accuracy (%)".into(),
+        scale: Scale::Linear,
+        range: Some((0.0, 100.0)),
+    }
+}
+
+fn chance(y: f64) -> ReferenceLine {
+    ReferenceLine {
+        name: "chance".into(),
+        y,
+    }
+}
+
+fn point(x: f64, label: &str, e: &Estimate) -> Point {
+    Point {
+        x,
+        label: label.into(),
+        y: 100.0 * e.value,
+        low: Some(100.0 * e.low),
+        high: Some(100.0 * e.high),
+        samples: None,
+    }
+}
+
+fn published_point(x: f64, label: &str, value: f64) -> Point {
+    Point {
+        x,
+        label: label.into(),
+        y: 100.0 * value,
+        ..Point::default()
+    }
+}
+
+/// The line of models a model belongs to: its name without the part that says the size.
+fn family_name(model: &str) -> String {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let name = name.split('@').next().unwrap_or(name);
+    let is_size = |part: &str| {
+        let part = part.to_ascii_lowercase();
+        let digits = part.trim_end_matches(['m', 'b', 'k']);
+        digits.len() < part.len()
+            && !digits.is_empty()
+            && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
+    };
+    let kept: Vec<&str> = name
+        .split(['-', '_'])
+        .filter(|part| !is_size(part))
+        .collect();
+    if kept.is_empty() {
+        name.to_owned()
+    } else {
+        kept.join("-")
+    }
+}
+
+/// Figure 2: stronger models of one family.
+fn by_family(profiles: &[Profile<'_>]) -> Option<Figure> {
+    let most = profiles
+        .iter()
+        .filter(|p| p.average().is_some())
+        .map(|p| p.first.k)
+        .max()?;
+    let mut families: BTreeMap<String, Vec<(u64, Point)>> = BTreeMap::new();
+    for profile in profiles
+        .iter()
+        .filter(|p| p.first.k == most && p.first.mode != Mode::Cot)
+    {
+        let Some(average) = profile.average() else {
+            continue;
+        };
+        let parameters = profile.first.parameters.unwrap_or(0);
+        let label = format!("{} ({})", profile.first.model, profile.how());
+        let mut drawn = point(parameters as f64, &label, &average);
+        drawn.samples = Some(format!("{}|htest/*", profile.first.model));
+        families
+            .entry(family_name(&profile.first.model))
+            .or_default()
+            .push((parameters, drawn));
+    }
+    let mut series: Vec<Series> = families
+        .into_iter()
+        .map(|(name, mut points)| {
+            points.sort_by_key(|(parameters, _)| *parameters);
+            Series {
+                name,
+                published: false,
+                points: points.into_iter().map(|(_, p)| p).collect(),
+            }
+        })
+        .collect();
+    let mut paper: Vec<Series> = Vec::new();
+    for row in published().rows.iter().filter(|r| r.k == Some(50)) {
+        let drawn = published_point(0.0, &row.model, row.mean());
+        match paper.iter_mut().find(|s| s.name == row.family) {
+            Some(series) => series.points.push(drawn),
+            None => paper.push(Series {
+                name: row.family.clone(),
+                published: true,
+                points: vec![drawn],
+            }),
+        }
+    }
+    series.append(&mut paper);
+    Some(Figure {
+        id: "htest-figure-2".into(),
+        title: "Stronger models of one family".into(),
+        caption: format!(
+            "Average accuracy over the ten tasks at k = {most}, weaker models of a family first; the form \
+             of Lee & Lim 2024, Figure 2. Published points are Table 6's at k = 50."
+        ),
+        kind: FigureKind::Line,
+        x: Axis {
+            title: "model, weaker to stronger within a family".into(),
+            scale: Scale::Category,
+            range: None,
+        },
+        y: accuracy_axis(),
+        series,
+        references: vec![chance(50.0)],
+    })
+}
+
+/// Figure 3: more shots.
+fn by_shots(profiles: &[Profile<'_>]) -> Option<Figure> {
+    let mut ours: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+    for profile in profiles.iter().filter(|p| p.first.mode != Mode::Cot) {
+        if let Some(average) = profile.average() {
+            let name = format!("{} ({})", profile.first.model, profile.how());
+            let k = profile.first.k;
+            let label = format!("k = {k}");
+            ours.entry(name)
+                .or_default()
+                .push(point(k as f64, &label, &average));
+        }
+    }
+    ours.retain(|_, points| points.len() > 1);
+    if ours.is_empty() {
+        return None;
+    }
+    let mut series: Vec<Series> = ours
+        .into_iter()
+        .map(|(name, mut points)| {
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            Series {
+                name,
+                published: false,
+                points,
+            }
+        })
+        .collect();
+    let mut paper: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
+    for row in &published().rows {
+        if let Some(k) = row.k {
+            let drawn = published_point(k as f64, &format!("k = {k}"), row.mean());
+            paper.entry(&row.model).or_default().push(drawn);
+        }
+    }
+    for (model, mut points) in paper {
+        if points.len() > 1 {
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            series.push(Series {
+                name: model.to_owned(),
+                published: true,
+                points,
+            });
+        }
+    }
+    Some(Figure {
+        id: "htest-figure-3".into(),
+        title: "More shots".into(),
+        caption: "Average accuracy over the ten tasks by the number of shots; the form of Lee & Lim 2024, \
+                  Figure 3. Published points are Table 6's."
+            .into(),
+        kind: FigureKind::Line,
+        x: Axis {
+            title: "shots (k)".into(),
+            scale: Scale::Linear,
+            range: Some((0.0, 52.0)),
+        },
+        y: accuracy_axis(),
+        series,
+        references: vec![chance(50.0)],
+    })
+}
+
+/// Figure 4: thinking out loud against answering at once, at the same k.
+fn thinking(profiles: &[Profile<'_>]) -> Option<Figure> {
+    let names = ["direct", "chain of thought", "chain of thought, adjusted"];
+    let mut series: Vec<Series> = names
+        .map(|name| Series {
+            name: name.into(),
+            published: false,
+            points: vec![],
+        })
+        .to_vec();
+    for thought in profiles.iter().filter(|p| p.first.mode == Mode::Cot) {
+        let (Some(average), f) = (thought.average(), thought.first) else {
+            continue;
+        };
+        let direct = profiles.iter().find(|p| {
+            p.first.mode != Mode::Cot
+                && (&p.first.model, p.first.k, p.first.source) == (&f.model, f.k, f.source)
+        });
+        let label = format!("{} (k = {})", f.model, f.k);
+        let bars = [
+            direct.and_then(Profile::average),
+            Some(average),
+            thought.adjusted(),
+        ];
+        for (series, bar) in series.iter_mut().zip(bars) {
+            series.points.extend(bar.map(|e| point(0.0, &label, &e)));
+        }
+    }
+    series.retain(|s| !s.points.is_empty());
+    if series.is_empty() {
+        return None;
+    }
+    Some(Figure {
+        id: "htest-figure-4".into(),
+        title: "Thinking out loud".into(),
+        caption: "Average accuracy over the ten tasks with and without a chain of thought, at the same \
+                  number of shots; adjusted: without the answers that the judge could not read. The form \
+                  of Lee & Lim 2024, Figure 4, which prints no values."
+            .into(),
+        kind: FigureKind::Bar,
+        x: Axis {
+            title: "model".into(),
+            scale: Scale::Category,
+            range: None,
+        },
+        y: accuracy_axis(),
+        series,
+        references: vec![chance(50.0)],
+    })
+}
+
+/// Figure 5: H-TEST against letter geometry.
+fn against_geometry(profiles: &[Profile<'_>], results: &[Outcome]) -> Option<Figure> {
+    let points: Vec<Point> = profiles
+        .iter()
+        .filter(|p| p.first.mode != Mode::Cot)
+        .filter_map(|profile| {
+            let geometry = geometry_of(results, profile)?;
+            let x = 100.0 * profile.average()?.value;
+            let label = format!("{} (k = {})", profile.first.model, profile.first.k);
+            Some(point(x, &label, &geometry.accuracy))
+        })
+        .collect();
+    if points.is_empty() {
+        return None;
+    }
+    let paper: Vec<Point> = published()
+        .geometry
+        .iter()
+        .filter_map(|g| {
+            let row = published()
+                .rows
+                .iter()
+                .find(|r| r.model == g.model && r.k == Some(50))?;
+            Some(published_point(100.0 * row.mean(), &g.model, g.accuracy))
+        })
+        .collect();
+    Some(Figure {
+        id: "htest-figure-5".into(),
+        title: "H-TEST against letter geometry".into(),
+        caption: "Each point is a model: average accuracy over the ten tasks, and accuracy on letter \
+                  geometry (chance 25 %), with least-squares lines. The form of Lee & Lim 2024, Figure 5; \
+                  published points are Table 6's at k = 50."
+            .into(),
+        kind: FigureKind::Scatter { fit: true },
+        x: Axis {
+            title: "H-TEST accuracy (%)".into(),
+            scale: Scale::Linear,
+            range: Some((0.0, 100.0)),
+        },
+        y: Axis {
+            title: "letter geometry accuracy (%)".into(),
+            ..accuracy_axis()
+        },
+        series: vec![
+            Series {
+                name: "measured".into(),
+                published: false,
+                points,
+            },
+            Series {
+                name: "published".into(),
+                published: true,
+                points: paper,
+            },
+        ],
+        references: vec![chance(25.0)],
+    })
+}
+
+/// Pictures of the first letter-geometry items, where fresh ones were run.
+fn pictures(runs: &[RunSummary]) -> Vec<mary_contract::Picture> {
+    runs.iter()
+        .flat_map(|run| &run.manifest.tasks)
+        .filter(|task| task.id == GEOMETRY)
+        .filter_map(|task| setup_of(&task.id, &task.settings))
+        .find(|setup| setup.source == Source::Fresh)
+        .map(|setup| geometry::pictures(setup.seed, setup.n, PICTURES))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "exhibits_tests.rs"]
+mod tests;

@@ -1,0 +1,173 @@
+//! Exhibits from summaries as the engine writes them: only what was run is drawn, and nothing
+//! published is taken for ours.
+
+use mary_contract::{Capabilities, Measure, ModelCard, ModelSettings, RunManifest, TaskRun, Usage};
+
+use super::*;
+
+fn estimate(value: f64) -> Estimate {
+    Estimate {
+        value,
+        low: value - 0.07,
+        high: value + 0.07,
+        n: 200,
+        method: "wilson".into(),
+    }
+}
+
+fn row(model: &str, task: &str, value: f64, read: bool) -> SummaryRow {
+    SummaryRow {
+        model: model.into(),
+        task: task.into(),
+        score: Some(estimate(value)),
+        chance: Some(0.5),
+        human: None,
+        samples: 200,
+        scored: 200,
+        ties: 0,
+        unscored: BTreeMap::new(),
+        failed: BTreeMap::new(),
+        measures: if read {
+            vec![]
+        } else {
+            vec![Measure {
+                name: "accuracy".into(),
+                estimate: estimate(value - 0.1),
+            }]
+        },
+        breakdowns: vec![],
+        usage: Usage::default(),
+    }
+}
+
+/// A run of the ten tasks with one model; `geometry` adds letter geometry.
+fn run(model: &str, params: &[(&str, &str)], k: usize, value: f64, geometry: bool) -> RunSummary {
+    let settings = TaskSettings {
+        shots: Some(k),
+        params: params
+            .iter()
+            .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
+            .collect(),
+        ..TaskSettings::default()
+    };
+    let mut card = ModelCard::new(model.parse().unwrap(), Capabilities::default());
+    card.parameters = Some(1_000_000);
+    let mut ids: Vec<&str> = AB_TASKS.iter().map(|t| t.card.id).collect();
+    if geometry {
+        ids.push(GEOMETRY);
+    }
+    let tasks = ids
+        .iter()
+        .map(|id| TaskRun {
+            id: (*id).to_owned(),
+            version: 1,
+            settings: settings.clone(),
+            limit: None,
+            conventions: BTreeMap::new(),
+            dataset_hash: None,
+        })
+        .collect();
+    let read = params
+        .iter()
+        .all(|p| p.1 == "published" || p.1 == "fresh" || p.1 == "score");
+    RunSummary {
+        manifest: RunManifest {
+            schema: 1,
+            id: "x".into(),
+            created: String::new(),
+            version: String::new(),
+            command: vec![],
+            models: vec![card],
+            model_settings: ModelSettings::default(),
+            judge: None,
+            tasks,
+            trials: 1,
+            seed: 0,
+        },
+        rows: ids.iter().map(|id| row(model, id, value, read)).collect(),
+        complete: true,
+    }
+}
+
+#[test]
+fn nothing_is_drawn_from_nothing() {
+    assert_eq!(exhibits(&[]), Exhibits::default());
+}
+
+#[test]
+fn one_run_gives_the_table_figure_two_and_no_more() {
+    let shown = exhibits(&[run("hf/a/pythia-70m", &[], 50, 0.5, false)]);
+    let ids: Vec<&str> = shown.figures.iter().map(|f| f.id.as_str()).collect();
+    assert_eq!(ids, ["htest-figure-2"]);
+    let table = &shown.tables[0];
+    assert_eq!(table.rows[0][0], "hf/a/pythia-70m");
+    assert!(!table.published.contains(&0));
+    assert_eq!(table.published.len(), table.rows.len() - 1);
+    assert!(table.rows.iter().all(|r| r.len() == table.head.len()));
+    assert!(shown.pictures.is_empty());
+}
+
+#[test]
+fn shots_thinking_and_geometry_bring_their_figures() {
+    let runs = [
+        run("hf/a/pythia-70m", &[], 14, 0.5, true),
+        run("hf/a/pythia-70m", &[], 50, 0.55, false),
+        run("hf/a/pythia-70m", &[("mode", "cot")], 14, 0.6, false),
+    ];
+    let shown = exhibits(&runs);
+    let ids: Vec<&str> = shown.figures.iter().map(|f| f.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        [
+            "htest-figure-2",
+            "htest-figure-3",
+            "htest-figure-4",
+            "htest-figure-5"
+        ]
+    );
+    assert_eq!(shown.pictures.len(), PICTURES);
+    let thinking = &shown.figures[2];
+    let heights: Vec<f64> = thinking
+        .series
+        .iter()
+        .map(|s| s.points[0].y.round())
+        .collect();
+    assert_eq!(
+        heights,
+        [50.0, 50.0, 60.0],
+        "direct, CoT with unread as wrong, adjusted"
+    );
+}
+
+#[test]
+fn released_against_fresh_gives_the_gap() {
+    let runs = [
+        run(
+            "hf/a/pythia-70m",
+            &[("source", "published")],
+            50,
+            0.60,
+            false,
+        ),
+        run("hf/a/pythia-70m", &[], 50, 0.52, false),
+        run("hf/b/other", &[], 50, 0.52, false),
+    ];
+    let table = super::super::gap::gap_table(&runs).unwrap();
+    assert_eq!(table.rows.len(), 11);
+    assert_eq!(table.rows[0][4], "+8.0 [-1.9, +17.9]");
+    assert_eq!(table.rows[10][1], "mean of 10 tasks");
+    assert!(super::super::gap::gap_table(&runs[1..]).is_none());
+}
+
+#[test]
+fn sizes_are_taken_out_of_family_names() {
+    for (model, family) in [
+        ("hf/EleutherAI/pythia-70m@step1000", "pythia"),
+        ("hf/EleutherAI/pythia-1.4b", "pythia"),
+        ("gguf/SmolLM2-135M-Instruct", "SmolLM2-Instruct"),
+        ("openai/gpt-4o", "gpt-4o"),
+        ("x/7b", "7b"),
+    ] {
+        assert_eq!(family_name(model), family);
+    }
+}
