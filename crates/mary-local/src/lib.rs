@@ -1,1 +1,25 @@
-//! placeholder
+//! Open weights in this process: one configured transformer, shared prefixes computed once, every
+//! layer visible.
+//!
+//! The way in is [`provider::HF`], [`provider::GGUF`] and [`vectors::VectorsProvider`] for the
+//! binary's list of providers, or [`LocalModel::from_checkpoint`] for weights that come from
+//! elsewhere. [`config`] knows how architectures differ, [`transformer`] is the one forward pass,
+//! [`trie`] plans what is computed, [`kernels`] computes it.
+
+pub mod config;
+mod generate;
+pub mod kernels;
+pub mod load;
+pub mod memory;
+mod model;
+mod observe;
+pub mod provider;
+pub mod sampling;
+mod score;
+pub mod text;
+pub mod transformer;
+pub mod trie;
+pub mod vectors;
+
+pub use model::{LocalModel, Options, Session};
+pub use score::{SelfCheck, TOLERANCE, self_check};

@@ -1,0 +1,419 @@
+//! What a transformer is made of, as configuration: the one place that knows how architectures
+//! differ.
+//!
+//! [`Architecture::resolve`] reads a Hugging Face `config.json` and gives the switches that the
+//! generic transformer follows, with the names its tensors have in a checkpoint. An architecture
+//! that is not known is refused by name with the list of those that are.
+
+mod classic;
+mod encoder;
+mod falcon;
+mod fields;
+mod llama;
+mod rope;
+
+use mary_contract::{ErrorKind, ModelError};
+use serde_json::Value;
+
+pub use fields::Fields;
+pub use rope::Rope;
+
+/// A transformer, resolved from its configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Architecture {
+    /// The field's name for it, for example `GPT-NeoX`.
+    pub family: &'static str,
+    /// Width of the residual stream.
+    pub hidden: usize,
+    /// Number of blocks.
+    pub layers: usize,
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads; fewer than `heads` in grouped-query attention, one in multi-query.
+    pub kv_heads: usize,
+    /// Width of a head.
+    pub head_dim: usize,
+    /// Width inside the feed-forward block.
+    pub intermediate: usize,
+    /// Rows of the embedding.
+    pub vocab: usize,
+    /// Longest sequence.
+    pub context: usize,
+    /// Whether a position sees only what came before.
+    pub causal: bool,
+    /// Whether it predicts the next token (a decoder with a head).
+    pub language_head: bool,
+    /// How tokens become vectors.
+    pub embedding: Embedding,
+    /// The norm used throughout.
+    pub norm: Norm,
+    /// How attention, feed-forward and residual stream are wired.
+    pub block: Block,
+    /// How attention weighs.
+    pub attention: Attention,
+    /// What differs from block to block.
+    pub kinds: Vec<LayerKind>,
+    /// The rotary embeddings that `kinds` point to.
+    pub ropes: Vec<Rope>,
+    /// The feed-forward block.
+    pub mlp: Mlp,
+    /// Logits are squashed to ± this value.
+    pub logit_cap: Option<f32>,
+    /// The head uses the embedding's weights.
+    pub tied: bool,
+    /// What tensors are called.
+    pub names: Names,
+}
+
+/// How tokens become vectors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedding {
+    /// Width of the embedding, where it is projected to `hidden` (OPT-350M).
+    pub width: usize,
+    /// Multiplied onto the token vectors.
+    pub scale: f32,
+    /// Learned positions: rows to skip at the front of the table.
+    pub position_offset: Option<usize>,
+    /// A segment vector (of segment 0) is added.
+    pub token_types: bool,
+    /// A norm follows.
+    pub norm: bool,
+}
+
+/// Which norm.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Norm {
+    /// Root mean square only, no centring and no bias.
+    pub rms: bool,
+    /// Added to the variance.
+    pub eps: f32,
+    /// Weights are stored as their distance from one (Gemma).
+    pub unit_offset: bool,
+}
+
+/// How a block is wired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Block {
+    /// `x += attn(norm(x)); x += mlp(norm(x))`.
+    Sequential,
+    /// `x += attn(norm1(x)) + mlp(norm2(x))`; `shared` when both read the same norm.
+    Parallel {
+        /// One norm feeds both.
+        shared: bool,
+    },
+    /// `x = norm(x + attn(x)); x = norm(x + mlp(x))`.
+    PostNorm,
+    /// `x += norm(attn(norm(x))); x += norm(mlp(norm(x)))` (Gemma 2 and 3).
+    Sandwich,
+}
+
+/// How attention weighs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Attention {
+    /// Multiplied onto the scores.
+    pub scale: f32,
+    /// Scores are squashed to ± this value.
+    pub soft_cap: Option<f32>,
+    /// Queries and keys are normalised per head.
+    pub qk_norm: bool,
+    /// Linear biases instead of positions (Falcon-RW).
+    pub alibi: bool,
+}
+
+/// What differs from block to block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LayerKind {
+    /// A position sees only this many positions, itself included.
+    pub window: Option<usize>,
+    /// Which rotary embedding, if any.
+    pub rope: Option<usize>,
+}
+
+/// The feed-forward block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mlp {
+    /// `down(act(gate(x)) * up(x))` instead of `down(act(up(x)))`.
+    pub gated: bool,
+    /// The non-linearity.
+    pub activation: Activation,
+}
+
+/// The non-linearity of the feed-forward block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activation {
+    /// x · Φ(x), exact.
+    Gelu,
+    /// x · Φ(x), by the tanh approximation.
+    GeluTanh,
+    /// x · σ(1.702 x).
+    QuickGelu,
+    /// x · σ(x).
+    Silu,
+    /// max(x, 0).
+    Relu,
+}
+
+/// How queries, keys and values are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QkvNames {
+    /// Three tensors.
+    Separate(&'static str, &'static str, &'static str),
+    /// One tensor with rows in this order.
+    Fused(&'static str, QkvLayout),
+}
+
+/// The order of the rows of a fused tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QkvLayout {
+    /// All queries, all keys, all values.
+    Stacked,
+    /// For each key head: its query heads, then its key, then its value. With as many key heads as
+    /// query heads this is GPT-NeoX's order, with one it is Falcon-7B's.
+    Grouped,
+}
+
+/// How the first half of the feed-forward block is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UpNames {
+    /// One tensor, not gated.
+    Plain(&'static str),
+    /// Gate and up.
+    Separate(&'static str, &'static str),
+    /// Gate rows above up rows.
+    Fused(&'static str),
+}
+
+/// What tensors are called, each without `.weight` and `.bias`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    /// Prefixes of the body and of the head that occur in the wild, tried in order.
+    pub prefixes: &'static [(&'static str, &'static str)],
+    /// Token embedding.
+    pub embed: &'static str,
+    /// Learned positions.
+    pub positions: &'static str,
+    /// Segment vectors.
+    pub token_types: &'static str,
+    /// Norm after the embedding.
+    pub embed_norm: &'static str,
+    /// Projections into and out of the residual stream (OPT-350M).
+    pub project: Option<(&'static str, &'static str)>,
+    /// A block's prefix, `{}` standing for its number.
+    pub layer: &'static str,
+    /// Queries, keys, values.
+    pub qkv: QkvNames,
+    /// Attention output.
+    pub attn_out: &'static str,
+    /// Norm before attention (or after it, for post-norm blocks).
+    pub attn_norm: &'static str,
+    /// Norm before the feed-forward block (or after it, for post-norm blocks).
+    pub mlp_norm: &'static str,
+    /// The two further norms of a sandwich block.
+    pub post_norms: (&'static str, &'static str),
+    /// Norms of queries and keys.
+    pub qk_norms: (&'static str, &'static str),
+    /// First half of the feed-forward block.
+    pub up: UpNames,
+    /// Second half.
+    pub down: &'static str,
+    /// Norm after the last block, where there is one.
+    pub final_norm: Option<&'static str>,
+    /// The head.
+    pub head: &'static str,
+    /// Weights are stored as `[in, out]` (GPT-2).
+    pub transposed: bool,
+}
+
+/// One family: the `model_type`s it answers to and how its configuration is read.
+struct Family {
+    types: &'static [&'static str],
+    read: fn(&Fields<'_>) -> Result<Architecture, ModelError>,
+}
+
+const FAMILIES: &[Family] = &[
+    Family { types: &["gpt_neox"], read: classic::gpt_neox },
+    Family { types: &["gpt2"], read: classic::gpt2 },
+    Family { types: &["opt"], read: classic::opt },
+    Family { types: &["phi"], read: classic::phi },
+    Family { types: &["llama", "mistral", "qwen2", "qwen3"], read: llama::llama },
+    Family { types: &["qwen2_vl_text", "qwen2_5_vl_text"], read: llama::llama },
+    Family { types: &["phi3"], read: llama::phi3 },
+    Family { types: &["gemma2", "gemma3_text"], read: llama::gemma },
+    Family { types: &["falcon", "RefinedWeb", "RefinedWebModel"], read: falcon::falcon },
+    Family { types: &["bert", "visual_bert"], read: encoder::bert },
+    Family { types: &["roberta", "xlm-roberta"], read: encoder::roberta },
+    Family { types: &["clip_text_model"], read: encoder::clip_text },
+];
+
+/// Models of pictures and text whose text path is one of the families above; their own fields lie
+/// under `text_config`.
+const WRAPPERS: &[(&str, &str)] = &[
+    ("llava", "llama"),
+    ("llava_next", "llama"),
+    ("gemma3", "gemma3_text"),
+    ("qwen2_vl", "qwen2_vl_text"),
+    ("qwen2_5_vl", "qwen2_5_vl_text"),
+    ("clip", "clip_text_model"),
+];
+
+impl Architecture {
+    /// Reads a `config.json`.
+    pub fn resolve(config: &Value) -> Result<Self, ModelError> {
+        let outer = Fields::new(config);
+        let declared = outer.text("model_type").unwrap_or_default();
+        let wrapper = WRAPPERS.iter().find(|(name, _)| *name == declared);
+        let merged = wrapper.map(|(_, inner)| text_path(config, inner));
+        let config = merged.as_ref().unwrap_or(config);
+        let fields = Fields::new(config);
+        let kind = fields.text("model_type").unwrap_or_default();
+        let family = FAMILIES.iter().find(|f| f.types.contains(&kind));
+        let Some(family) = family else {
+            return Err(unknown(config, declared));
+        };
+        let architecture = (family.read)(&fields)?;
+        architecture.check()?;
+        Ok(architecture)
+    }
+
+    /// The `model_type`s that can be read.
+    pub fn known() -> Vec<&'static str> {
+        let inner = FAMILIES.iter().flat_map(|f| f.types.iter().copied());
+        inner.chain(WRAPPERS.iter().map(|(name, _)| *name)).collect()
+    }
+
+    /// Query heads for each key head.
+    pub fn group(&self) -> usize {
+        self.heads / self.kv_heads
+    }
+
+    /// Width of all query heads together.
+    pub fn q_width(&self) -> usize {
+        self.heads * self.head_dim
+    }
+
+    /// Width of all key heads together.
+    pub fn kv_width(&self) -> usize {
+        self.kv_heads * self.head_dim
+    }
+
+    /// Weights inside the blocks: what every token is multiplied with.
+    pub fn block_parameters(&self) -> u64 {
+        let up = if self.mlp.gated { 3 } else { 2 };
+        let attention = self.hidden * (2 * self.q_width() + 2 * self.kv_width());
+        (self.layers * (attention + up * self.hidden * self.intermediate)) as u64
+    }
+
+    /// Weights of the head (and, when untied, as many again in the embedding).
+    pub fn head_parameters(&self) -> u64 {
+        (self.vocab * self.embedding.width) as u64
+    }
+
+    fn check(&self) -> Result<(), ModelError> {
+        let wrong = |message: String| Err(ModelError::new(ErrorKind::BadModel, message));
+        let sizes = [
+            ("hidden size", self.hidden),
+            ("number of layers", self.layers),
+            ("number of heads", self.heads),
+            ("number of key heads", self.kv_heads),
+            ("head size", self.head_dim),
+            ("feed-forward size", self.intermediate),
+            ("vocabulary", self.vocab),
+            ("context length", self.context),
+        ];
+        for (what, value) in sizes {
+            if value == 0 || value > 1 << 27 {
+                return wrong(format!("config.json: the {what} of this {} is {value}", self.family));
+            }
+        }
+        if !self.heads.is_multiple_of(self.kv_heads) {
+            return wrong(format!(
+                "config.json: {} query heads cannot share {} key heads evenly",
+                self.heads, self.kv_heads
+            ));
+        }
+        for rope in &self.ropes {
+            if rope.dim > self.head_dim || !rope.dim.is_multiple_of(2) {
+                return wrong(format!(
+                    "config.json: {} rotary dimensions do not fit a head of {}",
+                    rope.dim, self.head_dim
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The configuration of a wrapper's text path, with the wrapper's own fields as a fallback (old
+/// Qwen2-VL files keep everything on the outside).
+fn text_path(config: &Value, inner: &str) -> Value {
+    let mut merged = config.as_object().cloned().unwrap_or_default();
+    let text = merged.get("text_config").and_then(Value::as_object).cloned().unwrap_or_default();
+    let kind = text.get("model_type").and_then(Value::as_str).unwrap_or(inner).to_owned();
+    for (key, value) in text {
+        merged.insert(key, value);
+    }
+    merged.insert("model_type".to_owned(), Value::String(kind));
+    Value::Object(merged)
+}
+
+fn unknown(config: &Value, declared: &str) -> ModelError {
+    let class = config.get("architectures").and_then(|a| a.get(0)).and_then(Value::as_str);
+    let name = match (declared, class) {
+        ("", None) => "(the file names none)".to_owned(),
+        ("", Some(class)) => class.to_owned(),
+        (kind, None) => format!("`{kind}`"),
+        (kind, Some(class)) => format!("`{kind}` ({class})"),
+    };
+    ModelError::new(
+        ErrorKind::BadModel,
+        format!("config.json: the architecture {name} is not one this program can run"),
+    )
+    .hint(format!("it runs these: {}", Architecture::known().join(", ")))
+}
+
+/// Reads the name of an activation as Hugging Face writes it.
+fn activation(name: &str) -> Result<Activation, ModelError> {
+    Ok(match name {
+        "gelu" | "gelu_python" => Activation::Gelu,
+        "gelu_new" | "gelu_fast" | "gelu_pytorch_tanh" => Activation::GeluTanh,
+        "quick_gelu" => Activation::QuickGelu,
+        "silu" | "swish" => Activation::Silu,
+        "relu" => Activation::Relu,
+        other => {
+            return Err(ModelError::new(
+                ErrorKind::BadModel,
+                format!("config.json: the activation `{other}` is not known"),
+            )
+            .hint("known: gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, silu, relu"));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_unknown_architecture_is_refused_by_name_with_the_known_ones() {
+        let config = json!({"model_type": "mamba2", "architectures": ["Mamba2ForCausalLM"]});
+        let error = Architecture::resolve(&config).unwrap_err();
+        assert!(error.message.contains("`mamba2` (Mamba2ForCausalLM)"), "{error}");
+        assert!(error.hint.unwrap().contains("gpt_neox"));
+    }
+
+    #[test]
+    fn a_configuration_without_sizes_is_refused_with_the_field() {
+        let error = Architecture::resolve(&json!({"model_type": "llama"})).unwrap_err();
+        assert!(error.message.contains("hidden_size"), "{error}");
+    }
+
+    #[test]
+    fn absurd_sizes_are_refused() {
+        let config = json!({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
+            "num_attention_heads": 3, "num_key_value_heads": 2, "head_dim": 8,
+            "intermediate_size": 8, "vocab_size": 10, "max_position_embeddings": 10});
+        let error = Architecture::resolve(&config).unwrap_err();
+        assert!(error.message.contains("3 query heads cannot share 2 key heads"), "{error}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Rotary position embeddings and the ways they are stretched: linear, dynamic NTK, LLaMA 3, YaRN
+//! and LongRoPE.
+
+use mary_contract::{ErrorKind, ModelError};
+
+use super::Fields;
+
+/// A rotary embedding: one frequency for each pair of dimensions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rope {
+    /// Dimensions of a head that turn; the rest stay.
+    pub dim: usize,
+    /// Radians per position, `dim / 2` of them.
+    pub frequencies: Vec<f32>,
+    /// Multiplied onto sine and cosine (YaRN, LongRoPE).
+    pub amplitude: f32,
+}
+
+impl Rope {
+    /// The plain form.
+    pub fn plain(dim: usize, theta: f64) -> Self {
+        Self { dim, frequencies: plain(dim, theta), amplitude: 1.0 }
+    }
+
+    /// Reads `rope_scaling`, `rope_parameters` (newer files) or neither. `kind` picks the entry of
+    /// files that keep one set of parameters for each kind of layer (Gemma 3).
+    pub fn read(fields: &Fields<'_>, dim: usize, kind: Option<&str>) -> Result<Self, ModelError> {
+        let parameters = fields.object("rope_parameters").map(|p| {
+            kind.and_then(|k| p.object(k)).unwrap_or(p)
+        });
+        let scaling = parameters.or_else(|| fields.object("rope_scaling"));
+        let theta = parameters
+            .and_then(|p| p.number("rope_theta"))
+            .or_else(|| fields.number("rope_theta"))
+            .or_else(|| fields.number("rotary_emb_base"))
+            .unwrap_or(10_000.0);
+        let name = scaling.and_then(|s| s.text("rope_type").or_else(|| s.text("type")));
+        let (Some(scaling), Some(name)) = (scaling, name) else {
+            return Ok(Self::plain(dim, theta));
+        };
+        let factor = scaling.number("factor").unwrap_or(1.0).max(f64::MIN_POSITIVE);
+        match name {
+            // Dynamic NTK changes nothing up to the trained length, which is where we stop.
+            "default" | "mrope" | "dynamic" => Ok(Self::plain(dim, theta)),
+            "linear" => {
+                let mut rope = Self::plain(dim, theta);
+                rope.frequencies.iter_mut().for_each(|f| *f = (f64::from(*f) / factor) as f32);
+                Ok(rope)
+            }
+            "llama3" => Ok(llama3(dim, theta, factor, &scaling)),
+            "yarn" => Ok(yarn(dim, theta, factor, &scaling, fields)),
+            "longrope" | "su" => longrope(dim, theta, &scaling, fields),
+            other => Err(ModelError::new(
+                ErrorKind::BadModel,
+                format!("config.json: the rotary scaling `{other}` is not known"),
+            )
+            .hint("known: default, linear, dynamic, llama3, yarn, longrope, mrope")),
+        }
+    }
+}
+
+fn plain(dim: usize, theta: f64) -> Vec<f32> {
+    (0..dim / 2).map(|i| theta.powf(-2.0 * i as f64 / dim as f64) as f32).collect()
+}
+
+fn llama3(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>) -> Rope {
+    let low = scaling.number("low_freq_factor").unwrap_or(1.0);
+    let high = scaling.number("high_freq_factor").unwrap_or(4.0);
+    let original = scaling.number("original_max_position_embeddings").unwrap_or(8192.0);
+    let stretch = |frequency: f32| {
+        let f = f64::from(frequency);
+        let turns = original * f / std::f64::consts::TAU;
+        let stretched = if turns < low {
+            f / factor
+        } else if turns > high {
+            f
+        } else {
+            let smooth = (turns - low) / (high - low);
+            (1.0 - smooth) * f / factor + smooth * f
+        };
+        stretched as f32
+    };
+    let frequencies = plain(dim, theta).into_iter().map(stretch).collect();
+    Rope { dim, frequencies, amplitude: 1.0 }
+}
+
+fn yarn(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>, fields: &Fields<'_>) -> Rope {
+    let fast = scaling.number("beta_fast").unwrap_or(32.0);
+    let slow = scaling.number("beta_slow").unwrap_or(1.0);
+    let original = scaling
+        .number("original_max_position_embeddings")
+        .or_else(|| fields.number("max_position_embeddings"))
+        .unwrap_or(2048.0);
+    let amplitude = scaling
+        .number("attention_factor")
+        .unwrap_or_else(|| if factor <= 1.0 { 1.0 } else { 0.1 * factor.ln() + 1.0 });
+    // The pair of dimensions that turns `turns` times over the trained length.
+    let pair = |turns: f64| {
+        dim as f64 * (original / (turns * std::f64::consts::TAU)).ln() / (2.0 * theta.ln())
+    };
+    let (mut first, mut last) = (pair(fast), pair(slow));
+    if scaling.flag("truncate", true) {
+        (first, last) = (first.floor(), last.ceil());
+    }
+    let (first, last) = (first.max(0.0), last.min(dim as f64 - 1.0));
+    let span = if (last - first).abs() < f64::EPSILON { 0.001 } else { last - first };
+    let blend = |(i, frequency): (usize, f32)| {
+        let ramp = ((i as f64 - first) / span).clamp(0.0, 1.0);
+        let f = f64::from(frequency);
+        (f / factor * ramp + f * (1.0 - ramp)) as f32
+    };
+    let frequencies = plain(dim, theta).into_iter().enumerate().map(blend).collect();
+    Rope { dim, frequencies, amplitude: amplitude as f32 }
+}
+
+/// LongRoPE with its short factors: they hold up to the original length, which is where the
+/// context of such a model ends here.
+fn longrope(
+    dim: usize,
+    theta: f64,
+    scaling: &Fields<'_>,
+    fields: &Fields<'_>,
+) -> Result<Rope, ModelError> {
+    let short = scaling.numbers("short_factor").filter(|f| f.len() == dim / 2).ok_or_else(|| {
+        ModelError::new(
+            ErrorKind::BadModel,
+            format!("config.json: `short_factor` should hold {} numbers", dim / 2),
+        )
+    })?;
+    let longest = fields.number("max_position_embeddings").unwrap_or(1.0);
+    let original = scaling
+        .number("original_max_position_embeddings")
+        .or_else(|| fields.number("original_max_position_embeddings"))
+        .unwrap_or(longest);
+    let factor = scaling.number("factor").unwrap_or(longest / original);
+    let amplitude = scaling.number("attention_factor").unwrap_or_else(|| {
+        if factor <= 1.0 { 1.0 } else { (1.0 + factor.ln() / original.ln()).sqrt() }
+    });
+    let frequencies =
+        plain(dim, theta).iter().zip(short).map(|(&f, s)| (f64::from(f) / s) as f32).collect();
+    Ok(Rope { dim, frequencies, amplitude: amplitude as f32 })
+}

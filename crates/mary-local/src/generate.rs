@@ -1,0 +1,289 @@
+//! Generating: prompts are taken in groups with a common beginning, which is computed once; then
+//! all of a group write one token at a time together.
+
+use std::ops::ControlFlow;
+
+use mary_contract::{
+    Desk, ErrorKind, Finish, Generate, Generated, Job, ModelError, Reply, ReplyMeta, Usage,
+};
+
+use crate::model::{LocalModel, Session};
+use crate::sampling::Sampler;
+use crate::text::Reader;
+use crate::transformer::Batch;
+
+/// Prompts taken at once, at most.
+const WINDOW: usize = 256;
+/// Prompts that write together unless the user says otherwise.
+const GROUP: usize = 16;
+/// A common beginning shorter than this is not worth sharing.
+const SHARED: usize = 8;
+
+/// One prompt being answered.
+struct Writing {
+    job: usize,
+    prompt: Vec<u32>,
+    most: usize,
+    sampler: Sampler,
+    /// First cache row of its own.
+    first: usize,
+    /// Positions in its own rows.
+    held: usize,
+    written: Vec<u32>,
+    finish: Option<Result<Finish, ModelError>>,
+    /// Where the answer ends when a stop string cut it.
+    cut: Option<String>,
+}
+
+/// The beginning that lies in the first rows of the cache.
+#[derive(Default)]
+struct Common {
+    tokens: Vec<u32>,
+}
+
+/// Serves the desk until it is empty.
+pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Generate, Generated>) {
+    loop {
+        let jobs: Vec<Job<Generate>> = std::iter::from_fn(|| desk.next()).take(WINDOW).collect();
+        if jobs.is_empty() || answer(model, desk, &jobs).is_break() {
+            return;
+        }
+    }
+}
+
+fn answer(
+    model: &LocalModel,
+    desk: &mut dyn Desk<Generate, Generated>,
+    jobs: &[Job<Generate>],
+) -> ControlFlow<()> {
+    let reader = Reader::new(model.checkpoint());
+    let context = model.architecture().context;
+    let mut all = vec![];
+    for (job, asked) in jobs.iter().enumerate() {
+        match reader.prompt(&asked.request.prompt).and_then(|p| fit(p, context)) {
+            Ok(prompt) => {
+                let sampling = &asked.request.sampling;
+                all.push(Writing {
+                    job,
+                    most: (sampling.max_tokens as usize).min(context - prompt.len()),
+                    prompt,
+                    sampler: Sampler::new(sampling),
+                    first: 0,
+                    held: 0,
+                    written: vec![],
+                    finish: None,
+                    cut: None,
+                });
+            }
+            Err(error) => desk.answer(asked.ticket, Err(error))?,
+        }
+    }
+    all.sort_by(|a, b| a.prompt.cmp(&b.prompt));
+    let group = model.options().batch_size.unwrap_or(GROUP).max(1);
+    let mut rest = all.as_mut_slice();
+    while !rest.is_empty() {
+        let count = model.fitting(rest.iter().map(|w| w.prompt.len() + w.most), group);
+        let (now, later) = rest.split_at_mut(count);
+        rest = later;
+        let outcome = write(model, jobs, now);
+        for writing in now {
+            let reply = match &outcome {
+                Ok(()) => reply(model, writing),
+                Err(error) => Err(error.clone()),
+            };
+            desk.answer(jobs[writing.job].ticket, reply)?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+fn fit(prompt: Vec<u32>, context: usize) -> Result<Vec<u32>, ModelError> {
+    if prompt.len() < context {
+        return Ok(prompt);
+    }
+    Err(ModelError::new(
+        ErrorKind::ContextTooLong,
+        format!("the prompt has {} tokens; this model sees {context}", prompt.len()),
+    )
+    .hint("shorten the prompt or take fewer shots"))
+}
+
+/// Writes the answers of one group.
+fn write(model: &LocalModel, jobs: &[Job<Generate>], group: &mut [Writing]) -> Result<(), ModelError> {
+    let common = common(group);
+    let mut rows = common.tokens.len();
+    for writing in group.iter_mut() {
+        writing.first = rows;
+        rows += writing.prompt.len() - common.tokens.len() + writing.most;
+    }
+    let mut session = model.session(rows)?;
+    read_common(model, &mut session, &common)?;
+    read_prompts(model, jobs, &mut session, &common, group)?;
+    loop {
+        let mut batch = Batch::default();
+        let mut writers = vec![];
+        for writing in group.iter_mut().filter(|w| w.finish.is_none()) {
+            let Some(&token) = writing.written.last() else { continue };
+            let past = past(&common, writing);
+            batch.push(&[token], &past, writing.first + writing.held);
+            writing.held += 1;
+            writers.push(writing);
+        }
+        if writers.is_empty() {
+            return Ok(());
+        }
+        let rows: Vec<usize> = (0..batch.len()).collect();
+        let logits = step(model, &mut session, &batch, &rows)?;
+        let vocabulary = model.architecture().vocab;
+        for (writing, logits) in writers.into_iter().zip(logits.chunks_exact(vocabulary)) {
+            let request = &jobs[writing.job].request;
+            take(model, writing, logits, &request.sampling.stop);
+        }
+    }
+}
+
+/// The beginning all prompts share; at least one token of each is left to be read on its own.
+fn common(group: &[Writing]) -> Common {
+    let [first, .., last] = group else { return Common::default() };
+    // Prompts are sorted, so what the first and the last share all of them share.
+    let same = first.prompt.iter().zip(&last.prompt).take_while(|(a, b)| a == b).count();
+    let shortest = group.iter().map(|w| w.prompt.len()).min().unwrap_or(0);
+    let same = same.min(shortest.saturating_sub(1));
+    let tokens = if same < SHARED { vec![] } else { first.prompt[..same].to_vec() };
+    Common { tokens }
+}
+
+fn past(common: &Common, writing: &Writing) -> Vec<(usize, usize)> {
+    let stretches = [(0, common.tokens.len()), (writing.first, writing.held)];
+    stretches.into_iter().filter(|(_, len)| *len > 0).collect()
+}
+
+fn read_common(
+    model: &LocalModel,
+    session: &mut Session<'_>,
+    common: &Common,
+) -> Result<(), ModelError> {
+    let mut done = 0;
+    for part in common.tokens.chunks(model.chunk_rows()) {
+        let mut batch = Batch::default();
+        let past: &[(usize, usize)] = if done == 0 { &[] } else { &[(0, done)] };
+        batch.push(part, past, done);
+        model.install(|| {
+            let (work, cache) = session.parts();
+            model.transformer().forward(&batch, cache, work, None)
+        })?;
+        done += part.len();
+    }
+    Ok(())
+}
+
+/// Reads what is left of every prompt and draws its first token.
+fn read_prompts(
+    model: &LocalModel,
+    jobs: &[Job<Generate>],
+    session: &mut Session<'_>,
+    common: &Common,
+    group: &mut [Writing],
+) -> Result<(), ModelError> {
+    let mut batch = Batch::default();
+    let mut ends: Vec<(usize, usize)> = vec![];
+    for i in 0..group.len() {
+        loop {
+            let writing = &mut group[i];
+            let read = common.tokens.len() + writing.held;
+            let left = &writing.prompt[read..];
+            if left.is_empty() {
+                break;
+            }
+            let room = model.chunk_rows().saturating_sub(batch.len());
+            if room == 0 {
+                flush(model, jobs, session, &mut batch, &mut ends, group)?;
+                continue;
+            }
+            let part = &left[..left.len().min(room)];
+            let ends_here = part.len() == left.len();
+            batch.push(part, &past(common, writing), writing.first + writing.held);
+            writing.held += part.len();
+            if ends_here {
+                ends.push((batch.len() - 1, i));
+            }
+        }
+    }
+    flush(model, jobs, session, &mut batch, &mut ends, group)
+}
+
+fn flush(
+    model: &LocalModel,
+    jobs: &[Job<Generate>],
+    session: &mut Session<'_>,
+    batch: &mut Batch,
+    ends: &mut Vec<(usize, usize)>,
+    group: &mut [Writing],
+) -> Result<(), ModelError> {
+    let rows: Vec<usize> = ends.iter().map(|(row, _)| *row).collect();
+    let logits = step(model, session, batch, &rows)?;
+    let vocabulary = model.architecture().vocab;
+    for ((_, i), logits) in ends.drain(..).zip(logits.chunks_exact(vocabulary)) {
+        let stop = &jobs[group[i].job].request.sampling.stop;
+        take(model, &mut group[i], logits, stop);
+    }
+    *batch = Batch::default();
+    Ok(())
+}
+
+fn step(
+    model: &LocalModel,
+    session: &mut Session<'_>,
+    batch: &Batch,
+    rows: &[usize],
+) -> Result<Vec<f32>, ModelError> {
+    model.install(|| {
+        let (work, cache) = session.parts();
+        model.transformer().forward(batch, cache, work, None)?;
+        if rows.is_empty() { Ok(vec![]) } else { model.transformer().logits(work, rows) }
+    })
+}
+
+/// Draws a token and sees whether the answer is finished.
+fn take(model: &LocalModel, writing: &mut Writing, logits: &[f32], stop: &[String]) {
+    if writing.most == 0 {
+        writing.finish = Some(Ok(Finish::Length));
+        return;
+    }
+    let tokenizer = model.checkpoint().tokenizer();
+    let Some(token) = writing.sampler.draw(logits) else {
+        writing.finish = Some(Err(model.not_finite()));
+        return;
+    };
+    if tokenizer.eos_ids().contains(&token) {
+        writing.finish = Some(Ok(Finish::Stop));
+        return;
+    }
+    writing.written.push(token);
+    if !stop.is_empty()
+        && let Ok(text) = tokenizer.decode(&writing.written)
+        && let Some(at) = stop.iter().filter(|s| !s.is_empty()).filter_map(|s| text.find(s.as_str())).min()
+    {
+        writing.cut = Some(text[..at].to_owned());
+        writing.finish = Some(Ok(Finish::Stop));
+        return;
+    }
+    if writing.written.len() >= writing.most {
+        writing.finish = Some(Ok(Finish::Length));
+    }
+}
+
+fn reply(model: &LocalModel, writing: &mut Writing) -> Result<Reply<Generated>, ModelError> {
+    let finish = writing.finish.take().unwrap_or(Ok(Finish::Length))?;
+    let text = match writing.cut.take() {
+        Some(text) => text,
+        None => model.checkpoint().tokenizer().decode(&writing.written)?,
+    };
+    let usage = Usage {
+        prompt_tokens: writing.prompt.len() as u64,
+        completion_tokens: writing.written.len() as u64,
+        ..Usage::default()
+    };
+    let meta = ReplyMeta { usage, ..ReplyMeta::default() };
+    Ok(Reply { answer: Generated { text, finish, reasoning: None }, meta })
+}

@@ -1,0 +1,307 @@
+//! The few calls a device must answer so that the generic transformer runs on it.
+//!
+//! [`Backend`] is the seam where another device joins: everything above it (configuration, token
+//! tree, scoring, sampling) is the same. [`cpu::Cpu`] is the one that exists; a CUDA backend
+//! implements the same calls and is held to the same golden files.
+
+pub mod cpu;
+
+use crate::config::{Activation, Norm};
+
+/// A device: where tensors live and who multiplies them.
+pub trait Backend: Send + Sync {
+    /// Rows of 32-bit numbers on the device; grows when needed, never shrinks.
+    type Tensor: Default + Send;
+    /// A linear layer in the device's best form.
+    type Linear: Send + Sync;
+    /// A vector of weights.
+    type Vector: Send + Sync;
+    /// Keys and values of every layer.
+    type Cache: Send;
+
+    /// Prepares a linear layer.
+    fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Self::Linear;
+    /// Brings a vector onto the device.
+    fn vector(&self, x: Vec<f32>) -> Self::Vector;
+    /// Room for keys and values: rows of this width, for this many layers.
+    fn cache(&self, layers: usize, rows: usize, width: usize) -> Self::Cache;
+    /// Copies rows of the cache, in every layer, one after the other.
+    fn move_rows(&self, cache: &mut Self::Cache, moves: &[(usize, usize)]);
+
+    /// Brings numbers onto the device.
+    fn upload(&self, x: &[f32], to: &mut Self::Tensor);
+    /// Brings the first `len` numbers back.
+    fn download(&self, x: &Self::Tensor, len: usize) -> Vec<f32>;
+
+    /// `to = norm(x)`.
+    fn norm(&self, x: &Self::Tensor, rows: usize, by: &NormOf<Self::Vector>, to: &mut Self::Tensor);
+    /// `to = x · Wᵀ + b`, or `to += …`.
+    fn linear(
+        &self,
+        x: &Self::Tensor,
+        rows: usize,
+        layer: &Self::Linear,
+        to: &mut Self::Tensor,
+        add: bool,
+    );
+    /// `to = act(x)`, or `to = act(gate) · up` where a row holds both.
+    fn activate(
+        &self,
+        x: &Self::Tensor,
+        rows: usize,
+        shape: (usize, bool),
+        kind: Activation,
+        to: &mut Self::Tensor,
+    );
+    /// `x += y` over the first `len` numbers.
+    fn add(&self, x: &mut Self::Tensor, y: &Self::Tensor, len: usize);
+    /// Normalises and rotates queries and keys in place.
+    fn rotate(
+        &self,
+        qkv: &mut Self::Tensor,
+        rows: usize,
+        heads: &Heads,
+        norms: Option<(&Self::Vector, &Self::Vector, Norm)>,
+        turns: Option<&Turns>,
+    );
+    /// Writes keys and values of a batch into rows of the cache.
+    fn store(
+        &self,
+        qkv: &Self::Tensor,
+        heads: &Heads,
+        cache: &mut Self::Cache,
+        layer: usize,
+        slots: &[usize],
+    );
+    /// Attention of every segment over its rows of the cache.
+    fn attend(&self, qkv: &Self::Tensor, call: &AttentionCall<'_, Self::Cache>, to: &mut Self::Tensor);
+    /// Picks rows.
+    fn gather(&self, x: &Self::Tensor, width: usize, rows: &[usize], to: &mut Self::Tensor);
+    /// Log-probabilities of the wanted tokens; full logits are never kept.
+    fn log_probs(
+        &self,
+        x: &Self::Tensor,
+        rows: usize,
+        head: &Self::Linear,
+        cap: Option<f32>,
+        wanted: &[Wanted],
+    ) -> Vec<f32>;
+}
+
+/// Weights on their way to a device.
+pub enum Weights {
+    /// Plain numbers, `outputs` rows of `inputs`.
+    Plain {
+        /// The numbers.
+        data: Vec<f32>,
+        /// Rows.
+        outputs: usize,
+        /// Columns.
+        inputs: usize,
+    },
+    /// Quantised blocks as they came.
+    Blocks {
+        /// The blocks.
+        blocks: cpu::quant::Blocks,
+        /// The device may keep an unpacked copy beside them.
+        keep: bool,
+    },
+}
+
+/// A norm with its weights.
+pub struct NormOf<V> {
+    /// Scale.
+    pub weight: V,
+    /// Shift.
+    pub bias: Option<V>,
+    /// Which norm.
+    pub how: Norm,
+}
+
+/// The shape of a row of queries, keys and values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heads {
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads.
+    pub kv_heads: usize,
+    /// Width of a head.
+    pub head_dim: usize,
+}
+
+impl Heads {
+    /// Query heads for each key head.
+    pub fn group(&self) -> usize {
+        self.heads / self.kv_heads
+    }
+
+    /// Width of the queries.
+    pub fn q_width(&self) -> usize {
+        self.heads * self.head_dim
+    }
+
+    /// Width of the keys, and of the values.
+    pub fn kv_width(&self) -> usize {
+        self.kv_heads * self.head_dim
+    }
+
+    /// Width of queries, keys and values together.
+    pub fn qkv_width(&self) -> usize {
+        self.q_width() + 2 * self.kv_width()
+    }
+}
+
+/// Sines and cosines of a rotary embedding for every row of a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turns {
+    half: usize,
+    cos: Vec<f32>,
+    sin: Vec<f32>,
+}
+
+impl Turns {
+    /// For these positions.
+    pub fn new(rope: &crate::config::Rope, positions: &[usize]) -> Self {
+        let half = rope.frequencies.len();
+        let (mut cos, mut sin) = (Vec::new(), Vec::new());
+        for &position in positions {
+            for &frequency in &rope.frequencies {
+                // The product is rounded to 32 bits first, as the reference implementation does.
+                let angle = f64::from(position as f32 * frequency);
+                cos.push((angle.cos() as f32) * rope.amplitude);
+                sin.push((angle.sin() as f32) * rope.amplitude);
+            }
+        }
+        Self { half, cos, sin }
+    }
+
+    /// Cosines and sines of one row.
+    pub fn at(&self, row: usize) -> (&[f32], &[f32]) {
+        let range = row * self.half..(row + 1) * self.half;
+        (&self.cos[range.clone()], &self.sin[range])
+    }
+}
+
+/// A run of positions that follow one another, and where the keys they may see lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// First row of the batch.
+    pub first: usize,
+    /// Number of rows.
+    pub len: usize,
+    /// Position of the first row in its sequence.
+    pub position: usize,
+    /// Stretches of the cache (first row, length) that hold positions 0, 1, 2, … up to and
+    /// including the segment's own.
+    pub stretches: Vec<(usize, usize)>,
+}
+
+impl Segment {
+    /// Positions the stretches hold.
+    pub fn keys(&self) -> usize {
+        self.stretches.iter().map(|(_, len)| len).sum()
+    }
+
+    /// Cache rows of `count` positions from `from` on.
+    pub fn rows_of(&self, from: usize, count: usize, out: &mut Vec<usize>) {
+        out.clear();
+        let mut skip = from;
+        for &(first, len) in &self.stretches {
+            if skip >= len {
+                skip -= len;
+                continue;
+            }
+            let take = (len - skip).min(count - out.len());
+            out.extend(first + skip..first + skip + take);
+            skip = 0;
+            if out.len() == count {
+                break;
+            }
+        }
+    }
+}
+
+/// How attention weighs in one layer.
+#[derive(Debug, Clone, Copy)]
+pub struct AttentionSettings<'a> {
+    /// Multiplied onto the scores.
+    pub scale: f32,
+    /// Squashes the scores.
+    pub soft_cap: Option<f32>,
+    /// Positions see only what came before.
+    pub causal: bool,
+    /// How far back they see.
+    pub window: Option<usize>,
+    /// Linear biases.
+    pub alibi: Option<&'a Alibi>,
+}
+
+/// Linear biases of attention, one slope for each head.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alibi {
+    slopes: Vec<f32>,
+    scale: f32,
+}
+
+impl Alibi {
+    /// The slopes of the ALiBi paper; Falcon scales them with the scores and rounds to bfloat16.
+    pub fn new(heads: usize, scale: f32) -> Self {
+        let whole = if heads.is_power_of_two() { heads } else { heads.next_power_of_two() / 2 };
+        let base = |n: usize| (-(8.0 / n as f64)).exp2();
+        let mut slopes: Vec<f64> =
+            (1..=whole).map(|i| base(whole).powi(i as i32)).collect();
+        let extra = base(2 * whole);
+        slopes.extend((0..heads - whole).map(|i| extra.powi(2 * i as i32 + 1)));
+        let round = |x: f64| half::bf16::from_f64(x).to_f32();
+        Self { slopes: slopes.into_iter().map(round).collect(), scale }
+    }
+
+    /// What is added to the score of this head for a key at this position.
+    pub fn bias(&self, head: usize, position: usize) -> f32 {
+        let slope = self.slopes.get(head).copied().unwrap_or(0.0);
+        let place = half::bf16::from_f32(position as f32).to_f32();
+        half::bf16::from_f32(slope * place).to_f32() * self.scale
+    }
+}
+
+/// One call of attention.
+pub struct AttentionCall<'a, C> {
+    /// Where keys and values lie.
+    pub cache: &'a C,
+    /// Which layer.
+    pub layer: usize,
+    /// Who attends to what.
+    pub segments: &'a [Segment],
+    /// Shape of the heads.
+    pub heads: &'a Heads,
+    /// How scores are made.
+    pub settings: AttentionSettings<'a>,
+    /// Rows in the batch.
+    pub rows: usize,
+}
+
+/// A token whose log-probability is wanted after a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Row of the head's input.
+    pub row: u32,
+    /// The token.
+    pub token: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_give_rows_in_order_of_position() {
+        let segment =
+            Segment { first: 0, len: 2, position: 5, stretches: vec![(0, 3), (10, 2), (20, 2)] };
+        let mut rows = vec![];
+        segment.rows_of(2, 4, &mut rows);
+        assert_eq!(rows, [2, 10, 11, 20]);
+        segment.rows_of(0, 7, &mut rows);
+        assert_eq!(rows, [0, 1, 2, 10, 11, 20, 21]);
+        assert_eq!(segment.keys(), 7);
+    }
+}

@@ -1,0 +1,214 @@
+//! The processor: fused kernels over packed rows, with the widest instructions it has.
+
+pub mod aligned;
+pub mod amx;
+mod attention;
+mod elementwise;
+mod head;
+pub mod matmul;
+pub mod quant;
+pub mod simd;
+
+use std::sync::{Mutex, PoisonError};
+
+use aligned::Aligned;
+use amx::Activations;
+use attention::LayerCache;
+use matmul::{Linear, Matrix, Multiplier, Rows};
+
+use super::{AttentionCall, Backend, Heads, NormOf, Turns, Wanted, Weights};
+use crate::config::{Activation, Norm};
+
+/// The processor as a device.
+pub struct Cpu {
+    multiplier: Multiplier,
+    /// Memory for split activations, lent to one call at a time.
+    split: Mutex<Vec<Activations>>,
+}
+
+impl Cpu {
+    /// Multiplies in this way.
+    pub fn new(multiplier: Multiplier) -> Self {
+        Self { multiplier, split: Mutex::default() }
+    }
+
+    /// How matrices are multiplied, in words.
+    pub fn describe(&self) -> String {
+        let vectors = match simd::width() {
+            simd::Width::V4 => "AVX-512",
+            simd::Width::V3 => "AVX2",
+            simd::Width::Baseline => "baseline vectors",
+        };
+        match self.multiplier {
+            Multiplier::Tiles => format!("AMX tiles at single precision, {vectors}"),
+            Multiplier::Vectors => vectors.to_owned(),
+        }
+    }
+
+    /// Lends memory for split activations; no lock is held while threads compute.
+    fn with_split<R>(&self, work: impl FnOnce(&mut Activations) -> R) -> R {
+        let lent = self.split.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut split = lent.unwrap_or_default();
+        let result = work(&mut split);
+        self.split.lock().unwrap_or_else(PoisonError::into_inner).push(split);
+        result
+    }
+}
+
+/// Rows of numbers in memory.
+#[derive(Default)]
+pub struct Buffer(Aligned<f32>);
+
+impl Buffer {
+    fn room(&mut self, len: usize) -> &mut [f32] {
+        self.0.reserve(len);
+        &mut self.0[..len]
+    }
+}
+
+/// Keys and values of every layer.
+pub struct Cache {
+    width: usize,
+    keys: Vec<Aligned<f32>>,
+    values: Vec<Aligned<f32>>,
+}
+
+impl Backend for Cpu {
+    type Tensor = Buffer;
+    type Linear = Linear;
+    type Vector = Vec<f32>;
+    type Cache = Cache;
+
+    fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
+        let prepare = |weights| match weights {
+            Weights::Plain { data, outputs, inputs } => {
+                Matrix::dense(data, outputs, inputs, self.multiplier)
+            }
+            Weights::Blocks { blocks, keep } => Matrix::blocks(blocks, keep),
+        };
+        Linear { parts: parts.into_iter().map(prepare).collect(), bias }
+    }
+
+    fn vector(&self, x: Vec<f32>) -> Vec<f32> {
+        x
+    }
+
+    fn cache(&self, layers: usize, rows: usize, width: usize) -> Cache {
+        let make = || (0..layers).map(|_| Aligned::zeroed(rows * width)).collect();
+        Cache { width, keys: make(), values: make() }
+    }
+
+    fn move_rows(&self, cache: &mut Cache, moves: &[(usize, usize)]) {
+        let width = cache.width;
+        for layer in cache.keys.iter_mut().chain(&mut cache.values) {
+            for &(from, to) in moves {
+                if from != to {
+                    layer.copy_within(from * width..(from + 1) * width, to * width);
+                }
+            }
+        }
+    }
+
+    fn upload(&self, x: &[f32], to: &mut Buffer) {
+        to.room(x.len()).copy_from_slice(x);
+    }
+
+    fn download(&self, x: &Buffer, len: usize) -> Vec<f32> {
+        x.0[..len].to_vec()
+    }
+
+    fn norm(&self, x: &Buffer, rows: usize, by: &NormOf<Vec<f32>>, to: &mut Buffer) {
+        let len = rows * by.weight.len();
+        let bias = by.bias.as_deref();
+        elementwise::norm(&x.0[..len], &by.weight, bias, by.how, to.room(len));
+    }
+
+    fn linear(&self, x: &Buffer, rows: usize, layer: &Linear, to: &mut Buffer, add: bool) {
+        let inputs = layer.inputs();
+        self.with_split(|split| {
+            let x = Rows::new(&x.0[..rows * inputs], rows, inputs, split);
+            matmul::linear(x, layer, to.room(rows * layer.outputs()), add);
+        });
+    }
+
+    fn activate(
+        &self,
+        x: &Buffer,
+        rows: usize,
+        (width, gated): (usize, bool),
+        kind: Activation,
+        to: &mut Buffer,
+    ) {
+        let out = to.room(rows * width);
+        if gated {
+            elementwise::activate_gated(&x.0[..rows * 2 * width], width, kind, out);
+        } else {
+            elementwise::activate(&x.0[..rows * width], kind, out);
+        }
+    }
+
+    fn add(&self, x: &mut Buffer, y: &Buffer, len: usize) {
+        elementwise::add(&mut x.0[..len], &y.0[..len]);
+    }
+
+    fn rotate(
+        &self,
+        qkv: &mut Buffer,
+        rows: usize,
+        heads: &Heads,
+        norms: Option<(&Vec<f32>, &Vec<f32>, Norm)>,
+        turns: Option<&Turns>,
+    ) {
+        let norms = norms.map(|(q, k, how)| (q.as_slice(), k.as_slice(), how));
+        elementwise::rotate(&mut qkv.0[..rows * heads.qkv_width()], heads, norms, turns);
+    }
+
+    fn store(
+        &self,
+        qkv: &Buffer,
+        heads: &Heads,
+        cache: &mut Cache,
+        layer: usize,
+        slots: &[usize],
+    ) {
+        let (q, kv) = (heads.q_width(), heads.kv_width());
+        let rows = qkv.0.chunks_exact(heads.qkv_width());
+        for (row, &slot) in rows.zip(slots) {
+            let at = slot * kv..(slot + 1) * kv;
+            cache.keys[layer][at.clone()].copy_from_slice(&row[q..q + kv]);
+            cache.values[layer][at].copy_from_slice(&row[q + kv..]);
+        }
+    }
+
+    fn attend(&self, qkv: &Buffer, call: &AttentionCall<'_, Cache>, to: &mut Buffer) {
+        let cache = LayerCache {
+            keys: &call.cache.keys[call.layer],
+            values: &call.cache.values[call.layer],
+        };
+        let qkv = &qkv.0[..call.rows * call.heads.qkv_width()];
+        let out = to.room(call.rows * call.heads.q_width());
+        attention::attend(qkv, cache, call.segments, call.heads, &call.settings, out);
+    }
+
+    fn gather(&self, x: &Buffer, width: usize, rows: &[usize], to: &mut Buffer) {
+        let out = to.room(rows.len() * width);
+        for (&row, y) in rows.iter().zip(out.chunks_exact_mut(width)) {
+            y.copy_from_slice(&x.0[row * width..(row + 1) * width]);
+        }
+    }
+
+    fn log_probs(
+        &self,
+        x: &Buffer,
+        rows: usize,
+        head: &Linear,
+        cap: Option<f32>,
+        wanted: &[Wanted],
+    ) -> Vec<f32> {
+        let inputs = head.inputs();
+        self.with_split(|split| {
+            let mut x = Rows::new(&x.0[..rows * inputs], rows, inputs, split);
+            head::log_probs(&mut x, rows, head, cap, wanted)
+        })
+    }
+}

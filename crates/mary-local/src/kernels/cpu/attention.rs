@@ -1,0 +1,321 @@
+//! Attention as one kernel, parallel over segments and key heads.
+//!
+//! A segment is a run of positions that follow one another; its keys lie in the cache in one or
+//! more stretches (the shared prefix, the branches of a token tree, its own positions). Scores are
+//! computed block by block with a running softmax, so nothing grows with the square of the length.
+
+use rayon::prelude::*;
+
+use super::matmul::Shared;
+use super::simd::{dot, exp, madd, max, sum, widest};
+use crate::kernels::{AttentionSettings, Heads, Segment};
+
+/// Keys in a block.
+const KEYS: usize = 64;
+/// Query rows handled together.
+const QUERIES: usize = 4;
+/// Query rows (positions × heads of a group) a task takes at most.
+const TASK_ROWS: usize = 96;
+/// Below this many query rows, scores are plain dot products and keys are not transposed.
+const FEW: usize = 9;
+
+/// The keys and values of one layer.
+#[derive(Clone, Copy)]
+pub struct LayerCache<'a> {
+    /// Rows of keys, all key heads side by side.
+    pub keys: &'a [f32],
+    /// Rows of values.
+    pub values: &'a [f32],
+}
+
+/// One piece of work: some queries of a segment, one key head.
+struct Task<'a> {
+    segment: &'a Segment,
+    /// First query of the segment.
+    first: usize,
+    /// Number of queries.
+    count: usize,
+    kv_head: usize,
+}
+
+/// Attends: `qkv` holds a row for each position of the batch, `out` gets the heads side by side.
+pub fn attend(
+    qkv: &[f32],
+    cache: LayerCache<'_>,
+    segments: &[Segment],
+    heads: &Heads,
+    settings: &AttentionSettings<'_>,
+    out: &mut [f32],
+) {
+    let most = (TASK_ROWS / heads.group()).max(1);
+    let mut tasks = Vec::with_capacity(segments.len() * heads.kv_heads);
+    for segment in segments {
+        for first in (0..segment.len).step_by(most) {
+            let count = most.min(segment.len - first);
+            for kv_head in 0..heads.kv_heads {
+                tasks.push(Task { segment, first, count, kv_head });
+            }
+        }
+    }
+    let place = Shared(out.as_mut_ptr());
+    let length = out.len();
+    tasks.par_iter().with_min_len(8.min(tasks.len() / 8).max(1)).for_each_init(
+        Scratch::default,
+        |scratch, task| {
+            let place = place;
+            // SAFETY: every task writes the heads of its own group in its own rows.
+            let out = unsafe { std::slice::from_raw_parts_mut(place.0, length) };
+            run(task, qkv, cache, heads, settings, scratch, out);
+        },
+    );
+}
+
+/// Memory a thread reuses.
+#[derive(Default)]
+struct Scratch {
+    queries: Vec<f32>,
+    transposed: Vec<f32>,
+    scores: Vec<f32>,
+    sums: Vec<f32>,
+    greatest: Vec<f32>,
+    totals: Vec<f32>,
+    rows: Vec<usize>,
+}
+
+widest! {
+    fn run(
+        task: &Task<'_>,
+        qkv: &[f32],
+        cache: LayerCache<'_>,
+        heads: &Heads,
+        settings: &AttentionSettings<'_>,
+        scratch: &mut Scratch,
+        out: &mut [f32],
+    ) = run_inner
+}
+
+#[inline(always)]
+fn run_inner<const FMA: bool>(
+    task: &Task<'_>,
+    qkv: &[f32],
+    cache: LayerCache<'_>,
+    heads: &Heads,
+    settings: &AttentionSettings<'_>,
+    scratch: &mut Scratch,
+    out: &mut [f32],
+) {
+    let (width, group, kv_width) = (heads.head_dim, heads.group(), heads.kv_width());
+    let padded = width.next_multiple_of(16);
+    let rows = task.count * group;
+    let row_slots = rows.next_multiple_of(QUERIES);
+    let first_position = task.segment.position + task.first;
+    let end = if settings.causal {
+        first_position + task.count
+    } else {
+        task.segment.keys()
+    };
+    let begin = settings.window.map_or(0, |w| (first_position + 1).saturating_sub(w));
+    scratch.prepare(row_slots, width, padded);
+    let Scratch { queries, transposed, scores, sums, greatest, totals, rows: key_rows } = scratch;
+    for r in 0..rows {
+        let row = task.segment.first + task.first + r / group;
+        let head = task.kv_head * group + r % group;
+        let from = &qkv[row * heads.qkv_width() + head * width..][..width];
+        for (q, x) in queries[r * width..][..width].iter_mut().zip(from) {
+            *q = x * settings.scale;
+        }
+    }
+    let column = task.kv_head * width;
+    let mut block = begin;
+    while block < end {
+        let count = KEYS.min(end - block);
+        task.segment.rows_of(block, count, key_rows);
+        let span = count.next_multiple_of(16);
+        if rows >= FEW {
+            transpose(cache.keys, key_rows, kv_width, column, width, span, transposed);
+        }
+        for r in (0..row_slots).step_by(QUERIES) {
+            if r >= rows {
+                break;
+            }
+            let scores = &mut scores[..QUERIES * KEYS];
+            if rows >= FEW {
+                score_block::<FMA>(&queries[r * width..], width, transposed, span, scores);
+            } else {
+                for i in 0..QUERIES.min(rows - r) {
+                    let query = &queries[(r + i) * width..][..width];
+                    for (j, &key) in key_rows.iter().enumerate() {
+                        let key = &cache.keys[key * kv_width + column..][..width];
+                        scores[i * KEYS + j] = dot::<FMA>(query, key);
+                    }
+                }
+            }
+            for i in 0..QUERIES.min(rows - r) {
+                let row = r + i;
+                let position = first_position + row / group;
+                let line = &mut scores[i * KEYS..][..span];
+                if let Some(cap) = settings.soft_cap {
+                    for s in line[..count].iter_mut() {
+                        *s = cap * (1.0 - 2.0 / (exp::<FMA>(*s * 2.0 / cap) + 1.0));
+                    }
+                }
+                if let Some(alibi) = settings.alibi {
+                    let head = task.kv_head * group + row % group;
+                    for (j, s) in line[..count].iter_mut().enumerate() {
+                        *s += alibi.bias(head, block + j);
+                    }
+                }
+                let last = if settings.causal { (position + 1).saturating_sub(block) } else { count };
+                line[last.min(count)..].fill(f32::NEG_INFINITY);
+                if let Some(window) = settings.window {
+                    let visible = (position + 1).saturating_sub(window).saturating_sub(block);
+                    line[..visible.min(span)].fill(f32::NEG_INFINITY);
+                }
+                let most = max(line).max(greatest[row]);
+                if most == f32::NEG_INFINITY {
+                    line.fill(0.0);
+                    continue;
+                }
+                let shrink = exp::<FMA>(greatest[row] - most);
+                for s in line.iter_mut() {
+                    *s = exp::<FMA>(*s - most);
+                }
+                totals[row] = madd::<FMA>(totals[row], shrink, sum(line));
+                if shrink != 1.0 {
+                    for x in sums[row * padded..][..padded].iter_mut() {
+                        *x *= shrink;
+                    }
+                }
+                greatest[row] = most;
+            }
+            let sums = &mut sums[r * padded..][..QUERIES * padded];
+            weigh::<FMA>(scores, cache.values, key_rows, (kv_width, column, width), padded, sums);
+        }
+        block += count;
+    }
+    for r in 0..rows {
+        let row = task.segment.first + task.first + r / group;
+        let head = task.kv_head * group + r % group;
+        let to = &mut out[row * heads.q_width() + head * width..][..width];
+        let share = totals[r].recip();
+        for (y, x) in to.iter_mut().zip(&sums[r * padded..]) {
+            *y = x * share;
+        }
+    }
+}
+
+impl Scratch {
+    fn prepare(&mut self, rows: usize, width: usize, padded: usize) {
+        let refill = |v: &mut Vec<f32>, len: usize, x: f32| {
+            v.clear();
+            v.resize(len, x);
+        };
+        refill(&mut self.queries, rows * width, 0.0);
+        refill(&mut self.sums, rows * padded, 0.0);
+        refill(&mut self.greatest, rows, f32::NEG_INFINITY);
+        refill(&mut self.totals, rows, 0.0);
+        self.transposed.resize(width * KEYS, 0.0);
+        self.scores.resize(QUERIES * KEYS, 0.0);
+    }
+}
+
+/// Keys of a block with one dimension after another, so that scores of sixteen keys are one vector.
+#[inline(always)]
+fn transpose(
+    keys: &[f32],
+    rows: &[usize],
+    stride: usize,
+    column: usize,
+    width: usize,
+    span: usize,
+    out: &mut [f32],
+) {
+    for (j, &row) in rows.iter().enumerate() {
+        let key = &keys[row * stride + column..][..width];
+        for (d, &x) in key.iter().enumerate() {
+            out[d * KEYS + j] = x;
+        }
+    }
+    for j in rows.len()..span {
+        for d in 0..width {
+            out[d * KEYS + j] = 0.0;
+        }
+    }
+}
+
+/// Scores of four query rows against up to 64 keys.
+#[inline(always)]
+fn score_block<const FMA: bool>(
+    queries: &[f32],
+    width: usize,
+    keys: &[f32],
+    span: usize,
+    scores: &mut [f32],
+) {
+    for j in (0..span).step_by(16) {
+        let mut a = [0.0f32; 16];
+        let mut b = [0.0f32; 16];
+        let mut c = [0.0f32; 16];
+        let mut e = [0.0f32; 16];
+        for d in 0..width {
+            let Some(k) = keys.get(d * KEYS + j..).and_then(|k| k.first_chunk::<16>()) else {
+                break;
+            };
+            let (p, q) = (queries[d], queries[width + d]);
+            let (r, s) = (queries[2 * width + d], queries[3 * width + d]);
+            for i in 0..16 {
+                a[i] = madd::<FMA>(p, k[i], a[i]);
+                b[i] = madd::<FMA>(q, k[i], b[i]);
+                c[i] = madd::<FMA>(r, k[i], c[i]);
+                e[i] = madd::<FMA>(s, k[i], e[i]);
+            }
+        }
+        for (row, lanes) in [a, b, c, e].iter().enumerate() {
+            scores[row * KEYS + j..][..16].copy_from_slice(lanes);
+        }
+    }
+}
+
+/// Adds the values of a block, weighed by four rows of probabilities.
+#[inline(always)]
+fn weigh<const FMA: bool>(
+    weights: &[f32],
+    values: &[f32],
+    rows: &[usize],
+    (stride, column, width): (usize, usize, usize),
+    padded: usize,
+    sums: &mut [f32],
+) {
+    for d in (0..width).step_by(16) {
+        let live = (width - d).min(16);
+        let mut lanes = [[0.0f32; 16]; QUERIES];
+        for (i, lane) in lanes.iter_mut().enumerate() {
+            lane.copy_from_slice(&sums[i * padded + d..][..16]);
+        }
+        let [mut a, mut b, mut c, mut e] = lanes;
+        let mut short = [0.0f32; 16];
+        for (j, &row) in rows.iter().enumerate() {
+            let from = &values[row * stride + column + d..];
+            let v = if live == 16 {
+                match from.first_chunk::<16>() {
+                    Some(v) => v,
+                    None => break,
+                }
+            } else {
+                short[..live].copy_from_slice(&from[..live]);
+                &short
+            };
+            let (p, q) = (weights[j], weights[KEYS + j]);
+            let (r, s) = (weights[2 * KEYS + j], weights[3 * KEYS + j]);
+            for i in 0..16 {
+                a[i] = madd::<FMA>(p, v[i], a[i]);
+                b[i] = madd::<FMA>(q, v[i], b[i]);
+                c[i] = madd::<FMA>(r, v[i], c[i]);
+                e[i] = madd::<FMA>(s, v[i], e[i]);
+            }
+        }
+        for (i, lane) in [a, b, c, e].iter().enumerate() {
+            sums[i * padded + d..][..16].copy_from_slice(lane);
+        }
+    }
+}

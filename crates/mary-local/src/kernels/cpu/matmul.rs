@@ -1,0 +1,474 @@
+//! Weight matrices in the form the processor multiplies best, and their products with many rows.
+
+use std::sync::OnceLock;
+
+use gemm::Parallelism;
+use rayon::prelude::*;
+
+use super::amx::{self, Activations, Region, Tiles};
+use super::quant::Blocks;
+
+/// From this many rows on, quantised weights are unpacked for the tile unit or `gemm`; below, they
+/// are multiplied block by block as they lie.
+pub const FEW_ROWS: usize = 12;
+/// Outputs unpacked at a time when a quantised matrix is too large to stay unpacked.
+const GROUP: usize = 1024;
+
+/// A weight matrix: `outputs` rows of `inputs` numbers.
+pub enum Matrix {
+    /// Row after row, multiplied by `gemm`.
+    Dense {
+        /// The numbers.
+        data: Vec<f32>,
+        /// Rows.
+        outputs: usize,
+        /// Columns.
+        inputs: usize,
+    },
+    /// Split for the tile unit.
+    Tiles(Tiles),
+    /// ggml's blocks as they came.
+    Blocks(Quantised),
+}
+
+/// A quantised matrix, and its unpacked form once many rows have been multiplied with it.
+pub struct Quantised {
+    blocks: Blocks,
+    keep: bool,
+    unpacked: OnceLock<Box<Matrix>>,
+}
+
+/// How matrices are multiplied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Multiplier {
+    /// The tile unit, at single precision.
+    Tiles,
+    /// `gemm` with the widest vectors.
+    Vectors,
+}
+
+impl Multiplier {
+    /// The best the processor has.
+    pub fn best() -> Self {
+        if amx::available() { Self::Tiles } else { Self::Vectors }
+    }
+}
+
+impl Matrix {
+    /// Prepares plain weights.
+    pub fn dense(data: Vec<f32>, outputs: usize, inputs: usize, how: Multiplier) -> Self {
+        match how {
+            Multiplier::Tiles => Self::Tiles(Tiles::pack(&data, outputs, inputs)),
+            Multiplier::Vectors => Self::Dense { data, outputs, inputs },
+        }
+    }
+
+    /// Keeps quantised weights as they are; `keep` says whether their unpacked form may stay.
+    pub fn blocks(blocks: Blocks, keep: bool) -> Self {
+        Self::Blocks(Quantised { blocks, keep, unpacked: OnceLock::new() })
+    }
+
+    /// Rows: the width of what comes out.
+    pub fn outputs(&self) -> usize {
+        match self {
+            Self::Dense { outputs, .. } => *outputs,
+            Self::Tiles(t) => t.outputs,
+            Self::Blocks(q) => q.blocks.outputs(),
+        }
+    }
+
+    /// Columns: the width of what goes in.
+    pub fn inputs(&self) -> usize {
+        match self {
+            Self::Dense { inputs, .. } => *inputs,
+            Self::Tiles(t) => t.inputs,
+            Self::Blocks(q) => q.blocks.inputs(),
+        }
+    }
+
+    /// Bytes taken now.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Dense { data, .. } => data.len() * 4,
+            Self::Tiles(t) => t.bytes(),
+            Self::Blocks(q) => q.blocks.bytes() + q.unpacked.get().map_or(0, |m| m.bytes()),
+        }
+    }
+}
+
+/// A linear layer: matrices whose outputs stand side by side, and a bias.
+pub struct Linear {
+    /// One matrix, or several that were stored in different forms.
+    pub parts: Vec<Matrix>,
+    /// Added to every row.
+    pub bias: Option<Vec<f32>>,
+}
+
+impl Linear {
+    /// The width of what comes out.
+    pub fn outputs(&self) -> usize {
+        self.parts.iter().map(Matrix::outputs).sum()
+    }
+
+    /// The width of what goes in.
+    pub fn inputs(&self) -> usize {
+        self.parts.first().map_or(0, Matrix::inputs)
+    }
+}
+
+/// Rows to be multiplied: plain, and split for the tile unit once asked for.
+pub struct Rows<'a> {
+    x: &'a [f32],
+    rows: usize,
+    inputs: usize,
+    split: &'a mut Activations,
+    is_split: bool,
+}
+
+impl<'a> Rows<'a> {
+    /// `rows` rows of `inputs` numbers; `split` is reused memory.
+    pub fn new(x: &'a [f32], rows: usize, inputs: usize, split: &'a mut Activations) -> Self {
+        Self { x, rows, inputs, split, is_split: false }
+    }
+
+    fn split(&mut self) -> &Activations {
+        if !self.is_split {
+            self.split.set(self.x, self.rows, self.inputs);
+            self.is_split = true;
+        }
+        self.split
+    }
+}
+
+/// Where a product goes.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// Row 0, column 0.
+    pub at: Shared,
+    /// Numbers from one row to the next.
+    pub stride: usize,
+    /// Add to what is there.
+    pub add: bool,
+}
+
+/// A pointer that threads share, each writing its own part.
+#[derive(Clone, Copy)]
+pub struct Shared(pub *mut f32);
+
+// SAFETY: whoever writes through it takes care that no two threads write the same place.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// The place `n` numbers further on.
+    ///
+    /// # Safety
+    /// It lies inside the same memory.
+    pub unsafe fn offset(self, n: usize) -> Self {
+        // SAFETY: the caller vouches for it.
+        Self(unsafe { self.0.add(n) })
+    }
+}
+
+/// `out = x · Wᵀ + bias`, or `out += …`.
+pub fn linear(mut rows: Rows<'_>, layer: &Linear, out: &mut [f32], add: bool) {
+    let stride = layer.outputs();
+    debug_assert!(out.len() >= rows.rows * stride);
+    let mut column = 0;
+    for part in &layer.parts {
+        // SAFETY: `out` holds `rows` rows of `stride` numbers and the part ends inside a row.
+        let at = unsafe { Shared(out.as_mut_ptr()).offset(column) };
+        // SAFETY: `out` is borrowed mutably, and nothing else writes to it meanwhile.
+        unsafe { product(&mut rows, part, Target { at, stride, add }, true) };
+        column += part.outputs();
+    }
+    if let Some(bias) = &layer.bias {
+        super::elementwise::add_bias(&mut out[..rows.rows * stride], bias);
+    }
+}
+
+/// One matrix times all rows.
+///
+/// # Safety
+/// The target holds all rows of all outputs, and nobody else touches them meanwhile.
+unsafe fn product(rows: &mut Rows<'_>, matrix: &Matrix, to: Target, parallel: bool) {
+    match matrix {
+        Matrix::Dense { data, outputs, inputs } => {
+            // SAFETY: passed on.
+            unsafe { vectors(rows.x, rows.rows, (data, *outputs, *inputs), to, parallel) }
+        }
+        Matrix::Tiles(tiles) => {
+            // SAFETY: passed on.
+            unsafe { tiled(rows.split(), tiles, to, parallel) }
+        }
+        Matrix::Blocks(q) if rows.rows < FEW_ROWS => {
+            // SAFETY: passed on.
+            unsafe { super::quant::multiply(&q.blocks, rows.x, rows.rows, to, parallel) }
+        }
+        Matrix::Blocks(q) => {
+            let unpack = |first: usize, last: usize| {
+                Matrix::dense(
+                    q.blocks.unpack(first, last),
+                    last - first,
+                    q.blocks.inputs(),
+                    Multiplier::best(),
+                )
+            };
+            if q.keep {
+                let whole = q.unpacked.get_or_init(|| Box::new(unpack(0, q.blocks.outputs())));
+                // SAFETY: passed on.
+                return unsafe { product(rows, whole, to, parallel) };
+            }
+            for first in (0..q.blocks.outputs()).step_by(GROUP) {
+                let last = (first + GROUP).min(q.blocks.outputs());
+                // SAFETY: the group's outputs lie inside the target.
+                let at = unsafe { to.at.offset(first) };
+                // SAFETY: passed on.
+                unsafe { product(rows, &unpack(first, last), Target { at, ..to }, parallel) };
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`product`].
+unsafe fn vectors(
+    x: &[f32],
+    rows: usize,
+    (weights, outputs, inputs): (&[f32], usize, usize),
+    to: Target,
+    parallel: bool,
+) {
+    let threads = if parallel { Parallelism::Rayon(0) } else { Parallelism::None };
+    let alpha = if to.add { 1.0 } else { 0.0 };
+    debug_assert!(weights.len() >= outputs * inputs && x.len() >= rows * inputs);
+    // SAFETY: sizes and strides describe the two slices and the target.
+    unsafe {
+        gemm::gemm(
+            rows,
+            outputs,
+            inputs,
+            to.at.0,
+            1,
+            to.stride as isize,
+            to.add,
+            x.as_ptr(),
+            1,
+            inputs as isize,
+            weights.as_ptr(),
+            inputs as isize,
+            1,
+            alpha,
+            1.0,
+            false,
+            false,
+            false,
+            threads,
+        );
+    }
+}
+
+/// # Safety
+/// As for [`product`].
+unsafe fn tiled(a: &Activations, w: &Tiles, to: Target, parallel: bool) {
+    let whole = Region {
+        row: 0,
+        rows: a.rows(),
+        output: 0,
+        outputs: w.outputs,
+        stride: to.stride,
+        add: to.add,
+    };
+    let threads = rayon::current_num_threads();
+    if !parallel || threads == 1 {
+        let at = to.at;
+        // SAFETY: tiles exist only where the unit is available; the rest is passed on.
+        return unsafe { amx::multiply(a, w, at.0, whole) };
+    }
+    let regions = divide(whole, threads);
+    regions.into_par_iter().for_each(|region| {
+        let at = to.at;
+        // SAFETY: as above, and regions do not overlap.
+        unsafe { amx::multiply(a, w, at.0, region) }
+    });
+}
+
+/// Cuts a product into regions: rows that fill the second-level cache, and as many groups of
+/// outputs as keep every thread busy to the end.
+fn divide(whole: Region, threads: usize) -> Vec<Region> {
+    let blocks = whole.rows.div_ceil(amx::ROWS).max(1);
+    let rows = whole.rows.div_ceil(blocks).next_multiple_of(32);
+    let groups = (4 * threads).div_ceil(blocks);
+    let outputs = whole.outputs.div_ceil(groups).next_multiple_of(32);
+    let mut regions = Vec::new();
+    for row in (0..whole.rows).step_by(rows) {
+        for output in (0..whole.outputs).step_by(outputs) {
+            regions.push(Region {
+                row,
+                rows: rows.min(whole.rows - row),
+                output,
+                outputs: outputs.min(whole.outputs - output),
+                ..whole
+            });
+        }
+    }
+    regions
+}
+
+/// Logits of some outputs for some rows, computed by one thread. Used by the head, which never
+/// keeps more than a block of them.
+pub enum Slab<'a> {
+    /// Rows and weights for `gemm`.
+    Vectors {
+        /// All rows.
+        x: &'a [f32],
+        /// All weights.
+        weights: &'a [f32],
+        /// Width of a row.
+        inputs: usize,
+    },
+    /// Rows and weights for the tile unit.
+    Tiles(&'a Activations, &'a Tiles),
+}
+
+impl<'a> Slab<'a> {
+    /// Prepares the rows for a matrix; a quantised one is unpacked for good.
+    pub fn new(rows: &'a mut Rows<'_>, matrix: &'a Matrix) -> Self {
+        match matrix {
+            Matrix::Dense { data, inputs, .. } => {
+                Self::Vectors { x: rows.x, weights: data, inputs: *inputs }
+            }
+            Matrix::Tiles(tiles) => Self::Tiles(rows.split(), tiles),
+            Matrix::Blocks(q) => {
+                let blocks = &q.blocks;
+                let whole = q.unpacked.get_or_init(|| {
+                    let (outputs, inputs) = (blocks.outputs(), blocks.inputs());
+                    let data = blocks.unpack(0, outputs);
+                    Box::new(Matrix::dense(data, outputs, inputs, Multiplier::best()))
+                });
+                Self::new(rows, whole)
+            }
+        }
+    }
+
+    /// Logits of rows `row..row + rows` and outputs `output..output + outputs`, row after row.
+    pub fn compute(&self, row: usize, rows: usize, output: usize, outputs: usize, out: &mut [f32]) {
+        debug_assert!(out.len() >= rows * outputs && row.is_multiple_of(32));
+        match self {
+            Self::Vectors { x, weights, inputs } => {
+                let to = Target { at: Shared(out.as_mut_ptr()), stride: outputs, add: false };
+                let x = &x[row * inputs..(row + rows) * inputs];
+                let weights = &weights[output * inputs..(output + outputs) * inputs];
+                // SAFETY: `out` holds the block and is borrowed mutably.
+                unsafe { vectors(x, rows, (weights, outputs, *inputs), to, false) }
+            }
+            Self::Tiles(a, w) => {
+                let region = Region { row, rows, output, outputs, stride: outputs, add: false };
+                // The kernel counts from row 0, column 0 of the whole product.
+                let origin = out.as_mut_ptr().wrapping_sub(row * outputs + output);
+                // SAFETY: only the region, which is `out`, is touched.
+                unsafe { amx::multiply(a, w, origin, region) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(n: usize, seed: u64) -> Vec<f32> {
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+        };
+        (0..n).map(|_| next()).collect()
+    }
+
+    /// Largest error against 64-bit sums, in units of the sum of magnitudes.
+    fn worst(x: &[f32], w: &[f32], bias: f32, got: &[f32], (m, n, k): (usize, usize, usize)) -> f64 {
+        let mut worst = 0.0f64;
+        for i in 0..m {
+            for j in 0..n {
+                let pairs = (0..k).map(|p| (f64::from(x[i * k + p]), f64::from(w[j * k + p])));
+                let (want, size) = pairs.fold((0.0, 1e-30), |(s, t), (a, b)| {
+                    (s + a * b, t + (a * b).abs())
+                });
+                let error = (f64::from(got[i * n + j]) - f64::from(bias) - want).abs() / size;
+                worst = worst.max(error);
+            }
+        }
+        worst
+    }
+
+    #[test]
+    fn both_multipliers_reach_single_precision_on_awkward_sizes() {
+        for (m, n, k) in [(1, 5, 7), (3, 33, 64), (37, 70, 100), (290, 40, 1300)] {
+            let (x, w) = (numbers(m * k, 1), numbers(n * k, 2));
+            let mut hows = vec![Multiplier::Vectors];
+            if amx::available() {
+                hows.push(Multiplier::Tiles);
+            }
+            for how in hows {
+                let layer = Linear {
+                    parts: vec![Matrix::dense(w.clone(), n, k, how)],
+                    bias: Some(vec![0.5; n]),
+                };
+                let mut out = vec![f32::NAN; m * n];
+                let mut split = Activations::default();
+                linear(Rows::new(&x, m, k, &mut split), &layer, &mut out, false);
+                let error = worst(&x, &w, 0.5, &out, (m, n, k));
+                assert!(error < 2e-6, "{how:?} {m}x{n}x{k}: {error:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_lose_nothing_against_vectors() {
+        if !amx::available() {
+            eprintln!("skipped: this processor has no tile unit");
+            return;
+        }
+        let (m, n, k) = (64, 64, 1024);
+        let (x, w) = (numbers(m * k, 3), numbers(n * k, 4));
+        let error = |how| {
+            let layer = Linear { parts: vec![Matrix::dense(w.clone(), n, k, how)], bias: None };
+            let mut out = vec![0.0; m * n];
+            linear(Rows::new(&x, m, k, &mut Activations::default()), &layer, &mut out, true);
+            worst(&x, &w, 0.0, &out, (m, n, k))
+        };
+        let (tiles, vectors) = (error(Multiplier::Tiles), error(Multiplier::Vectors));
+        eprintln!("largest error: tiles {tiles:e}, vectors {vectors:e}");
+        assert!(tiles < 8.0 * vectors.max(1e-7), "tiles {tiles:e}, vectors {vectors:e}");
+    }
+
+    #[test]
+    fn weights_stored_in_sixteen_bits_are_multiplied_exactly() {
+        if !amx::available() {
+            return;
+        }
+        let (m, n, k) = (33, 31, 96);
+        let x = numbers(m * k, 5);
+        for round in [|v: f32| half::bf16::from_f32(v).to_f32(), |v| half::f16::from_f32(v).to_f32()] {
+            let w: Vec<f32> = numbers(n * k, 6).into_iter().map(round).collect();
+            let matrix = Matrix::dense(w.clone(), n, k, Multiplier::Tiles);
+            let layer = Linear { parts: vec![matrix], bias: None };
+            let mut out = vec![0.0; m * n];
+            linear(Rows::new(&x, m, k, &mut Activations::default()), &layer, &mut out, false);
+            assert!(worst(&x, &w, 0.0, &out, (m, n, k)) < 1e-6);
+        }
+    }
+
+    #[test]
+    fn regions_cover_the_product_once() {
+        for (rows, outputs, threads) in [(1, 1, 1), (2048, 960, 2), (300, 49152, 2), (33, 100, 16)] {
+            let whole = Region { row: 0, rows, output: 0, outputs, stride: outputs, add: false };
+            let area: usize = divide(whole, threads).iter().map(|r| r.rows * r.outputs).sum();
+            assert_eq!(area, rows * outputs);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! ggml's quantised blocks, multiplied as they lie: for writing an answer, where every weight is
+//! read once for each token and memory is what costs.
+//!
+//! Activations stay in 32 bits (llama.cpp rounds them to 8 before it multiplies), so that a model
+//! gives the same numbers whether it reads or writes.
+
+use mary_weights::TensorType;
+use rayon::prelude::*;
+
+use super::matmul::Target;
+use super::simd::{madd, total, widest};
+
+/// Numbers in a block.
+const BLOCK: usize = 32;
+
+/// A quantised matrix: `outputs` rows of whole blocks.
+pub struct Blocks {
+    kind: TensorType,
+    outputs: usize,
+    inputs: usize,
+    data: Vec<u8>,
+}
+
+impl Blocks {
+    /// Whether a tensor type can be multiplied as it lies.
+    pub fn supports(kind: TensorType) -> bool {
+        matches!(kind, TensorType::Q4_0 | TensorType::Q4_1 | TensorType::Q8_0)
+    }
+
+    /// `None` when the kind is not supported or the bytes are not `outputs` rows of `inputs`.
+    pub fn new(kind: TensorType, outputs: usize, inputs: usize, data: Vec<u8>) -> Option<Self> {
+        let bytes = kind.bytes_for(inputs)?.checked_mul(outputs)?;
+        (Self::supports(kind) && data.len() == bytes).then_some(Self { kind, outputs, inputs, data })
+    }
+
+    /// Rows.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// Columns.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Bytes taken.
+    pub fn bytes(&self) -> usize {
+        self.data.len()
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.inputs / BLOCK * self.kind.block_bytes()
+    }
+
+    /// Rows `first..last` as plain numbers.
+    pub fn unpack(&self, first: usize, last: usize) -> Vec<f32> {
+        let mut out = vec![0.0; (last - first) * self.inputs];
+        let row_bytes = self.row_bytes();
+        out.par_chunks_mut(self.inputs).enumerate().for_each(|(i, row)| {
+            let bytes = &self.data[(first + i) * row_bytes..][..row_bytes];
+            unpack_row(self.kind, bytes, row);
+        });
+        out
+    }
+}
+
+/// A float16 of finite value.
+#[inline(always)]
+fn half(bytes: [u8; 2]) -> f32 {
+    let h = u32::from(u16::from_le_bytes(bytes));
+    let magnitude = f32::from_bits((h & 0x7FFF) << 13) * f32::from_bits(0x7780_0000);
+    f32::from_bits(magnitude.to_bits() | (h & 0x8000) << 16)
+}
+
+widest! {
+    fn unpack_row(kind: TensorType, bytes: &[u8], out: &mut [f32]) = unpack_row_inner
+}
+
+#[inline(always)]
+fn unpack_row_inner<const FMA: bool>(kind: TensorType, bytes: &[u8], out: &mut [f32]) {
+    let (blocks, _) = out.as_chunks_mut::<BLOCK>();
+    match kind {
+        TensorType::Q4_0 => {
+            for (b, x) in bytes.as_chunks::<18>().0.iter().zip(blocks) {
+                let d = half([b[0], b[1]]);
+                for i in 0..16 {
+                    x[i] = (i32::from(b[2 + i] & 15) - 8) as f32 * d;
+                    x[i + 16] = (i32::from(b[2 + i] >> 4) - 8) as f32 * d;
+                }
+            }
+        }
+        TensorType::Q4_1 => {
+            for (b, x) in bytes.as_chunks::<20>().0.iter().zip(blocks) {
+                let (d, m) = (half([b[0], b[1]]), half([b[2], b[3]]));
+                for i in 0..16 {
+                    x[i] = f32::from(b[4 + i] & 15) * d + m;
+                    x[i + 16] = f32::from(b[4 + i] >> 4) * d + m;
+                }
+            }
+        }
+        _ => {
+            for (b, x) in bytes.as_chunks::<34>().0.iter().zip(blocks) {
+                let d = half([b[0], b[1]]);
+                for i in 0..BLOCK {
+                    x[i] = f32::from(b[2 + i] as i8) * d;
+                }
+            }
+        }
+    }
+}
+
+/// Multiplies a few rows with all outputs.
+///
+/// # Safety
+/// The target holds `rows` rows of all outputs, and nobody else touches them meanwhile.
+pub unsafe fn multiply(w: &Blocks, x: &[f32], rows: usize, to: Target, parallel: bool) {
+    // A block's offset (Q4_1's minimum, Q4_0's -8) multiplies the sum of the activations.
+    let sums: Vec<f32> = x.as_chunks::<BLOCK>().0.iter().map(|b| b.iter().sum()).collect();
+    let row_bytes = w.row_bytes();
+    let work = |output: usize| {
+        let bytes = &w.data[output * row_bytes..][..row_bytes];
+        for row in 0..rows {
+            let x = &x[row * w.inputs..][..w.inputs];
+            let sums = &sums[row * w.inputs / BLOCK..][..w.inputs / BLOCK];
+            let y = dot_row(w.kind, bytes, x, sums);
+            let at = to.at;
+            // SAFETY: inside the target, and only this call writes this output.
+            unsafe {
+                let place = at.0.add(row * to.stride + output);
+                *place = if to.add { *place + y } else { y };
+            }
+        }
+    };
+    if parallel {
+        (0..w.outputs).into_par_iter().with_min_len(64).for_each(work);
+    } else {
+        (0..w.outputs).for_each(work);
+    }
+}
+
+widest! {
+    fn dot_row(kind: TensorType, bytes: &[u8], x: &[f32], sums: &[f32]) -> f32 = dot_row_inner
+}
+
+#[inline(always)]
+fn dot_row_inner<const FMA: bool>(kind: TensorType, bytes: &[u8], x: &[f32], sums: &[f32]) -> f32 {
+    let (x, _) = x.as_chunks::<BLOCK>();
+    let mut lanes = [0.0f32; 16];
+    let mut offset = 0.0f32;
+    match kind {
+        TensorType::Q4_0 => {
+            for ((b, x), sum) in bytes.as_chunks::<18>().0.iter().zip(x).zip(sums) {
+                let d = half([b[0], b[1]]);
+                for i in 0..16 {
+                    let low = i32::from(b[2 + i] & 15) as f32 * x[i];
+                    let both = madd::<FMA>(i32::from(b[2 + i] >> 4) as f32, x[i + 16], low);
+                    lanes[i] = madd::<FMA>(d, both, lanes[i]);
+                }
+                offset = madd::<FMA>(-8.0 * d, *sum, offset);
+            }
+        }
+        TensorType::Q4_1 => {
+            for ((b, x), sum) in bytes.as_chunks::<20>().0.iter().zip(x).zip(sums) {
+                let (d, m) = (half([b[0], b[1]]), half([b[2], b[3]]));
+                for i in 0..16 {
+                    let low = i32::from(b[4 + i] & 15) as f32 * x[i];
+                    let both = madd::<FMA>(i32::from(b[4 + i] >> 4) as f32, x[i + 16], low);
+                    lanes[i] = madd::<FMA>(d, both, lanes[i]);
+                }
+                offset = madd::<FMA>(m, *sum, offset);
+            }
+        }
+        _ => {
+            for (b, x) in bytes.as_chunks::<34>().0.iter().zip(x) {
+                let d = half([b[0], b[1]]);
+                for i in 0..16 {
+                    let low = i32::from(b[2 + i] as i8) as f32 * x[i];
+                    let both = madd::<FMA>(i32::from(b[18 + i] as i8) as f32, x[i + 16], low);
+                    lanes[i] = madd::<FMA>(d, both, lanes[i]);
+                }
+            }
+        }
+    }
+    total(lanes) + offset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::cpu::matmul::Shared;
+
+    #[test]
+    fn half_floats_are_read_exactly() {
+        for bits in (0..0x7C00u16).chain(0x8000..0xFC00) {
+            let want = half::f16::from_bits(bits).to_f32();
+            assert_eq!(super::half(bits.to_le_bytes()).to_bits(), want.to_bits(), "{bits:#x}");
+        }
+    }
+
+    #[test]
+    fn blocks_multiply_like_the_numbers_they_stand_for() {
+        let (outputs, inputs, rows) = (70, 96, 3);
+        for kind in [TensorType::Q4_0, TensorType::Q4_1, TensorType::Q8_0] {
+            let bytes = outputs * kind.bytes_for(inputs).unwrap();
+            let mut data: Vec<u8> = (0..bytes).map(|i| (i * 37 % 251) as u8).collect();
+            for block in data.chunks_mut(kind.block_bytes()) {
+                // Scales between 0.25 and 0.5, so that no random exponent dominates.
+                block[1] = 0x34;
+                if kind == TensorType::Q4_1 {
+                    block[3] = 0xB4;
+                }
+            }
+            let blocks = Blocks::new(kind, outputs, inputs, data).unwrap();
+            let x: Vec<f32> = (0..rows * inputs).map(|i| (i as f32 * 0.7).sin()).collect();
+            let plain = blocks.unpack(0, outputs);
+            let mut out = vec![1.0; rows * outputs];
+            let to = Target { at: Shared(out.as_mut_ptr()), stride: outputs, add: true };
+            unsafe { multiply(&blocks, &x, rows, to, true) };
+            for r in 0..rows {
+                for o in 0..outputs {
+                    let row = &plain[o * inputs..][..inputs];
+                    let want: f32 = row.iter().zip(&x[r * inputs..]).map(|(a, b)| a * b).sum();
+                    assert!((out[r * outputs + o] - 1.0 - want).abs() < 1e-3 * (1.0 + want.abs()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn torn_blocks_are_refused() {
+        assert!(Blocks::new(TensorType::Q4_0, 2, 32, vec![0; 35]).is_none());
+        assert!(Blocks::new(TensorType::Q4_0, 1, 33, vec![0; 18]).is_none());
+        assert!(Blocks::new(TensorType::Q6K, 1, 256, vec![0; 210]).is_none());
+    }
+}

@@ -1,0 +1,527 @@
+//! From a checkpoint to a transformer on a device. Every name and shape is checked before the first
+//! weight is read.
+
+use mary_contract::{ErrorKind, ModelError};
+use mary_weights::Checkpoint;
+
+use crate::config::{Architecture, Names, QkvLayout, QkvNames, UpNames};
+use crate::kernels::cpu::quant::Blocks;
+use crate::kernels::{Alibi, Backend, NormOf, Weights};
+use crate::transformer::{BlockOf, Table, Transformer};
+
+/// The type weights are held in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// As stored, widened to 32 bits.
+    #[default]
+    Single,
+    /// Rounded to bfloat16; arithmetic stays in 32 bits.
+    Bf16,
+    /// Rounded to float16; arithmetic stays in 32 bits.
+    F16,
+}
+
+impl Precision {
+    /// Reads `--dtype`.
+    pub fn parse(text: Option<&str>) -> Result<Self, ModelError> {
+        match text.unwrap_or("f32") {
+            "f32" | "float32" | "auto" => Ok(Self::Single),
+            "bf16" | "bfloat16" => Ok(Self::Bf16),
+            "f16" | "fp16" | "float16" => Ok(Self::F16),
+            other => Err(ModelError::new(
+                ErrorKind::BadRequest,
+                format!("`{other}` is not a number type for weights"),
+            )
+            .hint("use --dtype f32, bf16 or f16")),
+        }
+    }
+
+    fn round(self, data: &mut [f32]) {
+        match self {
+            Self::Single => {}
+            Self::Bf16 => data.iter_mut().for_each(|x| *x = half::bf16::from_f32(*x).to_f32()),
+            Self::F16 => data.iter_mut().for_each(|x| *x = half::f16::from_f32(*x).to_f32()),
+        }
+    }
+}
+
+/// How weights are loaded.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LoadSettings {
+    /// The type weights are held in.
+    pub precision: Precision,
+    /// Quantised weights may also stay in memory unpacked.
+    pub keep_unpacked: bool,
+}
+
+/// Reads tensors of one checkpoint under one architecture's names.
+struct Loader<'a> {
+    checkpoint: &'a Checkpoint,
+    architecture: &'a Architecture,
+    settings: LoadSettings,
+    body: &'static str,
+    head: &'static str,
+}
+
+/// One tensor that must be there, with its shape.
+struct Expected {
+    name: String,
+    shape: Vec<usize>,
+}
+
+/// Loads a transformer.
+pub fn load<B: Backend>(
+    backend: B,
+    checkpoint: &Checkpoint,
+    architecture: &Architecture,
+    settings: LoadSettings,
+) -> Result<Transformer<B>, ModelError> {
+    let loader = Loader::new(checkpoint, architecture, settings)?;
+    loader.check()?;
+    loader.transformer(backend)
+}
+
+/// Whether every tensor is there with the right shape; reads no weights.
+pub fn check(checkpoint: &Checkpoint, architecture: &Architecture) -> Result<(), ModelError> {
+    Loader::new(checkpoint, architecture, LoadSettings::default())?.check()
+}
+
+impl<'a> Loader<'a> {
+    fn new(
+        checkpoint: &'a Checkpoint,
+        architecture: &'a Architecture,
+        settings: LoadSettings,
+    ) -> Result<Self, ModelError> {
+        let names = &architecture.names;
+        let found = names.prefixes.iter().find(|(body, _)| {
+            checkpoint.info(&format!("{body}{}.weight", names.embed)).is_some()
+        });
+        let Some(&(body, head)) = found else {
+            let tried: Vec<String> = names
+                .prefixes
+                .iter()
+                .map(|(body, _)| format!("{body}{}.weight", names.embed))
+                .collect();
+            let message = format!(
+                "the token embedding of this {} is not in the checkpoint; looked for {}",
+                architecture.family,
+                tried.join(", ")
+            );
+            return Err(ModelError::new(ErrorKind::BadModel, message));
+        };
+        Ok(Self { checkpoint, architecture, settings, body, head })
+    }
+
+    fn names(&self) -> &'a Names {
+        &self.architecture.names
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.checkpoint.info(name).is_some()
+    }
+
+    fn top(&self, name: &str, part: &str) -> String {
+        format!("{}{name}.{part}", self.body)
+    }
+
+    fn in_layer(&self, layer: usize, name: &str, part: &str) -> String {
+        let prefix = self.names().layer.replace("{}", &layer.to_string());
+        format!("{}{prefix}{name}.{part}", self.body)
+    }
+
+    /// The head's tensor; the embedding's when they are one.
+    fn head_name(&self) -> String {
+        let own = format!("{}{}.weight", self.head, self.names().head);
+        let bare = format!("{}.weight", self.names().head);
+        match () {
+            () if self.architecture.tied => self.top(self.names().embed, "weight"),
+            () if !self.has(&own) && self.has(&bare) => bare,
+            () => own,
+        }
+    }
+
+    fn qkv_names(&self, layer: usize) -> Vec<(String, usize)> {
+        let (q, kv) = (self.architecture.q_width(), self.architecture.kv_width());
+        match self.names().qkv {
+            QkvNames::Separate(a, b, c) => [(a, q), (b, kv), (c, kv)]
+                .map(|(name, rows)| (self.in_layer(layer, name, "weight"), rows))
+                .into(),
+            QkvNames::Fused(name, _) => vec![(self.in_layer(layer, name, "weight"), q + 2 * kv)],
+        }
+    }
+
+    fn up_names(&self, layer: usize) -> Vec<(String, usize)> {
+        let width = self.architecture.intermediate;
+        match self.names().up {
+            UpNames::Plain(name) => vec![(self.in_layer(layer, name, "weight"), width)],
+            UpNames::Fused(name) => vec![(self.in_layer(layer, name, "weight"), 2 * width)],
+            UpNames::Separate(a, b) => {
+                [a, b].map(|name| (self.in_layer(layer, name, "weight"), width)).into()
+            }
+        }
+    }
+
+    fn linear_shape(&self, outputs: usize, inputs: usize) -> Vec<usize> {
+        if self.names().transposed { vec![inputs, outputs] } else { vec![outputs, inputs] }
+    }
+
+    fn expected(&self) -> Vec<Expected> {
+        let (a, n) = (self.architecture, self.names());
+        let mut all = vec![];
+        let mut need = |name: String, shape: Vec<usize>| all.push(Expected { name, shape });
+        need(self.top(n.embed, "weight"), vec![a.vocab, a.embedding.width]);
+        for layer in 0..a.layers {
+            for (name, outputs) in self.qkv_names(layer) {
+                need(name, self.linear_shape(outputs, a.hidden));
+            }
+            let out = self.in_layer(layer, n.attn_out, "weight");
+            need(out, self.linear_shape(a.hidden, a.q_width()));
+            for (name, outputs) in self.up_names(layer) {
+                need(name, self.linear_shape(outputs, a.hidden));
+            }
+            let down = self.in_layer(layer, n.down, "weight");
+            need(down, self.linear_shape(a.hidden, a.intermediate));
+            for norm in self.block_norms() {
+                need(self.in_layer(layer, norm, "weight"), vec![a.hidden]);
+            }
+        }
+        if let Some(name) = n.final_norm {
+            need(self.top(name, "weight"), vec![a.hidden]);
+        }
+        if a.language_head {
+            need(self.head_name(), vec![a.vocab, a.embedding.width]);
+        }
+        all
+    }
+
+    fn block_norms(&self) -> Vec<&'static str> {
+        use crate::config::Block;
+        let n = self.names();
+        match self.architecture.block {
+            Block::Parallel { shared: true } => vec![n.attn_norm],
+            Block::Sandwich => vec![n.attn_norm, n.mlp_norm, n.post_norms.0, n.post_norms.1],
+            _ => vec![n.attn_norm, n.mlp_norm],
+        }
+    }
+
+    fn check(&self) -> Result<(), ModelError> {
+        for Expected { name, shape } in self.expected() {
+            let Some(info) = self.checkpoint.info(&name) else {
+                return Err(ModelError::new(
+                    ErrorKind::BadModel,
+                    format!(
+                        "the tensor `{name}` of this {} is not in the checkpoint",
+                        self.architecture.family
+                    ),
+                )
+                .hint("the download may be incomplete, or config.json belongs to another model"));
+            };
+            if info.shape != shape {
+                return Err(self.wrong_shape(&name, &info.shape, &shape));
+            }
+        }
+        Ok(())
+    }
+
+    fn wrong_shape(&self, name: &str, found: &[usize], expected: &[usize]) -> ModelError {
+        let file = self.checkpoint.file_of(name).map_or(String::new(), |f| format!("{}: ", f.display()));
+        ModelError::new(
+            ErrorKind::BadModel,
+            format!("{file}the tensor `{name}` has shape {found:?}; config.json asks for {expected:?}"),
+        )
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<f32>, ModelError> {
+        let mut data = self.checkpoint.read_f32(name)?;
+        self.settings.precision.round(&mut data);
+        Ok(data)
+    }
+
+    fn optional(&self, name: &str, len: usize) -> Result<Option<Vec<f32>>, ModelError> {
+        let Some(info) = self.checkpoint.info(name) else { return Ok(None) };
+        if info.shape != [len] {
+            return Err(self.wrong_shape(name, &info.shape, &[len]));
+        }
+        self.read(name).map(Some)
+    }
+
+    fn transformer<B: Backend>(&self, backend: B) -> Result<Transformer<B>, ModelError> {
+        let (a, n) = (self.architecture, self.names());
+        let embed = Table {
+            data: self.read(&self.top(n.embed, "weight"))?,
+            width: a.embedding.width,
+        };
+        let positions = match a.embedding.position_offset {
+            Some(_) => Some(self.table(n.positions)?),
+            None => None,
+        };
+        let token_type = match a.embedding.token_types {
+            true => Some(self.table(n.token_types)?.data[..a.hidden].to_vec()),
+            false => None,
+        };
+        let embed_norm = match a.embedding.norm {
+            true => Some(self.norm(&backend, |part| self.top(n.embed_norm, part))?),
+            false => None,
+        };
+        let project = match n.project {
+            Some((into, out)) => {
+                let width = a.embedding.width;
+                let into = self.project(&backend, into, a.hidden, width)?;
+                Some((into, self.project(&backend, out, width, a.hidden)?))
+            }
+            None => None,
+        };
+        let mut blocks = Vec::with_capacity(a.layers);
+        for layer in 0..a.layers {
+            blocks.push(self.block(&backend, layer)?);
+        }
+        let final_norm = match n.final_norm {
+            Some(name) => Some(self.norm(&backend, |part| self.top(name, part))?),
+            None => None,
+        };
+        let head = if a.language_head { Some(self.head(&backend)?) } else { None };
+        let alibi = a.attention.alibi.then(|| Alibi::new(a.heads, a.attention.scale));
+        Ok(Transformer {
+            backend,
+            architecture: a.clone(),
+            embed,
+            positions,
+            token_type,
+            embed_norm,
+            project,
+            blocks,
+            final_norm,
+            head,
+            alibi,
+        })
+    }
+
+    fn table(&self, name: &str) -> Result<Table, ModelError> {
+        let full = self.top(name, "weight");
+        let width = self.architecture.hidden;
+        match self.checkpoint.info(&full) {
+            Some(info) if info.shape.len() == 2 && info.shape[1] == width && info.shape[0] > 0 => {
+                Ok(Table { data: self.read(&full)?, width })
+            }
+            Some(info) => Err(self.wrong_shape(&full, &info.shape, &[self.architecture.context, width])),
+            None => Err(ModelError::new(
+                ErrorKind::BadModel,
+                format!("the tensor `{full}` is not in the checkpoint"),
+            )),
+        }
+    }
+
+    fn project<B: Backend>(
+        &self,
+        backend: &B,
+        name: &str,
+        outputs: usize,
+        inputs: usize,
+    ) -> Result<B::Linear, ModelError> {
+        let weights = self.weights(&self.top(name, "weight"), outputs, inputs)?;
+        Ok(backend.prepare(vec![weights], None))
+    }
+
+    fn block<B: Backend>(&self, backend: &B, layer: usize) -> Result<BlockOf<B>, ModelError> {
+        let (a, n) = (self.architecture, self.names());
+        let norm = |name: &'static str| -> Result<Option<NormOf<B::Vector>>, ModelError> {
+            if !self.block_norms().contains(&name) || name.is_empty() {
+                return Ok(None);
+            }
+            self.norm(backend, |part| self.in_layer(layer, name, part)).map(Some)
+        };
+        let qk_norms = if a.attention.qk_norm {
+            let read = |name| -> Result<B::Vector, ModelError> {
+                let name = self.in_layer(layer, name, "weight");
+                let data = self.optional(&name, a.head_dim)?.ok_or_else(|| {
+                    let message = format!("the tensor `{name}` is not in the checkpoint");
+                    ModelError::new(ErrorKind::BadModel, message)
+                })?;
+                Ok(backend.vector(self.offset(data)))
+            };
+            Some((read(n.qk_norms.0)?, read(n.qk_norms.1)?))
+        } else {
+            None
+        };
+        let out = self.in_layer(layer, n.attn_out, "weight");
+        let down = self.in_layer(layer, n.down, "weight");
+        Ok(BlockOf {
+            attn_norm: norm(n.attn_norm)?,
+            qkv: self.qkv(backend, layer)?,
+            qk_norms,
+            attn_out: self.linear(backend, &[(out, a.hidden)], a.q_width())?,
+            post_attn_norm: norm(n.post_norms.0)?,
+            mlp_norm: norm(n.mlp_norm)?,
+            up: self.linear(backend, &self.up_names(layer), a.hidden)?,
+            down: self.linear(backend, &[(down, a.hidden)], a.intermediate)?,
+            post_mlp_norm: norm(n.post_norms.1)?,
+        })
+    }
+
+    /// Gemma stores a norm's weights as their distance from one.
+    fn offset(&self, mut data: Vec<f32>) -> Vec<f32> {
+        if self.architecture.norm.unit_offset {
+            data.iter_mut().for_each(|x| *x += 1.0);
+        }
+        data
+    }
+
+    fn norm<B: Backend>(
+        &self,
+        backend: &B,
+        name: impl Fn(&str) -> String,
+    ) -> Result<NormOf<B::Vector>, ModelError> {
+        let width = self.architecture.hidden;
+        let weight = self.optional(&name("weight"), width)?.unwrap_or_else(|| vec![1.0; width]);
+        let bias = self.optional(&name("bias"), width)?;
+        Ok(NormOf {
+            weight: backend.vector(self.offset(weight)),
+            bias: bias.map(|b| backend.vector(b)),
+            how: self.architecture.norm,
+        })
+    }
+
+    /// A matrix as `[outputs, inputs]`, quantised where it is stored so.
+    fn weights(&self, name: &str, outputs: usize, inputs: usize) -> Result<Weights, ModelError> {
+        let kind = self.checkpoint.info(name).map(|info| info.dtype);
+        if let Some(kind) = kind.filter(|&k| Blocks::supports(k))
+            && self.settings.precision == Precision::Single
+        {
+            let raw = self.checkpoint.read_raw(name)?.into_owned();
+            if let Some(blocks) = Blocks::new(kind, outputs, inputs, raw) {
+                return Ok(Weights::Blocks { blocks, keep: self.settings.keep_unpacked });
+            }
+        }
+        let data = self.read(name)?;
+        if data.len() != outputs * inputs {
+            return Err(self.wrong_shape(name, &[data.len()], &[outputs, inputs]));
+        }
+        let data = if self.names().transposed { transpose(&data, inputs, outputs) } else { data };
+        Ok(Weights::Plain { data, outputs, inputs })
+    }
+
+    /// Tensors whose outputs stand side by side, as one layer.
+    fn linear<B: Backend>(
+        &self,
+        backend: &B,
+        names: &[(String, usize)],
+        inputs: usize,
+    ) -> Result<B::Linear, ModelError> {
+        let mut parts = vec![];
+        let mut bias: Vec<f32> = vec![];
+        let mut biased = false;
+        for (name, outputs) in names {
+            parts.push(self.weights(name, *outputs, inputs)?);
+            match self.optional(&name.replace(".weight", ".bias"), *outputs)? {
+                Some(own) => {
+                    biased = true;
+                    bias.extend(own);
+                }
+                None => bias.resize(bias.len() + outputs, 0.0),
+            }
+        }
+        Ok(backend.prepare(join(parts), biased.then_some(bias)))
+    }
+
+    fn qkv<B: Backend>(&self, backend: &B, layer: usize) -> Result<B::Linear, ModelError> {
+        let a = self.architecture;
+        let names = self.qkv_names(layer);
+        let grouped = matches!(self.names().qkv, QkvNames::Fused(_, QkvLayout::Grouped));
+        let ([(name, outputs)], true) = (names.as_slice(), grouped) else {
+            return self.linear(backend, &names, a.hidden);
+        };
+        let data = self.read(name)?;
+        let data = ungroup(&data, a.hidden, a.kv_heads, a.group(), a.head_dim);
+        let bias = self.optional(&name.replace(".weight", ".bias"), *outputs)?;
+        let bias = bias.map(|b| ungroup(&b, 1, a.kv_heads, a.group(), a.head_dim));
+        let weights = Weights::Plain { data, outputs: *outputs, inputs: a.hidden };
+        Ok(backend.prepare(vec![weights], bias))
+    }
+
+    fn head<B: Backend>(&self, backend: &B) -> Result<B::Linear, ModelError> {
+        let a = self.architecture;
+        let name = self.head_name();
+        let bias = if a.tied {
+            None
+        } else {
+            self.optional(&name.replace(".weight", ".bias"), a.vocab)?
+        };
+        // The head is read one row at a time like an embedding, never transposed.
+        let kind = self.checkpoint.info(&name).map(|info| info.dtype);
+        if kind.is_some_and(Blocks::supports) {
+            return Ok(backend.prepare(vec![self.weights(&name, a.vocab, a.embedding.width)?], bias));
+        }
+        let data = self.read(&name)?;
+        let weights = Weights::Plain { data, outputs: a.vocab, inputs: a.embedding.width };
+        Ok(backend.prepare(vec![weights], bias))
+    }
+}
+
+/// Puts plain matrices under one another, so that they are one product.
+fn join(parts: Vec<Weights>) -> Vec<Weights> {
+    if parts.len() < 2 || parts.iter().any(|p| matches!(p, Weights::Blocks { .. })) {
+        return parts;
+    }
+    let mut whole = vec![];
+    let (mut rows, mut columns) = (0, 0);
+    for part in parts {
+        if let Weights::Plain { data, outputs, inputs } = part {
+            whole.extend_from_slice(&data);
+            rows += outputs;
+            columns = inputs;
+        }
+    }
+    vec![Weights::Plain { data: whole, outputs: rows, inputs: columns }]
+}
+
+fn transpose(data: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    let mut out = vec![0.0; data.len()];
+    for r in 0..rows {
+        for c in 0..columns {
+            out[c * rows + r] = data[r * columns + c];
+        }
+    }
+    out
+}
+
+/// Rows in the order queries, keys, values from rows where each key head keeps its queries, its key
+/// and its value together.
+fn ungroup(data: &[f32], width: usize, kv_heads: usize, group: usize, head_dim: usize) -> Vec<f32> {
+    let head = head_dim * width;
+    let mut out = Vec::with_capacity(data.len());
+    let at = |kv: usize, i: usize| (kv * (group + 2) + i) * head;
+    for kv in 0..kv_heads {
+        out.extend_from_slice(&data[at(kv, 0)..at(kv, group)]);
+    }
+    for part in [group, group + 1] {
+        for kv in 0..kv_heads {
+            out.extend_from_slice(&data[at(kv, part)..][..head]);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grouped_rows_come_apart_into_queries_keys_values() {
+        // Two key heads with two query heads each, one dimension, width one.
+        let rows = [1.0, 2.0, 10.0, 20.0, 3.0, 4.0, 11.0, 21.0];
+        assert_eq!(ungroup(&rows, 1, 2, 2, 1), [1.0, 2.0, 3.0, 4.0, 10.0, 11.0, 20.0, 21.0]);
+    }
+
+    #[test]
+    fn transposing_twice_changes_nothing() {
+        let data: Vec<f32> = (0..6u8).map(f32::from).collect();
+        assert_eq!(transpose(&data, 2, 3), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
+        assert_eq!(transpose(&transpose(&data, 2, 3), 3, 2), data);
+    }
+
+    #[test]
+    fn number_types_are_read_and_others_refused() {
+        assert_eq!(Precision::parse(Some("bf16")).unwrap(), Precision::Bf16);
+        assert!(Precision::parse(Some("int3")).unwrap_err().hint.is_some());
+    }
+}

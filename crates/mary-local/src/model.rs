@@ -1,0 +1,354 @@
+//! A model that is open in this process.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use mary_contract::{
+    Desk, ErrorKind, Generate, Generated, Generator, Model, ModelCard, ModelError, ModelRef,
+    ModelSettings, Observe, Observed, Observer, Score, Scored, Scorer,
+};
+use mary_weights::Checkpoint;
+
+use crate::config::Architecture;
+use crate::kernels::cpu::matmul::Multiplier;
+use crate::kernels::cpu::{Cache, Cpu};
+use crate::load::{LoadSettings, Precision, load};
+use crate::transformer::{Transformer, Workspace};
+use crate::{generate, memory, observe, score, text};
+
+/// Rows of a batch, where memory allows.
+const ROWS: usize = 2048;
+
+/// Settings of this backend, read from [`ModelSettings`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Requests that are planned together, where the user fixes it.
+    pub batch_size: Option<usize>,
+    /// Shared beginnings are computed once.
+    pub share: bool,
+    /// Compare tree and plain execution when the model is opened.
+    pub self_check: bool,
+    /// Rows of a batch, where the user fixes it.
+    pub rows: Option<usize>,
+    /// How matrices are multiplied.
+    pub multiplier: Multiplier,
+    /// The type weights are held in.
+    pub precision: Precision,
+    /// Threads; 0 means all.
+    pub threads: usize,
+}
+
+impl Options {
+    /// Reads and checks the settings.
+    pub fn read(settings: &ModelSettings) -> Result<Self, ModelError> {
+        let wrong = |message: String, hint: &str| {
+            Err(ModelError::new(ErrorKind::BadRequest, message).hint(hint))
+        };
+        if let Some(device) = settings.device.as_deref().filter(|d| *d != "cpu" && *d != "auto") {
+            return wrong(
+                format!("`{device}` is not a device this build can use"),
+                "local models run on the processor: --device cpu",
+            );
+        }
+        let mut options = Self {
+            batch_size: settings.batch_size,
+            share: true,
+            self_check: false,
+            rows: None,
+            multiplier: Multiplier::best(),
+            precision: Precision::parse(settings.dtype.as_deref())?,
+            threads: settings.threads.unwrap_or(0),
+        };
+        for (key, value) in &settings.args {
+            match (key.as_str(), value.as_str()) {
+                ("trie", "on") => options.share = true,
+                ("trie", "off") => options.share = false,
+                ("selfcheck", "on") => options.self_check = true,
+                ("selfcheck", "off") => options.self_check = false,
+                ("matmul", "vectors") => options.multiplier = Multiplier::Vectors,
+                ("matmul", "auto") => options.multiplier = Multiplier::best(),
+                ("rows", n) if n.parse().is_ok_and(|n: usize| n > 0) => options.rows = n.parse().ok(),
+                _ => {
+                    return wrong(
+                        format!("--model-arg {key}={value} means nothing to a local model"),
+                        "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors, rows=N",
+                    );
+                }
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// A model that is open in this process.
+pub struct LocalModel {
+    card: ModelCard,
+    checkpoint: Checkpoint,
+    transformer: Transformer<Cpu>,
+    options: Options,
+    pool: rayon::ThreadPool,
+    /// Memory of passes that are over, lent to those that follow.
+    work: Mutex<Vec<Workspace<Cpu>>>,
+}
+
+/// What a computation needs: reused memory, and a cache of keys and values.
+pub struct Session<'a> {
+    home: &'a Mutex<Vec<Workspace<Cpu>>>,
+    work: Workspace<Cpu>,
+    cache: Cache,
+}
+
+impl Session<'_> {
+    /// Reused memory and cache.
+    pub fn parts(&mut self) -> (&mut Workspace<Cpu>, &mut Cache) {
+        (&mut self.work, &mut self.cache)
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        let work = std::mem::take(&mut self.work);
+        self.home.lock().unwrap_or_else(PoisonError::into_inner).push(work);
+    }
+}
+
+impl LocalModel {
+    /// Opens a checkpoint: checks names, shapes and memory, then loads.
+    pub fn from_checkpoint(
+        model: ModelRef,
+        checkpoint: Checkpoint,
+        settings: &ModelSettings,
+    ) -> Result<Self, ModelError> {
+        let options = Options::read(settings)?;
+        let architecture = Architecture::resolve(checkpoint.config())?;
+        let estimate = memory::estimate(&checkpoint, options.precision, options.multiplier);
+        memory::check(&format!("loading {model}"), estimate.weights)?;
+        let keep = memory::available()
+            .is_none_or(|free| estimate.weights + estimate.unpacked < free / 3);
+        let mut card = describe(model, &checkpoint, &architecture, &options);
+        card.fingerprint = fingerprint(&checkpoint, &options)?;
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(options.threads)
+            .thread_name(|i| format!("mary-local-{i}"))
+            .build()
+            .map_err(|e| ModelError::new(ErrorKind::Internal, format!("no threads: {e}")))?;
+        let cpu = Cpu::new(options.multiplier);
+        card.conventions.insert("device".to_owned(), format!("cpu, {}", cpu.describe()));
+        let how = LoadSettings { precision: options.precision, keep_unpacked: keep };
+        let transformer = pool.install(|| load(cpu, &checkpoint, &architecture, how))?;
+        let model = Self {
+            card,
+            checkpoint,
+            transformer,
+            options,
+            pool,
+            work: Mutex::default(),
+        };
+        if model.options.self_check && model.architecture().language_head {
+            score::self_check(&model, SELF_CHECK)?;
+        }
+        Ok(model)
+    }
+
+    /// What it is made of.
+    pub fn architecture(&self) -> &Architecture {
+        self.transformer.architecture()
+    }
+
+    /// Where its weights and tokenizer came from.
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
+    /// The transformer itself.
+    pub fn transformer(&self) -> &Transformer<Cpu> {
+        &self.transformer
+    }
+
+    /// How it was opened.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Runs on the model's own threads.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.pool.install(work)
+    }
+
+    /// Rows of a batch: as many as multiply well, fewer when the model is large and memory is not.
+    pub fn chunk_rows(&self) -> usize {
+        if let Some(rows) = self.options.rows {
+            return rows;
+        }
+        let room = memory::available().unwrap_or(8 << 30) / 4;
+        let most = room / self.bytes_per_row().max(1) as u64;
+        (ROWS as u64).min(most).max(32) as usize
+    }
+
+    /// Bytes a row of a batch takes while it is computed.
+    fn bytes_per_row(&self) -> usize {
+        let a = self.architecture();
+        let up = if a.mlp.gated { 3 } else { 2 };
+        let numbers = 6 * a.hidden + 3 * a.q_width() + 2 * a.kv_width() + up * a.intermediate;
+        let split = 6 * a.hidden.max(a.intermediate);
+        numbers * 4 + split + self.transformer.cache_bytes_per_row()
+    }
+
+    /// Memory for a computation, with room for this many cached positions.
+    pub fn session(&self, rows: usize) -> Result<Session<'_>, ModelError> {
+        let bytes = rows.saturating_mul(self.transformer.cache_bytes_per_row());
+        memory::check(&format!("a cache for {rows} tokens"), bytes as u64)?;
+        let lent = self.work.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let cache = self.transformer.cache(rows);
+        Ok(Session { home: &self.work, work: lent.unwrap_or_default(), cache })
+    }
+
+    /// How many of these sequences have room in memory together; at least one, at most `most`.
+    pub(crate) fn fitting(&self, lengths: impl Iterator<Item = usize>, most: usize) -> usize {
+        let room = memory::available().unwrap_or(8 << 30) / 2;
+        let row = self.transformer.cache_bytes_per_row().max(1) as u64;
+        let mut used = 0;
+        let fits = |len: &usize| {
+            used += *len as u64 * row;
+            used <= room
+        };
+        lengths.take(most).take_while(fits).count().max(1)
+    }
+
+    /// The error for numbers that are none.
+    pub(crate) fn not_finite(&self) -> ModelError {
+        ModelError::new(
+            ErrorKind::NotFinite,
+            format!("{} gave a number that is not finite", self.card.model),
+        )
+        .hint("the weights may be damaged, or overflow in a narrow number type; try --dtype f32")
+    }
+}
+
+/// What is known of a checkpoint without loading it.
+pub(crate) fn describe(
+    model: ModelRef,
+    checkpoint: &Checkpoint,
+    architecture: &Architecture,
+    options: &Options,
+) -> ModelCard {
+    let template = checkpoint.template().is_some();
+    let can = text::capabilities(architecture.language_head, template);
+    let mut card = ModelCard::new(model, can);
+    card.architecture = Some(architecture.family.to_owned());
+    card.layers = Some(architecture.layers);
+    card.context_length = Some(architecture.context);
+    let mut parameters = 0;
+    let mut stored: BTreeMap<&'static str, usize> = BTreeMap::new();
+    for name in checkpoint.tensor_names() {
+        let Some(info) = checkpoint.info(name) else { continue };
+        parameters += info.numbers().unwrap_or(0) as u64;
+        if info.shape.len() > 1 {
+            *stored.entry(info.dtype.name()).or_default() += info.numbers().unwrap_or(0);
+        }
+    }
+    card.parameters = Some(parameters);
+    let mut stored: Vec<(usize, &str)> = stored.into_iter().map(|(name, n)| (n, name)).collect();
+    stored.sort_unstable_by(|a, b| b.cmp(a));
+    let stored: Vec<&str> = stored.into_iter().map(|(_, name)| name).collect();
+    let tokenizer = checkpoint.tokenizer();
+    let start = match tokenizer.bos().filter(|_| tokenizer.adds_bos()) {
+        Some(id) => format!("{} is put first", tokenizer.piece(id)),
+        None => "nothing is put first".to_owned(),
+    };
+    let dtype = match options.precision {
+        Precision::Single => "f32",
+        Precision::Bf16 => "weights rounded to bf16, arithmetic f32",
+        Precision::F16 => "weights rounded to f16, arithmetic f32",
+    };
+    let conventions = [
+        ("weights", stored.join(", ")),
+        ("dtype", dtype.to_owned()),
+        ("start", start),
+        ("template", if template { "the checkpoint's own" } else { "none" }.to_owned()),
+        ("log-probabilities", "natural logarithm, f32 log-softmax".to_owned()),
+        ("beyond the context", "windows overlapping by at least half a context".to_owned()),
+    ];
+    card.conventions = conventions.map(|(k, v)| (k.to_owned(), v)).into();
+    card
+}
+
+/// Content hash; a number type other than the default is part of who the model is.
+pub(crate) fn fingerprint(checkpoint: &Checkpoint, options: &Options) -> Result<String, ModelError> {
+    let hash = checkpoint.fingerprint()?;
+    Ok(match options.precision {
+        Precision::Single => hash,
+        Precision::Bf16 => format!("{hash}-bf16"),
+        Precision::F16 => format!("{hash}-f16"),
+    })
+}
+
+/// Texts of the self-check: some share beginnings, some share nothing.
+const SELF_CHECK: &[&str] = &[
+    "The cat that the dogs chase is asleep.",
+    "The cat that the dogs chase are asleep.",
+    "The cat that the dog chases is asleep on the old red sofa.",
+    "Nobody had seen the lighthouse since the storm.",
+    "Seven plus five is twelve, and twelve plus one is",
+];
+
+impl Model for LocalModel {
+    fn card(&self) -> &ModelCard {
+        &self.card
+    }
+
+    fn generator(&self) -> Option<&dyn Generator> {
+        self.architecture().language_head.then_some(self as &dyn Generator)
+    }
+
+    fn scorer(&self) -> Option<&dyn Scorer> {
+        self.architecture().language_head.then_some(self as &dyn Scorer)
+    }
+
+    fn observer(&self) -> Option<&dyn Observer> {
+        Some(self)
+    }
+}
+
+impl Scorer for LocalModel {
+    fn score(&self, desk: &mut dyn Desk<Score, Scored>) {
+        score::serve(self, desk);
+    }
+}
+
+impl Observer for LocalModel {
+    fn observe(&self, desk: &mut dyn Desk<Observe, Observed>) {
+        observe::serve(self, desk);
+    }
+}
+
+impl Generator for LocalModel {
+    fn generate(&self, desk: &mut dyn Desk<Generate, Generated>) {
+        generate::serve(self, desk);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(args: &[(&str, &str)]) -> Result<Options, ModelError> {
+        let args = args.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        Options::read(&ModelSettings { args, ..ModelSettings::default() })
+    }
+
+    #[test]
+    fn settings_are_read_and_misspelt_ones_refused_with_the_known() {
+        assert!(!read(&[("trie", "off")]).unwrap().share);
+        assert_eq!(read(&[("rows", "64")]).unwrap().rows, Some(64));
+        let error = read(&[("tree", "off")]).unwrap_err();
+        assert!(error.message.contains("tree=off") && error.hint.unwrap().contains("trie=on|off"));
+        assert!(read(&[("rows", "0")]).is_err());
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_refused() {
+        let settings = ModelSettings { device: Some("cuda:0".into()), ..ModelSettings::default() };
+        assert!(Options::read(&settings).unwrap_err().message.contains("cuda:0"));
+    }
+}

@@ -1,0 +1,255 @@
+//! Observing: texts packed into one pass, hidden states of every layer pooled as they appear, and
+//! scores from the same pass where they are wanted.
+
+use std::ops::ControlFlow;
+
+use mary_contract::{
+    ContinuationScore, Desk, ErrorKind, Job, LayerVector, Layers, ModelError, Observe, Observed,
+    Pool, PooledVectors, Reply, ReplyMeta, Usage, Vector,
+};
+
+use crate::kernels::Wanted;
+use crate::model::LocalModel;
+use crate::transformer::Batch;
+
+/// Texts taken at once, at most.
+const WINDOW: usize = 1024;
+
+/// A text ready to be read.
+struct Reading {
+    job: usize,
+    tokens: Vec<u32>,
+    /// For each pool, the tokens averaged.
+    pools: Vec<Vec<usize>>,
+    /// Wanted layers, ascending.
+    layers: Vec<usize>,
+    /// Tokens to score, by place in the sequence, where asked.
+    scored: Option<std::ops::Range<usize>>,
+    first_unscored: bool,
+}
+
+/// Serves the desk until it is empty.
+pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Observe, Observed>) {
+    loop {
+        let most = model.options().batch_size.unwrap_or(WINDOW).clamp(1, WINDOW);
+        let jobs: Vec<Job<Observe>> = std::iter::from_fn(|| desk.next()).take(most).collect();
+        if jobs.is_empty() || answer(model, desk, &jobs).is_break() {
+            return;
+        }
+    }
+}
+
+fn answer(
+    model: &LocalModel,
+    desk: &mut dyn Desk<Observe, Observed>,
+    jobs: &[Job<Observe>],
+) -> ControlFlow<()> {
+    let mut readings = vec![];
+    for (i, job) in jobs.iter().enumerate() {
+        match read(model, i, &job.request) {
+            Ok(reading) => readings.push(reading),
+            Err(error) => desk.answer(job.ticket, Err(error))?,
+        }
+    }
+    readings.sort_by_key(|r| r.tokens.len());
+    let mut rest = readings.as_slice();
+    while !rest.is_empty() {
+        let mut rows = 0;
+        let fits = |r: &&Reading| {
+            rows += r.tokens.len();
+            rows <= model.chunk_rows()
+        };
+        let count = rest.iter().take_while(fits).count().max(1);
+        let (batch, later) = rest.split_at(count);
+        rest = later;
+        match model.install(|| pass(model, batch)) {
+            Ok(all) => {
+                for (reading, observed) in batch.iter().zip(all) {
+                    desk.answer(jobs[reading.job].ticket, observed)?;
+                }
+            }
+            Err(error) => {
+                for reading in batch {
+                    desk.answer(jobs[reading.job].ticket, Err(error.clone()))?;
+                }
+            }
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, ModelError> {
+    let encoding = model.checkpoint().tokenizer().encode(&request.text, true)?;
+    let context = model.architecture().context;
+    if encoding.ids.len() > context {
+        return Err(ModelError::new(
+            ErrorKind::ContextTooLong,
+            format!("the text has {} tokens; this model sees {context}", encoding.ids.len()),
+        ));
+    }
+    let own: Vec<usize> =
+        (0..encoding.ids.len()).filter(|&i| encoding.special.get(i) != Some(&true)).collect();
+    let mut pools = vec![];
+    for pool in &request.pools {
+        let tokens: Vec<usize> = match *pool {
+            Pool::Span { start, end } => own
+                .iter()
+                .copied()
+                .filter(|&i| encoding.offsets.get(i).is_some_and(|&(s, e)| s < end && e > start))
+                .collect(),
+            Pool::Mean => own.clone(),
+            Pool::Last => own.last().copied().into_iter().collect(),
+            Pool::First => (0..encoding.ids.len().min(1)).collect(),
+        };
+        if tokens.is_empty() {
+            return Err(ModelError::new(
+                ErrorKind::BadRequest,
+                format!("no token of {:?} lies in {pool:?}", request.text),
+            )
+            .hint("spans count bytes of the text and must not be empty"));
+        }
+        pools.push(tokens);
+    }
+    let scored = match (request.with_scores, model.architecture().language_head) {
+        (true, true) => {
+            let first = own.first().copied().unwrap_or(0);
+            Some(first.max(1)..own.last().map_or(0, |l| l + 1).max(first.max(1)))
+        }
+        _ => None,
+    };
+    Ok(Reading {
+        job,
+        first_unscored: scored.is_some() && own.first() == Some(&0),
+        tokens: encoding.ids,
+        pools,
+        layers: layers(&request.layers, model.architecture().layers)?,
+        scored,
+    })
+}
+
+/// The wanted layers, ascending, out of 0 (embedding) to `last`.
+fn layers(wanted: &Layers, last: usize) -> Result<Vec<usize>, ModelError> {
+    let all = match wanted {
+        Layers::All => (0..=last).collect(),
+        Layers::Last => vec![last],
+        Layers::These(these) => {
+            let mut all = vec![];
+            for &layer in these {
+                let at = if layer < 0 { last as i64 + 1 + i64::from(layer) } else { i64::from(layer) };
+                match usize::try_from(at) {
+                    Ok(at) if at <= last => all.push(at),
+                    _ => {
+                        return Err(ModelError::new(
+                            ErrorKind::BadRequest,
+                            format!("layer {layer} was asked for; this model has layers 0 to {last}"),
+                        ));
+                    }
+                }
+            }
+            all.sort_unstable();
+            all.dedup();
+            all
+        }
+    };
+    Ok(all)
+}
+
+fn pass(
+    model: &LocalModel,
+    readings: &[Reading],
+) -> Result<Vec<Result<Reply<Observed>, ModelError>>, ModelError> {
+    let mut batch = Batch::default();
+    let mut firsts = vec![];
+    for reading in readings {
+        firsts.push(batch.len());
+        let slot = batch.len();
+        batch.push(&reading.tokens, &[], slot);
+    }
+    let rows = batch.len();
+    let mut session = model.session(rows)?;
+    let mut pooled: Vec<Vec<PooledVectors>> = readings
+        .iter()
+        .map(|r| {
+            let empty = |p: &Vec<usize>| PooledVectors { tokens: p.len(), layers: vec![] };
+            r.pools.iter().map(empty).collect()
+        })
+        .collect();
+    let mut visit = |layer: usize, states: &[f32]| {
+        let width = states.len() / rows.max(1);
+        for ((reading, first), out) in readings.iter().zip(&firsts).zip(&mut pooled) {
+            if reading.layers.binary_search(&layer).is_err() {
+                continue;
+            }
+            for (tokens, out) in reading.pools.iter().zip(out) {
+                let vector = Vector(mean(states, width, *first, tokens));
+                out.layers.push(LayerVector { layer, vector });
+            }
+        }
+    };
+    let (work, cache) = session.parts();
+    let transformer = model.transformer();
+    transformer.forward(&batch, cache, work, Some(&mut visit))?;
+    let (mut rows_wanted, mut wanted, mut ranges) = (vec![], vec![], vec![]);
+    for (reading, first) in readings.iter().zip(&firsts) {
+        let begin = wanted.len();
+        for i in reading.scored.clone().into_iter().flatten() {
+            wanted.push(Wanted { row: rows_wanted.len() as u32, token: reading.tokens[i] });
+            rows_wanted.push(first + i - 1);
+        }
+        ranges.push(begin..wanted.len());
+    }
+    let logprobs = if wanted.is_empty() {
+        vec![]
+    } else {
+        transformer.log_probs(work, &rows_wanted, &wanted)?
+    };
+    let answers = readings.iter().zip(pooled).zip(ranges).map(|((reading, pools), range)| {
+        finish(model, reading, pools, &logprobs[range])
+    });
+    Ok(answers.collect())
+}
+
+fn mean(states: &[f32], width: usize, first: usize, tokens: &[usize]) -> Vec<f32> {
+    let mut sum = vec![0.0f64; width];
+    for token in tokens {
+        let row = &states[(first + token) * width..][..width];
+        sum.iter_mut().zip(row).for_each(|(s, x)| *s += f64::from(*x));
+    }
+    sum.into_iter().map(|s| (s / tokens.len() as f64) as f32).collect()
+}
+
+fn finish(
+    model: &LocalModel,
+    reading: &Reading,
+    pools: Vec<PooledVectors>,
+    logprobs: &[f32],
+) -> Result<Reply<Observed>, ModelError> {
+    let numbers = pools.iter().flat_map(|p| &p.layers).flat_map(|l| &l.vector.0);
+    if numbers.chain(logprobs).any(|x| !x.is_finite()) {
+        return Err(model.not_finite());
+    }
+    let tokenizer = model.checkpoint().tokenizer();
+    let scores = reading.scored.clone().map(|range| ContinuationScore {
+        tokens: reading.tokens[range].iter().map(|&id| tokenizer.piece(id)).collect(),
+        logprobs: logprobs.to_vec(),
+        boundary_merged: false,
+        first_unscored: reading.first_unscored,
+        windowed: false,
+    });
+    let usage = Usage { prompt_tokens: reading.tokens.len() as u64, ..Usage::default() };
+    let meta = ReplyMeta { usage, ..ReplyMeta::default() };
+    Ok(Reply { answer: Observed { pools, scores }, meta })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_count_from_either_end() {
+        assert_eq!(layers(&Layers::All, 2).unwrap(), [0, 1, 2]);
+        assert_eq!(layers(&Layers::Last, 2).unwrap(), [2]);
+        assert_eq!(layers(&Layers::These(vec![-1, 0, -1]), 2).unwrap(), [0, 2]);
+        assert!(layers(&Layers::These(vec![-4]), 2).unwrap_err().message.contains("layer -4"));
+    }
+}

@@ -1,0 +1,62 @@
+//! The providers this crate adds to the binary's list: Hugging Face folders and hub ids, GGUF files,
+//! and static word vectors.
+
+use mary_contract::{Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider};
+use mary_weights::{Checkpoint, locate};
+
+use crate::config::Architecture;
+use crate::model::{LocalModel, Options, describe, fingerprint};
+
+/// Opens checkpoints of one kind.
+#[derive(Debug, Clone, Copy)]
+pub struct LocalProvider {
+    name: &'static str,
+    about: &'static str,
+}
+
+/// `hf/PATH` or `hf/ORG/NAME[@REVISION]`.
+pub const HF: LocalProvider = LocalProvider {
+    name: "hf",
+    about: "a Hugging Face folder or hub id, run in this process: scores, hidden states, answers",
+};
+
+/// `gguf/PATH`.
+pub const GGUF: LocalProvider = LocalProvider {
+    name: "gguf",
+    about: "a GGUF file with its own tokenizer and quantisation, run in this process",
+};
+
+impl Provider for LocalProvider {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
+        let options = Options::read(settings)?;
+        let checkpoint = Checkpoint::open(&locate(model)?)?;
+        let architecture = Architecture::resolve(checkpoint.config())?;
+        crate::load::check(&checkpoint, &architecture)?;
+        Ok(describe(model.clone(), &checkpoint, &architecture, &options))
+    }
+
+    fn fingerprint(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+    ) -> Result<String, ModelError> {
+        fingerprint(&Checkpoint::open(&locate(model)?)?, &Options::read(settings)?)
+    }
+
+    fn open(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+    ) -> Result<Box<dyn Model>, ModelError> {
+        let checkpoint = Checkpoint::open(&locate(model)?)?;
+        Ok(Box::new(LocalModel::from_checkpoint(model.clone(), checkpoint, settings)?))
+    }
+}

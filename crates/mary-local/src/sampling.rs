@@ -1,0 +1,137 @@
+//! Drawing the next token. Each request has its own generator, seeded by the request, so that what
+//! it answers does not depend on who else is in the batch.
+
+use mary_contract::Sampling;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// Draws tokens for one request.
+pub struct Sampler {
+    temperature: f64,
+    top_p: f64,
+    top_k: usize,
+    rng: ChaCha8Rng,
+}
+
+impl Sampler {
+    /// As the request asks; a seed that is not given is 0.
+    pub fn new(sampling: &Sampling) -> Self {
+        Self {
+            temperature: sampling.temperature,
+            top_p: sampling.top_p.unwrap_or(1.0),
+            top_k: sampling.top_k.map_or(0, |k| k as usize),
+            rng: ChaCha8Rng::seed_from_u64(sampling.seed.unwrap_or(0)),
+        }
+    }
+
+    /// The next token; `None` when the logits are not numbers.
+    pub fn draw(&mut self, logits: &[f32]) -> Option<u32> {
+        let (best, top) = greatest(logits)?;
+        if self.temperature <= 0.0 || self.top_k == 1 {
+            return Some(best);
+        }
+        let weight = |x: f32| ((f64::from(x) - f64::from(top)) / self.temperature).exp();
+        let mut all: Vec<(f64, u32)> =
+            logits.iter().zip(0u32..).map(|(&x, i)| (weight(x), i)).filter(|w| w.0 > 0.0).collect();
+        let nucleus = self.top_p < 1.0;
+        if nucleus || self.top_k > 0 {
+            // Ties are broken by token number, so that the order is the same everywhere.
+            all.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        }
+        if self.top_k > 0 {
+            all.truncate(self.top_k);
+        }
+        let mut total: f64 = all.iter().map(|w| w.0).sum();
+        if nucleus {
+            let mut held = 0.0;
+            let wanted = self.top_p * total;
+            let count = all.iter().take_while(|w| {
+                let before = held;
+                held += w.0;
+                before < wanted
+            });
+            let count = count.count().max(1);
+            all.truncate(count);
+            total = all.iter().map(|w| w.0).sum();
+        }
+        let mut left = self.uniform() * total;
+        for &(weight, token) in &all {
+            left -= weight;
+            if left < 0.0 {
+                return Some(token);
+            }
+        }
+        all.last().map(|w| w.1)
+    }
+
+    fn uniform(&mut self) -> f64 {
+        (self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// The greatest logit and the first token that has it.
+fn greatest(logits: &[f32]) -> Option<(u32, f32)> {
+    let mut best = None;
+    for (&x, i) in logits.iter().zip(0u32..) {
+        if x.is_nan() || x == f32::INFINITY {
+            return None;
+        }
+        if best.is_none_or(|(_, top)| x > top) {
+            best = Some((i, x));
+        }
+    }
+    best.filter(|(_, top)| top.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sampler(temperature: f64, top_p: Option<f64>, top_k: Option<u32>, seed: u64) -> Sampler {
+        Sampler::new(&Sampling {
+            temperature,
+            top_p,
+            top_k,
+            max_tokens: 1,
+            stop: vec![],
+            seed: Some(seed),
+        })
+    }
+
+    const LOGITS: [f32; 4] = [0.0, 2.0, 1.0, -1.0];
+
+    #[test]
+    fn greedy_takes_the_most_probable() {
+        assert_eq!(sampler(0.0, None, None, 0).draw(&LOGITS), Some(1));
+        assert_eq!(sampler(1.0, None, Some(1), 0).draw(&LOGITS), Some(1));
+        assert_eq!(sampler(1.0, Some(0.01), None, 0).draw(&LOGITS), Some(1));
+    }
+
+    #[test]
+    fn draws_follow_the_probabilities_and_the_seed() {
+        let mut counts = [0u32; 4];
+        let mut s = sampler(1.0, None, None, 7);
+        for _ in 0..20_000 {
+            counts[s.draw(&LOGITS).unwrap() as usize] += 1;
+        }
+        let total: f64 = LOGITS.iter().map(|&x| f64::from(x).exp()).sum();
+        for (count, logit) in counts.iter().zip(LOGITS) {
+            let want = f64::from(logit).exp() / total;
+            assert!((f64::from(*count) / 20_000.0 - want).abs() < 0.015);
+        }
+        let run = |seed| {
+            let mut s = sampler(1.0, Some(0.9), Some(3), seed);
+            (0..50).map(|_| s.draw(&LOGITS).unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(run(3), run(3));
+        assert_ne!(run(3), run(4));
+        assert!(run(3).iter().all(|&t| t != 3), "the fourth token lies outside the top three");
+    }
+
+    #[test]
+    fn numbers_that_are_not_numbers_are_noticed() {
+        assert_eq!(sampler(0.0, None, None, 0).draw(&[0.0, f32::NAN]), None);
+        assert_eq!(sampler(1.0, None, None, 0).draw(&[]), None);
+        assert_eq!(sampler(1.0, None, None, 0).draw(&[f32::NEG_INFINITY]), None);
+    }
+}

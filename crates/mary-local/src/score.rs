@@ -1,0 +1,253 @@
+//! Scoring: a window of requests becomes one token tree, every shared beginning is computed once,
+//! and answers are handed back as soon as their part of the tree is done.
+
+use std::ops::ControlFlow;
+
+use mary_contract::{
+    ContinuationScore, Desk, ErrorKind, Job, ModelError, Reply, ReplyMeta, Score, Scored, Usage,
+};
+use rayon::prelude::*;
+
+use crate::model::LocalModel;
+use crate::text::{Reader, Reading, windows};
+use crate::trie::{Chunks, Sequence, Trie};
+
+/// Requests taken at once, at most.
+const WINDOW_REQUESTS: usize = 16_384;
+/// Bytes of text taken at once, at most: some millions of tokens.
+const WINDOW_BYTES: usize = 8 << 20;
+
+/// A request on its way.
+struct Waiting {
+    job: usize,
+    /// For each continuation: its reading and the sequences that score it.
+    parts: Vec<(Reading, std::ops::Range<usize>)>,
+    /// All nodes below this one must be done.
+    due: usize,
+}
+
+/// Serves the desk until it is empty.
+pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Score, Scored>) {
+    loop {
+        let jobs = pull(model, desk);
+        if jobs.is_empty() || answer(model, desk, &jobs).is_break() {
+            return;
+        }
+    }
+}
+
+fn pull(model: &LocalModel, desk: &mut dyn Desk<Score, Scored>) -> Vec<Job<Score>> {
+    let most = model.options().batch_size.unwrap_or(WINDOW_REQUESTS).max(1);
+    let mut bytes = 0;
+    let mut jobs = vec![];
+    while jobs.len() < most && bytes < WINDOW_BYTES {
+        let Some(job) = desk.next() else { break };
+        let prefix = job.request.prefix.text().len();
+        let continuations = &job.request.continuations;
+        bytes += continuations.iter().map(|c| c.len() + prefix).sum::<usize>();
+        jobs.push(job);
+    }
+    jobs
+}
+
+fn answer(
+    model: &LocalModel,
+    desk: &mut dyn Desk<Score, Scored>,
+    jobs: &[Job<Score>],
+) -> ControlFlow<()> {
+    let reader = Reader::new(model.checkpoint());
+    let readings: Vec<Result<Vec<Reading>, ModelError>> = model
+        .install(|| jobs.par_iter().map(|job| reader.continuations(&job.request)).collect());
+    let context = model.architecture().context;
+    let mut sequences = vec![];
+    let mut waiting = vec![];
+    for (job, readings) in readings.into_iter().enumerate() {
+        match readings {
+            Err(error) => desk.answer(jobs[job].ticket, Err(error))?,
+            Ok(readings) => {
+                let place = |reading: Reading| {
+                    let first = sequences.len();
+                    sequences.extend(windows(&reading.tokens, reading.scored_from, context));
+                    (reading, first..sequences.len())
+                };
+                let parts = readings.into_iter().map(place).collect();
+                waiting.push(Waiting { job, parts, due: 0 });
+            }
+        }
+    }
+    compute(model, &sequences, waiting, |waiting, outcome| {
+        let reply = outcome
+            .and_then(|(trie, scores)| reply(model, &waiting, trie, &sequences, scores));
+        desk.answer(jobs[waiting.job].ticket, reply)
+    })
+}
+
+/// The tree and the log-probability of each of its nodes, or why there are none.
+type Outcome<'a> = Result<(&'a Trie, &'a [f32]), ModelError>;
+
+/// Runs the tree and hands over each request when its scores are there.
+fn compute(
+    model: &LocalModel,
+    sequences: &[Sequence],
+    mut waiting: Vec<Waiting>,
+    mut hand_in: impl FnMut(Waiting, Outcome<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let trie = Trie::new(sequences, model.options().share);
+    for request in &mut waiting {
+        let all = request.parts.iter().flat_map(|(_, range)| range.clone());
+        request.due = all.map(|s| trie.finished_at(s)).max().unwrap_or(0);
+    }
+    waiting.sort_by_key(|w| std::cmp::Reverse(w.due));
+    let mut scores = vec![f32::NAN; trie.len()];
+    let run = run(model, &trie, &mut |nodes, values, upto| {
+        for (&node, &value) in nodes.iter().zip(values) {
+            scores[node] = value;
+        }
+        while waiting.last().is_some_and(|w| w.due <= upto) {
+            if let Some(request) = waiting.pop() {
+                hand_in(request, Ok((&trie, &scores)))?;
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    match run {
+        Ok(flow) => flow?,
+        Err(error) => {
+            while let Some(request) = waiting.pop() {
+                hand_in(request, Err(error.clone()))?;
+            }
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// Gets the nodes scored by a chunk, their log-probabilities, and the node below which all is done.
+pub(crate) type Receive<'a> = &'a mut dyn FnMut(&[usize], &[f32], usize) -> ControlFlow<()>;
+
+/// Computes a tree chunk by chunk.
+pub(crate) fn run(
+    model: &LocalModel,
+    trie: &Trie,
+    receive: Receive<'_>,
+) -> Result<ControlFlow<()>, ModelError> {
+    let transformer = model.transformer();
+    let mut chunks = Chunks::new(trie, model.chunk_rows());
+    let mut session = model.session(chunks.cache_rows())?;
+    while let Some(chunk) = chunks.next() {
+        let values = model.install(|| {
+            let (work, cache) = session.parts();
+            transformer.forward(&chunk.batch, cache, work, None)?;
+            let values = transformer.log_probs(work, &chunk.head_rows, &chunk.wanted)?;
+            crate::kernels::Backend::move_rows(transformer.backend(), cache, &chunk.moves);
+            Ok::<_, ModelError>(values)
+        })?;
+        if receive(&chunk.nodes, &values, chunk.done).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    // A tree without anything to compute still has its answers.
+    Ok(receive(&[], &[], trie.len()))
+}
+
+fn reply(
+    model: &LocalModel,
+    waiting: &Waiting,
+    trie: &Trie,
+    sequences: &[Sequence],
+    scores: &[f32],
+) -> Result<Reply<Scored>, ModelError> {
+    let tokenizer = model.checkpoint().tokenizer();
+    let mut usage = Usage::default();
+    let mut continuations = Vec::with_capacity(waiting.parts.len());
+    for (reading, range) in &waiting.parts {
+        let mut logprobs = vec![];
+        for index in range.clone() {
+            let path = trie.path(index, sequences[index].scored_from);
+            logprobs.extend(path.into_iter().map(|node| scores[node]));
+        }
+        if logprobs.iter().any(|x| !x.is_finite()) {
+            return Err(model.not_finite());
+        }
+        usage.prompt_tokens += reading.tokens.len() as u64;
+        let pieces = reading.tokens[reading.scored_from..].iter();
+        continuations.push(ContinuationScore {
+            tokens: pieces.map(|&id| tokenizer.piece(id)).collect(),
+            logprobs,
+            boundary_merged: reading.boundary_merged,
+            first_unscored: reading.first_unscored,
+            windowed: range.len() > 1
+                || range.clone().any(|i| sequences[i].tokens.len() < reading.tokens.len()),
+        });
+    }
+    let meta = ReplyMeta { usage, ..ReplyMeta::default() };
+    Ok(Reply { answer: Scored { continuations }, meta })
+}
+
+/// Log-probabilities of whole token sequences, in order; the tree is used or not as asked.
+pub(crate) fn plain_scores(
+    model: &LocalModel,
+    sequences: &[Sequence],
+    share: bool,
+) -> Result<Vec<Vec<f32>>, ModelError> {
+    let trie = Trie::new(sequences, share);
+    let mut scores = vec![f32::NAN; trie.len()];
+    let _ = run(model, &trie, &mut |nodes, values, _| {
+        for (&node, &value) in nodes.iter().zip(values) {
+            scores[node] = value;
+        }
+        ControlFlow::Continue(())
+    })?;
+    let of = |i: usize| trie.path(i, sequences[i].scored_from).iter().map(|&n| scores[n]).collect();
+    Ok((0..sequences.len()).map(of).collect())
+}
+
+/// What a comparison of tree and plain execution found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SelfCheck {
+    /// Tokens compared.
+    pub tokens: usize,
+    /// Largest difference of a log-probability, in nats.
+    pub worst: f32,
+    /// What is tolerated.
+    pub tolerance: f32,
+}
+
+/// The difference between tree and plain execution that is tolerated, in nats.
+pub const TOLERANCE: f32 = 1e-3;
+
+/// Scores token sequences through the tree and one by one, and compares.
+pub fn self_check(model: &LocalModel, texts: &[&str]) -> Result<SelfCheck, ModelError> {
+    let mut sequences = vec![];
+    for text in texts {
+        let request = Score {
+            prefix: mary_contract::Prompt::plain(""),
+            continuations: vec![(*text).to_owned()],
+            start: mary_contract::Start::Always,
+        };
+        for reading in Reader::new(model.checkpoint()).continuations(&request)? {
+            let context = model.architecture().context;
+            sequences.extend(windows(&reading.tokens, reading.scored_from, context));
+        }
+    }
+    let together = plain_scores(model, &sequences, true)?;
+    let mut check = SelfCheck { tokens: 0, worst: 0.0, tolerance: TOLERANCE };
+    for (sequence, tree) in sequences.iter().zip(&together) {
+        let alone = plain_scores(model, std::slice::from_ref(sequence), false)?;
+        for (a, b) in alone.iter().flatten().zip(tree) {
+            check.tokens += 1;
+            let difference = (a - b).abs();
+            check.worst = if difference.is_nan() { f32::INFINITY } else { check.worst.max(difference) };
+        }
+    }
+    if check.worst > check.tolerance {
+        return Err(ModelError::new(
+            ErrorKind::Internal,
+            format!(
+                "self-check: sharing prefixes changes a log-probability by {:.2e} nats; {:.0e} is tolerated",
+                check.worst, check.tolerance
+            ),
+        )
+        .hint("run with --model-arg trie=off and report this"));
+    }
+    Ok(check)
+}

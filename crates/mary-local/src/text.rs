@@ -1,0 +1,188 @@
+//! From prompts to tokens: what stands before the first token, where a continuation begins, and how
+//! a text that is longer than the context is cut into windows.
+
+use mary_contract::{
+    Capabilities, ErrorKind, ModelError, Part, Prompt, PromptForm, Score, Speaker, Start,
+};
+use mary_weights::Checkpoint;
+
+use crate::trie::Sequence;
+
+/// A continuation, ready to be scored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// Every token, what stands at the start included.
+    pub tokens: Vec<u32>,
+    /// First token that is scored.
+    pub scored_from: usize,
+    /// A token holds the end of the prefix and the beginning of the continuation.
+    pub boundary_merged: bool,
+    /// The first token had nothing before it.
+    pub first_unscored: bool,
+}
+
+/// Reads texts with a checkpoint's tokenizer and template.
+#[derive(Clone, Copy)]
+pub struct Reader<'a> {
+    checkpoint: &'a Checkpoint,
+}
+
+impl<'a> Reader<'a> {
+    /// Of this checkpoint.
+    pub fn new(checkpoint: &'a Checkpoint) -> Self {
+        Self { checkpoint }
+    }
+
+    /// The prompt as the model will read it, and the token that stands before it.
+    pub fn render(&self, prompt: &Prompt, start: Start) -> Result<(String, Option<u32>), ModelError> {
+        if prompt.has_images() {
+            return Err(ModelError::new(
+                ErrorKind::BadRequest,
+                "the prompt holds a picture, and this program runs only the text path of local models",
+            )
+            .hint("use a model behind an API for tasks with pictures"));
+        }
+        let tokenizer = self.checkpoint.tokenizer();
+        match prompt.form {
+            PromptForm::Plain => {
+                let mut text = prompt.system.clone().unwrap_or_default();
+                for part in prompt.turns.iter().flat_map(|t| &t.parts) {
+                    if let Part::Text(words) = part {
+                        text.push_str(words);
+                    }
+                }
+                let first = match start {
+                    Start::Model => tokenizer.bos().filter(|_| tokenizer.adds_bos()),
+                    Start::Always => tokenizer.bos().or(tokenizer.eos()),
+                    Start::Never => None,
+                };
+                Ok((text, first))
+            }
+            PromptForm::Chat => {
+                let template = self.checkpoint.template().ok_or_else(|| {
+                    ModelError::new(ErrorKind::BadRequest, "this model has no chat template")
+                        .hint("ask it to continue plain text instead")
+                })?;
+                let answers = prompt.turns.last().is_none_or(|t| t.speaker == Speaker::User);
+                // A template writes its own special tokens.
+                Ok((template.render(prompt, answers)?, None))
+            }
+        }
+    }
+
+    /// The tokens of a prompt to be answered; never none.
+    pub fn prompt(&self, prompt: &Prompt) -> Result<Vec<u32>, ModelError> {
+        let (text, first) = self.render(prompt, Start::Model)?;
+        let tokenizer = self.checkpoint.tokenizer();
+        let mut tokens: Vec<u32> = first.into_iter().collect();
+        tokens.extend(tokenizer.encode(&text, false)?.ids);
+        if tokens.is_empty() {
+            tokens.extend(tokenizer.bos().or(tokenizer.eos()));
+        }
+        if tokens.is_empty() {
+            return Err(ModelError::new(
+                ErrorKind::BadRequest,
+                "the prompt is empty and this model has no token to start from",
+            ));
+        }
+        Ok(tokens)
+    }
+
+    /// Each continuation of a request, tokenised together with the prefix.
+    pub fn continuations(&self, request: &Score) -> Result<Vec<Reading>, ModelError> {
+        let (prefix, first) = self.render(&request.prefix, request.start)?;
+        let read = |continuation: &String| self.reading(&prefix, continuation, first);
+        request.continuations.iter().map(read).collect()
+    }
+
+    fn reading(
+        &self,
+        prefix: &str,
+        continuation: &str,
+        first: Option<u32>,
+    ) -> Result<Reading, ModelError> {
+        let text = format!("{prefix}{continuation}");
+        let encoding = self.checkpoint.tokenizer().encode(&text, false)?;
+        // The first scored token is the one that holds the continuation's first byte.
+        let at = if continuation.is_empty() {
+            encoding.ids.len()
+        } else {
+            let holds = encoding.offsets.iter().position(|&(_, end)| end > prefix.len());
+            holds.unwrap_or(encoding.ids.len())
+        };
+        let merged = encoding.offsets.get(at).is_some_and(|&(start, _)| start < prefix.len());
+        let shift = usize::from(first.is_some());
+        let first_unscored = at + shift == 0 && !encoding.ids.is_empty();
+        let mut tokens: Vec<u32> = first.into_iter().collect();
+        tokens.extend(encoding.ids);
+        Ok(Reading {
+            scored_from: (at + shift).max(1).min(tokens.len()),
+            tokens,
+            boundary_merged: merged,
+            first_unscored,
+        })
+    }
+}
+
+/// Cuts a reading into sequences that fit the context, each scoring its own part. A text that fits
+/// is one sequence; beyond that, every token is scored with at least half a context before it.
+pub fn windows(tokens: &[u32], scored_from: usize, context: usize) -> Vec<Sequence> {
+    let most = context + 1; // the last token is never read, only predicted
+    let mut all = vec![];
+    let mut next = scored_from.max(1);
+    while next < tokens.len() {
+        let end = tokens.len().min(most.max(next + context / 2 + 1));
+        let start = end.saturating_sub(most);
+        let sequence =
+            Sequence { tokens: tokens[start..end].to_vec(), scored_from: next - start };
+        all.push(sequence);
+        next = end;
+    }
+    all
+}
+
+/// What a checkpoint can do, from its architecture and files.
+pub fn capabilities(language_head: bool, template: bool) -> Capabilities {
+    Capabilities {
+        generate: language_head,
+        score: language_head,
+        score_single_token_only: false,
+        observe: true,
+        images: false,
+        chat: language_head && template,
+        plain: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn windows_score_every_token_once_with_half_a_context_before_it(
+            len in 1usize..200,
+            from in 1usize..200,
+            context in 1usize..40,
+        ) {
+            let tokens: Vec<u32> = (0..len as u32).collect();
+            let from = from.min(len);
+            let mut scored = vec![];
+            for window in windows(&tokens, from, context) {
+                prop_assert!(window.tokens.len() <= context + 1);
+                prop_assert!(window.scored_from >= 1);
+                let first = window.tokens[window.scored_from] as usize;
+                prop_assert!(window.scored_from >= first.min(context / 2).max(1));
+                scored.extend(&window.tokens[window.scored_from..]);
+            }
+            prop_assert_eq!(scored, tokens[from..].to_vec());
+        }
+    }
+
+    #[test]
+    fn a_text_that_fits_is_one_sequence() {
+        let all = windows(&[1, 2, 3, 4], 2, 3);
+        assert_eq!(all, [Sequence { tokens: vec![1, 2, 3, 4], scored_from: 2 }]);
+    }
+}

@@ -1,0 +1,389 @@
+//! The token tree: every distinct beginning of a set of sequences, once, and the order in which it
+//! is computed.
+//!
+//! A node is a token after a particular beginning. Its keys and values depend on that beginning
+//! alone, so a beginning that many sequences share is computed once. The last token of a sequence
+//! needs no computing at all: its probability comes from its parent. Nodes are numbered depth
+//! first; a *chunk* is a run of them that fits one batch, and between chunks only the path to the
+//! next node is kept.
+
+use crate::kernels::Wanted;
+use crate::transformer::Batch;
+
+/// A sequence whose tokens from `scored_from` on are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sequence {
+    /// All tokens, whatever stands at the start included.
+    pub tokens: Vec<u32>,
+    /// First token whose log-probability is wanted; at least 1.
+    pub scored_from: usize,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// The token tree of a set of sequences.
+#[derive(Debug, Clone)]
+pub struct Trie {
+    tokens: Vec<u32>,
+    parents: Vec<u32>,
+    depths: Vec<u32>,
+    scored: Vec<bool>,
+    computed: Vec<bool>,
+    /// For each sequence, the node of its last token.
+    ends: Vec<u32>,
+    /// Sequences in the order in which they are finished.
+    order: Vec<usize>,
+    tokens_in: usize,
+}
+
+impl Trie {
+    /// Builds the tree; with `share` false, sequences share nothing (for checking).
+    pub fn new(sequences: &[Sequence], share: bool) -> Self {
+        let mut order: Vec<usize> = (0..sequences.len()).collect();
+        order.sort_by(|&a, &b| sequences[a].tokens.cmp(&sequences[b].tokens));
+        let mut trie = Self {
+            tokens: vec![],
+            parents: vec![],
+            depths: vec![],
+            scored: vec![],
+            computed: vec![],
+            ends: vec![NONE; sequences.len()],
+            order,
+            tokens_in: sequences.iter().map(|s| s.tokens.len()).sum(),
+        };
+        let mut path: Vec<u32> = vec![];
+        for i in 0..trie.order.len() {
+            let index = trie.order[i];
+            let sequence = &sequences[index];
+            let same = path
+                .iter()
+                .zip(&sequence.tokens)
+                .take_while(|&(&node, &token)| trie.tokens[node as usize] == token)
+                .count();
+            path.truncate(if share { same } else { 0 });
+            for &token in &sequence.tokens[path.len()..] {
+                let node = trie.tokens.len() as u32;
+                trie.tokens.push(token);
+                trie.parents.push(path.last().copied().unwrap_or(NONE));
+                trie.depths.push(path.len() as u32);
+                path.push(node);
+            }
+            trie.scored.resize(trie.tokens.len(), false);
+            for &node in path.iter().skip(sequence.scored_from.max(1)) {
+                trie.scored[node as usize] = true;
+            }
+            trie.ends[index] = path.last().copied().unwrap_or(NONE);
+        }
+        trie.mark();
+        trie
+    }
+
+    /// A node is computed when something below it is scored.
+    fn mark(&mut self) {
+        self.computed = vec![false; self.tokens.len()];
+        for node in (0..self.tokens.len()).rev() {
+            let parent = self.parents[node];
+            if parent != NONE && (self.scored[node] || self.computed[node]) {
+                self.computed[parent as usize] = true;
+            }
+        }
+    }
+
+    /// Nodes.
+    pub fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// Tokens of all sequences together.
+    pub fn tokens_in(&self) -> usize {
+        self.tokens_in
+    }
+
+    /// Nodes that need a forward pass.
+    pub fn computed(&self) -> usize {
+        self.computed.iter().filter(|&&c| c).count()
+    }
+
+    /// Length of the longest path.
+    pub fn depth(&self) -> usize {
+        self.depths.iter().max().map_or(0, |&d| d as usize + 1)
+    }
+
+    /// Sequences in the order in which they are finished.
+    pub fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// The nodes of a sequence's tokens from `from` on.
+    pub fn path(&self, sequence: usize, from: usize) -> Vec<usize> {
+        let mut nodes = vec![];
+        let mut node = self.ends.get(sequence).copied().unwrap_or(NONE);
+        while node != NONE && self.depths[node as usize] as usize >= from {
+            nodes.push(node as usize);
+            node = self.parents[node as usize];
+        }
+        nodes.reverse();
+        nodes
+    }
+
+    /// The first node number that need not be computed for this sequence to be finished: once all
+    /// nodes below it are done, every score of the sequence is there.
+    pub fn finished_at(&self, sequence: usize) -> usize {
+        match self.ends.get(sequence) {
+            Some(&end) if end != NONE => match self.parents[end as usize] {
+                NONE => 0,
+                parent => parent as usize + 1,
+            },
+            _ => 0,
+        }
+    }
+}
+
+/// A batch of nodes, and what is asked of it.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    /// What is computed.
+    pub batch: Batch,
+    /// Rows of the batch after which something is scored.
+    pub head_rows: Vec<usize>,
+    /// What is scored, by place in `head_rows`.
+    pub wanted: Vec<Wanted>,
+    /// The node of each wanted token.
+    pub nodes: Vec<usize>,
+    /// Rows of the cache to move, in this order, before the next chunk.
+    pub moves: Vec<(usize, usize)>,
+    /// All nodes below this one are done.
+    pub done: usize,
+}
+
+/// Walks a tree chunk by chunk.
+pub struct Chunks<'a> {
+    trie: &'a Trie,
+    children: Vec<Vec<u32>>,
+    next: usize,
+    rows: usize,
+    /// Where each node's keys lie now.
+    slots: Vec<u32>,
+    /// Cache rows that hold the path to the next node.
+    path: usize,
+}
+
+impl<'a> Chunks<'a> {
+    /// Chunks of at most `rows` nodes.
+    pub fn new(trie: &'a Trie, rows: usize) -> Self {
+        let mut children: Vec<Vec<u32>> = vec![vec![]; trie.len()];
+        for node in 0..trie.len() {
+            let parent = trie.parents[node];
+            if trie.scored[node] && parent != NONE {
+                children[parent as usize].push(node as u32);
+            }
+        }
+        let slots = vec![NONE; trie.len()];
+        Self { trie, children, next: 0, rows: rows.max(1), slots, path: 0 }
+    }
+
+    /// Cache rows that are ever needed.
+    pub fn cache_rows(&self) -> usize {
+        self.trie.depth() + self.rows.min(self.trie.len())
+    }
+
+    fn skip(&mut self) {
+        while self.next < self.trie.len() && !self.trie.computed[self.next] {
+            self.next += 1;
+        }
+    }
+
+    /// Extends the chunk by the run of nodes that starts at `next` and follows one another.
+    fn run(&mut self, chunk: &mut Chunk, runs: &mut Vec<(usize, Vec<(usize, usize)>)>) {
+        let first = self.next;
+        let parent = self.trie.parents[first];
+        let past = match parent {
+            NONE => vec![],
+            parent => self.past(parent as usize, runs),
+        };
+        let slot = self.path + chunk.batch.len();
+        let room = self.rows - chunk.batch.len();
+        let mut tokens = vec![];
+        let mut last = first;
+        loop {
+            self.slots[last] = (slot + tokens.len()) as u32;
+            if !self.children[last].is_empty() {
+                let row = chunk.head_rows.len() as u32;
+                chunk.head_rows.push(chunk.batch.len() + tokens.len());
+                for &child in &self.children[last] {
+                    chunk.wanted.push(Wanted { row, token: self.trie.tokens[child as usize] });
+                    chunk.nodes.push(child as usize);
+                }
+            }
+            tokens.push(self.trie.tokens[last]);
+            self.next = last + 1;
+            self.skip();
+            let follows = self.next < self.trie.len() && self.trie.parents[self.next] == last as u32;
+            if !follows || tokens.len() == room {
+                break;
+            }
+            last = self.next;
+        }
+        chunk.batch.push(&tokens, &past, slot);
+        if let Some(segment) = chunk.batch.segments.last() {
+            runs.push((first, segment.stretches.clone()));
+        }
+    }
+
+    /// The stretches of the cache that hold the beginning which ends in `node`.
+    fn past(&self, node: usize, runs: &[(usize, Vec<(usize, usize)>)]) -> Vec<(usize, usize)> {
+        let depth = self.trie.depths[node] as usize + 1;
+        let slot = self.slots[node] as usize;
+        if slot < self.path {
+            return vec![(0, depth)];
+        }
+        // The run that holds the node is the last one that starts at or before it.
+        let at = runs.partition_point(|(first, _)| *first <= node);
+        let mut left = depth;
+        let mut past = vec![];
+        for &(first, len) in runs.get(at.wrapping_sub(1)).map_or(&[][..], |(_, s)| s) {
+            let take = len.min(left);
+            if take > 0 {
+                past.push((first, take));
+            }
+            left -= take;
+        }
+        past
+    }
+
+    /// What the cache must keep for the next node: its path, at rows 0, 1, 2, …
+    fn keep_path(&mut self, chunk: &mut Chunk) {
+        if self.next >= self.trie.len() {
+            self.path = 0;
+            return;
+        }
+        let depth = self.trie.depths[self.next] as usize;
+        let mut node = self.trie.parents[self.next];
+        let mut moves = vec![];
+        for row in (0..depth).rev() {
+            let slot = self.slots[node as usize] as usize;
+            if slot != row {
+                moves.push((slot, row));
+                self.slots[node as usize] = row as u32;
+            }
+            node = self.trie.parents[node as usize];
+        }
+        // From the beginning of the path on: a row moves towards the front, never onto one that is
+        // still to be moved.
+        moves.reverse();
+        chunk.moves = moves;
+        self.path = depth;
+    }
+}
+
+impl Iterator for Chunks<'_> {
+    type Item = Chunk;
+
+    fn next(&mut self) -> Option<Chunk> {
+        self.skip();
+        if self.next >= self.trie.len() {
+            return None;
+        }
+        let mut chunk = Chunk::default();
+        let mut runs = vec![];
+        while self.next < self.trie.len() && chunk.batch.len() < self.rows {
+            self.run(&mut chunk, &mut runs);
+        }
+        self.keep_path(&mut chunk);
+        chunk.done = self.next;
+        Some(chunk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sequence(tokens: &[u32], scored_from: usize) -> Sequence {
+        Sequence { tokens: tokens.to_vec(), scored_from }
+    }
+
+    #[test]
+    fn shared_beginnings_are_computed_once_and_last_tokens_never() {
+        let all = [sequence(&[1, 2, 3, 4], 1), sequence(&[1, 2, 5], 1), sequence(&[1, 2, 3, 6], 1)];
+        let trie = Trie::new(&all, true);
+        assert_eq!(trie.tokens_in(), 11);
+        assert_eq!(trie.len(), 6);
+        assert_eq!(trie.computed(), 3);
+        assert_eq!(Trie::new(&all, false).computed(), 8);
+    }
+
+    #[test]
+    fn only_what_is_scored_is_projected() {
+        let trie = Trie::new(&[sequence(&[1, 2, 3, 4, 5], 4), sequence(&[1, 2, 3, 4, 6], 4)], true);
+        let chunk = Chunks::new(&trie, 100).next().unwrap();
+        assert_eq!(chunk.batch.tokens, [1, 2, 3, 4]);
+        assert_eq!(chunk.head_rows, [3]);
+        assert_eq!(chunk.wanted.len(), 2);
+    }
+
+    /// Follows the plan with a cache that remembers tokens, and checks that every row sees exactly
+    /// the tokens before it.
+    fn follow(sequences: &[Sequence], rows: usize, share: bool) {
+        let trie = Trie::new(sequences, share);
+        let mut chunks = Chunks::new(&trie, rows);
+        let mut cache = vec![u32::MAX; chunks.cache_rows()];
+        let mut seen = vec![None; trie.len()];
+        while let Some(chunk) = chunks.next() {
+            let batch = &chunk.batch;
+            assert!(batch.len() <= rows);
+            for (&slot, &token) in batch.slots.iter().zip(&batch.tokens) {
+                cache[slot] = token;
+            }
+            for segment in &batch.segments {
+                for i in 0..segment.len {
+                    let mut keys = vec![];
+                    segment.rows_of(0, segment.position + i + 1, &mut keys);
+                    let text: Vec<u32> = keys.iter().map(|&k| cache[k]).collect();
+                    let row = segment.first + i;
+                    for (j, want) in chunk.wanted.iter().enumerate() {
+                        if chunk.head_rows[want.row as usize] == row {
+                            let mut whole = text.clone();
+                            whole.push(want.token);
+                            seen[chunk.nodes[j]] = Some(whole);
+                        }
+                    }
+                }
+            }
+            for &(from, to) in &chunk.moves {
+                cache[to] = cache[from];
+            }
+            for (i, s) in sequences.iter().enumerate() {
+                if trie.finished_at(i) <= chunk.done {
+                    assert!(trie.path(i, s.scored_from).iter().all(|&n| seen[n].is_some()));
+                }
+            }
+        }
+        for (i, s) in sequences.iter().enumerate() {
+            for (j, node) in trie.path(i, s.scored_from).into_iter().enumerate() {
+                let upto = s.scored_from + j + 1;
+                assert_eq!(seen[node].as_deref(), Some(&s.tokens[..upto]), "sequence {i}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_scored_token_sees_exactly_what_came_before_it(
+            texts in prop::collection::vec(
+                (prop::collection::vec(0u32..3, 1..9), 1usize..5), 1..24),
+            rows in 1usize..20,
+            share: bool,
+        ) {
+            let all: Vec<Sequence> =
+                texts.into_iter().map(|(t, from)| sequence(&t, from)).collect();
+            follow(&all, rows, share);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Static word vectors as a model that can only be observed: one layer, one vector for each word.
+
+use std::path::Path;
+
+use mary_contract::{
+    Capabilities, Desk, ErrorKind, LayerVector, Layers, Model, ModelCard, ModelError, ModelRef,
+    ModelSettings, Observe, Observed, Observer, Pool, PooledVectors, Provider, Reply, Vector,
+};
+use mary_weights::StaticVectors;
+
+/// `vectors/PATH`: word2vec, GloVe or fastText.
+#[derive(Debug, Clone, Copy)]
+pub struct VectorsProvider;
+
+const CAN: Capabilities = Capabilities {
+    generate: false,
+    score: false,
+    score_single_token_only: false,
+    observe: true,
+    images: false,
+    chat: false,
+    plain: true,
+};
+
+impl Provider for VectorsProvider {
+    fn name(&self) -> &'static str {
+        "vectors"
+    }
+
+    fn about(&self) -> &'static str {
+        "static word vectors from a file (word2vec, GloVe, fastText): hidden states only"
+    }
+
+    fn card(&self, model: &ModelRef, _: &ModelSettings) -> Result<ModelCard, ModelError> {
+        let path = Path::new(&model.name);
+        if !path.exists() {
+            return Err(ModelError::new(
+                ErrorKind::NotFound,
+                format!("{}: no such file", path.display()),
+            )
+            .hint("vectors/PATH names a word2vec, GloVe or fastText file"));
+        }
+        Ok(card(model))
+    }
+
+    fn open(&self, model: &ModelRef, _: &ModelSettings) -> Result<Box<dyn Model>, ModelError> {
+        let vectors = StaticVectors::open(Path::new(&model.name))?;
+        Ok(Box::new(VectorModel::new(model, vectors)))
+    }
+}
+
+fn card(model: &ModelRef) -> ModelCard {
+    let mut card = ModelCard::new(model.clone(), CAN);
+    card.architecture = Some("static vectors".to_owned());
+    card.layers = Some(0);
+    let convention = "words between spaces; a word that is not found is tried without punctuation \
+                      and in lower case";
+    card.conventions.insert("words".to_owned(), convention.to_owned());
+    card
+}
+
+/// Word vectors that are open.
+pub struct VectorModel {
+    card: ModelCard,
+    vectors: StaticVectors,
+}
+
+impl VectorModel {
+    /// A model over these vectors.
+    pub fn new(model: &ModelRef, vectors: StaticVectors) -> Self {
+        let mut card = card(model);
+        card.fingerprint = vectors.fingerprint().to_owned();
+        card.parameters = Some((vectors.len() * vectors.dim()) as u64);
+        Self { card, vectors }
+    }
+
+    fn look_up(&self, word: &str) -> Result<&[f32], ModelError> {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let lower = bare.to_lowercase();
+        [word, bare, lower.as_str()]
+            .into_iter()
+            .find_map(|form| self.vectors.get(form))
+            .ok_or_else(|| {
+                ModelError::new(
+                    ErrorKind::BadRequest,
+                    format!("the word {word:?} is not among the {} vectors", self.vectors.len()),
+                )
+            })
+    }
+
+    fn answer(&self, request: &Observe) -> Result<Observed, ModelError> {
+        if let Layers::These(these) = &request.layers
+            && let Some(layer) = these.iter().find(|&&l| l != 0 && l != -1)
+        {
+            let message = format!("layer {layer} was asked for; word vectors have layer 0 only");
+            return Err(ModelError::new(ErrorKind::BadRequest, message));
+        }
+        let words = words(&request.text);
+        let mut pools = vec![];
+        for pool in &request.pools {
+            let chosen: Vec<&str> = match *pool {
+                Pool::Span { start, end } => words
+                    .iter()
+                    .filter(|(at, word)| *at < end && at + word.len() > start)
+                    .map(|(_, word)| *word)
+                    .collect(),
+                Pool::Mean => words.iter().map(|(_, word)| *word).collect(),
+                Pool::Last => words.last().map(|(_, word)| *word).into_iter().collect(),
+                Pool::First => words.first().map(|(_, word)| *word).into_iter().collect(),
+            };
+            if chosen.is_empty() {
+                let message = format!("no word of {:?} lies in {pool:?}", request.text);
+                return Err(ModelError::new(ErrorKind::BadRequest, message));
+            }
+            let mut sum = vec![0.0f64; self.vectors.dim()];
+            for word in &chosen {
+                let vector = self.look_up(word)?;
+                sum.iter_mut().zip(vector).for_each(|(s, x)| *s += f64::from(*x));
+            }
+            let count = chosen.len();
+            let vector = Vector(sum.into_iter().map(|s| (s / count as f64) as f32).collect());
+            pools.push(PooledVectors {
+                tokens: count,
+                layers: vec![LayerVector { layer: 0, vector }],
+            });
+        }
+        Ok(Observed { pools, scores: None })
+    }
+}
+
+/// Words between spaces, with the byte each begins at.
+fn words(text: &str) -> Vec<(usize, &str)> {
+    let start = text.as_ptr().addr();
+    text.split_whitespace().map(|word| (word.as_ptr().addr() - start, word)).collect()
+}
+
+impl Model for VectorModel {
+    fn card(&self) -> &ModelCard {
+        &self.card
+    }
+
+    fn observer(&self) -> Option<&dyn Observer> {
+        Some(self)
+    }
+}
+
+impl Observer for VectorModel {
+    fn observe(&self, desk: &mut dyn Desk<Observe, Observed>) {
+        while let Some(job) = desk.next() {
+            let reply = self.answer(&job.request).map(Reply::bare);
+            if desk.answer(job.ticket, reply).is_break() {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_know_where_they_begin() {
+        assert_eq!(words(" the  cat"), [(1, "the"), (6, "cat")]);
+    }
+}
