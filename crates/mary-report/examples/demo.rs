@@ -1,4 +1,5 @@
-//! Writes a report of made-up runs, for looking at: `cargo run -p mary-report --example demo [FILE]`.
+//! Writes a report of made-up runs, for looking at:
+//! `cargo run -p mary-report --example demo [FILE [MODELS]]`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 #[path = "../tests/fixture/mod.rs"]
@@ -10,7 +11,16 @@ fn main() -> std::io::Result<()> {
     let path = std::env::args()
         .nth(1)
         .unwrap_or_else(|| "demo-report.html".into());
-    let bench = fixture::usual();
+    let bench = match std::env::args()
+        .nth(2)
+        .and_then(|n| n.parse::<usize>().ok())
+    {
+        Some(n) => {
+            let names: Vec<String> = (0..n).map(|k| format!("hf/lab/model-{k:02}")).collect();
+            fixture::bench(&names.iter().map(String::as_str).collect::<Vec<_>>(), 1667)
+        }
+        None => fixture::usual(),
+    };
     let chapters: Vec<Chapter> = fixture::exhibits::all(&bench)
         .into_iter()
         .map(|(id, title, exhibits)| Chapter {

@@ -65,7 +65,7 @@ fn main() {
     let making = begun.elapsed();
     let begun = Instant::now();
     let stats = report(
-        &[bench.run.clone()],
+        std::slice::from_ref(&bench.run),
         &[],
         &mut bench.tagged(),
         &ReportOptions::default(),

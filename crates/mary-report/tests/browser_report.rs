@@ -89,7 +89,7 @@ fn following_a_bar_to_its_prompt(browser: &mut Browser) {
     browser.until("document.querySelector('#f-tag button')");
     assert_eq!(
         browser.text("document.querySelector('#f-model').value"),
-        "builtin/mary-tiny"
+        "builtin/tiny"
     );
     assert_eq!(
         browser.text("document.querySelector('#f-task').value"),
@@ -186,7 +186,7 @@ fn downloads_and_copies(browser: &mut Browser) {
     browser
         .until("document.querySelectorAll('#fig-htest-figure-3 .fallback tbody tr').length > 15");
     let table = browser.text("document.querySelector('#fig-htest-figure-3 .fallback').textContent");
-    assert!(table.contains("GPT-4 (paper) (published)"), "{table}");
+    assert!(table.contains("Model P (published)"), "{table}");
     browser.eval("document.querySelector('#fig-htest-figure-3 .fallback button').click()");
     browser.until("document.activeElement.id === 'samples-h'");
 }
@@ -215,6 +215,12 @@ fn a_report_reads_well_by_day_and_night_on_a_phone_and_without_eyes() {
         browser.eval("document.querySelector('#samples').scrollIntoView({behavior: 'instant'})");
         browser.picture(&format!("report-{scheme}-samples"), false);
     }
+    // Printed, it is a document of its own: plots by daylight, no buttons.
+    let printed = browser.call(
+        "Page.printToPDF",
+        serde_json::json!({"printBackground": true}),
+    );
+    assert!(printed["data"].as_str().unwrap().len() > 50_000);
     // The toggle turns night into day.
     browser.eval("document.querySelector('#theme').click()");
     assert_eq!(

@@ -38,7 +38,7 @@ fn ask(bound: SocketAddr, host: &str, line: &str) -> String {
 
 #[test]
 fn only_local_names_are_answered_and_every_answer_is_fenced() {
-    let log = Arc::new(MemoryLog::new(&fixture::bench(&["builtin/mary-tiny"], 5)));
+    let log = Arc::new(MemoryLog::new(&fixture::bench(&["builtin/tiny"], 5)));
     let bound = served(&log);
     let local = format!("127.0.0.1:{}", bound.port());
     let page = ask(bound, &local, "GET /");
@@ -138,7 +138,7 @@ fn hostile_text_is_found_and_shown_as_text(browser: &mut chromium::Browser, home
     );
     // One line of a million characters, whole and without breaking the page.
     browser.open(&format!(
-        "{home}/run/b3f1c2d4e5/sample?model=hf%2FHuggingFaceTB%2FSmolLM2-135M%40main&task=htest%2Fend-punctuation&item=htest-end-punctuation-00004"
+        "{home}/run/b3f1c2d4e5/sample?model=hf%2Flab%2Fmedium-135m%40main&task=htest%2Fend-punctuation&item=htest-end-punctuation-00004"
     ));
     assert_eq!(
         browser.eval("[...document.querySelectorAll('.said')].pop().textContent.length"),
@@ -151,7 +151,7 @@ fn hostile_text_is_found_and_shown_as_text(browser: &mut chromium::Browser, home
 }
 
 fn flipped_items_stand_side_by_side(browser: &mut chromium::Browser, home: &str) {
-    let (a, b) = ("builtin%2Fmary-tiny", "openai%2Fgpt-4o");
+    let (a, b) = ("builtin%2Ftiny", "remote%2Flarge");
     browser.open(&format!(
         "{home}/run/b3f1c2d4e5/samples?a={a}&b={b}&task=psychometric%2Fminimal-pairs"
     ));

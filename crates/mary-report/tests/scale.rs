@@ -93,11 +93,11 @@ fn lists_are_narrowed_as_a_reader_would_count_by_hand() {
     };
     let wrong = Filter {
         outcomes: vec![OutcomeClass::Wrong],
-        model: Some("builtin/mary-tiny".into()),
+        model: Some("builtin/tiny".into()),
         ..Filter::default()
     };
     let fits = |s: &mary_contract::Sample| {
-        s.id.model == "builtin/mary-tiny" && s.judgement.outcome == Outcome::Scored(0.0)
+        s.id.model == "builtin/tiny" && s.judgement.outcome == Outcome::Scored(0.0)
     };
     for n in [500, 1080] {
         log.written.store(n, Ordering::SeqCst);
@@ -113,7 +113,7 @@ fn lists_are_narrowed_as_a_reader_would_count_by_hand() {
         .iter()
         .map(|(_, n)| n)
         .sum();
-    assert_eq!(all, by_hand(1080, &|s| s.id.model == "builtin/mary-tiny"));
+    assert_eq!(all, by_hand(1080, &|s| s.id.model == "builtin/tiny"));
 
     let tag = Filter {
         tag: Some("sign=none".into()),
@@ -136,7 +136,7 @@ fn lists_are_narrowed_as_a_reader_would_count_by_hand() {
     assert!(found.total > 0 && found.lines.iter().all(|l| l.question.contains("lantern")));
 
     let flipped = Filter {
-        flipped: Some(("builtin/mary-tiny".into(), "openai/gpt-4o".into())),
+        flipped: Some(("builtin/tiny".into(), "remote/large".into())),
         ..Filter::default()
     };
     let score = |model: &str, s: &mary_contract::Sample| {
@@ -148,9 +148,8 @@ fn lists_are_narrowed_as_a_reader_would_count_by_hand() {
     let right = Some(Outcome::Scored(1.0));
     let wrong = Some(Outcome::Scored(0.0));
     let hand = by_hand(1080, &|s| {
-        let (a, b) = (score("builtin/mary-tiny", s), score("openai/gpt-4o", s));
-        s.id.model == "builtin/mary-tiny"
-            && ((a == right && b == wrong) || (a == wrong && b == right))
+        let (a, b) = (score("builtin/tiny", s), score("remote/large", s));
+        s.id.model == "builtin/tiny" && ((a == right && b == wrong) || (a == wrong && b == right))
     });
     let found = source.page(run, &flipped, 0, 5).unwrap();
     assert_eq!(found.total, hand);

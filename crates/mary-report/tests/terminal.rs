@@ -7,13 +7,13 @@ use mary_report::terminal::{self, TableStyle};
 
 #[test]
 fn one_model_gets_a_row_per_task() {
-    let bench = fixture::bench(&["builtin/mary-tiny"], 60);
+    let bench = fixture::bench(&["builtin/tiny"], 60);
     insta::assert_snapshot!(terminal::table(&bench.run, TableStyle::default()));
 }
 
 #[test]
 fn several_models_get_a_column_each_and_wide_characters_stay_aligned() {
-    let bench = fixture::bench(&["builtin/mary-tiny", "local/通义千问"], 60);
+    let bench = fixture::bench(&["builtin/tiny", "local/通义千问"], 60);
     insta::assert_snapshot!(terminal::table(&bench.run, TableStyle::default()));
 }
 
@@ -33,7 +33,7 @@ fn columns_that_do_not_fit_become_rows() {
 
 #[test]
 fn colour_is_asked_for_and_never_the_only_mark() {
-    let bench = fixture::bench(&["openai/gpt-4o"], 60);
+    let bench = fixture::bench(&["remote/large"], 60);
     let bare = terminal::table(&bench.run, TableStyle::default());
     let dressed = terminal::table(
         &bench.run,
@@ -49,7 +49,7 @@ fn colour_is_asked_for_and_never_the_only_mark() {
 
 #[test]
 fn a_name_cannot_write_to_the_terminal() {
-    let mut bench = fixture::bench(&["builtin/mary-tiny"], 20);
+    let mut bench = fixture::bench(&["builtin/tiny"], 20);
     bench.run.rows[0].task = "htest/\u{1b}]0;owned\u{7}".into();
     let text = terminal::table(&bench.run, TableStyle::default());
     assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'));
@@ -72,7 +72,7 @@ fn machines_get_every_row_with_its_verdict() {
 
 #[test]
 fn a_run_without_rows_says_so() {
-    let mut bench = fixture::bench(&["builtin/mary-tiny"], 20);
+    let mut bench = fixture::bench(&["builtin/tiny"], 20);
     bench.run.rows.clear();
     bench.run.complete = false;
     let text = terminal::table(&bench.run, TableStyle::default());

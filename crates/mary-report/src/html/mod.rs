@@ -308,6 +308,9 @@ impl Page<'_> {
                         html(&who.label)
                     );
                 }
+                if self.subjects.len() > 5 {
+                    controls += "<span class=\"tools\"><button type=\"button\" data-tick=\"all\">all</button><button type=\"button\" data-tick=\"none\">none</button></span>";
+                }
                 controls += "</fieldset>";
             }
             controls += "</div>";

@@ -18,6 +18,8 @@ use crate::{
 struct Place<'a> {
     task: Option<&'a str>,
     text: String,
+    /// Middle of its row; a task's row is 1 high, a heading's as high as its text.
+    y: f64,
 }
 
 /// The profile of all tasks on one scale: rows are tasks, dots are models with their intervals.
@@ -28,26 +30,33 @@ pub(crate) fn profile(
     scale: ScoreScale,
 ) -> Option<Value> {
     let families = subject::families(runs);
+    let row = (subjects.len() * 9 + 16).clamp(30, 200);
+    let heading = 30.0 / row as f64;
     let mut places: Vec<Place> = Vec::new();
     let mut bands: Vec<Value> = Vec::new();
+    let mut end = 0.0;
     for (family, tasks) in &families {
-        let first = places.len();
+        let begin = end;
         for task in tasks {
             if scale_of(runs, subjects, task) == Some(scale) {
-                if places.len() == first {
+                if begin == end {
                     places.push(Place {
                         task: None,
                         text: format!("<b>{}</b>", label(family)),
+                        y: end + heading / 2.0,
                     });
+                    end += heading;
                 }
                 places.push(Place {
                     task: Some(task),
                     text: label(subject::task_name(task)),
+                    y: end + 0.5,
                 });
+                end += 1.0;
             }
         }
-        if places.len() > first {
-            bands.push(json!({"family": family, "from": first, "to": places.len() - 1}));
+        if end > begin {
+            bands.push(json!({"family": family, "from": begin, "to": end}));
         }
     }
     if places.is_empty() {
@@ -57,17 +66,16 @@ pub(crate) fn profile(
     for (index, who) in subjects.iter().enumerate() {
         traces.push(dots(runs, subjects, index, who, &places, scale));
     }
-    let row = (subjects.len() * 9 + 16).clamp(30, 200);
-    let ticks: Vec<usize> = (0..places.len()).collect();
+    let ticks: Vec<f64> = places.iter().map(|p| p.y).collect();
     let texts: Vec<&str> = places.iter().map(|p| p.text.as_str()).collect();
     let title = match scale {
         ScoreScale::Proportion => "score, percent",
         ScoreScale::Plain => "score",
     };
     let mut layout = json!({
-        "height": places.len() * row + 110,
+        "height": end * row as f64 + 110.0,
         "xaxis": {"title": {"text": title}, "automargin": true, "zeroline": false},
-        "yaxis": {"tickvals": ticks, "ticktext": texts, "range": [places.len() as f64 - 0.4, -0.6],
+        "yaxis": {"tickvals": ticks, "ticktext": texts, "range": [end, 0.0],
                   "automargin": true, "zeroline": false, "showgrid": false, "fixedrange": true},
         "showlegend": true,
         "hovermode": "closest",
@@ -96,7 +104,7 @@ fn levels(
     let mut out = Vec::new();
     for (name, kind) in [("chance", "chance"), ("people", "human")] {
         let (mut xs, mut ys): (Vec<Option<f64>>, Vec<Option<f64>>) = (vec![], vec![]);
-        for (y, place) in places.iter().enumerate() {
+        for place in places {
             let level = place.task.and_then(|task| {
                 subjects.iter().find_map(|who| {
                     let row = subject::row(runs, who, task)?;
@@ -110,7 +118,7 @@ fn levels(
             if let Some(level) = level {
                 let x = level * scale.factor();
                 xs.extend([Some(x), Some(x), None]);
-                ys.extend([Some(y as f64 - 0.42), Some(y as f64 + 0.42), None]);
+                ys.extend([Some(place.y - 0.42), Some(place.y + 0.42), None]);
             }
         }
         if !xs.is_empty() {
@@ -137,7 +145,7 @@ fn dots(
     let factor = scale.factor();
     let (mut xs, mut ys, mut up, mut down) = (vec![], vec![], vec![], vec![]);
     let (mut hover, mut addresses) = (vec![], vec![]);
-    for (y, place) in places.iter().enumerate() {
+    for place in places {
         let Some(task) = place.task else { continue };
         let Some(row) = subject::row(runs, who, task) else {
             continue;
@@ -147,7 +155,7 @@ fn dots(
             continue;
         }
         xs.push(score.value * factor);
-        ys.push(y as f64 + shift);
+        ys.push(place.y + shift);
         up.push(((score.high - score.value) * factor).max(0.0));
         down.push(((score.value - score.low) * factor).max(0.0));
         hover.push(format!(

@@ -26,7 +26,8 @@ const clear = (hex, a) => hex + Math.round(a * 255).toString(16).padStart(2, "0"
 
 function dress(trace) {
   const t = structuredClone(trace), m = t.meta || {}, c = color(m.color || 0), ink = printing ? "#1c1d1f" : css("--ink"), soft = printing ? "#565a60" : css("--soft");
-  const symbol = SYMBOLS[(m.color || 0) % SYMBOLS.length] + (m.published ? "-open" : "");
+  // Colour and form repeat out of step, so that 49 models differ.
+  const symbol = SYMBOLS[((m.color || 0) + Math.floor((m.color || 0) / 7)) % SYMBOLS.length] + (m.published ? "-open" : "");
   const dash = m.published ? "dot" : DASHES[Math.floor((m.color || 0) / 7) % DASHES.length];
   if (m.kind === "bar") {
     t.marker = { color: m.published ? clear(c, .15) : c, line: { color: c, width: m.published ? 1.5 : 0 }, pattern: m.published ? { shape: "/", fgcolor: c, size: 6 } : undefined };
@@ -70,17 +71,15 @@ function draw(figure) {
   const traces = spec.traces.map(dress), layout = layoutOf(spec, width);
   if (spec.bands) narrow(spec, traces, layout, state);
   Plotly.react(canvas, traces, layout, { displayModeBar: false, responsive: false, showTips: false, scrollZoom: false });
-  if (!drawn.has(id)) {
-    canvas.on("plotly_click", (e) => { const p = e.points.find((p) => typeof p.customdata === "string"); if (p) follow(p.customdata); });
-    drawn.set(id, state);
-  }
+  if (!figure.dataset.drawn) canvas.on("plotly_click", (e) => { const p = e.points.find((p) => typeof p.customdata === "string"); if (p) follow(p.customdata); });
+  drawn.set(id, state);
   figure.dataset.drawn = "yes";
 }
 
 // The profile shows one family or all, and the models that are ticked.
 function narrow(spec, traces, layout, state) {
   const band = spec.bands.find((b) => b.family === state.family);
-  if (band) { layout.yaxis.range = [band.to + .6, band.from - .6]; layout.height = (band.to - band.from + 1) * spec.row + 110; }
+  if (band) { layout.yaxis.range = [band.to, band.from]; layout.height = (band.to - band.from) * spec.row + 110; }
   for (const t of traces) if (t.meta.kind === "dot") t.visible = (state.hidden || new Set()).has(t.meta.color) ? "legendonly" : true;
 }
 
@@ -98,7 +97,7 @@ function paintDots() { for (const d of all("[data-color]")) d.style.background =
 for (const f of figures) {
   const id = f.dataset.figure, spec = data.figures[id];
   if (!spec) continue;
-  f.addEventListener("click", (e) => { const what = e.target.dataset.do; if (what) act(what, f, id, spec); });
+  f.addEventListener("click", (e) => { const what = e.target.dataset.do; if (what) act(what, f, id, spec); if (e.target.dataset.tick) tickAll(f, id, e.target.dataset.tick === "all"); });
   f.addEventListener("change", (e) => {
     const state = drawn.get(id) || {};
     if (e.target.matches("[data-family]")) state.family = e.target.value;
@@ -107,6 +106,13 @@ for (const f of figures) {
   });
   const fallback = $(".fallback", f);
   fallback.addEventListener("toggle", () => { if (fallback.open && !fallback.dataset.filled) { fallback.dataset.filled = "yes"; fill($(".scroll", fallback), spec); } });
+}
+
+function tickAll(figure, id, on) {
+  const state = drawn.get(id) || {}, boxes = all("[data-subject]", figure);
+  for (const b of boxes) b.checked = on;
+  state.hidden = new Set(on ? [] : boxes.map((b) => +b.dataset.subject));
+  drawn.set(id, state); draw(figure);
 }
 
 function act(what, figure, id, spec) {
