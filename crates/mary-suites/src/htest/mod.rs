@@ -27,7 +27,7 @@ pub use dataset::{Example, Label, Rule, Sets, Twins};
 pub use exhibits::{Outcome, exhibits, results};
 pub use gap::{Gap, fresh_gaps, gap_table, independent_difference};
 pub use setup::{Mode, Setup, Source, Tail};
-pub use tasks::AB_TASKS;
+pub use tasks::{AB_TASKS, rule_baselines};
 pub use tuning::{ab_task, published_matrix, tuning_matrix, tuning_set};
 
 use mary_contract::{Exhibits, Family, RunSummary, Task};

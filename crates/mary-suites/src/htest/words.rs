@@ -143,15 +143,19 @@ pub const ADJECTIVES: &[&str] = &[
 
 /// Things of which there can be many.
 pub const PLURALS: &[&str] = &[
-    "acorns", "anchors", "apples", "badges", "baskets", "beetles", "bells", "biscuits", "blankets",
-    "bottles", "buckets", "buttons", "cakes", "candles", "carpets", "chairs", "clocks", "coins",
-    "cookies", "cups", "doors", "drums", "engines", "feathers", "flags", "forks", "gates", "geese",
-    "gloves", "hammers", "hats", "helmets", "jackets", "jars", "kettles", "keys", "kites", "ladders",
-    "lamps", "lanterns", "lemons", "letters", "magnets", "maps", "marbles", "mirrors", "muffins",
-    "nails", "needles", "onions", "paddles", "pancakes", "pears", "pebbles", "pencils", "pillows",
-    "plates", "potatoes", "puzzles", "ribbons", "rings", "sandwiches", "scarves", "shells", "shoes",
-    "spoons", "stamps", "statues", "tables", "tickets", "towels", "trumpets", "umbrellas", "vases",
-    "wagons", "watches", "wheels", "whistles",
+    "accordions", "acorns", "anchors", "apples", "badges", "baskets", "beetles", "bells",
+    "biscuits", "blankets", "blueberries", "bottles", "buckets", "butterflies", "buttons", "cakes",
+    "candles", "carpets", "caterpillars", "chairs", "clocks", "coins", "cookies", "cups",
+    "dictionaries", "doors", "drums", "engines", "feathers", "flags", "forks", "gates", "geese",
+    "gloves", "grasshoppers", "hammers", "hats", "helmets", "jackets", "jars", "kettles", "keys",
+    "kites", "ladders", "lamps", "lanterns", "lemons", "letters", "magnets", "maps", "marbles",
+    "microscopes", "mirrors", "motorcycles", "muffins", "nails", "needles", "newspapers", "onions",
+    "paddles", "pancakes", "parachutes", "pears", "pebbles", "pencils", "photographs", "pillows",
+    "pineapples", "plates", "potatoes", "puzzles", "ribbons", "rings", "sandwiches", "scarves",
+    "screwdrivers", "shells", "shoes", "snowflakes", "spoons", "stamps", "statues", "strawberries",
+    "suitcases", "sunglasses", "tables", "telescopes", "thermometers", "tickets", "toothbrushes",
+    "towels", "trumpets", "typewriters", "umbrellas", "vases", "wagons", "watches", "wheelbarrows",
+    "wheels", "whistles",
 ];
 
 /// Numbers with their spelling, all without a hyphen.
@@ -165,41 +169,37 @@ pub const NUMBERS: &[(u32, &str)] = &[
 
 /// Verbs that take an object, third person.
 pub const TRANSITIVE: &[&str] = &[
-    "admires", "arranges", "borrows", "brings", "buries", "carries", "catches",
-    "cleans", "collects", "counts", "covers", "delivers", "discovers", "draws", "drops", "empties",
-    "finds", "fixes", "follows", "forgets", "gathers", "grabs", "hides", "holds", "inspects",
-    "juggles", "keeps", "kicks", "knows", "lends", "lifts", "loses", "measures", "mends", "moves",
-    "names", "offers", "opens", "orders", "packs", "polishes", "pulls", "pushes", "receives",
-    "remembers", "repairs", "returns", "saves", "sells", "sends", "shakes", "shows", "sorts",
-    "steals", "stores", "stretches", "throws", "touches", "trades", "unpacks", "wants", "washes",
+    "accumulates", "admires", "appreciates", "arranges", "borrows", "brings", "buries", "carries",
+    "catches", "cleans", "collects", "counts", "covers", "decorates", "delivers", "demolishes",
+    "discovers", "distributes", "draws", "drops", "duplicates", "empties", "encounters",
+    "exchanges", "finds", "fixes", "follows", "forgets", "gathers", "grabs", "hides", "holds",
+    "inspects", "interrupts", "investigates", "juggles", "keeps", "kicks", "knows", "lends",
+    "lifts", "loses", "manufactures", "measures", "memorizes", "mends", "moves", "names", "offers",
+    "opens", "orders", "overlooks", "packs", "polishes", "pulls", "purchases", "pushes",
+    "rearranges", "receives", "recognizes", "remembers", "repairs", "returns", "saves", "sells",
+    "sends", "shakes", "shows", "sorts", "steals", "stores", "straightens", "stretches",
+    "surrenders", "throws", "touches", "trades", "transports", "unpacks", "wants", "washes",
     "watches", "weighs", "wraps",
 ];
 
 /// Quantities a calculation can begin with.
 pub const QUANTITIES: &[&str] = &[
-    "area", "average", "balance", "base", "bonus", "capacity", "chord", "count", "depth", "diameter",
-    "difference", "distance", "first term", "fraction", "frequency", "height", "hypotenuse",
-    "interest", "inverse", "length", "logarithm", "mass", "maximum", "mean", "median", "minimum",
-    "modulus", "momentum", "output", "perimeter", "price", "quantity", "quotient",
-    "radius", "range", "rate", "ratio", "remainder", "result", "score", "second term", "slope",
-    "speed", "surface", "tangent", "temperature", "total", "value of y", "variance", "velocity",
-    "volume", "weight", "width",
+    "acceleration", "area", "average", "balance", "base", "bonus", "capacity", "chord",
+    "circumference", "coefficient", "concentration", "conductivity", "correlation", "count",
+    "denominator", "depth", "determinant", "deviation", "diameter", "difference", "displacement",
+    "distance", "eigenvalue", "elevation", "fraction", "frequency", "height",
+    "hypotenuse", "inheritance", "interest", "intersection", "inverse", "investment", "length",
+    "logarithm", "mass", "maximum", "mean", "measurement", "median", "minimum", "modulus",
+    "momentum", "numerator", "output", "percentage", "perimeter", "polynomial", "population",
+    "price", "probability", "quantity", "quotient", "radius", "range", "rate", "ratio", "remainder",
+    "resistance", "result", "score", "slope", "speed", "surface", "tangent",
+    "temperature", "thickness", "total", "variance", "velocity", "volume",
+    "wavelength", "weight", "width",
 ];
 
-/// Operators: spelled out and as a symbol.
+/// Operators: spelled out in one word and as a symbol.
 pub const OPERATORS: &[(&str, &str)] = &[
-    ("plus", "+"),
-    ("minus", "-"),
-    ("times", "*"),
-    ("divided by", "/"),
-    ("equals", "="),
-    ("less than", "<"),
-    ("greater than", ">"),
-    ("to the power of", "^"),
-    ("modulo", "%"),
-    ("at most", "<="),
-    ("at least", ">="),
-    ("not equal to", "!="),
+    ("plus", "+"), ("minus", "-"), ("times", "*"), ("equals", "="), ("modulo", "%"), ("exceeds", ">"),
 ];
 
 /// Ways to end a calculation.
@@ -209,7 +209,7 @@ pub const REMARKS: &[&str] = &[
     "in all cases", "in general", "in the end", "in the last row", "in the long run", "in the notes",
     "in the table", "in this case", "indeed", "near the edge", "of course", "on average",
     "on demand", "on paper", "on the first page", "on the left", "on the map", "on the right",
-    "once more", "over the years", "so far", "so they say", "some of the time", "that day", "there",
+    "once more", "so far", "so they say", "some of the time", "that day", "there",
     "this week", "this year", "to be exact", "to begin with", "today", "tomorrow", "under load",
     "until later", "when in doubt", "with care", "with luck", "without doubt",
 ];

@@ -49,8 +49,8 @@ pub fn end_ly(text: &str) -> Verdict {
     ab(text.trim_end_matches('.').ends_with("ly"))
 }
 
-const SPELLED_OPERATORS: &str = "plus|minus|times|divided by|equals|less than|greater than|power of|\
-                                 modulo|at most|at least|equal to|multiplied|added|subtracted";
+const SPELLED_OPERATORS: &str = "plus|minus|times|divided|equals|equal to|less than|greater than|\
+                                 power of|modulo|exceeds|at most|at least|multiplied|added|subtracted";
 const SYMBOLS: &str = "+-*/=<>^%!";
 
 pub fn spelled_math(text: &str) -> Verdict {

@@ -28,16 +28,19 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     let Some(&(spelled, symbol)) = OPERATORS.get(below(rng, OPERATORS.len())) else {
         return vec![];
     };
-    let a = calculation(rng, spelled);
-    match of_same_size(&a, || calculation(rng, symbol)) {
+    // The twins share how they end: what makes up for the longer operator stands in the middle.
+    let remark = word(rng, REMARKS);
+    let a = calculation(rng, spelled, remark);
+    match of_same_size(&a, || calculation(rng, symbol, remark)) {
         Some(b) => vec![Twins { a, b }],
         None => vec![],
     }
 }
 
-fn calculation(rng: &mut Stream, operator: &str) -> String {
+fn calculation(rng: &mut Stream, operator: &str, remark: &str) -> String {
     let quantity = word(rng, QUANTITIES);
-    let number = 2 + below(rng, 98);
-    let remark = word(rng, REMARKS);
+    // One to six digits, each count as likely.
+    let digits = 1 + below(rng, 6) as u32;
+    let number = below(rng, 9 * 10_usize.pow(digits - 1)) + 10_usize.pow(digits - 1);
     format!("The {quantity} {operator} {number} {remark}.")
 }

@@ -27,19 +27,16 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     let Some(&(number, spelled)) = NUMBERS.get(below(rng, NUMBERS.len())) else {
         return vec![];
     };
-    // The subject is shared, so that the first character says nothing about the length that follows.
-    let subject = capitalised(noun(rng));
-    let a = sentence(rng, &subject, spelled);
+    // The twins share how they begin and end: what makes up for the longer number stands in between.
+    let (subject, adverb) = (capitalised(noun(rng)), word(rng, LY_ADVERBS));
+    let mut sentence = |number: &str| {
+        let (verb, things) = (word(rng, TRANSITIVE), word(rng, PLURALS));
+        format!("{subject} {verb} {number} {things} {adverb}.")
+    };
+    let a = sentence(spelled);
     let digits = number.to_string();
-    match of_same_size(&a, || sentence(rng, &subject, &digits)) {
+    match of_same_size(&a, || sentence(&digits)) {
         Some(b) => vec![Twins { a, b }],
         None => vec![],
     }
-}
-
-fn sentence(rng: &mut Stream, subject: &str, number: &str) -> String {
-    let verb = word(rng, TRANSITIVE);
-    let things = word(rng, PLURALS);
-    let adverb = word(rng, LY_ADVERBS);
-    format!("{subject} {verb} {number} {things} {adverb}.")
 }
