@@ -4,17 +4,18 @@
 //! browser and the downloads are ours. A content security policy names the hashes of the page's two
 //! scripts, so that nothing else in the file could ever run, whatever a model wrote.
 
+mod blocks;
+mod carried;
 mod overview;
 mod plots;
 mod provenance;
 mod selection;
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use mary_contract::{Exhibits, Figure, Image, RunSummary, Sample, Table};
+use mary_contract::{Exhibits, Figure, RunSummary, Sample, Table};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -22,10 +23,11 @@ use crate::{
     ScoreScale, escape,
     escape::html,
     number::count,
-    sample::{self, OutcomeClass, Story},
     subject::{self, Subject},
     summary_table, text,
 };
+use blocks::{figure_block, table_block, table_tools};
+pub(crate) use carried::data_url;
 use plots::Palette;
 use selection::{Selected, Selection};
 
@@ -101,7 +103,7 @@ pub fn report(
         subjects: &subjects,
         palette: Palette::new(subjects.iter().map(|s| s.label.clone())),
     };
-    let (samples_json, kept) = page.samples(&selected, options.max_sample_bytes);
+    let (samples_json, kept) = carried::carried(&subjects, &selected, options.max_sample_bytes);
     let title = options.title.clone().unwrap_or_else(|| page.title());
     let body = page.body(&title, &selected, kept);
     let data = page.data(samples_json);
@@ -409,121 +411,12 @@ impl Page<'_> {
         }
         spec
     }
-
-    /// The kept samples as data; stops when the room is used up.
-    fn samples(&self, selected: &Selected, room: usize) -> (Value, usize) {
-        let story = Story {
-            characters: 6000,
-            tokens: 300,
-        };
-        let mut shelf = Shelf::default();
-        let mut rows: Vec<Value> = Vec::new();
-        for kept in in_rounds(&selected.kept) {
-            if shelf.bytes > room {
-                break;
-            }
-            let s = &kept.sample;
-            let question = shelf.question(s, story);
-            let answer = sample::answer(s, story, &mut |image| shelf.picture(image));
-            shelf.bytes += answer.len();
-            rows.push(json!({
-                "m": kept.subject,
-                "t": kept.task,
-                "c": kept.class.index(),
-                "i": escape::terminal(&s.id.item),
-                "n": s.id.trial,
-                "g": s.item.tags.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>(),
-                "e": escape::terminal(&escape::excerpt(&sample::question_text(s), 110)),
-                "a": escape::terminal(&escape::excerpt(&sample::answer_text(s), 90)),
-                "q": question,
-                "h": answer,
-            }));
-        }
-        let counts: Vec<Value> = selected
-            .counts
-            .iter()
-            .map(|((m, t), n)| json!([m, t, n]))
-            .collect();
-        let kept = rows.len();
-        let data = json!({
-            "subjects": self.subjects.iter().map(|s| json!({"label": s.label, "model": s.model})).collect::<Vec<_>>(),
-            "tasks": selected.tasks,
-            "classes": OutcomeClass::ALL.map(|c| json!([c.name(), c.words()])),
-            "counts": counts,
-            "questions": shelf.questions,
-            "pictures": shelf.pictures,
-            "rows": rows,
-        });
-        (data, kept)
-    }
 }
 
 const PROFILES: [(&str, ScoreScale); 2] = [
     ("profile", ScoreScale::Proportion),
     ("profile-plain", ScoreScale::Plain),
 ];
-
-/// Questions and pictures are kept once, however many models saw them.
-#[derive(Default)]
-struct Shelf {
-    questions: Vec<String>,
-    question_places: HashMap<String, usize>,
-    pictures: Vec<String>,
-    picture_places: HashMap<Vec<u8>, usize>,
-    bytes: usize,
-}
-
-impl Shelf {
-    fn question(&mut self, sample: &Sample, story: Story) -> usize {
-        let text = sample::question(sample, story, &mut |image| self.picture(image));
-        if let Some(&place) = self.question_places.get(&text) {
-            return place;
-        }
-        self.bytes += text.len();
-        self.questions.push(text.clone());
-        self.question_places.insert(text, self.questions.len() - 1);
-        self.questions.len() - 1
-    }
-
-    fn picture(&mut self, image: &Image) -> String {
-        let place = match self.picture_places.get(&image.data) {
-            Some(&place) => place,
-            None => {
-                let url = data_url(image);
-                self.bytes += url.len();
-                self.pictures.push(url);
-                self.picture_places
-                    .insert(image.data.clone(), self.pictures.len() - 1);
-                self.pictures.len() - 1
-            }
-        };
-        format!("data-picture=\"{place}\"")
-    }
-}
-
-/// A picture as an address of its own; kinds a browser would not draw as a picture are not passed on.
-pub(crate) fn data_url(image: &Image) -> String {
-    let kind = match image.media_type.as_str() {
-        kind @ ("image/png" | "image/jpeg" | "image/gif" | "image/webp" | "image/svg+xml") => kind,
-        _ => "image/png",
-    };
-    format!("data:{kind};base64,{}", STANDARD.encode(&image.data))
-}
-
-/// The kept samples, one of each model and task at a time, so that a full shelf cuts all alike.
-fn in_rounds(kept: &[selection::Kept]) -> Vec<&selection::Kept> {
-    let mut turns: HashMap<(usize, usize), usize> = HashMap::new();
-    let mut order: Vec<(usize, usize, usize, &selection::Kept)> = kept
-        .iter()
-        .map(|k| {
-            let turn = turns.entry((k.subject, k.task)).or_default();
-            *turn += 1;
-            (*turn, k.task, k.subject, k)
-        })
-        .collect();
-    order.sort_by_key(|(turn, task, subject, _)| (*turn, *task, *subject));
-    order.into_iter().map(|(.., k)| k).collect()
-}
 
 fn with_table(mut spec: Value, table: &Table) -> Value {
     spec["table"] = json!({"head": table.head, "rows": table.rows, "published": table.published});
@@ -533,81 +426,6 @@ fn with_table(mut spec: Value, table: &Table) -> Value {
 
 fn texts(table: &Table) -> Value {
     json!({"latex": text::latex(table), "markdown": text::markdown(table), "csv": text::csv(table)})
-}
-
-fn figure_block(id: &str, title: &str, caption: &str, controls: &str) -> String {
-    let (id, title, caption) = (html(id), html(title), html(caption));
-    format!(
-        "<figure class=\"plot\" id=\"fig-{id}\" data-figure=\"{id}\"><h3>{title}</h3>{controls}\
-         <div class=\"canvas\" role=\"img\" aria-label=\"{title}. {caption} The data follow as a table.\"></div>\
-         <figcaption>{caption}</figcaption>\
-         <div class=\"tools\" role=\"group\" aria-label=\"Tools for {title}\"><button type=\"button\" data-do=\"reset\">Reset view</button><button type=\"button\" data-do=\"svg\">SVG</button><button type=\"button\" data-do=\"png\">PNG</button><button type=\"button\" data-do=\"csv\">CSV</button></div>\
-         <details class=\"fallback\"><summary>Data as a table</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Data of {title}\"></div></details></figure>"
-    )
-}
-
-fn table_tools(id: &str) -> String {
-    format!(
-        "<div class=\"tools\" role=\"group\" aria-label=\"Copy this table\" data-table=\"{}\"><button type=\"button\" data-copy=\"markdown\">Copy Markdown</button><button type=\"button\" data-copy=\"latex\">Copy LaTeX</button><button type=\"button\" data-copy=\"csv\">Copy CSV</button><span role=\"status\"></span></div>",
-        html(id)
-    )
-}
-
-fn table_block(table: &Table) -> String {
-    let mut out = format!(
-        "<div class=\"exhibit\" id=\"tab-{}\"><h3>{}</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{1}\"><table class=\"plain\"><thead><tr>",
-        html(&table.id),
-        html(&table.title)
-    );
-    let numeric: Vec<bool> = (0..table.head.len())
-        .map(|c| text::numeric_column(table, c))
-        .collect();
-    let class = |c: usize| {
-        if numeric.get(c).copied().unwrap_or(false) {
-            " class=\"num\""
-        } else {
-            ""
-        }
-    };
-    for (c, head) in table.head.iter().enumerate() {
-        let _ = write!(
-            out,
-            "<th scope=\"col\"{}>{}</th>",
-            class(c),
-            escape::foreign(head)
-        );
-    }
-    out += "</tr></thead><tbody>";
-    for (r, row) in table.rows.iter().enumerate() {
-        let published = table.published.contains(&r);
-        out += if published {
-            "<tr class=\"published\">"
-        } else {
-            "<tr>"
-        };
-        for (c, cell) in row.iter().enumerate() {
-            let text = escape::foreign(cell);
-            if c == 0 {
-                let tag = if published {
-                    " <span class=\"badge published\">published</span>"
-                } else {
-                    ""
-                };
-                let _ = write!(out, "<th scope=\"row\">{text}{tag}</th>");
-            } else {
-                let _ = write!(out, "<td{}>{text}</td>", class(c));
-            }
-        }
-        out += "</tr>";
-    }
-    let _ = write!(
-        out,
-        "</tbody></table></div><p class=\"caption\">{}</p>",
-        html(&table.caption)
-    );
-    out += &table_tools(&table.id);
-    out += "</div>";
-    out
 }
 
 fn plural(n: usize, noun: &str) -> String {

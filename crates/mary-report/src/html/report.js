@@ -212,6 +212,7 @@ function entry(row) {
   const box = make("details", {}, make("summary", {},
     make("span", {}, make("span", { className: "badge " + name, textContent: words })),
     make("span", { className: "line", dir: "auto", textContent: row.e }),
+    make("span", { className: "ans", dir: "auto", textContent: row.a }),
     make("span", { className: "who", textContent: `${S.subjects[row.m].label}, ${S.tasks[row.t]}, ${row.i}${trial}` })));
   box.addEventListener("toggle", () => { if (box.open && box.children.length === 1) box.append(story(row)); });
   return box;

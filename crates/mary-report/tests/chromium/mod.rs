@@ -225,8 +225,8 @@ impl Browser {
         let begun = Instant::now();
         while self.eval(&format!("!!({script})")) != json!(true) {
             assert!(
-                begun.elapsed() < Duration::from_secs(30),
-                "not within 30 s: {script}"
+                begun.elapsed() < Duration::from_secs(60),
+                "not within 60 s: {script}"
             );
             std::thread::sleep(Duration::from_millis(40));
         }

@@ -1,0 +1,85 @@
+//! Figures and tables as blocks of the page, each with its tools.
+
+use std::fmt::Write as _;
+
+use mary_contract::Table;
+
+use crate::{
+    escape::{self, html},
+    text,
+};
+
+pub(super) fn figure_block(id: &str, title: &str, caption: &str, controls: &str) -> String {
+    let (id, title, caption) = (html(id), html(title), html(caption));
+    format!(
+        "<figure class=\"plot\" id=\"fig-{id}\" data-figure=\"{id}\"><h3>{title}</h3>{controls}\
+         <div class=\"canvas\" role=\"img\" aria-label=\"{title}. {caption} The data follow as a table.\"></div>\
+         <figcaption>{caption}</figcaption>\
+         <div class=\"tools\" role=\"group\" aria-label=\"Tools for {title}\"><button type=\"button\" data-do=\"reset\">Reset view</button><button type=\"button\" data-do=\"svg\">SVG</button><button type=\"button\" data-do=\"png\">PNG</button><button type=\"button\" data-do=\"csv\">CSV</button></div>\
+         <details class=\"fallback\"><summary>Data as a table</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Data of {title}\"></div></details></figure>"
+    )
+}
+
+pub(super) fn table_tools(id: &str) -> String {
+    format!(
+        "<div class=\"tools\" role=\"group\" aria-label=\"Copy this table\" data-table=\"{}\"><button type=\"button\" data-copy=\"markdown\">Copy Markdown</button><button type=\"button\" data-copy=\"latex\">Copy LaTeX</button><button type=\"button\" data-copy=\"csv\">Copy CSV</button><span role=\"status\"></span></div>",
+        html(id)
+    )
+}
+
+pub(super) fn table_block(table: &Table) -> String {
+    let mut out = format!(
+        "<div class=\"exhibit\" id=\"tab-{}\"><h3>{}</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{1}\"><table class=\"plain\"><thead><tr>",
+        html(&table.id),
+        html(&table.title)
+    );
+    let numeric: Vec<bool> = (0..table.head.len())
+        .map(|c| text::numeric_column(table, c))
+        .collect();
+    let class = |c: usize| {
+        if numeric.get(c).copied().unwrap_or(false) {
+            " class=\"num\""
+        } else {
+            ""
+        }
+    };
+    for (c, head) in table.head.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<th scope=\"col\"{}>{}</th>",
+            class(c),
+            escape::foreign(head)
+        );
+    }
+    out += "</tr></thead><tbody>";
+    for (r, row) in table.rows.iter().enumerate() {
+        let published = table.published.contains(&r);
+        out += if published {
+            "<tr class=\"published\">"
+        } else {
+            "<tr>"
+        };
+        for (c, cell) in row.iter().enumerate() {
+            let text = escape::foreign(cell);
+            if c == 0 {
+                let tag = if published {
+                    " <span class=\"badge published\">published</span>"
+                } else {
+                    ""
+                };
+                let _ = write!(out, "<th scope=\"row\">{text}{tag}</th>");
+            } else {
+                let _ = write!(out, "<td{}>{text}</td>", class(c));
+            }
+        }
+        out += "</tr>";
+    }
+    let _ = write!(
+        out,
+        "</tbody></table></div><p class=\"caption\">{}</p>",
+        html(&table.caption)
+    );
+    out += &table_tools(&table.id);
+    out += "</div>";
+    out
+}
