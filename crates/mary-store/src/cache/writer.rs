@@ -1,7 +1,7 @@
 //! The thread that commits answers in batches.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -140,7 +140,7 @@ fn wait<'a>(condition: &Condvar, shared: MutexGuard<'a, Shared>) -> MutexGuard<'
         .unwrap_or_else(PoisonError::into_inner)
 }
 
-fn serve(post: &Post, path: &PathBuf, mut connection: Connection) {
+fn serve(post: &Post, path: &Path, mut connection: Connection) {
     let mut shared = post.lock();
     loop {
         let due = shared.since.map(|t| t + BATCH_AGE);
