@@ -60,7 +60,27 @@ pub fn geometry(question: &str, options: &[String]) -> String {
     format!("{question}\n{} {INSTRUCTION}", options.join(" \n"))
 }
 
-/// The same, up to the place where the symbol follows.
+/// Letter geometry, thinking out loud, in our words: the paper has no such prompt.
+pub fn geometry_thinking(question: &str, options: &[String]) -> String {
+    format!(
+        "{question}\n{} (Think out loud step by step, then name one of the four)",
+        options.join(" \n")
+    )
+}
+
+/// What the second model is asked about it.
+pub fn geometry_reading(question: &str, options: &[String], answer: &str) -> String {
+    format!(
+        "Someone was asked the question below, with the four symbols {} to choose from, and thought out \
+         loud.\n\n{question}\n\nTheir answer, between the lines:\n-----\n{}\n-----\n\nWhich symbol does \
+         the answer settle on? Do not judge whether it is right. Respond with the symbol or with None and \
+         nothing else; None if it does not clearly settle on one.",
+        options.join(" "),
+        answer.trim()
+    )
+}
+
+/// The same as [`geometry`], up to the place where the symbol follows.
 pub fn geometry_up_to_answer(question: &str, options: &[String]) -> String {
     format!("{question}\nOptions: {}\nAnswer:", options.join(" "))
 }

@@ -36,8 +36,9 @@ pub static GEOMETRY_PARAMS: [Param; 5] = [
     Param {
         name: "mode",
         default: "score",
-        values: "score, generate",
-        about: "Compare the symbols' log-probabilities, or let the model write its answer (the paper).",
+        values: "score, generate, cot",
+        about: "Compare the symbols' log-probabilities, let the model write its answer (the paper), or \
+                let it think out loud and have a judge read it.",
     },
     SOURCE,
     Param {
@@ -130,14 +131,10 @@ impl Setup {
             "published" => Source::Published,
             other => return Err(unknown(card, "source", other)),
         };
-        let has_cot = card
-            .params
-            .iter()
-            .any(|p| p.name == "mode" && p.values.contains("cot"));
         let mode = match settings.param(card, "mode") {
             "score" => Mode::Score,
             "generate" => Mode::Generate,
-            "cot" if has_cot => Mode::Cot,
+            "cot" => Mode::Cot,
             other => return Err(unknown(card, "mode", other)),
         };
         let tail = match (settings.param(card, "tail"), settings.form) {

@@ -166,9 +166,12 @@ fn bag_of_words(sets: &Sets) -> f64 {
     points / sets.test.len() as f64
 }
 
+/// What a baseline sees of a text.
+type Feature = fn(&str) -> String;
+
 #[test]
 fn nothing_on_the_surface_tells_a_from_b_but_the_rule() {
-    let features: [(&str, fn(&str) -> String); 6] = [
+    let features: [(&str, Feature); 6] = [
         ("first character", |t| t.chars().take(1).collect()),
         ("last character", |t| t.chars().rev().take(1).collect()),
         ("length", |t| t.chars().count().to_string()),

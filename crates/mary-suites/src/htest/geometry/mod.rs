@@ -17,9 +17,9 @@ pub use blocks::{GeometryItem, items as fresh_items};
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, ErrorKind, Generate, Generated, Item, Items, Judgement, Needs, Picture,
-    Prompt, PromptForm, Reply, Request, Response, Sampling, Score, Scored, Start, Target, Task,
-    TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Ask, DataSource, ErrorKind, Finish, Generate, Generated, Item, Items, Judgement, Needs,
+    Picture, Prompt, PromptForm, Reply, Request, Response, Sampling, Score, Scored, Start, Target,
+    Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 use serde_json::json;
 
@@ -122,11 +122,12 @@ fn ask(setup: &Setup, asked: &Asked) -> Ask {
             start: Start::Model,
         }));
     }
+    let text = match setup.mode {
+        Mode::Cot => prompt::geometry_thinking(&asked.question, &asked.options),
+        Mode::Generate | Mode::Score => prompt::geometry(&asked.question, &asked.options),
+    };
     Ask::subject(Request::Generate(Generate {
-        prompt: Prompt::single(
-            setup.form,
-            prompt::geometry(&asked.question, &asked.options),
-        ),
+        prompt: Prompt::single(setup.form, text),
         sampling: Sampling {
             temperature: setup.temperature,
             ..Sampling::greedy(setup.max_tokens)
@@ -159,6 +160,7 @@ impl Task for LetterGeometry {
         Needs {
             score: mode == Mode::Score,
             generate: mode != Mode::Score,
+            judge: mode == Mode::Cot,
             ..Needs::default()
         }
     }
@@ -169,6 +171,38 @@ impl Task for LetterGeometry {
         Ok(Box::new(
             asked.into_iter().map(move |a| Ok(item(&setup, a))),
         ))
+    }
+
+    fn follow_up(
+        &self,
+        settings: &TaskSettings,
+        item: &Item,
+        answers: &[Reply],
+    ) -> Result<Vec<Ask>, TaskError> {
+        let setup = Setup::read(&CARD, settings)?;
+        let (
+            Mode::Cot,
+            [
+                Reply {
+                    answer: Response::Generated(thought),
+                    ..
+                },
+            ],
+        ) = (setup.mode, answers)
+        else {
+            return Ok(vec![]);
+        };
+        let Target::Choice {
+            question, options, ..
+        } = &item.target
+        else {
+            return Ok(vec![]);
+        };
+        let text = prompt::geometry_reading(question, options, &thought.text);
+        Ok(vec![Ask::judge(Request::Generate(Generate {
+            prompt: Prompt::single(setup.form, text),
+            sampling: Sampling::greedy(5),
+        }))])
     }
 
     fn judge(&self, _settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
@@ -191,7 +225,20 @@ impl Task for LetterGeometry {
                     ..
                 },
             ] => judge_words(options, *correct, answer),
-            other => failed(&format!("expected one answer, found {}", other.len())),
+            [
+                Reply {
+                    answer: Response::Generated(thought),
+                    ..
+                },
+                Reply {
+                    answer: Response::Generated(reading),
+                    ..
+                },
+            ] => judge_thought(options, *correct, thought, reading),
+            other => failed(&format!(
+                "expected one answer, or a thought and its reading, found {} answers",
+                other.len()
+            )),
         }
     }
 
@@ -219,7 +266,18 @@ impl Task for LetterGeometry {
                 );
                 say("ties", "shared among the symbols that tie".into());
             }
-            Mode::Generate | Mode::Cot => {
+            Mode::Cot => {
+                say(
+                    "answer",
+                    "thinking out loud, read by the judge model as one of the symbols or None"
+                        .into(),
+                );
+                say(
+                    "unparsed",
+                    "left out of the score; wrong in `accuracy`".into(),
+                );
+            }
+            Mode::Generate => {
                 say(
                     "answer",
                     format!(
@@ -300,6 +358,29 @@ fn judge_words(options: &[String], correct: usize, answer: &Generated) -> Judgem
     }
 }
 
+fn judge_thought(
+    options: &[String],
+    correct: usize,
+    thought: &Generated,
+    reading: &Generated,
+) -> Judgement {
+    let unread = match (withheld(thought), &thought.finish) {
+        (Some(reason), _) => return Judgement::unscored(reason).measured("accuracy", 0.0),
+        (None, Finish::Length) => UnscoredReason::Truncated,
+        (None, _) => UnscoredReason::Unparsed,
+    };
+    match parse::lenient_symbol(&reading.text, options) {
+        Some(said) => {
+            let score = if said == correct { 1.0 } else { 0.0 };
+            let read = options.get(said).cloned().unwrap_or_default();
+            Judgement::scored(score)
+                .read_as(read)
+                .measured("accuracy", score)
+        }
+        None => Judgement::unscored(unread).measured("accuracy", 0.0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use mary_contract::{ContinuationScore, NoData, Outcome};
@@ -338,6 +419,46 @@ mod tests {
         assert_eq!(verdict.outcome, Outcome::Scored(1.0));
         let tie = LETTER_GEOMETRY.judge(&settings, item, &[scores([-1.0; 4])]);
         assert_eq!(tie.outcome, Outcome::Scored(0.25));
+    }
+
+    #[test]
+    fn a_chain_of_thought_is_read_by_the_judge() {
+        let settings = TaskSettings {
+            params: [("mode".to_owned(), "cot".to_owned())].into(),
+            ..TaskSettings::default()
+        };
+        assert!(LETTER_GEOMETRY.needs(&settings).judge);
+        let item = LETTER_GEOMETRY
+            .items(&settings, &NoData)
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap();
+        let Target::Choice {
+            options, correct, ..
+        } = &item.target
+        else {
+            panic!("a choice")
+        };
+        let words = |text: &str| {
+            Reply::bare(Response::Generated(Generated {
+                text: text.into(),
+                finish: Finish::Stop,
+                reasoning: None,
+            }))
+        };
+        let thought = words("The bar turns over.");
+        let asks = LETTER_GEOMETRY
+            .follow_up(&settings, &item, std::slice::from_ref(&thought))
+            .unwrap();
+        assert_eq!(asks.len(), 1);
+        let verdict = |reading: &str| {
+            let answers = [thought.clone(), words(reading)];
+            LETTER_GEOMETRY.judge(&settings, &item, &answers).outcome
+        };
+        assert_eq!(verdict(&options[*correct]), Outcome::Scored(1.0));
+        assert_eq!(verdict(&options[(correct + 1) % 4]), Outcome::Scored(0.0));
+        assert_eq!(verdict("None"), Outcome::Unscored(UnscoredReason::Unparsed));
     }
 
     #[test]
