@@ -9,9 +9,9 @@ models' goldens are written too; without it they are left as they are. All texts
 
 import argparse
 import base64
+import io
 import json
 import shutil
-import tempfile
 from pathlib import Path
 
 import gguf
@@ -129,17 +129,15 @@ def byte_level_bpe():
 
 
 def sentencepiece(kind, path):
-    with tempfile.TemporaryDirectory() as folder:
-        corpus = Path(folder) / "corpus.txt"
-        corpus.write_text("\n".join(CORPUS * 8))
-        spm.SentencePieceTrainer.train(
-            input=str(corpus), model_prefix=str(Path(folder) / "m"), model_type=kind,
-            vocab_size=360 if kind == "bpe" else 330, byte_fallback=True, character_coverage=1.0,
-            normalization_rule_name="identity" if kind == "bpe" else "nmt_nfkc",
-            remove_extra_whitespaces=kind == "unigram", user_defined_symbols=["<|im_end|>"],
-            minloglevel=2,
-        )
-        shutil.copy(Path(folder) / "m.model", path)
+    model = io.BytesIO()
+    spm.SentencePieceTrainer.train(
+        sentence_iterator=iter(CORPUS * 8), model_writer=model, model_type=kind,
+        vocab_size=360 if kind == "bpe" else 330, byte_fallback=True, character_coverage=1.0,
+        normalization_rule_name="identity" if kind == "bpe" else "nmt_nfkc",
+        remove_extra_whitespaces=kind == "unigram", user_defined_symbols=["<|im_end|>"],
+        num_threads=1, minloglevel=2,
+    )
+    path.write_bytes(model.getvalue())
 
 
 def encodings(tokenizer):
@@ -421,6 +419,10 @@ def checkpoints():
     (plain / "merges.txt").write_text("\n".join(merges) + "\n")
     (plain / "special_tokens_map.json").write_text(json.dumps(
         {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}))
+    token = lambda text: {"content": text, "special": True, "lstrip": False, "rstrip": False,
+                          "single_word": False, "normalized": False}
+    (plain / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": {
+        "0": token("<|endoftext|>"), "1": token("<|im_start|>"), "2": token("<|im_end|>")}}))
     golden["gpt2-files"] = encodings(transformers.PreTrainedTokenizerFast(
         tokenizer_object=bare, bos_token="<|endoftext|>", eos_token="<|endoftext|>",
         unk_token="<|endoftext|>"))

@@ -184,15 +184,9 @@ impl Kind {
                 Self::Binary(header)
             });
         }
-        // A word may hold spaces, so the shortest of the first lines tells the size.
-        let dim = bytes
-            .split(|&b| b == b'\n')
-            .take(16)
-            .filter_map(|l| std::str::from_utf8(l).ok())
-            .filter(|l| !l.trim().is_empty())
-            .map(|l| l.split_ascii_whitespace().count().saturating_sub(1))
-            .min()
-            .unwrap_or(0);
+        // A word may hold spaces: the numbers are what the line ends with.
+        let numbers = fields.iter().rev().take_while(|f| f.parse::<f32>().is_ok());
+        let dim = numbers.count().min(fields.len().saturating_sub(1));
         if dim == 0 || dim > MAX_DIM || row(first, dim).is_none() {
             return Err(
                 "its first line is neither `words numbers` nor a word with its vector".into(),
@@ -373,7 +367,7 @@ mod tests {
     fn what_is_missing_is_said() {
         let cases: [(&[u8], &str); 6] = [
             (b"3 2\nthe 0.5 1\n", "promises 3 words but holds 1"),
-            (b"the 1 2\nof 1\n", "line 1 is not a word"),
+            (b"the 1 2\nof 1\n", "line 2 is not a word"),
             (b"the 1 2\nof x y\n", "line 2 is not a word"),
             (b"the 1 nan\n", "not a number"),
             (b"9999999999 300\n\x01\x02", "do not fit"),
