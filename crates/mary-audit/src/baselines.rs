@@ -1,14 +1,15 @@
-//! The baselines, and the cross-validation that runs them.
+//! The baselines: what each of them sees, and the audit that runs them all.
 
-use mary_stats::distributions::binomial_cdf;
-use mary_stats::{Moments, multiple};
+use std::collections::HashMap;
+
+use mary_stats::multiple;
 
 use crate::features::{
-    Bands, Memory, bag_of_words, capitals, first_character, last_character, ngrams, overlap,
-    punctuation, similarity_to_rivals, standing,
+    Bands, Memory, bag_of_words, capitals, first_character, last_character, ngrams, number_words,
+    overlap, punctuation, similarity_to_rivals, standing,
 };
-use crate::learner::{Lifts, Telling};
-use crate::{AuditError, AuditReport, Example, Finding, Form, Hygiene, folds};
+use crate::validation::{Classes, Features, MOST_OPTIONS, Set, Sheet};
+use crate::{AuditError, AuditReport, Example, Form, Hygiene, folds};
 
 /// How an audit is made.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,8 @@ pub struct AuditSettings {
     pub seed: u64,
     /// A baseline beats chance below this p-value after Holm's correction.
     pub alpha: f64,
+    /// Most permutations behind a p-value; fewer are drawn once chance is plain.
+    pub permutations: usize,
     /// Baselines that are the rule itself and therefore no shortcut.
     pub expected: Vec<String>,
 }
@@ -29,6 +32,7 @@ impl Default for AuditSettings {
             folds: 10,
             seed: 0,
             alpha: 0.05,
+            permutations: 999,
             expected: Vec::new(),
         }
     }
@@ -52,10 +56,9 @@ pub fn audit(examples: &[Example], settings: &AuditSettings) -> Result<AuditRepo
     let folds = settings.folds.clamp(2, distinct);
     let set = Set {
         examples,
-        fold: folds::assign(&groups, &classes.right, folds, settings.seed),
         folds,
+        seed: settings.seed,
         groups,
-        distinct,
         classes,
     };
     let sheets = match &form {
@@ -75,7 +78,7 @@ pub fn audit(examples: &[Example], settings: &AuditSettings) -> Result<AuditRepo
     let by_answer = matches!(form, Form::Labels(_));
     Ok(AuditReport {
         n: examples.len(),
-        groups: set.distinct,
+        groups: distinct,
         hygiene: Hygiene::of(examples, |e| {
             if by_answer {
                 Some(e.answer().to_owned())
@@ -101,277 +104,6 @@ fn check_expected(settings: &AuditSettings, sheets: &[Sheet]) -> Result<(), Audi
     Ok(())
 }
 
-/// What is predicted: one of the labels, or right against wrong for every option.
-struct Classes {
-    names: Vec<String>,
-    /// For every example the label that is right, or the position of the right option.
-    right: Vec<usize>,
-    /// Whether labels are predicted.
-    labels: bool,
-}
-
-impl Classes {
-    fn of(examples: &[Example], form: &Form) -> Self {
-        match form {
-            Form::Labels(names) => Self {
-                right: examples
-                    .iter()
-                    .map(|e| names.iter().position(|l| l == e.answer()).unwrap_or(0))
-                    .collect(),
-                names: names.clone(),
-                labels: true,
-            },
-            Form::Options => Self {
-                names: vec!["wrong".to_owned(), "right".to_owned()],
-                right: examples.iter().map(|e| e.correct).collect(),
-                labels: false,
-            },
-        }
-    }
-}
-
-/// What one baseline sees of every example: one list of features for the question (labels), or one
-/// for each option.
-struct Sheet {
-    name: &'static str,
-    sees: &'static str,
-    features: Features,
-    /// Whether the share of each label is used: only the majority baseline is nothing but that.
-    prior_only: bool,
-}
-
-enum Features {
-    /// Example by example, one row for the question or one for each option.
-    Fixed(Vec<Vec<Vec<String>>>),
-    /// Depend on what was seen in training.
-    Remembered,
-}
-
-struct Set<'a> {
-    examples: &'a [Example],
-    groups: Vec<usize>,
-    distinct: usize,
-    fold: Vec<usize>,
-    folds: usize,
-    classes: Classes,
-}
-
-impl Set<'_> {
-    fn finding(&self, sheet: &Sheet, settings: &AuditSettings) -> Result<Finding, AuditError> {
-        let credits = self.cross_validate(sheet);
-        let mut moments = Moments::new();
-        for (credit, group) in credits.iter().zip(&self.groups) {
-            moments.push_clustered(*credit, *group)?;
-        }
-        let accuracy = moments.interval()?;
-        let chance = self.chance(sheet);
-        Ok(Finding {
-            baseline: sheet.name,
-            sees: sheet.sees,
-            p: upper_p(accuracy.value, self.distinct, chance),
-            accuracy,
-            chance,
-            p_holm: 1.0,
-            beats_chance: false,
-            expected: settings.expected.iter().any(|name| name == sheet.name),
-            telling: self.telling(sheet),
-        })
-    }
-
-    /// What guessing reaches: for labels the most frequent one, for options one in so many.
-    fn chance(&self, sheet: &Sheet) -> f64 {
-        let n = self.examples.len() as f64;
-        if self.classes.labels {
-            let k = self.classes.names.len();
-            if sheet.prior_only {
-                return 1.0 / k as f64;
-            }
-            return (0..k)
-                .map(|c| self.classes.right.iter().filter(|r| **r == c).count() as f64 / n)
-                .fold(0.0, f64::max);
-        }
-        self.examples
-            .iter()
-            .map(|e| 1.0 / e.options.len() as f64)
-            .sum::<f64>()
-            / n
-    }
-
-    /// Credit of every example: 1 for right, a share where several options tie.
-    fn cross_validate(&self, sheet: &Sheet) -> Vec<f64> {
-        let mut credits = vec![0.0; self.examples.len()];
-        for fold in 0..self.folds {
-            let remembered;
-            let rows = match &sheet.features {
-                Features::Fixed(rows) => rows,
-                Features::Remembered => {
-                    remembered = self.remember(Some(fold));
-                    &remembered
-                }
-            };
-            let lifts = self.learn(rows, Some(fold));
-            for (index, row) in rows.iter().enumerate() {
-                if self.fold.get(index) == Some(&fold)
-                    && let Some(credit) = credits.get_mut(index)
-                {
-                    *credit = self.credit(&lifts, row, index);
-                }
-            }
-        }
-        credits
-    }
-
-    /// Counts over all examples outside a fold.
-    fn learn<'f>(&self, rows: &'f [Vec<Vec<String>>], without: Option<usize>) -> Lifts<'f> {
-        let mut lifts = Lifts::new(self.classes.names.len());
-        for (index, row) in rows.iter().enumerate() {
-            if without.is_some() && self.fold.get(index).copied() == without {
-                continue;
-            }
-            let right = self.classes.right.get(index).copied().unwrap_or(0);
-            for (place, features) in row.iter().enumerate() {
-                let class = if self.classes.labels {
-                    right
-                } else {
-                    usize::from(place == right)
-                };
-                lifts.add(features, class);
-            }
-        }
-        lifts
-    }
-
-    fn credit(&self, lifts: &Lifts<'_>, row: &[Vec<String>], index: usize) -> f64 {
-        let right = self.classes.right.get(index).copied().unwrap_or(0);
-        let scores: Vec<f64> = if self.classes.labels {
-            let features = row.first().map_or(&[][..], Vec::as_slice);
-            (0..self.classes.names.len())
-                .map(|class| lifts.log_share(class) + lifts.log_lift(features, class))
-                .collect()
-        } else {
-            row.iter().map(|f| lifts.log_odds(f, 1)).collect()
-        };
-        let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let tied = scores.iter().filter(|s| **s >= best - 1e-12).count();
-        match scores.get(right) {
-            Some(score) if *score >= best - 1e-12 => 1.0 / tied as f64,
-            _ => 0.0,
-        }
-    }
-
-    /// Word memory: training texts do not remember themselves.
-    fn remember(&self, without: Option<usize>) -> Vec<Vec<Vec<String>>> {
-        let held_out = |index: usize| without.is_some() && self.fold.get(index).copied() == without;
-        let mut memory = Memory::new(self.classes.names.len());
-        for (index, example) in self.examples.iter().enumerate() {
-            if !held_out(index) {
-                for (text, class) in self.texts(example, index) {
-                    memory.add(text, class);
-                }
-            }
-        }
-        self.examples
-            .iter()
-            .enumerate()
-            .map(|(index, example)| {
-                self.texts(example, index)
-                    .map(|(text, class)| {
-                        let own = (!held_out(index)).then_some(class);
-                        memory.recall(text, own, &self.classes.names)
-                    })
-                    .collect()
-            })
-            .collect()
-    }
-
-    /// The texts of an example with their classes: the question, or every option.
-    fn texts<'e>(
-        &self,
-        example: &'e Example,
-        index: usize,
-    ) -> impl Iterator<Item = (&'e str, usize)> {
-        let right = self.classes.right.get(index).copied().unwrap_or(0);
-        let labels = self.classes.labels;
-        let question = labels.then_some((example.question.as_str(), right));
-        let options = example
-            .options
-            .iter()
-            .enumerate()
-            .filter(move |_| !labels)
-            .map(move |(place, option)| (option.as_str(), usize::from(place == right)));
-        question.into_iter().chain(options)
-    }
-
-    fn telling(&self, sheet: &Sheet) -> Vec<String> {
-        let remembered;
-        let rows = match &sheet.features {
-            Features::Fixed(rows) => rows,
-            Features::Remembered => {
-                remembered = self.remember(None);
-                &remembered
-            }
-        };
-        let lifts = self.learn(rows, None);
-        let all = lifts.telling();
-        let mut lines: Vec<String> = Vec::new();
-        if !self.classes.labels {
-            lines.extend(never_right(&all));
-        }
-        let shown = all
-            .iter()
-            .filter(|t| t.z.abs() > 2.5)
-            // Of two labels one tells all; of right and wrong, right.
-            .filter(|t| self.classes.labels && t.z > 0.0 || !self.classes.labels && t.class == 1);
-        for t in shown.take(5) {
-            let class = self.classes.names.get(t.class).map_or("", String::as_str);
-            lines.push(format!(
-                "{}: {class} in {} of {} (by chance {:.0})",
-                t.feature, t.with_class, t.seen, t.expected
-            ));
-        }
-        lines
-    }
-}
-
-/// Frequent option texts that are hardly ever right, said in one sentence.
-fn never_right(telling: &[Telling<'_>]) -> Option<String> {
-    let rare: Vec<&Telling<'_>> = telling
-        .iter()
-        .filter(|t| t.class == 1 && t.seen >= 10.0 && t.z < -2.5)
-        .filter(|t| t.feature.starts_with("option `"))
-        .take(12)
-        .collect();
-    if rare.is_empty() {
-        return None;
-    }
-    let names: Vec<&str> = rare
-        .iter()
-        .map(|t| {
-            t.feature
-                .trim_start_matches("option `")
-                .trim_end_matches('`')
-        })
-        .collect();
-    let sum = |of: fn(&Telling<'_>) -> f64| rare.iter().map(|t| of(t)).sum::<f64>();
-    Some(format!(
-        "an option in {{{}}} is right in {} of {} (by chance {:.0})",
-        names.join(", "),
-        sum(|t| t.with_class),
-        sum(|t| t.seen),
-        sum(|t| t.expected),
-    ))
-}
-
-/// Probability of so many right by guessing; repeats of a question count once.
-fn upper_p(accuracy: f64, distinct: usize, chance: f64) -> f64 {
-    let n = distinct as u64;
-    let hits = (accuracy * distinct as f64 + 1e-9).floor() as u64;
-    if hits == 0 {
-        return 1.0;
-    }
-    (1.0 - binomial_cdf(hits - 1, n, chance)).clamp(0.0, 1.0)
-}
-
 type OfText = fn(&str) -> Vec<String>;
 
 const TEXT_BASELINES: [(&str, &str, OfText); 6] = [
@@ -395,63 +127,107 @@ const TEXT_BASELINES: [(&str, &str, OfText); 6] = [
     ),
 ];
 
+/// Numbers the features and keeps their names.
 fn sheet(name: &'static str, sees: &'static str, rows: Vec<Vec<Vec<String>>>) -> Sheet {
+    let mut known: HashMap<String, u32> = HashMap::new();
+    let mut names = Vec::new();
+    let mut numbered = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut numbers = Vec::with_capacity(row.len());
+        for features in row {
+            let number = |feature: String| {
+                *known.entry(feature).or_insert_with_key(|feature| {
+                    names.push(feature.clone());
+                    names.len() as u32 - 1
+                })
+            };
+            numbers.push(features.into_iter().map(number).collect());
+        }
+        numbered.push(numbers);
+    }
     Sheet {
         name,
         sees,
-        features: Features::Fixed(rows),
+        features: Features::Fixed(numbered),
+        names,
+        prior_only: false,
+    }
+}
+
+fn memory_sheet<'e>(
+    set: &Set<'_>,
+    sees: &'static str,
+    texts: impl Iterator<Item = &'e str>,
+) -> Sheet {
+    let (texts, vocabulary) = number_words(texts);
+    Sheet {
+        name: "word_memory",
+        sees,
+        features: Features::Remembered(texts, vocabulary),
+        names: Memory::names(&set.classes.names),
+        prior_only: false,
+    }
+}
+
+fn order_sheet(set: &Set<'_>) -> Sheet {
+    let mut names: Vec<String> = Vec::new();
+    if set.classes.labels {
+        for period in [2, 3, 4] {
+            names.extend((1..=period).map(|i| format!("item {i} of every {period}")));
+        }
+        let follows = |label: &String| format!("follows an item labelled {label}");
+        names.extend(set.classes.names.iter().map(follows));
+    } else {
+        let most = MOST_OPTIONS as i64;
+        names.extend((-most..=most).map(|d| format!("{d:+} places from the answer before")));
+    }
+    Sheet {
+        name: "file_order",
+        sees: "the place in the file and the answer before",
+        features: Features::Order,
+        names,
         prior_only: false,
     }
 }
 
 /// Baselines for sets with the same labels everywhere: the surface of the question.
 fn label_sheets(set: &Set<'_>) -> Vec<Sheet> {
-    let each = |of: &dyn Fn(usize, &Example) -> Vec<String>| -> Vec<Vec<Vec<String>>> {
-        let rows = set.examples.iter().enumerate();
-        rows.map(|(i, e)| vec![of(i, e)]).collect()
+    let each = |of: &dyn Fn(&Example) -> Vec<String>| -> Vec<Vec<Vec<String>>> {
+        set.examples.iter().map(|e| vec![of(e)]).collect()
     };
     let bands = Bands::of(set.examples.iter().map(|e| e.question.as_str()));
+    let majority = sheet(
+        "majority",
+        "how often each label is right",
+        each(&|_| vec![]),
+    );
+    let length = each(&|e| bands.features(&e.question));
     let mut sheets = vec![
         Sheet {
             prior_only: true,
-            ..sheet(
-                "majority",
-                "nothing but how often each label is right",
-                each(&|_, _| vec![]),
-            )
+            ..majority
         },
-        sheet(
-            "file_order",
-            "the place in the file and the label before",
-            each(&|i, _| file_order(set, i)),
-        ),
-        sheet(
-            "length",
-            "how long the question is",
-            each(&|_, e| bands.features(&e.question)),
-        ),
+        order_sheet(set),
+        sheet("length", "how long the question is", length),
     ];
     for (name, sees, of) in TEXT_BASELINES {
-        sheets.push(sheet(name, sees, each(&|_, e| of(&e.question))));
+        sheets.push(sheet(name, sees, each(&|e| of(&e.question))));
     }
-    sheets.push(Sheet {
-        name: "word_memory",
-        sees: "whether the first and last word occurred in other items, and with which label",
-        features: Features::Remembered,
-        prior_only: false,
-    });
-    let shown = |e: &Example| e.options.first().cloned();
+    sheets.push(memory_sheet(
+        set,
+        "whether the first and last word occurred in other items, and with which label",
+        set.examples.iter().map(|e| e.question.as_str()),
+    ));
     if set
         .examples
         .windows(2)
-        .any(|w| shown(&w[0]) != shown(&w[1]))
+        .any(|w| w[0].options != w[1].options)
     {
-        let order =
-            |_: usize, e: &Example| vec![format!("options shown as {}", e.options.join(", "))];
+        let order = each(&|e| vec![format!("options shown as {}", e.options.join(", "))]);
         sheets.push(sheet(
             "option_order",
             "the order the labels are shown in",
-            each(&order),
+            order,
         ));
     }
     sheets
@@ -463,48 +239,29 @@ fn option_sheets(set: &Set<'_>) -> Vec<Sheet> {
         let options = |e: &Example| e.options.iter().map(|o| of(o)).collect();
         set.examples.iter().map(options).collect()
     };
-    let rows = |of: &dyn Fn(usize, &Example) -> Vec<Vec<String>>| -> Vec<Vec<Vec<String>>> {
-        let examples = set.examples.iter().enumerate();
-        examples.map(|(i, e)| of(i, e)).collect()
+    let rows = |of: &dyn Fn(&Example) -> Vec<Vec<String>>| -> Vec<Vec<Vec<String>>> {
+        set.examples.iter().map(of).collect()
     };
     let mut sheets = Vec::new();
     if set.examples.iter().all(|e| !e.unordered) {
-        let place = |_: usize, e: &Example| -> Vec<Vec<String>> {
-            (0..e.options.len())
-                .map(|i| vec![format!("option {}", i + 1)])
-                .collect()
+        let place = |e: &Example| -> Vec<Vec<String>> {
+            let places = 1..=e.options.len();
+            places.map(|i| vec![format!("option {i}")]).collect()
         };
         sheets.push(sheet(
             "position",
             "the place among the options",
             rows(&place),
         ));
-        let order = |i: usize, e: &Example| -> Vec<Vec<String>> {
-            (0..e.options.len())
-                .map(|place| relative_order(set, i, place))
-                .collect()
-        };
-        sheets.push(sheet(
-            "file_order",
-            "the place of the answer before",
-            rows(&order),
-        ));
+        sheets.push(order_sheet(set));
     }
-    let bands = Bands::of(
-        set.examples
-            .iter()
-            .flat_map(|e| &e.options)
-            .map(String::as_str),
-    );
-    let length = |_: usize, e: &Example| -> Vec<Vec<String>> {
+    let texts = || set.examples.iter().flat_map(|e| &e.options);
+    let bands = Bands::of(texts().map(String::as_str));
+    let length = |e: &Example| -> Vec<Vec<String>> {
         let lengths: Vec<f64> = e.options.iter().map(|o| o.chars().count() as f64).collect();
-        let ranks = standing(("longest", "shortest"), &lengths);
-        let absolute = e.options.iter().map(|o| bands.features(o));
-        ranks
-            .into_iter()
-            .zip(absolute)
-            .map(|(r, a)| [r, a].concat())
-            .collect()
+        let ranks = standing(("longest", "shortest"), &lengths).into_iter();
+        let both = ranks.zip(e.options.iter().map(|o| bands.features(o)));
+        both.map(|(rank, band)| [rank, band].concat()).collect()
     };
     sheets.push(sheet("length", "how long the options are", rows(&length)));
     for (name, sees, of) in TEXT_BASELINES {
@@ -515,57 +272,28 @@ fn option_sheets(set: &Set<'_>) -> Vec<Sheet> {
         "the whole text of the option and how often it was right before",
         each(&|o| vec![format!("option `{o}`")]),
     ));
-    sheets.push(Sheet {
-        name: "word_memory",
-        sees: "whether the option's words occurred in other items, right or wrong",
-        features: Features::Remembered,
-        prior_only: false,
-    });
-    let odd =
-        |_: usize, e: &Example| standing(("most alike", "odd"), &similarity_to_rivals(&e.options));
+    sheets.push(memory_sheet(
+        set,
+        "whether the option's words occurred in other items, right or wrong",
+        texts().map(String::as_str),
+    ));
+    let odd = |e: &Example| standing(("most alike", "odd"), &similarity_to_rivals(&e.options));
     sheets.push(sheet(
         "odd_one_out",
         "how alike each option is to the others",
         rows(&odd),
     ));
     if set.examples.iter().any(|e| !e.question.trim().is_empty()) {
-        let shares = |_: usize, e: &Example| {
+        let shares = |e: &Example| {
             let shares: Vec<f64> = e.options.iter().map(|o| overlap(&e.question, o)).collect();
-            standing(
-                (
-                    "most repeated in the question",
-                    "least repeated in the question",
-                ),
-                &shares,
-            )
+            let names = (
+                "most repeated in the question",
+                "least repeated in the question",
+            );
+            standing(names, &shares)
         };
-        sheets.push(sheet(
-            "question_overlap",
-            "how many of the option's words the question repeats",
-            rows(&shares),
-        ));
+        let sees = "how many of the option's words the question repeats";
+        sheets.push(sheet("question_overlap", sees, rows(&shares)));
     }
     sheets
-}
-
-fn file_order(set: &Set<'_>, index: usize) -> Vec<String> {
-    let before = index.checked_sub(1).and_then(|i| set.classes.right.get(i));
-    let mut features: Vec<String> = [2, 3, 4]
-        .map(|period| format!("item {} of every {period}", index % period + 1))
-        .to_vec();
-    if let Some(name) = before.and_then(|class| set.classes.names.get(*class)) {
-        features.push(format!("follows an item labelled {name}"));
-    }
-    features
-}
-
-fn relative_order(set: &Set<'_>, index: usize, place: usize) -> Vec<String> {
-    let before = index.checked_sub(1).and_then(|i| set.classes.right.get(i));
-    before
-        .map(|&before| {
-            let shift = place as i64 - before as i64;
-            format!("{shift:+} places from the answer before")
-        })
-        .into_iter()
-        .collect()
 }

@@ -199,81 +199,110 @@ pub(crate) fn overlap(question: &str, option: &str) -> f64 {
     own.iter().filter(|w| asked.contains(*w)).count() as f64 / own.len() as f64
 }
 
+/// The words of a text as numbers.
+pub(crate) struct Text {
+    first: Option<u32>,
+    last: Option<u32>,
+    all: Vec<u32>,
+}
+
+/// Numbers the words of every text.
+pub(crate) fn number_words<'a>(texts: impl Iterator<Item = &'a str>) -> (Vec<Text>, usize) {
+    let mut known: HashMap<String, u32> = HashMap::new();
+    let mut numbered = Vec::new();
+    for text in texts {
+        let mut all = Vec::new();
+        for word in words(text) {
+            let next = known.len() as u32;
+            all.push(*known.entry(word).or_insert(next));
+        }
+        numbered.push(Text {
+            first: all.first().copied(),
+            last: all.last().copied(),
+            all,
+        });
+    }
+    (numbered, known.len())
+}
+
 /// Which words occur in a training set, and at which end of a text with which class.
-#[derive(Default)]
 pub(crate) struct Memory {
-    anywhere: HashMap<String, u32>,
-    ends: HashMap<(bool, String), Vec<u32>>,
+    anywhere: Vec<u32>,
+    ends: Vec<u32>,
+    vocabulary: usize,
     classes: usize,
 }
 
 impl Memory {
-    pub(crate) fn new(classes: usize) -> Self {
+    pub(crate) fn new(vocabulary: usize, classes: usize) -> Self {
         Self {
+            anywhere: vec![0; vocabulary],
+            ends: vec![0; 2 * vocabulary * classes],
+            vocabulary,
             classes,
-            ..Self::default()
         }
     }
 
-    pub(crate) fn add(&mut self, text: &str, class: usize) {
-        let words = words(text);
-        for (last, word) in ends_of(&words) {
-            let counts = self
-                .ends
-                .entry((last, word.clone()))
-                .or_insert_with(|| vec![0; self.classes]);
-            if let Some(count) = counts.get_mut(class) {
+    fn slot(&self, end: usize, word: u32, class: usize) -> usize {
+        (end * self.vocabulary + word as usize) * self.classes + class
+    }
+
+    pub(crate) fn add(&mut self, text: &Text, class: usize) {
+        for (end, word) in [text.first, text.last].into_iter().enumerate() {
+            let slot = word.map(|w| self.slot(end, w, class));
+            if let Some(count) = slot.and_then(|s| self.ends.get_mut(s)) {
                 *count += 1;
             }
         }
-        for word in words {
-            *self.anywhere.entry(word).or_default() += 1;
+        for word in &text.all {
+            if let Some(count) = self.anywhere.get_mut(*word as usize) {
+                *count += 1;
+            }
         }
     }
 
-    /// What is remembered of a text's first and last word; with `own` class given, the text itself
-    /// is one of those remembered and does not count.
-    pub(crate) fn recall(&self, text: &str, own: Option<usize>, labels: &[String]) -> Vec<String> {
-        let words = words(text);
-        let mut features = Vec::new();
-        for (last, word) in ends_of(&words) {
-            let end = if last { "last" } else { "first" };
-            let mut counts = self
-                .ends
-                .get(&(last, word.clone()))
-                .cloned()
-                .unwrap_or_else(|| vec![0; self.classes]);
-            if let Some(count) = own.and_then(|class| counts.get_mut(class)) {
-                *count = count.saturating_sub(1);
+    /// What is remembered of a text's first and last word; with its `own` class given, the text
+    /// is one of those remembered and does not count. Numbers as in [`Memory::names`].
+    pub(crate) fn recall(&self, text: &Text, own: Option<usize>) -> Vec<u32> {
+        let mut features = Vec::with_capacity(4);
+        for (end, word) in [text.first, text.last].into_iter().enumerate() {
+            let Some(word) = word else { continue };
+            let mut state = 0;
+            for class in 0..self.classes {
+                let seen = self.ends.get(self.slot(end, word, class)).copied();
+                let itself = u32::from(own == Some(class));
+                if seen.unwrap_or(0).saturating_sub(itself) > 0 {
+                    state = if state == 0 {
+                        class + 1
+                    } else {
+                        self.classes + 1
+                    };
+                }
             }
-            let with: Vec<&str> = labels
-                .iter()
-                .zip(&counts)
-                .filter(|(_, count)| **count > 0)
-                .map(|(label, _)| label.as_str())
-                .collect();
-            features.push(match with.as_slice() {
-                [] => format!("{end} word never seen there"),
-                [one] => format!("{end} word seen there only with {one}"),
-                _ => format!("{end} word seen there with several labels"),
-            });
-            let here = words.iter().filter(|w| *w == word).count() as u32;
-            let seen = self.anywhere.get(word).copied().unwrap_or(0);
-            let elsewhere = seen.saturating_sub(if own.is_some() { here } else { 0 });
-            features.push(if elsewhere > 0 {
-                format!("{end} word occurs in other items")
-            } else {
-                format!("{end} word occurs in no other item")
-            });
+            let here = text.all.iter().filter(|w| **w == word).count() as u32;
+            let seen = self.anywhere.get(word as usize).copied().unwrap_or(0);
+            let elsewhere = seen.saturating_sub(if own.is_some() { here } else { 0 }) > 0;
+            let base = end * (self.classes + 4);
+            features.push((base + state) as u32);
+            features.push((base + self.classes + 2 + usize::from(elsewhere)) as u32);
         }
         features
     }
-}
 
-fn ends_of(words: &[String]) -> impl Iterator<Item = (bool, &String)> {
-    let first = words.first().map(|w| (false, w));
-    let last = words.last().map(|w| (true, w));
-    first.into_iter().chain(last)
+    /// The features in words.
+    pub(crate) fn names(labels: &[String]) -> Vec<String> {
+        let mut names = Vec::new();
+        for end in ["first", "last"] {
+            names.push(format!("{end} word never seen there"));
+            for label in labels {
+                names.push(format!("{end} word seen there only with {label}"));
+            }
+            names.push(format!("{end} word seen there with several labels"));
+            names.push(format!("{end} word occurs in no other item"));
+            names.push(format!("{end} word occurs in other items"));
+        }
+        names
+    }
 }
 
 pub(crate) fn distinct(features: impl Iterator<Item = String>) -> Vec<String> {

@@ -17,6 +17,7 @@ mod folds;
 pub mod hygiene;
 mod learner;
 mod report;
+mod validation;
 
 pub use baselines::{AuditSettings, audit};
 pub use error::AuditError;
