@@ -147,6 +147,16 @@ struct Rows {
     dim: usize,
 }
 
+impl Rows {
+    fn empty(dim: usize) -> Self {
+        Self {
+            words: Vec::new(),
+            numbers: Vec::new(),
+            dim,
+        }
+    }
+}
+
 /// `count dim` on a line of its own.
 struct Header {
     words: usize,
@@ -177,7 +187,7 @@ impl Kind {
                 return Err(format!("its header says that a vector has {dim} numbers"));
             }
             let second = line(&bytes[end..]);
-            let is_text = second.is_some_and(|l| row(l, dim).is_some());
+            let is_text = second.is_some_and(|l| row(l, dim, &mut Vec::new()).is_some());
             return Ok(if is_text {
                 Self::Headed(header)
             } else {
@@ -187,7 +197,7 @@ impl Kind {
         // A word may hold spaces: the numbers are what the line ends with.
         let numbers = fields.iter().rev().take_while(|f| f.parse::<f32>().is_ok());
         let dim = numbers.count().min(fields.len().saturating_sub(1));
-        if dim == 0 || dim > MAX_DIM || row(first, dim).is_none() {
+        if dim == 0 || dim > MAX_DIM || row(first, dim, &mut Vec::new()).is_none() {
             return Err(
                 "its first line is neither `words numbers` nor a word with its vector".into(),
             );
@@ -206,51 +216,53 @@ fn line(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(&window[..end]).ok()
 }
 
-/// A word and the texts of its numbers: the last `dim` fields.
-fn row(line: &str, dim: usize) -> Option<(&str, Vec<f32>)> {
+/// The word of a line; its numbers, the last `dim` fields, are appended in order.
+fn row<'a>(line: &'a str, dim: usize, numbers: &mut Vec<f32>) -> Option<&'a str> {
+    let blank = |b: &u8| matches!(b, b' ' | b'\t');
+    let first = numbers.len();
+    numbers.resize(first + dim, 0.0);
     let mut rest = line.trim_end();
-    let mut numbers = vec![0.0; dim];
-    for slot in numbers.iter_mut().rev() {
-        let at = rest.rfind([' ', '\t'])?;
+    for slot in numbers[first..].iter_mut().rev() {
+        let at = rest.as_bytes().iter().rposition(blank)?;
         *slot = rest[at + 1..].parse().ok()?;
         rest = rest[..at].trim_end_matches([' ', '\t']);
     }
-    (!rest.is_empty()).then_some((rest, numbers))
+    (!rest.is_empty()).then_some(rest)
 }
 
 /// All lines of a text, in parallel pieces; `first` is the number of the first line.
 fn text(bytes: &[u8], dim: usize, first: usize) -> Result<Rows, String> {
+    const PIECE: usize = 2048;
     let lines: Vec<&[u8]> = bytes.split(|&b| b == b'\n').collect();
-    let parse = |(at, line): (usize, &&[u8])| -> Result<Option<(Box<str>, Vec<f32>)>, String> {
+    let pieces: Vec<Rows> = lines
+        .par_chunks(PIECE)
+        .enumerate()
+        .map(|(piece, lines)| some_lines(lines, dim, first + piece * PIECE))
+        .collect::<Result<_, _>>()?;
+    let mut all = Rows::empty(dim);
+    all.numbers
+        .reserve_exact(pieces.iter().map(|p| p.numbers.len()).sum());
+    for piece in pieces {
+        all.words.extend(piece.words);
+        all.numbers.extend(piece.numbers);
+    }
+    Ok(all)
+}
+
+fn some_lines(lines: &[&[u8]], dim: usize, first: usize) -> Result<Rows, String> {
+    let mut rows = Rows::empty(dim);
+    for (number, line) in (first..).zip(lines) {
         // Words come from the wild; a broken letter in one of them is not worth the file.
         let line = String::from_utf8_lossy(line);
         if line.trim().is_empty() {
-            return Ok(None);
+            continue;
         }
-        let (word, numbers) = row(&line, dim)
-            .ok_or_else(|| format!("line {} is not a word with {dim} numbers", at + first))?;
+        let word = row(&line, dim, &mut rows.numbers)
+            .ok_or_else(|| format!("line {number} is not a word with {dim} numbers"))?;
         if word.len() > MAX_WORD {
-            return Err(format!("line {} holds an endless word", at + first));
+            return Err(format!("line {number} holds an endless word"));
         }
-        Ok(Some((word.into(), numbers)))
-    };
-    let mut rows = Rows {
-        words: Vec::new(),
-        numbers: Vec::new(),
-        dim,
-    };
-    // Pieces keep the memory for intermediate rows small.
-    for (piece, lines) in lines.chunks(1 << 16).enumerate() {
-        let parsed: Vec<_> = lines
-            .par_iter()
-            .enumerate()
-            .with_min_len(512)
-            .map(|(at, line)| parse((piece * (1 << 16) + at, line)))
-            .collect::<Result<_, _>>()?;
-        for (word, numbers) in parsed.into_iter().flatten() {
-            rows.words.push(word);
-            rows.numbers.extend(numbers);
-        }
+        rows.words.push(word.into());
     }
     Ok(rows)
 }
@@ -334,7 +346,7 @@ mod tests {
     fn the_same_words_in_every_form_have_the_same_fingerprint() {
         let glove = "the 0.5 -1.0\nnaïve 0.25 2.0\nof 3.0 0.125\n";
         let fasttext = format!("3 2\n{glove}");
-        let mut forms = vec![
+        let mut forms = [
             word2vec(&WORDS, true),
             word2vec(&WORDS, false),
             glove.as_bytes().to_vec(),

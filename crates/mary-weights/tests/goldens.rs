@@ -1,6 +1,13 @@
 //! The same bytes read by others: tensors, encodings and chats agree with Hugging Face
 //! transformers, sentencepiece and the Python package `gguf` (see `tools/golden_weights.py`).
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its own functions too"
+)]
+
 mod golden_files;
 
 use golden_files::{

@@ -1,6 +1,13 @@
 //! The real models of the catalogue against other implementations. Looks for the unzipped
 //! packages (or pulled models) under `MARY_TEST_MODELS`, or in the folder of pulled models.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its own functions too"
+)]
+
 mod golden_files;
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! Reading the golden files, and making folders out of their parts.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use std::path::{Path, PathBuf};
 
 use mary_contract::{Part, Prompt, PromptForm, Speaker, Turn};
@@ -30,7 +32,6 @@ pub fn folder_of(parts: &[(&str, &[&str])]) -> TempDir {
 }
 
 /// The tiny LLaMA with another tokenizer.
-#[allow(dead_code, reason = "not every test file makes one")]
 pub fn with_tokenizer(from: &str, files: &[&str]) -> TempDir {
     folder_of(&[
         ("llama", &["config.json", "model.safetensors"]),
@@ -39,7 +40,6 @@ pub fn with_tokenizer(from: &str, files: &[&str]) -> TempDir {
 }
 
 /// Compares tensors with checksums that another implementation made.
-#[allow(dead_code, reason = "not every test file compares tensors")]
 pub fn assert_tensors(checkpoint: &Checkpoint, expected: &Value, what: &str) {
     for (name, expected) in expected.as_object().unwrap() {
         let info = checkpoint
@@ -74,7 +74,6 @@ pub fn assert_tensors(checkpoint: &Checkpoint, expected: &Value, what: &str) {
 }
 
 /// Compares encodings (and decodings, where the golden has them) with another implementation's.
-#[allow(dead_code, reason = "not every test file compares encodings")]
 pub fn assert_encodings(checkpoint: &Checkpoint, cases: &Value, what: &str) {
     let tokenizer = checkpoint.tokenizer();
     for case in cases.as_array().unwrap() {
@@ -103,7 +102,6 @@ pub fn assert_encodings(checkpoint: &Checkpoint, cases: &Value, what: &str) {
 }
 
 /// Compares rendered chats and their tokens with another implementation's.
-#[allow(dead_code, reason = "not every test file renders chats")]
 pub fn assert_chats(checkpoint: &Checkpoint, chats: &Value, what: &str) {
     for chat in chats.as_array().unwrap() {
         let prompt = prompt(&chat["messages"]);
@@ -119,7 +117,6 @@ pub fn assert_chats(checkpoint: &Checkpoint, chats: &Value, what: &str) {
     }
 }
 
-#[allow(dead_code, reason = "used by assert_chats")]
 fn prompt(messages: &Value) -> Prompt {
     let mut prompt = Prompt {
         form: PromptForm::Chat,
