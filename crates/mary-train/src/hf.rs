@@ -1,4 +1,4 @@
-//! Folders in Hugging Face layout: written so that transformers loads them, read for tuning.
+//! Folders in Hugging Face layout, written so that transformers loads them.
 
 use crate::TrainError;
 use crate::net::{Entry, Layout, Shape};
@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How numbers are stored in a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -20,7 +20,7 @@ pub enum Storage {
 }
 
 impl Storage {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::F32 => "float32",
             Self::F16 => "float16",
@@ -122,62 +122,6 @@ pub(crate) fn write_weights(
 pub(crate) fn read_json(path: &Path) -> Result<serde_json::Value, TrainError> {
     let text = std::fs::read_to_string(path).map_err(TrainError::file(path))?;
     serde_json::from_str(&text).map_err(|e| TrainError::content(path, e))
-}
-
-/// The weight files of a folder: one, or those an index names.
-fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, TrainError> {
-    let index = folder.join("model.safetensors.index.json");
-    if !index.exists() {
-        return Ok(vec![folder.join("model.safetensors")]);
-    }
-    let json = read_json(&index)?;
-    let map = json
-        .get("weight_map")
-        .and_then(|m| m.as_object())
-        .ok_or_else(|| TrainError::content(&index, "expected a \"weight_map\""))?;
-    let mut names: Vec<&str> = map.values().filter_map(|v| v.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    // A name from a file is data: only plain file names are followed.
-    let plain = |name: &&str| !name.contains(['/', '\\']) && *name != "..";
-    Ok(names
-        .into_iter()
-        .filter(plain)
-        .map(|name| folder.join(name))
-        .collect())
-}
-
-/// Reads a folder's shape and its parameters as f32.
-pub(crate) fn read_folder(folder: &Path) -> Result<(Shape, Layout, Vec<f32>), TrainError> {
-    let shape = Shape::from_config(&read_json(&folder.join("config.json"))?)?;
-    let layout = Layout::new(&shape);
-    let mut values = vec![0.0; layout.total];
-    let mut missing: HashMap<&str, &Entry> = layout
-        .entries
-        .iter()
-        .map(|e| (e.name.as_str(), e))
-        .collect();
-    for path in weight_files(folder)? {
-        let bytes = std::fs::read(&path).map_err(TrainError::file(&path))?;
-        let tensors =
-            SafeTensors::deserialize(&bytes).map_err(|e| TrainError::content(&path, e))?;
-        for (name, view) in tensors.tensors() {
-            if let Some(entry) = missing.remove(name.as_str()) {
-                read_tensor(
-                    &path,
-                    &name,
-                    &view,
-                    &entry.dims,
-                    &mut values[entry.place.clone()],
-                )?;
-            }
-        }
-    }
-    if let Some(name) = missing.keys().min() {
-        let problem = format!("{} tensors are missing, {name} for one", missing.len());
-        return Err(TrainError::content(folder, problem));
-    }
-    Ok((shape, layout, values))
 }
 
 /// Widens one tensor into a slice, checking its dimensions.

@@ -2,14 +2,16 @@
 //!
 //! - [`grow`] trains a GPT-NeoX-shaped model on the generated corpus of the small world or on
 //!   the user's text, with checkpoints in Hugging Face layout;
-//! - tune trains LoRA adapters on a local GPT-NeoX or LLaMA model and saves them in PEFT's
-//!   layout; merge folds them into the weights.
+//! - [`tune`] trains LoRA adapters on a local GPT-NeoX or LLaMA model and saves them in PEFT's
+//!   layout; [`merge`] folds them into the weights.
 //!
 //! Everything runs on the CPU, is seeded, and does not depend on the number of threads. No suite
 //! and no report is known here.
 
 pub mod corpus;
 mod error;
+#[cfg(test)]
+mod golden;
 mod grow;
 mod hf;
 mod memory;
@@ -18,6 +20,7 @@ mod optimizer;
 mod probe;
 mod stream;
 pub mod tokenizer;
+mod tune;
 
 pub use error::TrainError;
 pub use grow::{GrowEvent, GrowReport, GrowSettings, Size, grow};
@@ -26,3 +29,4 @@ pub use memory::Estimate;
 pub use optimizer::{AdamW, Decline, Schedule};
 pub use probe::ProbeReport;
 pub use stream::Source;
+pub use tune::{Adapter, AnswerScore, TuneEvent, TuneReport, TuneSettings, merge, tune};

@@ -32,7 +32,7 @@ fn sequence(shape: &Shape, tokens: usize) -> u64 {
 fn growing_bytes(shape: &Shape, slots: usize) -> u64 {
     let parameters = Layout::new(shape).total as u64;
     let slots = slots as u64;
-    4 * (parameters * (3 + slots) + slots * sequence(shape, shape.context))
+    4 * (parameters * (4 + slots) + slots * sequence(shape, shape.context))
 }
 
 impl Estimate {

@@ -10,8 +10,9 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use tokenizers::Tokenizer;
 
-/// Pairs of each paradigm.
-const PER_PARADIGM: usize = 24;
+/// Pairs drawn of each paradigm; those whose two sentences have equally many tokens are kept, so
+/// that a model that only counts tokens is at chance.
+const PER_PARADIGM: usize = 48;
 
 /// What the probe found at one step. A tie counts one half.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -51,6 +52,10 @@ impl Prober {
             .pairs
             .iter()
             .map(|p| Ok((p.phenomenon, (packed(&p.good)?, packed(&p.bad)?))))
+            .filter(|p| {
+                p.as_ref()
+                    .map_or(true, |(_, (a, b))| a.tokens.len() == b.tokens.len())
+            })
             .collect::<Result<_, TrainError>>()?;
         let comparisons = held_out
             .comparisons

@@ -4,13 +4,22 @@ use super::dice::Dice;
 use super::grammar::{article, capital};
 use super::world::{CATEGORIES, Category, NAMES, PLACES, QUALITIES, Quality};
 
+/// The member as a noun phrase: colours and sports take no article.
+fn phrase(category: &Category, member: &str) -> String {
+    if matches!(category.name, "colour" | "sport") {
+        member.to_owned()
+    } else {
+        format!("{} {member}", article(member))
+    }
+}
+
 /// A sentence that puts a member into its category.
 pub(super) fn category(dice: &mut Dice) -> String {
     let category = dice.pick(CATEGORIES);
     let member = *dice.graded(category.members);
     let other = *dice.graded(category.members);
     let name = dice.pick(NAMES).name;
-    let an = article(member);
+    let noun = phrase(category, member);
     match dice.between(0, 8) {
         0..=2 => is_a(category, member, dice),
         3 => {
@@ -24,14 +33,14 @@ pub(super) fn category(dice: &mut Dice) -> String {
             category.plural
         ),
         5 => format!(
-            "{name} saw many {}: {an} {member}, and also {} {other}.",
+            "{name} saw many {}: {noun}, and also {}.",
             category.plural,
-            article(other)
+            phrase(category, other)
         ),
         6 => {
             let wrong = other_category(category, dice);
             format!(
-                "Is {an} {member} {} {}? No, it is {} {}.",
+                "Is {noun} {} {}? No, it is {} {}.",
                 article(wrong.name),
                 wrong.name,
                 article(category.name),
@@ -39,18 +48,18 @@ pub(super) fn category(dice: &mut Dice) -> String {
             )
         }
         7 => format!(
-            "Is {an} {member} {} {}? Yes, it is.",
+            "Is {noun} {} {}? Yes, it is.",
             article(category.name),
             category.name
         ),
-        _ => format!("{name} likes {}, like {an} {member}.", category.plural),
+        _ => format!("{name} likes {}, like {noun}.", category.plural),
     }
 }
 
 fn is_a(category: &Category, member: &str, dice: &mut Dice) -> String {
     let lead = format!(
-        "{} {member} is {} {}",
-        article(member),
+        "{} is {} {}",
+        phrase(category, member),
         article(category.name),
         category.name
     );

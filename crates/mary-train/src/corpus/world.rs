@@ -211,11 +211,11 @@ pub(super) const CATEGORIES: &[Category] = &[
     Category { name: "colour", plural: "colours", members: &[
         "red", "blue", "green", "yellow", "black", "white", "brown", "orange", "pink", "grey",
     ] },
-    Category { name: "piece of furniture", plural: "furniture", members: &[
+    Category { name: "piece of furniture", plural: "pieces of furniture", members: &[
         "chair", "table", "bed", "sofa", "desk", "shelf", "bench", "stool", "lamp", "rug",
         "mirror", "clock",
     ] },
-    Category { name: "piece of clothing", plural: "clothing", members: &[
+    Category { name: "piece of clothing", plural: "pieces of clothing", members: &[
         "shirt", "coat", "dress", "skirt", "jacket", "sock", "hat", "shoe", "scarf", "glove",
         "belt", "ring",
     ] },

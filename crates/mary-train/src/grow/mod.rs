@@ -28,8 +28,8 @@ use std::sync::mpsc;
 use std::time::Instant;
 use tokenizers::Tokenizer;
 
-/// Documents the tokenizer is trained on.
-const TOKENIZER_DOCUMENTS: u64 = 60_000;
+/// Generated documents the tokenizer is trained on, for every 64 tokens of its vocabulary.
+const TOKENIZER_DOCUMENTS: u64 = 3_000;
 
 /// What happens while a model grows.
 #[derive(Debug, Clone)]
@@ -105,6 +105,7 @@ struct Grower<'a> {
     state: State,
     slots: Vec<Slot>,
     gradients: Vec<Vec<f32>>,
+    transposed: Vec<f32>,
     groups: Vec<(Range<usize>, f64)>,
     schedule: Schedule,
     prober: Option<Prober>,
@@ -185,6 +186,7 @@ impl<'a> Grower<'a> {
         Ok(Self {
             settings,
             gradients: vec![vec![0.0; net.layout.total]; count],
+            transposed: Vec::new(),
             schedule: settings.schedule(),
             net,
             tokenizer,
@@ -288,6 +290,8 @@ impl<'a> Grower<'a> {
         let scale = (1.0 / weight.max(1.0)) as f32;
         let (net, slots) = (&self.net, self.slots.len());
         let base = self.state.parameters.as_slice();
+        net.transposed(base, &mut self.transposed);
+        let transposed = Some(self.transposed.as_slice());
         let share = batch.packed.len().div_ceil(slots);
         self.slots
             .par_iter_mut()
@@ -301,6 +305,7 @@ impl<'a> Grower<'a> {
                 for packed in &batch.packed[from..to] {
                     let p = Parameters {
                         base,
+                        transposed,
                         adapter: None,
                     };
                     let mut g = Gradients {
@@ -361,8 +366,11 @@ impl<'a> Grower<'a> {
         report.last_checkpoint = Some(folder.clone());
         let mut stop = on_event(GrowEvent::Checkpoint { step, folder }).is_break();
         if let Some(prober) = &self.prober {
+            let base = self.state.parameters.as_slice();
+            self.net.transposed(base, &mut self.transposed);
             let p = Parameters {
-                base: &self.state.parameters,
+                base,
+                transposed: Some(&self.transposed),
                 adapter: None,
             };
             let probed = pool.install(|| prober.run(step, &self.net, &p))?;
@@ -418,10 +426,13 @@ fn prepare_tokenizer(
     let tokenizer = match documents {
         Documents::Generated(corpus) => {
             let corpus = *corpus;
-            tokenizer::train(
-                (0..TOKENIZER_DOCUMENTS).map(move |i| corpus.document(i)),
-                settings.size.vocabulary,
-            )
+            {
+                let count = TOKENIZER_DOCUMENTS * settings.size.vocabulary as u64 / 64;
+                tokenizer::train(
+                    (0..count).map(move |i| corpus.document(i)),
+                    settings.size.vocabulary,
+                )
+            }
         }
         Documents::Texts { texts, .. } => {
             tokenizer::train(texts.iter().cloned(), settings.size.vocabulary)

@@ -2,6 +2,8 @@
 
 use super::layout::Layout;
 use crate::TrainError;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use std::ops::Range;
 
 /// One adapted linear layer: `y += scale · B (A x)`.
@@ -88,5 +90,19 @@ impl AdapterLayout {
             total,
             sites,
         })
+    }
+
+    /// New adapters: A uniform as PyTorch initialises a linear layer, B zero, so that nothing
+    /// changes before the first step.
+    pub fn initial(&self, seed: u64) -> Vec<f32> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut values = vec![0.0; self.total];
+        for site in self.sites.iter().flatten() {
+            let bound = 1.0 / (site.inputs as f32).sqrt();
+            for x in &mut values[site.down.clone()] {
+                *x = rng.random_range(-bound..bound);
+            }
+        }
+        values
     }
 }

@@ -4,7 +4,7 @@
 //! grows with the length of a sequence and not with its square.
 
 use super::kernels::{causal_softmax, causal_softmax_again, dot, softmax_back};
-use super::matmul::{View, Write, matmul};
+use super::matmul::{View, Write, matmul, transpose};
 use super::shape::Shape;
 
 /// Query rows computed at a time.
@@ -86,10 +86,14 @@ impl Rotary {
 pub(crate) struct Scratch {
     scores: Vec<f32>,
     slopes: Vec<f32>,
+    keys: Vec<f32>,
+    values: Vec<f32>,
 }
 
 impl Scratch {
-    fn reserve(&mut self, keys: usize) {
+    fn reserve(&mut self, keys: usize, width: usize) {
+        self.keys.resize(keys * width, 0.0);
+        self.values.resize(keys * width, 0.0);
         let size = ROWS * keys;
         if self.scores.len() < size {
             self.scores.resize(size, 0.0);
@@ -112,10 +116,11 @@ pub(crate) fn forward(
     let scale = 1.0 / (w as f32).sqrt();
     let tokens = out.len() / out_row;
     for segment in segments {
-        scratch.reserve(segment.length);
+        scratch.reserve(segment.length, w);
         for h in 0..shape.heads {
             let joint = &qkv[segment.start * row..];
             let (keys, values) = (&joint[shape.key_at(h)..], &joint[shape.value_at(h)..]);
+            transpose(keys, row, w, &mut scratch.keys);
             for (first, rows, seen) in blocks(*segment) {
                 let at = segment.start + first;
                 let query = &qkv[at * row + shape.query_at(h)..];
@@ -123,7 +128,7 @@ pub(crate) fn forward(
                 matmul(
                     (rows, w, seen),
                     View::rows(query, row),
-                    View::transposed(keys, row),
+                    View::rows(&scratch.keys, segment.length),
                     scale,
                     (scores, seen),
                     Write::Replace,
@@ -166,12 +171,13 @@ pub(crate) fn backward(
     let tokens = saved.out.len() / out_row;
     let mut dots = [0.0f32; ROWS];
     for segment in segments {
-        scratch.reserve(segment.length);
+        scratch.reserve(segment.length, w);
         for h in 0..shape.heads {
             let origin = segment.start * row;
             let (q_at, k_at, v_at) = (shape.query_at(h), shape.key_at(h), shape.value_at(h));
             let keys = &saved.qkv[origin + k_at..];
-            let values = &saved.qkv[origin + v_at..];
+            transpose(keys, row, w, &mut scratch.keys);
+            transpose(&saved.qkv[origin + v_at..], row, w, &mut scratch.values);
             for (first, rows, seen) in blocks(*segment) {
                 let at = segment.start + first;
                 let query = &saved.qkv[at * row + q_at..];
@@ -183,13 +189,16 @@ pub(crate) fn backward(
                 let p = &mut scratch.scores[..rows * seen];
                 let ds = &mut scratch.slopes[..rows * seen];
                 let sums = &saved.log_sums[h * tokens + at..h * tokens + at + rows];
-                let (q, k) = (View::rows(query, row), View::transposed(keys, row));
+                let (q, k) = (
+                    View::rows(query, row),
+                    View::rows(&scratch.keys, segment.length),
+                );
                 matmul((rows, w, seen), q, k, scale, (p, seen), Write::Replace);
                 causal_softmax_again(p, seen, first, sums);
                 let dvalues = &mut dqkv[origin + v_at..];
                 let (pt, go) = (View::transposed(p, seen), View::rows(slope_out, out_row));
                 matmul((seen, rows, w), pt, go, 1.0, (dvalues, row), Write::Add);
-                let vt = View::transposed(values, row);
+                let vt = View::rows(&scratch.values, segment.length);
                 matmul((rows, w, seen), go, vt, 1.0, (ds, seen), Write::Replace);
                 softmax_back(p, ds, seen, &dots[..rows], scale);
                 let dquery = &mut dqkv[at * row + q_at..];

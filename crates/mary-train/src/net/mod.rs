@@ -17,3 +17,14 @@ pub use attention::Segment;
 pub use layout::{Entry, Layout};
 pub use model::{Gradients, Net, Packed, Parameters, Workspace};
 pub use shape::{Activation, Family, Shape};
+
+/// `out (m × n) += scale · a (m × k) · b (k × n)`, all rows without gaps.
+pub(crate) fn add_product(
+    (m, k, n): (usize, usize, usize),
+    (a, b): (&[f32], &[f32]),
+    scale: f32,
+    out: &mut [f32],
+) {
+    let (a, b) = (matmul::View::rows(a, k), matmul::View::rows(b, n));
+    matmul::matmul((m, k, n), a, b, scale, (out, n), matmul::Write::Add);
+}

@@ -7,9 +7,10 @@ use super::adapter::AdapterLayout;
 use super::attention::{self, Rotary, Scratch, Segment};
 use super::kernels::{self, NormKind, NormSaved};
 use super::layout::{Layout, Linear, Norm};
-use super::matmul::{View, Write, matmul};
+use super::matmul::{View, Write, matmul, transpose};
 use super::shape::{Activation, Family, Shape};
 use crate::TrainError;
+use rayon::prelude::*;
 
 /// Tokens to run, in segments that do not see each other.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +48,8 @@ impl Packed {
 pub struct Parameters<'a> {
     /// The base, laid out by [`Layout`].
     pub base: &'a [f32],
+    /// The base with its matrices transposed ([`Net::transposed`]): not needed, much faster.
+    pub transposed: Option<&'a [f32]>,
     /// The adapter, its table and its dropout seed (None: no dropout).
     pub adapter: Option<(&'a AdapterLayout, &'a [f32], Option<u64>)>,
 }
@@ -131,6 +134,33 @@ impl Net {
         })
     }
 
+    /// Writes the base with its matrices transposed, for [`Parameters::transposed`].
+    pub fn transposed(&self, base: &[f32], out: &mut Vec<f32>) {
+        out.resize(base.len(), 0.0);
+        let mut rest = out.as_mut_slice();
+        let mut pieces = Vec::with_capacity(self.layout.entries.len());
+        for entry in &self.layout.entries {
+            let piece;
+            (piece, rest) = std::mem::take(&mut rest).split_at_mut(entry.place.len());
+            pieces.push((entry, piece));
+        }
+        pieces
+            .into_par_iter()
+            .for_each(|(entry, piece)| match entry.dims.as_slice() {
+                [_, columns] => transpose(&base[entry.place.clone()], *columns, *columns, piece),
+                _ => piece.copy_from_slice(&base[entry.place.clone()]),
+            });
+    }
+
+    /// The output matrix, ready to be the right factor.
+    fn head<'a>(&self, p: &Parameters<'a>) -> View<'a> {
+        let place = self.layout.head.clone();
+        match p.transposed {
+            Some(values) => View::rows(&values[place], self.shape.vocabulary),
+            None => View::transposed(&p.base[place], self.shape.width),
+        }
+    }
+
     fn norm_kind(&self) -> NormKind {
         NormKind {
             centred: self.shape.family == Family::NeoX,
@@ -147,6 +177,15 @@ impl Net {
                 "expected {} parameters, found {}",
                 self.layout.total,
                 p.base.len()
+            ));
+        }
+        if let Some(values) = p.transposed
+            && values.len() != p.base.len()
+        {
+            return fail(format!(
+                "expected {} transposed parameters, found {}",
+                p.base.len(),
+                values.len()
             ));
         }
         if let Some((table, values, _)) = p.adapter
@@ -229,7 +268,7 @@ impl Net {
         let targets: Vec<u32> = packed.targets.iter().map(|(t, _)| *t).collect();
         for (chunk, targets) in ws.final_normed.chunks(rows * d).zip(targets.chunks(rows)) {
             size(&mut ws.logits, targets.len() * v);
-            let head = View::transposed(&p.base[self.layout.head.clone()], d);
+            let head = self.head(p);
             let shape = (targets.len(), d, v);
             matmul(
                 shape,
@@ -240,6 +279,39 @@ impl Net {
                 Write::Replace,
             );
             out.extend(kernels::log_probabilities(&mut ws.logits, v, targets));
+        }
+        Ok(out)
+    }
+
+    /// For every target that counts: its log-probability, and whether it was the most probable.
+    pub fn answers(
+        &self,
+        p: &Parameters<'_>,
+        packed: &Packed,
+        ws: &mut Workspace,
+    ) -> Result<Vec<(f32, bool)>, TrainError> {
+        self.check(p, packed)?;
+        self.forward(p, packed, ws);
+        let (d, v) = (self.shape.width, self.shape.vocabulary);
+        let mut out = Vec::new();
+        for (row, (target, weight)) in ws.final_normed.chunks(d).zip(&packed.targets) {
+            if *weight == 0.0 {
+                continue;
+            }
+            size(&mut ws.logits, v);
+            let to = (ws.logits.as_mut_slice(), v);
+            matmul(
+                (1, d, v),
+                View::rows(row, d),
+                self.head(p),
+                1.0,
+                to,
+                Write::Replace,
+            );
+            let wanted = ws.logits[*target as usize];
+            let top = ws.logits.iter().all(|logit| *logit <= wanted);
+            let log_probability = kernels::log_probabilities(&mut ws.logits, v, &[*target]);
+            out.extend(log_probability.into_iter().map(|value| (value, top)));
         }
         Ok(out)
     }
@@ -255,7 +327,7 @@ impl Net {
         self.forward(p, packed, ws);
         let (d, v) = (self.shape.width, self.shape.vocabulary);
         let mut out = vec![0.0; packed.tokens.len() * v];
-        let head = View::transposed(&p.base[self.layout.head.clone()], d);
+        let head = self.head(p);
         let shape = (packed.tokens.len(), d, v);
         matmul(
             shape,
@@ -444,7 +516,7 @@ impl Net {
             matmul(
                 (rows, d, v),
                 chosen,
-                View::transposed(head, d),
+                self.head(p),
                 1.0,
                 (&mut ws.logits, v),
                 Write::Replace,
@@ -719,7 +791,10 @@ fn apply(
             y.chunks_mut(y_step).for_each(|row| kernels::add(row, bias));
         }
     }
-    let weight = View::transposed(&p.base[linear.weight.clone()], inputs);
+    let weight = match p.transposed {
+        Some(values) => View::rows(&values[linear.weight.clone()], outputs),
+        None => View::transposed(&p.base[linear.weight.clone()], inputs),
+    };
     matmul(
         (rows, inputs, outputs),
         View::rows(x, inputs),

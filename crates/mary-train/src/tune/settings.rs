@@ -1,0 +1,144 @@
+//! What can be chosen about tuning, and the papers' recipes by name.
+
+use crate::TrainError;
+use crate::net::Family;
+use crate::optimizer::{AdamW, Decline};
+use mary_contract::PromptForm;
+use std::path::PathBuf;
+
+/// Everything about one tuning.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TuneSettings {
+    /// The base model: a folder in Hugging Face layout, or a GGUF file.
+    pub model: PathBuf,
+    /// The tuning set: chat JSONL, one conversation a line.
+    pub data: PathBuf,
+    /// The folder the adapter is written to.
+    pub out: PathBuf,
+    /// Rank of the adapters.
+    pub rank: usize,
+    /// Their strength: the low-rank product is scaled by alpha / rank.
+    pub alpha: f32,
+    /// Share of an adapter's inputs dropped while training.
+    pub dropout: f32,
+    /// The matrices adapted, by the last part of their names; empty: the family's query and value.
+    pub targets: Vec<String>,
+    /// The optimiser.
+    pub optimizer: AdamW,
+    /// Rounds over the tuning set.
+    pub epochs: usize,
+    /// Conversations in a step.
+    pub batch: usize,
+    /// Steps of warm-up.
+    pub warm_up: u64,
+    /// How the learning rate falls after it.
+    pub decline: Decline,
+    /// Share of the conversations kept back, scored before and after.
+    pub held_out: f64,
+    /// Plain text or the model's chat template; None: the template where there is one.
+    pub form: Option<PromptForm>,
+    /// Seed of the adapters, the order, the split and the dropout.
+    pub seed: u64,
+    /// Worker threads; they change the speed and nothing else.
+    pub threads: usize,
+    /// Sums of gradients kept apart; fixed, so that threads do not matter.
+    pub slots: usize,
+    /// Most tokens computed at a time in a slot.
+    pub pack: usize,
+    /// Memory that may be used, in bytes; None: what the machine has.
+    pub memory_limit: Option<u64>,
+}
+
+impl TuneSettings {
+    /// Settings that suit a small model.
+    pub fn new(model: PathBuf, data: PathBuf, out: PathBuf) -> Self {
+        Self {
+            model,
+            data,
+            out,
+            rank: 8,
+            alpha: 16.0,
+            dropout: 0.05,
+            targets: Vec::new(),
+            optimizer: AdamW {
+                rate: 1e-3,
+                beta1: 0.9,
+                beta2: 0.999,
+                eps: 1e-8,
+                decay: 0.0,
+                clip: 1.0,
+            },
+            epochs: 3,
+            batch: 16,
+            warm_up: 10,
+            decline: Decline::Cosine,
+            held_out: 0.1,
+            form: None,
+            seed: 1,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            slots: 8,
+            pack: 512,
+            memory_limit: None,
+        }
+    }
+
+    /// Takes over a paper's recipe: `physico` (its fine-tuning appendix) or `embodied`
+    /// (Appendix D.1). What a paper leaves open keeps its value.
+    pub fn recipe(mut self, name: &str) -> Result<Self, TrainError> {
+        match name {
+            "physico" => {
+                (self.rank, self.alpha, self.dropout) = (64, 16.0, 0.1);
+                (self.optimizer.rate, self.optimizer.decay) = (2e-4, 0.001);
+                (self.epochs, self.batch) = (3, 4);
+            }
+            "embodied" => {
+                (self.optimizer.rate, self.optimizer.decay) = (5e-6, 0.1);
+                // A batch of 4, accumulated over 4.
+                (self.epochs, self.batch, self.warm_up) = (3, 16, 100);
+                self.decline = Decline::Cosine;
+                self.targets = Vec::new();
+            }
+            other => {
+                return Err(TrainError::Settings(format!(
+                    "no recipe is called \"{other}\"; there are physico and embodied"
+                )));
+            }
+        }
+        Ok(self)
+    }
+
+    pub(super) fn check(&self) -> Result<(), TrainError> {
+        let fail = |what: &str| Err(TrainError::Settings(what.to_owned()));
+        if self.rank == 0 {
+            return fail("the rank must be at least 1: an adapter of rank 0 has nothing to train");
+        }
+        if self.epochs == 0
+            || self.batch == 0
+            || self.slots == 0
+            || self.threads == 0
+            || self.pack < 2
+        {
+            return fail(
+                "epochs, batch, slots and threads must each be at least 1, pack at least 2",
+            );
+        }
+        if !(0.0..1.0).contains(&self.dropout) || !(0.0..1.0).contains(&self.held_out) {
+            return fail("dropout and the held-out share must lie in 0 ≤ x < 1");
+        }
+        if !(self.optimizer.rate > 0.0 && self.optimizer.rate.is_finite()) {
+            return fail("the learning rate must be a positive number");
+        }
+        Ok(())
+    }
+
+    pub(super) fn target_names(&self, family: Family) -> Vec<String> {
+        if !self.targets.is_empty() {
+            return self.targets.clone();
+        }
+        let names: &[&str] = match family {
+            Family::NeoX => &["query_key_value"],
+            Family::Llama => &["q_proj", "v_proj"],
+        };
+        names.iter().map(|n| (*n).to_owned()).collect()
+    }
+}

@@ -1,0 +1,263 @@
+//! Tuning as a user does it: on a model grown here, with adapters saved, loaded and merged.
+
+use mary_train::net::{AdapterLayout, Net, Packed, Parameters, Shape, Workspace};
+use mary_train::{
+    Adapter, GrowSettings, Size, Storage, TuneEvent, TuneSettings, grow, merge, tune,
+};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// A tokenizer made once; growing uses the one it finds in the folder.
+fn with_tokenizer(out: &Path) {
+    static TOKENIZER: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    let text = TOKENIZER.get_or_init(|| {
+        let corpus = mary_train::corpus::Corpus::new(1);
+        let texts = (0..1500).map(move |i| corpus.document(i));
+        let tokenizer = mary_train::tokenizer::train(texts, 300).expect("trains");
+        mary_train::tokenizer::to_json(&tokenizer).expect("json")
+    });
+    std::fs::create_dir_all(out).expect("a folder");
+    std::fs::write(out.join("tokenizer.json"), text).expect("written");
+}
+
+fn grown(folder: &Path) -> PathBuf {
+    let size = Size {
+        width: 32,
+        layers: 2,
+        heads: 2,
+        context: 64,
+        vocabulary: 300,
+    };
+    let mut settings = GrowSettings::new(folder.join("grown"), size, 30);
+    settings.batch = 4;
+    settings.threads = 2;
+    settings.storage = Storage::F32;
+    settings.probe = false;
+    with_tokenizer(&settings.out);
+    grow(&settings, &mut |_| ControlFlow::Continue(())).expect("grows");
+    folder.join("grown/step30")
+}
+
+/// Animals are A, things are B: something a small model can learn.
+fn tuning_set(path: &Path) {
+    let mut lines = String::new();
+    for round in 0..8 {
+        for (word, label) in [
+            ("dog", "A"),
+            ("ball", "B"),
+            ("cat", "A"),
+            ("cup", "B"),
+            ("cow", "A"),
+            ("key", "B"),
+            ("fox", "A"),
+            ("hat", "B"),
+        ] {
+            let line = serde_json::json!({"messages": [
+                {"role": "user", "content": format!("Input: \"{word}\" Label:")},
+                {"role": "assistant", "content": label},
+            ], "round": round});
+            lines.push_str(&format!("{line}\n"));
+        }
+    }
+    std::fs::write(path, lines).expect("written");
+}
+
+fn open(path: &Path) -> (Net, Vec<f32>) {
+    let checkpoint = mary_weights::Checkpoint::open(path).expect("opens");
+    let net = Net::new(Shape::from_config(checkpoint.config()).expect("a shape")).expect("a net");
+    let base = net
+        .layout
+        .entries
+        .iter()
+        .flat_map(|e| checkpoint.read_f32(&e.name).expect("a tensor"))
+        .collect();
+    (net, base)
+}
+
+fn logits(net: &Net, base: &[f32], adapter: Option<(&AdapterLayout, &[f32])>) -> Vec<f32> {
+    let packed = Packed::from_window(&[0, 40, 41, 42, 290, 291, 7, 8, 9]);
+    let adapter = adapter.map(|(table, values)| (table, values, None));
+    let p = Parameters {
+        base,
+        transposed: None,
+        adapter,
+    };
+    net.logits(&p, &packed, &mut Workspace::default())
+        .expect("runs")
+}
+
+fn settings(folder: &Path, model: &Path) -> TuneSettings {
+    let data = folder.join("set.jsonl");
+    tuning_set(&data);
+    let mut settings = TuneSettings::new(model.to_owned(), data, folder.join("adapter"));
+    settings.targets = ["query_key_value", "dense_h_to_4h", "dense_4h_to_h"]
+        .map(str::to_owned)
+        .to_vec();
+    settings.epochs = 12;
+    settings.batch = 8;
+    settings.optimizer.rate = 1e-2;
+    settings.held_out = 0.25;
+    settings.threads = 2;
+    settings
+}
+
+#[test]
+fn rank_zero_and_zero_weights_leave_logits_unchanged() {
+    let net = Net::new(Shape::neox(300, 32, 2, 2, 64)).expect("a net");
+    let base: Vec<f32> = (0..net.layout.total)
+        .map(|i| (i as f32 * 0.7).sin() * 0.2)
+        .collect();
+    let plain = logits(&net, &base, None);
+    let targets = ["query_key_value".to_owned(), "dense".to_owned()];
+    let none = AdapterLayout::new(&net.layout, 0, 8.0, 0.0, &targets).expect("rank 0");
+    assert_eq!(none.total, 0);
+    assert_eq!(logits(&net, &base, Some((&none, &[]))), plain);
+    let some = AdapterLayout::new(&net.layout, 4, 8.0, 0.0, &targets).expect("rank 4");
+    assert_eq!(
+        logits(&net, &base, Some((&some, &vec![0.0; some.total]))),
+        plain
+    );
+    assert_eq!(
+        logits(&net, &base, Some((&some, &some.initial(3)))),
+        plain,
+        "new adapters change nothing"
+    );
+}
+
+#[test]
+fn tuning_learns_and_the_merged_model_agrees_with_the_adapter() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = grown(folder.path());
+    let settings = settings(folder.path(), &model);
+    let mut steps = 0;
+    let report = tune(&settings, &mut |event| {
+        if let TuneEvent::Step { .. } = event {
+            steps += 1;
+        }
+        ControlFlow::Continue(())
+    })
+    .expect("tunes");
+    assert_eq!((steps, report.losses.len()), (6 * 12, 6 * 12));
+    assert_eq!((report.before.len(), report.after.len()), (16, 16));
+    let mean = |scores: &[mary_train::AnswerScore]| {
+        scores.iter().map(|s| s.log_probability).sum::<f64>() / scores.len() as f64
+    };
+    assert!(
+        mean(&report.after) > mean(&report.before) + 1.0,
+        "{} {}",
+        mean(&report.before),
+        mean(&report.after)
+    );
+    assert!(
+        report.after.iter().filter(|s| s.greedy).count() >= 12,
+        "{:?}",
+        report.after
+    );
+
+    let (net, base) = open(&model);
+    let adapter = Adapter::load(&settings.out, &net.layout).expect("loads");
+    let with = logits(&net, &base, Some((&adapter.layout, &adapter.values)));
+    assert_ne!(
+        with,
+        logits(&net, &base, None),
+        "the adapter does something"
+    );
+    let merged = folder.path().join("merged");
+    merge(&model, &settings.out, &merged, Storage::F32).expect("merges");
+    let (net, base) = open(&merged);
+    let once = logits(&net, &base, None);
+    let largest = with
+        .iter()
+        .zip(&once)
+        .fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
+    assert!(largest < 1e-3, "merged and unmerged differ by {largest}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_adapter_on_any_number_of_threads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = grown(folder.path());
+    let mut settings = settings(folder.path(), &model);
+    settings.epochs = 1;
+    settings.dropout = 0.2;
+    let mut once = |threads: usize, name: &str| {
+        settings.threads = threads;
+        settings.out = folder.path().join(name);
+        let report = tune(&settings, &mut |_| ControlFlow::Continue(())).expect("tunes");
+        let weights =
+            std::fs::read(settings.out.join("adapter_model.safetensors")).expect("weights");
+        (report.losses, weights)
+    };
+    assert_eq!(once(1, "one"), once(3, "three"));
+}
+
+#[test]
+fn an_adapter_is_saved_under_pefts_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = grown(folder.path());
+    let mut settings = settings(folder.path(), &model);
+    settings.epochs = 1;
+    settings.rank = 2;
+    settings.targets = vec!["query_key_value".to_owned()];
+    tune(&settings, &mut |_| ControlFlow::Continue(())).expect("tunes");
+    let bytes = std::fs::read(settings.out.join("adapter_model.safetensors")).expect("weights");
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).expect("tensors");
+    let mut names: Vec<String> = tensors
+        .tensors()
+        .into_iter()
+        .map(|(name, view)| format!("{name} {:?}", view.shape()))
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "base_model.model.gpt_neox.layers.0.attention.query_key_value.lora_A.weight [2, 32]",
+            "base_model.model.gpt_neox.layers.0.attention.query_key_value.lora_B.weight [96, 2]",
+            "base_model.model.gpt_neox.layers.1.attention.query_key_value.lora_A.weight [2, 32]",
+            "base_model.model.gpt_neox.layers.1.attention.query_key_value.lora_B.weight [96, 2]",
+        ]
+    );
+    let config: serde_json::Value = serde_json::from_slice(
+        &std::fs::read(settings.out.join("adapter_config.json")).expect("config"),
+    )
+    .expect("json");
+    assert_eq!(
+        (&config["peft_type"], &config["r"]),
+        (&"LORA".into(), &2.into())
+    );
+}
+
+#[test]
+fn mistakes_are_named_before_training() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = grown(folder.path());
+    let good = settings(folder.path(), &model);
+    let refuse = |settings: &TuneSettings| {
+        tune(settings, &mut |_| ControlFlow::Continue(()))
+            .expect_err("refused")
+            .to_string()
+    };
+    let mut bad = good.clone();
+    bad.targets = vec!["q_proj".to_owned()];
+    let error = refuse(&bad);
+    assert!(
+        error.contains("q_proj") && error.contains("query_key_value"),
+        "{error}"
+    );
+    let mut bad = good.clone();
+    bad.data = folder.path().join("bad.jsonl");
+    std::fs::write(
+        &bad.data,
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"x\"}]}\n",
+    )
+    .expect("written");
+    assert!(refuse(&bad).contains("line 1"), "{}", refuse(&bad));
+    std::fs::write(&bad.data, "\n{\"prompt\": 1}\n").expect("written");
+    assert!(refuse(&bad).contains("line 2"), "{}", refuse(&bad));
+    let mut bad = good.clone();
+    bad.memory_limit = Some(1_000_000);
+    assert!(refuse(&bad).contains("memory"), "{}", refuse(&bad));
+    let mut bad = good;
+    bad.rank = 0;
+    assert!(refuse(&bad).contains("rank"), "{}", refuse(&bad));
+}
