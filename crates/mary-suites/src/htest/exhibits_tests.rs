@@ -1,7 +1,10 @@
 //! Exhibits from summaries as the engine writes them: only what was run is drawn, and nothing
 //! published is taken for ours.
 
-use mary_contract::{Capabilities, Measure, ModelCard, ModelSettings, RunManifest, TaskRun, Usage};
+use mary_contract::{
+    Capabilities, Measure, ModelCard, ModelSettings, RunManifest, SummaryRow, TaskRun,
+    TaskSettings, Usage,
+};
 
 use super::*;
 

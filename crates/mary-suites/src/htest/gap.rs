@@ -4,7 +4,7 @@
 use mary_contract::{Estimate, RunSummary, Table};
 use mary_stats::{LEVEL, intervals};
 
-use super::exhibits::{Outcome, difference_cell, percent, results};
+use super::results::{Outcome, difference_cell, percent, results};
 use super::setup::Source;
 
 /// One model on one task, released against fresh.

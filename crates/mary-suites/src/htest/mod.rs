@@ -13,6 +13,7 @@ pub mod geometry;
 pub mod parse;
 pub mod prompt;
 pub mod published;
+mod results;
 #[rustfmt::skip]
 mod rhyme_families;
 mod setup;
@@ -24,8 +25,9 @@ mod words;
 
 pub use ab_task::AbTask;
 pub use dataset::{Example, Label, Rule, Sets, Twins};
-pub use exhibits::{Outcome, exhibits, results};
+pub use exhibits::exhibits;
 pub use gap::{Gap, fresh_gaps, gap_table, independent_difference};
+pub use results::{Outcome, results};
 pub use setup::{Mode, Setup, Source, Tail};
 pub use tasks::{AB_TASKS, rule_baselines};
 pub use tuning::{ab_task, published_matrix, tuning_matrix, tuning_set};

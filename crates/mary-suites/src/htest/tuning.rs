@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::AB_TASKS;
 use super::ab_task::AbTask;
-use super::exhibits::{percent, results};
 use super::published::published;
+use super::results::{percent, results};
 
 /// The task of an id (`htest/rhyme` or `rhyme`).
 pub fn ab_task(id: &str) -> Option<&'static AbTask> {

@@ -1,0 +1,195 @@
+//! What the runs hold, in the paper's terms: accuracies by model, task and conditions, and their
+//! averages over the ten tasks.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings};
+
+use super::AB_TASKS;
+use super::geometry::LETTER_GEOMETRY;
+use super::setup::{Mode, Setup, Source};
+
+/// The eleventh task, which has no part in the averages.
+pub(super) const GEOMETRY: &str = "htest/letter-geometry";
+
+/// One model on one task as it was run.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The model, as the user named it.
+    pub model: String,
+    /// The task.
+    pub task: String,
+    /// Shots.
+    pub k: usize,
+    /// How it was asked.
+    pub mode: Mode,
+    /// Where the items came from.
+    pub source: Source,
+    /// Plain or chat.
+    pub form: PromptForm,
+    /// The paper's accuracy: unread answers are wrong.
+    pub accuracy: Estimate,
+    /// Without unread answers.
+    pub adjusted: Option<Estimate>,
+    /// Number of weights, where known.
+    pub parameters: Option<u64>,
+}
+
+/// Every H-TEST result of the runs that could be scored.
+pub fn results(runs: &[RunSummary]) -> Vec<Outcome> {
+    let mut found = Vec::new();
+    for run in runs {
+        for row in run.rows.iter().filter(|r| r.task.starts_with("htest/")) {
+            let settings = run
+                .manifest
+                .tasks
+                .iter()
+                .find(|t| t.id == row.task)
+                .map(|t| &t.settings);
+            let Some(setup) = settings.and_then(|s| setup_of(&row.task, s)) else {
+                continue;
+            };
+            let Some(accuracy) = accuracy(row) else {
+                continue;
+            };
+            let parameters = run
+                .manifest
+                .models
+                .iter()
+                .find(|m| m.model.to_string() == row.model)
+                .and_then(|m| m.parameters);
+            found.push(Outcome {
+                model: row.model.clone(),
+                task: row.task.clone(),
+                k: setup.shots,
+                mode: setup.mode,
+                source: setup.source,
+                form: setup.form,
+                accuracy,
+                adjusted: row.score.clone(),
+                parameters,
+            });
+        }
+    }
+    found
+}
+
+pub(super) fn setup_of(task: &str, settings: &TaskSettings) -> Option<Setup> {
+    let card = if task == GEOMETRY {
+        LETTER_GEOMETRY.card()
+    } else {
+        AB_TASKS.iter().find(|t| t.card.id == task)?.card
+    };
+    Setup::read(card, settings).ok()
+}
+
+/// The paper's accuracy of a row: its own measure where answers may be unread, else the score.
+fn accuracy(row: &SummaryRow) -> Option<Estimate> {
+    row.measures
+        .iter()
+        .find(|m| m.name == "accuracy")
+        .map(|m| m.estimate.clone())
+        .or_else(|| row.score.clone())
+}
+
+/// As in the paper's tables: one decimal, in per cent.
+pub fn percent(value: f64) -> String {
+    format!("{:.1}", 100.0 * value)
+}
+
+/// A difference with its interval.
+pub fn difference_cell(d: &Estimate) -> String {
+    format!(
+        "{:+.1} [{:+.1}, {:+.1}]",
+        100.0 * d.value,
+        100.0 * d.low,
+        100.0 * d.high
+    )
+}
+
+/// The ten tasks of one model under one set of conditions.
+pub(super) struct Profile<'a> {
+    pub(super) first: &'a Outcome,
+    pub(super) tasks: BTreeMap<&'a str, &'a Outcome>,
+}
+
+/// Mean over tasks; the tasks' intervals are combined as of independent samples.
+fn mean<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> Option<Estimate> {
+    let all: Vec<&Estimate> = estimates.collect();
+    if all.is_empty() {
+        return None;
+    }
+    let n = all.len() as f64;
+    let value = all.iter().map(|e| e.value).sum::<f64>() / n;
+    let spread =
+        |side: fn(&Estimate) -> f64| all.iter().map(|e| side(e).powi(2)).sum::<f64>().sqrt() / n;
+    Some(Estimate {
+        value,
+        low: value - spread(|e| e.value - e.low),
+        high: value + spread(|e| e.high - e.value),
+        n: all.iter().map(|e| e.n).sum(),
+        method: "mean-of-tasks".into(),
+    })
+}
+
+impl Profile<'_> {
+    /// Only a full set of ten has an average that can stand beside another.
+    pub(super) fn average(&self) -> Option<Estimate> {
+        (self.tasks.len() == AB_TASKS.len())
+            .then(|| mean(self.tasks.values().map(|o| &o.accuracy)))
+            .flatten()
+    }
+
+    pub(super) fn adjusted(&self) -> Option<Estimate> {
+        let all: Option<Vec<&Estimate>> =
+            self.tasks.values().map(|o| o.adjusted.as_ref()).collect();
+        all.filter(|a| a.len() == AB_TASKS.len())
+            .and_then(|a| mean(a.into_iter()))
+    }
+
+    /// How it was asked, in three words.
+    pub(super) fn how(&self) -> String {
+        let mode = match self.first.mode {
+            Mode::Score => "score",
+            Mode::Generate => "generate",
+            Mode::Cot => "cot",
+        };
+        let source = match self.first.source {
+            Source::Fresh => "fresh",
+            Source::Published => "released",
+        };
+        let form = match self.first.form {
+            PromptForm::Plain => "plain",
+            PromptForm::Chat => "chat",
+        };
+        format!("{mode}, {form}, {source}")
+    }
+}
+
+/// Results grouped by model and conditions, in the order in which they were run.
+pub(super) fn profiles(results: &[Outcome]) -> Vec<Profile<'_>> {
+    let mut profiles: Vec<Profile<'_>> = Vec::new();
+    for outcome in results.iter().filter(|o| o.task != GEOMETRY) {
+        let same = |p: &&mut Profile<'_>| {
+            let f = p.first;
+            (&f.model, f.k, f.mode, f.source, f.form)
+                == (
+                    &outcome.model,
+                    outcome.k,
+                    outcome.mode,
+                    outcome.source,
+                    outcome.form,
+                )
+        };
+        match profiles.iter_mut().find(same) {
+            Some(profile) => {
+                profile.tasks.insert(&outcome.task, outcome);
+            }
+            None => profiles.push(Profile {
+                first: outcome,
+                tasks: BTreeMap::from([(outcome.task.as_str(), outcome)]),
+            }),
+        }
+    }
+    profiles
+}
