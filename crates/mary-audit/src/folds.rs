@@ -39,28 +39,24 @@ fn root(parent: &mut [usize], mut index: usize) -> usize {
     index
 }
 
-/// The fold of every example. `labels` is what the folds are balanced by.
+/// The fold of every example. A group is named by its first member; `labels` is what the folds are
+/// balanced by.
 pub(crate) fn assign(groups: &[usize], labels: &[usize], folds: usize, seed: u64) -> Vec<usize> {
-    let mut members: HashMap<usize, usize> = HashMap::new();
-    for (index, &group) in groups.iter().enumerate() {
-        members.entry(group).or_insert(index);
-    }
+    let members = groups.iter().zip(labels).enumerate();
     let mut order: Vec<(usize, usize)> = members
-        .into_iter()
-        .map(|(group, first)| (labels.get(first).copied().unwrap_or(0), group))
+        .filter(|(index, (group, _))| index == *group)
+        .map(|(_, (&group, &label))| (label, group))
         .collect();
-    order.sort_unstable();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     order.shuffle(&mut rng);
     // Stable: within a label the shuffled order stays, and labels are dealt round in turn.
     order.sort_by_key(|(label, _)| *label);
-    let fold_of: HashMap<usize, usize> = order
-        .into_iter()
-        .enumerate()
-        .map(|(place, (_, group))| (group, place % folds.max(1)))
-        .collect();
-    groups
-        .iter()
-        .map(|group| fold_of.get(group).copied().unwrap_or(0))
-        .collect()
+    let mut fold_of = vec![0; groups.len()];
+    for (place, (_, group)) in order.into_iter().enumerate() {
+        if let Some(fold) = fold_of.get_mut(group) {
+            *fold = place % folds.max(1);
+        }
+    }
+    let fold = |group: &usize| fold_of.get(*group).copied().unwrap_or(0);
+    groups.iter().map(fold).collect()
 }

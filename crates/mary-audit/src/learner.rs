@@ -21,17 +21,17 @@ impl Lifts {
         }
     }
 
-    /// Learns one case.
-    pub(crate) fn add(&mut self, features: &[u32], class: usize) {
+    /// Learns one case; with a weight of -1 forgets it.
+    pub(crate) fn add(&mut self, features: &[u32], class: usize, weight: f64) {
         if let Some(total) = self.totals.get_mut(class) {
-            *total += 1.0;
+            *total += weight;
         }
         for feature in features {
             if let Some(count) = self
                 .counts
                 .get_mut(*feature as usize * self.classes + class)
             {
-                *count += 1.0;
+                *count += weight;
             }
         }
     }

@@ -171,46 +171,62 @@ impl Set<'_> {
     fn cross_validate(&self, sheet: &Sheet, right: &[usize]) -> Vec<f64> {
         let fold = folds::assign(&self.groups, right, self.folds, self.seed);
         let mut credits = vec![0.0; self.examples.len()];
+        let order;
+        let fixed = match &sheet.features {
+            Features::Fixed(rows) => Some(rows),
+            Features::Order => {
+                order = self.order_rows(right);
+                Some(&order)
+            }
+            Features::Remembered(..) => None,
+        };
+        // Everything is counted once; each part is forgotten while it is tested.
+        let mut lifts = Lifts::new(sheet.names.len(), self.classes.names.len());
+        if let Some(rows) = fixed {
+            self.learn(&mut lifts, rows, right, (1.0, &|_| true));
+        }
         for part in 0..self.folds {
             let held_out = |index: usize| fold.get(index) == Some(&part);
             let made;
             let rows = match &sheet.features {
-                Features::Fixed(rows) => rows,
-                Features::Order => {
-                    made = self.order_rows(right);
-                    &made
-                }
                 Features::Remembered(texts, vocabulary) => {
                     made = self.remember((texts, *vocabulary), right, held_out);
+                    lifts = Lifts::new(sheet.names.len(), self.classes.names.len());
+                    self.learn(&mut lifts, &made, right, (1.0, &|i| !held_out(i)));
                     &made
                 }
+                Features::Fixed(_) | Features::Order => {
+                    let Some(rows) = fixed else { continue };
+                    self.learn(&mut lifts, rows, right, (-1.0, &held_out));
+                    rows
+                }
             };
-            let lifts = self.learn(sheet, rows, right, |i| !held_out(i));
             for (index, row) in rows.iter().enumerate().filter(|(i, _)| held_out(*i)) {
                 if let (Some(credit), Some(&answer)) = (credits.get_mut(index), right.get(index)) {
                     *credit = self.credit(&lifts, row, answer);
                 }
             }
+            if fixed.is_some() {
+                self.learn(&mut lifts, rows, right, (1.0, &held_out));
+            }
         }
         credits
     }
 
-    /// Counts the examples chosen.
+    /// Counts the examples chosen, or with a weight of -1 forgets them.
     fn learn(
         &self,
-        sheet: &Sheet,
+        lifts: &mut Lifts,
         rows: &Rows,
         right: &[usize],
-        chosen: impl Fn(usize) -> bool,
-    ) -> Lifts {
-        let mut lifts = Lifts::new(sheet.names.len(), self.classes.names.len());
+        (weight, chosen): (f64, &dyn Fn(usize) -> bool),
+    ) {
         let cases = rows.iter().zip(right).enumerate();
         for (_, (row, &answer)) in cases.filter(|(i, _)| chosen(*i)) {
             for (place, features) in row.iter().enumerate() {
-                lifts.add(features, self.class(answer, place));
+                lifts.add(features, self.class(answer, place), weight);
             }
         }
-        lifts
     }
 
     /// The class of a row: the label itself, or whether the option in this place is right.
@@ -307,7 +323,9 @@ impl Set<'_> {
                 &made
             }
         };
-        let all = self.learn(sheet, rows, right, |_| true).telling();
+        let mut lifts = Lifts::new(sheet.names.len(), self.classes.names.len());
+        self.learn(&mut lifts, rows, right, (1.0, &|_| true));
+        let all = lifts.telling();
         let name = |t: &Telling| {
             sheet
                 .names

@@ -50,7 +50,11 @@ fn split(folder: &std::path::Path, task: &str, part: &str) -> Vec<Example> {
 }
 
 fn report(examples: &[Example]) -> AuditReport {
-    let report = audit(examples, &AuditSettings::default()).unwrap();
+    let settings = AuditSettings {
+        permutations: 399,
+        ..AuditSettings::default()
+    };
+    let report = audit(examples, &settings).unwrap();
     eprintln!("{}", report.to_text());
     report
 }
@@ -94,10 +98,7 @@ fn palindromes_are_told_by_capitals() {
     let capitals = found.finding("capitals").unwrap();
     assert!(capitals.beats_chance, "{capitals:?}");
     let sentence = &capitals.telling[0];
-    assert!(
-        sentence.contains("begins with a capital: B in"),
-        "{sentence}"
-    );
+    assert!(sentence.contains("B in 24 of 24"), "{sentence}");
 }
 
 #[test]
@@ -106,10 +107,16 @@ fn spelled_math_repeats_itself_and_leaks_its_shots() {
     let test = split(&folder, "spelled_math", "test");
     let found = report(&test);
     assert_eq!(found.hygiene.repeats, 18);
-    assert_eq!(
-        shared(&test, &split(&folder, "spelled_math", "dev")).len(),
-        4
-    );
+    // Five test items are also among the shots: four distinct ones, of which one occurs twice.
+    let dev = split(&folder, "spelled_math", "dev");
+    let mut leaked: Vec<&str> = shared(&test, &dev)
+        .iter()
+        .map(|e| e.question.as_str())
+        .collect();
+    assert_eq!(leaked.len(), 5);
+    leaked.sort_unstable();
+    leaked.dedup();
+    assert_eq!(leaked.len(), 4);
 }
 
 #[test]
@@ -140,7 +147,11 @@ fn every_task_alternates_strictly() {
         "start_vowel",
         "uppercase",
     ] {
-        let found = report(&split(&folder, task, "test"));
+        let quick = AuditSettings {
+            permutations: 299,
+            ..AuditSettings::default()
+        };
+        let found = audit(&split(&folder, task, "test"), &quick).unwrap();
         assert!(found.hygiene.strictly_alternates(), "{task}");
         assert!(
             found.finding("file_order").unwrap().accuracy.value > 0.95,

@@ -76,6 +76,7 @@ fn seeds_with_findings(make: impl Fn(u64) -> Vec<Example>) -> u64 {
         .filter(|&seed| {
             let settings = AuditSettings {
                 seed,
+                permutations: 399,
                 ..AuditSettings::default()
             };
             let report = audit(&make(seed), &settings).unwrap();
@@ -129,14 +130,20 @@ fn a_planted_length_is_found_and_may_be_the_rule() {
 fn a_frequent_distractor_is_named() {
     let mut set = clean_options(2, 80);
     for (i, example) in set.iter_mut().enumerate() {
-        let wrong = (example.correct + 1 + i % 3) % 4;
-        example.options[wrong] = "ZZZ".to_owned();
+        let wrong = example.correct + 1 + i % 3;
+        example.options[wrong % 4] = "ZZZ".to_owned();
+        let other = if i % 3 == 2 { wrong - 1 } else { wrong + 1 };
+        example.options[other % 4] = "YYY".to_owned();
     }
     let report = audit(&set, &AuditSettings::default()).unwrap();
     insta::assert_snapshot!(report.to_text());
     let text = report.finding("option_text").unwrap();
     assert!(text.beats_chance);
-    assert!(text.telling[0].contains("ZZZ"), "{:?}", text.telling);
+    let sentence = &text.telling[0];
+    assert!(
+        sentence.contains("ZZZ") && sentence.contains("YYY"),
+        "{sentence}"
+    );
 }
 
 #[test]
