@@ -6,6 +6,7 @@
 use mary_contract::{Finish, Generated, Part, Speaker, Turn, Usage};
 use serde_json::{Map, Value, json};
 
+use crate::options::Options;
 use crate::wire::{Asked, Read, ReadError, Unreadable, base64_of, count, text};
 
 /// Where requests go, below the base address.
@@ -18,7 +19,7 @@ const MOST_STOPS: usize = 16;
 /// The body of a request for words.
 pub fn body(asked: &Asked<'_>) -> Value {
     let sampling = asked.sampling();
-    let thinking = thinking_budget(asked);
+    let thinking = thinking_budget(asked.options);
     let mut body = Map::new();
     body.insert("model".into(), asked.model.into());
     let max_tokens = asked.max_tokens().saturating_add(thinking.unwrap_or(0));
@@ -40,7 +41,7 @@ pub fn body(asked: &Asked<'_>) -> Value {
         None => {
             // Newer models take one of the two, not both.
             if asked.habits.sends("temperature") {
-                body.insert("temperature".into(), sampling.temperature.min(1.0).into());
+                body.insert("temperature".into(), sampling.temperature.into());
             }
             if let (Some(top_p), true) = (sampling.top_p, asked.habits.sends("top_p")) {
                 body.insert("top_p".into(), top_p.into());
@@ -53,16 +54,16 @@ pub fn body(asked: &Asked<'_>) -> Value {
     Value::Object(body)
 }
 
-fn thinking_budget(asked: &Asked<'_>) -> Option<u32> {
-    let by_effort = || match asked.options.reasoning_effort.as_deref() {
+/// The thinking budget that the user's settings ask for.
+pub fn thinking_budget(options: &Options) -> Option<u32> {
+    let by_effort = || match options.reasoning_effort.as_deref() {
         Some("low") => Some(1024),
         Some("medium") => Some(4096),
         Some("high") => Some(16_384),
         _ => None,
     };
     // The API's own least is 1024.
-    asked
-        .options
+    options
         .thinking_budget
         .filter(|budget| *budget > 0)
         .or_else(by_effort)

@@ -73,7 +73,8 @@ pub fn complaint(body: &[u8]) -> Complaint {
         root.get("error").and_then(Value::as_str),
         root.get("detail").and_then(Value::as_str),
         root.pointer("/detail/0/msg").and_then(Value::as_str),
-        root.pointer("/message/detail/0/msg").and_then(Value::as_str),
+        root.pointer("/message/detail/0/msg")
+            .and_then(Value::as_str),
     ]
     .into_iter()
     .flatten()
@@ -91,7 +92,10 @@ pub fn complaint(body: &[u8]) -> Complaint {
     Complaint {
         message,
         codes: codes.join(" "),
-        param: inner.get("param").and_then(Value::as_str).map(str::to_owned),
+        param: inner
+            .get("param")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
     }
 }
 
@@ -108,7 +112,11 @@ fn first_words(text: &str) -> String {
 pub fn diagnose(service: &Service<'_>, status: u16, body: &[u8]) -> Trouble {
     let complaint = complaint(body);
     let lower = complaint.message.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|w| lower.contains(w) || complaint.codes.contains(w));
+    let says = |words: &[&str]| {
+        words
+            .iter()
+            .any(|w| lower.contains(w) || complaint.codes.contains(w))
+    };
     let title = service.title;
     let said = format!("{title} answered {status}: {}", complaint.message);
     let give_up = |kind, hint: String| Trouble {
@@ -116,22 +124,39 @@ pub fn diagnose(service: &Service<'_>, status: u16, body: &[u8]) -> Trouble {
         remedy: Remedy::GiveUp,
     };
     let bad_key = status == 401
-        || says(&["invalid_api_key", "api_key_invalid", "authentication_error", "api key not valid"]);
+        || says(&[
+            "invalid_api_key",
+            "api_key_invalid",
+            "authentication_error",
+            "api key not valid",
+        ]);
     if bad_key {
         return give_up(ErrorKind::Auth, key_hint(service));
     }
     if status == 402
-        || says(&["insufficient_quota", "credit balance", "insufficient balance", "billing_hard_limit", "insufficient credits"])
+        || says(&[
+            "insufficient_quota",
+            "credit balance",
+            "insufficient balance",
+            "billing_hard_limit",
+            "insufficient credits",
+        ])
     {
         return give_up(
             ErrorKind::Budget,
-            format!("the account has no credit left; add some at {} and give the same command again, nothing that was answered is asked twice", service.console),
+            format!(
+                "the account has no credit left; add some at {} and give the same command again, nothing that was answered is asked twice",
+                service.console
+            ),
         );
     }
     if status == 403 || says(&["permission_error", "permission_denied"]) {
         return give_up(
             ErrorKind::Auth,
-            format!("the key in {} may not use {}; look at its rights (and at the country it is used from) at {}", service.key_env, service.model, service.console),
+            format!(
+                "the key in {} may not use {}; look at its rights (and at the country it is used from) at {}",
+                service.key_env, service.model, service.console
+            ),
         );
     }
     if says(CONTEXT_WORDS) {
@@ -140,10 +165,21 @@ pub fn diagnose(service: &Service<'_>, status: u16, body: &[u8]) -> Trouble {
             "use fewer shots (--num-fewshot) or a model with a longer context".into(),
         );
     }
-    if status == 404 || says(&["model_not_found", "not_found_error", "invalid_model", "unknown model", "is not a valid model"]) {
+    if status == 404
+        || says(&[
+            "model_not_found",
+            "not_found_error",
+            "invalid_model",
+            "unknown model",
+            "is not a valid model",
+        ])
+    {
         return give_up(
             ErrorKind::NotFound,
-            format!("`{}` is not a model {title} has under this key; look at its list of models, or check the base URL", service.model),
+            format!(
+                "`{}` is not a model {title} has under this key; look at its list of models, or check the base URL",
+                service.model
+            ),
         );
     }
     if status == 413 || says(&["request_too_large", "request too large"]) {

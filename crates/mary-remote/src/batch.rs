@@ -66,7 +66,10 @@ impl BatchState {
         let state: Self =
             serde_json::from_str(&text).map_err(|e| file_error(path, &e.to_string()))?;
         if state.fingerprint != fingerprint {
-            return Err(file_error(path, "it belongs to another model or other settings"));
+            return Err(file_error(
+                path,
+                "it belongs to another model or other settings",
+            ));
         }
         Ok(state)
     }
@@ -153,7 +156,11 @@ impl<'a> BatchDesk<'a> {
     }
 
     /// Answers everything that was taken, one way or another.
-    fn round(&self, desk: &mut dyn Desk<Generate, Generated>, taken: Vec<Taken>) -> ControlFlow<()> {
+    fn round(
+        &self,
+        desk: &mut dyn Desk<Generate, Generated>,
+        taken: Vec<Taken>,
+    ) -> ControlFlow<()> {
         let outcomes = self.settle(&taken);
         let mut left = Vec::new();
         match outcomes {
@@ -257,7 +264,12 @@ impl<'a> BatchDesk<'a> {
         let mut cost = 0.0;
         let mut submissions = vec![Submission::default()];
         for question in new {
-            cost += self.remote.estimator.generate(&question.generate).cost.unwrap_or(0.0);
+            cost += self
+                .remote
+                .estimator
+                .generate(&question.generate)
+                .cost
+                .unwrap_or(0.0);
             let format = self.remote.format(&question.generate)?;
             let habits = self.remote.line.habits();
             let shared = self.remote.shared_prefix(&question.generate);
@@ -301,8 +313,7 @@ impl<'a> BatchDesk<'a> {
         state.parts.push(part.clone());
         state.save(&self.path)?;
         let remote = Arc::clone(self.remote);
-        let created =
-            wait(async move { Entrance::new(&remote).create(&name, submission).await });
+        let created = wait(async move { Entrance::new(&remote).create(&name, submission).await });
         let id = match created {
             Ok(id) => id,
             Err(error) => match self.find(&part) {
@@ -361,7 +372,10 @@ impl<'a> BatchDesk<'a> {
                 outcomes.entry(name.clone()).or_insert_with(|| {
                     Err(ModelError::new(
                         ErrorKind::Transport,
-                        format!("the batch {} ended without an answer to this: {}", progress.id, progress.said),
+                        format!(
+                            "the batch {} ended without an answer to this: {}",
+                            progress.id, progress.said
+                        ),
                     )
                     .hint("give the same command again: it is submitted anew"))
                 });
@@ -387,7 +401,10 @@ impl<'a> BatchDesk<'a> {
             .collect();
         ModelError::new(
             ErrorKind::Interrupted,
-            format!("submitted as a batch and not finished yet: {}", told.join("; ")),
+            format!(
+                "submitted as a batch and not finished yet: {}",
+                told.join("; ")
+            ),
         )
         .hint("come back with `mary resume`; nothing is submitted or paid twice")
     }

@@ -55,20 +55,26 @@ impl<'a> Entrance<'a> {
 
     /// Creates a batch. Its creation is sent once; after a broken answer the caller looks whether it
     /// is there.
-    pub(crate) async fn create(&self, name: &str, submission: Submission) -> Result<String, ModelError> {
+    pub(crate) async fn create(
+        &self,
+        name: &str,
+        submission: Submission,
+    ) -> Result<String, ModelError> {
         let line = &self.remote.line;
         let body = if self.is_anthropic() {
             anthropic_body(submission)
         } else {
             let upload = upload(&submission)?;
-            let read_id = |raw: &Value| {
-                Ok(text(raw, "/id").ok_or_else(|| Unreadable::missing("id"))?)
-            };
+            let read_id =
+                |raw: &Value| Ok(text(raw, "/id").ok_or_else(|| Unreadable::missing("id"))?);
             let file = line
-                .ask(Question {
-                    body: Body::Raw(UPLOAD_TYPE, &upload),
-                    ..Question::get("files", &read_id)
-                }.posted())
+                .ask(
+                    Question {
+                        body: Body::Raw(UPLOAD_TYPE, &upload),
+                        ..Question::get("files", &read_id)
+                    }
+                    .posted(),
+                )
                 .await?
                 .answer;
             json!({
@@ -161,7 +167,9 @@ impl<'a> Entrance<'a> {
                 .line
                 .ask(Question {
                     lines: true,
-                    ..Question::get(&path, &|raw| Ok(raw.as_array().cloned().unwrap_or_default()))
+                    ..Question::get(&path, &|raw| {
+                        Ok(raw.as_array().cloned().unwrap_or_default())
+                    })
                 })
                 .await?;
             for entry in told.answer {
@@ -171,7 +179,10 @@ impl<'a> Entrance<'a> {
                     } else {
                         openai_outcome(&entry)
                     };
-                    results.push((name, outcome.map_err(|e| self.remote.line.http.scrubber().error(e))));
+                    results.push((
+                        name,
+                        outcome.map_err(|e| self.remote.line.http.scrubber().error(e)),
+                    ));
                 }
             }
         }
@@ -295,7 +306,10 @@ fn refused(body: &str) -> ModelError {
     let complaint = complaint(body.as_bytes());
     ModelError::new(
         ErrorKind::BadRequest,
-        format!("the provider refused this request of the batch: {}", complaint.message),
+        format!(
+            "the provider refused this request of the batch: {}",
+            complaint.message
+        ),
     )
 }
 
@@ -318,7 +332,7 @@ mod tests {
         })
         .unwrap();
         let form = String::from_utf8(form).unwrap().replace("\r\n", "\n");
-        insta::assert_snapshot!(form, @"");
+        insta::assert_snapshot!("openai_upload", form);
         assert!(UPLOAD_TYPE.ends_with(BOUNDARY));
     }
 
@@ -332,7 +346,10 @@ mod tests {
         .unwrap();
         assert!(!openai.ended);
         assert_eq!((openai.done, openai.total), (4, 10));
-        let failed = openai_progress("b", &json!({"status": "failed", "errors": {"data": [{"message": "bad line"}]}}));
+        let failed = openai_progress(
+            "b",
+            &json!({"status": "failed", "errors": {"data": [{"message": "bad line"}]}}),
+        );
         assert_eq!(failed.unwrap().said, "failed: bad line");
         let anthropic = anthropic_progress(
             "msgbatch_1",
@@ -347,14 +364,25 @@ mod tests {
     fn outcomes_are_told_apart() {
         let good = json!({"custom_id": "a", "response": {"status_code": 200, "body": {"x": 1}}});
         assert_eq!(openai_outcome(&good).unwrap(), json!({"x": 1}));
-        let bad = json!({"response": {"status_code": 400, "body": {"error": {"message": "too long"}}}});
-        assert!(openai_outcome(&bad).unwrap_err().message.contains("too long"));
+        let bad =
+            json!({"response": {"status_code": 400, "body": {"error": {"message": "too long"}}}});
+        assert!(
+            openai_outcome(&bad)
+                .unwrap_err()
+                .message
+                .contains("too long")
+        );
         let good = json!({"result": {"type": "succeeded", "message": {"content": []}}});
         assert!(anthropic_outcome(&good).is_ok());
         let bad = json!({"result": {"type": "errored", "error": {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}}});
         assert!(anthropic_outcome(&bad).unwrap_err().message.ends_with("no"));
         let late = json!({"result": {"type": "expired"}});
-        assert!(anthropic_outcome(&late).unwrap_err().message.contains("expired"));
+        assert!(
+            anthropic_outcome(&late)
+                .unwrap_err()
+                .message
+                .contains("expired")
+        );
     }
 
     #[test]

@@ -9,10 +9,10 @@ use std::fmt;
 use mary_contract::{Generate, ModelError, ModelRef, ModelSettings, Prompt, Request, Score, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::Entry;
+use crate::anthropic::thinking_budget;
+use crate::catalogue::{Entry, Wire};
 use crate::options::{Logprobs, Options};
 use crate::prices::{Price, Prices};
-use crate::wire::Habits;
 
 /// Tokens a picture is taken for.
 const PICTURE_TOKENS: f64 = 1000.0;
@@ -62,8 +62,9 @@ pub struct Estimate {
 pub struct Estimator {
     model: ModelRef,
     price: Option<Price>,
-    habits: Habits,
-    options: Options,
+    /// Tokens of reasoning, at most.
+    room: u32,
+    batch: bool,
     logprobs: Logprobs,
     total: Estimate,
     dated: String,
@@ -88,7 +89,8 @@ impl Estimator {
         let price = prices.of(model).cloned().or(free);
         Ok(Self {
             logprobs: options.logprobs.unwrap_or(entry.logprobs_of(&model.name)),
-            habits: entry.habits(&model.name),
+            room: reasoning_room(entry, model, &options),
+            batch: options.batch.is_some(),
             total: Estimate {
                 cost: price.is_some().then_some(0.0),
                 ..Estimate::default()
@@ -96,7 +98,6 @@ impl Estimator {
             dated: prices.dated(),
             model: model.clone(),
             price,
-            options,
         })
     }
 
@@ -114,12 +115,7 @@ impl Estimator {
 
     /// What one generation takes.
     pub fn generate(&self, generate: &Generate) -> Estimate {
-        let room = if self.habits.reasoning {
-            self.options.reasoning_tokens
-        } else {
-            0
-        };
-        let written = generate.sampling.max_tokens.saturating_add(room);
+        let written = generate.sampling.max_tokens.saturating_add(self.room);
         self.priced(1, tokens_in_prompt(&generate.prompt), f64::from(written))
     }
 
@@ -142,12 +138,11 @@ impl Estimator {
             completion_tokens: written as u64,
             ..Usage::default()
         };
-        let batch = self.options.batch.is_some();
         Estimate {
             requests,
             prompt_tokens: usage.prompt_tokens,
             completion_tokens: usage.completion_tokens,
-            cost: self.price.as_ref().map(|p| p.cost(&usage, 0, batch)),
+            cost: self.price.as_ref().map(|p| p.cost(&usage, 0, self.batch)),
         }
     }
 
@@ -186,6 +181,17 @@ impl Estimator {
     }
 }
 
+/// Tokens that reasoning may take on top of the answer.
+fn reasoning_room(entry: &Entry, model: &ModelRef, options: &Options) -> u32 {
+    if entry.wire == Wire::Anthropic {
+        return thinking_budget(options).unwrap_or(0);
+    }
+    if entry.habits(&model.name).reasoning {
+        return options.reasoning_tokens;
+    }
+    0
+}
+
 /// One line of a dry run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EstimateRow {
@@ -216,7 +222,12 @@ impl DryRun {
 impl fmt::Display for DryRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wide = |pick: fn(&EstimateRow) -> &str, head: usize| {
-            self.rows.iter().map(|r| pick(r).len()).max().unwrap_or(0).max(head)
+            self.rows
+                .iter()
+                .map(|r| pick(r).len())
+                .max()
+                .unwrap_or(0)
+                .max(head)
         };
         let model = wide(|r| &r.model, 5);
         let task = wide(|r| &r.task, 5);
@@ -239,7 +250,11 @@ impl fmt::Display for DryRun {
             )?;
         }
         let requests: u64 = self.rows.iter().map(|r| r.estimate.requests).sum();
-        writeln!(f, "total: {requests} requests, at most {}", dollars(self.cost()))?;
+        writeln!(
+            f,
+            "total: {requests} requests, at most {}",
+            dollars(self.cost())
+        )?;
         writeln!(f, "{METHOD}")?;
         write!(f, "{}", self.prices)
     }
@@ -273,7 +288,12 @@ mod tests {
     fn a_dry_run_reads_like_a_bill() {
         let mut rows = Vec::new();
         let mut prices = String::new();
-        for model in ["openai/gpt-4o", "openai/o3", "vllm/my-model", "groq/new-model"] {
+        for model in [
+            "openai/gpt-4o",
+            "openai/o3",
+            "vllm/my-model",
+            "groq/new-model",
+        ] {
             let mut estimator = estimator(model);
             for _ in 0..1000 {
                 estimator.add(&request(&"word ".repeat(400), 16));
@@ -286,7 +306,7 @@ mod tests {
             prices = "prices of DATE".into();
             assert_eq!(estimator.take().requests, 0, "taken");
         }
-        insta::assert_snapshot!(DryRun { rows, prices }, @"");
+        insta::assert_snapshot!("dry_run", DryRun { rows, prices });
     }
 
     #[test]

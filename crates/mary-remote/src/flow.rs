@@ -1,7 +1,7 @@
 //! Flow control: how many requests are under way at once, and when the next may leave.
 //!
-//! The window grows while it goes well (doubling at first, then by one per round) and halves when
-//! the provider is overloaded, as TCP does. All requests of a model pass one gate in order of
+//! The window grows while it goes well (by one per answer at first and after a cut, then by one per
+//! round) and halves when more than one in five recent answers says that the provider is overloaded. All requests of a model pass one gate in order of
 //! arrival; it waits for room in the window and for the rate limits, learnt or set.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,6 +13,11 @@ use crate::limits::{Advice, Bucket};
 
 /// Window of a model that was never asked.
 const FIRST_WINDOW: f64 = 4.0;
+/// More refusals than this share of recent answers mean that we send too much at once. A stray one
+/// now and then is the provider's own trouble, and cutting the window for it would starve a run.
+const CROWDED: f64 = 0.2;
+/// Below this share the window grows.
+const CALM: f64 = 0.1;
 
 /// How the flow is limited from the start.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,13 +57,16 @@ pub struct Flow {
 struct State {
     window: f64,
     max: f64,
-    doubling: bool,
+    /// Below this the window grows by one per answer, above it by one per round.
+    threshold: f64,
     active: usize,
     active_tokens: f64,
     pausing: usize,
     last_cut: Instant,
-    /// Share of overloads among recent answers.
+    /// Share of overloads among the last ten answers or so.
     overloads: f64,
+    /// Share of overloads among the last twenty or so of those sent since the last cut.
+    evidence: f64,
     hold_until: Option<Instant>,
     set: [Option<Bucket>; 2],
     learnt: [Option<Bucket>; 2],
@@ -75,12 +83,13 @@ impl Flow {
             state: Mutex::new(State {
                 window: FIRST_WINDOW.min(max),
                 max,
-                doubling: true,
+                threshold: f64::INFINITY,
                 active: 0,
                 active_tokens: 0.0,
                 pausing: 0,
                 last_cut: now,
                 overloads: 0.0,
+                evidence: 0.0,
                 hold_until: None,
                 set: [
                     bucket(settings.requests_per_minute),
@@ -118,11 +127,12 @@ impl Flow {
             let freed = self.freed.notified();
             let wait = self.state().try_admit(tokens, Instant::now());
             match wait {
-                Wait::Go => {
+                Wait::Go(crowd) => {
+                    let at = Instant::now();
                     return Pass {
                         flow: self,
                         tokens,
-                        started: Instant::now(),
+                        sent: Sent { at, crowd },
                     };
                 }
                 Wait::Room => freed.await,
@@ -146,7 +156,8 @@ impl Flow {
 }
 
 enum Wait {
-    Go,
+    /// In the company of this many.
+    Go(usize),
     Room,
     For(Duration),
 }
@@ -183,7 +194,7 @@ impl State {
         }
         self.active += 1;
         self.active_tokens += tokens;
-        Wait::Go
+        Wait::Go(self.active)
     }
 
     fn learn(&mut self, advice: Advice, now: Instant) {
@@ -198,25 +209,32 @@ impl State {
         }
     }
 
-    fn judge(&mut self, verdict: Verdict, started: Instant, now: Instant) {
-        let overloaded = matches!(verdict, Verdict::Overloaded { .. });
-        self.overloads = 0.9 * self.overloads + if overloaded { 0.1 } else { 0.0 };
+    fn judge(&mut self, verdict: Verdict, sent: Sent, now: Instant) {
+        let overloaded = f64::from(matches!(verdict, Verdict::Overloaded { .. }));
+        self.overloads += 0.1 * (overloaded - self.overloads);
+        // What left before the last cut complains about the past.
+        let current = sent.at >= self.last_cut;
+        if current {
+            self.evidence += 0.05 * (overloaded - self.evidence);
+        }
         match verdict {
             Verdict::Answered => {
-                // A window that is not used proves nothing.
-                if (self.active as f64) < self.window * 0.5 {
-                    return;
+                // A window that is not used proves nothing, and refusals ask for patience.
+                let used = sent.crowd as f64 >= self.window * 0.5;
+                if used && self.evidence < CALM {
+                    let fast = self.window < self.threshold;
+                    let step = if fast { 1.0 } else { 1.0 / self.window };
+                    self.window = (self.window + step).min(self.max);
                 }
-                let step = if self.doubling { 1.0 } else { 1.0 / self.window };
-                self.window = (self.window + step).min(self.max);
             }
             Verdict::Broken => {}
             Verdict::Overloaded { retry_after } => {
-                self.doubling = false;
-                // One cut per round: what left before the last cut complains about the past.
-                if started >= self.last_cut {
+                if current && self.evidence > CROWDED {
+                    // Climb back quickly to just below the place of the cut, then carefully.
+                    self.threshold = 0.9 * self.window;
                     self.window = (self.window / 2.0).max(1.0);
                     self.last_cut = now;
+                    self.evidence = 0.0;
                 }
                 // One refused request among many waits alone; when most are refused, all wait.
                 if let (Some(wait), true) = (retry_after, self.overloads > 0.5) {
@@ -228,12 +246,19 @@ impl State {
     }
 }
 
+/// When and in what company a request left.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    at: Instant,
+    crowd: usize,
+}
+
 /// Leave to send one request. Dropping it frees its place.
 #[derive(Debug)]
 pub struct Pass<'a> {
     flow: &'a Flow,
     tokens: f64,
-    started: Instant,
+    sent: Sent,
 }
 
 impl Pass<'_> {
@@ -241,7 +266,7 @@ impl Pass<'_> {
     pub fn report(self, verdict: Verdict, advice: Advice) {
         let now = Instant::now();
         let mut state = self.flow.state();
-        state.judge(verdict, self.started, now);
+        state.judge(verdict, self.sent, now);
         state.learn(advice, now);
     }
 }
@@ -270,9 +295,7 @@ mod tests {
 
     async fn fill(flow: &Flow) -> Vec<Pass<'_>> {
         let mut passes = Vec::new();
-        while let Ok(pass) =
-            tokio::time::timeout(Duration::from_millis(5), flow.admit(1.0)).await
-        {
+        while let Ok(pass) = tokio::time::timeout(Duration::from_millis(5), flow.admit(1.0)).await {
             passes.push(pass);
         }
         passes
@@ -282,7 +305,7 @@ mod tests {
     async fn the_window_doubles_while_it_goes_well_and_stops_at_the_limit() {
         let flow = flow(20);
         let mut sizes = Vec::new();
-        for _ in 0..5 {
+        for _ in 0..8 {
             let passes = fill(&flow).await;
             sizes.push(passes.len());
             for pass in passes {
@@ -291,27 +314,46 @@ mod tests {
         }
         assert_eq!(sizes[0], 4);
         assert!(sizes[1] > 4 && sizes[2] > sizes[1], "{sizes:?}");
-        assert_eq!(sizes[4], 20, "{sizes:?}");
+        assert_eq!(sizes[7], 20, "{sizes:?}");
     }
 
     #[tokio::test]
     async fn a_round_of_overloads_halves_the_window_once() {
         let flow = flow(16);
-        for _ in 0..4 {
+        let answered = async || {
             for pass in fill(&flow).await {
                 pass.report(Verdict::Answered, Advice::default());
             }
+            flow.window()
+        };
+        for _ in 0..8 {
+            answered().await;
         }
         assert_eq!(flow.window(), 16.0);
         for pass in fill(&flow).await {
             pass.report(Verdict::Overloaded { retry_after: None }, Advice::default());
         }
         assert_eq!(flow.window(), 8.0);
-        for pass in fill(&flow).await {
-            pass.report(Verdict::Answered, Advice::default());
+        for _ in 0..3 {
+            answered().await;
         }
-        let window = flow.window();
-        assert!((8.4..=9.1).contains(&window), "then by one a round: {window}");
+        let back = flow.window();
+        assert!((14.4..16.0).contains(&back), "back to just below: {back}");
+        let next = answered().await;
+        assert!(next - back < 1.1, "then by one a round: {back} {next}");
+    }
+
+    #[tokio::test]
+    async fn a_stray_refusal_does_not_shrink_the_window() {
+        let flow = flow(16);
+        for n in 0..400 {
+            let verdict = match n % 12 {
+                0 => Verdict::Overloaded { retry_after: None },
+                _ => Verdict::Answered,
+            };
+            flow.admit(1.0).await.report(verdict, Advice::default());
+        }
+        assert!(flow.window() >= 4.0);
     }
 
     #[tokio::test]
@@ -353,7 +395,9 @@ mod tests {
         });
         let start = Instant::now();
         for _ in 0..120 {
-            flow.admit(1.0).await.report(Verdict::Answered, Advice::default());
+            flow.admit(1.0)
+                .await
+                .report(Verdict::Answered, Advice::default());
         }
         let seconds = start.elapsed().as_secs_f64();
         assert!(seconds >= 0.19, "100 at once, 20 more at 100/s: {seconds}");

@@ -124,7 +124,9 @@ pub fn read(raw: &Value) -> Result<Read<Generated>, ReadError> {
         .and_then(Value::as_str)
         .ok_or_else(|| Unreadable::missing("finishReason"))?;
     let words = |thought: bool| -> String {
-        let parts = candidate.pointer("/content/parts").and_then(Value::as_array);
+        let parts = candidate
+            .pointer("/content/parts")
+            .and_then(Value::as_array);
         parts
             .into_iter()
             .flatten()

@@ -299,6 +299,8 @@ mod tests {
         assert_eq!(base.join("completions").unwrap().path(), "/v1/completions");
         assert_eq!(base.join("/tokenize").unwrap().path(), "/tokenize");
         assert!(is_loopback(&base));
-        assert!(!is_loopback(&base_url("https://api.openai.com/v1").unwrap()));
+        assert!(!is_loopback(
+            &base_url("https://api.openai.com/v1").unwrap()
+        ));
     }
 }

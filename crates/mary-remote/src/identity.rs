@@ -34,7 +34,11 @@ pub struct Identity {
 
 impl Identity {
     /// Asks. `usual_address` is false when the user gave one, where a proxy may not know all paths.
-    pub async fn probe(line: &Line, entry: &Entry, usual_address: bool) -> Result<Self, ModelError> {
+    pub async fn probe(
+        line: &Line,
+        entry: &Entry,
+        usual_address: bool,
+    ) -> Result<Self, ModelError> {
         match entry.name {
             "openai" | "openai-completions" | "anthropic" | "google" | "groq" | "mistral" => {
                 by_name(line, usual_address).await
@@ -74,7 +78,12 @@ async fn by_list(line: &Line, entry: &Entry) -> Result<Identity, ModelError> {
         .await;
     let told = match asked {
         Ok(told) => told.answer,
-        Err(error) if matches!(error.kind, ErrorKind::Auth | ErrorKind::Transport | ErrorKind::Timeout) => {
+        Err(error)
+            if matches!(
+                error.kind,
+                ErrorKind::Auth | ErrorKind::Transport | ErrorKind::Timeout
+            ) =>
+        {
             return Err(error);
         }
         Err(_) => return Ok(Identity::default()),
@@ -88,7 +97,11 @@ async fn by_list(line: &Line, entry: &Entry) -> Result<Identity, ModelError> {
         id == line.model || id.strip_suffix(":latest") == Some(&line.model)
     };
     let Some(found) = models.iter().find(named) else {
-        let names: Vec<_> = models.iter().filter_map(|m| text(m, "/id")).take(8).collect();
+        let names: Vec<_> = models
+            .iter()
+            .filter_map(|m| text(m, "/id"))
+            .take(8)
+            .collect();
         return Err(ModelError::new(
             ErrorKind::NotFound,
             format!("{} does not serve `{}`", entry.title, line.model),
@@ -135,7 +148,8 @@ async fn llamacpp(line: &Line) -> Result<Identity, ModelError> {
         None => None,
     };
     let meta = models.pointer("/data/0/meta").cloned().unwrap_or_default();
-    let number = |value: &Value, path: &str| usize::try_from(count(value, path)).ok().filter(|n| *n > 0);
+    let number =
+        |value: &Value, path: &str| usize::try_from(count(value, path)).ok().filter(|n| *n > 0);
     Ok(Identity {
         described: json!({
             "n_params": meta.get("n_params"),

@@ -157,7 +157,11 @@ mod tests {
         let requests = advice.requests.unwrap();
         assert_eq!((requests.limit, requests.remaining), (60.0, 59.0));
         assert_eq!(rate_of(requests), Some(1.0), "60 a minute");
-        assert_eq!(rate_of(advice.tokens.unwrap()), None, "too little used to tell");
+        assert_eq!(
+            rate_of(advice.tokens.unwrap()),
+            None,
+            "too little used to tell"
+        );
     }
 
     #[test]
@@ -189,7 +193,10 @@ mod tests {
                 sent += 1;
             }
         }
-        assert!((105..=110).contains(&sent), "10 at once, then 10 a second: {sent}");
+        assert!(
+            (105..=110).contains(&sent),
+            "10 at once, then 10 a second: {sent}"
+        );
     }
 
     #[test]
@@ -205,6 +212,9 @@ mod tests {
         bucket.sync(quota(3.0, 10), 3.0, start);
         let wait = bucket.wait(1.0, start).as_secs_f64();
         assert!((wait - 0.1).abs() < 0.01, "ten a second: {wait}");
-        assert_eq!(bucket.wait(1000.0, start + Duration::from_secs(60)), Duration::ZERO);
+        assert_eq!(
+            bucket.wait(1000.0, start + Duration::from_secs(60)),
+            Duration::ZERO
+        );
     }
 }

@@ -329,8 +329,12 @@ impl Line {
     fn bad_status<T>(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Next<T> {
         let Trouble { error, remedy } = diagnose(&self.service(), status, body);
         let told = || {
-            let header = headers.get("retry-after").and_then(|v| v.to_str().ok())?;
-            retry_after(header, SystemTime::now())
+            let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
+            // OpenAI and Azure also give it more exactly.
+            let exact = text("retry-after-ms").and_then(|ms| ms.trim().parse::<u64>().ok());
+            exact
+                .map(std::time::Duration::from_millis)
+                .or_else(|| retry_after(text("retry-after")?, SystemTime::now()))
         };
         match remedy {
             Remedy::GiveUp => Next::Stop(error),

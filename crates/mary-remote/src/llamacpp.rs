@@ -118,10 +118,7 @@ pub fn cut(
     let shift = start.len();
     let mut all = start;
     all.extend(tokens);
-    let spelt: Vec<u8> = all
-        .iter()
-        .flat_map(|t| t.bytes.iter().copied())
-        .collect();
+    let spelt: Vec<u8> = all.iter().flat_map(|t| t.bytes.iter().copied()).collect();
     if !spelt.ends_with(continuation.as_bytes()) {
         return Err(Unreadable("the tokens do not spell the text that was sent".into()).into());
     }
@@ -185,7 +182,10 @@ impl Cut {
                     .iter()
                     .map(|id| format!("<[{id}]>"))
                     .collect();
-                body.insert("grammar".into(), format!("root ::= {}", wanted.join(" ")).into());
+                body.insert(
+                    "grammar".into(),
+                    format!("root ::= {}", wanted.join(" ")).into(),
+                );
             } else {
                 body.insert("n_probs".into(), vocabulary.into());
                 body.insert("logit_bias".into(), json!([[plain, 1000.0]]));
@@ -259,7 +259,10 @@ mod tests {
             token(5, b"!"),
         ];
         let cut = cut(vec![], tokens, "Hi", " you \u{1f600}!").unwrap();
-        assert_eq!((cut.first, cut.merged, cut.first_unscored), (1, false, false));
+        assert_eq!(
+            (cut.first, cut.merged, cut.first_unscored),
+            (1, false, false)
+        );
         let stretches: Vec<_> = cut
             .stretches()
             .iter()
@@ -304,7 +307,13 @@ mod tests {
 
     #[test]
     fn a_merge_over_the_boundary_is_said_so() {
-        let cut = cut(vec![], vec![token(1, b"H"), token(2, b"i you")], "Hi", " you").unwrap();
+        let cut = cut(
+            vec![],
+            vec![token(1, b"H"), token(2, b"i you")],
+            "Hi",
+            " you",
+        )
+        .unwrap();
         assert_eq!((cut.first, cut.merged), (1, true));
     }
 

@@ -133,7 +133,10 @@ mod tests {
         ledger.limit(1.0);
         let first = ledger.promise(0.7).await.unwrap();
         let waits = tokio::time::timeout(Duration::from_millis(20), ledger.promise(0.5)).await;
-        assert!(waits.is_err(), "0.7 + 0.5 is too much while the first is under way");
+        assert!(
+            waits.is_err(),
+            "0.7 + 0.5 is too much while the first is under way"
+        );
         let second = tokio::spawn({
             let ledger = ledger.clone();
             async move { ledger.promise(0.5).await }

@@ -198,7 +198,12 @@ pub fn read_top(raw: &Value, continuations: &[String]) -> Result<Read<Scored>, R
         .map(|c| pick(&listed, c))
         .collect::<Result<_, _>>()
         .map_err(ReadError::Final)?;
-    Ok(with_usage(raw, Scored { continuations: scored }))
+    Ok(with_usage(
+        raw,
+        Scored {
+            continuations: scored,
+        },
+    ))
 }
 
 /// The token that spells the continuation exactly or, since a chat answer begins without the space

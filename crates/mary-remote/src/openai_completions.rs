@@ -138,9 +138,8 @@ impl Echo<'_> {
         tokens: &[&str],
         values: &[Value],
     ) -> Result<Read<Scored>, ReadError> {
-        let (first, merged) = boundary(tokens, self.prefix, self.continuation).ok_or_else(|| {
-            no_echo("tokens that do not spell the text that was sent")
-        })?;
+        let (first, merged) = boundary(tokens, self.prefix, self.continuation)
+            .ok_or_else(|| no_echo("tokens that do not spell the text that was sent"))?;
         let unscored = values.get(first).is_some_and(Value::is_null);
         if unscored && first > 0 {
             return Err(Unreadable("a token in the middle has no log-probability".into()).into());
@@ -157,7 +156,8 @@ impl Echo<'_> {
         let from = first + usize::from(unscored);
         let scored = values.get(from..).unwrap_or_default();
         let scored: Option<Vec<f64>> = scored.iter().map(Value::as_f64).collect();
-        let scored = scored.ok_or_else(|| Unreadable::missing("log-probability for every token"))?;
+        let scored =
+            scored.ok_or_else(|| Unreadable::missing("log-probability for every token"))?;
         let names = tokens.get(from..).unwrap_or_default();
         let score = finite_score(
             names.iter().map(|t| (*t).to_owned()).collect(),
@@ -174,7 +174,10 @@ impl Echo<'_> {
 /// How many tokens at the end of an echo are new. Servers say so in the usage; where that is absent
 /// the one that was asked for is taken off unless the text is already complete without it.
 fn generated_tokens(raw: &Value, tokens: &[&str], echo: &Echo<'_>) -> usize {
-    match raw.pointer("/usage/completion_tokens").and_then(Value::as_u64) {
+    match raw
+        .pointer("/usage/completion_tokens")
+        .and_then(Value::as_u64)
+    {
         Some(n) => usize::try_from(n).unwrap_or(usize::MAX),
         None => usize::from(!tokens.concat().ends_with(echo.continuation)),
     }

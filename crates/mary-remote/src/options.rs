@@ -11,26 +11,82 @@ use crate::retry::RetryPolicy;
 
 /// Every argument, with its default and what it does.
 pub const ARGUMENTS: &[(&str, &str, &str)] = &[
-    ("reasoning_effort", "", "minimal, low, medium, high: passed to reasoning models"),
-    ("reasoning_tokens", "4096", "room for hidden reasoning on top of the task's token limit, reasoning models only"),
-    ("thinking_budget", "", "tokens of thinking (Anthropic, Gemini 2.5), instead of an effort"),
-    ("rpm", "", "requests per minute, beside what the headers say"),
+    (
+        "reasoning_effort",
+        "",
+        "minimal, low, medium, high: passed to reasoning models",
+    ),
+    (
+        "reasoning_tokens",
+        "4096",
+        "room for hidden reasoning on top of the task's token limit, reasoning models only",
+    ),
+    (
+        "thinking_budget",
+        "",
+        "tokens of thinking (Anthropic, Gemini 2.5), instead of an effort",
+    ),
+    (
+        "rpm",
+        "",
+        "requests per minute, beside what the headers say",
+    ),
     ("tpm", "", "tokens per minute, beside what the headers say"),
     ("retries", "10", "attempts beyond the first"),
-    ("backoff_ms", "500", "first pause after an overload, at most"),
+    (
+        "backoff_ms",
+        "500",
+        "first pause after an overload, at most",
+    ),
     ("connect_timeout", "10", "seconds"),
-    ("first_byte_timeout", "600", "seconds until an answer begins"),
+    (
+        "first_byte_timeout",
+        "600",
+        "seconds until an answer begins",
+    ),
     ("timeout", "900", "seconds until an answer is complete"),
     ("cache", "on", "on or off: explicit cache marks (Anthropic)"),
-    ("images", "", "true or false, where we cannot know whether the model takes pictures"),
-    ("logprobs", "", "none, top or echo: how log-probabilities are asked for"),
-    ("bos", "", "text of the start token, where scoring needs one and the server adds none"),
-    ("omit", "", "comma-separated parameters that are not sent (temperature, top_p, top_k, seed, stop)"),
+    (
+        "images",
+        "",
+        "true or false, where we cannot know whether the model takes pictures",
+    ),
+    (
+        "logprobs",
+        "",
+        "none, top or echo: how log-probabilities are asked for",
+    ),
+    (
+        "bos",
+        "",
+        "text of the start token, where scoring needs one and the server adds none",
+    ),
+    (
+        "omit",
+        "",
+        "comma-separated parameters that are not sent (temperature, top_p, top_k, seed, stop)",
+    ),
     ("prices", "", "path of a price file that comes before ours"),
-    ("key_env", "", "name of the environment variable that holds the key"),
-    ("check", "true", "ask the provider for the model by name before anything is spent"),
-    ("batch", "", "path of a state file: use the provider's batch API"),
-    ("batch_wait", "0", "seconds to wait for a batch before leaving it"),
+    (
+        "key_env",
+        "",
+        "name of the environment variable that holds the key",
+    ),
+    (
+        "check",
+        "true",
+        "ask the provider for the model by name before anything is spent",
+    ),
+    (
+        "batch",
+        "",
+        "path of a state file: use the provider's batch API",
+    ),
+    (
+        "batch_wait",
+        "0",
+        "seconds to wait for a batch before leaving it",
+    ),
     ("batch_poll", "30", "seconds between looks at a batch"),
 ];
 
@@ -184,9 +240,7 @@ impl Args<'_> {
             Some("none") => Ok(Some(Logprobs::None)),
             Some("top") => Ok(Some(Logprobs::Top)),
             Some("echo") => Ok(Some(Logprobs::Echo)),
-            Some(other) => Err(bad(format!(
-                "logprobs={other}: expected none, top or echo"
-            ))),
+            Some(other) => Err(bad(format!("logprobs={other}: expected none, top or echo"))),
         }
     }
 

@@ -59,7 +59,10 @@ fn common_lines(a: &str, b: &str) -> usize {
     let same = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
     let same = same.min(b.len().saturating_sub(1));
     let bytes = b.as_bytes().get(..same).unwrap_or_default();
-    bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
+    bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1)
 }
 
 #[cfg(test)]
@@ -70,10 +73,17 @@ mod tests {
     fn the_shots_are_found_and_the_question_left_out() {
         let shots = "Is this right? Yes.\n".repeat(300);
         let mut book = PrefixBook::default();
-        assert_eq!(book.shared(&format!("{shots}Question one?")), 0, "the first is alone");
+        assert_eq!(
+            book.shared(&format!("{shots}Question one?")),
+            0,
+            "the first is alone"
+        );
         assert_eq!(book.shared(&format!("{shots}Question two?")), shots.len());
         // A question that happens to share more does not move the mark.
-        assert_eq!(book.shared(&format!("{shots}Question two again?")), shots.len());
+        assert_eq!(
+            book.shared(&format!("{shots}Question two again?")),
+            shots.len()
+        );
         assert_eq!(book.shared("something else"), 0);
         assert_eq!(book.shared(&format!("{shots}Question three?")), shots.len());
     }

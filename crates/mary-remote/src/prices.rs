@@ -54,7 +54,11 @@ impl Price {
             + usage.cached_tokens as f64 * self.cached.unwrap_or(self.input)
             + cache_writes as f64 * self.cache_write.unwrap_or(self.input)
             + usage.completion_tokens as f64 * self.output;
-        let share = if batch { self.batch.unwrap_or(1.0) } else { 1.0 };
+        let share = if batch {
+            self.batch.unwrap_or(1.0)
+        } else {
+            1.0
+        };
         dollars * share / 1e6
     }
 }
@@ -126,8 +130,17 @@ fn parse(text: &str, path: &Path) -> Result<PriceList, ModelError> {
     };
     let list: PriceList = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
     let bad = list.models.iter().find(|p| {
-        let numbers = [Some(p.input), Some(p.output), p.cached, p.cache_write, p.batch];
-        numbers.into_iter().flatten().any(|x| !(x.is_finite() && x >= 0.0))
+        let numbers = [
+            Some(p.input),
+            Some(p.output),
+            p.cached,
+            p.cache_write,
+            p.batch,
+        ];
+        numbers
+            .into_iter()
+            .flatten()
+            .any(|x| !(x.is_finite() && x >= 0.0))
     });
     match bad {
         None => Ok(list),
@@ -161,7 +174,9 @@ mod tests {
     #[test]
     fn cached_written_and_batched_tokens_have_their_own_price() {
         let prices = Prices::ours().unwrap();
-        let price = prices.of(&model("anthropic/claude-sonnet-4-20250514")).unwrap();
+        let price = prices
+            .of(&model("anthropic/claude-sonnet-4-20250514"))
+            .unwrap();
         let usage = Usage {
             prompt_tokens: 1_000_000,
             cached_tokens: 600_000,
@@ -178,17 +193,32 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("prices.json");
         let mut args = mary_contract::ModelSettings::default();
-        args.args.insert("prices".into(), path.display().to_string());
+        args.args
+            .insert("prices".into(), path.display().to_string());
         let options = Options::read(&args).unwrap();
-        assert_eq!(Prices::load(&options).unwrap_err().kind, ErrorKind::NotFound);
+        assert_eq!(
+            Prices::load(&options).unwrap_err().kind,
+            ErrorKind::NotFound
+        );
         let file = |input: &str| {
-            format!(r#"{{"updated":"2026-11-01","source":"me","models":[{{"provider":"openai","model":"gpt-4o","input":{input},"output":1}}]}}"#)
+            format!(
+                r#"{{"updated":"2026-11-01","source":"me","models":[{{"provider":"openai","model":"gpt-4o","input":{input},"output":1}}]}}"#
+            )
         };
         std::fs::write(&path, file("99.0")).unwrap();
         let prices = Prices::load(&options).unwrap();
         assert_eq!(prices.of(&model("openai/gpt-4o")).unwrap().input, 99.0);
-        assert_eq!(prices.of(&model("openai/gpt-5")).unwrap().input, 1.25, "ours behind it");
+        assert_eq!(
+            prices.of(&model("openai/gpt-5")).unwrap().input,
+            1.25,
+            "ours behind it"
+        );
         std::fs::write(&path, file("-1")).unwrap();
-        assert!(Prices::load(&options).unwrap_err().message.contains("negative"));
+        assert!(
+            Prices::load(&options)
+                .unwrap_err()
+                .message
+                .contains("negative")
+        );
     }
 }

@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use mary_contract::{
-    ErrorKind, Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider,
-};
+use mary_contract::{ErrorKind, Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider};
 use serde_json::json;
 
+use crate::anthropic::thinking_budget;
 use crate::catalogue::{Entry, SERVICES, Wire};
 use crate::desk::wait;
 use crate::estimate::Estimator;
@@ -105,8 +104,7 @@ impl RemoteProvider {
         let capabilities = entry.capabilities(&model.name, logprobs, options.images);
         let mut card = ModelCard::new(model.clone(), capabilities);
         describe(&mut card, entry, &options, logprobs, &habits);
-        card.conventions
-            .insert("endpoint".into(), place(&base));
+        card.conventions.insert("endpoint".into(), place(&base));
         Ok(Plan {
             usual_address: address == entry.base_url,
             name: sent_name(entry, model),
@@ -305,9 +303,22 @@ fn describe(
             "reasoning",
             format!(
                 "effort {}; {} tokens of room on top of the task's limit",
-                options.reasoning_effort.as_deref().unwrap_or("the provider's default"),
+                options
+                    .reasoning_effort
+                    .as_deref()
+                    .unwrap_or("the provider's default"),
                 options.reasoning_tokens
             ),
+        );
+    }
+    if let (Wire::Anthropic, Some(budget)) = (entry.wire, thinking_budget(options)) {
+        say(
+            "not sent",
+            "temperature, top_p, top_k (thinking is on)".into(),
+        );
+        say(
+            "reasoning",
+            format!("thinking, at most {budget} tokens on top of the task's limit"),
         );
     }
     if !card.capabilities.plain {
@@ -361,9 +372,12 @@ mod tests {
     #[test]
     fn a_card_needs_no_key_and_says_what_is_not_sent() {
         let card = provider("openai")
-            .card(&"openai/o3-mini@2025-01-31".parse().unwrap(), &settings(&[("reasoning_effort", "low")]))
+            .card(
+                &"openai/o3-mini@2025-01-31".parse().unwrap(),
+                &settings(&[("reasoning_effort", "low")]),
+            )
             .unwrap();
-        insta::assert_json_snapshot!(card, @"");
+        insta::assert_json_snapshot!("reasoning_card", card);
     }
 
     #[test]
@@ -371,17 +385,37 @@ mod tests {
         let print = |name: &str, model: &str, pairs: &[(&str, &str)], base: Option<&str>| {
             let mut settings = settings(pairs);
             settings.base_url = base.map(str::to_owned);
-            let plan = provider(name).plan(&model.parse().unwrap(), &settings).unwrap();
+            let plan = provider(name)
+                .plan(&model.parse().unwrap(), &settings)
+                .unwrap();
             fingerprint(&plan, &Identity::default()).unwrap()
         };
         let usual = print("openai", "openai/gpt-4o", &[], None);
-        assert_eq!(usual, print("openai", "openai/gpt-4o", &[("rpm", "60"), ("retries", "1"), ("batch", "x")], None));
+        assert_eq!(
+            usual,
+            print(
+                "openai",
+                "openai/gpt-4o",
+                &[("rpm", "60"), ("retries", "1"), ("batch", "x")],
+                None
+            )
+        );
         for other in [
             print("openai", "openai/gpt-4o-mini", &[], None),
             print("openai", "openai/gpt-4o@2024-08-06", &[], None),
-            print("openai", "openai/gpt-4o", &[("reasoning_effort", "low")], None),
+            print(
+                "openai",
+                "openai/gpt-4o",
+                &[("reasoning_effort", "low")],
+                None,
+            ),
             print("openai", "openai/gpt-4o", &[("omit", "temperature")], None),
-            print("openai", "openai/gpt-4o", &[], Some("http://localhost:1/v1")),
+            print(
+                "openai",
+                "openai/gpt-4o",
+                &[],
+                Some("http://localhost:1/v1"),
+            ),
             print("openrouter", "openrouter/gpt-4o", &[], None),
         ] {
             assert_ne!(usual, other);
@@ -392,7 +426,10 @@ mod tests {
     fn what_cannot_be_is_refused_before_anything_is_sent() {
         let refuse = |name: &str, pairs: &[(&str, &str)]| {
             let model = format!("{name}/x").parse().unwrap();
-            provider(name).card(&model, &settings(pairs)).unwrap_err().message
+            provider(name)
+                .card(&model, &settings(pairs))
+                .unwrap_err()
+                .message
         };
         assert!(refuse("anthropic", &[("logprobs", "top")]).contains("no log-probabilities"));
         assert!(refuse("groq", &[("batch", "x.json")]).contains("no batch API"));
@@ -402,7 +439,10 @@ mod tests {
     #[test]
     fn a_missing_key_is_named() {
         let error = provider("openai")
-            .open(&"openai/gpt-4o".parse().unwrap(), &settings(&[("key_env", "MARY_NO_SUCH_KEY")]))
+            .open(
+                &"openai/gpt-4o".parse().unwrap(),
+                &settings(&[("key_env", "MARY_NO_SUCH_KEY")]),
+            )
             .err()
             .unwrap();
         assert_eq!(error.kind, ErrorKind::Auth);

@@ -168,7 +168,11 @@ mod tests {
 
     #[test]
     fn moments_are_read_as_anthropic_writes_them() {
-        for text in ["2026-01-27T12:00:19Z", "2024-02-29T23:59:59Z", "2000-03-01T00:00:00Z"] {
+        for text in [
+            "2026-01-27T12:00:19Z",
+            "2024-02-29T23:59:59Z",
+            "2000-03-01T00:00:00Z",
+        ] {
             let ours = moment(text).unwrap();
             let back = httpdate::HttpDate::from(ours);
             // The same moment through another implementation.
@@ -176,7 +180,15 @@ mod tests {
             let months = ["Jan", "Feb", "Mar"];
             let shown = back.to_string();
             let month = days.iter().position(|d| *d == &text[5..7]).unwrap();
-            assert!(shown.contains(&format!("{} {} {}", &text[8..10], months[month], &text[..4])), "{shown}");
+            assert!(
+                shown.contains(&format!(
+                    "{} {} {}",
+                    &text[8..10],
+                    months[month],
+                    &text[..4]
+                )),
+                "{shown}"
+            );
             assert!(shown.contains(&text[11..19]), "{shown}");
         }
         assert_eq!(moment("2026-13-01T00:00:00Z"), None);

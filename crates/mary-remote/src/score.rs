@@ -141,11 +141,9 @@ impl Remote {
             let told = self
                 .line
                 .ask(
-                    Question::post(
-                        openai_completions::PATH,
-                        &|_| echo.body(),
-                        &|raw| echo.read(raw),
-                    )
+                    Question::post(openai_completions::PATH, &|_| echo.body(), &|raw| {
+                        echo.read(raw)
+                    })
                     .costing(tokens_in(&prefix) + tokens_in(continuation), promise),
                 )
                 .await?;
@@ -166,7 +164,9 @@ impl Remote {
         };
         let mut continuations = Vec::with_capacity(score.continuations.len());
         for continuation in &score.continuations {
-            let cut = self.cut(&prefix, continuation, score.start, rendered).await?;
+            let cut = self
+                .cut(&prefix, continuation, score.start, rendered)
+                .await?;
             let mut logprobs = Vec::new();
             for stretch in cut.stretches() {
                 let body = cut.body(stretch, self.identity.vocabulary, self.identity.plain_token);
@@ -239,7 +239,11 @@ impl Remote {
             .is_some_and(|t| Some(t.id) == self.identity.start_token);
         let mut before = Vec::new();
         if start == Start::Always && !started && !rendered {
-            let name = self.options.bos.clone().or(self.identity.start_text.clone());
+            let name = self
+                .options
+                .bos
+                .clone()
+                .or(self.identity.start_text.clone());
             let name = name.ok_or_else(|| {
                 bad("the server does not tell its start token".into())
                     .hint("name it, for example --model-arg bos='<s>'")

@@ -169,7 +169,11 @@ mod tests {
     fn a_secret_never_shows_itself() {
         let key = Secret::new(" sk-test-0123456789 \n");
         assert_eq!(key.reveal(), "sk-test-0123456789");
-        for shown in [format!("{key:?}"), format!("{key}"), format!("{:#?}", Some(&key))] {
+        for shown in [
+            format!("{key:?}"),
+            format!("{key}"),
+            format!("{:#?}", Some(&key)),
+        ] {
             assert!(!shown.contains("0123"), "{shown}");
         }
         let scrubber = Scrubber::new([key]);
@@ -207,7 +211,8 @@ mod tests {
         let mut value = json!({"sk-live-42424242": ["x", {"k": "a sk-live-42424242"}], "n": 1});
         scrubber.value(&mut value);
         assert!(!value.to_string().contains("42424242"));
-        let error = ModelError::new(ErrorKind::Auth, "bad sk-live-42424242").hint("sk-live-42424242");
+        let error =
+            ModelError::new(ErrorKind::Auth, "bad sk-live-42424242").hint("sk-live-42424242");
         assert!(!format!("{:?}", scrubber.error(error)).contains("42424242"));
     }
 

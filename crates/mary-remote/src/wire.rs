@@ -198,7 +198,10 @@ pub fn count(value: &Value, path: &str) -> u64 {
 
 /// A text at a path.
 pub fn text(value: &Value, path: &str) -> Option<String> {
-    value.pointer(path).and_then(Value::as_str).map(str::to_owned)
+    value
+        .pointer(path)
+        .and_then(Value::as_str)
+        .map(str::to_owned)
 }
 
 /// Finds the continuation among tokens that spell `prefix + continuation`, special tokens at the
@@ -209,7 +212,13 @@ pub fn text(value: &Value, path: &str) -> Option<String> {
 /// for from the end and, failing that, from the beginning; where both are unreadable the result is
 /// `None`, never a guess.
 pub fn boundary(tokens: &[&str], prefix: &str, continuation: &str) -> Option<(usize, bool)> {
-    from_the_end(tokens, prefix, continuation).or_else(|| from_the_start(tokens, prefix))
+    let found = from_the_end(tokens, prefix, continuation);
+    // Only lost characters excuse tokens that do not spell the text.
+    let lossy = |token: &&str| token.is_empty() || token.contains('\u{fffd}');
+    if found.is_none() && tokens.iter().any(lossy) {
+        return from_the_start(tokens, prefix);
+    }
+    found
 }
 
 fn from_the_end(tokens: &[&str], prefix: &str, continuation: &str) -> Option<(usize, bool)> {
@@ -310,7 +319,11 @@ mod tests {
             "from the beginning"
         );
         let tokens = ["\u{fffd}", "\u{fffd}", " x"];
-        assert_eq!(boundary(&tokens, "😀", " x"), Some((2, false)), "from the end");
+        assert_eq!(
+            boundary(&tokens, "😀", " x"),
+            Some((2, false)),
+            "from the end"
+        );
         let tokens = ["\u{fffd}", "\u{fffd}", "\u{fffd}", "\u{fffd}"];
         assert_eq!(boundary(&tokens, "😀", "😀"), None, "never a guess");
     }
@@ -323,7 +336,10 @@ mod tests {
             reasoning: None,
         };
         cut_at_stop(&mut generated, &["\n".into(), String::new()]);
-        assert_eq!((generated.text.as_str(), generated.finish), ("A", Finish::Stop));
+        assert_eq!(
+            (generated.text.as_str(), generated.finish),
+            ("A", Finish::Stop)
+        );
     }
 
     #[test]

@@ -2,4 +2,5 @@
 //! backend must pass. A dev-dependency only.
 
 pub mod conformance;
+pub mod faulty_server;
 pub mod scripted;

@@ -1,0 +1,24 @@
+"""Serves a GGUF file with llama.cpp's own HTTP server, from the PyPI package xllamacpp.
+
+    pip install xllamacpp
+    python tools/serve_llamacpp.py MODEL.gguf [PORT]
+
+Prints `listening http://127.0.0.1:PORT` once it is ready; port 0 takes a free one.
+"""
+
+import sys
+import time
+
+import xllamacpp
+
+params = xllamacpp.CommonParams()
+params.model.path = sys.argv[1]
+params.hostnames = ["127.0.0.1"]
+params.port = int(sys.argv[2]) if len(sys.argv) > 2 else 8080
+params.n_ctx = 4096
+params.n_parallel = 2
+params.warmup = False
+server = xllamacpp.Server(params)
+print("listening", server.listening_address, flush=True)
+while True:
+    time.sleep(3600)
