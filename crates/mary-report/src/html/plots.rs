@@ -86,6 +86,9 @@ impl Drawing<'_> {
 
     fn lines(&mut self) {
         for (place, series) in self.figure.series.iter().enumerate() {
+            if window(series).is_some() {
+                continue;
+            }
             let points: Vec<&Point> = series.points.iter().collect();
             let xs = self.xs(&points);
             if points.iter().any(|p| p.low.is_some() && p.high.is_some()) {
@@ -326,7 +329,7 @@ fn layout(figure: &Figure, height: usize) -> Value {
     if figure.x.scale == Scale::Log && spans_decades(figure) {
         layout["xaxis"]["dtick"] = json!(1);
     }
-    let lines: Vec<Value> = figure
+    let mut lines: Vec<Value> = figure
         .references
         .iter()
         .filter(|r| r.y.is_finite())
@@ -335,7 +338,7 @@ fn layout(figure: &Figure, height: usize) -> Value {
                    "line": {"width": 1.3, "dash": "dot"}})
         })
         .collect();
-    let names: Vec<Value> = figure
+    let mut names: Vec<Value> = figure
         .references
         .iter()
         .filter(|r| r.y.is_finite())
@@ -344,9 +347,35 @@ fn layout(figure: &Figure, height: usize) -> Value {
                    "text": label(&r.name), "showarrow": false})
         })
         .collect();
+    let windows = figure.series.iter().filter_map(|s| Some((s, window(s)?)));
+    for (series, (from, to)) in windows {
+        lines.push(
+            json!({"type": "rect", "xref": "x", "x0": from, "x1": to, "yref": "paper",
+                          "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0}}),
+        );
+        // Plotly places annotations of a logarithmic axis by the logarithm, shapes by the value.
+        let middle = if figure.x.scale == Scale::Log {
+            (from * to).sqrt().log10()
+        } else {
+            f64::midpoint(from, to)
+        };
+        names.push(
+            json!({"xref": "x", "x": middle, "yref": "paper", "y": 1, "yanchor": "top",
+                          "text": label(&series.name), "showarrow": false}),
+        );
+    }
     layout["shapes"] = json!(lines);
     layout["annotations"] = json!(names);
     layout
+}
+
+/// A series of two points labelled `window` is a stretch of the horizontal axis (a window of growth,
+/// say), shaded behind the curves.
+fn window(series: &Series) -> Option<(f64, f64)> {
+    match series.points.as_slice() {
+        [a, b] if a.label == "window" && b.label == "window" => Some((a.x, b.x)),
+        _ => None,
+    }
 }
 
 /// Whether the points reach over two powers of ten or more, so that only those need a tick.
@@ -497,6 +526,22 @@ mod tests {
         assert_eq!(line["meta"]["published"], true);
         assert_eq!(line["y"][0], Value::Null);
         assert_eq!(drawn["layout"]["xaxis"]["range"], json!([0.0, 2.0]));
+    }
+
+    #[test]
+    fn a_window_is_shaded_and_named_and_no_curve() {
+        let ends = [10.0, 1000.0].map(|x| Point {
+            x,
+            label: "window".into(),
+            ..Point::default()
+        });
+        let drawn = spec(
+            &figure(FigureKind::Line, ends.to_vec()),
+            &Palette::default(),
+        );
+        assert_eq!(drawn["traces"], json!([]));
+        assert_eq!(drawn["layout"]["shapes"][0]["x1"], 1000.0);
+        assert_eq!(drawn["layout"]["annotations"][0]["x"], 2.0);
     }
 
     #[test]

@@ -50,14 +50,14 @@ function layoutOf(spec, width) {
   const narrow = width < 560;
   Object.assign(l, {
     width, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { family: css("--sans"), size: narrow ? 11 : 12.5, color: ink },
-    margin: { l: narrow ? 44 : 60, r: (l.annotations || []).length ? 10 + 7 * Math.max(...l.annotations.map((n) => n.text.length)) : 16, t: 16, b: 50 }, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
+    margin: { l: narrow ? 44 : 60, r: 16 + 7 * Math.max(0, ...(l.annotations || []).filter((n) => n.xref === "paper").map((n) => n.text.length)), t: 16, b: 50 }, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
     hoverlabel: { bgcolor: css("--card"), bordercolor: rule, font: { color: ink, family: css("--sans"), size: 12.5 }, align: "left" }, dragmode: "zoom",
   });
   for (const a of ["xaxis", "yaxis"]) {
     l[a] = Object.assign({ gridcolor: rule, linecolor: rule, zerolinecolor: rule, tickfont: { color: soft }, title: {} }, l[a]);
     l[a].title = Object.assign({ font: { color: soft, size: 12.5 }, standoff: 10 }, l[a].title);
   }
-  for (const s of l.shapes || []) s.line.color = soft;
+  for (const s of l.shapes || []) if (s.type === "rect") s.fillcolor = clear(soft, .13); else s.line.color = soft;
   for (const n of l.annotations || []) n.font = { color: soft, size: 11.5 };
   return l;
 }
