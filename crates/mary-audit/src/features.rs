@@ -84,10 +84,7 @@ pub(crate) fn punctuation(text: &str) -> Vec<String> {
                 .all(|c| c.is_alphanumeric() || c.is_whitespace()),
             "holds no mark",
         ),
-        (
-            text.chars().any(|c| !c.is_ascii()),
-            "holds a character beyond ASCII",
-        ),
+        (!text.is_ascii(), "holds a character beyond ASCII"),
     ];
     distinct(
         marks.chain(
