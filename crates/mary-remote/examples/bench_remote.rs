@@ -18,6 +18,9 @@ struct Questions {
     good: u64,
     failed: u64,
     open: HashSet<u64>,
+    start: Instant,
+    /// Seconds at which a tenth more was answered.
+    tenths: Vec<f64>,
 }
 
 impl Questions {
@@ -28,6 +31,8 @@ impl Questions {
             good: 0,
             failed: 0,
             open: HashSet::new(),
+            start: Instant::now(),
+            tenths: Vec::new(),
         }
     }
 }
@@ -59,6 +64,9 @@ impl Desk<Generate, Generated> for Questions {
         match answer {
             Ok(_) if known => self.good += 1,
             _ => self.failed += 1,
+        }
+        if (self.good + self.failed) % (self.end / 10).max(1) == 0 {
+            self.tenths.push(self.start.elapsed().as_secs_f64());
         }
         ControlFlow::Continue(())
     }
@@ -118,13 +126,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             memory()
         );
     }
-    let rate = 2000.0;
+    let rate = 1000.0;
     let script = Script {
         fault_rate: 0.3,
         seed: 1,
         rate_limit: Some(RateLimit {
             per_second: rate,
-            burst: 200.0,
+            burst: 100.0,
             advertise: true,
         }),
         ..Script::default()
@@ -141,5 +149,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         books.limited,
         took / ideal
     );
+    eprintln!("seconds at each tenth: {:.2?}", desk.tenths);
     Ok(())
 }

@@ -158,11 +158,13 @@ impl Line {
     /// Asks until there is an answer, or a reason to give up.
     pub async fn ask<T>(&self, question: Question<'_, T>) -> Result<Told<T>, ModelError> {
         let id = new_id();
-        let mut retries = 0;
+        // A broken answer says nothing about load, so the two kinds of pause grow apart.
+        let (mut overloads, mut breaks) = (0, 0);
         // Attempts that taught us something come on top.
         let mut lessons = 0;
         loop {
             let habits = self.habits();
+            let retries = overloads + breaks;
             let next = self.attempt(&question, &habits, &id).await;
             match next {
                 Next::Done(answer, mut raw) => {
@@ -197,10 +199,13 @@ impl Line {
                         Some(Some(told)) => {
                             told + self.retry.pause(self.retry.overload_base / 4, 0)
                         }
-                        Some(None) => self.retry.pause(self.retry.overload_base, retries),
-                        None => self.retry.pause(self.retry.broken_base, retries),
+                        Some(None) => self.retry.pause(self.retry.overload_base, overloads),
+                        None => self.retry.pause(self.retry.broken_base, breaks.min(4)),
                     };
-                    retries += 1;
+                    match overload {
+                        Some(_) => overloads += 1,
+                        None => breaks += 1,
+                    }
                     self.flow.pause(pause).await;
                 }
             }

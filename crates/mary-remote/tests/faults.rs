@@ -12,13 +12,13 @@ use room::{Counter, KEY, ask, generate, open, settings, try_open};
 #[test]
 fn ten_thousand_requests_with_thirty_percent_faults_each_end_once() {
     const REQUESTS: u64 = 10_000;
-    const RATE: f64 = 2000.0;
+    const RATE: f64 = 1000.0;
     let server = FaultyServer::start(Script {
         fault_rate: 0.3,
         seed: 7,
         rate_limit: Some(RateLimit {
             per_second: RATE,
-            burst: 200.0,
+            burst: 100.0,
             advertise: true,
         }),
         repeats_key: true,
