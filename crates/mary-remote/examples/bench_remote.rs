@@ -65,7 +65,7 @@ impl Desk<Generate, Generated> for Questions {
             Ok(_) if known => self.good += 1,
             _ => self.failed += 1,
         }
-        if (self.good + self.failed) % (self.end / 10).max(1) == 0 {
+        if (self.good + self.failed).is_multiple_of((self.end / 10).max(1)) {
             self.tenths.push(self.start.elapsed().as_secs_f64());
         }
         ControlFlow::Continue(())

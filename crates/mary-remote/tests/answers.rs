@@ -1,4 +1,10 @@
 //! What is read out of answers: finish reasons, refusals, filters, reasoning, usage and scores.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "functions of a test that are not tests themselves"
+)]
 
 mod room;
 

@@ -1,4 +1,10 @@
 //! Submit, leave, come back: nothing is submitted twice.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "functions of a test that are not tests themselves"
+)]
 
 mod room;
 

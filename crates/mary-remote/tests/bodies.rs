@@ -1,4 +1,10 @@
 //! What really goes over the wire, for each provider, held to its documented schema by snapshots.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "functions of a test that are not tests themselves"
+)]
 
 mod room;
 

@@ -1,4 +1,10 @@
 //! Ten thousand requests to a server that breaks a third of the time.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "functions of a test that are not tests themselves"
+)]
 
 mod room;
 

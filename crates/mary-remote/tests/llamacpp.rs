@@ -1,6 +1,12 @@
 //! A server that we did not write: llama.cpp's own, from the PyPI package `xllamacpp`, with a real
 //! model. Runs when MARY_XLLAMACPP_PYTHON names a Python that has the package and
 //! MARY_TEST_GGUF a GGUF file (or MARY_TEST_MODELS a folder that holds one).
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "functions of a test that are not tests themselves"
+)]
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
