@@ -26,6 +26,27 @@ pub const GGUF: LocalProvider = LocalProvider {
     about: "a GGUF file with its own tokenizer and quantisation, run in this process",
 };
 
+/// What is known of a checkpoint before its weights are read; also refuses tensors that are missing
+/// or of the wrong shape.
+pub fn card_of(
+    model: &ModelRef,
+    checkpoint: &Checkpoint,
+    settings: &ModelSettings,
+) -> Result<ModelCard, ModelError> {
+    let options = Options::read(settings)?;
+    let architecture = Architecture::resolve(checkpoint.config())?;
+    crate::load::check(checkpoint, &architecture)?;
+    Ok(describe(model.clone(), checkpoint, &architecture, &options))
+}
+
+/// The fingerprint a model opened from this checkpoint will have.
+pub fn fingerprint_of(
+    checkpoint: &Checkpoint,
+    settings: &ModelSettings,
+) -> Result<String, ModelError> {
+    fingerprint(checkpoint, &Options::read(settings)?)
+}
+
 impl Provider for LocalProvider {
     fn name(&self) -> &'static str {
         self.name
@@ -36,11 +57,7 @@ impl Provider for LocalProvider {
     }
 
     fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
-        let options = Options::read(settings)?;
-        let checkpoint = Checkpoint::open(&locate(model)?)?;
-        let architecture = Architecture::resolve(checkpoint.config())?;
-        crate::load::check(&checkpoint, &architecture)?;
-        Ok(describe(model.clone(), &checkpoint, &architecture, &options))
+        card_of(model, &Checkpoint::open(&locate(model)?)?, settings)
     }
 
     fn fingerprint(
@@ -48,7 +65,7 @@ impl Provider for LocalProvider {
         model: &ModelRef,
         settings: &ModelSettings,
     ) -> Result<String, ModelError> {
-        fingerprint(&Checkpoint::open(&locate(model)?)?, &Options::read(settings)?)
+        fingerprint_of(&Checkpoint::open(&locate(model)?)?, settings)
     }
 
     fn open(

@@ -168,7 +168,7 @@ mod tests {
         ) {
             let tokens: Vec<u32> = (0..len as u32).collect();
             let from = from.min(len);
-            let mut scored = vec![];
+            let mut scored: Vec<u32> = vec![];
             for window in windows(&tokens, from, context) {
                 prop_assert!(window.tokens.len() <= context + 1);
                 prop_assert!(window.scored_from >= 1);

@@ -1,0 +1,99 @@
+//! Every architecture against Hugging Face transformers: logits and all hidden states of a tiny
+//! random model, relative error at most 1e-4. The golden files come from `tools/golden_local.py`.
+
+use std::path::{Path, PathBuf};
+
+use mary_contract::{ModelSettings, Vector};
+use mary_local::LocalModel;
+use mary_local::transformer::Batch;
+use mary_weights::Checkpoint;
+
+const FAMILIES: &[&str] = &[
+    "gpt_neox", "gpt_neox_sequential", "gpt2", "llama", "llama_linear", "llama_llama3",
+    "llama_yarn", "mistral", "qwen2", "qwen3", "phi", "phi3", "falcon_7b", "falcon_new",
+    "falcon_rw", "gemma2", "gemma3", "opt", "opt_350m", "bert", "roberta", "visual_bert",
+    "clip_text", "llava_next", "qwen2_vl",
+];
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn settings(matmul: &str) -> ModelSettings {
+    let args = [("matmul".to_owned(), matmul.to_owned())].into();
+    ModelSettings { args, threads: Some(2), ..ModelSettings::default() }
+}
+
+/// ‖a - b‖ / ‖b‖.
+fn relative(a: &[f32], b: &[f32]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let square = |x: f64| x * x;
+    let difference: f64 = a.iter().zip(b).map(|(a, b)| square(f64::from(a - b))).sum();
+    let size: f64 = b.iter().map(|b| square(f64::from(*b))).sum();
+    (difference / size.max(1e-30)).sqrt()
+}
+
+fn check(name: &str, matmul: &str) -> Result<(), String> {
+    let folder = golden(name);
+    let text = std::fs::read_to_string(folder.join("golden.json")).unwrap();
+    let golden: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let ids: Vec<u32> = serde_json::from_value(golden["ids"].clone()).unwrap();
+    let hidden: Vec<Vector> = serde_json::from_value(golden["hidden"].clone()).unwrap();
+    let logits: Option<Vector> = serde_json::from_value(golden["logits"].clone()).unwrap();
+    let checkpoint = Checkpoint::open(&folder).map_err(|e| format!("{name}: {e}"))?;
+    let reference = format!("hf/{name}").parse().unwrap();
+    let model = LocalModel::from_checkpoint(reference, checkpoint, &settings(matmul))
+        .map_err(|e| format!("{name}: {e}"))?;
+    let mut session = model.session(ids.len()).unwrap();
+    let (work, cache) = session.parts();
+    let mut batch = Batch::default();
+    batch.push(&ids, &[], 0);
+    let mut worst = vec![];
+    let mut visit = |layer: usize, states: &[f32]| {
+        let error = relative(states, &hidden[layer].0);
+        if error.is_nan() || error > 1e-4 {
+            worst.push(format!("layer {layer}: {error:.2e}"));
+        }
+    };
+    let transformer = model.transformer();
+    transformer.forward(&batch, cache, work, Some(&mut visit)).unwrap();
+    if let Some(want) = logits {
+        let rows: Vec<usize> = (0..ids.len()).collect();
+        let error = relative(&transformer.logits(work, &rows).unwrap(), &want.0);
+        if error.is_nan() || error > 1e-4 {
+            worst.push(format!("logits: {error:.2e}"));
+        }
+    }
+    if worst.is_empty() { Ok(()) } else { Err(format!("{name} ({matmul}): {}", worst.join(", "))) }
+}
+
+#[test]
+fn every_architecture_computes_what_transformers_computes() {
+    let mut wrong = vec![];
+    for name in FAMILIES {
+        for matmul in ["auto", "vectors"] {
+            wrong.extend(check(name, matmul).err());
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_tensor_of_the_wrong_shape_is_refused_before_work_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["model.safetensors", "tokenizer.json"] {
+        std::fs::copy(golden("llama").join(file), folder.path().join(file)).unwrap();
+    }
+    let text = std::fs::read_to_string(golden("llama").join("config.json")).unwrap();
+    let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
+    config["intermediate_size"] = 40.into();
+    std::fs::write(folder.path().join("config.json"), config.to_string()).unwrap();
+    let checkpoint = Checkpoint::open(folder.path()).unwrap();
+    let model = "hf/wrong".parse().unwrap();
+    let error = LocalModel::from_checkpoint(model, checkpoint, &ModelSettings::default())
+        .err()
+        .expect("the shapes do not fit");
+    assert!(error.message.contains("model.safetensors"), "{error}");
+    assert!(error.message.contains("layers.0.mlp.gate_proj.weight"), "{error}");
+    assert!(error.message.contains("[48, 32]") && error.message.contains("[40, 32]"), "{error}");
+}

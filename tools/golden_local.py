@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Makes the golden files of crates/mary-local: a tiny random model of every architecture, and what
+Hugging Face transformers computes with it.
+
+    python tools/golden_local.py              # tiny models -> crates/mary-local/tests/golden/
+    python tools/golden_local.py --real DIR   # log-probabilities of real models in DIR
+
+Needs torch, transformers, safetensors and tokenizers; --real also needs what
+tools/make_test_models.py put into DIR. Written files are small and committed; nothing is downloaded.
+"""
+
+import argparse
+import base64
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers as tf
+
+torch.set_num_threads(1)
+
+HERE = Path(__file__).resolve().parent.parent / "crates" / "mary-local" / "tests" / "golden"
+WORDS = (
+    "the a cat dog bird child river stone light sleeps runs sings falls reads and or not "
+    "under over near old young red blue small great one two three four is are was were who that"
+).split()
+TEXT = "the old cat sleeps under the red stone and the young bird that sings is not near"
+
+
+def b64(x):
+    return base64.b64encode(np.ascontiguousarray(x, dtype="<f4").tobytes()).decode()
+
+
+def tokenizer():
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    vocab = {w: i for i, w in enumerate(["<unk>", "<s>", "</s>", *WORDS])}
+    t = Tokenizer(models.WordLevel(vocab, unk_token="<unk>"))
+    t.pre_tokenizer = pre_tokenizers.Whitespace()
+    t.add_special_tokens(["<unk>", "<s>", "</s>"])
+    t.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return t
+
+
+DEC = dict(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+           max_position_embeddings=64, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+LLAMA = dict(DEC, intermediate_size=48, num_key_value_heads=2)
+
+
+def cases():
+    """Name, configuration, class."""
+    auto = tf.AutoModelForCausalLM
+    yield "gpt_neox", tf.GPTNeoXConfig(**DEC, intermediate_size=48, rotary_pct=0.25, hidden_act="gelu"), auto
+    yield "gpt_neox_sequential", tf.GPTNeoXConfig(**DEC, intermediate_size=48, rotary_pct=0.5, use_parallel_residual=False), auto
+    yield "gpt2", tf.GPT2Config(vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=64, bos_token_id=1, eos_token_id=2), auto
+    yield "llama", tf.LlamaConfig(**LLAMA, rope_theta=10000.0), auto
+    yield "llama_linear", tf.LlamaConfig(**LLAMA, rope_scaling={"rope_type": "linear", "factor": 4.0}), auto
+    yield "llama_llama3", tf.LlamaConfig(**dict(LLAMA, max_position_embeddings=64), rope_scaling={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16}), auto
+    yield "llama_yarn", tf.LlamaConfig(**LLAMA, rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}), auto
+    yield "mistral", tf.MistralConfig(**LLAMA, sliding_window=5), auto
+    yield "qwen2", tf.Qwen2Config(**LLAMA), auto
+    yield "qwen3", tf.Qwen3Config(**LLAMA, head_dim=16), auto
+    yield "phi", tf.PhiConfig(**DEC, intermediate_size=48, partial_rotary_factor=0.5), auto
+    yield "phi3", tf.Phi3Config(**LLAMA), auto
+    yield "falcon_7b", tf.FalconConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, multi_query=True, parallel_attn=True, bias=False, new_decoder_architecture=False, bos_token_id=1, eos_token_id=2), auto
+    yield "falcon_new", tf.FalconConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_kv_heads=2, new_decoder_architecture=True, bias=False, bos_token_id=1, eos_token_id=2), auto
+    yield "falcon_rw", tf.FalconConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, multi_query=False, parallel_attn=False, bias=True, alibi=True, new_decoder_architecture=False, bos_token_id=1, eos_token_id=2), auto
+    yield "gemma2", tf.Gemma2Config(**LLAMA, head_dim=8, sliding_window=5, query_pre_attn_scalar=8), auto
+    yield "gemma3", tf.Gemma3TextConfig(**dict(LLAMA, num_hidden_layers=3), head_dim=8, sliding_window=5, query_pre_attn_scalar=8, layer_types=["sliding_attention", "sliding_attention", "full_attention"]), auto
+    yield "opt", tf.OPTConfig(**DEC, ffn_dim=48, word_embed_proj_dim=32), auto
+    yield "opt_350m", tf.OPTConfig(**DEC, ffn_dim=48, word_embed_proj_dim=16, do_layer_norm_before=False), auto
+    enc = dict(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=64)
+    yield "bert", tf.BertConfig(**enc), tf.BertModel
+    yield "roberta", tf.RobertaConfig(**enc, pad_token_id=0), tf.RobertaModel
+    yield "visual_bert", tf.VisualBertConfig(**enc, visual_embedding_dim=8), tf.VisualBertModel
+    yield "clip_text", tf.CLIPTextConfig(**enc, bos_token_id=1, eos_token_id=2, projection_dim=16), tf.CLIPTextModel
+    vision = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4)
+    yield "llava_next", tf.LlavaNextConfig(text_config=dict(LLAMA, model_type="llama"), vision_config=dict(vision, model_type="clip_vision_model"), image_token_index=63), tf.LlavaNextForConditionalGeneration
+    qwen_vision = dict(depth=1, embed_dim=16, hidden_size=32, num_heads=2, mlp_ratio=1, patch_size=4)
+    yield "qwen2_vl", tf.Qwen2VLConfig(text_config=dict(LLAMA, rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}), vision_config=qwen_vision, image_token_id=60, video_token_id=61, vision_start_token_id=62, vision_end_token_id=63), tf.Qwen2VLForConditionalGeneration
+
+
+def randomise(model):
+    """Weights large enough that every part of the architecture matters."""
+    g = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for name, p in sorted(model.named_parameters()):
+            noise = torch.randn(p.shape, generator=g)
+            if p.dim() == 1:
+                base = 0.0 if "bias" in name or "gemma" in model.config.model_type else 1.0
+                p.copy_(base + 0.2 * noise)
+            else:
+                p.copy_(noise * (1.5 / p.shape[-1] ** 0.5 if p.dim() == 2 and "embed" not in name and "wte" not in name and "wpe" not in name else 0.5))
+    if hasattr(model, "tie_weights"):
+        model.tie_weights()
+
+
+def tiny():
+    shutil.rmtree(HERE, ignore_errors=True)
+    HERE.mkdir(parents=True)
+    t = tokenizer()
+    for name, config, kind in cases():
+        torch.manual_seed(1)
+        try:
+            # Falcon-RW's eager attention adds its biases twice; the default path adds them once.
+            attention = "sdpa" if name == "falcon_rw" else "eager"
+            make = kind.from_config if kind is tf.AutoModelForCausalLM else kind._from_config
+            model = make(config, attn_implementation=attention)
+            model = model.float().eval()
+            randomise(model)
+            ids = t.encode(TEXT).ids
+            if name in ("bert", "roberta", "visual_bert"):
+                ids = ids[:-1] + [2]
+            with torch.no_grad():
+                out = model(input_ids=torch.tensor([ids]), output_hidden_states=True)
+        except Exception as error:  # a class this version of transformers does not have
+            print(f"{name}: not made ({type(error).__name__}: {error})")
+            continue
+        hidden = list(out.hidden_states)
+        if getattr(out, "last_hidden_state", None) is not None:
+            hidden[-1] = out.last_hidden_state  # after the final norm, as our contract says
+        folder = HERE / name
+        model.save_pretrained(folder, safe_serialization=True)
+        prune(folder)
+        t.save(str(folder / "tokenizer.json"))
+        golden = {
+            "made_with": f"transformers {tf.__version__}, torch {torch.__version__}, eager attention, f32",
+            "ids": ids,
+            "hidden": [b64(h[0].numpy()) for h in hidden],
+            "logits": b64(out.logits[0].numpy()) if getattr(out, "logits", None) is not None else None,
+        }
+        (folder / "golden.json").write_text(json.dumps(golden))
+        print(name, sum(f.stat().st_size for f in folder.iterdir()))
+
+
+def prune(folder):
+    """Drops what only pictures need, and the generation settings."""
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    keep = {k: v.contiguous() for k, v in load_file(path).items()
+            if not any(p in k for p in ("vision", "visual.", "visual_projection", "visual_token", "visual_position", "image_newline", "multi_modal", "pooler"))}
+    save_file(keep, path, metadata={"format": "pt"})
+    (folder / "generation_config.json").unlink(missing_ok=True)
+
+
+def sentences():
+    """Two hundred sentences of our own."""
+    subjects = ["The old lighthouse keeper", "My neighbour's daughter", "A flock of starlings", "The committee", "Nobody in the village", "The river behind the mill", "Her first telescope", "The last tram", "An unfinished letter", "The baker's apprentice"]
+    verbs = ["had never forgotten", "slowly crossed", "could not explain", "was waiting for", "seemed larger than"]
+    objects = ["the storm of the previous winter.", "a field of yellow flowers.", "what the mirror showed at noon.", "the sound of the bells across the lake."]
+    return [f"{s} {v} {o}" for s in subjects for v in verbs for o in objects]
+
+
+def real(models):
+    """Log-probabilities per token, every token after the first."""
+    out = {"made_with": f"transformers {tf.__version__}, torch {torch.__version__}, f32", "sentences": sentences()}
+    folder = models / "smollm2-135m-hf"
+    t = tf.AutoTokenizer.from_pretrained(folder)
+    model = tf.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    ids = [t(s, add_special_tokens=False).input_ids for s in out["sentences"]]
+    scores = []
+    with torch.no_grad():
+        for one in ids:
+            logits = model(input_ids=torch.tensor([one])).logits[0].log_softmax(-1)
+            scores.append([round(logits[i - 1, one[i]].item(), 6) for i in range(1, len(one))])
+    out["smollm2"] = scores
+    minilm = models / "minilm"
+    if minilm.exists():
+        t = tf.AutoTokenizer.from_pretrained(minilm)
+        model = tf.AutoModel.from_pretrained(minilm, dtype=torch.float32).eval()
+        with torch.no_grad():
+            enc = t(out["sentences"][0], return_tensors="pt")
+            states = model(**enc, output_hidden_states=True).hidden_states
+            out["minilm_mean"] = [b64(h[0, 1:-1].mean(0).numpy()) for h in states]
+    path = HERE.parent / "golden_real.json"
+    path.write_text(json.dumps(out))
+    print(path, path.stat().st_size)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--real", type=Path, help="folder with smollm2-135m-hf/ and minilm/")
+    args = parser.parse_args()
+    real(args.real) if args.real else tiny()
