@@ -1,0 +1,116 @@
+//! Real weights against Hugging Face transformers on the same numbers: 200 sentences of our own.
+//! Looks for the folder in `MARY_TEST_MODELS` (see `tools/make_test_models.py`).
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use mary_contract::{
+    Desk, Job, Layers, Model, ModelError, ModelSettings, Observe, Observed, Pool, Prompt, Reply,
+    Score, Scored, Start, Ticket, Vector,
+};
+use mary_local::LocalModel;
+use mary_weights::Checkpoint;
+
+struct List<Q, A>(VecDeque<Job<Q>>, Vec<(u64, A)>);
+
+impl<Q, A> List<Q, A> {
+    fn new(requests: Vec<Q>) -> Self {
+        let jobs = requests.into_iter().zip(0..);
+        Self(jobs.map(|(request, i)| Job { ticket: Ticket(i), request }).collect(), vec![])
+    }
+}
+
+impl<Q, A> Desk<Q, A> for List<Q, A> {
+    fn next(&mut self) -> Option<Job<Q>> {
+        self.0.pop_front()
+    }
+
+    fn answer(&mut self, ticket: Ticket, answer: Result<Reply<A>, ModelError>) -> ControlFlow<()> {
+        self.1.push((ticket.0, answer.unwrap().answer));
+        ControlFlow::Continue(())
+    }
+}
+
+fn model(name: &str) -> Option<LocalModel> {
+    let folder = std::env::var_os("MARY_TEST_MODELS").map(PathBuf::from);
+    let Some(path) = folder.map(|f| f.join(name)).filter(|p| p.exists()) else {
+        eprintln!("skipped: {name} is not in MARY_TEST_MODELS");
+        return None;
+    };
+    let begin = Instant::now();
+    let checkpoint = Checkpoint::open(&path).unwrap();
+    let reference = format!("hf/{name}").parse().unwrap();
+    let model = LocalModel::from_checkpoint(reference, checkpoint, &ModelSettings::default());
+    eprintln!("{name}: open after {:.2} s", begin.elapsed().as_secs_f64());
+    Some(model.unwrap())
+}
+
+fn golden() -> serde_json::Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden_real.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Largest and mean difference to the reference, in nats per token.
+fn differences(model: &LocalModel) -> (f64, f64) {
+    let golden = golden();
+    let sentences: Vec<String> = serde_json::from_value(golden["sentences"].clone()).unwrap();
+    let want: Vec<Vec<f64>> = serde_json::from_value(golden["smollm2"].clone()).unwrap();
+    let ask = |s: &String| Score {
+        prefix: Prompt::plain(""),
+        continuations: vec![s.clone()],
+        start: Start::Never,
+    };
+    let mut desk: List<Score, Scored> = List::new(sentences.iter().map(ask).collect());
+    model.scorer().unwrap().score(&mut desk);
+    let (mut worst, mut sum, mut count) = (0.0f64, 0.0, 0.0);
+    assert_eq!(desk.1.len(), 200);
+    for (i, scored) in desk.1 {
+        let got = &scored.continuations[0].logprobs;
+        let want = &want[i as usize];
+        assert_eq!(got.len(), want.len(), "{}", sentences[i as usize]);
+        for (a, b) in got.iter().zip(want) {
+            let difference = (f64::from(*a) - b).abs();
+            worst = worst.max(difference);
+            sum += difference;
+            count += 1.0;
+        }
+    }
+    (worst, sum / count)
+}
+
+#[test]
+fn a_real_safetensors_model_agrees_to_a_thousandth_of_a_nat() {
+    let Some(model) = model("smollm2-135m-hf") else { return };
+    let (worst, mean) = differences(&model);
+    eprintln!("safetensors f32: largest {worst:.1e}, mean {mean:.1e} nats per token");
+    assert!(worst <= 1e-3, "{worst:e}");
+}
+
+#[test]
+fn a_real_gguf_file_agrees_with_its_dequantised_self() {
+    let Some(model) = model("smollm2-135m.gguf") else { return };
+    let (worst, mean) = differences(&model);
+    eprintln!("GGUF Q4_1: largest {worst:.1e}, mean {mean:.1e} nats per token");
+    // Weights are unpacked exactly and activations stay in 32 bits, so the bound is that of f32.
+    assert!(worst <= 1e-3, "{worst:e}");
+}
+
+#[test]
+fn a_real_encoder_shows_the_same_states_in_every_layer() {
+    let Some(model) = model("minilm") else { return };
+    let golden = golden();
+    let want: Vec<Vector> = serde_json::from_value(golden["minilm_mean"].clone()).unwrap();
+    let text = golden["sentences"][0].as_str().unwrap().to_owned();
+    let request = Observe { text, pools: vec![Pool::Mean], layers: Layers::All, with_scores: false };
+    let mut desk: List<Observe, Observed> = List::new(vec![request]);
+    model.observer().unwrap().observe(&mut desk);
+    let layers = &desk.1[0].1.pools[0].layers;
+    assert_eq!(layers.len(), want.len());
+    for (got, want) in layers.iter().zip(&want) {
+        for (a, b) in got.vector.0.iter().zip(&want.0) {
+            assert!((a - b).abs() <= 1e-4 * (1.0 + b.abs()), "layer {}: {a} {b}", got.layer);
+        }
+    }
+}
