@@ -19,8 +19,8 @@ use mary_contract::{
 };
 use mary_local::LocalModel;
 use mary_local::kernels::Backend;
-use mary_local::kernels::cpu::Cpu;
 use mary_local::kernels::Weights;
+use mary_local::kernels::cpu::Cpu;
 use mary_weights::Checkpoint;
 use serde_json::{Value, json};
 
@@ -35,8 +35,18 @@ struct List<Q, A> {
 impl<Q, A> List<Q, A> {
     fn new(requests: Vec<Q>, read: fn(&A) -> Value) -> Self {
         let jobs = requests.into_iter().zip(0..);
-        let jobs = jobs.map(|(request, i)| Job { ticket: Ticket(i), request }).collect();
-        Self { jobs, usage: Usage::default(), answers: vec![], read }
+        let jobs = jobs
+            .map(|(request, i)| Job {
+                ticket: Ticket(i),
+                request,
+            })
+            .collect();
+        Self {
+            jobs,
+            usage: Usage::default(),
+            answers: vec![],
+            read,
+        }
     }
 }
 
@@ -85,7 +95,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let model = LocalModel::from_checkpoint("hf/bench".parse()?, checkpoint, &settings)?;
     let load = begin.elapsed().as_secs_f64();
     let floor = matmul_rate(&model);
-    let begin = Instant::now();
+    let (begin, busy) = (Instant::now(), processor_seconds());
     let (usage, mut answers) = match work["kind"].as_str() {
         Some("score") => {
             let requests = work["requests"].as_array().ok_or("no requests")?;
@@ -98,18 +108,30 @@ fn main() -> Result<(), Box<dyn Error>> {
                 })
                 .collect();
             let mut desk = List::new(requests, |s: &mary_contract::Scored| {
-                let sums = s.continuations.iter().map(mary_contract::ContinuationScore::sum);
+                let sums = s
+                    .continuations
+                    .iter()
+                    .map(mary_contract::ContinuationScore::sum);
                 json!(sums.collect::<Vec<f64>>())
             });
-            model.scorer().ok_or("this model does not score")?.score(&mut desk);
+            model
+                .scorer()
+                .ok_or("this model does not score")?
+                .score(&mut desk);
             (desk.usage, desk.answers)
         }
         Some("generate") => {
             let most = work["max_tokens"].as_u64().unwrap_or(64) as u32;
-            let ask = |text| Generate { prompt: Prompt::plain(text), sampling: Sampling::greedy(most) };
+            let ask = |text| Generate {
+                prompt: Prompt::plain(text),
+                sampling: Sampling::greedy(most),
+            };
             let requests = texts(&work["prompts"]).into_iter().map(ask).collect();
             let mut desk = List::new(requests, |g: &mary_contract::Generated| json!(g.text));
-            model.generator().ok_or("this model does not write")?.generate(&mut desk);
+            model
+                .generator()
+                .ok_or("this model does not write")?
+                .generate(&mut desk);
             (desk.usage, desk.answers)
         }
         _ => (Usage::default(), vec![]),
@@ -120,6 +142,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let line = json!({
         "load_s": load,
         "seconds": seconds,
+        "processor_s": processor_seconds() - busy,
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "gflops": floor,
@@ -130,13 +153,30 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Processor time this process has taken, from Linux; 0 elsewhere.
+fn processor_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // After the name in brackets: user and system ticks are the 12th and 13th fields.
+    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks = fields.skip(11).take(2).filter_map(|f| f.parse::<f64>().ok());
+    ticks.sum::<f64>() / 100.0
+}
+
 /// Billions of operations a second in a product of the model's own shape: the floor that everything
 /// else is measured against.
 fn matmul_rate(model: &LocalModel) -> f64 {
-    let (rows, inputs, outputs) = (1024, model.architecture().hidden, 2 * model.architecture().intermediate);
+    let (rows, inputs, outputs) = (
+        1024,
+        model.architecture().hidden,
+        2 * model.architecture().intermediate,
+    );
     let cpu = Cpu::new(model.options().multiplier);
     let numbers = |n: usize| -> Vec<f32> { (0..n).map(|i| (i as f32 * 0.37).sin()).collect() };
-    let weights = Weights::Plain { data: numbers(outputs * inputs), outputs, inputs };
+    let weights = Weights::Plain {
+        data: numbers(outputs * inputs),
+        outputs,
+        inputs,
+    };
     let layer = cpu.prepare(vec![weights], None);
     let (mut x, mut y) = (Default::default(), Default::default());
     cpu.upload(&numbers(rows * inputs), &mut x);

@@ -231,18 +231,54 @@ struct Family {
 }
 
 const FAMILIES: &[Family] = &[
-    Family { types: &["gpt_neox"], read: classic::gpt_neox },
-    Family { types: &["gpt2"], read: classic::gpt2 },
-    Family { types: &["opt"], read: classic::opt },
-    Family { types: &["phi"], read: classic::phi },
-    Family { types: &["llama", "mistral", "qwen2", "qwen3"], read: llama::llama },
-    Family { types: &["qwen2_vl_text", "qwen2_5_vl_text"], read: llama::llama },
-    Family { types: &["phi3"], read: llama::phi3 },
-    Family { types: &["gemma2", "gemma3_text"], read: llama::gemma },
-    Family { types: &["falcon", "RefinedWeb", "RefinedWebModel"], read: falcon::falcon },
-    Family { types: &["bert", "visual_bert"], read: encoder::bert },
-    Family { types: &["roberta", "xlm-roberta"], read: encoder::roberta },
-    Family { types: &["clip_text_model"], read: encoder::clip_text },
+    Family {
+        types: &["gpt_neox"],
+        read: classic::gpt_neox,
+    },
+    Family {
+        types: &["gpt2"],
+        read: classic::gpt2,
+    },
+    Family {
+        types: &["opt"],
+        read: classic::opt,
+    },
+    Family {
+        types: &["phi"],
+        read: classic::phi,
+    },
+    Family {
+        types: &["llama", "mistral", "qwen2", "qwen3"],
+        read: llama::llama,
+    },
+    Family {
+        types: &["qwen2_vl_text", "qwen2_5_vl_text"],
+        read: llama::llama,
+    },
+    Family {
+        types: &["phi3"],
+        read: llama::phi3,
+    },
+    Family {
+        types: &["gemma2", "gemma3_text"],
+        read: llama::gemma,
+    },
+    Family {
+        types: &["falcon", "RefinedWeb", "RefinedWebModel"],
+        read: falcon::falcon,
+    },
+    Family {
+        types: &["bert", "visual_bert"],
+        read: encoder::bert,
+    },
+    Family {
+        types: &["roberta", "xlm-roberta"],
+        read: encoder::roberta,
+    },
+    Family {
+        types: &["clip_text_model"],
+        read: encoder::clip_text,
+    },
 ];
 
 /// Models of pictures and text whose text path is one of the families above; their own fields lie
@@ -278,7 +314,9 @@ impl Architecture {
     /// The `model_type`s that can be read.
     pub fn known() -> Vec<&'static str> {
         let inner = FAMILIES.iter().flat_map(|f| f.types.iter().copied());
-        inner.chain(WRAPPERS.iter().map(|(name, _)| *name)).collect()
+        inner
+            .chain(WRAPPERS.iter().map(|(name, _)| *name))
+            .collect()
     }
 
     /// Query heads for each key head.
@@ -322,7 +360,10 @@ impl Architecture {
         ];
         for (what, value) in sizes {
             if value == 0 || value > 1 << 27 {
-                return wrong(format!("config.json: the {what} of this {} is {value}", self.family));
+                return wrong(format!(
+                    "config.json: the {what} of this {} is {value}",
+                    self.family
+                ));
             }
         }
         if !self.heads.is_multiple_of(self.kv_heads) {
@@ -347,8 +388,16 @@ impl Architecture {
 /// Qwen2-VL files keep everything on the outside).
 fn text_path(config: &Value, inner: &str) -> Value {
     let mut merged = config.as_object().cloned().unwrap_or_default();
-    let text = merged.get("text_config").and_then(Value::as_object).cloned().unwrap_or_default();
-    let kind = text.get("model_type").and_then(Value::as_str).unwrap_or(inner).to_owned();
+    let text = merged
+        .get("text_config")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    let kind = text
+        .get("model_type")
+        .and_then(Value::as_str)
+        .unwrap_or(inner)
+        .to_owned();
     for (key, value) in text {
         merged.insert(key, value);
     }
@@ -357,7 +406,10 @@ fn text_path(config: &Value, inner: &str) -> Value {
 }
 
 fn unknown(config: &Value, declared: &str) -> ModelError {
-    let class = config.get("architectures").and_then(|a| a.get(0)).and_then(Value::as_str);
+    let class = config
+        .get("architectures")
+        .and_then(|a| a.get(0))
+        .and_then(Value::as_str);
     let name = match (declared, class) {
         ("", None) => "(the file names none)".to_owned(),
         ("", Some(class)) => class.to_owned(),
@@ -368,7 +420,10 @@ fn unknown(config: &Value, declared: &str) -> ModelError {
         ErrorKind::BadModel,
         format!("config.json: the architecture {name} is not one this program can run"),
     )
-    .hint(format!("it runs these: {}", Architecture::known().join(", ")))
+    .hint(format!(
+        "it runs these: {}",
+        Architecture::known().join(", ")
+    ))
 }
 
 /// Reads the name of an activation as Hugging Face writes it.
@@ -398,7 +453,10 @@ mod tests {
     fn an_unknown_architecture_is_refused_by_name_with_the_known_ones() {
         let config = json!({"model_type": "mamba2", "architectures": ["Mamba2ForCausalLM"]});
         let error = Architecture::resolve(&config).unwrap_err();
-        assert!(error.message.contains("`mamba2` (Mamba2ForCausalLM)"), "{error}");
+        assert!(
+            error.message.contains("`mamba2` (Mamba2ForCausalLM)"),
+            "{error}"
+        );
         assert!(error.hint.unwrap().contains("gpt_neox"));
     }
 
@@ -414,6 +472,11 @@ mod tests {
             "num_attention_heads": 3, "num_key_value_heads": 2, "head_dim": 8,
             "intermediate_size": 8, "vocab_size": 10, "max_position_embeddings": 10});
         let error = Architecture::resolve(&config).unwrap_err();
-        assert!(error.message.contains("3 query heads cannot share 2 key heads"), "{error}");
+        assert!(
+            error
+                .message
+                .contains("3 query heads cannot share 2 key heads"),
+            "{error}"
+        );
     }
 }

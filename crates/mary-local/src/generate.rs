@@ -60,7 +60,10 @@ fn answer(
     let context = model.architecture().context;
     let mut all = vec![];
     for (job, asked) in jobs.iter().enumerate() {
-        match reader.prompt(&asked.request.prompt).and_then(|p| fit(p, context)) {
+        match reader
+            .prompt(&asked.request.prompt)
+            .and_then(|p| fit(p, context))
+        {
             Ok(prompt) => {
                 let sampling = &asked.request.sampling;
                 all.push(Writing {
@@ -103,13 +106,20 @@ fn fit(prompt: Vec<u32>, context: usize) -> Result<Vec<u32>, ModelError> {
     }
     Err(ModelError::new(
         ErrorKind::ContextTooLong,
-        format!("the prompt has {} tokens; this model sees {context}", prompt.len()),
+        format!(
+            "the prompt has {} tokens; this model sees {context}",
+            prompt.len()
+        ),
     )
     .hint("shorten the prompt or take fewer shots"))
 }
 
 /// Writes the answers of one group.
-fn write(model: &LocalModel, jobs: &[Job<Generate>], group: &mut [Writing]) -> Result<(), ModelError> {
+fn write(
+    model: &LocalModel,
+    jobs: &[Job<Generate>],
+    group: &mut [Writing],
+) -> Result<(), ModelError> {
     let common = common(group);
     let mut rows = common.tokens.len();
     for writing in group.iter_mut() {
@@ -123,7 +133,9 @@ fn write(model: &LocalModel, jobs: &[Job<Generate>], group: &mut [Writing]) -> R
         let mut batch = Batch::default();
         let mut writers = vec![];
         for writing in group.iter_mut().filter(|w| w.finish.is_none()) {
-            let Some(&token) = writing.written.last() else { continue };
+            let Some(&token) = writing.written.last() else {
+                continue;
+            };
             let past = past(&common, writing);
             batch.push(&[token], &past, writing.first + writing.held);
             writing.held += 1;
@@ -144,12 +156,23 @@ fn write(model: &LocalModel, jobs: &[Job<Generate>], group: &mut [Writing]) -> R
 
 /// The beginning all prompts share; at least one token of each is left to be read on its own.
 fn common(group: &[Writing]) -> Common {
-    let [first, .., last] = group else { return Common::default() };
+    let [first, .., last] = group else {
+        return Common::default();
+    };
     // Prompts are sorted, so what the first and the last share all of them share.
-    let same = first.prompt.iter().zip(&last.prompt).take_while(|(a, b)| a == b).count();
+    let same = first
+        .prompt
+        .iter()
+        .zip(&last.prompt)
+        .take_while(|(a, b)| a == b)
+        .count();
     let shortest = group.iter().map(|w| w.prompt.len()).min().unwrap_or(0);
     let same = same.min(shortest.saturating_sub(1));
-    let tokens = if same < SHARED { vec![] } else { first.prompt[..same].to_vec() };
+    let tokens = if same < SHARED {
+        vec![]
+    } else {
+        first.prompt[..same].to_vec()
+    };
     Common { tokens }
 }
 
@@ -240,7 +263,11 @@ fn step(
     model.install(|| {
         let (work, cache) = session.parts();
         model.transformer().forward(batch, cache, work, None)?;
-        if rows.is_empty() { Ok(vec![]) } else { model.transformer().logits(work, rows) }
+        if rows.is_empty() {
+            Ok(vec![])
+        } else {
+            model.transformer().logits(work, rows)
+        }
     })
 }
 
@@ -262,7 +289,11 @@ fn take(model: &LocalModel, writing: &mut Writing, logits: &[f32], stop: &[Strin
     writing.written.push(token);
     if !stop.is_empty()
         && let Ok(text) = tokenizer.decode(&writing.written)
-        && let Some(at) = stop.iter().filter(|s| !s.is_empty()).filter_map(|s| text.find(s.as_str())).min()
+        && let Some(at) = stop
+            .iter()
+            .filter(|s| !s.is_empty())
+            .filter_map(|s| text.find(s.as_str()))
+            .min()
     {
         writing.cut = Some(text[..at].to_owned());
         writing.finish = Some(Ok(Finish::Stop));
@@ -284,6 +315,16 @@ fn reply(model: &LocalModel, writing: &mut Writing) -> Result<Reply<Generated>, 
         completion_tokens: writing.written.len() as u64,
         ..Usage::default()
     };
-    let meta = ReplyMeta { usage, ..ReplyMeta::default() };
-    Ok(Reply { answer: Generated { text, finish, reasoning: None }, meta })
+    let meta = ReplyMeta {
+        usage,
+        ..ReplyMeta::default()
+    };
+    Ok(Reply {
+        answer: Generated {
+            text,
+            finish,
+            reasoning: None,
+        },
+        meta,
+    })
 }

@@ -74,7 +74,12 @@ pub trait Backend: Send + Sync {
         slots: &[usize],
     );
     /// Attention of every segment over its rows of the cache.
-    fn attend(&self, qkv: &Self::Tensor, call: &AttentionCall<'_, Self::Cache>, to: &mut Self::Tensor);
+    fn attend(
+        &self,
+        qkv: &Self::Tensor,
+        call: &AttentionCall<'_, Self::Cache>,
+        to: &mut Self::Tensor,
+    );
     /// Picks rows.
     fn gather(&self, x: &Self::Tensor, width: usize, rows: &[usize], to: &mut Self::Tensor);
     /// Log-probabilities of the wanted tokens; full logits are never kept.
@@ -246,14 +251,20 @@ pub struct Alibi {
 impl Alibi {
     /// The slopes of the ALiBi paper; Falcon scales them with the scores and rounds to bfloat16.
     pub fn new(heads: usize, scale: f32) -> Self {
-        let whole = if heads.is_power_of_two() { heads } else { heads.next_power_of_two() / 2 };
+        let whole = if heads.is_power_of_two() {
+            heads
+        } else {
+            heads.next_power_of_two() / 2
+        };
         let base = |n: usize| (-(8.0 / n as f64)).exp2();
-        let mut slopes: Vec<f64> =
-            (1..=whole).map(|i| base(whole).powi(i as i32)).collect();
+        let mut slopes: Vec<f64> = (1..=whole).map(|i| base(whole).powi(i as i32)).collect();
         let extra = base(2 * whole);
         slopes.extend((0..heads - whole).map(|i| extra.powi(2 * i as i32 + 1)));
         let round = |x: f64| half::bf16::from_f64(x).to_f32();
-        Self { slopes: slopes.into_iter().map(round).collect(), scale }
+        Self {
+            slopes: slopes.into_iter().map(round).collect(),
+            scale,
+        }
     }
 
     /// What is added to the score of this head for a key at this position.
@@ -295,8 +306,12 @@ mod tests {
 
     #[test]
     fn stretches_give_rows_in_order_of_position() {
-        let segment =
-            Segment { first: 0, len: 2, position: 5, stretches: vec![(0, 3), (10, 2), (20, 2)] };
+        let segment = Segment {
+            first: 0,
+            len: 2,
+            position: 5,
+            stretches: vec![(0, 3), (10, 2), (20, 2)],
+        };
         let mut rows = vec![];
         segment.rows_of(2, 4, &mut rows);
         assert_eq!(rows, [2, 10, 11, 20]);

@@ -39,8 +39,12 @@ impl Precision {
     fn round(self, data: &mut [f32]) {
         match self {
             Self::Single => {}
-            Self::Bf16 => data.iter_mut().for_each(|x| *x = half::bf16::from_f32(*x).to_f32()),
-            Self::F16 => data.iter_mut().for_each(|x| *x = half::f16::from_f32(*x).to_f32()),
+            Self::Bf16 => data
+                .iter_mut()
+                .for_each(|x| *x = half::bf16::from_f32(*x).to_f32()),
+            Self::F16 => data
+                .iter_mut()
+                .for_each(|x| *x = half::f16::from_f32(*x).to_f32()),
         }
     }
 }
@@ -94,7 +98,9 @@ impl<'a> Loader<'a> {
     ) -> Result<Self, ModelError> {
         let names = &architecture.names;
         let found = names.prefixes.iter().find(|(body, _)| {
-            checkpoint.info(&format!("{body}{}.weight", names.embed)).is_some()
+            checkpoint
+                .info(&format!("{body}{}.weight", names.embed))
+                .is_some()
         });
         let Some(&(body, head)) = found else {
             let tried: Vec<String> = names
@@ -109,7 +115,13 @@ impl<'a> Loader<'a> {
             );
             return Err(ModelError::new(ErrorKind::BadModel, message));
         };
-        Ok(Self { checkpoint, architecture, settings, body, head })
+        Ok(Self {
+            checkpoint,
+            architecture,
+            settings,
+            body,
+            head,
+        })
     }
 
     fn names(&self) -> &'a Names {
@@ -155,21 +167,28 @@ impl<'a> Loader<'a> {
         match self.names().up {
             UpNames::Plain(name) => vec![(self.in_layer(layer, name, "weight"), width)],
             UpNames::Fused(name) => vec![(self.in_layer(layer, name, "weight"), 2 * width)],
-            UpNames::Separate(a, b) => {
-                [a, b].map(|name| (self.in_layer(layer, name, "weight"), width)).into()
-            }
+            UpNames::Separate(a, b) => [a, b]
+                .map(|name| (self.in_layer(layer, name, "weight"), width))
+                .into(),
         }
     }
 
     fn linear_shape(&self, outputs: usize, inputs: usize) -> Vec<usize> {
-        if self.names().transposed { vec![inputs, outputs] } else { vec![outputs, inputs] }
+        if self.names().transposed {
+            vec![inputs, outputs]
+        } else {
+            vec![outputs, inputs]
+        }
     }
 
     fn expected(&self) -> Vec<Expected> {
         let (a, n) = (self.architecture, self.names());
         let mut all = vec![];
         let mut need = |name: String, shape: Vec<usize>| all.push(Expected { name, shape });
-        need(self.top(n.embed, "weight"), vec![a.vocab, a.embedding.width]);
+        need(
+            self.top(n.embed, "weight"),
+            vec![a.vocab, a.embedding.width],
+        );
         for layer in 0..a.layers {
             for (name, outputs) in self.qkv_names(layer) {
                 need(name, self.linear_shape(outputs, a.hidden));
@@ -224,10 +243,15 @@ impl<'a> Loader<'a> {
     }
 
     fn wrong_shape(&self, name: &str, found: &[usize], expected: &[usize]) -> ModelError {
-        let file = self.checkpoint.file_of(name).map_or(String::new(), |f| format!("{}: ", f.display()));
+        let file = self
+            .checkpoint
+            .file_of(name)
+            .map_or(String::new(), |f| format!("{}: ", f.display()));
         ModelError::new(
             ErrorKind::BadModel,
-            format!("{file}the tensor `{name}` has shape {found:?}; config.json asks for {expected:?}"),
+            format!(
+                "{file}the tensor `{name}` has shape {found:?}; config.json asks for {expected:?}"
+            ),
         )
     }
 
@@ -238,7 +262,9 @@ impl<'a> Loader<'a> {
     }
 
     fn optional(&self, name: &str, len: usize) -> Result<Option<Vec<f32>>, ModelError> {
-        let Some(info) = self.checkpoint.info(name) else { return Ok(None) };
+        let Some(info) = self.checkpoint.info(name) else {
+            return Ok(None);
+        };
         if info.shape != [len] {
             return Err(self.wrong_shape(name, &info.shape, &[len]));
         }
@@ -279,8 +305,15 @@ impl<'a> Loader<'a> {
             Some(name) => Some(self.norm(&backend, |part| self.top(name, part))?),
             None => None,
         };
-        let head = if a.language_head { Some(self.head(&backend)?) } else { None };
-        let alibi = a.attention.alibi.then(|| Alibi::new(a.heads, a.attention.scale));
+        let head = if a.language_head {
+            Some(self.head(&backend)?)
+        } else {
+            None
+        };
+        let alibi = a
+            .attention
+            .alibi
+            .then(|| Alibi::new(a.heads, a.attention.scale));
         Ok(Transformer {
             backend,
             architecture: a.clone(),
@@ -301,9 +334,14 @@ impl<'a> Loader<'a> {
         let width = self.architecture.hidden;
         match self.checkpoint.info(&full) {
             Some(info) if info.shape.len() == 2 && info.shape[1] == width && info.shape[0] > 0 => {
-                Ok(Table { data: self.read(&full)?, width })
+                Ok(Table {
+                    data: self.read(&full)?,
+                    width,
+                })
             }
-            Some(info) => Err(self.wrong_shape(&full, &info.shape, &[self.architecture.context, width])),
+            Some(info) => {
+                Err(self.wrong_shape(&full, &info.shape, &[self.architecture.context, width]))
+            }
             None => Err(ModelError::new(
                 ErrorKind::BadModel,
                 format!("the tensor `{full}` is not in the checkpoint"),
@@ -328,7 +366,8 @@ impl<'a> Loader<'a> {
             if !self.block_norms().contains(&name) || name.is_empty() {
                 return Ok(None);
             }
-            self.norm(backend, |part| self.in_layer(layer, name, part)).map(Some)
+            self.norm(backend, |part| self.in_layer(layer, name, part))
+                .map(Some)
         };
         let qk_norms = if a.attention.qk_norm {
             let read = |name| -> Result<B::Vector, ModelError> {
@@ -372,7 +411,9 @@ impl<'a> Loader<'a> {
         name: impl Fn(&str) -> String,
     ) -> Result<NormOf<B::Vector>, ModelError> {
         let width = self.architecture.hidden;
-        let weight = self.optional(&name("weight"), width)?.unwrap_or_else(|| vec![1.0; width]);
+        let weight = self
+            .optional(&name("weight"), width)?
+            .unwrap_or_else(|| vec![1.0; width]);
         let bias = self.optional(&name("bias"), width)?;
         Ok(NormOf {
             weight: backend.vector(self.offset(weight)),
@@ -389,15 +430,26 @@ impl<'a> Loader<'a> {
         {
             let raw = self.checkpoint.read_raw(name)?.into_owned();
             if let Some(blocks) = Blocks::new(kind, outputs, inputs, raw) {
-                return Ok(Weights::Blocks { blocks, keep: self.settings.keep_unpacked });
+                return Ok(Weights::Blocks {
+                    blocks,
+                    keep: self.settings.keep_unpacked,
+                });
             }
         }
         let data = self.read(name)?;
         if data.len() != outputs * inputs {
             return Err(self.wrong_shape(name, &[data.len()], &[outputs, inputs]));
         }
-        let data = if self.names().transposed { transpose(&data, inputs, outputs) } else { data };
-        Ok(Weights::Plain { data, outputs, inputs })
+        let data = if self.names().transposed {
+            transpose(&data, inputs, outputs)
+        } else {
+            data
+        };
+        Ok(Weights::Plain {
+            data,
+            outputs,
+            inputs,
+        })
     }
 
     /// Tensors whose outputs stand side by side, as one layer.
@@ -434,7 +486,11 @@ impl<'a> Loader<'a> {
         let data = ungroup(&data, a.hidden, a.kv_heads, a.group(), a.head_dim);
         let bias = self.optional(&name.replace(".weight", ".bias"), *outputs)?;
         let bias = bias.map(|b| ungroup(&b, 1, a.kv_heads, a.group(), a.head_dim));
-        let weights = Weights::Plain { data, outputs: *outputs, inputs: a.hidden };
+        let weights = Weights::Plain {
+            data,
+            outputs: *outputs,
+            inputs: a.hidden,
+        };
         Ok(backend.prepare(vec![weights], bias))
     }
 
@@ -449,10 +505,16 @@ impl<'a> Loader<'a> {
         // The head is read one row at a time like an embedding, never transposed.
         let kind = self.checkpoint.info(&name).map(|info| info.dtype);
         if kind.is_some_and(Blocks::supports) {
-            return Ok(backend.prepare(vec![self.weights(&name, a.vocab, a.embedding.width)?], bias));
+            return Ok(
+                backend.prepare(vec![self.weights(&name, a.vocab, a.embedding.width)?], bias)
+            );
         }
         let data = self.read(&name)?;
-        let weights = Weights::Plain { data, outputs: a.vocab, inputs: a.embedding.width };
+        let weights = Weights::Plain {
+            data,
+            outputs: a.vocab,
+            inputs: a.embedding.width,
+        };
         Ok(backend.prepare(vec![weights], bias))
     }
 }
@@ -465,13 +527,22 @@ fn join(parts: Vec<Weights>) -> Vec<Weights> {
     let mut whole = vec![];
     let (mut rows, mut columns) = (0, 0);
     for part in parts {
-        if let Weights::Plain { data, outputs, inputs } = part {
+        if let Weights::Plain {
+            data,
+            outputs,
+            inputs,
+        } = part
+        {
             whole.extend_from_slice(&data);
             rows += outputs;
             columns = inputs;
         }
     }
-    vec![Weights::Plain { data: whole, outputs: rows, inputs: columns }]
+    vec![Weights::Plain {
+        data: whole,
+        outputs: rows,
+        inputs: columns,
+    }]
 }
 
 fn transpose(data: &[f32], rows: usize, columns: usize) -> Vec<f32> {
@@ -509,7 +580,10 @@ mod tests {
     fn grouped_rows_come_apart_into_queries_keys_values() {
         // Two key heads with two query heads each, one dimension, width one.
         let rows = [1.0, 2.0, 10.0, 20.0, 3.0, 4.0, 11.0, 21.0];
-        assert_eq!(ungroup(&rows, 1, 2, 2, 1), [1.0, 2.0, 3.0, 4.0, 10.0, 11.0, 20.0, 21.0]);
+        assert_eq!(
+            ungroup(&rows, 1, 2, 2, 1),
+            [1.0, 2.0, 3.0, 4.0, 10.0, 11.0, 20.0, 21.0]
+        );
     }
 
     #[test]

@@ -26,10 +26,17 @@ pub struct Estimate {
 
 /// Estimates from headers alone.
 pub fn estimate(checkpoint: &Checkpoint, precision: Precision, how: Multiplier) -> Estimate {
-    let mut sum = Estimate { weights: 0, unpacked: 0 };
+    let mut sum = Estimate {
+        weights: 0,
+        unpacked: 0,
+    };
     for name in checkpoint.tensor_names() {
-        let Some(info) = checkpoint.info(name) else { continue };
-        let Some(numbers) = info.numbers() else { continue };
+        let Some(info) = checkpoint.info(name) else {
+            continue;
+        };
+        let Some(numbers) = info.numbers() else {
+            continue;
+        };
         let (weights, unpacked) = per_tensor(info, numbers as u64, precision, how);
         sum.weights += weights;
         sum.unpacked += unpacked;
@@ -41,7 +48,12 @@ pub fn estimate(checkpoint: &Checkpoint, precision: Precision, how: Multiplier) 
     sum
 }
 
-fn per_tensor(info: &TensorInfo, numbers: u64, precision: Precision, how: Multiplier) -> (u64, u64) {
+fn per_tensor(
+    info: &TensorInfo,
+    numbers: u64,
+    precision: Precision,
+    how: Multiplier,
+) -> (u64, u64) {
     let plain = match (how, precision, info.dtype) {
         (Multiplier::Vectors, ..) => 4,
         (_, Precision::Bf16, _) | (_, _, TensorType::BF16) => 2,
@@ -60,7 +72,11 @@ pub fn check(what: &str, needed: u64) -> Result<(), ModelError> {
     match available() {
         Some(free) if needed > free => Err(ModelError::new(
             ErrorKind::OutOfMemory,
-            format!("{what} needs about {}; {} are free", readable(needed), readable(free)),
+            format!(
+                "{what} needs about {}; {} are free",
+                readable(needed),
+                readable(free)
+            ),
         )
         .hint("take a smaller or quantised model, --dtype bf16, or a machine with more memory")),
         _ => Ok(()),
@@ -85,7 +101,10 @@ mod tests {
         }
         let error = check("the model", 1 << 60).unwrap_err();
         assert_eq!(error.kind, ErrorKind::OutOfMemory);
-        assert!(error.message.contains("needs about 1152921504.6 GB"), "{error}");
+        assert!(
+            error.message.contains("needs about 1152921504.6 GB"),
+            "{error}"
+        );
         assert!(check("a byte", 1).is_ok());
     }
 }

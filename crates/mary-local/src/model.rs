@@ -44,7 +44,11 @@ impl Options {
         let wrong = |message: String, hint: &str| {
             Err(ModelError::new(ErrorKind::BadRequest, message).hint(hint))
         };
-        if let Some(device) = settings.device.as_deref().filter(|d| *d != "cpu" && *d != "auto") {
+        if let Some(device) = settings
+            .device
+            .as_deref()
+            .filter(|d| *d != "cpu" && *d != "auto")
+        {
             return wrong(
                 format!("`{device}` is not a device this build can use"),
                 "local models run on the processor: --device cpu",
@@ -67,7 +71,9 @@ impl Options {
                 ("selfcheck", "off") => options.self_check = false,
                 ("matmul", "vectors") => options.multiplier = Multiplier::Vectors,
                 ("matmul", "auto") => options.multiplier = Multiplier::best(),
-                ("rows", n) if n.parse().is_ok_and(|n: usize| n > 0) => options.rows = n.parse().ok(),
+                ("rows", n) if n.parse().is_ok_and(|n: usize| n > 0) => {
+                    options.rows = n.parse().ok()
+                }
                 _ => {
                     return wrong(
                         format!("--model-arg {key}={value} means nothing to a local model"),
@@ -108,7 +114,10 @@ impl Session<'_> {
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         let work = std::mem::take(&mut self.work);
-        self.home.lock().unwrap_or_else(PoisonError::into_inner).push(work);
+        self.home
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(work);
     }
 }
 
@@ -123,8 +132,8 @@ impl LocalModel {
         let architecture = Architecture::resolve(checkpoint.config())?;
         let estimate = memory::estimate(&checkpoint, options.precision, options.multiplier);
         memory::check(&format!("loading {model}"), estimate.weights)?;
-        let keep = memory::available()
-            .is_none_or(|free| estimate.weights + estimate.unpacked < free / 3);
+        let keep =
+            memory::available().is_none_or(|free| estimate.weights + estimate.unpacked < free / 3);
         let mut card = describe(model, &checkpoint, &architecture, &options);
         card.fingerprint = fingerprint(&checkpoint, &options)?;
         let pool = rayon::ThreadPoolBuilder::new()
@@ -133,8 +142,12 @@ impl LocalModel {
             .build()
             .map_err(|e| ModelError::new(ErrorKind::Internal, format!("no threads: {e}")))?;
         let cpu = Cpu::new(options.multiplier);
-        card.conventions.insert("device".to_owned(), format!("cpu, {}", cpu.describe()));
-        let how = LoadSettings { precision: options.precision, keep_unpacked: keep };
+        card.conventions
+            .insert("device".to_owned(), format!("cpu, {}", cpu.describe()));
+        let how = LoadSettings {
+            precision: options.precision,
+            keep_unpacked: keep,
+        };
         let transformer = pool.install(|| load(cpu, &checkpoint, &architecture, how))?;
         let model = Self {
             card,
@@ -198,9 +211,17 @@ impl LocalModel {
     pub fn session(&self, rows: usize) -> Result<Session<'_>, ModelError> {
         let bytes = rows.saturating_mul(self.transformer.cache_bytes_per_row());
         memory::check(&format!("a cache for {rows} tokens"), bytes as u64)?;
-        let lent = self.work.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let lent = self
+            .work
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
         let cache = self.transformer.cache(rows);
-        Ok(Session { home: &self.work, work: lent.unwrap_or_default(), cache })
+        Ok(Session {
+            home: &self.work,
+            work: lent.unwrap_or_default(),
+            cache,
+        })
     }
 
     /// How many of these sequences have room in memory together; at least one, at most `most`.
@@ -241,7 +262,9 @@ pub(crate) fn describe(
     let mut parameters = 0;
     let mut stored: BTreeMap<&'static str, usize> = BTreeMap::new();
     for name in checkpoint.tensor_names() {
-        let Some(info) = checkpoint.info(name) else { continue };
+        let Some(info) = checkpoint.info(name) else {
+            continue;
+        };
         parameters += info.numbers().unwrap_or(0) as u64;
         if info.shape.len() > 1 {
             *stored.entry(info.dtype.name()).or_default() += info.numbers().unwrap_or(0);
@@ -265,16 +288,33 @@ pub(crate) fn describe(
         ("weights", stored.join(", ")),
         ("dtype", dtype.to_owned()),
         ("start", start),
-        ("template", if template { "the checkpoint's own" } else { "none" }.to_owned()),
-        ("log-probabilities", "natural logarithm, f32 log-softmax".to_owned()),
-        ("beyond the context", "windows overlapping by at least half a context".to_owned()),
+        (
+            "template",
+            if template {
+                "the checkpoint's own"
+            } else {
+                "none"
+            }
+            .to_owned(),
+        ),
+        (
+            "log-probabilities",
+            "natural logarithm, f32 log-softmax".to_owned(),
+        ),
+        (
+            "beyond the context",
+            "windows overlapping by at least half a context".to_owned(),
+        ),
     ];
     card.conventions = conventions.map(|(k, v)| (k.to_owned(), v)).into();
     card
 }
 
 /// Content hash; a number type other than the default is part of who the model is.
-pub(crate) fn fingerprint(checkpoint: &Checkpoint, options: &Options) -> Result<String, ModelError> {
+pub(crate) fn fingerprint(
+    checkpoint: &Checkpoint,
+    options: &Options,
+) -> Result<String, ModelError> {
     let hash = checkpoint.fingerprint()?;
     Ok(match options.precision {
         Precision::Single => hash,
@@ -298,11 +338,15 @@ impl Model for LocalModel {
     }
 
     fn generator(&self) -> Option<&dyn Generator> {
-        self.architecture().language_head.then_some(self as &dyn Generator)
+        self.architecture()
+            .language_head
+            .then_some(self as &dyn Generator)
     }
 
     fn scorer(&self) -> Option<&dyn Scorer> {
-        self.architecture().language_head.then_some(self as &dyn Scorer)
+        self.architecture()
+            .language_head
+            .then_some(self as &dyn Scorer)
     }
 
     fn observer(&self) -> Option<&dyn Observer> {
@@ -333,8 +377,14 @@ mod tests {
     use super::*;
 
     fn read(args: &[(&str, &str)]) -> Result<Options, ModelError> {
-        let args = args.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Options::read(&ModelSettings { args, ..ModelSettings::default() })
+        let args = args
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect();
+        Options::read(&ModelSettings {
+            args,
+            ..ModelSettings::default()
+        })
     }
 
     #[test]
@@ -348,7 +398,15 @@ mod tests {
 
     #[test]
     fn a_device_that_is_not_there_is_refused() {
-        let settings = ModelSettings { device: Some("cuda:0".into()), ..ModelSettings::default() };
-        assert!(Options::read(&settings).unwrap_err().message.contains("cuda:0"));
+        let settings = ModelSettings {
+            device: Some("cuda:0".into()),
+            ..ModelSettings::default()
+        };
+        assert!(
+            Options::read(&settings)
+                .unwrap_err()
+                .message
+                .contains("cuda:0")
+        );
     }
 }

@@ -31,7 +31,11 @@ struct Reading {
 /// Serves the desk until it is empty.
 pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Observe, Observed>) {
     loop {
-        let most = model.options().batch_size.unwrap_or(WINDOW).clamp(1, WINDOW);
+        let most = model
+            .options()
+            .batch_size
+            .unwrap_or(WINDOW)
+            .clamp(1, WINDOW);
         let jobs: Vec<Job<Observe>> = std::iter::from_fn(|| desk.next()).take(most).collect();
         if jobs.is_empty() || answer(model, desk, &jobs).is_break() {
             return;
@@ -84,18 +88,27 @@ fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, Mo
     if encoding.ids.len() > context {
         return Err(ModelError::new(
             ErrorKind::ContextTooLong,
-            format!("the text has {} tokens; this model sees {context}", encoding.ids.len()),
+            format!(
+                "the text has {} tokens; this model sees {context}",
+                encoding.ids.len()
+            ),
         ));
     }
-    let own: Vec<usize> =
-        (0..encoding.ids.len()).filter(|&i| encoding.special.get(i) != Some(&true)).collect();
+    let own: Vec<usize> = (0..encoding.ids.len())
+        .filter(|&i| encoding.special.get(i) != Some(&true))
+        .collect();
     let mut pools = vec![];
     for pool in &request.pools {
         let tokens: Vec<usize> = match *pool {
             Pool::Span { start, end } => own
                 .iter()
                 .copied()
-                .filter(|&i| encoding.offsets.get(i).is_some_and(|&(s, e)| s < end && e > start))
+                .filter(|&i| {
+                    encoding
+                        .offsets
+                        .get(i)
+                        .is_some_and(|&(s, e)| s < end && e > start)
+                })
                 .collect(),
             Pool::Mean => own.clone(),
             Pool::Last => own.last().copied().into_iter().collect(),
@@ -135,13 +148,19 @@ fn layers(wanted: &Layers, last: usize) -> Result<Vec<usize>, ModelError> {
         Layers::These(these) => {
             let mut all = vec![];
             for &layer in these {
-                let at = if layer < 0 { last as i64 + 1 + i64::from(layer) } else { i64::from(layer) };
+                let at = if layer < 0 {
+                    last as i64 + 1 + i64::from(layer)
+                } else {
+                    i64::from(layer)
+                };
                 match usize::try_from(at) {
                     Ok(at) if at <= last => all.push(at),
                     _ => {
                         return Err(ModelError::new(
                             ErrorKind::BadRequest,
-                            format!("layer {layer} was asked for; this model has layers 0 to {last}"),
+                            format!(
+                                "layer {layer} was asked for; this model has layers 0 to {last}"
+                            ),
                         ));
                     }
                 }
@@ -170,7 +189,10 @@ fn pass(
     let mut pooled: Vec<Vec<PooledVectors>> = readings
         .iter()
         .map(|r| {
-            let empty = |p: &Vec<usize>| PooledVectors { tokens: p.len(), layers: vec![] };
+            let empty = |p: &Vec<usize>| PooledVectors {
+                tokens: p.len(),
+                layers: vec![],
+            };
             r.pools.iter().map(empty).collect()
         })
         .collect();
@@ -193,7 +215,10 @@ fn pass(
     for (reading, first) in readings.iter().zip(&firsts) {
         let begin = wanted.len();
         for i in reading.scored.clone().into_iter().flatten() {
-            wanted.push(Wanted { row: rows_wanted.len() as u32, token: reading.tokens[i] });
+            wanted.push(Wanted {
+                row: rows_wanted.len() as u32,
+                token: reading.tokens[i],
+            });
             rows_wanted.push(first + i - 1);
         }
         ranges.push(begin..wanted.len());
@@ -203,9 +228,11 @@ fn pass(
     } else {
         transformer.log_probs(work, &rows_wanted, &wanted)?
     };
-    let answers = readings.iter().zip(pooled).zip(ranges).map(|((reading, pools), range)| {
-        finish(model, reading, pools, &logprobs[range])
-    });
+    let answers = readings
+        .iter()
+        .zip(pooled)
+        .zip(ranges)
+        .map(|((reading, pools), range)| finish(model, reading, pools, &logprobs[range]));
     Ok(answers.collect())
 }
 
@@ -213,9 +240,13 @@ fn mean(states: &[f32], width: usize, first: usize, tokens: &[usize]) -> Vec<f32
     let mut sum = vec![0.0f64; width];
     for token in tokens {
         let row = &states[(first + token) * width..][..width];
-        sum.iter_mut().zip(row).for_each(|(s, x)| *s += f64::from(*x));
+        sum.iter_mut()
+            .zip(row)
+            .for_each(|(s, x)| *s += f64::from(*x));
     }
-    sum.into_iter().map(|s| (s / tokens.len() as f64) as f32).collect()
+    sum.into_iter()
+        .map(|s| (s / tokens.len() as f64) as f32)
+        .collect()
 }
 
 fn finish(
@@ -224,21 +255,36 @@ fn finish(
     pools: Vec<PooledVectors>,
     logprobs: &[f32],
 ) -> Result<Reply<Observed>, ModelError> {
-    let numbers = pools.iter().flat_map(|p| &p.layers).flat_map(|l| &l.vector.0);
+    let numbers = pools
+        .iter()
+        .flat_map(|p| &p.layers)
+        .flat_map(|l| &l.vector.0);
     if numbers.chain(logprobs).any(|x| !x.is_finite()) {
         return Err(model.not_finite());
     }
     let tokenizer = model.checkpoint().tokenizer();
     let scores = reading.scored.clone().map(|range| ContinuationScore {
-        tokens: reading.tokens[range].iter().map(|&id| tokenizer.piece(id)).collect(),
+        tokens: reading.tokens[range]
+            .iter()
+            .map(|&id| tokenizer.piece(id))
+            .collect(),
         logprobs: logprobs.to_vec(),
         boundary_merged: false,
         first_unscored: reading.first_unscored,
         windowed: false,
     });
-    let usage = Usage { prompt_tokens: reading.tokens.len() as u64, ..Usage::default() };
-    let meta = ReplyMeta { usage, ..ReplyMeta::default() };
-    Ok(Reply { answer: Observed { pools, scores }, meta })
+    let usage = Usage {
+        prompt_tokens: reading.tokens.len() as u64,
+        ..Usage::default()
+    };
+    let meta = ReplyMeta {
+        usage,
+        ..ReplyMeta::default()
+    };
+    Ok(Reply {
+        answer: Observed { pools, scores },
+        meta,
+    })
 }
 
 #[cfg(test)]
@@ -250,6 +296,11 @@ mod tests {
         assert_eq!(layers(&Layers::All, 2).unwrap(), [0, 1, 2]);
         assert_eq!(layers(&Layers::Last, 2).unwrap(), [2]);
         assert_eq!(layers(&Layers::These(vec![-1, 0, -1]), 2).unwrap(), [0, 2]);
-        assert!(layers(&Layers::These(vec![-4]), 2).unwrap_err().message.contains("layer -4"));
+        assert!(
+            layers(&Layers::These(vec![-4]), 2)
+                .unwrap_err()
+                .message
+                .contains("layer -4")
+        );
     }
 }

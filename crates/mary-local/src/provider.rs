@@ -74,6 +74,10 @@ impl Provider for LocalProvider {
         settings: &ModelSettings,
     ) -> Result<Box<dyn Model>, ModelError> {
         let checkpoint = Checkpoint::open(&locate(model)?)?;
-        Ok(Box::new(LocalModel::from_checkpoint(model.clone(), checkpoint, settings)?))
+        Ok(Box::new(LocalModel::from_checkpoint(
+            model.clone(),
+            checkpoint,
+            settings,
+        )?))
     }
 }

@@ -31,8 +31,12 @@ impl Sampler {
             return Some(best);
         }
         let weight = |x: f32| ((f64::from(x) - f64::from(top)) / self.temperature).exp();
-        let mut all: Vec<(f64, u32)> =
-            logits.iter().zip(0u32..).map(|(&x, i)| (weight(x), i)).filter(|w| w.0 > 0.0).collect();
+        let mut all: Vec<(f64, u32)> = logits
+            .iter()
+            .zip(0u32..)
+            .map(|(&x, i)| (weight(x), i))
+            .filter(|w| w.0 > 0.0)
+            .collect();
         let nucleus = self.top_p < 1.0;
         if nucleus || self.top_k > 0 {
             // Ties are broken by token number, so that the order is the same everywhere.
@@ -121,11 +125,16 @@ mod tests {
         }
         let run = |seed| {
             let mut s = sampler(1.0, Some(0.9), Some(3), seed);
-            (0..50).map(|_| s.draw(&LOGITS).unwrap()).collect::<Vec<_>>()
+            (0..50)
+                .map(|_| s.draw(&LOGITS).unwrap())
+                .collect::<Vec<_>>()
         };
         assert_eq!(run(3), run(3));
         assert_ne!(run(3), run(4));
-        assert!(run(3).iter().all(|&t| t != 3), "the fourth token lies outside the top three");
+        assert!(
+            run(3).iter().all(|&t| t != 3),
+            "the fourth token lies outside the top three"
+        );
     }
 
     #[test]

@@ -44,7 +44,10 @@ fn pull(model: &LocalModel, desk: &mut dyn Desk<Score, Scored>) -> Vec<Job<Score
         let Some(job) = desk.next() else { break };
         let prefix = job.request.prefix.text().len();
         let continuations = &job.request.continuations;
-        bytes += continuations.iter().map(|c| c.len() + prefix).sum::<usize>();
+        bytes += continuations
+            .iter()
+            .map(|c| c.len() + prefix)
+            .sum::<usize>();
         jobs.push(job);
     }
     jobs
@@ -56,8 +59,11 @@ fn answer(
     jobs: &[Job<Score>],
 ) -> ControlFlow<()> {
     let reader = Reader::new(model.checkpoint());
-    let readings: Vec<Result<Vec<Reading>, ModelError>> = model
-        .install(|| jobs.par_iter().map(|job| reader.continuations(&job.request)).collect());
+    let readings: Vec<Result<Vec<Reading>, ModelError>> = model.install(|| {
+        jobs.par_iter()
+            .map(|job| reader.continuations(&job.request))
+            .collect()
+    });
     let context = model.architecture().context;
     let mut sequences = vec![];
     let mut waiting = vec![];
@@ -76,8 +82,8 @@ fn answer(
         }
     }
     compute(model, &sequences, waiting, |waiting, outcome| {
-        let reply = outcome
-            .and_then(|(trie, scores)| reply(model, &waiting, trie, &sequences, scores));
+        let reply =
+            outcome.and_then(|(trie, scores)| reply(model, &waiting, trie, &sequences, scores));
         desk.answer(jobs[waiting.job].ticket, reply)
     })
 }
@@ -176,11 +182,19 @@ fn reply(
             boundary_merged: reading.boundary_merged,
             first_unscored: reading.first_unscored,
             windowed: range.len() > 1
-                || range.clone().any(|i| sequences[i].tokens.len() < reading.tokens.len()),
+                || range
+                    .clone()
+                    .any(|i| sequences[i].tokens.len() < reading.tokens.len()),
         });
     }
-    let meta = ReplyMeta { usage, ..ReplyMeta::default() };
-    Ok(Reply { answer: Scored { continuations }, meta })
+    let meta = ReplyMeta {
+        usage,
+        ..ReplyMeta::default()
+    };
+    Ok(Reply {
+        answer: Scored { continuations },
+        meta,
+    })
 }
 
 /// Log-probabilities of whole token sequences, in order; the tree is used or not as asked.
@@ -197,7 +211,12 @@ pub(crate) fn plain_scores(
         }
         ControlFlow::Continue(())
     })?;
-    let of = |i: usize| trie.path(i, sequences[i].scored_from).iter().map(|&n| scores[n]).collect();
+    let of = |i: usize| {
+        trie.path(i, sequences[i].scored_from)
+            .iter()
+            .map(|&n| scores[n])
+            .collect()
+    };
     Ok((0..sequences.len()).map(of).collect())
 }
 
@@ -230,13 +249,21 @@ pub fn self_check(model: &LocalModel, texts: &[&str]) -> Result<SelfCheck, Model
         }
     }
     let together = plain_scores(model, &sequences, true)?;
-    let mut check = SelfCheck { tokens: 0, worst: 0.0, tolerance: TOLERANCE };
+    let mut check = SelfCheck {
+        tokens: 0,
+        worst: 0.0,
+        tolerance: TOLERANCE,
+    };
     for (sequence, tree) in sequences.iter().zip(&together) {
         let alone = plain_scores(model, std::slice::from_ref(sequence), false)?;
         for (a, b) in alone.iter().flatten().zip(tree) {
             check.tokens += 1;
             let difference = (a - b).abs();
-            check.worst = if difference.is_nan() { f32::INFINITY } else { check.worst.max(difference) };
+            check.worst = if difference.is_nan() {
+                f32::INFINITY
+            } else {
+                check.worst.max(difference)
+            };
         }
     }
     if check.worst > check.tolerance {

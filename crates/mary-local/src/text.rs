@@ -34,7 +34,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The prompt as the model will read it, and the token that stands before it.
-    pub fn render(&self, prompt: &Prompt, start: Start) -> Result<(String, Option<u32>), ModelError> {
+    pub fn render(
+        &self,
+        prompt: &Prompt,
+        start: Start,
+    ) -> Result<(String, Option<u32>), ModelError> {
         if prompt.has_images() {
             return Err(ModelError::new(
                 ErrorKind::BadRequest,
@@ -63,7 +67,10 @@ impl<'a> Reader<'a> {
                     ModelError::new(ErrorKind::BadRequest, "this model has no chat template")
                         .hint("ask it to continue plain text instead")
                 })?;
-                let answers = prompt.turns.last().is_none_or(|t| t.speaker == Speaker::User);
+                let answers = prompt
+                    .turns
+                    .last()
+                    .is_none_or(|t| t.speaker == Speaker::User);
                 // A template writes its own special tokens.
                 Ok((template.render(prompt, answers)?, None))
             }
@@ -107,10 +114,16 @@ impl<'a> Reader<'a> {
         let at = if continuation.is_empty() {
             encoding.ids.len()
         } else {
-            let holds = encoding.offsets.iter().position(|&(_, end)| end > prefix.len());
+            let holds = encoding
+                .offsets
+                .iter()
+                .position(|&(_, end)| end > prefix.len());
             holds.unwrap_or(encoding.ids.len())
         };
-        let merged = encoding.offsets.get(at).is_some_and(|&(start, _)| start < prefix.len());
+        let merged = encoding
+            .offsets
+            .get(at)
+            .is_some_and(|&(start, _)| start < prefix.len());
         let shift = usize::from(first.is_some());
         let first_unscored = at + shift == 0 && !encoding.ids.is_empty();
         let mut tokens: Vec<u32> = first.into_iter().collect();
@@ -133,8 +146,10 @@ pub fn windows(tokens: &[u32], scored_from: usize, context: usize) -> Vec<Sequen
     while next < tokens.len() {
         let end = tokens.len().min(most.max(next + context / 2 + 1));
         let start = end.saturating_sub(most);
-        let sequence =
-            Sequence { tokens: tokens[start..end].to_vec(), scored_from: next - start };
+        let sequence = Sequence {
+            tokens: tokens[start..end].to_vec(),
+            scored_from: next - start,
+        };
         all.push(sequence);
         next = end;
     }
@@ -183,6 +198,12 @@ mod tests {
     #[test]
     fn a_text_that_fits_is_one_sequence() {
         let all = windows(&[1, 2, 3, 4], 2, 3);
-        assert_eq!(all, [Sequence { tokens: vec![1, 2, 3, 4], scored_from: 2 }]);
+        assert_eq!(
+            all,
+            [Sequence {
+                tokens: vec![1, 2, 3, 4],
+                scored_from: 2
+            }]
+        );
     }
 }

@@ -39,7 +39,12 @@ impl Batch {
             Some((first, len)) if *first + *len == slot => *len += tokens.len(),
             _ => stretches.push((slot, tokens.len())),
         }
-        let segment = Segment { first: self.len(), len: tokens.len(), position, stretches };
+        let segment = Segment {
+            first: self.len(),
+            len: tokens.len(),
+            position,
+            stretches,
+        };
         self.tokens.extend_from_slice(tokens);
         self.positions.extend(position..position + tokens.len());
         self.slots.extend(slot..slot + tokens.len());
@@ -131,7 +136,8 @@ impl<B: Backend> Transformer<B> {
 
     /// Room for the keys and values of this many positions.
     pub fn cache(&self, rows: usize) -> B::Cache {
-        self.backend.cache(self.architecture.layers, rows, self.architecture.kv_width())
+        self.backend
+            .cache(self.architecture.layers, rows, self.architecture.kv_width())
     }
 
     /// Bytes of keys and values for one position.
@@ -161,10 +167,17 @@ impl<B: Backend> Transformer<B> {
         if let Some(visit) = &mut visit {
             visit(0, &self.backend.download(&work.x, rows * a.hidden));
         }
-        let turns: Vec<Turns> =
-            a.ropes.iter().map(|rope| Turns::new(rope, &batch.positions)).collect();
+        let turns: Vec<Turns> = a
+            .ropes
+            .iter()
+            .map(|rope| Turns::new(rope, &batch.positions))
+            .collect();
         for (layer, block) in self.blocks.iter().enumerate() {
-            let pass = Pass { batch, layer, turns: &turns };
+            let pass = Pass {
+                batch,
+                layer,
+                turns: &turns,
+            };
             self.block(block, &pass, cache, work);
             if let Some(visit) = &mut visit
                 && layer + 1 < a.layers
@@ -177,11 +190,15 @@ impl<B: Backend> Transformer<B> {
             None => std::mem::swap(&mut work.x, &mut work.last),
         }
         if let Some((_, out)) = &self.project {
-            self.backend.linear(&work.last, rows, out, &mut work.normed, false);
+            self.backend
+                .linear(&work.last, rows, out, &mut work.normed, false);
             std::mem::swap(&mut work.normed, &mut work.last);
         }
         if let Some(visit) = &mut visit {
-            visit(a.layers, &self.backend.download(&work.last, rows * self.last_width()));
+            visit(
+                a.layers,
+                &self.backend.download(&work.last, rows * self.last_width()),
+            );
         }
         Ok(())
     }
@@ -203,14 +220,18 @@ impl<B: Backend> Transformer<B> {
             let row = self.embed.row(token as usize).ok_or_else(|| {
                 ModelError::new(
                     ErrorKind::BadModel,
-                    format!("token {token} lies outside the embedding of {} rows", a.vocab),
+                    format!(
+                        "token {token} lies outside the embedding of {} rows",
+                        a.vocab
+                    ),
                 )
             })?;
             rows.extend(row.iter().map(|x| x * a.embedding.scale));
         }
         self.backend.upload(&rows, &mut work.x);
         if let Some((into, _)) = &self.project {
-            self.backend.linear(&work.x, batch.len(), into, &mut work.normed, false);
+            self.backend
+                .linear(&work.x, batch.len(), into, &mut work.normed, false);
             std::mem::swap(&mut work.x, &mut work.normed);
         }
         if let Some(added) = self.added_rows(batch)? {
@@ -218,7 +239,8 @@ impl<B: Backend> Transformer<B> {
             self.backend.add(&mut work.x, &work.normed, added.len());
         }
         if let Some(norm) = &self.embed_norm {
-            self.backend.norm(&work.x, batch.len(), norm, &mut work.normed);
+            self.backend
+                .norm(&work.x, batch.len(), norm, &mut work.normed);
             std::mem::swap(&mut work.x, &mut work.normed);
         }
         Ok(())
@@ -286,7 +308,13 @@ impl<B: Backend> Transformer<B> {
             Block::PostNorm => {
                 std::mem::swap(&mut work.x, &mut work.normed);
                 self.attention(block, pass, cache, work);
-                b.linear(&work.attended, rows, &block.attn_out, &mut work.normed, true);
+                b.linear(
+                    &work.attended,
+                    rows,
+                    &block.attn_out,
+                    &mut work.normed,
+                    true,
+                );
                 normed(&block.attn_norm, &work.normed, &mut work.x);
                 std::mem::swap(&mut work.x, &mut work.normed);
                 self.feed_forward(block, rows, work);
@@ -296,7 +324,13 @@ impl<B: Backend> Transformer<B> {
             Block::Sandwich => {
                 normed(&block.attn_norm, &work.x, &mut work.normed);
                 self.attention(block, pass, cache, work);
-                b.linear(&work.attended, rows, &block.attn_out, &mut work.second, false);
+                b.linear(
+                    &work.attended,
+                    rows,
+                    &block.attn_out,
+                    &mut work.second,
+                    false,
+                );
                 normed(&block.post_attn_norm, &work.second, &mut work.normed);
                 b.add(&mut work.x, &work.normed, len);
                 normed(&block.mlp_norm, &work.x, &mut work.normed);
@@ -344,9 +378,11 @@ impl<B: Backend> Transformer<B> {
     /// Reads `normed`, writes `narrow`.
     fn feed_forward(&self, block: &BlockOf<B>, rows: usize, work: &mut Workspace<B>) {
         let a = &self.architecture;
-        self.backend.linear(&work.normed, rows, &block.up, &mut work.wide, false);
+        self.backend
+            .linear(&work.normed, rows, &block.up, &mut work.wide, false);
         let shape = (a.intermediate, a.mlp.gated);
-        self.backend.activate(&work.wide, rows, shape, a.mlp.activation, &mut work.narrow);
+        self.backend
+            .activate(&work.wide, rows, shape, a.mlp.activation, &mut work.narrow);
     }
 
     /// Log-probabilities after some rows of the last forward pass. `wanted` counts rows by their
@@ -358,21 +394,24 @@ impl<B: Backend> Transformer<B> {
         wanted: &[Wanted],
     ) -> Result<Vec<f32>, ModelError> {
         let head = self.head()?;
-        self.backend.gather(&work.last, self.last_width(), rows, &mut work.normed);
+        self.backend
+            .gather(&work.last, self.last_width(), rows, &mut work.normed);
         let cap = self.architecture.logit_cap;
-        Ok(self.backend.log_probs(&work.normed, rows.len(), head, cap, wanted))
+        Ok(self
+            .backend
+            .log_probs(&work.normed, rows.len(), head, cap, wanted))
     }
 
     /// All logits after some rows of the last forward pass, row after row.
-    pub fn logits(
-        &self,
-        work: &mut Workspace<B>,
-        rows: &[usize],
-    ) -> Result<Vec<f32>, ModelError> {
+    pub fn logits(&self, work: &mut Workspace<B>, rows: &[usize]) -> Result<Vec<f32>, ModelError> {
         let head = self.head()?;
-        self.backend.gather(&work.last, self.last_width(), rows, &mut work.normed);
-        self.backend.linear(&work.normed, rows.len(), head, &mut work.wide, false);
-        let mut logits = self.backend.download(&work.wide, rows.len() * self.architecture.vocab);
+        self.backend
+            .gather(&work.last, self.last_width(), rows, &mut work.normed);
+        self.backend
+            .linear(&work.normed, rows.len(), head, &mut work.wide, false);
+        let mut logits = self
+            .backend
+            .download(&work.wide, rows.len() * self.architecture.vocab);
         if let Some(cap) = self.architecture.logit_cap {
             logits.iter_mut().for_each(|x| *x = cap * (*x / cap).tanh());
         }

@@ -184,7 +184,14 @@ impl<'a> Chunks<'a> {
             }
         }
         let slots = vec![NONE; trie.len()];
-        Self { trie, children, next: 0, rows: rows.max(1), slots, path: 0 }
+        Self {
+            trie,
+            children,
+            next: 0,
+            rows: rows.max(1),
+            slots,
+            path: 0,
+        }
     }
 
     /// Cache rows that are ever needed.
@@ -216,14 +223,18 @@ impl<'a> Chunks<'a> {
                 let row = chunk.head_rows.len() as u32;
                 chunk.head_rows.push(chunk.batch.len() + tokens.len());
                 for &child in &self.children[last] {
-                    chunk.wanted.push(Wanted { row, token: self.trie.tokens[child as usize] });
+                    chunk.wanted.push(Wanted {
+                        row,
+                        token: self.trie.tokens[child as usize],
+                    });
                     chunk.nodes.push(child as usize);
                 }
             }
             tokens.push(self.trie.tokens[last]);
             self.next = last + 1;
             self.skip();
-            let follows = self.next < self.trie.len() && self.trie.parents[self.next] == last as u32;
+            let follows =
+                self.next < self.trie.len() && self.trie.parents[self.next] == last as u32;
             if !follows || tokens.len() == room {
                 break;
             }
@@ -306,12 +317,19 @@ mod tests {
     use proptest::prelude::*;
 
     fn sequence(tokens: &[u32], scored_from: usize) -> Sequence {
-        Sequence { tokens: tokens.to_vec(), scored_from }
+        Sequence {
+            tokens: tokens.to_vec(),
+            scored_from,
+        }
     }
 
     #[test]
     fn shared_beginnings_are_computed_once_and_last_tokens_never() {
-        let all = [sequence(&[1, 2, 3, 4], 1), sequence(&[1, 2, 5], 1), sequence(&[1, 2, 3, 6], 1)];
+        let all = [
+            sequence(&[1, 2, 3, 4], 1),
+            sequence(&[1, 2, 5], 1),
+            sequence(&[1, 2, 3, 6], 1),
+        ];
         let trie = Trie::new(&all, true);
         assert_eq!(trie.tokens_in(), 11);
         assert_eq!(trie.len(), 6);
@@ -321,7 +339,10 @@ mod tests {
 
     #[test]
     fn only_what_is_scored_is_projected() {
-        let trie = Trie::new(&[sequence(&[1, 2, 3, 4, 5], 4), sequence(&[1, 2, 3, 4, 6], 4)], true);
+        let trie = Trie::new(
+            &[sequence(&[1, 2, 3, 4, 5], 4), sequence(&[1, 2, 3, 4, 6], 4)],
+            true,
+        );
         let chunk = Chunks::new(&trie, 100).next().unwrap();
         assert_eq!(chunk.batch.tokens, [1, 2, 3, 4]);
         assert_eq!(chunk.head_rows, [3]);
@@ -361,14 +382,22 @@ mod tests {
             }
             for (i, s) in sequences.iter().enumerate() {
                 if trie.finished_at(i) <= chunk.done {
-                    assert!(trie.path(i, s.scored_from).iter().all(|&n| seen[n].is_some()));
+                    assert!(
+                        trie.path(i, s.scored_from)
+                            .iter()
+                            .all(|&n| seen[n].is_some())
+                    );
                 }
             }
         }
         for (i, s) in sequences.iter().enumerate() {
             for (j, node) in trie.path(i, s.scored_from).into_iter().enumerate() {
                 let upto = s.scored_from + j + 1;
-                assert_eq!(seen[node].as_deref(), Some(&s.tokens[..upto]), "sequence {i}");
+                assert_eq!(
+                    seen[node].as_deref(),
+                    Some(&s.tokens[..upto]),
+                    "sequence {i}"
+                );
             }
         }
     }

@@ -55,7 +55,8 @@ fn card(model: &ModelRef) -> ModelCard {
     card.layers = Some(0);
     let convention = "words between spaces; a word that is not found is tried without punctuation \
                       and in lower case";
-    card.conventions.insert("words".to_owned(), convention.to_owned());
+    card.conventions
+        .insert("words".to_owned(), convention.to_owned());
     card
 }
 
@@ -83,7 +84,10 @@ impl VectorModel {
             .ok_or_else(|| {
                 ModelError::new(
                     ErrorKind::BadRequest,
-                    format!("the word {word:?} is not among the {} vectors", self.vectors.len()),
+                    format!(
+                        "the word {word:?} is not among the {} vectors",
+                        self.vectors.len()
+                    ),
                 )
             })
     }
@@ -115,7 +119,9 @@ impl VectorModel {
             let mut sum = vec![0.0f64; self.vectors.dim()];
             for word in &chosen {
                 let vector = self.look_up(word)?;
-                sum.iter_mut().zip(vector).for_each(|(s, x)| *s += f64::from(*x));
+                sum.iter_mut()
+                    .zip(vector)
+                    .for_each(|(s, x)| *s += f64::from(*x));
             }
             let count = chosen.len();
             let vector = Vector(sum.into_iter().map(|s| (s / count as f64) as f32).collect());
@@ -124,14 +130,19 @@ impl VectorModel {
                 layers: vec![LayerVector { layer: 0, vector }],
             });
         }
-        Ok(Observed { pools, scores: None })
+        Ok(Observed {
+            pools,
+            scores: None,
+        })
     }
 }
 
 /// Words between spaces, with the byte each begins at.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let start = text.as_ptr().addr();
-    text.split_whitespace().map(|word| (word.as_ptr().addr() - start, word)).collect()
+    text.split_whitespace()
+        .map(|word| (word.as_ptr().addr() - start, word))
+        .collect()
 }
 
 impl Model for VectorModel {

@@ -9,19 +9,46 @@ use mary_local::transformer::Batch;
 use mary_weights::Checkpoint;
 
 const FAMILIES: &[&str] = &[
-    "gpt_neox", "gpt_neox_sequential", "gpt2", "llama", "llama_linear", "llama_llama3",
-    "llama_yarn", "mistral", "qwen2", "qwen3", "phi", "phi3", "falcon_7b", "falcon_new",
-    "falcon_rw", "gemma2", "gemma3", "opt", "opt_350m", "bert", "roberta", "visual_bert",
-    "clip_text", "llava_next", "qwen2_vl",
+    "gpt_neox",
+    "gpt_neox_sequential",
+    "gpt2",
+    "llama",
+    "llama_linear",
+    "llama_llama3",
+    "llama_yarn",
+    "mistral",
+    "qwen2",
+    "qwen3",
+    "phi",
+    "phi3",
+    "falcon_7b",
+    "falcon_new",
+    "falcon_rw",
+    "gemma2",
+    "gemma3",
+    "opt",
+    "opt_350m",
+    "bert",
+    "roberta",
+    "visual_bert",
+    "clip_text",
+    "llava_next",
+    "qwen2_vl",
 ];
 
 fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name)
 }
 
 fn settings(matmul: &str) -> ModelSettings {
     let args = [("matmul".to_owned(), matmul.to_owned())].into();
-    ModelSettings { args, threads: Some(2), ..ModelSettings::default() }
+    ModelSettings {
+        args,
+        threads: Some(2),
+        ..ModelSettings::default()
+    }
 }
 
 /// ‖a - b‖ / ‖b‖.
@@ -56,7 +83,9 @@ fn check(name: &str, matmul: &str) -> Result<(), String> {
         }
     };
     let transformer = model.transformer();
-    transformer.forward(&batch, cache, work, Some(&mut visit)).unwrap();
+    transformer
+        .forward(&batch, cache, work, Some(&mut visit))
+        .unwrap();
     if let Some(want) = logits {
         let rows: Vec<usize> = (0..ids.len()).collect();
         let error = relative(&transformer.logits(work, &rows).unwrap(), &want.0);
@@ -64,7 +93,11 @@ fn check(name: &str, matmul: &str) -> Result<(), String> {
             worst.push(format!("logits: {error:.2e}"));
         }
     }
-    if worst.is_empty() { Ok(()) } else { Err(format!("{name} ({matmul}): {}", worst.join(", "))) }
+    if worst.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{name} ({matmul}): {}", worst.join(", ")))
+    }
 }
 
 #[test]
@@ -94,6 +127,12 @@ fn a_tensor_of_the_wrong_shape_is_refused_before_work_starts() {
         .err()
         .expect("the shapes do not fit");
     assert!(error.message.contains("model.safetensors"), "{error}");
-    assert!(error.message.contains("layers.0.mlp.gate_proj.weight"), "{error}");
-    assert!(error.message.contains("[48, 32]") && error.message.contains("[40, 32]"), "{error}");
+    assert!(
+        error.message.contains("layers.0.mlp.gate_proj.weight"),
+        "{error}"
+    );
+    assert!(
+        error.message.contains("[48, 32]") && error.message.contains("[40, 32]"),
+        "{error}"
+    );
 }

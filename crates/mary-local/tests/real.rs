@@ -18,7 +18,14 @@ struct List<Q, A>(VecDeque<Job<Q>>, Vec<(u64, A)>);
 impl<Q, A> List<Q, A> {
     fn new(requests: Vec<Q>) -> Self {
         let jobs = requests.into_iter().zip(0..);
-        Self(jobs.map(|(request, i)| Job { ticket: Ticket(i), request }).collect(), vec![])
+        Self(
+            jobs.map(|(request, i)| Job {
+                ticket: Ticket(i),
+                request,
+            })
+            .collect(),
+            vec![],
+        )
     }
 }
 
@@ -82,7 +89,9 @@ fn differences(model: &LocalModel) -> (f64, f64) {
 
 #[test]
 fn a_real_safetensors_model_agrees_to_a_thousandth_of_a_nat() {
-    let Some(model) = model("smollm2-135m-hf") else { return };
+    let Some(model) = model("smollm2-135m-hf") else {
+        return;
+    };
     let (worst, mean) = differences(&model);
     eprintln!("safetensors f32: largest {worst:.1e}, mean {mean:.1e} nats per token");
     assert!(worst <= 1e-3, "{worst:e}");
@@ -90,7 +99,9 @@ fn a_real_safetensors_model_agrees_to_a_thousandth_of_a_nat() {
 
 #[test]
 fn a_real_gguf_file_agrees_with_its_dequantised_self() {
-    let Some(model) = model("smollm2-135m.gguf") else { return };
+    let Some(model) = model("smollm2-135m.gguf") else {
+        return;
+    };
     let (worst, mean) = differences(&model);
     eprintln!("GGUF Q4_1: largest {worst:.1e}, mean {mean:.1e} nats per token");
     // Weights are unpacked exactly and activations stay in 32 bits, so the bound is that of f32.
@@ -103,14 +114,23 @@ fn a_real_encoder_shows_the_same_states_in_every_layer() {
     let golden = golden();
     let want: Vec<Vector> = serde_json::from_value(golden["minilm_mean"].clone()).unwrap();
     let text = golden["sentences"][0].as_str().unwrap().to_owned();
-    let request = Observe { text, pools: vec![Pool::Mean], layers: Layers::All, with_scores: false };
+    let request = Observe {
+        text,
+        pools: vec![Pool::Mean],
+        layers: Layers::All,
+        with_scores: false,
+    };
     let mut desk: List<Observe, Observed> = List::new(vec![request]);
     model.observer().unwrap().observe(&mut desk);
     let layers = &desk.1[0].1.pools[0].layers;
     assert_eq!(layers.len(), want.len());
     for (got, want) in layers.iter().zip(&want) {
         for (a, b) in got.vector.0.iter().zip(&want.0) {
-            assert!((a - b).abs() <= 1e-4 * (1.0 + b.abs()), "layer {}: {a} {b}", got.layer);
+            assert!(
+                (a - b).abs() <= 1e-4 * (1.0 + b.abs()),
+                "layer {}: {a} {b}",
+                got.layer
+            );
         }
     }
 }

@@ -22,13 +22,25 @@ struct Counter<Q, A> {
 impl<Q, A> Counter<Q, A> {
     fn new(requests: Vec<Q>) -> Self {
         let jobs = requests.into_iter().zip(0..);
-        let waiting = jobs.map(|(request, i)| Job { ticket: Ticket(i), request }).collect();
-        Self { waiting, answers: BTreeMap::new(), stop_after: usize::MAX }
+        let waiting = jobs
+            .map(|(request, i)| Job {
+                ticket: Ticket(i),
+                request,
+            })
+            .collect();
+        Self {
+            waiting,
+            answers: BTreeMap::new(),
+            stop_after: usize::MAX,
+        }
     }
 
     fn answers(self) -> Vec<Result<A, ModelError>> {
         assert!(self.waiting.is_empty(), "requests were left lying");
-        self.answers.into_values().map(|r| r.map(|r| r.answer)).collect()
+        self.answers
+            .into_values()
+            .map(|r| r.map(|r| r.answer))
+            .collect()
     }
 }
 
@@ -38,17 +50,35 @@ impl<Q, A> Desk<Q, A> for Counter<Q, A> {
     }
 
     fn answer(&mut self, ticket: Ticket, answer: Result<Reply<A>, ModelError>) -> ControlFlow<()> {
-        assert!(self.answers.insert(ticket.0, answer).is_none(), "{ticket:?} answered twice");
-        if self.answers.len() >= self.stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        assert!(
+            self.answers.insert(ticket.0, answer).is_none(),
+            "{ticket:?} answered twice"
+        );
+        if self.answers.len() >= self.stop_after {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }
 
 fn open(name: &str, batch_size: Option<usize>, args: &[(&str, &str)]) -> LocalModel {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    let args = args.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    let settings = ModelSettings { batch_size, args, threads: Some(2), ..ModelSettings::default() };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name);
+    let args = args
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect();
+    let settings = ModelSettings {
+        batch_size,
+        args,
+        threads: Some(2),
+        ..ModelSettings::default()
+    };
     let checkpoint = Checkpoint::open(&folder).unwrap();
-    LocalModel::from_checkpoint(format!("hf/{name}").parse().unwrap(), checkpoint, &settings).unwrap()
+    LocalModel::from_checkpoint(format!("hf/{name}").parse().unwrap(), checkpoint, &settings)
+        .unwrap()
 }
 
 fn score(prefix: &str, continuations: &[&str]) -> Score {
@@ -61,12 +91,28 @@ fn score(prefix: &str, continuations: &[&str]) -> Score {
 
 /// Requests with long, short and no shared beginnings.
 fn requests() -> Vec<Score> {
-    let shots = "the old cat sleeps near the river and the young dog runs over the stone ".repeat(2);
+    let shots =
+        "the old cat sleeps near the river and the young dog runs over the stone ".repeat(2);
     let mut all = vec![];
-    for (i, noun) in ["cat", "dog", "bird", "child", "stone", "light"].iter().enumerate() {
-        all.push(score(&format!("{shots}the {noun}"), &[" sleeps", " sings and falls", " is red"]));
-        all.push(score("", &[&format!("the {noun} runs"), &format!("a small {noun} that reads is old")]));
-        all.push(score(&["one two", "three", "not"][i % 3], &[&format!(" {noun}")]));
+    for (i, noun) in ["cat", "dog", "bird", "child", "stone", "light"]
+        .iter()
+        .enumerate()
+    {
+        all.push(score(
+            &format!("{shots}the {noun}"),
+            &[" sleeps", " sings and falls", " is red"],
+        ));
+        all.push(score(
+            "",
+            &[
+                &format!("the {noun} runs"),
+                &format!("a small {noun} that reads is old"),
+            ],
+        ));
+        all.push(score(
+            &["one two", "three", "not"][i % 3],
+            &[&format!(" {noun}")],
+        ));
     }
     all
 }
@@ -79,23 +125,41 @@ fn serve(model: &LocalModel, requests: Vec<Score>) -> Vec<Scored> {
 
 fn worst(a: &[Scored], b: &[Scored]) -> f32 {
     let numbers = |all: &[Scored]| -> Vec<f32> {
-        all.iter().flat_map(|s| &s.continuations).flat_map(|c| c.logprobs.clone()).collect()
+        all.iter()
+            .flat_map(|s| &s.continuations)
+            .flat_map(|c| c.logprobs.clone())
+            .collect()
     };
     let (a, b) = (numbers(a), numbers(b));
     assert_eq!(a.len(), b.len());
-    a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    a.iter()
+        .zip(&b)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f32::max)
 }
 
 #[test]
 fn batch_size_tree_and_chunks_change_no_score() {
     for name in ["llama", "gpt_neox", "mistral", "gemma2", "falcon_rw"] {
         let plain = serve(&open(name, Some(1), &[("trie", "off")]), requests());
-        assert!(plain.iter().all(|s| s.continuations.iter().all(|c| !c.logprobs.is_empty())));
+        assert!(
+            plain
+                .iter()
+                .all(|s| s.continuations.iter().all(|c| !c.logprobs.is_empty()))
+        );
         for batch in [None, Some(1), Some(7), Some(64)] {
-            for args in [&[][..], &[("trie", "off")], &[("rows", "5")], &[("matmul", "vectors")]] {
+            for args in [
+                &[][..],
+                &[("trie", "off")],
+                &[("rows", "5")],
+                &[("matmul", "vectors")],
+            ] {
                 let other = serve(&open(name, batch, args), requests());
                 let difference = worst(&plain, &other);
-                assert!(difference < 1e-4, "{name} {batch:?} {args:?}: {difference:e}");
+                assert!(
+                    difference < 1e-4,
+                    "{name} {batch:?} {args:?}: {difference:e}"
+                );
             }
         }
     }
@@ -114,7 +178,10 @@ fn what_stands_first_decides_whether_the_first_token_is_scored() {
     let ask = |start| {
         let mut request = score("", &["the cat sleeps"]);
         request.start = start;
-        serve(&model, vec![request]).remove(0).continuations.remove(0)
+        serve(&model, vec![request])
+            .remove(0)
+            .continuations
+            .remove(0)
     };
     let (by_model, always, never) = (ask(Start::Model), ask(Start::Always), ask(Start::Never));
     assert_eq!(by_model.tokens.len(), 3, "the tokenizer puts <s> first");
@@ -147,7 +214,12 @@ fn stopping_the_desk_stops_the_model() {
 fn hidden_states_are_pooled_over_the_tokens_asked_for() {
     let model = open("llama", None, &[]);
     let text = "the old cat sleeps".to_owned();
-    let pools = vec![Pool::Span { start: 8, end: 11 }, Pool::Mean, Pool::Last, Pool::First];
+    let pools = vec![
+        Pool::Span { start: 8, end: 11 },
+        Pool::Mean,
+        Pool::Last,
+        Pool::First,
+    ];
     let ask = |text: &str, pools: &[Pool], layers| Observe {
         text: text.to_owned(),
         pools: pools.to_vec(),
@@ -163,15 +235,30 @@ fn hidden_states_are_pooled_over_the_tokens_asked_for() {
     model.observer().unwrap().observe(&mut desk);
     let answers = desk.answers();
     let first = answers[0].as_ref().unwrap();
-    assert_eq!(first.pools.iter().map(|p| p.tokens).collect::<Vec<_>>(), [1, 4, 1, 1]);
+    assert_eq!(
+        first.pools.iter().map(|p| p.tokens).collect::<Vec<_>>(),
+        [1, 4, 1, 1]
+    );
     assert_eq!(first.pools[0].layers.len(), 3);
     // A decoder's state after `cat` does not know what follows.
-    let (a, b) = (&first.pools[0].layers[2].vector.0, &answers[1].as_ref().unwrap().pools[0].layers[0].vector.0);
+    let (a, b) = (
+        &first.pools[0].layers[2].vector.0,
+        &answers[1].as_ref().unwrap().pools[0].layers[0].vector.0,
+    );
     assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-4));
     let scores = first.scores.as_ref().unwrap();
-    let scored = serve(&model, vec![score("", &[&text])]).remove(0).continuations.remove(0);
+    let scored = serve(&model, vec![score("", &[&text])])
+        .remove(0)
+        .continuations
+        .remove(0);
     assert_eq!(scores.tokens, scored.tokens);
-    assert!(scores.logprobs.iter().zip(&scored.logprobs).all(|(a, b)| (a - b).abs() < 1e-4));
+    assert!(
+        scores
+            .logprobs
+            .iter()
+            .zip(&scored.logprobs)
+            .all(|(a, b)| (a - b).abs() < 1e-4)
+    );
     assert_eq!(answers[2].as_ref().unwrap_err().kind, ErrorKind::BadRequest);
 }
 
@@ -195,14 +282,23 @@ fn answers_do_not_depend_on_who_else_is_asked() {
     };
     let prompts: Vec<Generate> = (0..9)
         .map(|i| Generate {
-            prompt: Prompt::plain(format!("the old cat sleeps near the river and the young dog runs over the {}", ["stone", "river", "light"][i % 3])),
+            prompt: Prompt::plain(format!(
+                "the old cat sleeps near the river and the young dog runs over the {}",
+                ["stone", "river", "light"][i % 3]
+            )),
             sampling: sampling(if i < 3 { 0.0 } else { 0.8 }, i as u64),
         })
         .collect();
     let run = |batch| {
         let mut desk = Counter::new(prompts.clone());
-        open("llama", Some(batch), &[]).generator().unwrap().generate(&mut desk);
-        desk.answers().into_iter().map(Result::unwrap).collect::<Vec<_>>()
+        open("llama", Some(batch), &[])
+            .generator()
+            .unwrap()
+            .generate(&mut desk);
+        desk.answers()
+            .into_iter()
+            .map(Result::unwrap)
+            .collect::<Vec<_>>()
     };
     let alone = run(1);
     assert_eq!(alone, run(4));
@@ -215,7 +311,10 @@ fn stop_strings_and_limits_end_an_answer() {
     let model = open("llama", None, &[]);
     let ask = |stop: Vec<String>, max_tokens| {
         let prompt = Prompt::plain("the cat");
-        let sampling = Sampling { stop, ..Sampling::greedy(max_tokens) };
+        let sampling = Sampling {
+            stop,
+            ..Sampling::greedy(max_tokens)
+        };
         let mut desk = Counter::new(vec![Generate { prompt, sampling }]);
         model.generator().unwrap().generate(&mut desk);
         desk.answers().remove(0).unwrap()

@@ -28,7 +28,11 @@ pub(super) fn plain_decoder(family: &'static str, sizes: Sizes, names: Names) ->
             token_types: false,
             norm: false,
         },
-        norm: Norm { rms: false, eps: 1e-5, unit_offset: false },
+        norm: Norm {
+            rms: false,
+            eps: 1e-5,
+            unit_offset: false,
+        },
         block: Block::Sequential,
         attention: Attention {
             scale: ((sizes.hidden / sizes.heads.max(1)) as f32).sqrt().recip(),
@@ -38,7 +42,10 @@ pub(super) fn plain_decoder(family: &'static str, sizes: Sizes, names: Names) ->
         },
         kinds: vec![LayerKind::default(); sizes.layers],
         ropes: vec![],
-        mlp: Mlp { gated: false, activation: super::Activation::Gelu },
+        mlp: Mlp {
+            gated: false,
+            activation: super::Activation::Gelu,
+        },
         logit_cap: None,
         tied: false,
         names,
@@ -118,7 +125,10 @@ pub(super) fn gpt_neox(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     a.tied = f.flag("tie_word_embeddings", false);
     let share = f
         .number("rotary_pct")
-        .or_else(|| f.object("rope_parameters").and_then(|p| p.number("partial_rotary_factor")))
+        .or_else(|| {
+            f.object("rope_parameters")
+                .and_then(|p| p.number("partial_rotary_factor"))
+        })
         .or_else(|| f.number("partial_rotary_factor"))
         .unwrap_or(0.25);
     let rope = Rope::read(f, (a.head_dim as f64 * share) as usize, None)?;
@@ -159,7 +169,9 @@ pub(super) fn gpt2(f: &Fields<'_>) -> Result<Architecture, ModelError> {
 }
 
 pub(super) fn opt(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    let width = f.count("word_embed_proj_dim").unwrap_or(f.need("hidden_size")?);
+    let width = f
+        .count("word_embed_proj_dim")
+        .unwrap_or(f.need("hidden_size")?);
     let projected = width != f.need("hidden_size")?;
     let before = f.flag("do_layer_norm_before", true);
     let final_norm = before && !f.flag("_remove_final_layer_norm", false);
@@ -210,7 +222,10 @@ pub(super) fn phi(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     a.tied = f.flag("tie_word_embeddings", false);
     let share = f
         .number("partial_rotary_factor")
-        .or_else(|| f.object("rope_parameters").and_then(|p| p.number("partial_rotary_factor")))
+        .or_else(|| {
+            f.object("rope_parameters")
+                .and_then(|p| p.number("partial_rotary_factor"))
+        })
         .unwrap_or(0.5);
     let rope = Rope::read(f, (a.head_dim as f64 * share) as usize, None)?;
     rotate_all(&mut a, rope);

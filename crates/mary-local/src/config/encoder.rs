@@ -8,7 +8,12 @@ use super::{Architecture, Block, Fields, Names, QkvNames, UpNames, activation};
 
 fn bert_like(family: &'static str, f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let names = Names {
-        prefixes: &[("", ""), ("bert.", ""), ("roberta.", ""), ("visual_bert.", "")],
+        prefixes: &[
+            ("", ""),
+            ("bert.", ""),
+            ("roberta.", ""),
+            ("visual_bert.", ""),
+        ],
         embed: "embeddings.word_embeddings",
         positions: "embeddings.position_embeddings",
         token_types: "embeddings.token_type_embeddings",
@@ -41,7 +46,14 @@ fn bert_like(family: &'static str, f: &Fields<'_>) -> Result<Architecture, Model
 
 pub(super) fn bert(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let visual = f.text("model_type") == Some("visual_bert");
-    bert_like(if visual { "VisualBERT (text path)" } else { "BERT" }, f)
+    bert_like(
+        if visual {
+            "VisualBERT (text path)"
+        } else {
+            "BERT"
+        },
+        f,
+    )
 }
 
 pub(super) fn roberta(f: &Fields<'_>) -> Result<Architecture, ModelError> {

@@ -15,8 +15,16 @@ pub(super) fn falcon(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         layer: "h.{}.",
         qkv: QkvNames::Fused("self_attention.query_key_value", QkvLayout::Grouped),
         attn_out: "self_attention.dense",
-        attn_norm: if two_norms { "ln_attn" } else { "input_layernorm" },
-        mlp_norm: if two_norms { "ln_mlp" } else { "post_attention_layernorm" },
+        attn_norm: if two_norms {
+            "ln_attn"
+        } else {
+            "input_layernorm"
+        },
+        mlp_norm: if two_norms {
+            "ln_mlp"
+        } else {
+            "post_attention_layernorm"
+        },
         up: UpNames::Plain("mlp.dense_h_to_4h"),
         down: "mlp.dense_4h_to_h",
         final_norm: Some("ln_f"),
@@ -24,8 +32,14 @@ pub(super) fn falcon(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     };
     let sizes = Sizes {
         hidden: f.need("hidden_size")?,
-        layers: f.count("num_hidden_layers").or_else(|| f.count("n_layer")).unwrap_or(0),
-        heads: f.count("num_attention_heads").or_else(|| f.count("n_head")).unwrap_or(0),
+        layers: f
+            .count("num_hidden_layers")
+            .or_else(|| f.count("n_layer"))
+            .unwrap_or(0),
+        heads: f
+            .count("num_attention_heads")
+            .or_else(|| f.count("n_head"))
+            .unwrap_or(0),
         vocab: f.need("vocab_size")?,
         context: f.count("max_position_embeddings").unwrap_or(2048),
     };
@@ -35,7 +49,10 @@ pub(super) fn falcon(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     a.mlp.activation = activation(f.text("activation").unwrap_or("gelu"))?;
     a.tied = f.flag("tie_word_embeddings", true);
     if new {
-        a.kv_heads = f.count("num_kv_heads").or_else(|| f.count("n_head_kv")).unwrap_or(a.heads);
+        a.kv_heads = f
+            .count("num_kv_heads")
+            .or_else(|| f.count("n_head_kv"))
+            .unwrap_or(a.heads);
     } else if f.flag("multi_query", true) {
         a.kv_heads = 1;
     }

@@ -37,13 +37,17 @@ impl<'a> Fields<'a> {
 
     /// A count.
     pub fn count(&self, name: &str) -> Option<usize> {
-        self.get(name).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok())
+        self.get(name)
+            .and_then(Value::as_u64)
+            .and_then(|n| usize::try_from(n).ok())
     }
 
     /// A count that must be there.
     pub fn need(&self, name: &str) -> Result<usize, ModelError> {
         self.count(name).ok_or_else(|| {
-            let found = self.get(name).map_or("nothing".to_owned(), Value::to_string);
+            let found = self
+                .get(name)
+                .map_or("nothing".to_owned(), Value::to_string);
             ModelError::new(
                 ErrorKind::BadModel,
                 format!("config.json: `{name}` should be a whole number; found {found}"),
@@ -53,16 +57,26 @@ impl<'a> Fields<'a> {
 
     /// A number.
     pub fn number(&self, name: &str) -> Option<f64> {
-        self.get(name).and_then(Value::as_f64).filter(|x| x.is_finite())
+        self.get(name)
+            .and_then(Value::as_f64)
+            .filter(|x| x.is_finite())
     }
 
     /// A list of numbers.
     pub fn numbers(&self, name: &str) -> Option<Vec<f64>> {
-        self.get(name)?.as_array()?.iter().map(Value::as_f64).collect()
+        self.get(name)?
+            .as_array()?
+            .iter()
+            .map(Value::as_f64)
+            .collect()
     }
 
     /// A list of strings.
     pub fn texts(&self, name: &str) -> Option<Vec<&'a str>> {
-        self.get(name)?.as_array()?.iter().map(Value::as_str).collect()
+        self.get(name)?
+            .as_array()?
+            .iter()
+            .map(Value::as_str)
+            .collect()
     }
 }

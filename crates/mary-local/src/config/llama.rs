@@ -4,7 +4,9 @@
 use mary_contract::ModelError;
 
 use super::classic::{Sizes, no_names, plain_decoder, rotate_all};
-use super::{Architecture, Block, Fields, Mlp, Names, QkvLayout, QkvNames, Rope, UpNames, activation};
+use super::{
+    Architecture, Block, Fields, Mlp, Names, QkvLayout, QkvNames, Rope, UpNames, activation,
+};
 
 fn names() -> Names {
     Names {
@@ -37,8 +39,14 @@ fn base(family: &'static str, f: &Fields<'_>) -> Result<Architecture, ModelError
     a.attention.scale = (a.head_dim as f32).sqrt().recip();
     a.norm.rms = true;
     a.norm.eps = f.number("rms_norm_eps").unwrap_or(1e-6) as f32;
-    let name = f.text("hidden_activation").or_else(|| f.text("hidden_act")).unwrap_or("silu");
-    a.mlp = Mlp { gated: true, activation: activation(name)? };
+    let name = f
+        .text("hidden_activation")
+        .or_else(|| f.text("hidden_act"))
+        .unwrap_or("silu");
+    a.mlp = Mlp {
+        gated: true,
+        activation: activation(name)?,
+    };
     a.tied = f.flag("tie_word_embeddings", false);
     Ok(a)
 }
@@ -63,7 +71,11 @@ pub(super) fn llama(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         _ => false,
     };
     if let (true, Some(window)) = (used, f.count("sliding_window")) {
-        let from = if kind == "mistral" { 0 } else { f.count("max_window_layers").unwrap_or(0) };
+        let from = if kind == "mistral" {
+            0
+        } else {
+            f.count("max_window_layers").unwrap_or(0)
+        };
         let types = f.texts("layer_types");
         for (i, layer) in a.kinds.iter_mut().enumerate() {
             let slides = match types.as_ref().and_then(|t| t.get(i)) {
@@ -82,7 +94,10 @@ pub(super) fn phi3(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     a.names.up = UpNames::Fused("mlp.gate_up_proj");
     let share = f
         .number("partial_rotary_factor")
-        .or_else(|| f.object("rope_parameters").and_then(|p| p.number("partial_rotary_factor")))
+        .or_else(|| {
+            f.object("rope_parameters")
+                .and_then(|p| p.number("partial_rotary_factor"))
+        })
         .unwrap_or(1.0);
     let rope = Rope::read(f, (a.head_dim as f64 * share) as usize, None)?;
     rotate_all(&mut a, rope);
@@ -90,7 +105,8 @@ pub(super) fn phi3(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         a.kinds.iter_mut().for_each(|k| k.window = Some(window));
     }
     let stretched = ["rope_scaling", "rope_parameters"].iter().any(|name| {
-        f.object(name).and_then(|s| s.text("rope_type").or_else(|| s.text("type")))
+        f.object(name)
+            .and_then(|s| s.text("rope_type").or_else(|| s.text("type")))
             .is_some_and(|t| t == "longrope" || t == "su")
     });
     if stretched && let Some(original) = f.count("original_max_position_embeddings") {
@@ -107,20 +123,30 @@ pub(super) fn gemma(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     a.names.mlp_norm = "pre_feedforward_layernorm";
     a.names.post_norms = ("post_attention_layernorm", "post_feedforward_layernorm");
     a.embedding.scale = (a.hidden as f32).sqrt();
-    a.attention.scale =
-        (f.number("query_pre_attn_scalar").unwrap_or(256.0) as f32).sqrt().recip();
+    a.attention.scale = (f.number("query_pre_attn_scalar").unwrap_or(256.0) as f32)
+        .sqrt()
+        .recip();
     a.attention.soft_cap = f.number("attn_logit_softcapping").map(|x| x as f32);
     a.attention.qk_norm = third;
     a.logit_cap = f.number("final_logit_softcapping").map(|x| x as f32);
     a.tied = f.flag("tie_word_embeddings", true);
     let window = f.count("sliding_window").unwrap_or(4096);
-    let every = f.count("sliding_window_pattern").unwrap_or(if third { 6 } else { 2 }).max(1);
+    let every = f
+        .count("sliding_window_pattern")
+        .unwrap_or(if third { 6 } else { 2 })
+        .max(1);
     let types = f.texts("layer_types");
     let global = Rope::read(f, a.head_dim, Some("full_attention"))?;
     let local = if third {
-        match f.object("rope_parameters").and_then(|p| p.object("sliding_attention")) {
+        match f
+            .object("rope_parameters")
+            .and_then(|p| p.object("sliding_attention"))
+        {
             Some(_) => Rope::read(f, a.head_dim, Some("sliding_attention"))?,
-            None => Rope::plain(a.head_dim, f.number("rope_local_base_freq").unwrap_or(10_000.0)),
+            None => Rope::plain(
+                a.head_dim,
+                f.number("rope_local_base_freq").unwrap_or(10_000.0),
+            ),
         }
     } else {
         global.clone()

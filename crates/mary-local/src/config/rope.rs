@@ -19,15 +19,19 @@ pub struct Rope {
 impl Rope {
     /// The plain form.
     pub fn plain(dim: usize, theta: f64) -> Self {
-        Self { dim, frequencies: plain(dim, theta), amplitude: 1.0 }
+        Self {
+            dim,
+            frequencies: plain(dim, theta),
+            amplitude: 1.0,
+        }
     }
 
     /// Reads `rope_scaling`, `rope_parameters` (newer files) or neither. `kind` picks the entry of
     /// files that keep one set of parameters for each kind of layer (Gemma 3).
     pub fn read(fields: &Fields<'_>, dim: usize, kind: Option<&str>) -> Result<Self, ModelError> {
-        let parameters = fields.object("rope_parameters").map(|p| {
-            kind.and_then(|k| p.object(k)).unwrap_or(p)
-        });
+        let parameters = fields
+            .object("rope_parameters")
+            .map(|p| kind.and_then(|k| p.object(k)).unwrap_or(p));
         let scaling = parameters.or_else(|| fields.object("rope_scaling"));
         let theta = parameters
             .and_then(|p| p.number("rope_theta"))
@@ -38,13 +42,18 @@ impl Rope {
         let (Some(scaling), Some(name)) = (scaling, name) else {
             return Ok(Self::plain(dim, theta));
         };
-        let factor = scaling.number("factor").unwrap_or(1.0).max(f64::MIN_POSITIVE);
+        let factor = scaling
+            .number("factor")
+            .unwrap_or(1.0)
+            .max(f64::MIN_POSITIVE);
         match name {
             // Dynamic NTK changes nothing up to the trained length, which is where we stop.
             "default" | "mrope" | "dynamic" => Ok(Self::plain(dim, theta)),
             "linear" => {
                 let mut rope = Self::plain(dim, theta);
-                rope.frequencies.iter_mut().for_each(|f| *f = (f64::from(*f) / factor) as f32);
+                rope.frequencies
+                    .iter_mut()
+                    .for_each(|f| *f = (f64::from(*f) / factor) as f32);
                 Ok(rope)
             }
             "llama3" => Ok(llama3(dim, theta, factor, &scaling)),
@@ -60,13 +69,17 @@ impl Rope {
 }
 
 fn plain(dim: usize, theta: f64) -> Vec<f32> {
-    (0..dim / 2).map(|i| theta.powf(-2.0 * i as f64 / dim as f64) as f32).collect()
+    (0..dim / 2)
+        .map(|i| theta.powf(-2.0 * i as f64 / dim as f64) as f32)
+        .collect()
 }
 
 fn llama3(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>) -> Rope {
     let low = scaling.number("low_freq_factor").unwrap_or(1.0);
     let high = scaling.number("high_freq_factor").unwrap_or(4.0);
-    let original = scaling.number("original_max_position_embeddings").unwrap_or(8192.0);
+    let original = scaling
+        .number("original_max_position_embeddings")
+        .unwrap_or(8192.0);
     let stretch = |frequency: f32| {
         let f = f64::from(frequency);
         let turns = original * f / std::f64::consts::TAU;
@@ -81,7 +94,11 @@ fn llama3(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>) -> Rope {
         stretched as f32
     };
     let frequencies = plain(dim, theta).into_iter().map(stretch).collect();
-    Rope { dim, frequencies, amplitude: 1.0 }
+    Rope {
+        dim,
+        frequencies,
+        amplitude: 1.0,
+    }
 }
 
 fn yarn(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>, fields: &Fields<'_>) -> Rope {
@@ -91,9 +108,13 @@ fn yarn(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>, fields: &Fiel
         .number("original_max_position_embeddings")
         .or_else(|| fields.number("max_position_embeddings"))
         .unwrap_or(2048.0);
-    let amplitude = scaling
-        .number("attention_factor")
-        .unwrap_or_else(|| if factor <= 1.0 { 1.0 } else { 0.1 * factor.ln() + 1.0 });
+    let amplitude = scaling.number("attention_factor").unwrap_or_else(|| {
+        if factor <= 1.0 {
+            1.0
+        } else {
+            0.1 * factor.ln() + 1.0
+        }
+    });
     // The pair of dimensions that turns `turns` times over the trained length.
     let pair = |turns: f64| {
         dim as f64 * (original / (turns * std::f64::consts::TAU)).ln() / (2.0 * theta.ln())
@@ -103,14 +124,26 @@ fn yarn(dim: usize, theta: f64, factor: f64, scaling: &Fields<'_>, fields: &Fiel
         (first, last) = (first.floor(), last.ceil());
     }
     let (first, last) = (first.max(0.0), last.min(dim as f64 - 1.0));
-    let span = if (last - first).abs() < f64::EPSILON { 0.001 } else { last - first };
+    let span = if (last - first).abs() < f64::EPSILON {
+        0.001
+    } else {
+        last - first
+    };
     let blend = |(i, frequency): (usize, f32)| {
         let ramp = ((i as f64 - first) / span).clamp(0.0, 1.0);
         let f = f64::from(frequency);
         (f / factor * ramp + f * (1.0 - ramp)) as f32
     };
-    let frequencies = plain(dim, theta).into_iter().enumerate().map(blend).collect();
-    Rope { dim, frequencies, amplitude: amplitude as f32 }
+    let frequencies = plain(dim, theta)
+        .into_iter()
+        .enumerate()
+        .map(blend)
+        .collect();
+    Rope {
+        dim,
+        frequencies,
+        amplitude: amplitude as f32,
+    }
 }
 
 /// LongRoPE with its short factors: they hold up to the original length, which is where the
@@ -121,12 +154,18 @@ fn longrope(
     scaling: &Fields<'_>,
     fields: &Fields<'_>,
 ) -> Result<Rope, ModelError> {
-    let short = scaling.numbers("short_factor").filter(|f| f.len() == dim / 2).ok_or_else(|| {
-        ModelError::new(
-            ErrorKind::BadModel,
-            format!("config.json: `short_factor` should hold {} numbers", dim / 2),
-        )
-    })?;
+    let short = scaling
+        .numbers("short_factor")
+        .filter(|f| f.len() == dim / 2)
+        .ok_or_else(|| {
+            ModelError::new(
+                ErrorKind::BadModel,
+                format!(
+                    "config.json: `short_factor` should hold {} numbers",
+                    dim / 2
+                ),
+            )
+        })?;
     let longest = fields.number("max_position_embeddings").unwrap_or(1.0);
     let original = scaling
         .number("original_max_position_embeddings")
@@ -134,9 +173,20 @@ fn longrope(
         .unwrap_or(longest);
     let factor = scaling.number("factor").unwrap_or(longest / original);
     let amplitude = scaling.number("attention_factor").unwrap_or_else(|| {
-        if factor <= 1.0 { 1.0 } else { (1.0 + factor.ln() / original.ln()).sqrt() }
+        if factor <= 1.0 {
+            1.0
+        } else {
+            (1.0 + factor.ln() / original.ln()).sqrt()
+        }
     });
-    let frequencies =
-        plain(dim, theta).iter().zip(short).map(|(&f, s)| (f64::from(f) / s) as f32).collect();
-    Ok(Rope { dim, frequencies, amplitude: amplitude as f32 })
+    let frequencies = plain(dim, theta)
+        .iter()
+        .zip(short)
+        .map(|(&f, s)| (f64::from(f) / s) as f32)
+        .collect();
+    Ok(Rope {
+        dim,
+        frequencies,
+        amplitude: amplitude as f32,
+    })
 }

@@ -29,7 +29,10 @@ pub struct Cpu {
 impl Cpu {
     /// Multiplies in this way.
     pub fn new(multiplier: Multiplier) -> Self {
-        Self { multiplier, split: Mutex::default() }
+        Self {
+            multiplier,
+            split: Mutex::default(),
+        }
     }
 
     /// How matrices are multiplied, in words.
@@ -47,10 +50,17 @@ impl Cpu {
 
     /// Lends memory for split activations; no lock is held while threads compute.
     fn with_split<R>(&self, work: impl FnOnce(&mut Activations) -> R) -> R {
-        let lent = self.split.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let lent = self
+            .split
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
         let mut split = lent.unwrap_or_default();
         let result = work(&mut split);
-        self.split.lock().unwrap_or_else(PoisonError::into_inner).push(split);
+        self.split
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(split);
         result
     }
 }
@@ -81,12 +91,17 @@ impl Backend for Cpu {
 
     fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
         let prepare = |weights| match weights {
-            Weights::Plain { data, outputs, inputs } => {
-                Matrix::dense(data, outputs, inputs, self.multiplier)
-            }
+            Weights::Plain {
+                data,
+                outputs,
+                inputs,
+            } => Matrix::dense(data, outputs, inputs, self.multiplier),
             Weights::Blocks { blocks, keep } => Matrix::blocks(blocks, keep),
         };
-        Linear { parts: parts.into_iter().map(prepare).collect(), bias }
+        Linear {
+            parts: parts.into_iter().map(prepare).collect(),
+            bias,
+        }
     }
 
     fn vector(&self, x: Vec<f32>) -> Vec<f32> {
@@ -95,7 +110,11 @@ impl Backend for Cpu {
 
     fn cache(&self, layers: usize, rows: usize, width: usize) -> Cache {
         let make = || (0..layers).map(|_| Aligned::zeroed(rows * width)).collect();
-        Cache { width, keys: make(), values: make() }
+        Cache {
+            width,
+            keys: make(),
+            values: make(),
+        }
     }
 
     fn move_rows(&self, cache: &mut Cache, moves: &[(usize, usize)]) {
@@ -163,14 +182,7 @@ impl Backend for Cpu {
         elementwise::rotate(&mut qkv.0[..rows * heads.qkv_width()], heads, norms, turns);
     }
 
-    fn store(
-        &self,
-        qkv: &Buffer,
-        heads: &Heads,
-        cache: &mut Cache,
-        layer: usize,
-        slots: &[usize],
-    ) {
+    fn store(&self, qkv: &Buffer, heads: &Heads, cache: &mut Cache, layer: usize, slots: &[usize]) {
         let (q, kv) = (heads.q_width(), heads.kv_width());
         let rows = qkv.0.chunks_exact(heads.qkv_width());
         for (row, &slot) in rows.zip(slots) {

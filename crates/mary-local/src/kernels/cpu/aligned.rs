@@ -19,7 +19,10 @@ pub struct Aligned<T: bytemuck::Pod> {
 enum Origin {
     Allocator(Layout),
     #[cfg(target_os = "linux")]
-    Pages { at: *mut u8, bytes: usize },
+    Pages {
+        at: *mut u8,
+        bytes: usize,
+    },
 }
 
 // SAFETY: the buffer owns its memory and hands out borrows like a boxed slice.
@@ -35,7 +38,11 @@ impl<T: bytemuck::Pod> Aligned<T> {
         if bytes >= HUGE
             && let Some((at, origin)) = pages::map(bytes)
         {
-            return Self { at: at.cast(), len, origin };
+            return Self {
+                at: at.cast(),
+                len,
+                origin,
+            };
         }
         let align = if bytes >= HUGE { 4096 } else { 64 };
         let Ok(layout) = Layout::from_size_align(bytes, align) else {
@@ -47,7 +54,11 @@ impl<T: bytemuck::Pod> Aligned<T> {
         if at.is_null() {
             handle_alloc_error(layout);
         }
-        Self { at: at.cast(), len, origin: Origin::Allocator(layout) }
+        Self {
+            at: at.cast(),
+            len,
+            origin: Origin::Allocator(layout),
+        }
     }
 
     /// Makes the buffer at least this long; what it held is lost when it grows.
@@ -109,8 +120,16 @@ mod pages {
         const HUGE_PAGES: i32 = 14;
         let whole = bytes.checked_add(2 * HUGE)?;
         // SAFETY: asks for new memory anywhere.
-        let at =
-            unsafe { mmap(std::ptr::null_mut(), whole, READ_WRITE, PRIVATE_ANONYMOUS, -1, 0) };
+        let at = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                whole,
+                READ_WRITE,
+                PRIVATE_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
         if at.is_null() || at.addr() == usize::MAX {
             return None;
         }

@@ -126,7 +126,12 @@ impl Tiles {
             let last = (first + TILE).min(outputs);
             pack_strip(&weights[first * inputs..last * inputs], inputs, planes, out);
         });
-        Self { outputs, inputs, planes, data }
+        Self {
+            outputs,
+            inputs,
+            planes,
+            data,
+        }
     }
 
     /// Numbers in a strip of sixteen outputs.
@@ -201,7 +206,11 @@ fn split_rows_inner<const FMA: bool>(rows: &[f32], inputs: usize, out: &mut [u16
             let (first, rest) = tiles.split_at_mut(TILE_LEN);
             let (second, third) = rest.split_at_mut(TILE_LEN);
             let at = r * DEPTH..(r + 1) * DEPTH;
-            let (a, b, c) = (&mut first[at.clone()], &mut second[at.clone()], &mut third[at]);
+            let (a, b, c) = (
+                &mut first[at.clone()],
+                &mut second[at.clone()],
+                &mut third[at],
+            );
             if let Ok(numbers) = <&[f32; DEPTH]>::try_from(numbers) {
                 for i in 0..DEPTH {
                     let parts = split(numbers[i]);
@@ -301,8 +310,10 @@ pub unsafe fn multiply(a: &Activations, w: &Tiles, out: *mut f32, region: Region
                     let strip = &a.data[row / TILE * a_strip..][..2 * a_strip];
                     let a0 = strip[chunk * A_PLANES * TILE_LEN..].as_ptr();
                     let a1 = strip[a_strip + chunk * A_PLANES * TILE_LEN..].as_ptr();
-                    let (rows, outputs) =
-                        ((last - row).min(2 * TILE), (last_output - output).min(2 * TILE));
+                    let (rows, outputs) = (
+                        (last - row).min(2 * TILE),
+                        (last_output - output).min(2 * TILE),
+                    );
                     // SAFETY: the region lies inside `out`.
                     let at = unsafe { out.add(row * region.stride + output) };
                     let tiles = [a0, a1, w0, w1];
@@ -400,8 +411,12 @@ macro_rules! four {
 macro_rules! load_a {
     ($plane:literal) => {
         concat!(
-            "tileloadd tmm4,[{a0}+{row}*1+", $plane, "*1024]\n",
-            "tileloadd tmm5,[{a1}+{row}*1+", $plane, "*1024]\n"
+            "tileloadd tmm4,[{a0}+{row}*1+",
+            $plane,
+            "*1024]\n",
+            "tileloadd tmm5,[{a1}+{row}*1+",
+            $plane,
+            "*1024]\n"
         )
     };
 }
@@ -409,8 +424,12 @@ macro_rules! load_a {
 macro_rules! load_w {
     ($plane:literal) => {
         concat!(
-            "tileloadd tmm6,[{w0}+{row}*1+", $plane, "*1024]\n",
-            "tileloadd tmm7,[{w1}+{row}*1+", $plane, "*1024]\n"
+            "tileloadd tmm6,[{w0}+{row}*1+",
+            $plane,
+            "*1024]\n",
+            "tileloadd tmm7,[{w1}+{row}*1+",
+            $plane,
+            "*1024]\n"
         )
     };
 }
@@ -470,30 +489,49 @@ macro_rules! kernel {
 // Small products first within a step. Each tile is loaded as seldom as eight registers allow.
 #[cfg(target_arch = "x86_64")]
 kernel!(
-    three_planes, 3,
-    load_a!(0), load_w!(2), four!(),
-    load_w!(1), four!(),
-    load_w!(0), four!(),
-    load_a!(2), four!(),
-    load_a!(1), four!(),
-    load_w!(1), four!()
-);
-#[cfg(target_arch = "x86_64")]
-kernel!(
-    two_planes, 2,
-    load_a!(2), load_w!(0), four!(),
-    load_a!(0), four!(),
-    load_w!(1), four!(),
-    load_a!(1), four!(),
-    load_w!(0), four!()
-);
-#[cfg(target_arch = "x86_64")]
-kernel!(
-    one_plane, 1,
+    three_planes,
+    3,
+    load_a!(0),
+    load_w!(2),
+    four!(),
+    load_w!(1),
+    four!(),
     load_w!(0),
-    load_a!(2), four!(),
-    load_a!(1), four!(),
-    load_a!(0), four!()
+    four!(),
+    load_a!(2),
+    four!(),
+    load_a!(1),
+    four!(),
+    load_w!(1),
+    four!()
+);
+#[cfg(target_arch = "x86_64")]
+kernel!(
+    two_planes,
+    2,
+    load_a!(2),
+    load_w!(0),
+    four!(),
+    load_a!(0),
+    four!(),
+    load_w!(1),
+    four!(),
+    load_a!(1),
+    four!(),
+    load_w!(0),
+    four!()
+);
+#[cfg(target_arch = "x86_64")]
+kernel!(
+    one_plane,
+    1,
+    load_w!(0),
+    load_a!(2),
+    four!(),
+    load_a!(1),
+    four!(),
+    load_a!(0),
+    four!()
 );
 
 #[cfg(target_arch = "x86_64")]

@@ -53,21 +53,26 @@ pub fn attend(
         for first in (0..segment.len).step_by(most) {
             let count = most.min(segment.len - first);
             for kv_head in 0..heads.kv_heads {
-                tasks.push(Task { segment, first, count, kv_head });
+                tasks.push(Task {
+                    segment,
+                    first,
+                    count,
+                    kv_head,
+                });
             }
         }
     }
     let place = Shared(out.as_mut_ptr());
     let length = out.len();
-    tasks.par_iter().with_min_len(8.min(tasks.len() / 8).max(1)).for_each_init(
-        Scratch::default,
-        |scratch, task| {
+    tasks
+        .par_iter()
+        .with_min_len(8.min(tasks.len() / 8).max(1))
+        .for_each_init(Scratch::default, |scratch, task| {
             let place = place;
             // SAFETY: every task writes the heads of its own group in its own rows.
             let out = unsafe { std::slice::from_raw_parts_mut(place.0, length) };
             run(task, qkv, cache, heads, settings, scratch, out);
-        },
-    );
+        });
 }
 
 /// Memory a thread reuses.
@@ -114,9 +119,19 @@ fn run_inner<const FMA: bool>(
     } else {
         task.segment.keys()
     };
-    let begin = settings.window.map_or(0, |w| (first_position + 1).saturating_sub(w));
+    let begin = settings
+        .window
+        .map_or(0, |w| (first_position + 1).saturating_sub(w));
     scratch.prepare(row_slots, width, padded);
-    let Scratch { queries, transposed, scores, sums, greatest, totals, rows: key_rows } = scratch;
+    let Scratch {
+        queries,
+        transposed,
+        scores,
+        sums,
+        greatest,
+        totals,
+        rows: key_rows,
+    } = scratch;
     for r in 0..rows {
         let row = task.segment.first + task.first + r / group;
         let head = task.kv_head * group + r % group;
@@ -132,7 +147,9 @@ fn run_inner<const FMA: bool>(
         task.segment.rows_of(block, count, key_rows);
         let span = count.next_multiple_of(16);
         if rows >= FEW {
-            transpose(cache.keys, key_rows, kv_width, column, width, span, transposed);
+            transpose(
+                cache.keys, key_rows, kv_width, column, width, span, transposed,
+            );
         }
         for r in (0..row_slots).step_by(QUERIES) {
             if r >= rows {
@@ -165,7 +182,11 @@ fn run_inner<const FMA: bool>(
                         *s += alibi.bias(head, block + j);
                     }
                 }
-                let last = if settings.causal { (position + 1).saturating_sub(block) } else { count };
+                let last = if settings.causal {
+                    (position + 1).saturating_sub(block)
+                } else {
+                    count
+                };
                 line[last.min(count)..].fill(f32::NEG_INFINITY);
                 if let Some(window) = settings.window {
                     let visible = (position + 1).saturating_sub(window).saturating_sub(block);
@@ -189,7 +210,14 @@ fn run_inner<const FMA: bool>(
                 greatest[row] = most;
             }
             let sums = &mut sums[r * padded..][..QUERIES * padded];
-            weigh::<FMA>(scores, cache.values, key_rows, (kv_width, column, width), padded, sums);
+            weigh::<FMA>(
+                scores,
+                cache.values,
+                key_rows,
+                (kv_width, column, width),
+                padded,
+                sums,
+            );
         }
         block += count;
     }

@@ -23,7 +23,9 @@ pub fn norm(x: &[f32], weight: &[f32], bias: Option<&[f32]>, how: Norm, out: &mu
             norm_row(x, weight, bias, how, y);
         }
     };
-    x.par_chunks(rows).zip(out.par_chunks_mut(rows)).for_each(work);
+    x.par_chunks(rows)
+        .zip(out.par_chunks_mut(rows))
+        .for_each(work);
 }
 
 widest! {
@@ -58,7 +60,10 @@ fn norm_row_inner<const FMA: bool>(
                 *y = madd::<FMA>(*y * scale, *w, *b);
             }
         }
-        None => out.iter_mut().zip(weight).for_each(|(y, w)| *y = *y * scale * w),
+        None => out
+            .iter_mut()
+            .zip(weight)
+            .for_each(|(y, w)| *y = *y * scale * w),
     }
 }
 
@@ -74,7 +79,9 @@ pub fn add_bias(x: &mut [f32], bias: &[f32]) {
 
 /// `x += y`.
 pub fn add(x: &mut [f32], y: &[f32]) {
-    x.par_chunks_mut(GRAIN).zip(y.par_chunks(GRAIN)).for_each(|(x, y)| add_row(x, y));
+    x.par_chunks_mut(GRAIN)
+        .zip(y.par_chunks(GRAIN))
+        .for_each(|(x, y)| add_row(x, y));
 }
 
 widest! {
@@ -94,7 +101,9 @@ pub fn activate(x: &[f32], kind: Activation, out: &mut [f32]) {
         out.copy_from_slice(x);
         apply(kind, out);
     };
-    x.par_chunks(GRAIN).zip(out.par_chunks_mut(GRAIN)).for_each(work);
+    x.par_chunks(GRAIN)
+        .zip(out.par_chunks_mut(GRAIN))
+        .for_each(work);
 }
 
 /// `out = act(gate) * up`, where a row of `x` holds `width` gates and then `width` ups.
@@ -108,7 +117,9 @@ pub fn activate_gated(x: &[f32], width: usize, kind: Activation, out: &mut [f32]
             multiply(y, up);
         }
     };
-    x.par_chunks(rows * 2 * width).zip(out.par_chunks_mut(rows * width)).for_each(work);
+    x.par_chunks(rows * 2 * width)
+        .zip(out.par_chunks_mut(rows * width))
+        .for_each(work);
 }
 
 widest! {
@@ -189,24 +200,26 @@ pub fn rotate(
         return;
     }
     let rows = grain(width);
-    qkv.par_chunks_mut(rows * width).enumerate().for_each(|(i, chunk)| {
-        let mut spare = vec![0.0f32; heads.head_dim];
-        for (j, row) in chunk.chunks_exact_mut(width).enumerate() {
-            let turned = heads.heads + heads.kv_heads;
-            let each = row.chunks_exact_mut(heads.head_dim).take(turned);
-            for (h, head) in each.enumerate() {
-                if let Some((q, k, how)) = norms {
-                    let weight = if h < heads.heads { q } else { k };
-                    norm_row(head, weight, None, how, &mut spare);
-                    head.copy_from_slice(&spare);
-                }
-                if let Some(turns) = turns {
-                    let (cos, sin) = turns.at(i * rows + j);
-                    turn(head, cos, sin);
+    qkv.par_chunks_mut(rows * width)
+        .enumerate()
+        .for_each(|(i, chunk)| {
+            let mut spare = vec![0.0f32; heads.head_dim];
+            for (j, row) in chunk.chunks_exact_mut(width).enumerate() {
+                let turned = heads.heads + heads.kv_heads;
+                let each = row.chunks_exact_mut(heads.head_dim).take(turned);
+                for (h, head) in each.enumerate() {
+                    if let Some((q, k, how)) = norms {
+                        let weight = if h < heads.heads { q } else { k };
+                        norm_row(head, weight, None, how, &mut spare);
+                        head.copy_from_slice(&spare);
+                    }
+                    if let Some(turns) = turns {
+                        let (cos, sin) = turns.at(i * rows + j);
+                        turn(head, cos, sin);
+                    }
                 }
             }
-        }
-    });
+        });
 }
 
 widest! {
@@ -250,7 +263,12 @@ mod tests {
 
     #[test]
     fn not_a_number_stays_visible() {
-        for kind in [Activation::Gelu, Activation::GeluTanh, Activation::Silu, Activation::Relu] {
+        for kind in [
+            Activation::Gelu,
+            Activation::GeluTanh,
+            Activation::Silu,
+            Activation::Relu,
+        ] {
             let mut got = [0.0; 1];
             activate(&[f32::NAN], kind, &mut got);
             assert!(got[0].is_nan(), "{kind:?}");
@@ -261,11 +279,19 @@ mod tests {
     fn norms_centre_and_scale() {
         let x = [1.0, 2.0, 3.0, 6.0];
         let mut y = [0.0; 4];
-        let layer = Norm { rms: false, eps: 0.0, unit_offset: false };
+        let layer = Norm {
+            rms: false,
+            eps: 0.0,
+            unit_offset: false,
+        };
         norm(&x, &[1.0; 4], Some(&[1.0; 4]), layer, &mut y);
         let mean: f32 = y.iter().sum::<f32>() / 4.0;
         assert!((mean - 1.0).abs() < 1e-6);
-        let rms = Norm { rms: true, eps: 0.0, unit_offset: false };
+        let rms = Norm {
+            rms: true,
+            eps: 0.0,
+            unit_offset: false,
+        };
         norm(&x, &[2.0; 4], None, rms, &mut y);
         assert!((y[3] - 12.0 / 12.5f32.sqrt()).abs() < 1e-6);
     }

@@ -23,7 +23,9 @@ pub fn log_probs(
     cap: Option<f32>,
     wanted: &[Wanted],
 ) -> Vec<f32> {
-    let Some(matrix) = head.parts.first() else { return vec![f32::NAN; wanted.len()] };
+    let Some(matrix) = head.parts.first() else {
+        return vec![f32::NAN; wanted.len()];
+    };
     let vocabulary = matrix.outputs();
     let slab = Slab::new(rows, matrix);
     let mut order: Vec<usize> = (0..wanted.len()).collect();
@@ -44,7 +46,9 @@ pub fn log_probs(
             slab.compute(row, rows, first, columns, block);
             for (i, line) in block.chunks_exact_mut(columns).enumerate() {
                 if let Some(bias) = &head.bias {
-                    line.iter_mut().zip(&bias[first..]).for_each(|(x, b)| *x += b);
+                    line.iter_mut()
+                        .zip(&bias[first..])
+                        .for_each(|(x, b)| *x += b);
                 }
                 if let Some(cap) = cap {
                     soft_cap(line, cap);
@@ -62,15 +66,21 @@ pub fn log_probs(
         }
         (shares, picked)
     };
-    let parts: Vec<_> = groups.par_iter().with_min_len(1).map_init(Vec::new, work).collect();
+    let parts: Vec<_> = groups
+        .par_iter()
+        .with_min_len(1)
+        .map_init(Vec::new, work)
+        .collect();
     let mut whole = vec![(f32::NEG_INFINITY, 0.0f64); count];
     for (shares, _) in &parts {
         for (sum, share) in whole.iter_mut().zip(shares) {
             *sum = join(*sum, *share);
         }
     }
-    let normalisers: Vec<f64> =
-        whole.into_iter().map(|(most, sum)| f64::from(most) + sum.ln()).collect();
+    let normalisers: Vec<f64> = whole
+        .into_iter()
+        .map(|(most, sum)| f64::from(most) + sum.ln())
+        .collect();
     let mut answer = vec![f32::NAN; wanted.len()];
     for (i, logit) in parts.into_iter().flat_map(|(_, picked)| picked) {
         answer[i] = (f64::from(logit) - normalisers[wanted[i].row as usize]) as f32;
@@ -94,7 +104,10 @@ fn share_inner<const FMA: bool>(logits: &mut [f32]) -> (f32, f64) {
         }
     }
     let tail: f64 = rest.iter().map(|&x| f64::from(exp::<FMA>(x - most))).sum();
-    (most, lanes.iter().map(|&x| f64::from(x)).sum::<f64>() + tail)
+    (
+        most,
+        lanes.iter().map(|&x| f64::from(x)).sum::<f64>() + tail,
+    )
 }
 
 fn join(a: (f32, f64), b: (f32, f64)) -> (f32, f64) {

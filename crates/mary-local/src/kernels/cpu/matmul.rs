@@ -50,7 +50,11 @@ pub enum Multiplier {
 impl Multiplier {
     /// The best the processor has.
     pub fn best() -> Self {
-        if amx::available() { Self::Tiles } else { Self::Vectors }
+        if amx::available() {
+            Self::Tiles
+        } else {
+            Self::Vectors
+        }
     }
 }
 
@@ -59,13 +63,21 @@ impl Matrix {
     pub fn dense(data: Vec<f32>, outputs: usize, inputs: usize, how: Multiplier) -> Self {
         match how {
             Multiplier::Tiles => Self::Tiles(Tiles::pack(&data, outputs, inputs)),
-            Multiplier::Vectors => Self::Dense { data, outputs, inputs },
+            Multiplier::Vectors => Self::Dense {
+                data,
+                outputs,
+                inputs,
+            },
         }
     }
 
     /// Keeps quantised weights as they are; `keep` says whether their unpacked form may stay.
     pub fn blocks(blocks: Blocks, keep: bool) -> Self {
-        Self::Blocks(Quantised { blocks, keep, unpacked: OnceLock::new() })
+        Self::Blocks(Quantised {
+            blocks,
+            keep,
+            unpacked: OnceLock::new(),
+        })
     }
 
     /// Rows: the width of what comes out.
@@ -128,7 +140,13 @@ pub struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// `rows` rows of `inputs` numbers; `split` is reused memory.
     pub fn new(x: &'a [f32], rows: usize, inputs: usize, split: &'a mut Activations) -> Self {
-        Self { x, rows, inputs, split, is_split: false }
+        Self {
+            x,
+            rows,
+            inputs,
+            split,
+            is_split: false,
+        }
     }
 
     fn split(&mut self) -> &Activations {
@@ -194,7 +212,11 @@ pub fn linear(mut rows: Rows<'_>, layer: &Linear, out: &mut [f32], add: bool) {
 /// The target holds all rows of all outputs, and nobody else touches them meanwhile.
 unsafe fn product(rows: &mut Rows<'_>, matrix: &Matrix, to: Target, parallel: bool) {
     match matrix {
-        Matrix::Dense { data, outputs, inputs } => {
+        Matrix::Dense {
+            data,
+            outputs,
+            inputs,
+        } => {
             // SAFETY: passed on.
             unsafe { vectors(rows.x, rows.rows, (data, *outputs, *inputs), to, parallel) }
         }
@@ -216,7 +238,9 @@ unsafe fn product(rows: &mut Rows<'_>, matrix: &Matrix, to: Target, parallel: bo
                 )
             };
             if q.keep {
-                let whole = q.unpacked.get_or_init(|| Box::new(unpack(0, q.blocks.outputs())));
+                let whole = q
+                    .unpacked
+                    .get_or_init(|| Box::new(unpack(0, q.blocks.outputs())));
                 // SAFETY: passed on.
                 return unsafe { product(rows, whole, to, parallel) };
             }
@@ -240,7 +264,11 @@ unsafe fn vectors(
     to: Target,
     parallel: bool,
 ) {
-    let threads = if parallel { Parallelism::Rayon(0) } else { Parallelism::None };
+    let threads = if parallel {
+        Parallelism::Rayon(0)
+    } else {
+        Parallelism::None
+    };
     let alpha = if to.add { 1.0 } else { 0.0 };
     debug_assert!(weights.len() >= outputs * inputs && x.len() >= rows * inputs);
     // SAFETY: sizes and strides describe the two slices and the target.
@@ -336,9 +364,11 @@ impl<'a> Slab<'a> {
     /// Prepares the rows for a matrix; a quantised one is unpacked for good.
     pub fn new(rows: &'a mut Rows<'_>, matrix: &'a Matrix) -> Self {
         match matrix {
-            Matrix::Dense { data, inputs, .. } => {
-                Self::Vectors { x: rows.x, weights: data, inputs: *inputs }
-            }
+            Matrix::Dense { data, inputs, .. } => Self::Vectors {
+                x: rows.x,
+                weights: data,
+                inputs: *inputs,
+            },
             Matrix::Tiles(tiles) => Self::Tiles(rows.split(), tiles),
             Matrix::Blocks(q) => {
                 let blocks = &q.blocks;
@@ -357,14 +387,25 @@ impl<'a> Slab<'a> {
         debug_assert!(out.len() >= rows * outputs && row.is_multiple_of(32));
         match self {
             Self::Vectors { x, weights, inputs } => {
-                let to = Target { at: Shared(out.as_mut_ptr()), stride: outputs, add: false };
+                let to = Target {
+                    at: Shared(out.as_mut_ptr()),
+                    stride: outputs,
+                    add: false,
+                };
                 let x = &x[row * inputs..(row + rows) * inputs];
                 let weights = &weights[output * inputs..(output + outputs) * inputs];
                 // SAFETY: `out` holds the block and is borrowed mutably.
                 unsafe { vectors(x, rows, (weights, outputs, *inputs), to, false) }
             }
             Self::Tiles(a, w) => {
-                let region = Region { row, rows, output, outputs, stride: outputs, add: false };
+                let region = Region {
+                    row,
+                    rows,
+                    output,
+                    outputs,
+                    stride: outputs,
+                    add: false,
+                };
                 // The kernel counts from row 0, column 0 of the whole product.
                 let origin = out.as_mut_ptr().wrapping_sub(row * outputs + output);
                 // SAFETY: only the region, which is `out`, is touched.
@@ -390,7 +431,13 @@ mod tests {
     }
 
     /// Largest error against 64-bit sums, in units of the sum of magnitudes.
-    fn worst(x: &[f32], w: &[f32], bias: f32, got: &[f32], (m, n, k): (usize, usize, usize)) -> f64 {
+    fn worst(
+        x: &[f32],
+        w: &[f32],
+        bias: f32,
+        got: &[f32],
+        (m, n, k): (usize, usize, usize),
+    ) -> f64 {
         let mut worst = 0.0f64;
         for i in 0..m {
             for j in 0..n {
@@ -436,14 +483,25 @@ mod tests {
         let (m, n, k) = (64, 64, 1024);
         let (x, w) = (numbers(m * k, 3), numbers(n * k, 4));
         let error = |how| {
-            let layer = Linear { parts: vec![Matrix::dense(w.clone(), n, k, how)], bias: None };
+            let layer = Linear {
+                parts: vec![Matrix::dense(w.clone(), n, k, how)],
+                bias: None,
+            };
             let mut out = vec![0.0; m * n];
-            linear(Rows::new(&x, m, k, &mut Activations::default()), &layer, &mut out, true);
+            linear(
+                Rows::new(&x, m, k, &mut Activations::default()),
+                &layer,
+                &mut out,
+                true,
+            );
             worst(&x, &w, 0.0, &out, (m, n, k))
         };
         let (tiles, vectors) = (error(Multiplier::Tiles), error(Multiplier::Vectors));
         eprintln!("largest error: tiles {tiles:e}, vectors {vectors:e}");
-        assert!(tiles < 8.0 * vectors.max(1e-7), "tiles {tiles:e}, vectors {vectors:e}");
+        assert!(
+            tiles < 8.0 * vectors.max(1e-7),
+            "tiles {tiles:e}, vectors {vectors:e}"
+        );
     }
 
     #[test]
@@ -453,21 +511,43 @@ mod tests {
         }
         let (m, n, k) = (33, 31, 96);
         let x = numbers(m * k, 5);
-        for round in [|v: f32| half::bf16::from_f32(v).to_f32(), |v| half::f16::from_f32(v).to_f32()] {
+        for round in [
+            |v: f32| half::bf16::from_f32(v).to_f32(),
+            |v| half::f16::from_f32(v).to_f32(),
+        ] {
             let w: Vec<f32> = numbers(n * k, 6).into_iter().map(round).collect();
             let matrix = Matrix::dense(w.clone(), n, k, Multiplier::Tiles);
-            let layer = Linear { parts: vec![matrix], bias: None };
+            let layer = Linear {
+                parts: vec![matrix],
+                bias: None,
+            };
             let mut out = vec![0.0; m * n];
-            linear(Rows::new(&x, m, k, &mut Activations::default()), &layer, &mut out, false);
+            linear(
+                Rows::new(&x, m, k, &mut Activations::default()),
+                &layer,
+                &mut out,
+                false,
+            );
             assert!(worst(&x, &w, 0.0, &out, (m, n, k)) < 1e-6);
         }
     }
 
     #[test]
     fn regions_cover_the_product_once() {
-        for (rows, outputs, threads) in [(1, 1, 1), (2048, 960, 2), (300, 49152, 2), (33, 100, 16)] {
-            let whole = Region { row: 0, rows, output: 0, outputs, stride: outputs, add: false };
-            let area: usize = divide(whole, threads).iter().map(|r| r.rows * r.outputs).sum();
+        for (rows, outputs, threads) in [(1, 1, 1), (2048, 960, 2), (300, 49152, 2), (33, 100, 16)]
+        {
+            let whole = Region {
+                row: 0,
+                rows,
+                output: 0,
+                outputs,
+                stride: outputs,
+                add: false,
+            };
+            let area: usize = divide(whole, threads)
+                .iter()
+                .map(|r| r.rows * r.outputs)
+                .sum();
             assert_eq!(area, rows * outputs);
         }
     }

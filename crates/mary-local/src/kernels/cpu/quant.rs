@@ -30,7 +30,12 @@ impl Blocks {
     /// `None` when the kind is not supported or the bytes are not `outputs` rows of `inputs`.
     pub fn new(kind: TensorType, outputs: usize, inputs: usize, data: Vec<u8>) -> Option<Self> {
         let bytes = kind.bytes_for(inputs)?.checked_mul(outputs)?;
-        (Self::supports(kind) && data.len() == bytes).then_some(Self { kind, outputs, inputs, data })
+        (Self::supports(kind) && data.len() == bytes).then_some(Self {
+            kind,
+            outputs,
+            inputs,
+            data,
+        })
     }
 
     /// Rows.
@@ -56,10 +61,12 @@ impl Blocks {
     pub fn unpack(&self, first: usize, last: usize) -> Vec<f32> {
         let mut out = vec![0.0; (last - first) * self.inputs];
         let row_bytes = self.row_bytes();
-        out.par_chunks_mut(self.inputs).enumerate().for_each(|(i, row)| {
-            let bytes = &self.data[(first + i) * row_bytes..][..row_bytes];
-            unpack_row(self.kind, bytes, row);
-        });
+        out.par_chunks_mut(self.inputs)
+            .enumerate()
+            .for_each(|(i, row)| {
+                let bytes = &self.data[(first + i) * row_bytes..][..row_bytes];
+                unpack_row(self.kind, bytes, row);
+            });
         out
     }
 }
@@ -115,7 +122,12 @@ fn unpack_row_inner<const FMA: bool>(kind: TensorType, bytes: &[u8], out: &mut [
 /// The target holds `rows` rows of all outputs, and nobody else touches them meanwhile.
 pub unsafe fn multiply(w: &Blocks, x: &[f32], rows: usize, to: Target, parallel: bool) {
     // A block's offset (Q4_1's minimum, Q4_0's -8) multiplies the sum of the activations.
-    let sums: Vec<f32> = x.as_chunks::<BLOCK>().0.iter().map(|b| b.iter().sum()).collect();
+    let sums: Vec<f32> = x
+        .as_chunks::<BLOCK>()
+        .0
+        .iter()
+        .map(|b| b.iter().sum())
+        .collect();
     let row_bytes = w.row_bytes();
     let work = |output: usize| {
         let bytes = &w.data[output * row_bytes..][..row_bytes];
@@ -132,7 +144,10 @@ pub unsafe fn multiply(w: &Blocks, x: &[f32], rows: usize, to: Target, parallel:
         }
     };
     if parallel {
-        (0..w.outputs).into_par_iter().with_min_len(64).for_each(work);
+        (0..w.outputs)
+            .into_par_iter()
+            .with_min_len(64)
+            .for_each(work);
     } else {
         (0..w.outputs).for_each(work);
     }
@@ -193,7 +208,11 @@ mod tests {
     fn half_floats_are_read_exactly() {
         for bits in (0..0x7C00u16).chain(0x8000..0xFC00) {
             let want = half::f16::from_bits(bits).to_f32();
-            assert_eq!(super::half(bits.to_le_bytes()).to_bits(), want.to_bits(), "{bits:#x}");
+            assert_eq!(
+                super::half(bits.to_le_bytes()).to_bits(),
+                want.to_bits(),
+                "{bits:#x}"
+            );
         }
     }
 
@@ -214,7 +233,11 @@ mod tests {
             let x: Vec<f32> = (0..rows * inputs).map(|i| (i as f32 * 0.7).sin()).collect();
             let plain = blocks.unpack(0, outputs);
             let mut out = vec![1.0; rows * outputs];
-            let to = Target { at: Shared(out.as_mut_ptr()), stride: outputs, add: true };
+            let to = Target {
+                at: Shared(out.as_mut_ptr()),
+                stride: outputs,
+                add: true,
+            };
             unsafe { multiply(&blocks, &x, rows, to, true) };
             for r in 0..rows {
                 for o in 0..outputs {

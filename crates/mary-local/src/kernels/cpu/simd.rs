@@ -94,7 +94,11 @@ pub fn exp<const FMA: bool>(x: f32) -> f32 {
     p = madd::<FMA>(p, r, 1.666_666_5e-1);
     p = madd::<FMA>(p, r, 0.5);
     p = madd::<FMA>(p, r * r, r) + 1.0;
-    let scale = (shifted.to_bits().wrapping_sub(MAGIC.to_bits()).wrapping_add(127)) << 23;
+    let scale = (shifted
+        .to_bits()
+        .wrapping_sub(MAGIC.to_bits())
+        .wrapping_add(127))
+        << 23;
     let y = p * f32::from_bits(scale);
     if x < -87.0 { 0.0 } else { y }
 }
@@ -186,7 +190,10 @@ mod tests {
             let x = i as f32 / 100.0;
             for y in [exp::<true>(x), exp::<false>(x)] {
                 let want = f64::from(x).exp();
-                assert!((f64::from(y) / want - 1.0).abs() < 4e-7, "exp({x}) = {y}, not {want}");
+                assert!(
+                    (f64::from(y) / want - 1.0).abs() < 4e-7,
+                    "exp({x}) = {y}, not {want}"
+                );
             }
         }
         assert_eq!(exp::<true>(f32::NEG_INFINITY), 0.0);
