@@ -141,6 +141,11 @@ impl Flow {
         }
     }
 
+    /// Whether nearly all recent requests are answered, so that a refusal is a stray one.
+    pub fn is_calm(&self) -> bool {
+        self.state().evidence < CALM
+    }
+
     /// Pauses before a retry; counted, so that others are taken from the desk meanwhile.
     pub async fn pause(&self, time: Duration) {
         struct Pausing<'a>(&'a Flow);

@@ -199,7 +199,13 @@ impl Line {
                         Some(Some(told)) => {
                             told + self.retry.pause(self.retry.overload_base / 4, 0)
                         }
-                        Some(None) => self.retry.pause(self.retry.overload_base, overloads),
+                        // While others are answered, a refusal is a stray one and no reason to
+                        // stay away for long.
+                        Some(None) => {
+                            let most = if self.flow.is_calm() { 2 } else { overloads };
+                            let base = self.retry.overload_base;
+                            self.retry.pause(base, overloads.min(most))
+                        }
                         None => self.retry.pause(self.retry.broken_base, breaks.min(4)),
                     };
                     match overload {
