@@ -68,19 +68,18 @@ impl Golden {
 
 /// Compares tensor by tensor: the largest difference against the tensor's largest number.
 ///
-/// Where `slope` is given, coordinates whose slope is rounding noise are passed over: the part of a key's
-/// bias that is not rotated shifts all scores of a query alike, so its gradient is rounding noise,
-/// and Adam turns noise of any size into a full step.
+/// With `slope`, numbers of the joint bias whose slope is rounding noise are passed over: the part
+/// of a key's bias that is not rotated shifts all scores of a query alike, its true gradient is
+/// zero, and Adam turns noise of any size into a full step.
 fn compare(net: &Net, what: &str, got: &[f32], want: &[f32], slope: Option<&[f32]>) {
     for entry in &net.layout.entries {
         let place = entry.place.clone();
         let largest = want[place.clone()]
             .iter()
             .fold(1e-6f32, |m, x| m.max(x.abs()));
-        let mut passed_over = 0;
+        let joint_bias = entry.name.ends_with("query_key_value.bias");
         for i in place.clone() {
-            if slope.is_some_and(|slope| slope[i] != 0.0 && slope[i].abs() < 1e-7) {
-                passed_over += 1;
+            if joint_bias && slope.is_some_and(|slope| slope[i].abs() < 1e-6) {
                 continue;
             }
             let error = (got[i] - want[i]).abs() / largest;
@@ -91,13 +90,6 @@ fn compare(net: &Net, what: &str, got: &[f32], want: &[f32], slope: Option<&[f32
                 i - place.start
             );
         }
-        let few = entry.name.ends_with("query_key_value.bias") || passed_over * 20 <= place.len();
-        assert!(
-            few,
-            "{passed_over} of {} numbers of {} have no slope",
-            place.len(),
-            entry.name
-        );
     }
 }
 

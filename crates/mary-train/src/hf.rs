@@ -3,8 +3,8 @@
 use crate::TrainError;
 use crate::net::{Entry, Layout, Shape};
 use half::{bf16, f16};
+use safetensors::serialize;
 use safetensors::tensor::{Dtype, TensorView};
-use safetensors::{SafeTensors, serialize};
 use std::collections::HashMap;
 use std::path::Path;
 

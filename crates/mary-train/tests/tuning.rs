@@ -28,14 +28,15 @@ fn grown(folder: &Path) -> PathBuf {
         context: 64,
         vocabulary: 300,
     };
-    let mut settings = GrowSettings::new(folder.join("grown"), size, 30);
+    let mut settings = GrowSettings::new(folder.join("grown"), size, 200);
     settings.batch = 4;
     settings.threads = 2;
     settings.storage = Storage::F32;
+    settings.optimizer.rate = 1e-2;
     settings.probe = false;
     with_tokenizer(&settings.out);
     grow(&settings, &mut |_| ControlFlow::Continue(())).expect("grows");
-    folder.join("grown/step30")
+    folder.join("grown/step200")
 }
 
 /// Animals are A, things are B: something a small model can learn.
@@ -93,7 +94,7 @@ fn settings(folder: &Path, model: &Path) -> TuneSettings {
     settings.targets = ["query_key_value", "dense_h_to_4h", "dense_4h_to_h"]
         .map(str::to_owned)
         .to_vec();
-    settings.epochs = 12;
+    settings.epochs = 30;
     settings.batch = 8;
     settings.optimizer.rate = 1e-2;
     settings.held_out = 0.25;
@@ -137,7 +138,7 @@ fn tuning_learns_and_the_merged_model_agrees_with_the_adapter() {
         ControlFlow::Continue(())
     })
     .expect("tunes");
-    assert_eq!((steps, report.losses.len()), (6 * 12, 6 * 12));
+    assert_eq!((steps, report.losses.len()), (6 * 30, 6 * 30));
     assert_eq!((report.before.len(), report.after.len()), (16, 16));
     let mean = |scores: &[mary_train::AnswerScore]| {
         scores.iter().map(|s| s.log_probability).sum::<f64>() / scores.len() as f64

@@ -426,13 +426,9 @@ fn prepare_tokenizer(
     let tokenizer = match documents {
         Documents::Generated(corpus) => {
             let corpus = *corpus;
-            {
-                let count = TOKENIZER_DOCUMENTS * settings.size.vocabulary as u64 / 64;
-                tokenizer::train(
-                    (0..count).map(move |i| corpus.document(i)),
-                    settings.size.vocabulary,
-                )
-            }
+            let count = TOKENIZER_DOCUMENTS * settings.size.vocabulary as u64 / 64;
+            let texts = (0..count).map(move |i| corpus.document(i));
+            tokenizer::train(texts, settings.size.vocabulary)
         }
         Documents::Texts { texts, .. } => {
             tokenizer::train(texts.iter().cloned(), settings.size.vocabulary)

@@ -112,6 +112,7 @@ impl Reader<'_> {
         {
             add(&[start], false);
         }
+        let answered = pieces.last().is_some_and(|(_, said)| *said);
         for (piece, said) in pieces {
             let encoding = self
                 .tokenizer
@@ -120,6 +121,7 @@ impl Reader<'_> {
             add(&encoding.ids, said);
         }
         if self.form == PromptForm::Plain
+            && answered
             && let Some(end) = self.tokenizer.eos()
         {
             add(&[end], true);

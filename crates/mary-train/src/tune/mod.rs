@@ -156,7 +156,7 @@ pub fn tune(
     };
     let stopped = on_event(started).is_break();
     let mut tuner = Tuner::new(settings, net, base, adapter, steps);
-    let report = pool.install(|| tuner.run((&train, &held), stopped, on_event))?;
+    let report = tuner.run(&pool, (&train, &held), stopped, on_event)?;
     let done = Adapter::new(tuner.adapter, tuner.values, settings.alpha, targets);
     done.save(&settings.out, &settings.model)?;
     Ok(report)
@@ -245,11 +245,12 @@ impl<'a> Tuner<'a> {
 
     fn run(
         &mut self,
+        pool: &rayon::ThreadPool,
         (train, held): (&[Example], &[Example]),
         stopped: bool,
         on_event: &mut dyn FnMut(TuneEvent) -> ControlFlow<()>,
     ) -> Result<TuneReport, TrainError> {
-        let before = self.score(held)?;
+        let before = pool.install(|| self.score(held))?;
         let mut report = TuneReport {
             losses: Vec::new(),
             before,
@@ -268,7 +269,7 @@ impl<'a> Tuner<'a> {
                 step += 1;
                 let examples: Vec<&Example> = chosen.iter().filter_map(|i| train.get(*i)).collect();
                 tokens += examples.iter().map(|e| e.tokens.len()).sum::<usize>();
-                let (loss, rate) = self.step(step, &examples)?;
+                let (loss, rate) = pool.install(|| self.step(step, &examples))?;
                 report.losses.push(loss);
                 let tokens_per_second = tokens as f64 / begun.elapsed().as_secs_f64();
                 if on_event(TuneEvent::Step {
@@ -284,7 +285,7 @@ impl<'a> Tuner<'a> {
                 }
             }
         }
-        report.after = self.score(held)?;
+        report.after = pool.install(|| self.score(held))?;
         Ok(report)
     }
 
