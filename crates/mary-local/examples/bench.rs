@@ -157,8 +157,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn processor_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // After the name in brackets: user and system ticks are the 12th and 13th fields.
-    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
-    let ticks = fields.skip(11).take(2).filter_map(|f| f.parse::<f64>().ok());
+    let fields = text
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace();
+    let ticks = fields
+        .skip(11)
+        .take(2)
+        .filter_map(|f| f.parse::<f64>().ok());
     ticks.sum::<f64>() / 100.0
 }
 

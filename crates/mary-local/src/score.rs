@@ -137,9 +137,9 @@ pub(crate) fn run(
     receive: Receive<'_>,
 ) -> Result<ControlFlow<()>, ModelError> {
     let transformer = model.transformer();
-    let mut chunks = Chunks::new(trie, model.chunk_rows());
+    let chunks = Chunks::new(trie, model.chunk_rows());
     let mut session = model.session(chunks.cache_rows())?;
-    while let Some(chunk) = chunks.next() {
+    for chunk in chunks {
         let values = model.install(|| {
             let (work, cache) = session.parts();
             transformer.forward(&chunk.batch, cache, work, None)?;

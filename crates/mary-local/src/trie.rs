@@ -353,10 +353,10 @@ mod tests {
     /// the tokens before it.
     fn follow(sequences: &[Sequence], rows: usize, share: bool) {
         let trie = Trie::new(sequences, share);
-        let mut chunks = Chunks::new(&trie, rows);
+        let chunks = Chunks::new(&trie, rows);
         let mut cache = vec![u32::MAX; chunks.cache_rows()];
         let mut seen = vec![None; trie.len()];
-        while let Some(chunk) = chunks.next() {
+        for chunk in chunks {
             let batch = &chunk.batch;
             assert!(batch.len() <= rows);
             for (&slot, &token) in batch.slots.iter().zip(&batch.tokens) {

@@ -1,6 +1,12 @@
 //! Real weights against Hugging Face transformers on the same numbers: 200 sentences of our own.
 //! Looks for the folder in `MARY_TEST_MODELS` (see `tools/make_test_models.py`).
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test stops where it fails"
+)]
+
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::PathBuf;

@@ -68,9 +68,8 @@ pub fn attend(
         .par_iter()
         .with_min_len(8.min(tasks.len() / 8).max(1))
         .for_each_init(Scratch::default, |scratch, task| {
-            let place = place;
             // SAFETY: every task writes the heads of its own group in its own rows.
-            let out = unsafe { std::slice::from_raw_parts_mut(place.0, length) };
+            let out = unsafe { std::slice::from_raw_parts_mut(place.pointer(), length) };
             run(task, qkv, cache, heads, settings, scratch, out);
         });
 }
@@ -100,6 +99,10 @@ widest! {
 }
 
 #[inline(always)]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the inside of one kernel, called from one place"
+)]
 fn run_inner<const FMA: bool>(
     task: &Task<'_>,
     qkv: &[f32],
@@ -249,6 +252,10 @@ impl Scratch {
 
 /// Keys of a block with one dimension after another, so that scores of sixteen keys are one vector.
 #[inline(always)]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the inside of one kernel, called from one place"
+)]
 fn transpose(
     keys: &[f32],
     rows: &[usize],

@@ -148,7 +148,7 @@ fn apply_inner<const FMA: bool>(kind: Activation, x: &mut [f32]) {
         Activation::GeluTanh => {
             // tanh(y) = 1 - 2 / (e²ʸ + 1), so ½(1 + tanh(y)) = 1 - 1 / (e²ʸ + 1).
             for v in x {
-                let inner = 1.595_769_1 * madd::<FMA>(0.044_715 * *v * *v, *v, *v);
+                let inner = 1.595_769 * madd::<FMA>(0.044_715 * *v * *v, *v, *v);
                 *v *= 1.0 - 1.0 / (exp::<FMA>(inner) + 1.0);
             }
         }

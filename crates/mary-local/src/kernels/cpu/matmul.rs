@@ -179,6 +179,11 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
+    /// The pointer itself.
+    pub fn pointer(self) -> *mut f32 {
+        self.0
+    }
+
     /// The place `n` numbers further on.
     ///
     /// # Safety

@@ -78,11 +78,11 @@ pub fn madd<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
 }
 
 /// eˣ to about one unit in the last place; below -87 it is 0, above 88 it stays at e⁸⁸. A NaN
-/// counts as -∞ here: whoever must notice looks at the numbers that went in.
+/// stays one, so that whoever must notice can.
 #[inline(always)]
 pub fn exp<const FMA: bool>(x: f32) -> f32 {
     const MAGIC: f32 = 12_582_912.0; // 1.5 · 2²³: adding it rounds to a whole number
-    let clamped = x.max(-87.0).min(88.0);
+    let clamped = x.clamp(-87.0, 88.0);
     let shifted = madd::<FMA>(clamped, std::f32::consts::LOG2_E, MAGIC);
     let n = shifted - MAGIC;
     let r = madd::<FMA>(n, -0.693_359_4, clamped);
@@ -112,7 +112,7 @@ pub fn erf<const FMA: bool>(x: f32) -> f32 {
     let v = madd::<FMA>(-3.883_964_4e-3, t, 2.425_462_2e-2);
     u = madd::<FMA>(u, s, v);
     u = madd::<FMA>(u, t, -1.067_778_8e-1);
-    u = madd::<FMA>(u, t, -6.348_466_9e-1);
+    u = madd::<FMA>(u, t, -6.348_467e-1);
     u = madd::<FMA>(u, t, -1.287_175_1e-1);
     u = madd::<FMA>(u, t, -t);
     let far = (1.0 - exp::<FMA>(u)).copysign(x);
