@@ -116,7 +116,7 @@ fn requests() -> Vec<Score> {
             ],
         ));
         all.push(score(
-            &["one two", "three", "not"][i % 3],
+            ["one two", "three", "not"][i % 3],
             &[&format!(" {noun}")],
         ));
     }
