@@ -1,1 +1,52 @@
-fn main() {}
+//! The command line of the laboratory: arguments in, exit code out.
+//!
+//! `main` only reads arguments and dispatches; each command is one file under `commands/`. Standard
+//! output carries what can be piped (tables, JSON); everything else goes to standard error.
+
+mod builtin;
+mod cli;
+mod commands;
+mod exit;
+mod matching;
+mod progress;
+mod providers;
+mod rundir;
+mod settings;
+mod suite;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let arguments = cli::spelling::normalise(std::env::args_os());
+    let cli = Cli::parse_from(arguments);
+    match dispatch(cli) {
+        Ok(status) => status.into(),
+        Err(error) => exit::report(&error),
+    }
+}
+
+fn dispatch(cli: Cli) -> anyhow::Result<exit::Status> {
+    let place = settings::Place::resolve(&cli.place)?;
+    match cli.command {
+        Command::Run(args) => commands::run::run(&place, &args),
+        Command::Resume(args) => commands::resume::resume(&place, &args),
+        Command::Rescore(args) => commands::rescore::rescore(&place, &args),
+        Command::Report(args) => commands::report::report(&place, &args),
+        Command::View(args) => commands::view::view(&place, &args),
+        Command::Compare(args) => commands::compare::compare(&place, &args),
+        Command::Export(args) => commands::export::export(&place, &args),
+        Command::Import(args) => commands::export::import(&place, &args),
+        Command::Merge(args) => commands::export::merge(&place, &args),
+        Command::Tasks(args) => commands::tasks::tasks(&args),
+        Command::Models(args) => commands::models::models(&args),
+        Command::Data(args) => commands::data::data(&place, &args),
+        Command::Cache(args) => commands::cache::cache(&place, &args),
+        Command::Grow(args) => commands::grow::grow(&args),
+        Command::Tune(args) => commands::tune::tune(&args),
+        Command::Completions(args) => commands::completions::completions(&args),
+    }
+}

@@ -17,7 +17,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mary-store", &["mary-contract"]),
     ("mary-data", &["mary-contract"]),
     ("mary-report", &["mary-contract", "mary-stats"]),
-    ("mary-train", &["mary-contract", "mary-weights", "mary-local"]),
+    (
+        "mary-train",
+        &["mary-contract", "mary-weights", "mary-local"],
+    ),
     ("mary-testkit", &["mary-contract"]),
 ];
 
@@ -28,17 +31,19 @@ fn every_room_uses_only_the_rooms_it_may() {
         .no_deps()
         .exec()
         .unwrap();
-    let allowed: BTreeMap<&str, BTreeSet<&str>> =
-        ALLOWED.iter().map(|(room, may)| (*room, may.iter().copied().collect())).collect();
+    let allowed: BTreeMap<&str, BTreeSet<&str>> = ALLOWED
+        .iter()
+        .map(|(room, may)| (*room, may.iter().copied().collect()))
+        .collect();
     let mut seen = BTreeSet::new();
     for package in &metadata.packages {
         let room = package.name.as_str();
         if room == "mary" {
             continue; // the binary knows everything
         }
-        let may = allowed
-            .get(room)
-            .unwrap_or_else(|| panic!("{room} is not in the picture; add it to ALLOWED and the docs"));
+        let may = allowed.get(room).unwrap_or_else(|| {
+            panic!("{room} is not in the picture; add it to ALLOWED and the docs")
+        });
         seen.insert(room.to_owned());
         for dependency in &package.dependencies {
             let name = dependency.name.as_str();
@@ -51,12 +56,21 @@ fn every_room_uses_only_the_rooms_it_may() {
                 assert!(fine, "the tests of {room} use {name}");
                 continue;
             }
-            assert!(name != "mary-testkit", "{room} needs the testkit outside its tests");
-            assert!(may.contains(name), "{room} uses {name}: that arrow is not allowed");
+            assert!(
+                name != "mary-testkit",
+                "{room} needs the testkit outside its tests"
+            );
+            assert!(
+                may.contains(name),
+                "{room} uses {name}: that arrow is not allowed"
+            );
         }
     }
     for (room, _) in ALLOWED {
-        assert!(seen.contains(*room), "{room} is in the picture but not in the workspace");
+        assert!(
+            seen.contains(*room),
+            "{room} is in the picture but not in the workspace"
+        );
     }
 }
 

@@ -1,0 +1,127 @@
+//! The model inside the binary, so that the first run needs neither network nor keys.
+//!
+//! `builtin/nano` was grown by `mary grow --size nano --seed 1 --steps 10000` on our own generated
+//! corpus; recipe and training history stand beside the weights in `assets/nano`. Its checkpoints are
+//! revisions: `builtin/nano@step512`.
+
+use mary_contract::{
+    ErrorKind, Generator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Observer,
+    Provider, Scorer,
+};
+use mary_local::{LocalModel, provider};
+use mary_weights::{Checkpoint, EmbeddedFiles};
+
+/// Said wherever the model is named.
+const REMARK: &str =
+    "grown by ourselves in minutes for trying the laboratory; no claim is made about it";
+
+macro_rules! checkpoints {
+    ($($step:literal),*) => {
+        &[$(($step, include_bytes!(concat!("../assets/nano/step", $step, ".safetensors")))),*]
+    };
+}
+
+/// Training step and weights, earliest first.
+const NANO: &[(&str, &[u8])] = checkpoints!(
+    "0", "16", "64", "128", "256", "512", "1000", "2000", "3000", "5000", "7000", "10000"
+);
+const CONFIG: &[u8] = include_bytes!("../assets/nano/config.json");
+const TOKENIZER: &[u8] = include_bytes!("../assets/nano/tokenizer.json");
+const TOKENIZER_CONFIG: &[u8] = include_bytes!("../assets/nano/tokenizer_config.json");
+
+/// Serves `builtin/nano`.
+pub struct Builtin;
+
+/// Revisions of the built-in model, earliest first.
+pub fn revisions() -> impl Iterator<Item = String> {
+    NANO.iter().map(|(step, _)| format!("step{step}"))
+}
+
+fn checkpoint(model: &ModelRef) -> Result<Checkpoint, ModelError> {
+    if model.name != "nano" {
+        let message = format!("no built-in model is called `{}`", model.name);
+        return Err(ModelError::new(ErrorKind::NotFound, message).hint("there is builtin/nano"));
+    }
+    let wanted = match &model.revision {
+        None => NANO.last(),
+        Some(revision) => NANO
+            .iter()
+            .find(|(step, _)| revision.strip_prefix("step") == Some(step)),
+    };
+    let Some((_, safetensors)) = wanted else {
+        let known = revisions().collect::<Vec<_>>().join(", ");
+        let message = format!("{model} is not among the checkpoints kept");
+        return Err(
+            ModelError::new(ErrorKind::NotFound, message).hint(format!("there are {known}"))
+        );
+    };
+    Checkpoint::from_embedded(EmbeddedFiles {
+        config: CONFIG,
+        tokenizer: TOKENIZER,
+        tokenizer_config: Some(TOKENIZER_CONFIG),
+        safetensors,
+    })
+}
+
+impl Provider for Builtin {
+    fn name(&self) -> &'static str {
+        "builtin"
+    }
+
+    fn about(&self) -> &'static str {
+        "inside this binary: a small model for trying the laboratory; no claim is made about it"
+    }
+
+    fn known(&self) -> Vec<String> {
+        vec!["nano".to_owned()]
+    }
+
+    fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
+        let mut card = provider::card_of(model, &checkpoint(model)?, settings)?;
+        card.remarks.push(REMARK.to_owned());
+        Ok(card)
+    }
+
+    fn fingerprint(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+    ) -> Result<String, ModelError> {
+        provider::fingerprint_of(&checkpoint(model)?, settings)
+    }
+
+    fn open(
+        &self,
+        model: &ModelRef,
+        settings: &ModelSettings,
+    ) -> Result<Box<dyn Model>, ModelError> {
+        let inner = LocalModel::from_checkpoint(model.clone(), checkpoint(model)?, settings)?;
+        let mut card = inner.card().clone();
+        card.remarks.push(REMARK.to_owned());
+        Ok(Box::new(Nano { inner, card }))
+    }
+}
+
+/// An open built-in model: an ordinary local one with the remark on its card.
+struct Nano {
+    inner: LocalModel,
+    card: ModelCard,
+}
+
+impl Model for Nano {
+    fn card(&self) -> &ModelCard {
+        &self.card
+    }
+
+    fn generator(&self) -> Option<&dyn Generator> {
+        self.inner.generator()
+    }
+
+    fn scorer(&self) -> Option<&dyn Scorer> {
+        self.inner.scorer()
+    }
+
+    fn observer(&self) -> Option<&dyn Observer> {
+        self.inner.observer()
+    }
+}

@@ -1,0 +1,369 @@
+//! What can be typed. One struct per command; long help says what a newcomer needs.
+
+pub mod run;
+pub mod spelling;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Does a language model understand what it says?
+///
+/// `mary run` without anything else tests the small built-in model on a starter selection: no
+/// network, no keys, under a minute. `mary tasks` and `mary models` list what there is.
+#[derive(Debug, Parser)]
+#[command(name = "mary", version, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Where things are kept.
+#[derive(Debug, Args)]
+pub struct PlaceArgs {
+    /// Folder for run folders [default: runs, or `output_path` in mary.toml]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "MARY_RUNS",
+        visible_alias = "log-dir",
+        help_heading = "Places"
+    )]
+    pub output_path: Option<PathBuf>,
+    /// Folder with upstream datasets in their own layout, looked into before the cache
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "MARY_DATA_DIR",
+        help_heading = "Places"
+    )]
+    pub data_dir: Option<PathBuf>,
+    /// Folder for answers, datasets and models kept between runs
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "MARY_CACHE_DIR",
+        help_heading = "Places"
+    )]
+    pub cache_dir: Option<PathBuf>,
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Test models on tasks; the same command continues an interrupted run
+    #[command(visible_alias = "eval")]
+    Run(Box<run::RunArgs>),
+    /// Continue a run from its folder
+    #[command(visible_alias = "retry")]
+    Resume(ResumeArgs),
+    /// Judge a stored run again, with other settings and without the model
+    #[command(visible_alias = "score")]
+    Rescore(RescoreArgs),
+    /// Make the HTML report of one or more runs
+    Report(ReportArgs),
+    /// Browse samples in a local web page
+    View(ViewArgs),
+    /// Compare models or runs item by item, with corrected significance
+    Compare(CompareArgs),
+    /// Write a run in another tool's format
+    Export(ExportArgs),
+    /// Read results made by another tool into a run folder
+    Import(ImportArgs),
+    /// Join shards of one run made on several machines
+    Merge(MergeArgs),
+    /// List tasks, or show one
+    Tasks(TasksArgs),
+    /// List model providers and known models, show one, or fetch one
+    Models(ModelsArgs),
+    /// List, fetch, verify or audit datasets
+    Data(DataArgs),
+    /// Look into or clean the cache of answers
+    Cache(CacheArgs),
+    /// Grow a small model from scratch, keeping its checkpoints
+    Grow(GrowArgs),
+    /// Fine-tune a local model with LoRA
+    Tune(TuneArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+}
+
+/// Arguments of `resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// Run folder, or the beginning of a run's name [default: the newest]
+    pub run: Option<String>,
+    /// Print results as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `rescore`.
+#[derive(Debug, Args)]
+pub struct RescoreArgs {
+    /// Run folder, or the beginning of a run's name [default: the newest]
+    pub run: Option<String>,
+    /// Task setting for judging, for example parser=strict (repeatable)
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Print results as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Run folders or names [default: the newest]
+    pub runs: Vec<String>,
+    /// File to write [default: report.html in the (first) run folder]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Samples carried by the page, at most; the rest is counted
+    #[arg(long, default_value_t = 3000)]
+    pub samples: usize,
+    /// Also write every table as CSV, Markdown and LaTeX, and every figure's data, into this folder
+    #[arg(long, value_name = "DIR")]
+    pub tables: Option<PathBuf>,
+}
+
+/// Arguments of `view`.
+#[derive(Debug, Args)]
+pub struct ViewArgs {
+    /// Run folders or names [default: all below the output path]
+    pub runs: Vec<String>,
+    /// Port on this machine
+    #[arg(long, default_value_t = 7575)]
+    pub port: u16,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// Run folders or names; with one, its models are compared with each other
+    #[arg(required = true)]
+    pub runs: Vec<String>,
+    /// Print the comparison as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Formats of other tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Inspect's JSON log
+    Inspect,
+    /// Inspect's .eval archive
+    Eval,
+    /// lm-evaluation-harness results and samples
+    LmEval,
+    /// One row per sample, for R, pandas and spreadsheets
+    Csv,
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Run folder, or the beginning of a run's name [default: the newest]
+    pub run: Option<String>,
+    /// Format
+    #[arg(long, value_enum)]
+    pub to: ExportFormat,
+    /// Folder to write into [default: export/ in the run folder]
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// lm-evaluation-harness samples (.jsonl) or an Inspect log (.json, .eval)
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// The model, where the file does not name it
+    #[arg(long)]
+    pub model: Option<String>,
+    /// The task, where the file name does not hold it
+    #[arg(long)]
+    pub task: Option<String>,
+    /// Which metric or scorer is the score [default: the first of the file]
+    #[arg(long)]
+    pub score: Option<String>,
+}
+
+/// Arguments of `merge`.
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// Run folders to join
+    #[arg(required = true, num_args = 2..)]
+    pub runs: Vec<PathBuf>,
+    /// Folder in which the joined run is made
+    #[arg(long, value_name = "DIR")]
+    pub into: PathBuf,
+}
+
+/// Arguments of `tasks`.
+#[derive(Debug, Args)]
+pub struct TasksArgs {
+    #[command(subcommand)]
+    pub action: Option<TasksAction>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can be done with tasks.
+#[derive(Debug, Subcommand)]
+pub enum TasksAction {
+    /// What a task measures, its settings, and a sample item
+    Show {
+        /// Task id
+        task: String,
+        /// How many sample items
+        #[arg(long, default_value_t = 1)]
+        items: usize,
+        /// Seed of the items
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Task setting (repeatable)
+        #[arg(long = "set", value_name = "NAME=VALUE")]
+        set: Vec<String>,
+        /// Number of shots
+        #[arg(long, alias = "num-fewshot")]
+        shots: Option<usize>,
+    },
+}
+
+/// Arguments of `models`.
+#[derive(Debug, Args)]
+pub struct ModelsArgs {
+    #[command(subcommand)]
+    pub action: Option<ModelsAction>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can be done with models.
+#[derive(Debug, Subcommand)]
+pub enum ModelsAction {
+    /// What a model is and can do, without loading it
+    Show {
+        /// Model string
+        model: String,
+        /// Where an OpenAI-compatible server listens
+        #[arg(long)]
+        base_url: Option<String>,
+    },
+    /// Fetch a model of the catalogue
+    Pull {
+        /// Its name in the catalogue
+        name: String,
+    },
+}
+
+/// Arguments of `data`.
+#[derive(Debug, Args)]
+pub struct DataArgs {
+    #[command(subcommand)]
+    pub action: DataAction,
+}
+
+/// What can be done with datasets.
+#[derive(Debug, Subcommand)]
+pub enum DataAction {
+    /// What there is, where it lives, and what is on this machine
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch datasets with verification
+    Pull {
+        /// Dataset ids, or `all`
+        #[arg(required = true)]
+        ids: Vec<String>,
+    },
+    /// Hold files on this machine against their known hashes
+    Verify {
+        /// Dataset ids [default: all that are here]
+        ids: Vec<String>,
+    },
+    /// Look for shortcuts: what simple baselines reach without understanding the question
+    Audit(AuditArgs),
+    /// Write the fine-tuning set of a task (1,000 items) as chat JSONL
+    Tuning {
+        /// Task id
+        task: String,
+        /// Seed
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// File to write
+        #[arg(short, long, value_name = "FILE")]
+        out: PathBuf,
+    },
+}
+
+/// Arguments of `data audit`.
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// Task ids, families or wildcards
+    #[arg(required = true, value_delimiter = ',')]
+    pub tasks: Vec<String>,
+    /// Seed of items and of the cross-validation
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Task setting, for example source=published (repeatable)
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `cache`.
+#[derive(Debug, Args)]
+pub struct CacheArgs {
+    #[command(subcommand)]
+    pub action: CacheAction,
+}
+
+/// What can be done with the cache of answers.
+#[derive(Debug, Subcommand)]
+pub enum CacheAction {
+    /// How much is kept, by model
+    Stats {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Forget answers
+    Prune {
+        /// Older than this many days
+        #[arg(long, value_name = "DAYS")]
+        older_than: Option<u64>,
+        /// Of this model
+        #[arg(long)]
+        model: Option<String>,
+        /// Down to this many megabytes, oldest first
+        #[arg(long, value_name = "MB")]
+        to_size: Option<u64>,
+        /// Everything
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// Shell
+    pub shell: clap_complete::Shell,
+}
+
+pub use run::{GrowArgs, TuneArgs};

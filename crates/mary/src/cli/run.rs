@@ -1,0 +1,166 @@
+//! Arguments of `run`, `grow` and `tune`: the long lists.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use mary_contract::Limit;
+
+/// Arguments of `run`.
+///
+/// Without a model and tasks, the built-in model runs a starter selection.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Models, for example builtin/nano, hf/EleutherAI/pythia-70m@step1000, gguf/model.gguf,
+    /// openai/gpt-4o (comma-separated or repeated) [default: builtin/nano]
+    #[arg(short, long, value_delimiter = ',', env = "MARY_MODEL")]
+    pub model: Vec<String>,
+    /// Tasks by id, family or wildcard, for example htest, 'htest/spelled-*' [default: a starter
+    /// selection of every family]
+    #[arg(short, long, visible_alias = "task", value_delimiter = ',')]
+    pub tasks: Vec<String>,
+    /// Shots in the prompt, where a task has them
+    #[arg(short = 'k', long, visible_alias = "num-fewshot", value_name = "K")]
+    pub shots: Option<usize>,
+    /// Items of each task: a count (100) or a share (0.1), stratified, the same for every model
+    #[arg(short, long)]
+    pub limit: Option<Limit>,
+    /// Times every item is asked
+    #[arg(long, visible_aliases = ["epochs", "repeats"], default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub trials: u32,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Task setting, for example mode=generate or source=published (repeatable; `mary tasks show`
+    /// lists them)
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Wrap prompts in the model's chat template
+    #[arg(long, alias = "chat")]
+    pub apply_chat_template: bool,
+    /// A second model that reads answers, where a task wants one; `self` for the model itself
+    #[arg(long)]
+    pub judge: Option<String>,
+
+    /// Device of local models
+    #[arg(long, default_value = "cpu", help_heading = "Models")]
+    pub device: String,
+    /// Precision of local models: f32, bf16, f16
+    #[arg(long, help_heading = "Models")]
+    pub dtype: Option<String>,
+    /// CPU threads of local models [default: all]
+    #[arg(long, help_heading = "Models")]
+    pub threads: Option<usize>,
+    /// Sequences in one batch: a number or `auto`
+    #[arg(long, default_value = "auto", help_heading = "Models")]
+    pub batch_size: String,
+    /// Requests in flight at once, at most (remote models)
+    #[arg(long, help_heading = "Models")]
+    pub max_connections: Option<usize>,
+    /// Where an OpenAI-compatible server listens
+    #[arg(long, visible_alias = "model-base-url", help_heading = "Models")]
+    pub base_url: Option<String>,
+    /// Setting of the model's backend (comma-separated or repeated); never a key
+    #[arg(
+        long,
+        visible_alias = "model-args",
+        value_name = "NAME=VALUE",
+        value_delimiter = ',',
+        help_heading = "Models"
+    )]
+    pub model_arg: Vec<String>,
+    /// LoRA adapter folder, put on top of a local model
+    #[arg(long, value_name = "DIR", help_heading = "Models")]
+    pub adapter: Option<PathBuf>,
+    /// Dollars after which nothing more is sent; the run can be continued
+    #[arg(long, help_heading = "Models")]
+    pub budget: Option<f64>,
+
+    /// Say what would be asked and what it would cost, and ask nothing
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+    /// Neither use nor fill the cache of answers
+    #[arg(long, help_heading = "Output")]
+    pub no_cache: bool,
+    /// Make no HTML report
+    #[arg(long, help_heading = "Output")]
+    pub no_report: bool,
+    /// Print results as JSON
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// No progress
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+    /// Accepted for users of lm-evaluation-harness: samples are always logged
+    #[arg(long, hide = true)]
+    pub log_samples: bool,
+}
+
+/// Arguments of `grow`.
+#[derive(Debug, Args)]
+pub struct GrowArgs {
+    /// Folder for the checkpoints
+    #[arg(short, long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Text files to learn from [default: our own generated corpus]
+    #[arg(long, value_name = "FILE")]
+    pub text: Vec<PathBuf>,
+    /// Size: pico, nano, micro
+    #[arg(long, default_value = "nano")]
+    pub size: String,
+    /// Training steps [default: 8000]
+    #[arg(long)]
+    pub steps: Option<u64>,
+    /// Seed of weights, data and order
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// CPU threads [default: all]; they change the speed and nothing else
+    #[arg(long)]
+    pub threads: Option<usize>,
+    /// Score held-out items at every checkpoint (generated corpus only)
+    #[arg(long)]
+    pub probe: bool,
+}
+
+/// Arguments of `tune`.
+#[derive(Debug, Args)]
+pub struct TuneArgs {
+    /// Folder of the model to tune (Hugging Face layout)
+    #[arg(short, long, value_name = "DIR")]
+    pub model: PathBuf,
+    /// Chat JSONL to learn from (`mary data tuning` writes one)
+    #[arg(long, value_name = "FILE")]
+    pub data: PathBuf,
+    /// Folder for the adapter
+    #[arg(short, long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Rank of the adapter
+    #[arg(long, default_value_t = 8)]
+    pub rank: usize,
+    /// Scale of the adapter
+    #[arg(long, default_value_t = 16.0)]
+    pub alpha: f32,
+    /// Dropout on the adapter's input
+    #[arg(long, default_value_t = 0.05)]
+    pub dropout: f32,
+    /// Learning rate
+    #[arg(long, default_value_t = 2e-4)]
+    pub lr: f64,
+    /// Passes over the data
+    #[arg(long, default_value_t = 3)]
+    pub epochs: usize,
+    /// Examples in one step
+    #[arg(long, default_value_t = 8)]
+    pub batch_size: usize,
+    /// Matrices adapted, by the last part of their names [default: query and value]
+    #[arg(long, value_delimiter = ',')]
+    pub target: Vec<String>,
+    /// Seed
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// CPU threads [default: all]
+    #[arg(long)]
+    pub threads: Option<usize>,
+    /// Also write the merged model into this folder
+    #[arg(long, value_name = "DIR")]
+    pub merge: Option<PathBuf>,
+}

@@ -1,0 +1,47 @@
+//! `mary run --adapter`: a LoRA adapter on a local model, merged once and kept in the cache.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use mary_contract::ModelRef;
+use mary_train::Storage;
+
+use crate::exit::UsageError;
+use crate::settings::Place;
+
+/// The model with the adapter folded in, as a folder named by the content of both.
+pub fn merged(place: &Place, models: &[ModelRef], adapter: &Path) -> anyhow::Result<ModelRef> {
+    let [model] = models else {
+        return Err(UsageError::new("--adapter takes one model at a time").into());
+    };
+    if !matches!(model.provider.as_str(), "hf" | "gguf") {
+        return Err(UsageError::new(format!(
+            "{model} takes no adapter\nhint: adapters go on local models (hf/… or gguf/…)"
+        ))
+        .into());
+    }
+    let base = mary_weights::locate(model)?;
+    let weights = adapter.join("adapter_model.safetensors");
+    let bytes = std::fs::read(&weights)
+        .with_context(|| format!("{}: no adapter is here", weights.display()))?;
+    let fingerprint = mary_weights::Checkpoint::open(&base)?.fingerprint()?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(fingerprint.as_bytes());
+    hasher.update(&bytes);
+    let digest = hasher.finalize().to_hex();
+    let name = adapter
+        .file_name()
+        .map_or("adapter".into(), |n| n.to_string_lossy().into_owned());
+    let folder: PathBuf = place
+        .cache
+        .join("merged")
+        .join(format!("{name}-{}", &digest[..12]));
+    if !folder.join("config.json").is_file() {
+        mary_train::merge(&base, adapter, &folder, Storage::F32)?;
+    }
+    Ok(ModelRef {
+        provider: "hf".into(),
+        name: folder.display().to_string(),
+        revision: None,
+    })
+}

@@ -1,0 +1,69 @@
+//! `mary data audit`: what simple baselines reach on a task's items without understanding them.
+
+use mary_audit::{AuditReport, AuditSettings, Example};
+use mary_contract::Task;
+use mary_data::LocalData;
+use serde_json::json;
+
+use crate::cli::AuditArgs;
+use crate::exit::{Status, UsageError};
+use crate::suite::{self, Wishes};
+
+/// Audits each task named; leaves with 1 when a shortcut was found.
+pub fn audit(data: &LocalData, args: &AuditArgs) -> anyhow::Result<Status> {
+    let tasks = suite::select(&args.tasks)?;
+    let wishes = Wishes {
+        seed: args.seed,
+        set: Wishes::pairs(&args.set)?,
+        ..Wishes::default()
+    };
+    let mut clean = true;
+    let mut reports = Vec::new();
+    for (task, settings) in wishes.settings(&tasks)? {
+        let id = task.card().id;
+        let mut examples = Vec::new();
+        for item in task.items(&settings, data)? {
+            examples.extend(Example::from_item(&item?));
+        }
+        if examples.is_empty() {
+            super::tell(&format!(
+                "{id}: its items have neither options nor pairs to audit"
+            ));
+            continue;
+        }
+        let report = mary_audit::audit(&examples, &settings_for(task, args.seed))
+            .map_err(|e| UsageError::new(format!("{id}: {e}")))?;
+        clean &= report.shortcuts().next().is_none();
+        if args.json {
+            reports.push(json!({"task": id, "audit": report}));
+        } else {
+            super::print(&shown(id, &report))?;
+        }
+    }
+    if args.json {
+        super::print_json(&reports)?;
+    }
+    Ok(if clean {
+        Status::Done
+    } else {
+        Status::Incomplete
+    })
+}
+
+fn settings_for(task: &dyn Task, seed: u64) -> AuditSettings {
+    let rule = mary_suites::htest::rule_baselines(task.card().id);
+    AuditSettings {
+        seed,
+        expected: rule.iter().map(|b| (*b).to_owned()).collect(),
+        ..AuditSettings::default()
+    }
+}
+
+fn shown(id: &str, report: &AuditReport) -> String {
+    let verdict = match report.shortcuts().count() {
+        0 => "no shortcut found".to_owned(),
+        1 => "1 shortcut found".to_owned(),
+        n => format!("{n} shortcuts found"),
+    };
+    format!("{id}: {verdict}\n{}\n", report.to_text())
+}

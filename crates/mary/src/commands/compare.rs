@@ -1,0 +1,55 @@
+//! `mary compare`: models or runs, item by item, with corrected significance.
+
+use std::collections::BTreeMap;
+
+use mary_report::compare::{Side, comparison, table};
+use mary_report::terminal;
+use mary_store::RunFolder;
+
+use super::summary;
+use crate::cli::CompareArgs;
+use crate::exit::{Status, UsageError};
+use crate::settings::Place;
+
+/// Compares the models of the runs named.
+pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
+    let paths = super::report::find_all(place, &args.runs)?;
+    let mut sides = Vec::new();
+    let mut seed = 0;
+    for path in &paths {
+        let folder = RunFolder::open(path)?;
+        seed = folder.manifest().seed;
+        // Two runs may hold the same model; the run's name tells them apart.
+        let label = |model: &str| match paths.len() {
+            1 => model.to_owned(),
+            _ => format!("{model} ({})", folder.manifest().id),
+        };
+        let mut by_model: BTreeMap<String, Side> = BTreeMap::new();
+        for sample in folder.samples()? {
+            let sample = sample?;
+            let side = by_model.entry(sample.id.model.clone());
+            side.or_insert_with(|| Side::new(label(&sample.id.model)))
+                .add(&sample);
+        }
+        // In the order of the manifest, which is the order the user named them in.
+        for card in &folder.manifest().models {
+            sides.extend(by_model.remove(&card.model.to_string()));
+        }
+    }
+    if sides.len() < 2 {
+        return Err(UsageError::new(
+            "there is only one model here, and nothing to compare it with\nhint: name two runs, or a run of several models",
+        )
+        .into());
+    }
+    let compared = comparison(&sides, false, seed)?;
+    for warning in &compared.warnings {
+        super::tell(&format!("warning: {warning}"));
+    }
+    if args.json {
+        super::print_json(&compared)?;
+    } else {
+        super::print(&terminal::plain(&table(&compared), summary::style()))?;
+    }
+    Ok(Status::Done)
+}

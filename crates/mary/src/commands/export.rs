@@ -1,0 +1,67 @@
+//! `mary export`, `mary import` and `mary merge`: runs on their way from and to elsewhere.
+
+use std::path::Path;
+
+use mary_store::{ExportForm, ImportOptions, RunFolder};
+
+use super::summary;
+use crate::cli::{ExportArgs, ExportFormat, ImportArgs, MergeArgs};
+use crate::exit::Status;
+use crate::rundir;
+use crate::settings::Place;
+
+/// Writes a run in another tool's format.
+pub fn export(place: &Place, args: &ExportArgs) -> anyhow::Result<Status> {
+    let folder = RunFolder::open(&rundir::find(place, args.run.as_deref())?)?;
+    let form = match args.to {
+        ExportFormat::Inspect => ExportForm::InspectJson,
+        ExportFormat::Eval => ExportForm::InspectEval,
+        ExportFormat::LmEval => ExportForm::LmEval,
+        ExportFormat::Csv => ExportForm::Csv,
+    };
+    let out = args
+        .out
+        .clone()
+        .unwrap_or_else(|| folder.path().join("export"));
+    for file in mary_store::export(&folder, form, &out)? {
+        super::print(&format!("{}\n", file.display()))?;
+    }
+    Ok(Status::Done)
+}
+
+/// Reads results made elsewhere into run folders.
+pub fn import(place: &Place, args: &ImportArgs) -> anyhow::Result<Status> {
+    let options = ImportOptions {
+        model: args.model.clone(),
+        task: args.task.clone(),
+        score: args.score.clone(),
+    };
+    for file in &args.files {
+        let imported = mary_store::import(file, &options, &place.runs)?;
+        add_up(&imported.path, imported.samples)?;
+        super::tell(&format!("{}: {} samples", file.display(), imported.samples));
+        super::print(&format!("{}\n", imported.path.display()))?;
+    }
+    Ok(Status::Done)
+}
+
+/// Joins shards of one run.
+pub fn merge(_: &Place, args: &MergeArgs) -> anyhow::Result<Status> {
+    let sources: Vec<&Path> = args.runs.iter().map(|p| p.as_path()).collect();
+    let merged = mary_store::merge(&args.into, &sources)?;
+    add_up(&merged.path, merged.samples)?;
+    super::tell(&format!(
+        "{} samples ({} were in several shards, {} failures were replaced by answers)",
+        merged.samples, merged.duplicates, merged.replaced
+    ));
+    super::print(&format!("{}\n", merged.path.display()))?;
+    Ok(Status::Done)
+}
+
+/// A folder that came from elsewhere gets a summary of its own.
+fn add_up(path: &Path, samples: usize) -> anyhow::Result<()> {
+    let mut folder = RunFolder::resume(path)?;
+    let summary = summary::summarise(&folder, samples)?;
+    folder.write_summary(&summary)?;
+    Ok(())
+}

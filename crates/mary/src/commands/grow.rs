@@ -1,0 +1,160 @@
+//! `mary grow`: a small model from scratch, with its loss curve as it falls.
+
+use std::collections::VecDeque;
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use mary_train::{GrowEvent, GrowSettings, Size, Source};
+
+use crate::cli::GrowArgs;
+use crate::exit::Status;
+
+/// Steps of a run that names none.
+const STEPS: u64 = 8_000;
+
+/// Grows, or goes on growing what the folder holds.
+pub fn grow(args: &GrowArgs) -> anyhow::Result<Status> {
+    let steps = args.steps.unwrap_or(STEPS);
+    let mut settings = GrowSettings::new(args.out.clone(), Size::named(&args.size)?, steps);
+    settings.seed = args.seed;
+    if let Some(threads) = args.threads {
+        settings.threads = threads;
+    }
+    if !args.text.is_empty() {
+        settings.source = Source::Files(args.text.clone());
+    }
+    settings.probe = args.probe;
+    let mut display = Display::new(steps);
+    let report = mary_train::grow(&settings, &mut |event| {
+        display.show(&event);
+        ControlFlow::Continue(())
+    })?;
+    display.bar.finish_and_clear();
+    let state = if report.finished {
+        "done"
+    } else {
+        "not done; the same command goes on"
+    };
+    super::tell(&format!(
+        "step {} of {steps}, {state} ({:.0} tokens/s)",
+        report.step, report.tokens_per_second
+    ));
+    if let Some(folder) = report.last_checkpoint {
+        super::tell(&format!(
+            "last checkpoint: {0}\ntry it: mary run -m hf/{0}",
+            folder.display()
+        ));
+    }
+    Ok(if report.finished {
+        Status::Done
+    } else {
+        Status::Stopped
+    })
+}
+
+/// A bar with the loss and its recent curve; plain lines without a terminal.
+struct Display {
+    bar: ProgressBar,
+    plain: bool,
+    recent: VecDeque<f64>,
+    spoken: Instant,
+}
+
+impl Display {
+    fn new(steps: u64) -> Self {
+        let plain = !std::io::stderr().is_terminal();
+        let target = if plain {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr_with_hz(5)
+        };
+        let bar = ProgressBar::with_draw_target(Some(steps), target);
+        if let Ok(style) =
+            ProgressStyle::with_template("step {pos}/{len} {bar:20} {eta} left  {msg}")
+        {
+            bar.set_style(style);
+        }
+        Self {
+            bar,
+            plain,
+            recent: VecDeque::new(),
+            spoken: Instant::now(),
+        }
+    }
+
+    fn say(&self, line: &str) {
+        self.bar.suspend(|| super::tell(line));
+    }
+
+    fn show(&mut self, event: &GrowEvent) {
+        match event {
+            GrowEvent::Started {
+                parameters,
+                tokens_per_step,
+                memory,
+                from_step,
+            } => {
+                self.bar.set_position(*from_step);
+                self.bar.reset_eta();
+                self.say(&format!(
+                    "{parameters} parameters, {tokens_per_step} tokens a step, about {} MB of memory, from step {from_step}",
+                    memory / 1_000_000
+                ));
+            }
+            GrowEvent::Step {
+                step,
+                loss,
+                tokens_per_second,
+                ..
+            } => {
+                self.recent.push_back(*loss);
+                if self.recent.len() > 400 {
+                    self.recent.pop_front();
+                }
+                self.bar.set_position(*step);
+                let line = format!(
+                    "loss {loss:.3} {}  {tokens_per_second:.0} tokens/s",
+                    curve(&self.recent)
+                );
+                if self.plain && self.spoken.elapsed() > Duration::from_secs(10) {
+                    self.spoken = Instant::now();
+                    self.say(&format!("step {step}: {line}"));
+                }
+                self.bar.set_message(line);
+            }
+            GrowEvent::Checkpoint { .. } => {}
+            GrowEvent::Probed(probe) => self.say(&format!(
+                "step {:>6}: minimal pairs {:.1} %, comparisons {:.1} %, number distance R² {:.2}",
+                probe.step,
+                probe.minimal_pairs * 100.0,
+                probe.comparisons * 100.0,
+                probe.distance_r2
+            )),
+        }
+    }
+}
+
+/// The last losses as twenty small bars.
+fn curve(losses: &VecDeque<f64>) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let width = 20.min(losses.len());
+    let values: Vec<f64> = (0..width)
+        .map(|i| {
+            let (from, to) = (i * losses.len() / width, (i + 1) * losses.len() / width);
+            losses.range(from..to).sum::<f64>() / (to - from) as f64
+        })
+        .collect();
+    let (low, high) = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| {
+            (l.min(*v), h.max(*v))
+        });
+    let place = |v: f64| {
+        ((v - low) / (high - low).max(1e-9) * 7.0)
+            .round()
+            .clamp(0.0, 7.0) as usize
+    };
+    values.iter().filter_map(|v| BARS.get(place(*v))).collect()
+}

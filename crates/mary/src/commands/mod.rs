@@ -1,0 +1,45 @@
+//! One file per command.
+
+pub mod adapter;
+pub mod audit;
+pub mod cache;
+pub mod compare;
+pub mod completions;
+pub mod data;
+pub mod dry_run;
+pub mod export;
+pub mod grow;
+pub mod models;
+pub mod report;
+pub mod rescore;
+pub mod resume;
+pub mod run;
+pub mod summary;
+pub mod tasks;
+pub mod tune;
+pub mod tuning;
+pub mod view;
+
+use std::io::Write;
+
+/// Prints what can be piped. A reader that went away (`| head`) is no error.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// Prints a value as indented JSON.
+pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    print(&(serde_json::to_string_pretty(value)? + "\n"))
+}
+
+/// Tells a person something, on standard error.
+pub fn tell(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}

@@ -1,0 +1,130 @@
+//! `mary models`, `mary models show`, `mary models pull`.
+
+use mary_contract::{ModelCard, ModelSettings};
+use mary_weights::catalogue::Progress;
+use serde_json::json;
+
+use crate::cli::{ModelsAction, ModelsArgs};
+use crate::exit::{Status, UsageError};
+use crate::{matching, providers};
+
+/// Lists providers, shows a model, or fetches one.
+pub fn models(args: &ModelsArgs) -> anyhow::Result<Status> {
+    match &args.action {
+        None if args.json => {
+            let all: Vec<_> = providers::all()
+                .iter()
+                .map(|p| json!({"provider": p.name(), "about": p.about(), "known": p.known()}))
+                .collect();
+            super::print_json(&all)?;
+        }
+        None => super::print(&list())?,
+        Some(ModelsAction::Show { model, base_url }) => {
+            let model = model
+                .parse::<mary_contract::ModelRef>()
+                .map_err(|e| UsageError::new(e.to_string()))?;
+            let settings = ModelSettings {
+                base_url: base_url.clone(),
+                ..ModelSettings::default()
+            };
+            let card = providers::of(&model)?.card(&model, &settings)?;
+            if args.json {
+                super::print_json(&card)?;
+            } else {
+                super::print(&show(&card))?;
+            }
+        }
+        Some(ModelsAction::Pull { name }) => pull(name)?,
+    }
+    Ok(Status::Done)
+}
+
+fn list() -> String {
+    let mut text = String::from("providers (model strings are provider/name[@revision]):\n");
+    for provider in providers::all() {
+        text.push_str(&format!("  {:<20} {}\n", provider.name(), provider.about()));
+        for name in provider.known() {
+            text.push_str(&format!("      {}/{name}\n", provider.name()));
+        }
+    }
+    text.push_str("\ncatalogue (`mary models pull NAME`):\n");
+    for entry in mary_weights::catalogue::ENTRIES {
+        text.push_str(&format!(
+            "  {:<20} {} ({}, {} MB)\n",
+            entry.name,
+            entry.about,
+            entry.licence,
+            entry.bytes / 1_000_000
+        ));
+    }
+    text
+}
+
+fn show(card: &ModelCard) -> String {
+    let able = card.capabilities;
+    let yes = |b: bool| if b { "yes" } else { "no" };
+    let score = match (able.score, able.score_single_token_only) {
+        (true, true) => "single tokens only",
+        (score, _) => yes(score),
+    };
+    let mut text = format!(
+        "{}\n  generate: {}   score: {score}   observe: {}   pictures: {}   chat: {}\n",
+        card.model,
+        yes(able.generate),
+        yes(able.observe),
+        yes(able.images),
+        yes(able.chat)
+    );
+    let facts = [
+        ("architecture", card.architecture.clone()),
+        ("parameters", card.parameters.map(|p| p.to_string())),
+        ("layers", card.layers.map(|p| p.to_string())),
+        ("context", card.context_length.map(|p| p.to_string())),
+        (
+            "fingerprint",
+            Some(card.fingerprint.clone()).filter(|f| !f.is_empty()),
+        ),
+    ];
+    for (name, value) in facts {
+        if let Some(value) = value {
+            text.push_str(&format!("  {name}: {value}\n"));
+        }
+    }
+    for (name, value) in &card.conventions {
+        text.push_str(&format!("  {name}: {value}\n"));
+    }
+    for remark in &card.remarks {
+        text.push_str(&format!("  note: {remark}\n"));
+    }
+    text
+}
+
+fn pull(name: &str) -> anyhow::Result<()> {
+    let entries = mary_weights::catalogue::ENTRIES;
+    let Some(entry) = mary_weights::catalogue::find(name) else {
+        let known = entries.iter().map(|e| e.name);
+        let hint = matching::suggestion(name, known, "mary models");
+        return Err(UsageError::new(format!("the catalogue has no model `{name}`\n{hint}")).into());
+    };
+    let folder = mary_weights::catalogue::models_dir()?;
+    let mut last = None;
+    let path = mary_weights::catalogue::pull(name, &folder, &mut |progress| match progress {
+        Progress::Fetching(source) => super::tell(&format!("fetching from {source}")),
+        Progress::Failed(why) => super::tell(&format!("not from there: {why}")),
+        Progress::Unpacking { file, done, total } if last != Some(file) || done == total => {
+            last = Some(file);
+            super::tell(&format!(
+                "unpacking {file}: {} of {} MB",
+                done / 1_000_000,
+                total / 1_000_000
+            ));
+        }
+        Progress::Unpacking { .. } => {}
+    })?;
+    super::tell(&format!(
+        "kept at {}\ntry it: mary run -m {}/{name} -t htest",
+        path.display(),
+        entry.provider
+    ));
+    Ok(())
+}

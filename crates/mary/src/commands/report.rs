@@ -1,0 +1,148 @@
+//! `mary report`: one self-contained page of one or more runs.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use mary_contract::{Exhibits, RunSummary};
+use mary_report::html::{self, Chapter, ReportOptions};
+use mary_report::text;
+use mary_store::RunFolder;
+
+use super::summary;
+use crate::cli::ReportArgs;
+use crate::exit::Status;
+use crate::rundir;
+use crate::settings::Place;
+
+/// Makes the report.
+pub fn report(place: &Place, args: &ReportArgs) -> anyhow::Result<Status> {
+    let runs = find_all(place, &args.runs)?;
+    let out = match (&args.out, runs.first()) {
+        (Some(out), _) => out.clone(),
+        (None, Some(first)) => summary::report_path(first),
+        (None, None) => PathBuf::from("report.html"),
+    };
+    let options = ReportOptions {
+        max_samples: args.samples,
+        ..ReportOptions::default()
+    };
+    write(&runs, &out, &options)?;
+    if let Some(folder) = &args.tables {
+        write_tables(&runs, folder)?;
+        super::tell(&format!("tables: {}", folder.display()));
+    }
+    super::print(&format!("{}\n", out.display()))?;
+    Ok(Status::Done)
+}
+
+/// The folders meant; the newest when none is named.
+pub fn find_all(place: &Place, wanted: &[String]) -> anyhow::Result<Vec<PathBuf>> {
+    if wanted.is_empty() {
+        return Ok(vec![rundir::find(place, None)?]);
+    }
+    wanted
+        .iter()
+        .map(|run| rundir::find(place, Some(run)))
+        .collect()
+}
+
+/// The summary of a run: as stored, or added up from the log when there is none (a run that was
+/// killed before its end).
+pub fn load_summary(folder: &RunFolder) -> anyhow::Result<RunSummary> {
+    match folder.summary()? {
+        Some(summary) => Ok(summary),
+        None => summary::summarise(folder, usize::MAX),
+    }
+}
+
+/// Writes a report of these run folders.
+pub fn write(runs: &[PathBuf], out: &Path, options: &ReportOptions) -> anyhow::Result<()> {
+    let folders = runs
+        .iter()
+        .map(|path| Ok(RunFolder::open(path)?))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let summaries = folders
+        .iter()
+        .map(load_summary)
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let chapters = chapters(&summaries);
+    let mut problem = None;
+    let mut samples = folders.iter().flat_map(|folder| {
+        let id = folder.manifest().id.clone();
+        let stream: Box<dyn Iterator<Item = _>> = match folder.samples() {
+            Ok(samples) => Box::new(samples),
+            Err(error) => Box::new(std::iter::once(Err(error))),
+        };
+        stream.map(move |sample| sample.map(|s| (id.clone(), s)))
+    });
+    let mut sound = std::iter::from_fn(|| match samples.next()? {
+        Ok(sample) => Some(sample),
+        Err(error) => {
+            problem = Some(error);
+            None
+        }
+    });
+    // Written beside and renamed, so that a report is whole or not there.
+    let partial = out.with_extension("html.part");
+    let file = std::fs::File::create(&partial)
+        .with_context(|| format!("{}: the report cannot be written", partial.display()))?;
+    let mut file = BufWriter::new(file);
+    html::report(&summaries, &chapters, &mut sound, options, &mut file)?;
+    file.flush()?;
+    drop(sound);
+    if let Some(error) = problem {
+        let _ = std::fs::remove_file(&partial);
+        return Err(error.into());
+    }
+    std::fs::rename(&partial, out).with_context(|| out.display().to_string())
+}
+
+/// What each family has to show for these runs.
+fn chapters(summaries: &[RunSummary]) -> Vec<Chapter> {
+    let involved = |id: &str| {
+        let prefix = format!("{id}/");
+        summaries
+            .iter()
+            .flat_map(|s| &s.rows)
+            .any(|row| row.task.starts_with(&prefix))
+    };
+    mary_suites::families()
+        .iter()
+        .filter(|family| involved(family.id()))
+        .map(|family| Chapter {
+            id: family.id().to_owned(),
+            title: family.title().to_owned(),
+            exhibits: family.exhibits(summaries),
+        })
+        .collect()
+}
+
+/// Every table and every figure's data as files, for papers.
+fn write_tables(runs: &[PathBuf], folder: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let mut summaries = Vec::new();
+    for path in runs {
+        summaries.push(load_summary(&RunFolder::open(path)?)?);
+    }
+    let mut tables = vec![mary_report::summary_table(&summaries)];
+    for chapter in chapters(&summaries) {
+        let Exhibits {
+            tables: own,
+            figures,
+            pictures,
+        } = chapter.exhibits;
+        tables.extend(own);
+        tables.extend(figures.iter().map(text::figure_table));
+        for picture in pictures {
+            std::fs::write(folder.join(format!("{}.svg", picture.id)), picture.svg)?;
+        }
+    }
+    for table in &tables {
+        let path = |extension: &str| folder.join(format!("{}.{extension}", table.id));
+        std::fs::write(path("csv"), text::csv(table))?;
+        std::fs::write(path("md"), text::markdown(table))?;
+        std::fs::write(path("tex"), text::latex(table))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,528 @@
+//! `mary run`: from what the user typed to a run folder, a table and a report.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use mary_contract::{
+    Cache, DataSource, Limit, Model, ModelCard, ModelRef, ModelSettings, RunManifest, RunSummary,
+    Task, TaskRun, TaskSettings,
+};
+use mary_data::LocalData;
+use mary_engine::admit;
+use mary_engine::execute::{Cast, Execution, Pace, execute};
+use mary_engine::select::{Survey, survey};
+use mary_report::html::ReportOptions;
+use mary_store::{Recorder, ResponseCache, RunFolder};
+
+use super::summary;
+use crate::cli::run::RunArgs;
+use crate::exit::{Status, UsageError};
+use crate::progress::{Both, Progress};
+use crate::settings::Place;
+use crate::suite::{self, Wishes};
+use crate::{providers, rundir};
+
+/// The model of a run that names none.
+pub const DEFAULT_MODEL: &str = "builtin/nano";
+
+/// Shots of the starter selection: few, because the built-in model reads short texts only.
+const STARTER_SHOTS: usize = 4;
+
+/// Everything decided before the first question.
+pub struct Plan {
+    /// The models under study.
+    pub models: Vec<ModelRef>,
+    /// The judge: a model, or the subject itself.
+    pub judge: Option<Judge>,
+    /// How models are opened.
+    pub settings: ModelSettings,
+    /// The tasks with their settings and limits.
+    pub tasks: Vec<(&'static dyn Task, TaskSettings, Option<Limit>)>,
+    /// Times every item is asked.
+    pub trials: u32,
+    /// Seed of everything.
+    pub seed: u64,
+    /// Use the cache of answers.
+    pub cached: bool,
+    /// No progress.
+    pub quiet: bool,
+    /// Print JSON.
+    pub json: bool,
+    /// Make the HTML report.
+    pub report: bool,
+}
+
+/// Who reads answers.
+#[derive(Debug, Clone)]
+pub enum Judge {
+    /// The model under study.
+    Oneself,
+    /// Another model.
+    Other(ModelRef),
+}
+
+impl std::str::FromStr for Judge {
+    type Err = UsageError;
+
+    fn from_str(text: &str) -> Result<Self, UsageError> {
+        if text == "self" {
+            return Ok(Self::Oneself);
+        }
+        text.parse()
+            .map(Self::Other)
+            .map_err(|e: mary_contract::ModelRefError| {
+                UsageError::new(format!(
+                    "{e}\nhint: `--judge self` lets the model read its own answers"
+                ))
+            })
+    }
+}
+
+/// Runs what the arguments say.
+pub fn run(place: &Place, args: &RunArgs) -> anyhow::Result<Status> {
+    let plan = resolve(place, args)?;
+    if args.dry_run {
+        return super::dry_run::dry_run(place, &plan);
+    }
+    carry_out(place, &plan)
+}
+
+/// Reads the arguments; the only side effect is merging an adapter into the cache.
+fn resolve(place: &Place, args: &RunArgs) -> anyhow::Result<Plan> {
+    let mut model_args = Wishes::pairs(&args.model_arg)?;
+    let named = if args.model.iter().all(|m| m.trim().is_empty()) {
+        vec![DEFAULT_MODEL.to_owned()]
+    } else {
+        args.model.clone()
+    };
+    let mut models = providers::parse(&named, &mut model_args)?;
+    if let Some(adapter) = &args.adapter {
+        models = vec![super::adapter::merged(place, &models, adapter)?];
+    }
+    if let Some((name, _)) = model_args.iter().find(|(name, _)| name.contains("key")) {
+        return Err(UsageError::new(format!(
+            "`{name}` looks like a secret; keys come from the environment or .env, never from arguments"
+        ))
+        .into());
+    }
+    let batch_size = match args.batch_size.as_str() {
+        "auto" => None,
+        text => Some(text.parse().map_err(|_| {
+            UsageError::new(format!(
+                "--batch-size takes a number or `auto`, not `{text}`"
+            ))
+        })?),
+    };
+    let settings = ModelSettings {
+        device: Some(args.device.clone()),
+        dtype: args.dtype.clone(),
+        threads: args.threads,
+        batch_size,
+        max_connections: args.max_connections,
+        base_url: args.base_url.clone(),
+        budget: args.budget,
+        args: model_args.into_iter().collect(),
+    };
+    Ok(Plan {
+        models,
+        judge: args.judge.as_deref().map(str::parse).transpose()?,
+        settings,
+        tasks: tasks(args)?,
+        trials: args.trials,
+        seed: args.seed,
+        cached: !args.no_cache,
+        quiet: args.quiet,
+        json: args.json,
+        report: !args.no_report,
+    })
+}
+
+/// The tasks named, or the starter selection.
+fn tasks(
+    args: &RunArgs,
+) -> Result<Vec<(&'static dyn Task, TaskSettings, Option<Limit>)>, UsageError> {
+    let starter = args.tasks.is_empty();
+    let chosen = if starter {
+        mary_suites::tasks()
+            .filter(|t| t.card().starter.is_some())
+            .collect()
+    } else {
+        suite::select(&args.tasks)?
+    };
+    let wishes = Wishes {
+        seed: args.seed,
+        shots: args.shots.or(starter.then_some(STARTER_SHOTS)),
+        chat: args.apply_chat_template,
+        set: Wishes::pairs(&args.set)?,
+    };
+    let limited = wishes
+        .settings(&chosen)?
+        .into_iter()
+        .map(|(task, settings)| {
+            let few = task.card().starter.filter(|_| starter).map(Limit::Count);
+            (task, settings, args.limit.or(few))
+        });
+    Ok(limited.collect())
+}
+
+/// Does it: checks, opens, asks, judges, adds up, shows.
+pub fn carry_out(place: &Place, plan: &Plan) -> anyhow::Result<Status> {
+    let data = LocalData::new(place.data.clone(), place.datasets());
+    let checked = check(plan, &data)?;
+    let manifest = manifest(plan, &checked, &data)?;
+    let mut folder = RunFolder::create_or_open(&place.runs, &manifest)?;
+    let mut progress = Progress::new(plan.quiet);
+    if let Some(healed) = folder.healed() {
+        progress.say(&format!(
+            "the log ended in a torn line of {} bytes (kept in {}); going on from the last whole one",
+            healed.bytes,
+            healed.kept_in.display()
+        ));
+    }
+    let planned: usize = checked.surveys.iter().map(|s| s.count).sum::<usize>()
+        * plan.trials as usize
+        * plan.models.len();
+    let asked = ask_everything(place, plan, &checked, &mut folder, &mut progress, &data);
+    folder.flush()?;
+    let summary = summary::summarise(&folder, planned)?;
+    folder.write_summary(&summary)?;
+    asked.with_context(|| format!("run {} stopped", folder.path().display()))?;
+    show(plan, &folder, &summary)
+}
+
+/// Prints the table, makes the report, names the folder.
+fn show(plan: &Plan, folder: &RunFolder, summary: &RunSummary) -> anyhow::Result<Status> {
+    summary::show(summary, plan.json)?;
+    if plan.report {
+        let path = summary::report_path(folder.path());
+        super::report::write(
+            &[folder.path().to_owned()],
+            &path,
+            &ReportOptions::default(),
+        )?;
+        super::tell(&format!("report: {}", path.display()));
+    }
+    super::tell(&format!("run:    {}", folder.path().display()));
+    Ok(if summary.complete {
+        Status::Done
+    } else {
+        Status::Incomplete
+    })
+}
+
+/// What was found out before anything is loaded.
+pub struct Checked {
+    /// Cards of the models, fingerprints included.
+    pub cards: Vec<ModelCard>,
+    /// Card of the judge, where it is another model.
+    pub judge: Option<ModelCard>,
+    /// Which items of each task.
+    pub surveys: Vec<Survey>,
+}
+
+/// Compares models with tasks and reads every item once.
+pub fn check(plan: &Plan, data: &dyn DataSource) -> anyhow::Result<Checked> {
+    let card = |model: &ModelRef| -> anyhow::Result<ModelCard> {
+        Ok(providers::of(model)?.card(model, &plan.settings)?)
+    };
+    let mut cards = plan
+        .models
+        .iter()
+        .map(card)
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let mut judge = match &plan.judge {
+        Some(Judge::Other(model)) => Some(card(model)?),
+        _ => None,
+    };
+    let sitting = match (&plan.judge, cards.first()) {
+        (Some(Judge::Oneself), Some(first)) => Some(first.clone()),
+        _ => judge.clone(),
+    };
+    let pairs: Vec<_> = plan.tasks.iter().map(|(t, s, _)| (*t, s.clone())).collect();
+    admit::admit(&cards, sitting.as_ref(), &pairs, |task, settings| {
+        providers::fitting(task, settings)
+    })?;
+    let mut surveys = Vec::new();
+    for (task, settings, limit) in &plan.tasks {
+        surveys.push(survey(*task, settings, data, *limit)?);
+    }
+    for card in cards.iter_mut().chain(judge.as_mut()) {
+        if card.fingerprint.is_empty() {
+            let provider = providers::of(&card.model)?;
+            card.fingerprint = provider.fingerprint(&card.model, &plan.settings)?;
+        }
+    }
+    Ok(Checked {
+        cards,
+        judge,
+        surveys,
+    })
+}
+
+fn manifest(plan: &Plan, checked: &Checked, data: &dyn DataSource) -> anyhow::Result<RunManifest> {
+    let mut tasks = Vec::new();
+    for (task, settings, limit) in &plan.tasks {
+        let card = task.card();
+        // A task reads its dataset under some settings only; what is not there is not hashed.
+        let dataset_hash = card.dataset.and_then(|d| data.hash(d).ok());
+        tasks.push(TaskRun {
+            id: card.id.to_owned(),
+            version: card.version,
+            settings: settings.clone(),
+            limit: *limit,
+            conventions: task.conventions(settings),
+            dataset_hash,
+        });
+    }
+    let mut manifest = RunManifest {
+        schema: mary_store::SCHEMA,
+        id: String::new(),
+        created: jiff::Timestamp::now()
+            .strftime("%Y-%m-%dT%H:%M:%SZ")
+            .to_string(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args().skip(1).collect(),
+        models: checked.cards.clone(),
+        model_settings: plan.settings.clone(),
+        judge: match &plan.judge {
+            Some(Judge::Oneself) => checked.cards.first().cloned(),
+            _ => checked.judge.clone(),
+        },
+        tasks,
+        trials: plan.trials,
+        seed: plan.seed,
+    };
+    let digest = mary_store::run_digest(&manifest)?;
+    manifest.id = format!("{}-{}", title(plan), digest.get(..10).unwrap_or(&digest));
+    Ok(manifest)
+}
+
+/// The readable part of a run's name: first model and families.
+fn title(plan: &Plan) -> String {
+    let model = plan
+        .models
+        .first()
+        .map(|m| m.name.as_str())
+        .unwrap_or("model");
+    let model = model
+        .rsplit('/')
+        .find(|part| !part.is_empty())
+        .unwrap_or("model");
+    let mut families: Vec<&str> = plan.tasks.iter().map(|(t, ..)| t.card().family).collect();
+    families.dedup();
+    let more = if plan.models.len() > 1 {
+        format!("+{}", plan.models.len() - 1)
+    } else {
+        String::new()
+    };
+    let text = format!("{model}{more}-{}", families.join("-"));
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || "+-._".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    text.chars().map(safe).take(60).collect()
+}
+
+/// Opens one model after the other and asks it everything.
+fn ask_everything(
+    place: &Place,
+    plan: &Plan,
+    checked: &Checked,
+    folder: &mut RunFolder,
+    progress: &mut Progress,
+    data: &dyn DataSource,
+) -> anyhow::Result<()> {
+    let stop = interrupt()?;
+    let mut cache: Box<dyn Cache> = if plan.cached {
+        Box::new(open_cache(place)?)
+    } else {
+        Box::new(NoCache)
+    };
+    let open = |model: &ModelRef| -> anyhow::Result<Box<dyn Model>> {
+        Ok(providers::of(model)?.open(model, &plan.settings)?)
+    };
+    let finished = folder.finished_ids()?;
+    let done = |model: &str, task: &str, item: &str, trial: u32| {
+        finished.contains(&mary_contract::SampleId {
+            model: model.to_owned(),
+            task: task.to_owned(),
+            item: item.to_owned(),
+            trial,
+        })
+    };
+    let complete = complete_parts(folder)?;
+    let mut judge: Option<Box<dyn Model>> = None;
+    for model in &plan.models {
+        let name = model.to_string();
+        let parts: Vec<usize> = (0..plan.tasks.len())
+            .filter(|&i| {
+                let planned = checked.surveys[i].count * plan.trials as usize;
+                let task = plan.tasks[i].0.card().id;
+                complete
+                    .get(&(name.clone(), task.to_owned()))
+                    .copied()
+                    .unwrap_or(0)
+                    < planned
+            })
+            .collect();
+        // A model with nothing left to answer is not even loaded.
+        if parts.is_empty() {
+            progress.say(&format!("{name}: everything is already answered"));
+            continue;
+        }
+        let subject = open(model)?;
+        if let (Some(Judge::Other(other)), None) = (&plan.judge, &judge) {
+            judge = Some(open(other)?);
+        }
+        let sitting = match plan.judge {
+            Some(Judge::Oneself) => Some(subject.as_ref()),
+            _ => judge.as_deref(),
+        };
+        for i in parts {
+            let (task, settings, _) = &plan.tasks[i];
+            let id = task.card().id;
+            let execution = Execution {
+                cast: Cast {
+                    subject: subject.as_ref(),
+                    judge: sitting,
+                },
+                task: *task,
+                settings,
+                data,
+                survey: &checked.surveys[i],
+                trials: plan.trials,
+                seed: plan.seed,
+                finished: &|item, trial| done(&name, id, item, trial),
+                already: complete
+                    .get(&(name.clone(), id.to_owned()))
+                    .copied()
+                    .unwrap_or(0),
+                stop: &stop,
+                pace: Pace::default(),
+            };
+            let mut recorder = Recorder::new(folder);
+            execute(
+                &execution,
+                cache.as_mut(),
+                &mut Both(&mut recorder, progress),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Answered samples of each model and task in the log.
+fn complete_parts(
+    folder: &RunFolder,
+) -> anyhow::Result<std::collections::HashMap<(String, String), usize>> {
+    let mut parts = std::collections::HashMap::new();
+    for verdict in folder.verdicts()? {
+        let verdict = verdict?;
+        if !matches!(verdict.judgement.outcome, mary_contract::Outcome::Failed(_)) {
+            *parts
+                .entry((verdict.id.model, verdict.id.task))
+                .or_default() += 1;
+        }
+    }
+    Ok(parts)
+}
+
+fn open_cache(place: &Place) -> anyhow::Result<ResponseCache> {
+    let path = place.answers();
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).with_context(|| {
+            format!("{}: the cache folder cannot be made; --cache-dir names another, --no-cache does without", parent.display())
+        })?;
+    }
+    Ok(ResponseCache::open(&path)?)
+}
+
+/// For `--no-cache`: what is answered stands in the log alone.
+struct NoCache;
+
+impl Cache for NoCache {
+    fn recall(
+        &mut self,
+        _: &mary_contract::Key,
+    ) -> Result<Option<mary_contract::Reply>, mary_contract::StoreError> {
+        Ok(None)
+    }
+
+    fn keep(
+        &mut self,
+        _: &mary_contract::Key,
+        _: &mary_contract::Reply,
+    ) -> Result<(), mary_contract::StoreError> {
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), mary_contract::StoreError> {
+        Ok(())
+    }
+}
+
+/// The first Ctrl-C stops after what is in flight; the second at once.
+fn interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    let set = ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        super::tell("stopping after what is in flight; once more to stop at once");
+    });
+    match set {
+        Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(stop),
+        Err(error) => Err(error).context("Ctrl-C cannot be caught"),
+    }
+}
+
+/// The plan of a stored run, for going on with it.
+pub fn from_folder(place: &Place, run: Option<&str>, json: bool) -> anyhow::Result<Plan> {
+    let path = rundir::find(place, run)?;
+    let folder = RunFolder::open(&path)?;
+    let manifest = folder.manifest();
+    let mut tasks = Vec::new();
+    for run in &manifest.tasks {
+        let task = mary_suites::task(&run.id).ok_or_else(|| {
+            UsageError::new(format!(
+                "this Mary has no task `{}`, which the run was made with",
+                run.id
+            ))
+        })?;
+        if task.card().version != run.version {
+            return Err(UsageError::new(format!(
+                "{} is version {} here and was version {} when the run began; its answers cannot be mixed\nhint: start a new run, or use Mary {}",
+                run.id,
+                task.card().version,
+                run.version,
+                manifest.version
+            ))
+            .into());
+        }
+        tasks.push((task, run.settings.clone(), run.limit));
+    }
+    let judge = manifest.judge.as_ref().map(|card| {
+        if manifest.models.iter().any(|m| m.model == card.model) {
+            Judge::Oneself
+        } else {
+            Judge::Other(card.model.clone())
+        }
+    });
+    Ok(Plan {
+        models: manifest.models.iter().map(|m| m.model.clone()).collect(),
+        judge,
+        settings: manifest.model_settings.clone(),
+        tasks,
+        trials: manifest.trials,
+        seed: manifest.seed,
+        cached: true,
+        quiet: false,
+        json,
+        report: true,
+    })
+}

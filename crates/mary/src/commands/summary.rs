@@ -1,0 +1,83 @@
+//! From a run folder to its summary, and what is shown of it.
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use mary_contract::{Measure, RunSummary, Sample, Task, TaskRun};
+use mary_engine::summarise::{Summariser, Verdict};
+use mary_report::terminal::{self, TableStyle};
+use mary_store::RunFolder;
+
+/// The tasks of a manifest that this binary knows, in order.
+pub fn known_tasks(tasks: &[TaskRun]) -> Vec<&'static dyn Task> {
+    tasks
+        .iter()
+        .filter_map(|t| mary_suites::task(&t.id))
+        .collect()
+}
+
+/// Adds up the log. `planned` is the number of samples a complete run has.
+pub fn summarise(folder: &RunFolder, planned: usize) -> anyhow::Result<RunSummary> {
+    let mut summariser = Summariser::default();
+    for verdict in folder.verdicts()? {
+        let verdict = verdict?;
+        summariser.add(Verdict {
+            id: &verdict.id,
+            cluster: verdict.item.cluster.as_deref(),
+            tags: &verdict.item.tags,
+            judgement: &verdict.judgement,
+            usage: verdict.usage,
+        });
+    }
+    let manifest = folder.manifest().clone();
+    let tasks = known_tasks(&manifest.tasks);
+    let runs = manifest.tasks.clone();
+    Ok(summariser.finish(manifest, planned, &tasks, |model, task| {
+        overall(folder, &runs, model, task)
+    }))
+}
+
+/// Metrics of a task that are not means over items.
+fn overall(folder: &RunFolder, runs: &[TaskRun], model: &str, task: &dyn Task) -> Vec<Measure> {
+    let id = task.card().id;
+    let Some(run) = runs.iter().find(|r| r.id == id) else {
+        return Vec::new();
+    };
+    // Opened only when the task takes the first sample.
+    let mut samples: Option<Box<dyn Iterator<Item = Sample>>> = None;
+    let mut lazy = std::iter::from_fn(|| {
+        let stream = samples.get_or_insert_with(|| match folder.samples() {
+            Ok(all) => Box::new(all.filter_map(Result::ok)),
+            Err(_) => Box::new(std::iter::empty()),
+        });
+        stream.find(|s| s.id.task == id && s.id.model == model)
+    });
+    task.overall(&run.settings, &mut lazy)
+}
+
+/// Prints a summary as a table, or as JSON for machines.
+pub fn show(summary: &RunSummary, json: bool) -> anyhow::Result<()> {
+    if json {
+        return super::print(&(terminal::json(summary)? + "\n"));
+    }
+    super::print(&terminal::table(summary, style()))
+}
+
+/// Colours and width of the terminal that reads us.
+pub fn style() -> TableStyle {
+    let terminal = std::io::stdout().is_terminal();
+    let color = terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+    let width = columns.or_else(|| terminal.then(|| console_width()).flatten());
+    TableStyle { color, width }
+}
+
+fn console_width() -> Option<usize> {
+    let (_, columns) = console::Term::stdout().size_checked()?;
+    Some(usize::from(columns))
+}
+
+/// Where a report of a run is written.
+pub fn report_path(run: &Path) -> std::path::PathBuf {
+    run.join("report.html")
+}

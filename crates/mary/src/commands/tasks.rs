@@ -1,0 +1,144 @@
+//! `mary tasks` and `mary tasks show`.
+
+use mary_contract::{NoData, Part, Request, Task};
+use serde_json::json;
+
+use crate::cli::{TasksAction, TasksArgs};
+use crate::exit::Status;
+use crate::suite::{self, Wishes};
+
+/// Lists tasks or shows one.
+pub fn tasks(args: &TasksArgs) -> anyhow::Result<Status> {
+    match &args.action {
+        None if args.json => {
+            let cards: Vec<_> = mary_suites::tasks().map(|t| json!(t.card())).collect();
+            super::print_json(&cards)?;
+        }
+        None => super::print(&list())?,
+        Some(TasksAction::Show {
+            task,
+            items,
+            seed,
+            set,
+            shots,
+        }) => {
+            let wishes = Wishes {
+                seed: *seed,
+                shots: *shots,
+                chat: false,
+                set: Wishes::pairs(set)?,
+            };
+            for task in suite::select(std::slice::from_ref(task))? {
+                if args.json {
+                    super::print_json(&task.card())?;
+                } else {
+                    super::print(&show(task, &wishes, *items)?)?;
+                }
+            }
+        }
+    }
+    Ok(Status::Done)
+}
+
+fn list() -> String {
+    let mut text = String::new();
+    for family in mary_suites::families() {
+        text.push_str(&format!("{}  {}\n", family.id(), family.title()));
+        for task in family.tasks() {
+            let card = task.card();
+            let data = card
+                .dataset
+                .map_or(String::new(), |d| format!("  [data: {d}]"));
+            text.push_str(&format!("  {:<28} {}{data}\n", card.id, card.title));
+        }
+    }
+    text.push_str("\n`mary tasks show ID` explains one; `mary run -t ID` runs it.\n");
+    text
+}
+
+fn show(task: &'static dyn Task, wishes: &Wishes, items: usize) -> anyhow::Result<String> {
+    let card = task.card();
+    let (_, settings) = wishes
+        .settings(&[task])?
+        .pop()
+        .ok_or_else(|| crate::exit::UsageError::new("no task"))?;
+    let mut text = format!(
+        "{}  {}  (version {})\n\n{}\n\n",
+        card.id, card.title, card.version, card.about
+    );
+    if let Some(chance) = card.chance {
+        text.push_str(&format!("chance: {:.1} %\n", chance * 100.0));
+    }
+    if let Some(human) = card.human {
+        text.push_str(&format!(
+            "people: {:.1} % ({})\n",
+            human.value * 100.0,
+            human.source
+        ));
+    }
+    for (name, value) in task.conventions(&settings) {
+        text.push_str(&format!("{name}: {value}\n"));
+    }
+    if !card.params.is_empty() {
+        text.push_str("\nsettings (--set name=value):\n");
+        for p in card.params {
+            text.push_str(&format!(
+                "  {:<12} {} [{}; default {}]\n",
+                p.name, p.about, p.values, p.default
+            ));
+        }
+    }
+    text.push_str(&format!(
+        "\n{}\n{}\n",
+        card.citation.text, card.citation.link
+    ));
+    if items == 0 {
+        return Ok(text);
+    }
+    match task.items(&settings, &NoData) {
+        Ok(stream) => {
+            for item in stream.take(items) {
+                let item = item?;
+                text.push_str(&format!("\n--- item {} ---\n", item.id));
+                for ask in &item.asks {
+                    text.push_str(&shown(&ask.request));
+                }
+                text.push_str(&format!(
+                    "\ntarget: {}\n",
+                    serde_json::to_string(&item.target)?
+                ));
+            }
+        }
+        Err(error) => text.push_str(&format!("\n(no sample item: {error})\n")),
+    }
+    Ok(text)
+}
+
+/// A request as a person would read it.
+fn shown(request: &Request) -> String {
+    let (prompt, tail) = match request {
+        Request::Generate(g) => (&g.prompt, String::new()),
+        Request::Score(s) => {
+            let options = s.continuations.iter().map(|c| format!("{c:?}"));
+            (
+                &s.prefix,
+                format!("\n[scored: {}]", options.collect::<Vec<_>>().join(" | ")),
+            )
+        }
+        Request::Observe(o) => return format!("[observed] {}\n", o.text),
+    };
+    let mut text = String::new();
+    for part in prompt.turns.iter().flat_map(|t| &t.parts) {
+        match part {
+            Part::Text(words) => text.push_str(words),
+            Part::Image(image) => {
+                text.push_str(&format!(
+                    "[{}, {} bytes]",
+                    image.media_type,
+                    image.data.len()
+                ));
+            }
+        }
+    }
+    text + &tail + "\n"
+}

@@ -1,0 +1,143 @@
+//! `mary view`: the viewer over run folders, live while a run goes on.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use mary_contract::{RunSummary, Sample};
+use mary_report::viewer::{self, IndexedSource, RunEntry, SampleLog, SourceError};
+use mary_store::RunFolder;
+
+use crate::cli::ViewArgs;
+use crate::exit::Status;
+use crate::rundir;
+use crate::settings::Place;
+
+/// Serves until interrupted.
+pub fn view(place: &Place, args: &ViewArgs) -> anyhow::Result<Status> {
+    let chosen = args
+        .runs
+        .iter()
+        .map(|run| rundir::find(place, Some(run)))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    if chosen.is_empty() && rundir::all(&place.runs).is_empty() {
+        rundir::find(place, None)?; // says that there is no run yet, and what to do
+    }
+    let folders = Folders {
+        chosen,
+        root: place.runs.clone(),
+    };
+    let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), args.port);
+    viewer::serve(
+        Arc::new(IndexedSource::new(folders)),
+        address,
+        &mut |bound| {
+            super::tell(&format!("viewing at http://{bound} (Ctrl-C ends it)"));
+        },
+    )
+    .with_context(|| format!("port {} cannot be used; --port names another", args.port))?;
+    Ok(Status::Done)
+}
+
+/// Run folders as the viewer sees them.
+struct Folders {
+    /// Named by the user; empty means all below the root.
+    chosen: Vec<PathBuf>,
+    root: PathBuf,
+}
+
+impl Folders {
+    fn paths(&self) -> Vec<PathBuf> {
+        if self.chosen.is_empty() {
+            rundir::all(&self.root)
+        } else {
+            self.chosen.clone()
+        }
+    }
+
+    fn open(&self, run: &str) -> Result<RunFolder, SourceError> {
+        for path in self.paths() {
+            if let Ok(folder) = RunFolder::open(&path)
+                && folder.manifest().id == run
+            {
+                return Ok(folder);
+            }
+        }
+        Err(SourceError::NotFound(format!("there is no run `{run}`")))
+    }
+}
+
+fn broken(error: impl std::fmt::Display) -> SourceError {
+    SourceError::Broken(error.to_string())
+}
+
+impl SampleLog for Folders {
+    fn runs(&self) -> Result<Vec<RunEntry>, SourceError> {
+        let mut runs = Vec::new();
+        for path in self.paths().iter().rev() {
+            let folder = RunFolder::open(path).map_err(broken)?;
+            let summary = folder.summary().map_err(broken)?;
+            let samples = folder.finished_ids().map_err(broken)?.len();
+            let counted: usize = summary
+                .iter()
+                .flat_map(|s| &s.rows)
+                .map(|r| r.samples)
+                .sum();
+            let complete = summary.is_some_and(|s| s.complete) && counted == samples;
+            runs.push(RunEntry {
+                manifest: folder.manifest().clone(),
+                samples,
+                complete,
+            });
+        }
+        Ok(runs)
+    }
+
+    fn summary(&self, run: &str) -> Result<Option<RunSummary>, SourceError> {
+        self.open(run)?.summary().map_err(broken)
+    }
+
+    fn scan(
+        &self,
+        run: &str,
+        from: u64,
+        each: &mut dyn FnMut(u64, &Sample),
+    ) -> Result<u64, SourceError> {
+        let folder = self.open(run)?;
+        scan_log(&folder.path().join("samples.jsonl"), from, each)
+    }
+
+    fn read(&self, run: &str, place: u64) -> Result<Sample, SourceError> {
+        self.open(run)?.sample_at(place).map_err(broken)
+    }
+}
+
+/// Reads whole lines from a place on; a line that is still being written is left for next time.
+fn scan_log(
+    path: &Path,
+    from: u64,
+    each: &mut dyn FnMut(u64, &Sample),
+) -> Result<u64, SourceError> {
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(from),
+        other => other.map_err(broken)?,
+    };
+    file.seek(SeekFrom::Start(from)).map_err(broken)?;
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let mut place = from;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = reader.read_until(b'\n', &mut line).map_err(broken)?;
+        if read == 0 || line.last() != Some(&b'\n') {
+            return Ok(place);
+        }
+        let sample: Sample = serde_json::from_slice(&line)
+            .map_err(|e| broken(format!("{} at byte {place}: {e}", path.display())))?;
+        each(place, &sample);
+        place += read as u64;
+    }
+}

@@ -1,0 +1,126 @@
+//! Exit codes, and how an error reaches a person. The codes are documented in the README.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use mary_contract::{DataError, ErrorKind, ModelError, TaskError};
+use mary_engine::EngineError;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Everything asked for was done.
+    Done,
+    /// Done, but some items failed or some check did not pass.
+    Incomplete,
+    /// The question makes no sense: unknown name, wrong value.
+    Usage,
+    /// Model and task do not fit; nothing was loaded or asked.
+    Refused,
+    /// A dataset, model or run is missing or damaged.
+    Missing,
+    /// Stopped in a state from which the same command continues (budget, full disk, overload).
+    Stopped,
+    /// Stopped by the user.
+    Interrupted,
+    /// A fault of Mary's.
+    Internal,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        Self::from(match status {
+            Status::Done => 0,
+            Status::Incomplete => 1,
+            Status::Usage => 2,
+            Status::Refused => 3,
+            Status::Missing => 4,
+            Status::Stopped => 5,
+            Status::Internal => 70,
+            Status::Interrupted => 130,
+        })
+    }
+}
+
+/// A mistake in what the user asked for, with what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct UsageError {
+    message: String,
+}
+
+impl UsageError {
+    /// A mistake in words; a hint may follow on a line of its own.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+        }
+    }
+}
+
+/// Something that should be there and is not.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct MissingError(pub String);
+
+/// Prints an error with its causes and hint, and says with which code to leave.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    let mut stderr = anstream::stderr();
+    let mut text = String::new();
+    let mut last = String::new();
+    for cause in error.chain() {
+        let said = cause.to_string();
+        // Causes that only repeat what the outer error already says are left out.
+        if !last.contains(&said) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&said);
+        }
+        last = said;
+    }
+    let hint = error
+        .chain()
+        .find_map(|c| c.downcast_ref::<ModelError>()?.hint.clone());
+    let _ = writeln!(stderr, "error: {text}");
+    if let Some(hint) = hint.filter(|h| !text.contains(h.as_str())) {
+        let _ = writeln!(stderr, "hint: {hint}");
+    }
+    status_of(error).into()
+}
+
+fn status_of(error: &anyhow::Error) -> Status {
+    for cause in error.chain() {
+        if cause.is::<UsageError>() {
+            return Status::Usage;
+        }
+        if cause.is::<MissingError>() || cause.is::<DataError>() {
+            return Status::Missing;
+        }
+        if let Some(model) = cause.downcast_ref::<ModelError>() {
+            return match model.kind {
+                ErrorKind::NotFound | ErrorKind::BadModel => Status::Missing,
+                ErrorKind::BadRequest | ErrorKind::Auth => Status::Usage,
+                ErrorKind::Interrupted => Status::Interrupted,
+                ErrorKind::Internal => Status::Internal,
+                _ => Status::Stopped,
+            };
+        }
+        if let Some(engine) = cause.downcast_ref::<EngineError>() {
+            return match engine {
+                EngineError::Refused(_) => Status::Refused,
+                EngineError::Interrupted => Status::Interrupted,
+                EngineError::Stopped(_) | EngineError::Store(_) => Status::Stopped,
+                EngineError::Task {
+                    source: TaskError::Setting(_),
+                    ..
+                } => Status::Usage,
+                _ => Status::Missing,
+            };
+        }
+        if cause.is::<mary_contract::StoreError>() {
+            return Status::Missing;
+        }
+    }
+    Status::Internal
+}

@@ -1,0 +1,74 @@
+//! Where things are kept, resolved once: arguments, then environment, then `mary.toml`, then the
+//! usual places of the system.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::Deserialize;
+
+use crate::cli::PlaceArgs;
+
+/// What `mary.toml` in the working folder may say.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    output_path: Option<PathBuf>,
+    data_dir: Option<PathBuf>,
+    cache_dir: Option<PathBuf>,
+}
+
+/// Resolved places.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Run folders.
+    pub runs: PathBuf,
+    /// Upstream datasets in their own layout, if the user has a mirror.
+    pub data: Option<PathBuf>,
+    /// Answers, datasets and models kept between runs.
+    pub cache: PathBuf,
+}
+
+impl Place {
+    /// Resolves arguments and `mary.toml`.
+    pub fn resolve(args: &PlaceArgs) -> anyhow::Result<Self> {
+        let file = read(Path::new("mary.toml"))?;
+        let usual = || {
+            directories::ProjectDirs::from("", "", "mary").map_or_else(
+                || PathBuf::from(".mary-cache"),
+                |dirs| dirs.cache_dir().to_owned(),
+            )
+        };
+        Ok(Self {
+            runs: args
+                .output_path
+                .clone()
+                .or(file.output_path)
+                .unwrap_or_else(|| "runs".into()),
+            data: args.data_dir.clone().or(file.data_dir),
+            cache: args
+                .cache_dir
+                .clone()
+                .or(file.cache_dir)
+                .unwrap_or_else(usual),
+        })
+    }
+
+    /// The database of answers.
+    pub fn answers(&self) -> PathBuf {
+        self.cache.join("answers.sqlite")
+    }
+
+    /// Datasets pulled by `mary data pull`.
+    pub fn datasets(&self) -> PathBuf {
+        self.cache.join("datasets")
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<File> {
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(File::default()),
+        Err(error) => Err(error).with_context(|| path.display().to_string()),
+        Ok(text) => toml::from_str(&text)
+            .map_err(|e| crate::exit::UsageError::new(format!("{}: {e}", path.display())).into()),
+    }
+}

@@ -1,0 +1,122 @@
+//! Which tasks a user means, and with which settings.
+
+use mary_contract::{Param, PromptForm, Task, TaskSettings};
+
+use crate::exit::UsageError;
+use crate::matching;
+
+/// Tasks by id, family or wildcard, in the order named, none twice.
+pub fn select(patterns: &[String]) -> Result<Vec<&'static dyn Task>, UsageError> {
+    let mut chosen: Vec<&'static dyn Task> = Vec::new();
+    for pattern in patterns.iter().map(|p| p.trim()).filter(|p| !p.is_empty()) {
+        let before = chosen.len();
+        let mut known = false;
+        for task in mary_suites::tasks() {
+            let card = task.card();
+            // Families and tasks may be written with underscores, as upstream files are.
+            let wanted = pattern.replace('_', "-");
+            if wanted == card.family || wanted == "all" || matching::wildcard(&wanted, card.id) {
+                known = true;
+                if !chosen.iter().any(|t| t.card().id == card.id) {
+                    chosen.push(task);
+                }
+            }
+        }
+        if !known && chosen.len() == before {
+            let names = mary_suites::tasks()
+                .map(|t| t.card().id)
+                .chain(mary_suites::families().iter().map(|f| f.id()));
+            let hint = matching::suggestion(pattern, names, "mary tasks");
+            return Err(UsageError::new(format!(
+                "no task is called `{pattern}`\n{hint}"
+            )));
+        }
+    }
+    if chosen.is_empty() {
+        return Err(UsageError::new(
+            "no task is named\nhint: `mary tasks` lists them all",
+        ));
+    }
+    Ok(chosen)
+}
+
+/// What the user said about every task.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    /// Seed of the items.
+    pub seed: u64,
+    /// Shots.
+    pub shots: Option<usize>,
+    /// Chat template or not.
+    pub chat: bool,
+    /// `name=value` pairs.
+    pub set: Vec<(String, String)>,
+}
+
+impl Wishes {
+    /// Splits `name=value` pairs.
+    pub fn pairs(given: &[String]) -> Result<Vec<(String, String)>, UsageError> {
+        given
+            .iter()
+            .map(|pair| match pair.split_once('=') {
+                Some((name, value)) if !name.is_empty() => {
+                    Ok((name.trim().replace('_', "-"), value.trim().to_owned()))
+                }
+                _ => Err(UsageError::new(format!(
+                    "`{pair}` is not of the form name=value"
+                ))),
+            })
+            .collect()
+    }
+
+    /// Settings for each task: a pair goes to the tasks that know it, and at least one must.
+    pub fn settings(
+        &self,
+        tasks: &[&'static dyn Task],
+    ) -> Result<Vec<(&'static dyn Task, TaskSettings)>, UsageError> {
+        let knows = |task: &&'static dyn Task, name: &str| {
+            task.card().params.iter().any(|p: &Param| p.name == name)
+        };
+        for (name, _) in &self.set {
+            if !tasks.iter().any(|task| knows(task, name)) {
+                let mut known: Vec<&str> = tasks
+                    .iter()
+                    .flat_map(|t| t.card().params.iter().map(|p| p.name))
+                    .collect();
+                known.sort_unstable();
+                known.dedup();
+                return Err(UsageError::new(format!(
+                    "none of the chosen tasks has a setting `{name}`\nhint: they have: {}",
+                    if known.is_empty() {
+                        "none".into()
+                    } else {
+                        known.join(", ")
+                    }
+                )));
+            }
+        }
+        let form = if self.chat {
+            PromptForm::Chat
+        } else {
+            PromptForm::Plain
+        };
+        let with_settings = tasks.iter().map(|task| {
+            let params = self
+                .set
+                .iter()
+                .filter(|(name, _)| knows(task, name))
+                .cloned()
+                .collect();
+            (
+                *task,
+                TaskSettings {
+                    seed: self.seed,
+                    shots: self.shots,
+                    form,
+                    params,
+                },
+            )
+        });
+        Ok(with_settings.collect())
+    }
+}

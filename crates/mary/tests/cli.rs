@@ -1,0 +1,369 @@
+//! What a user types and what comes back: exit code, standard output and standard error together.
+
+use std::path::Path;
+use std::process::Command;
+
+struct Said {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+/// Runs `mary` with its places inside `home`.
+fn mary(home: &Path, args: &[&str]) -> Said {
+    let output = Command::new(env!("CARGO_BIN_EXE_mary"))
+        .args(args)
+        .current_dir(home)
+        .env("MARY_RUNS", home.join("runs"))
+        .env("MARY_CACHE_DIR", home.join("cache"))
+        .env_remove("MARY_DATA_DIR")
+        .env_remove("MARY_MODEL")
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "100")
+        .output()
+        .unwrap();
+    Said {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn home() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn help_names_every_command() {
+    let home = home();
+    let said = mary(home.path(), &["--help"]);
+    assert_eq!(said.code, 0);
+    for command in [
+        "run",
+        "resume",
+        "rescore",
+        "report",
+        "view",
+        "compare",
+        "export",
+        "tasks",
+        "models",
+        "data",
+        "cache",
+        "grow",
+        "tune",
+        "completions",
+    ] {
+        assert!(
+            said.out.contains(&format!("\n  {command}")),
+            "{command} is missing:\n{}",
+            said.out
+        );
+    }
+}
+
+#[test]
+fn the_first_run_needs_nothing_and_leaves_a_table_a_folder_and_a_report() {
+    let home = home();
+    let said = mary(home.path(), &["run", "--limit", "4"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("htest"), "{}", said.out);
+    assert!(said.out.contains("chance"), "{}", said.out);
+    let report = said
+        .err
+        .lines()
+        .find_map(|l| l.strip_prefix("report: "))
+        .unwrap();
+    let page = std::fs::read_to_string(report).unwrap();
+    assert!(page.contains("builtin/nano") && !page.contains("src=\"http"));
+    let run = said
+        .err
+        .lines()
+        .find_map(|l| l.strip_prefix("run:    "))
+        .unwrap();
+    for file in ["manifest.json", "samples.jsonl", "summary.json"] {
+        assert!(Path::new(run).join(file).is_file(), "{file}");
+    }
+
+    // The same command again finds everything answered and ends in the same table.
+    let again = mary(home.path(), &["run", "--limit", "4"]);
+    assert_eq!(again.code, 0, "{}", again.err);
+    assert_eq!(again.out, said.out);
+    assert!(
+        again.err.contains("everything is already answered"),
+        "{}",
+        again.err
+    );
+
+    // Resume, report, rescore and the cache work on what is there.
+    assert_eq!(mary(home.path(), &["resume"]).out, said.out);
+    let reported = mary(home.path(), &["report"]);
+    assert!(
+        reported.out.trim_end().ends_with("report.html"),
+        "{}",
+        reported.out
+    );
+    let rescored = mary(home.path(), &["rescore"]);
+    assert!(
+        rescored.out.contains("No verdict changed"),
+        "{}{}",
+        rescored.out,
+        rescored.err
+    );
+    let stats = mary(home.path(), &["cache", "stats"]);
+    assert!(stats.out.contains("builtin/nano"), "{}", stats.out);
+}
+
+#[test]
+fn json_on_standard_output_is_json_and_nothing_else() {
+    let home = home();
+    let said = mary(
+        home.path(),
+        &[
+            "run",
+            "-t",
+            "htest/rhyme",
+            "--limit",
+            "4",
+            "-k",
+            "2",
+            "--json",
+            "--no-report",
+        ],
+    );
+    assert_eq!(said.code, 0, "{}", said.err);
+    let value: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert!(value.to_string().contains("htest/rhyme"));
+}
+
+#[test]
+fn two_seeds_are_two_runs_and_two_sets_of_items() {
+    let home = home();
+    let run = |seed: &str| {
+        mary(
+            home.path(),
+            &[
+                "run",
+                "-t",
+                "htest/rhyme",
+                "--limit",
+                "4",
+                "-k",
+                "2",
+                "--seed",
+                seed,
+                "--no-report",
+            ],
+        )
+    };
+    assert_eq!((run("1").code, run("2").code), (0, 0));
+    let runs = std::fs::read_dir(home.path().join("runs")).unwrap().count();
+    assert_eq!(runs, 2);
+    let compared = mary(home.path(), &["compare", "nano-htest"]);
+    assert_eq!(
+        compared.code, 2,
+        "an ambiguous name is refused: {}",
+        compared.err
+    );
+}
+
+/// Messages a user meets first. Read them aloud.
+#[test]
+fn mistakes_are_answered_with_what_to_do() {
+    let home = home();
+    let cases: [(&[&str], i32, &[&str]); 9] = [
+        (
+            &["run", "-t", "ryhme"],
+            2,
+            &["no task is called `ryhme`", "did you mean htest/rhyme"],
+        ),
+        (
+            &["run", "-m", "buildin/nano"],
+            2,
+            &["no provider is called `buildin`", "did you mean builtin"],
+        ),
+        (&["run", "-m", "nano"], 2, &["provider/name[@revision]"]),
+        (
+            &["run", "-t", "htest", "--set", "colour=red"],
+            2,
+            &["setting `colour`", "hint: they have"],
+        ),
+        (
+            &["run", "-t", "htest", "--set", "mode=shout"],
+            2,
+            &["mode", "shout"],
+        ),
+        (
+            &["run", "-t", "htest", "--set", "source=published"],
+            4,
+            &[
+                "dataset `htest` is not on this machine",
+                "mary data pull htest",
+            ],
+        ),
+        (&["run", "--limit", "0"], 2, &["leaves nothing to run"]),
+        (&["report", "nothing"], 4, &["no run is called `nothing`"]),
+        (
+            &["data", "verify", "blmp"],
+            2,
+            &["no dataset is called `blmp`", "did you mean blimp"],
+        ),
+    ];
+    for (args, code, words) in cases {
+        let said = mary(home.path(), args);
+        assert_eq!(said.code, code, "{args:?}: {}", said.err);
+        for word in words {
+            assert!(
+                said.err.contains(word),
+                "{args:?} should say `{word}`:\n{}",
+                said.err
+            );
+        }
+        assert!(said.out.is_empty(), "{args:?} printed {}", said.out);
+    }
+}
+
+#[test]
+fn a_model_that_cannot_do_it_is_refused_before_anything_is_asked() {
+    let home = home();
+    let said = mary(
+        home.path(),
+        &["run", "-t", "htest/rhyme", "--set", "mode=cot", "-k", "2"],
+    );
+    assert_eq!(said.code, 3, "{}", said.err);
+    assert!(
+        said.err.contains("nothing was loaded or asked"),
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("a judge model"), "{}", said.err);
+    assert!(
+        !home.path().join("runs").exists(),
+        "a refused run leaves no folder"
+    );
+}
+
+#[test]
+fn spellings_of_the_peers_work() {
+    let home = home();
+    let args = [
+        "run",
+        "--model",
+        "builtin/nano",
+        "--tasks",
+        "htest/rhyme",
+        "--num_fewshot",
+        "2",
+        "--limit",
+        "2",
+        "--batch_size",
+        "auto",
+        "--device",
+        "cpu",
+        "--log_samples",
+        "--epochs",
+        "2",
+        "--output_path",
+        "elsewhere",
+        "--no-report",
+    ];
+    let said = mary(home.path(), &args);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(home.path().join("elsewhere").is_dir());
+}
+
+#[test]
+fn a_damaged_log_is_named_with_its_place_and_left_alone() {
+    let home = home();
+    let args = [
+        "run",
+        "-t",
+        "htest/rhyme",
+        "--limit",
+        "6",
+        "-k",
+        "2",
+        "--no-report",
+    ];
+    assert_eq!(mary(home.path(), &args).code, 0);
+    let run = std::fs::read_dir(home.path().join("runs"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let log = run.join("samples.jsonl");
+    let mut lines: Vec<String> = std::fs::read_to_string(&log)
+        .unwrap()
+        .lines()
+        .map(String::from)
+        .collect();
+    lines[2] = "{\"id\": \"garbage\"".into();
+    let damaged = lines.join("\n") + "\n";
+    std::fs::write(&log, &damaged).unwrap();
+    let said = mary(home.path(), &args);
+    assert_ne!(said.code, 0);
+    assert!(said.err.contains("samples.jsonl:3"), "{}", said.err);
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), damaged);
+}
+
+#[test]
+fn a_torn_last_line_is_healed() {
+    let home = home();
+    let args = [
+        "run",
+        "-t",
+        "htest/rhyme",
+        "--limit",
+        "6",
+        "-k",
+        "2",
+        "--no-report",
+    ];
+    let first = mary(home.path(), &args);
+    let run = std::fs::read_dir(home.path().join("runs"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let log = run.join("samples.jsonl");
+    let whole = std::fs::read(&log).unwrap();
+    std::fs::write(&log, &whole[..whole.len() - 40]).unwrap();
+    let said = mary(home.path(), &args);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("torn line"), "{}", said.err);
+    assert_eq!(said.out, first.out);
+}
+
+#[test]
+fn an_unwritable_place_is_named() {
+    let home = home();
+    std::fs::write(home.path().join("file"), "not a folder").unwrap();
+    let said = mary(
+        home.path(),
+        &[
+            "run",
+            "-t",
+            "htest/rhyme",
+            "--limit",
+            "2",
+            "-k",
+            "2",
+            "--output-path",
+            "file/inside",
+        ],
+    );
+    assert_ne!(said.code, 0);
+    assert!(said.err.contains("file/inside"), "{}", said.err);
+}
+
+#[test]
+fn completions_are_made_for_every_shell() {
+    let home = home();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let said = mary(home.path(), &["completions", shell]);
+        assert_eq!(said.code, 0);
+        assert!(said.out.contains("mary"), "{shell}");
+    }
+}

@@ -1,0 +1,107 @@
+//! `kill -9` at random moments, fifty times: the same command goes on, and the run ends in the same
+//! summary as one that nobody disturbed.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const KILLS: usize = 50;
+
+fn mary(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mary"));
+    // Small windows keep many moments at which a kill can fall.
+    command
+        .args([
+            "run",
+            "-t",
+            "htest",
+            "-k",
+            "4",
+            "--seed",
+            "3",
+            "--no-report",
+            "--threads",
+            "1",
+            "--quiet",
+        ])
+        .current_dir(home)
+        .env("MARY_RUNS", home.join("runs"))
+        .env("MARY_CACHE_DIR", home.join("cache"))
+        .env_remove("MARY_DATA_DIR")
+        .env_remove("MARY_MODEL")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+fn run_folder(home: &Path) -> Option<PathBuf> {
+    std::fs::read_dir(home.join("runs"))
+        .ok()?
+        .flatten()
+        .map(|e| e.path())
+        .find(|p| p.is_dir())
+}
+
+/// The summary without when and how it was asked for.
+fn summary(home: &Path) -> serde_json::Value {
+    let path = run_folder(home).unwrap().join("summary.json");
+    let mut value: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    value["manifest"]["created"] = serde_json::Value::Null;
+    value
+}
+
+/// Waits for the end, or for the moment of the kill.
+fn ends_within(child: &mut Child, moment: Duration) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < moment {
+        if child.try_wait().unwrap().is_some() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    false
+}
+
+#[test]
+fn fifty_kills_change_nothing() {
+    let calm = tempfile::tempdir().unwrap();
+    let start = Instant::now();
+    assert!(mary(calm.path()).status().unwrap().success());
+    let whole = start.elapsed();
+
+    let wild = tempfile::tempdir().unwrap();
+    let mut kills = 0;
+    let mut moment = 17u64;
+    while kills < KILLS {
+        // A walk over moments from the first instant to the length of an undisturbed run.
+        moment = (moment * 7_919 + 104_729) % 1_000_003;
+        let share = (moment as f64 / 1_000_003.0).powi(3);
+        let mut child = mary(wild.path()).spawn().unwrap();
+        if ends_within(&mut child, whole.mul_f64(share)) {
+            // It came to its end before all kills were done: begin again, cache and all.
+            std::fs::remove_dir_all(wild.path().join("runs")).unwrap();
+            std::fs::remove_dir_all(wild.path().join("cache")).unwrap();
+        } else {
+            kills += 1;
+        }
+    }
+    assert!(mary(wild.path()).status().unwrap().success());
+    assert_eq!(summary(wild.path()), summary(calm.path()));
+
+    // No sample twice, none missing, none answered differently.
+    let samples = |home: &Path| -> HashMap<String, String> {
+        let log = std::fs::read_to_string(run_folder(home).unwrap().join("samples.jsonl")).unwrap();
+        let mut seen = HashMap::new();
+        for line in log.lines() {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap();
+            let before = seen.insert(value["id"].to_string(), value["exchanges"].to_string());
+            assert_eq!(before, None, "{} stands in the log twice", value["id"]);
+        }
+        seen
+    };
+    assert_eq!(samples(wild.path()), samples(calm.path()));
+}
