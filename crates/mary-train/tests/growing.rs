@@ -1,5 +1,7 @@
 //! Growing as a user does it: killed, resumed, on any number of threads, from any text.
 
+#![allow(clippy::expect_used)]
+
 use mary_train::{GrowEvent, GrowSettings, Size, Source, TrainError, grow};
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -4,6 +4,10 @@
 //! small world. The corpus uses the good sentence only; held-out pairs are used for evaluation.
 
 use super::MinimalPair;
+use super::agreement::{
+    agreement, agreement_auxiliary, agreement_distractor, anaphor_gender, anaphor_number,
+    determiner, determiner_adjective,
+};
 use super::dice::Dice;
 use super::world::{
     ALONE, BEASTS, FOODS, HANDLE, MEET, NAMES, Name, Noun, PEOPLE, PLACES, PLAIN, SELF, THINGS,
@@ -106,11 +110,11 @@ pub(super) fn article(word: &str) -> &'static str {
     }
 }
 
-fn reflexive(female: bool) -> &'static str {
+pub(super) fn reflexive(female: bool) -> &'static str {
     if female { "herself" } else { "himself" }
 }
 
-fn animate(dice: &mut Dice) -> &'static Noun {
+pub(super) fn animate(dice: &mut Dice) -> &'static Noun {
     if dice.one_in(3) {
         dice.pick(BEASTS)
     } else {
@@ -118,7 +122,7 @@ fn animate(dice: &mut Dice) -> &'static Noun {
     }
 }
 
-fn object(dice: &mut Dice) -> &'static Noun {
+pub(super) fn object(dice: &mut Dice) -> &'static Noun {
     if dice.one_in(4) {
         dice.pick(FOODS)
     } else {
@@ -126,7 +130,7 @@ fn object(dice: &mut Dice) -> &'static Noun {
     }
 }
 
-fn gendered(dice: &mut Dice) -> (String, bool) {
+pub(super) fn gendered(dice: &mut Dice) -> (String, bool) {
     if dice.one_in(2) {
         let name = dice.pick(NAMES);
         return (name.name.to_owned(), name.female);
@@ -148,39 +152,12 @@ fn opposite_names(dice: &mut Dice) -> (&'static Name, &'static Name) {
     }
 }
 
-fn maybe_place(dice: &mut Dice) -> String {
+pub(super) fn maybe_place(dice: &mut Dice) -> String {
     if dice.one_in(2) {
         format!(" {}", dice.pick(PLACES))
     } else {
         String::new()
     }
-}
-
-fn anaphor_gender(dice: &mut Dice) -> (String, String) {
-    let (who, female) = gendered(dice);
-    let verb = dice.pick(SELF);
-    let form = if dice.one_in(2) {
-        verb.past
-    } else {
-        verb.third
-    };
-    let place = maybe_place(dice);
-    (
-        format!("{who} {form} {}{place}.", reflexive(female)),
-        format!("{who} {form} {}{place}.", reflexive(!female)),
-    )
-}
-
-fn anaphor_number(dice: &mut Dice) -> (String, String) {
-    let noun = dice.pick(PEOPLE);
-    let verb = dice.pick(SELF);
-    let place = maybe_place(dice);
-    let lead = *dice.pick(&["the", "some", "these", "two", "three", "many"]);
-    let wrong = reflexive(noun.female.unwrap_or(false));
-    (
-        format!("{lead} {} {} themselves{place}.", noun.many, verb.past),
-        format!("{lead} {} {} {wrong}{place}.", noun.many, verb.past),
-    )
 }
 
 fn transitive(dice: &mut Dice) -> (String, String) {
@@ -323,42 +300,6 @@ fn raising_it(dice: &mut Dice) -> (String, String) {
             name.name, verb.past, thing.one
         ),
     )
-}
-
-fn determiner_frame(dice: &mut Dice, adjective: &str) -> (String, String) {
-    let name = dice.pick(NAMES);
-    let verb = dice.pick(HANDLE);
-    let plural = dice.one_in(2);
-    let noun = loop {
-        let noun = object(dice);
-        if noun.one != noun.many {
-            break noun;
-        }
-    };
-    let word = match (plural, dice.one_in(2)) {
-        (true, true) => "these",
-        (true, false) => "those",
-        (false, true) => "this",
-        (false, false) => "that",
-    };
-    let (good, bad) = if plural {
-        (noun.many, noun.one)
-    } else {
-        (noun.one, noun.many)
-    };
-    (
-        format!("{} {} {word} {adjective}{good}.", name.name, verb.past),
-        format!("{} {} {word} {adjective}{bad}.", name.name, verb.past),
-    )
-}
-
-fn determiner(dice: &mut Dice) -> (String, String) {
-    determiner_frame(dice, "")
-}
-
-fn determiner_adjective(dice: &mut Dice) -> (String, String) {
-    let adjective = format!("{} ", dice.pick(PLAIN));
-    determiner_frame(dice, &adjective)
 }
 
 fn ellipsis(dice: &mut Dice) -> (String, String) {
@@ -551,66 +492,5 @@ fn quantifier_more(dice: &mut Dice) -> (String, String) {
             who.one, verb.past, thing.many
         ),
         format!("no {} {} {bad} {count} {}.", who.one, verb.past, thing.many),
-    )
-}
-
-fn countable(dice: &mut Dice) -> &'static Noun {
-    loop {
-        let noun = animate(dice);
-        if noun.one != noun.many {
-            return noun;
-        }
-    }
-}
-
-fn agreement(dice: &mut Dice) -> (String, String) {
-    let (noun, verb, plural) = (countable(dice), dice.pick(ALONE), dice.one_in(2));
-    let subject = if plural { noun.many } else { noun.one };
-    let (good, bad) = if plural {
-        (verb.base, verb.third)
-    } else {
-        (verb.third, verb.base)
-    };
-    let tail = if dice.one_in(2) {
-        maybe_place(dice)
-    } else {
-        format!(
-            " {}",
-            dice.pick(&["every day", "at night", "all day", "a lot"])
-        )
-    };
-    (
-        format!("the {subject} {good}{tail}."),
-        format!("the {subject} {bad}{tail}."),
-    )
-}
-
-fn agreement_distractor(dice: &mut Dice) -> (String, String) {
-    let (noun, verb, plural) = (countable(dice), dice.pick(ALONE), dice.one_in(2));
-    let other = countable(dice);
-    let subject = if plural { noun.many } else { noun.one };
-    let distractor = if plural { other.one } else { other.many };
-    let link = *dice.pick(&["near", "behind", "with", "beside"]);
-    let (good, bad) = if plural {
-        (verb.base, verb.third)
-    } else {
-        (verb.third, verb.base)
-    };
-    let place = maybe_place(dice);
-    (
-        format!("the {subject} {link} the {distractor} {good}{place}."),
-        format!("the {subject} {link} the {distractor} {bad}{place}."),
-    )
-}
-
-fn agreement_auxiliary(dice: &mut Dice) -> (String, String) {
-    let (noun, verb, plural) = (countable(dice), dice.pick(ALONE), dice.one_in(2));
-    let subject = if plural { noun.many } else { noun.one };
-    let (one, many) = *dice.pick(&[("is", "are"), ("was", "were")]);
-    let (good, bad) = if plural { (many, one) } else { (one, many) };
-    let place = maybe_place(dice);
-    (
-        format!("the {subject} {good} {}{place}.", verb.ing),
-        format!("the {subject} {bad} {}{place}.", verb.ing),
     )
 }

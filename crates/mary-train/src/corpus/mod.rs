@@ -5,6 +5,7 @@
 //! [`is_held_out`] decides by a stable hash, the generator throws again when it says yes, and
 //! [`HeldOut::absent_from`] checks the finished text independently.
 
+mod agreement;
 mod dice;
 mod facts;
 mod grammar;
@@ -52,7 +53,7 @@ pub(crate) fn stable_hash(text: &str) -> u64 {
 /// True for sentences kept back for evaluation: one in eight, by a stable hash of their letters.
 pub fn is_held_out(sentence: &str) -> bool {
     let folded = sentence.trim().trim_end_matches(['.', '?']).to_lowercase();
-    (stable_hash(&folded) >> 7) % 8 == 0
+    (stable_hash(&folded) >> 7).is_multiple_of(8)
 }
 
 /// The generated corpus of one seed.

@@ -156,7 +156,7 @@ impl GrowSettings {
         step == 0
             || step == self.steps
             || (step <= 512 && step.is_power_of_two())
-            || (step > 512 && step % self.checkpoint_every == 0)
+            || (step > 512 && step.is_multiple_of(self.checkpoint_every))
     }
 }
 

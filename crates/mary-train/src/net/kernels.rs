@@ -451,10 +451,7 @@ mod tests {
         let mut x = [-1.0, 0.0, 1.0, 2.0];
         let mut y = [0.0; 4];
         gelu(&mut x, &mut y);
-        for (got, want) in y
-            .iter()
-            .zip([-0.158_655_25, 0.0, 0.841_344_75, 1.954_499_7])
-        {
+        for (got, want) in y.iter().zip([-0.158_655_25, 0.0, 0.841_344_7, 1.954_499_7]) {
             assert!((got - want).abs() < 5e-7, "{got} {want}");
         }
     }

@@ -6,8 +6,10 @@
 
 mod adapter;
 mod attention;
+mod backward;
 pub(crate) mod kernels;
 mod layout;
+mod linear;
 mod matmul;
 mod model;
 mod shape;

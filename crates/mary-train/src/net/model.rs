@@ -5,8 +5,9 @@
 
 use super::adapter::AdapterLayout;
 use super::attention::{self, Rotary, Scratch, Segment};
-use super::kernels::{self, NormKind, NormSaved};
-use super::layout::{Layout, Linear, Norm};
+use super::kernels::{self, NormKind};
+use super::layout::{Layout, Norm};
+use super::linear::{LowRank, apply};
 use super::matmul::{View, Write, matmul, transpose};
 use super::shape::{Activation, Family, Shape};
 use crate::TrainError;
@@ -65,41 +66,41 @@ pub struct Gradients<'a> {
 
 /// What one block keeps for the way back.
 #[derive(Debug, Default)]
-struct BlockSaved {
-    input: Vec<f32>,
-    normed1: Vec<f32>,
-    moments1: Vec<[f32; 2]>,
-    qkv: Vec<f32>,
-    log_sums: Vec<f32>,
-    heads: Vec<f32>,
-    middle: Vec<f32>,
-    normed2: Vec<f32>,
-    moments2: Vec<[f32; 2]>,
-    gate: Vec<f32>,
-    up: Vec<f32>,
-    active: Vec<f32>,
+pub(super) struct BlockSaved {
+    pub(super) input: Vec<f32>,
+    pub(super) normed1: Vec<f32>,
+    pub(super) moments1: Vec<[f32; 2]>,
+    pub(super) qkv: Vec<f32>,
+    pub(super) log_sums: Vec<f32>,
+    pub(super) heads: Vec<f32>,
+    pub(super) middle: Vec<f32>,
+    pub(super) normed2: Vec<f32>,
+    pub(super) moments2: Vec<[f32; 2]>,
+    pub(super) gate: Vec<f32>,
+    pub(super) up: Vec<f32>,
+    pub(super) active: Vec<f32>,
 }
 
 /// Room for one sequence, reused from step to step.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    blocks: Vec<BlockSaved>,
-    low_rank: Vec<Vec<f32>>,
-    stream: Vec<f32>,
-    final_moments: Vec<[f32; 2]>,
-    final_normed: Vec<f32>,
-    chosen: Vec<f32>,
-    chosen_slope: Vec<f32>,
-    logits: Vec<f32>,
-    slope: Vec<f32>,
-    slope_middle: Vec<f32>,
-    slope_narrow: Vec<f32>,
-    slope_wide: Vec<f32>,
-    slope_gate: Vec<f32>,
-    slope_qkv: Vec<f32>,
-    slope_low: Vec<f32>,
-    dropped: Vec<f32>,
-    scratch: Scratch,
+    pub(super) blocks: Vec<BlockSaved>,
+    pub(super) low_rank: Vec<Vec<f32>>,
+    pub(super) stream: Vec<f32>,
+    pub(super) final_moments: Vec<[f32; 2]>,
+    pub(super) final_normed: Vec<f32>,
+    pub(super) chosen: Vec<f32>,
+    pub(super) chosen_slope: Vec<f32>,
+    pub(super) logits: Vec<f32>,
+    pub(super) slope: Vec<f32>,
+    pub(super) slope_middle: Vec<f32>,
+    pub(super) slope_narrow: Vec<f32>,
+    pub(super) slope_wide: Vec<f32>,
+    pub(super) slope_gate: Vec<f32>,
+    pub(super) slope_qkv: Vec<f32>,
+    pub(super) slope_low: Vec<f32>,
+    pub(super) dropped: Vec<f32>,
+    pub(super) scratch: Scratch,
 }
 
 /// A shape with its tables, ready to run.
@@ -109,15 +110,15 @@ pub struct Net {
     pub shape: Shape,
     /// Where the tensors lie.
     pub layout: Layout,
-    rotary: Rotary,
+    pub(super) rotary: Rotary,
 }
 
 /// Rows of logits computed at a time: about a million numbers.
-fn head_rows(vocabulary: usize) -> usize {
+pub(super) fn head_rows(vocabulary: usize) -> usize {
     (1_000_000 / vocabulary.max(1)).clamp(64, 512)
 }
 
-fn size(buffer: &mut Vec<f32>, length: usize) {
+pub(super) fn size(buffer: &mut Vec<f32>, length: usize) {
     buffer.resize(length, 0.0);
 }
 
@@ -153,7 +154,7 @@ impl Net {
     }
 
     /// The output matrix, ready to be the right factor.
-    fn head<'a>(&self, p: &Parameters<'a>) -> View<'a> {
+    pub(super) fn head<'a>(&self, p: &Parameters<'a>) -> View<'a> {
         let place = self.layout.head.clone();
         match p.transposed {
             Some(values) => View::rows(&values[place], self.shape.vocabulary),
@@ -161,7 +162,7 @@ impl Net {
         }
     }
 
-    fn norm_kind(&self) -> NormKind {
+    pub(super) fn norm_kind(&self) -> NormKind {
         NormKind {
             centred: self.shape.family == Family::NeoX,
             eps: self.shape.norm_eps,
@@ -487,235 +488,6 @@ impl Net {
         }
         apply(&layout.down, p, &s.active, (stream, d), Write::Add, low);
     }
-
-    /// The head, its loss, and the way back to the end of the last block (left in `ws.slope`).
-    fn head_and_back(
-        &self,
-        p: &Parameters<'_>,
-        packed: &Packed,
-        scale: f32,
-        g: &mut Gradients<'_>,
-        ws: &mut Workspace,
-    ) -> f64 {
-        let (d, v, n) = (self.shape.width, self.shape.vocabulary, packed.tokens.len());
-        let counted: Vec<usize> = (0..n).filter(|i| packed.targets[*i].1 != 0.0).collect();
-        size(&mut ws.slope_narrow, n * d);
-        ws.slope_narrow.fill(0.0);
-        let head = &p.base[self.layout.head.clone()];
-        let mut loss = 0.0;
-        for positions in counted.chunks(head_rows(v)) {
-            let rows = positions.len();
-            ws.chosen.clear();
-            for i in positions {
-                ws.chosen
-                    .extend_from_slice(&ws.final_normed[i * d..(i + 1) * d]);
-            }
-            let targets: Vec<(u32, f32)> = positions.iter().map(|i| packed.targets[*i]).collect();
-            size(&mut ws.logits, rows * v);
-            let chosen = View::rows(&ws.chosen, d);
-            matmul(
-                (rows, d, v),
-                chosen,
-                self.head(p),
-                1.0,
-                (&mut ws.logits, v),
-                Write::Replace,
-            );
-            loss += kernels::cross_entropy(&mut ws.logits, v, &targets, scale);
-            if let Some(base) = g.base.as_deref_mut() {
-                let dhead = &mut base[self.layout.head.clone()];
-                let back = View::transposed(&ws.logits, v);
-                matmul(
-                    (v, rows, d),
-                    back,
-                    View::rows(&ws.chosen, d),
-                    1.0,
-                    (dhead, d),
-                    Write::Add,
-                );
-            }
-            size(&mut ws.chosen_slope, rows * d);
-            let slopes = View::rows(&ws.logits, v);
-            matmul(
-                (rows, v, d),
-                slopes,
-                View::rows(head, d),
-                1.0,
-                (&mut ws.chosen_slope, d),
-                Write::Replace,
-            );
-            for (i, row) in positions.iter().zip(ws.chosen_slope.chunks(d)) {
-                ws.slope_narrow[i * d..(i + 1) * d].copy_from_slice(row);
-            }
-        }
-        size(&mut ws.slope, n * d);
-        ws.slope.fill(0.0);
-        let norm = &self.layout.final_norm;
-        let saved = NormSaved {
-            x: &ws.stream,
-            moments: &ws.final_moments,
-            weight: &p.base[norm.weight.clone()],
-            kind: self.norm_kind(),
-        };
-        kernels::norm_back(
-            &saved,
-            &ws.slope_narrow,
-            &mut ws.slope,
-            norm_gradients(norm, g.base.as_deref_mut()),
-        );
-        loss
-    }
-
-    fn block_back(
-        &self,
-        index: usize,
-        p: &Parameters<'_>,
-        packed: &Packed,
-        g: &mut Gradients<'_>,
-        ws: &mut Workspace,
-    ) {
-        self.feed_forward_back(index, p, g, ws);
-        let shape = &self.shape;
-        let layout = &self.layout.blocks[index];
-        let (d, n, joint) = (shape.width, packed.tokens.len(), shape.qkv_width());
-        let s = &ws.blocks[index];
-        let low = &mut LowBack {
-            kept: &ws.low_rank,
-            dropped: &mut ws.dropped,
-            slope: &mut ws.slope_low,
-        };
-        // In a sequential block the stream between the halves carries its own slope.
-        let incoming = if shape.parallel_residual {
-            &ws.slope
-        } else {
-            &ws.slope_middle
-        };
-        let heads = shape.heads * shape.head_width;
-        size(&mut ws.slope_wide, n * heads);
-        apply_back(
-            &layout.out,
-            p,
-            &s.heads,
-            (incoming, d),
-            (&mut ws.slope_wide, Write::Replace),
-            g,
-            low,
-        );
-        size(&mut ws.slope_qkv, n * joint);
-        let saved = attention::Saved {
-            qkv: &s.qkv,
-            out: &s.heads,
-            log_sums: &s.log_sums,
-        };
-        attention::backward(
-            shape,
-            &packed.segments,
-            &saved,
-            &mut ws.scratch,
-            &ws.slope_wide,
-            &mut ws.slope_qkv,
-        );
-        self.rotary
-            .apply(shape, &packed.segments, &mut ws.slope_qkv, true);
-        size(&mut ws.slope_narrow, n * d);
-        let mut write = Write::Replace;
-        for (linear, column) in &layout.qkv {
-            let slope = (&ws.slope_qkv[*column..], joint);
-            apply_back(
-                linear,
-                p,
-                &s.normed1,
-                slope,
-                (&mut ws.slope_narrow, write),
-                g,
-                low,
-            );
-            write = Write::Add;
-        }
-        let saved = NormSaved {
-            x: &s.input,
-            moments: &s.moments1,
-            weight: &p.base[layout.norm1.weight.clone()],
-            kind: self.norm_kind(),
-        };
-        let trained = norm_gradients(&layout.norm1, g.base.as_deref_mut());
-        kernels::norm_back(&saved, &ws.slope_narrow, &mut ws.slope_middle, trained);
-        std::mem::swap(&mut ws.slope, &mut ws.slope_middle);
-    }
-
-    /// The way back through the feed-forward half; `ws.slope_middle` becomes the slope at its
-    /// input, the residual's own slope included.
-    fn feed_forward_back(
-        &self,
-        index: usize,
-        p: &Parameters<'_>,
-        g: &mut Gradients<'_>,
-        ws: &mut Workspace,
-    ) {
-        let shape = &self.shape;
-        let layout = &self.layout.blocks[index];
-        let d = shape.width;
-        let n = ws.slope.len() / d;
-        let s = &ws.blocks[index];
-        let low = &mut LowBack {
-            kept: &ws.low_rank,
-            dropped: &mut ws.dropped,
-            slope: &mut ws.slope_low,
-        };
-        size(&mut ws.slope_wide, n * shape.inner);
-        size(&mut ws.slope_narrow, n * d);
-        apply_back(
-            &layout.down,
-            p,
-            &s.active,
-            (&ws.slope, d),
-            (&mut ws.slope_wide, Write::Replace),
-            g,
-            low,
-        );
-        let mut write = Write::Replace;
-        if let Some(gate) = &layout.gate {
-            ws.slope_gate.clear();
-            ws.slope_gate.extend_from_slice(&ws.slope_wide);
-            kernels::multiply(&mut ws.slope_gate, &s.gate);
-            let slope = (ws.slope_gate.as_slice(), shape.inner);
-            apply_back(
-                gate,
-                p,
-                &s.normed2,
-                slope,
-                (&mut ws.slope_narrow, write),
-                g,
-                low,
-            );
-            write = Write::Add;
-        }
-        kernels::multiply(&mut ws.slope_wide, &s.up);
-        let slope = (ws.slope_wide.as_slice(), shape.inner);
-        apply_back(
-            &layout.up,
-            p,
-            &s.normed2,
-            slope,
-            (&mut ws.slope_narrow, write),
-            g,
-            low,
-        );
-        ws.slope_middle.clear();
-        ws.slope_middle.extend_from_slice(&ws.slope);
-        let saved = NormSaved {
-            x: if shape.parallel_residual {
-                &s.input
-            } else {
-                &s.middle
-            },
-            moments: &s.moments2,
-            weight: &p.base[layout.norm2.weight.clone()],
-            kind: self.norm_kind(),
-        };
-        let trained = norm_gradients(&layout.norm2, g.base.as_deref_mut());
-        kernels::norm_back(&saved, &ws.slope_narrow, &mut ws.slope_middle, trained);
-    }
 }
 
 fn norm_weights<'a>(norm: &Norm, base: &'a [f32]) -> (&'a [f32], Option<&'a [f32]>) {
@@ -723,239 +495,4 @@ fn norm_weights<'a>(norm: &Norm, base: &'a [f32]) -> (&'a [f32], Option<&'a [f32
         &base[norm.weight.clone()],
         norm.bias.clone().map(|place| &base[place]),
     )
-}
-
-/// The places of a norm's weight and bias in the gradient; the bias always follows the weight.
-fn norm_gradients<'a>(
-    norm: &Norm,
-    base: Option<&'a mut [f32]>,
-) -> Option<(&'a mut [f32], Option<&'a mut [f32]>)> {
-    let base = base?;
-    let width = norm.weight.len();
-    let end = norm.bias.as_ref().map_or(norm.weight.end, |bias| bias.end);
-    let (weight, bias) = base[norm.weight.start..end].split_at_mut(width);
-    Some((weight, norm.bias.is_some().then_some(bias)))
-}
-
-struct LowRank<'a> {
-    kept: &'a mut [Vec<f32>],
-    dropped: &'a mut Vec<f32>,
-}
-
-struct LowBack<'a> {
-    kept: &'a [Vec<f32>],
-    dropped: &'a mut Vec<f32>,
-    slope: &'a mut Vec<f32>,
-}
-
-/// The input with a share of its numbers dropped, the rest scaled up; the same on both ways.
-fn drop_into(x: &[f32], share: f32, seed: u64, out: &mut Vec<f32>) {
-    let keep = 1.0 / (1.0 - share);
-    let limit = (f64::from(share) * 4_294_967_296.0) as u64;
-    out.clear();
-    out.extend(x.iter().enumerate().map(|(i, x)| {
-        if noise(seed, i as u64) < limit {
-            0.0
-        } else {
-            x * keep
-        }
-    }));
-}
-
-/// 32 random bits of a place (splitmix64).
-fn noise(seed: u64, place: u64) -> u64 {
-    let mut z = seed.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) >> 32
-}
-
-/// `y = x Wᵀ + b`, plus the adapter's part.
-fn apply(
-    linear: &Linear,
-    p: &Parameters<'_>,
-    x: &[f32],
-    (y, y_step): (&mut [f32], usize),
-    write: Write,
-    low: &mut LowRank<'_>,
-) {
-    let (inputs, outputs) = (linear.inputs, linear.outputs);
-    let rows = x.len() / inputs;
-    let mut write = write;
-    if let Some(bias) = &linear.bias {
-        let bias = &p.base[bias.clone()];
-        if write == Write::Replace {
-            kernels::fill_rows(y, y_step, bias);
-            write = Write::Add;
-        } else {
-            y.chunks_mut(y_step).for_each(|row| kernels::add(row, bias));
-        }
-    }
-    let weight = match p.transposed {
-        Some(values) => View::rows(&values[linear.weight.clone()], outputs),
-        None => View::transposed(&p.base[linear.weight.clone()], inputs),
-    };
-    matmul(
-        (rows, inputs, outputs),
-        View::rows(x, inputs),
-        weight,
-        1.0,
-        (y, y_step),
-        write,
-    );
-    let Some((table, values, dropout)) = p.adapter else {
-        return;
-    };
-    let Some(Some(site)) = table.sites.get(linear.index) else {
-        return;
-    };
-    let x = match dropout {
-        Some(seed) if table.dropout > 0.0 => {
-            drop_into(
-                x,
-                table.dropout,
-                seed ^ ((linear.index as u64) << 40),
-                low.dropped,
-            );
-            low.dropped.as_slice()
-        }
-        _ => x,
-    };
-    let kept = &mut low.kept[linear.index];
-    size(kept, rows * table.rank);
-    let a = View::transposed(&values[site.down.clone()], inputs);
-    matmul(
-        (rows, inputs, table.rank),
-        View::rows(x, inputs),
-        a,
-        1.0,
-        (kept, table.rank),
-        Write::Replace,
-    );
-    let b = View::transposed(&values[site.up.clone()], table.rank);
-    let shape = (rows, table.rank, outputs);
-    matmul(
-        shape,
-        View::rows(kept, table.rank),
-        b,
-        table.scale,
-        (y, y_step),
-        Write::Add,
-    );
-}
-
-/// The way back through [`apply`]: to `dx`, to the base's gradient and to the adapter's.
-fn apply_back(
-    linear: &Linear,
-    p: &Parameters<'_>,
-    x: &[f32],
-    (dy, dy_step): (&[f32], usize),
-    (dx, write): (&mut [f32], Write),
-    g: &mut Gradients<'_>,
-    low: &mut LowBack<'_>,
-) {
-    let (inputs, outputs) = (linear.inputs, linear.outputs);
-    let rows = x.len() / inputs;
-    let slope = View::rows(dy, dy_step);
-    let weight = View::rows(&p.base[linear.weight.clone()], inputs);
-    matmul(
-        (rows, outputs, inputs),
-        slope,
-        weight,
-        1.0,
-        (dx, inputs),
-        write,
-    );
-    if let Some(base) = g.base.as_deref_mut() {
-        let dw = &mut base[linear.weight.clone()];
-        let shape = (outputs, rows, inputs);
-        matmul(
-            shape,
-            View::transposed(dy, dy_step),
-            View::rows(x, inputs),
-            1.0,
-            (dw, inputs),
-            Write::Add,
-        );
-        if let Some(bias) = &linear.bias {
-            kernels::add_column_sums(dy, dy_step, &mut base[bias.clone()]);
-        }
-    }
-    let Some((table, values, dropout)) = p.adapter else {
-        return;
-    };
-    let Some(Some(site)) = table.sites.get(linear.index) else {
-        return;
-    };
-    let (rank, kept) = (table.rank, &low.kept[linear.index]);
-    let seed = dropout
-        .filter(|_| table.dropout > 0.0)
-        .map(|seed| seed ^ ((linear.index as u64) << 40));
-    size(low.slope, rows * rank);
-    let b = View::rows(&values[site.up.clone()], rank);
-    matmul(
-        (rows, outputs, rank),
-        slope,
-        b,
-        table.scale,
-        (low.slope, rank),
-        Write::Replace,
-    );
-    if let Some(adapter) = g.adapter.as_deref_mut() {
-        let db = &mut adapter[site.up.clone()];
-        let shape = (outputs, rows, rank);
-        matmul(
-            shape,
-            View::transposed(dy, dy_step),
-            View::rows(kept, rank),
-            table.scale,
-            (db, rank),
-            Write::Add,
-        );
-        let x = match seed {
-            Some(seed) => {
-                drop_into(x, table.dropout, seed, low.dropped);
-                low.dropped.as_slice()
-            }
-            None => x,
-        };
-        let da = &mut adapter[site.down.clone()];
-        let shape = (rank, rows, inputs);
-        matmul(
-            shape,
-            View::transposed(low.slope, rank),
-            View::rows(x, inputs),
-            1.0,
-            (da, inputs),
-            Write::Add,
-        );
-    }
-    let a = View::rows(&values[site.down.clone()], inputs);
-    match seed {
-        None => matmul(
-            (rows, rank, inputs),
-            View::rows(low.slope, rank),
-            a,
-            1.0,
-            (dx, inputs),
-            Write::Add,
-        ),
-        Some(seed) => {
-            size(low.dropped, rows * inputs);
-            let through = (low.dropped.as_mut_slice(), inputs);
-            matmul(
-                (rows, rank, inputs),
-                View::rows(low.slope, rank),
-                a,
-                1.0,
-                through,
-                Write::Replace,
-            );
-            let slope = std::mem::take(low.dropped);
-            let mut masked = Vec::with_capacity(slope.len());
-            drop_into(&slope, table.dropout, seed, &mut masked);
-            kernels::add(dx, &masked);
-            *low.dropped = slope;
-        }
-    }
 }

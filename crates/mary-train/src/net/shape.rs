@@ -99,10 +99,10 @@ impl Shape {
                 self.width, self.heads
             ));
         }
-        if self.kv_heads == 0 || self.heads % self.kv_heads != 0 {
+        if self.kv_heads == 0 || !self.heads.is_multiple_of(self.kv_heads) {
             return fail("needs query heads in equal groups per key head");
         }
-        if self.rotary % 2 != 0 || self.rotary > self.head_width {
+        if !self.rotary.is_multiple_of(2) || self.rotary > self.head_width {
             return fail(&format!(
                 "rotates {} of {} numbers a head; needs an even part",
                 self.rotary, self.head_width
