@@ -1,5 +1,7 @@
 //! What the engine promises, with a scripted model.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
 
@@ -201,7 +203,7 @@ fn even() -> Scripted {
             .trim_matches(|c: char| !c.is_ascii_digit())
             .parse()
             .unwrap_or(1);
-        Ok(if n % 2 == 0 { "yes" } else { "no" }.to_owned())
+        Ok(if n.is_multiple_of(2) { "yes" } else { "no" }.to_owned())
     })
     .counting()
     .window(5)

@@ -102,15 +102,15 @@ impl Index {
             if n == 0 || !bytes.ends_with(b"\n") {
                 return Ok(());
             }
-            if !bytes.trim_ascii().is_empty() {
-                if let Err(e) = self.take(path, &bytes) {
-                    let last = reader.fill_buf().map_err(io_at(path))?.is_empty();
-                    return match e {
-                        Trouble::Unreadable(_) if last => Ok(()),
-                        Trouble::Unreadable(e) => Err(unreadable(path, self.lines + 1, &e)),
-                        Trouble::Duplicate(e) => Err(e),
-                    };
-                }
+            if !bytes.trim_ascii().is_empty()
+                && let Err(e) = self.take(path, &bytes)
+            {
+                let last = reader.fill_buf().map_err(io_at(path))?.is_empty();
+                return match e {
+                    Trouble::Unreadable(_) if last => Ok(()),
+                    Trouble::Unreadable(e) => Err(unreadable(path, self.lines + 1, &e)),
+                    Trouble::Duplicate(e) => Err(e),
+                };
             }
             self.lines += 1;
             self.end += n as u64;

@@ -1,5 +1,7 @@
 //! Arrows between rooms go one way only: what may depend on what, held against `cargo metadata`.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use cargo_metadata::{DependencyKind, MetadataCommand};

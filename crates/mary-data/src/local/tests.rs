@@ -363,7 +363,8 @@ fn a_folder_of_many_files_comes_as_one_archive() {
 
 #[test]
 fn an_archive_that_leads_out_of_its_folder_is_refused() {
-    let hostile: [&[(&str, &[u8], Option<&str>)]; 4] = [
+    type Member<'a> = (&'a str, &'a [u8], Option<&'a str>);
+    let hostile: [&[Member<'_>]; 4] = [
         &[("r/data/../../../x.json", A, None)],
         &[("/etc/x.json", A, None)],
         &[("r/data/a.json", b"", Some("/etc/passwd"))],

@@ -73,7 +73,7 @@ pub fn sample(n: usize) -> Sample {
             .measured("strict", 0.1 + 0.2),
     };
     let mut item = Item::new(name.clone(), target, vec![])
-        .tagged("label", if n % 2 == 0 { "A" } else { "B" })
+        .tagged("label", if n.is_multiple_of(2) { "A" } else { "B" })
         .in_stratum("x");
     item.cluster = Some(format!("c{}", n % 7));
     Sample {

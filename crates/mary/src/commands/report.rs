@@ -90,7 +90,6 @@ pub fn write(runs: &[PathBuf], out: &Path, options: &ReportOptions) -> anyhow::R
     let mut file = BufWriter::new(file);
     html::report(&summaries, &chapters, &mut sound, options, &mut file)?;
     file.flush()?;
-    drop(sound);
     if let Some(error) = problem {
         let _ = std::fs::remove_file(&partial);
         return Err(error.into());

@@ -29,6 +29,9 @@ pub const DEFAULT_MODEL: &str = "builtin/nano";
 /// Shots of the starter selection: few, because the built-in model reads short texts only.
 const STARTER_SHOTS: usize = 4;
 
+/// A task with its settings and, where limited, how many items.
+pub type Assignment = (&'static dyn Task, TaskSettings, Option<Limit>);
+
 /// Everything decided before the first question.
 pub struct Plan {
     /// The models under study.
@@ -38,7 +41,7 @@ pub struct Plan {
     /// How models are opened.
     pub settings: ModelSettings,
     /// The tasks with their settings and limits.
-    pub tasks: Vec<(&'static dyn Task, TaskSettings, Option<Limit>)>,
+    pub tasks: Vec<Assignment>,
     /// Times every item is asked.
     pub trials: u32,
     /// Seed of everything.
@@ -139,9 +142,7 @@ fn resolve(place: &Place, args: &RunArgs) -> anyhow::Result<Plan> {
 }
 
 /// The tasks named, or the starter selection.
-fn tasks(
-    args: &RunArgs,
-) -> Result<Vec<(&'static dyn Task, TaskSettings, Option<Limit>)>, UsageError> {
+fn tasks(args: &RunArgs) -> Result<Vec<Assignment>, UsageError> {
     let starter = args.tasks.is_empty();
     let chosen = if starter {
         mary_suites::tasks()

@@ -68,7 +68,7 @@ pub fn style() -> TableStyle {
     let terminal = std::io::stdout().is_terminal();
     let color = terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    let width = columns.or_else(|| terminal.then(|| console_width()).flatten());
+    let width = columns.or_else(|| terminal.then(console_width).flatten());
     TableStyle { color, width }
 }
 
