@@ -94,16 +94,37 @@ fn fifty_kills_change_nothing() {
     assert!(mary(wild.path()).status().unwrap().success());
     assert_eq!(summary(wild.path()), summary(calm.path()));
 
-    // No sample twice, none missing, none answered differently.
-    let samples = |home: &Path| -> HashMap<String, String> {
-        let log = std::fs::read_to_string(run_folder(home).unwrap().join("samples.jsonl")).unwrap();
-        let mut seen = HashMap::new();
-        for line in log.lines() {
-            let value: serde_json::Value = serde_json::from_str(line).unwrap();
-            let before = seen.insert(value["id"].to_string(), value["exchanges"].to_string());
-            assert_eq!(before, None, "{} stands in the log twice", value["id"]);
+    // No sample twice, none missing, none answered differently beyond what another batch may round.
+    let (wild, calm) = (samples(wild.path()), samples(calm.path()));
+    assert_eq!(wild.len(), calm.len());
+    for (id, (key, logprobs)) in &calm {
+        let (same_key, again) = &wild[id];
+        assert_eq!(key, same_key, "{id} was asked something else");
+        assert_eq!(logprobs.len(), again.len());
+        for (a, b) in logprobs.iter().zip(again) {
+            assert!((a - b).abs() < 1e-4, "{id}: {a} and {b}");
         }
-        seen
-    };
-    assert_eq!(samples(wild.path()), samples(calm.path()));
+    }
+}
+
+/// Sample → name of its question and log-probabilities of its answer.
+fn samples(home: &Path) -> HashMap<String, (String, Vec<f64>)> {
+    let log = std::fs::read_to_string(run_folder(home).unwrap().join("samples.jsonl")).unwrap();
+    let mut seen = HashMap::new();
+    for line in log.lines() {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        let exchange = &value["exchanges"][0];
+        let continuations = &exchange["reply"]["Ok"]["answer"]["scored"]["continuations"];
+        let logprobs = continuations
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|c| c["logprobs"].as_array().unwrap())
+            .map(|x| x.as_f64().unwrap())
+            .collect();
+        let entry = (exchange["key"].to_string(), logprobs);
+        let before = seen.insert(value["id"].to_string(), entry);
+        assert_eq!(before, None, "{} stands in the log twice", value["id"]);
+    }
+    seen
 }

@@ -134,7 +134,7 @@ impl Browser {
     pub fn call(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = self.next;
-        let mut message = json!({"id": id, "method": method, "params": params});
+        let mut message = json!({"id": id, "method": method, "params": params.clone()});
         if !self.session.is_empty() {
             message["sessionId"] = json!(self.session);
         }
@@ -144,6 +144,12 @@ impl Browser {
         loop {
             let answer = self.receive();
             if answer["id"] == json!(id) {
+                // A page that looks for news may reload under the question; it is asked again.
+                let message = answer["error"]["message"].as_str().unwrap_or_default();
+                if message.contains("navigated or closed") {
+                    std::thread::sleep(Duration::from_millis(100));
+                    return self.call(method, params);
+                }
                 assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
                 return answer["result"].clone();
             }

@@ -338,10 +338,12 @@ fn ask_everything(
     data: &dyn DataSource,
 ) -> anyhow::Result<()> {
     let stop = interrupt()?;
-    let mut cache: Box<dyn Cache> = if plan.cached {
-        Box::new(open_cache(place)?)
+    let (mut cache, label): (Box<dyn Cache>, _) = if plan.cached {
+        let cache = open_cache(place)?;
+        let label = cache.label();
+        (Box::new(cache), Some(label))
     } else {
-        Box::new(NoCache)
+        (Box::new(NoCache), None)
     };
     let open = |model: &ModelRef| -> anyhow::Result<Box<dyn Model>> {
         Ok(providers::of(model)?.open(model, &plan.settings)?)
@@ -406,6 +408,9 @@ fn ask_everything(
                 pace: Pace::default(),
             };
             let mut recorder = Recorder::new(folder);
+            if let Some(label) = &label {
+                recorder = recorder.labelling(label.clone());
+            }
             execute(
                 &execution,
                 cache.as_mut(),
