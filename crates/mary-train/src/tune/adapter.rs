@@ -46,7 +46,7 @@ impl Adapter {
             "base_model_name_or_path": base.to_string_lossy(),
             "r": self.layout.rank,
             "lora_alpha": self.alpha,
-            "lora_dropout": self.layout.dropout,
+            "lora_dropout": plain(self.layout.dropout),
             "target_modules": self.targets,
             "bias": "none",
             "fan_in_fan_out": false,
@@ -121,6 +121,11 @@ impl Adapter {
             );
         }
     }
+}
+
+/// A number as it was written, without the digits that widening adds.
+fn plain(number: f32) -> f64 {
+    number.to_string().parse().unwrap_or(f64::from(number))
 }
 
 /// The tensors of an adapter under PEFT's names.
