@@ -480,7 +480,7 @@ impl<'a, 'b> Hall<'a, 'b> {
                 return Ok(());
             }
             if pending.error().is_some() {
-                return self.land(slot);
+                return self.land(slot, &[]);
             }
             let replies = pending.replies();
             let more = self
@@ -489,7 +489,7 @@ impl<'a, 'b> Hall<'a, 'b> {
                 .follow_up(self.run.settings, &pending.item, &replies);
             let more = more.map_err(|e| task_error(self.run.task, e))?;
             if more.is_empty() {
-                return self.land(slot);
+                return self.land(slot, &replies);
             }
             let Some(mut pending) = self.flight.land(slot) else {
                 return Ok(());
@@ -500,22 +500,20 @@ impl<'a, 'b> Hall<'a, 'b> {
             self.flight.restore(slot, pending);
             self.enqueue(open.into_iter().map(|place| (slot, place)).collect());
         }
-        self.land(slot)
+        let replies = self.flight.get(slot).map(Pending::replies).unwrap_or_default();
+        self.land(slot, &replies)
     }
 
-    /// Judges an item and announces it.
-    fn land(&mut self, slot: u64) -> Result<(), EngineError> {
+    /// Judges an item by its replies and announces it.
+    fn land(&mut self, slot: u64, replies: &[Reply]) -> Result<(), EngineError> {
         let Some(pending) = self.flight.land(slot) else {
             return Ok(());
         };
         let judgement = match pending.error() {
             Some(error) => Judgement::failed(error.kind, error.message.clone()),
             None => {
-                let replies = pending.replies();
-                let judgement = self
-                    .run
-                    .task
-                    .judge(self.run.settings, &pending.item, &replies);
+                let task = self.run.task;
+                let judgement = task.judge(self.run.settings, &pending.item, replies);
                 if judgement.is_finite() {
                     judgement
                 } else {
