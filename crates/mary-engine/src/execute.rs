@@ -500,7 +500,11 @@ impl<'a, 'b> Hall<'a, 'b> {
             self.flight.restore(slot, pending);
             self.enqueue(open.into_iter().map(|place| (slot, place)).collect());
         }
-        let replies = self.flight.get(slot).map(Pending::replies).unwrap_or_default();
+        let replies = self
+            .flight
+            .get(slot)
+            .map(Pending::replies)
+            .unwrap_or_default();
         self.land(slot, &replies)
     }
 
