@@ -1,7 +1,7 @@
 //! How much the bench itself costs: 200,000 items through plan, cache, execution, judging, log and
 //! summary, with a scripted model whose own time is measured apart.
 //!
-//! `cargo run --release -p mary --example bench_engine -- [ITEMS]`
+//! `cargo run --release -p mary-engine --example bench_engine -- [ITEMS]`
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
