@@ -38,6 +38,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<exit::Status> {
         Command::Report(args) => commands::report::report(&place, &args),
         Command::View(args) => commands::view::view(&place, &args),
         Command::Compare(args) => commands::compare::compare(&place, &args),
+        Command::Matrix(args) => commands::matrix::matrix(&place, &args),
         Command::Export(args) => commands::export::export(&place, &args),
         Command::Import(args) => commands::export::import(&place, &args),
         Command::Merge(args) => commands::export::merge(&place, &args),

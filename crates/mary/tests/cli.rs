@@ -369,3 +369,46 @@ fn completions_are_made_for_every_shell() {
         assert!(said.out.contains("mary"), "{shell}");
     }
 }
+
+#[test]
+fn several_models_are_run_on_the_same_items_and_compared() {
+    let home = home();
+    let models = "builtin/nano@step0,builtin/nano";
+    let said = mary(
+        home.path(),
+        &[
+            "run",
+            "-m",
+            models,
+            "-t",
+            "htest/rhyme,htest/end-ly",
+            "-k",
+            "2",
+            "--limit",
+            "10",
+            "--no-report",
+        ],
+    );
+    assert_eq!(said.code, 0, "{}", said.err);
+    let compared = mary(home.path(), &["compare", "nano", "--json"]);
+    assert_eq!(compared.code, 0, "{}", compared.err);
+    assert!(compared.out.contains("htest/rhyme"), "{}", compared.out);
+    let matrix = mary(
+        home.path(),
+        &[
+            "matrix",
+            "nano",
+            "--original",
+            "builtin/nano@step0",
+            "--tuned",
+            "htest/rhyme=builtin/nano",
+        ],
+    );
+    assert_eq!(matrix.code, 0, "{}", matrix.err);
+    let exported = mary(home.path(), &["export", "nano", "--to", "csv"]);
+    assert_eq!(exported.code, 0, "{}", exported.err);
+    let table = std::fs::read_to_string(exported.out.trim()).unwrap();
+    // Two models, two tasks, ten items each; a prompt takes several lines of its cell.
+    let rows = table.matches("builtin/nano@step0,htest/").count();
+    assert_eq!(rows, 20, "{}", table.lines().take(3).collect::<String>());
+}

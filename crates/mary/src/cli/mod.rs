@@ -71,6 +71,8 @@ pub enum Command {
     View(ViewArgs),
     /// Compare models or runs item by item, with corrected significance
     Compare(CompareArgs),
+    /// What tuning on one H-TEST task did to the others: the paper's 10 × 10 table from your runs
+    Matrix(MatrixArgs),
     /// Write a run in another tool's format
     Export(ExportArgs),
     /// Read results made by another tool into a run folder
@@ -151,6 +153,20 @@ pub struct CompareArgs {
     /// Print the comparison as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `matrix`.
+#[derive(Debug, Args)]
+pub struct MatrixArgs {
+    /// Run folders or names that hold the untuned and the tuned models
+    #[arg(required = true)]
+    pub runs: Vec<String>,
+    /// The untuned model, as it was run
+    #[arg(long)]
+    pub original: String,
+    /// A tuned model, as it was run, with the task it was tuned on: htest/rhyme=hf/… (repeatable)
+    #[arg(long, value_name = "TASK=MODEL")]
+    pub tuned: Vec<String>,
 }
 
 /// Formats of other tools.

@@ -9,6 +9,7 @@ pub mod data;
 pub mod dry_run;
 pub mod export;
 pub mod grow;
+pub mod matrix;
 pub mod models;
 pub mod report;
 pub mod rescore;

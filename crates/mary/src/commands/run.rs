@@ -313,19 +313,21 @@ fn title(plan: &Plan) -> String {
     let mut families: Vec<&str> = plan.tasks.iter().map(|(t, ..)| t.card().family).collect();
     families.dedup();
     let more = if plan.models.len() > 1 {
-        format!("+{}", plan.models.len() - 1)
+        format!("-and-{}-more", plan.models.len() - 1)
     } else {
         String::new()
     };
     let text = format!("{model}{more}-{}", families.join("-"));
     let safe = |c: char| {
-        if c.is_ascii_alphanumeric() || "+-._".contains(c) {
+        if c.is_ascii_alphanumeric() || "-._".contains(c) {
             c
         } else {
             '-'
         }
     };
-    text.chars().map(safe).take(60).collect()
+    let name: String = text.chars().map(safe).take(60).collect();
+    // A folder whose name begins with a dot would be hidden.
+    name.trim_start_matches('.').to_owned()
 }
 
 /// Opens one model after the other and asks it everything.
