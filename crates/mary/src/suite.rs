@@ -60,7 +60,7 @@ impl Wishes {
             .iter()
             .map(|pair| match pair.split_once('=') {
                 Some((name, value)) if !name.is_empty() => {
-                    Ok((name.trim().replace('_', "-"), value.trim().to_owned()))
+                    Ok((name.trim().to_owned(), value.trim().to_owned()))
                 }
                 _ => Err(UsageError::new(format!(
                     "`{pair}` is not of the form name=value"
@@ -74,23 +74,26 @@ impl Wishes {
         &self,
         tasks: &[&'static dyn Task],
     ) -> Result<Vec<(&'static dyn Task, TaskSettings)>, UsageError> {
-        let knows = |task: &&'static dyn Task, name: &str| {
-            task.card().params.iter().any(|p: &Param| p.name == name)
+        // Hyphens and underscores are the same here too; the card's own spelling counts.
+        let same = |a: &str, b: &str| a.replace('_', "-") == b.replace('_', "-");
+        let known = |task: &&'static dyn Task, name: &str| -> Option<&'static str> {
+            let mut params = task.card().params.iter();
+            params.find(|p: &&Param| same(p.name, name)).map(|p| p.name)
         };
         for (name, _) in &self.set {
-            if !tasks.iter().any(|task| knows(task, name)) {
-                let mut known: Vec<&str> = tasks
+            if !tasks.iter().any(|task| known(task, name).is_some()) {
+                let mut names: Vec<&str> = tasks
                     .iter()
                     .flat_map(|t| t.card().params.iter().map(|p| p.name))
                     .collect();
-                known.sort_unstable();
-                known.dedup();
+                names.sort_unstable();
+                names.dedup();
                 return Err(UsageError::new(format!(
                     "none of the chosen tasks has a setting `{name}`\nhint: they have: {}",
-                    if known.is_empty() {
+                    if names.is_empty() {
                         "none".into()
                     } else {
-                        known.join(", ")
+                        names.join(", ")
                     }
                 )));
             }
@@ -104,8 +107,7 @@ impl Wishes {
             let params = self
                 .set
                 .iter()
-                .filter(|(name, _)| knows(task, name))
-                .cloned()
+                .filter_map(|(name, value)| Some((known(task, name)?.to_owned(), value.clone())))
                 .collect();
             (
                 *task,

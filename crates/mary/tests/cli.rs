@@ -412,3 +412,43 @@ fn several_models_are_run_on_the_same_items_and_compared() {
     let rows = table.matches("builtin/nano@step0,htest/").count();
     assert_eq!(rows, 20, "{}", table.lines().take(3).collect::<String>());
 }
+
+#[test]
+fn a_model_may_judge_its_own_chain_of_thought() {
+    let home = home();
+    let args = [
+        "run",
+        "-t",
+        "htest/rhyme",
+        "-k",
+        "2",
+        "--limit",
+        "4",
+        "--set",
+        "mode=cot",
+        "--set",
+        "max-tokens=12",
+        "--judge",
+        "self",
+        "--no-report",
+    ];
+    let said = mary(home.path(), &args);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let run = std::fs::read_dir(home.path().join("runs"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let log = std::fs::read_to_string(run.join("samples.jsonl")).unwrap();
+    for line in log.lines() {
+        let sample: serde_json::Value = serde_json::from_str(line).unwrap();
+        let roles: Vec<_> = sample["exchanges"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|e| e["ask"]["role"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(roles, ["subject", "judge"]);
+    }
+}
