@@ -1,19 +1,22 @@
-//! The families of tasks. Each family is one folder and one paper; each task is one file with its
-//! prompt, its generator or loader, and its judge.
+//! The families of tasks, in one static list. Each family is one crate and one paper; each task is
+//! one file with its prompt, its generator or loader, and its judge.
 //!
-//! Nothing here sees a model or a backend: a task makes items and judges answers, both pure. What
-//! exists is named in one static list ([`families`]); there is no registration by side effect.
+//! Nothing here sees a model or a backend: a task makes items and judges answers, both pure. There is
+//! no registration by side effect.
 
-pub mod htest;
-mod randomness;
-
-pub use randomness::{Stream, pick, shuffle, stream};
+pub use mary_psychometric as psychometric;
+pub use {mary_embodied as embodied, mary_htest as htest, mary_physico as physico};
 
 use mary_contract::{Family, Task};
 
 /// Every family, in the order in which people read them.
 pub fn families() -> &'static [&'static dyn Family] {
-    static FAMILIES: [&dyn Family; 1] = [&htest::HTEST];
+    static FAMILIES: [&dyn Family; 4] = [
+        &htest::HTEST,
+        &physico::PHYSICO,
+        &psychometric::PSYCHOMETRIC,
+        &embodied::EMBODIED,
+    ];
     &FAMILIES
 }
 

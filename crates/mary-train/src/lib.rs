@@ -8,7 +8,6 @@
 //! Everything runs on the CPU, is seeded, and does not depend on the number of threads. No suite
 //! and no report is known here.
 
-pub mod corpus;
 mod error;
 #[cfg(test)]
 mod golden;
@@ -23,6 +22,8 @@ pub mod tokenizer;
 mod tune;
 
 pub use error::TrainError;
+pub use mary_world as corpus;
+
 pub use grow::{GrowEvent, GrowReport, GrowSettings, Size, grow};
 pub use hf::Storage;
 pub use memory::Estimate;

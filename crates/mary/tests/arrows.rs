@@ -10,7 +10,31 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 const ALLOWED: &[(&str, &[&str])] = &[
     ("mary-contract", &[]),
     ("mary-stats", &[]),
-    ("mary-suites", &["mary-contract", "mary-stats"]),
+    ("mary-items", &[]),
+    ("mary-world", &[]),
+    ("mary-htest", &["mary-contract", "mary-items", "mary-stats"]),
+    (
+        "mary-physico",
+        &["mary-contract", "mary-items", "mary-stats"],
+    ),
+    (
+        "mary-psychometric",
+        &["mary-contract", "mary-items", "mary-stats", "mary-world"],
+    ),
+    (
+        "mary-embodied",
+        &["mary-contract", "mary-items", "mary-stats"],
+    ),
+    (
+        "mary-suites",
+        &[
+            "mary-contract",
+            "mary-htest",
+            "mary-physico",
+            "mary-psychometric",
+            "mary-embodied",
+        ],
+    ),
     ("mary-audit", &["mary-contract", "mary-stats"]),
     ("mary-weights", &["mary-contract"]),
     ("mary-local", &["mary-contract", "mary-weights"]),
@@ -21,7 +45,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mary-report", &["mary-contract", "mary-stats"]),
     (
         "mary-train",
-        &["mary-contract", "mary-weights", "mary-local"],
+        &["mary-contract", "mary-weights", "mary-local", "mary-world"],
     ),
     ("mary-testkit", &["mary-contract"]),
 ];

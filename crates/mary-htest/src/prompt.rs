@@ -1,0 +1,130 @@
+//! The prompt, byte for byte as published (Lee & Lim 2024, Appendix G, and the authors' released
+//! code): every string a model must see for a published number to be comparable stands here.
+
+use super::dataset::Example;
+
+/// What the model is told after the options.
+const INSTRUCTION: &str = "(Respond in one letter and nothing else)";
+/// The chain-of-thought tail, in our words: the paper describes it and does not print it.
+const THINK: &str =
+    "(Think out loud step by step, then assign the label: end with \"Label: A\" or \"Label: B\")";
+
+/// The shots, one per line: the beginning that every item of a task shares.
+fn shot_lines(shots: &[Example]) -> String {
+    let mut lines = String::new();
+    for shot in shots {
+        lines.push_str(&format!(
+            "Input: \"{}\" Label: {}\n",
+            shot.text,
+            shot.label.letter()
+        ));
+    }
+    if !shots.is_empty() {
+        lines.push('\n');
+    }
+    lines
+}
+
+/// The published prompt. The blanks at the ends of its lines are part of it.
+pub fn published(shots: &[Example], text: &str) -> String {
+    format!(
+        "{}Input: \"{text}\" Label: \nA \nB {INSTRUCTION}",
+        shot_lines(shots)
+    )
+}
+
+/// The shots and the item, up to the place where a shot has its label. The label follows with its
+/// blank (`" A"`), as it does in every shot, so that a byte-pair tokenizer reads the same token.
+pub fn up_to_label(shots: &[Example], text: &str) -> String {
+    format!("{}Input: \"{text}\" Label:", shot_lines(shots))
+}
+
+/// The chain-of-thought prompt.
+pub fn chain_of_thought(shots: &[Example], text: &str) -> String {
+    format!("{}Input: \"{text}\" Label: \n{THINK}", shot_lines(shots))
+}
+
+/// What the second model is asked about a chain of thought.
+pub fn reading(text: &str, answer: &str) -> String {
+    format!(
+        "Someone was asked to give the input below one of two labels, A or B, and thought out \
+         loud.\n\nInput: \"{text}\"\n\nTheir answer, between the lines:\n-----\n{}\n-----\n\nWhich label \
+         does the answer settle on? Do not judge whether it is right. Respond with A, B or None and \
+         nothing else; None if it does not clearly settle on one.",
+        answer.trim()
+    )
+}
+
+/// The letter-geometry prompt: the question, then the options as the A/B prompt lists its own.
+pub fn geometry(question: &str, options: &[String]) -> String {
+    format!("{question}\n{} {INSTRUCTION}", options.join(" \n"))
+}
+
+/// Letter geometry, thinking out loud, in our words: the paper has no such prompt.
+pub fn geometry_thinking(question: &str, options: &[String]) -> String {
+    format!(
+        "{question}\n{} (Think out loud step by step, then name one of the four)",
+        options.join(" \n")
+    )
+}
+
+/// What the second model is asked about it.
+pub fn geometry_reading(question: &str, options: &[String], answer: &str) -> String {
+    format!(
+        "Someone was asked the question below, with the four symbols {} to choose from, and thought out \
+         loud.\n\n{question}\n\nTheir answer, between the lines:\n-----\n{}\n-----\n\nWhich symbol does \
+         the answer settle on? Do not judge whether it is right. Respond with the symbol or with None and \
+         nothing else; None if it does not clearly settle on one.",
+        options.join(" "),
+        answer.trim()
+    )
+}
+
+/// The same as [`geometry`], up to the place where the symbol follows.
+pub fn geometry_up_to_answer(question: &str, options: &[String]) -> String {
+    format!("{question}\nOptions: {}\nAnswer:", options.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Label;
+
+    fn example(text: &str, label: Label) -> Example {
+        Example {
+            text: text.into(),
+            label,
+            pair: None,
+        }
+    }
+
+    #[test]
+    fn the_prompt_is_the_published_one_byte_for_byte() {
+        // Assembled by hand from Appendix G's form; the texts are ours.
+        let by_hand = concat!(
+            "Input: \"moon tune\" Label: A\n",
+            "Input: \"bear doubt\" Label: B\n",
+            "\n",
+            "Input: \"shoe blue\" Label: \n",
+            "A \n",
+            "B (Respond in one letter and nothing else)",
+        );
+        let shots = [
+            example("moon tune", Label::A),
+            example("bear doubt", Label::B),
+        ];
+        assert_eq!(published(&shots, "shoe blue"), by_hand);
+    }
+
+    #[test]
+    fn every_item_of_a_task_shares_the_shots() {
+        let shots = [example("x", Label::A), example("y", Label::B)];
+        let shared = "Input: \"x\" Label: A\nInput: \"y\" Label: B\n\nInput: \"";
+        for text in ["one", "two"] {
+            assert!(published(&shots, text).starts_with(shared));
+            assert!(up_to_label(&shots, text).starts_with(shared));
+            assert!(chain_of_thought(&shots, text).starts_with(shared));
+        }
+        assert_eq!(up_to_label(&[], "one"), "Input: \"one\" Label:");
+    }
+}

@@ -1,0 +1,123 @@
+//! The paper's printed results, as reference rows. The data file cites the tables and lists where a
+//! printed average is not the mean of its tasks; the averages shown are always those means.
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+/// Everything the paper prints.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct Published {
+    /// The paper.
+    pub citation: String,
+    /// How to read the figures.
+    pub notes: Vec<String>,
+    /// The order of every row's accuracies.
+    pub tasks: Vec<String>,
+    /// Tables 5 and 6.
+    pub rows: Vec<PublishedRow>,
+    /// Table 6's last line.
+    pub geometry: Vec<PublishedGeometry>,
+    /// Fine-tuning.
+    pub table_8: PublishedMatrix,
+    /// Printed averages that their tasks do not give.
+    pub misprints: Vec<String>,
+}
+
+/// One model at one number of shots.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct PublishedRow {
+    /// As printed.
+    pub model: String,
+    /// Models of one maker and line, weaker ones first.
+    pub family: String,
+    /// Which table.
+    pub table: u32,
+    /// Shots; absent where the paper does not say.
+    pub k: Option<usize>,
+    /// Ten accuracies, unread answers wrong.
+    pub accuracy: Vec<f64>,
+    /// The average as printed.
+    pub average: f64,
+}
+
+impl PublishedRow {
+    /// The mean of the ten accuracies.
+    pub fn mean(&self) -> f64 {
+        self.accuracy.iter().sum::<f64>() / self.accuracy.len().max(1) as f64
+    }
+}
+
+/// Letter geometry of one model.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct PublishedGeometry {
+    /// As printed.
+    pub model: String,
+    /// Of 90 items.
+    pub accuracy: f64,
+}
+
+/// Table 8.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct PublishedMatrix {
+    /// The model that was tuned.
+    pub model: String,
+    /// Columns: `original`, then the task trained on.
+    pub trained: Vec<String>,
+    /// Rows: the task tested.
+    pub tested: Vec<String>,
+    /// Rows of columns.
+    pub accuracy: Vec<Vec<f64>>,
+}
+
+/// What the paper prints.
+pub fn published() -> &'static Published {
+    static PUBLISHED: OnceLock<Published> = OnceLock::new();
+    // The file is compiled in; a test reads it, so that a slip is found there and not here.
+    PUBLISHED
+        .get_or_init(|| serde_json::from_str(include_str!("published.json")).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_published_row_has_ten_accuracies() {
+        let published: Published = serde_json::from_str(include_str!("published.json")).unwrap();
+        assert_eq!(published.tasks.len(), 10);
+        assert_eq!(published.rows.len(), 36);
+        assert!(published.rows.iter().all(|r| r.accuracy.len() == 10));
+        assert!(
+            published
+                .rows
+                .iter()
+                .flat_map(|r| &r.accuracy)
+                .all(|a| (0.0..=1.0).contains(a))
+        );
+        assert_eq!(published.table_8.accuracy.len(), 10);
+        assert!(published.table_8.accuracy.iter().all(|r| r.len() == 11));
+    }
+
+    #[test]
+    fn a_printed_average_is_the_mean_of_its_tasks_or_listed_as_a_misprint() {
+        for row in &published().rows {
+            let listed = published().misprints.iter().any(|m| {
+                m.contains(&format!("Table {}", row.table))
+                    && m.contains(&format!("{}: printed", row.model))
+                    && row.k.is_none_or(|k| m.contains(&format!("k = {k},")))
+            });
+            let right = (row.mean() - row.average).abs() <= 0.0011;
+            assert_ne!(right, listed, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn tasks_are_in_the_order_of_the_family() {
+        let ours: Vec<&str> = crate::AB_TASKS
+            .iter()
+            .filter_map(|t| t.card.id.strip_prefix("htest/"))
+            .collect();
+        assert_eq!(published().tasks, ours);
+    }
+}
