@@ -1,4 +1,8 @@
-//! Embodied knowledge (Xu et al. 2024): words of the senses, and questions a body can answer.
+//! Embodied knowledge (Yang et al. 2025): words of the senses, and questions a body can answer.
+
+mod material;
+
+pub use material::{Language, Question, Sense, Subtask, Triple};
 
 use mary_contract::{Exhibits, Family, RunSummary, Task};
 

@@ -1,0 +1,305 @@
+//! The material of the family: triples of words with their sentences, and questions with four
+//! options, whoever wrote them. Our own set (`own`) and the authors' released files (`upstream`) are
+//! both made of these, and the tasks see nothing else.
+//!
+//! Text is `Cow<'static, str>` so that a set compiled in costs nothing and a file that is read needs
+//! no second type; [`Triple::of`] and [`Question::of`] are `const`, for sets written as data.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A sense. SensoryVec has six; PerceptualQA asks about the first five.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Sense {
+    /// Seeing.
+    Visual,
+    /// Hearing.
+    Auditory,
+    /// Touching; the released file says `Haptic`.
+    Tactile,
+    /// Tasting.
+    Gustatory,
+    /// Smelling.
+    Olfactory,
+    /// Feeling one's own body: hunger, pain, fatigue.
+    Interoceptive,
+}
+
+impl Sense {
+    /// All six, in the paper's order.
+    pub const ALL: [Self; 6] = [
+        Self::Visual,
+        Self::Auditory,
+        Self::Tactile,
+        Self::Gustatory,
+        Self::Olfactory,
+        Self::Interoceptive,
+    ];
+
+    /// One word, as in tags and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Visual => "visual",
+            Self::Auditory => "auditory",
+            Self::Tactile => "tactile",
+            Self::Gustatory => "gustatory",
+            Self::Olfactory => "olfactory",
+            Self::Interoceptive => "interoceptive",
+        }
+    }
+
+    /// The sense of a name, as we or the released file write it.
+    pub fn named(name: &str) -> Option<Self> {
+        let name = name.trim().to_lowercase();
+        if name == "haptic" {
+            return Some(Self::Tactile);
+        }
+        Self::ALL.into_iter().find(|s| s.name() == name)
+    }
+
+    /// The paper's coarse split: `visual` or `non-visual`.
+    pub fn modality(self) -> &'static str {
+        if self == Self::Visual {
+            "visual"
+        } else {
+            "non-visual"
+        }
+    }
+}
+
+impl fmt::Display for Sense {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One of PerceptualQA's nine subtasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subtask {
+    /// Hue, brightness, saturation of colours.
+    ColorAttributes,
+    /// Colours of animals, plants, food.
+    ColorsInNature,
+    /// Shapes folded, cut, turned, counted.
+    Geometry,
+    /// Letters, digits and characters as shapes.
+    Symbols,
+    /// Where the parts of a body are, and how they move.
+    Body,
+    /// Loudness and pitch.
+    Auditory,
+    /// Roughness, hardness, weight, temperature.
+    Tactile,
+    /// Taste.
+    Gustatory,
+    /// Smell.
+    Olfactory,
+}
+
+impl Subtask {
+    /// All nine, in the paper's order; the place is the number less one.
+    pub const ALL: [Self; 9] = [
+        Self::ColorAttributes,
+        Self::ColorsInNature,
+        Self::Geometry,
+        Self::Symbols,
+        Self::Body,
+        Self::Auditory,
+        Self::Tactile,
+        Self::Gustatory,
+        Self::Olfactory,
+    ];
+
+    /// From 1 to 9, as in the released indices (`index / 1000`).
+    pub fn number(self) -> u32 {
+        self as u32 + 1
+    }
+
+    /// The subtask of a number from 1 to 9.
+    pub fn numbered(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|s| s.number() == number)
+    }
+
+    /// The paper's abbreviation, as in tags and tables.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::ColorAttributes => "V-CA",
+            Self::ColorsInNature => "V-CN",
+            Self::Geometry => "V-GT",
+            Self::Symbols => "V-S",
+            Self::Body => "V-B",
+            Self::Auditory => "A",
+            Self::Tactile => "T",
+            Self::Gustatory => "G",
+            Self::Olfactory => "O",
+        }
+    }
+
+    /// For people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::ColorAttributes => "colour attributes",
+            Self::ColorsInNature => "colours in nature",
+            Self::Geometry => "geometry and transformations",
+            Self::Symbols => "symbols",
+            Self::Body => "body",
+            Self::Auditory => "auditory",
+            Self::Tactile => "tactile",
+            Self::Gustatory => "gustatory",
+            Self::Olfactory => "olfactory",
+        }
+    }
+
+    /// The sense it asks about.
+    pub fn sense(self) -> Sense {
+        match self {
+            Self::ColorAttributes
+            | Self::ColorsInNature
+            | Self::Geometry
+            | Self::Symbols
+            | Self::Body => Sense::Visual,
+            Self::Auditory => Sense::Auditory,
+            Self::Tactile => Sense::Tactile,
+            Self::Gustatory => Sense::Gustatory,
+            Self::Olfactory => Sense::Olfactory,
+        }
+    }
+}
+
+/// The language of a question.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Language {
+    /// English.
+    #[default]
+    En,
+    /// Chinese.
+    Zh,
+}
+
+impl Language {
+    /// As in file names and settings.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::En => "en",
+            Self::Zh => "zh",
+        }
+    }
+}
+
+/// A word of a sense, one that means the same, one that means the opposite, and three sentences in
+/// which each of the three can stand at `{}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Triple {
+    /// The sense the word belongs to.
+    pub sense: Sense,
+    /// The word.
+    pub word: Cow<'static, str>,
+    /// Means the same.
+    pub synonym: Cow<'static, str>,
+    /// Means the opposite, or something far away where there is no opposite (colours).
+    pub antonym: Cow<'static, str>,
+    /// Three sentences, each with one `{}` where the word stands.
+    pub sentences: [Cow<'static, str>; 3],
+}
+
+impl Triple {
+    /// A triple written as data.
+    pub const fn of(
+        sense: Sense,
+        word: &'static str,
+        synonym: &'static str,
+        antonym: &'static str,
+        sentences: [&'static str; 3],
+    ) -> Self {
+        let [a, b, c] = sentences;
+        Self {
+            sense,
+            word: Cow::Borrowed(word),
+            synonym: Cow::Borrowed(synonym),
+            antonym: Cow::Borrowed(antonym),
+            sentences: [Cow::Borrowed(a), Cow::Borrowed(b), Cow::Borrowed(c)],
+        }
+    }
+}
+
+/// A question with four options of which one is right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// Which of the nine subtasks.
+    pub subtask: Subtask,
+    /// The question alone.
+    pub question: Cow<'static, str>,
+    /// Four options.
+    pub options: [Cow<'static, str>; 4],
+    /// Index of the right one.
+    pub correct: usize,
+    /// The language.
+    pub language: Language,
+}
+
+impl Question {
+    /// An English question written as data, the right option first; the task shuffles them.
+    pub const fn of(
+        subtask: Subtask,
+        question: &'static str,
+        right: &'static str,
+        wrong: [&'static str; 3],
+    ) -> Self {
+        Self::written(subtask, Language::En, question, right, wrong)
+    }
+
+    /// A Chinese question written as data, the right option first; the task shuffles them.
+    pub const fn zh(
+        subtask: Subtask,
+        question: &'static str,
+        right: &'static str,
+        wrong: [&'static str; 3],
+    ) -> Self {
+        Self::written(subtask, Language::Zh, question, right, wrong)
+    }
+
+    const fn written(
+        subtask: Subtask,
+        language: Language,
+        question: &'static str,
+        right: &'static str,
+        wrong: [&'static str; 3],
+    ) -> Self {
+        let [a, b, c] = wrong;
+        Self {
+            subtask,
+            question: Cow::Borrowed(question),
+            options: [
+                Cow::Borrowed(right),
+                Cow::Borrowed(a),
+                Cow::Borrowed(b),
+                Cow::Borrowed(c),
+            ],
+            correct: 0,
+            language,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subtasks_are_numbered_as_in_the_released_indices() {
+        for (place, subtask) in Subtask::ALL.into_iter().enumerate() {
+            assert_eq!(subtask.number() as usize, place + 1);
+            assert_eq!(Subtask::numbered(subtask.number()), Some(subtask));
+        }
+        assert_eq!(Subtask::numbered(0), None);
+        assert_eq!(Subtask::numbered(10), None);
+        assert_eq!(Subtask::Body.sense(), Sense::Visual);
+    }
+
+    #[test]
+    fn the_released_files_name_of_touch_is_known() {
+        assert_eq!(Sense::named("Haptic"), Some(Sense::Tactile));
+        assert_eq!(Sense::named("Visual"), Some(Sense::Visual));
+        assert_eq!(Sense::named("sixth"), None);
+    }
+}
