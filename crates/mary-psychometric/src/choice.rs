@@ -1,0 +1,90 @@
+//! The best of several candidates by log-probability: ties shared, NaN refused, sum and mean side by
+//! side.
+
+use mary_contract::{ErrorKind, Judgement, Scored};
+use serde_json::json;
+
+/// Which candidates are best, and how much of a right answer that is: 1 when the right one is alone
+/// at the top, a share when it ties, 0 otherwise. Nothing when a value is not a number.
+pub(crate) fn share(values: &[f64], correct: usize) -> Option<(usize, f64)> {
+    if values.iter().any(|v| !v.is_finite()) {
+        return None;
+    }
+    let best = values.iter().copied().max_by(f64::total_cmp)?;
+    let winners: Vec<usize> = (0..values.len())
+        .filter(|&i| values.get(i) == Some(&best))
+        .collect();
+    let score = if winners.contains(&correct) {
+        1.0 / winners.len() as f64
+    } else {
+        0.0
+    };
+    winners.first().map(|&first| (first, score))
+}
+
+/// Which of the two sums makes the verdict; the other stands beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// Log-probability of the whole sequence (the beginning is the same for all candidates).
+    Sum,
+    /// Mean log-probability per token of the candidate.
+    Mean,
+}
+
+/// Names of the verdicts under both conventions.
+pub(crate) const SUM: &str = "sum_logprob";
+/// See [`SUM`].
+pub(crate) const MEAN: &str = "mean_logprob";
+
+/// Judges scored candidates under both conventions.
+pub(crate) fn judge(options: &[String], correct: usize, scored: &Scored, by: By) -> Judgement {
+    if scored.continuations.len() != options.len() {
+        return failed(&format!(
+            "expected {} scores, one for each candidate, found {}",
+            options.len(),
+            scored.continuations.len()
+        ));
+    }
+    let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
+    let means: Vec<f64> = scored
+        .continuations
+        .iter()
+        .map(|c| c.mean().unwrap_or(f64::NAN))
+        .collect();
+    let (Some(by_sum), Some(by_mean)) = (share(&sums, correct), share(&means, correct)) else {
+        return Judgement::failed(
+            ErrorKind::NotFinite,
+            "a candidate's log-probability is not a number",
+        );
+    };
+    let (said, score) = match by {
+        By::Sum => by_sum,
+        By::Mean => by_mean,
+    };
+    let mut judgement = Judgement::scored(score)
+        .measured(SUM, by_sum.1)
+        .measured(MEAN, by_mean.1);
+    if let Some(option) = options.get(said) {
+        judgement = judgement.read_as(option.clone());
+    }
+    judgement.notes = json!({ "logprob": sums });
+    judgement
+}
+
+/// A fault of ours, in words.
+pub(crate) fn failed(message: &str) -> Judgement {
+    Judgement::failed(ErrorKind::Internal, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_are_shared_and_nan_is_refused() {
+        assert_eq!(share(&[-1.0, -2.0], 0), Some((0, 1.0)));
+        assert_eq!(share(&[-1.0, -2.0], 1), Some((0, 0.0)));
+        assert_eq!(share(&[-1.0, -1.0, -3.0], 1), Some((0, 0.5)));
+        assert_eq!(share(&[-1.0, f64::NAN], 0), None);
+    }
+}

@@ -1,0 +1,129 @@
+//! Pooled vectors on their way into a statistic: one table of vectors for each layer.
+
+use mary_contract::{Ask, Layers, Observe, Observed, Pool, Reply, Request, Response};
+
+/// How the tokens of a text become one vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pooling {
+    /// Their mean.
+    Mean,
+    /// The last token.
+    Last,
+    /// The first place of the sequence.
+    First,
+}
+
+impl Pooling {
+    pub(crate) const WORDS: [(&'static str, Self); 3] = [
+        ("mean", Self::Mean),
+        ("last", Self::Last),
+        ("first", Self::First),
+    ];
+
+    pub(crate) fn pool(self) -> Pool {
+        match self {
+            Self::Mean => Pool::Mean,
+            Self::Last => Pool::Last,
+            Self::First => Pool::First,
+        }
+    }
+
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Mean => "mean over the text's own tokens",
+            Self::Last => "the text's last token",
+            Self::First => "the first place of the sequence",
+        }
+    }
+}
+
+/// One text read alone.
+pub(crate) fn look(text: &str, pooling: Pooling, layers: Layers) -> Ask {
+    Ask::subject(Request::Observe(Observe {
+        text: text.to_owned(),
+        pools: vec![pooling.pool()],
+        layers,
+        with_scores: false,
+    }))
+}
+
+/// One layer: a vector for each text asked, in order; `None` where the model does not know the text.
+pub(crate) struct Layer {
+    pub(crate) number: usize,
+    pub(crate) vectors: Vec<Option<Vec<f64>>>,
+}
+
+/// Why replies could not be read.
+pub(crate) type Unread = String;
+
+/// The replies of several texts, turned into layers. A text outside a static vocabulary has a pool
+/// of no tokens and counts as unknown.
+pub(crate) fn layers(replies: &[Reply]) -> Result<Vec<Layer>, Unread> {
+    let observed: Vec<&Observed> = replies
+        .iter()
+        .map(|reply| match &reply.answer {
+            Response::Observed(observed) => Ok(observed),
+            _ => Err("expected hidden states, found another kind of answer".to_owned()),
+        })
+        .collect::<Result<_, _>>()?;
+    let pool = |o: &'_ Observed| o.pools.first().cloned();
+    let numbers: Vec<usize> = observed
+        .iter()
+        .filter_map(|o| o.pools.first())
+        .find(|p| !p.layers.is_empty())
+        .map(|p| p.layers.iter().map(|l| l.layer).collect())
+        .unwrap_or_default();
+    let pools: Vec<_> = observed.iter().map(|o| pool(o)).collect();
+    let mut out = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        let vectors: Vec<Option<Vec<f64>>> = pools
+            .iter()
+            .map(|p| {
+                let layer = p.as_ref()?.layers.iter().find(|l| l.layer == number)?;
+                Some(layer.vector.0.iter().map(|x| f64::from(*x)).collect())
+            })
+            .collect();
+        if vectors.iter().flatten().flatten().any(|x| !x.is_finite()) {
+            return Err(format!("layer {number} holds a value that is not a finite number"));
+        }
+        out.push(Layer { number, vectors });
+    }
+    Ok(out)
+}
+
+/// Cosine of two vectors; nothing for a zero vector or different lengths.
+pub(crate) fn cosine(a: &[f64], b: &[f64]) -> Option<f64> {
+    if a.len() != b.len() {
+        return None;
+    }
+    let dot: f64 = a.iter().zip(b).map(|(x, y)| x * y).sum();
+    let norms = norm(a) * norm(b);
+    (norms > 0.0).then(|| (dot / norms).clamp(-1.0, 1.0))
+}
+
+fn norm(a: &[f64]) -> f64 {
+    a.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// Mean; nothing for nothing.
+pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (mut sum, mut n) = (0.0, 0usize);
+    for value in values {
+        sum += value;
+        n += 1;
+    }
+    (n > 0).then(|| sum / n as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cosines_by_hand() {
+        assert_eq!(cosine(&[1.0, 0.0], &[0.0, 2.0]), Some(0.0));
+        assert!((cosine(&[1.0, 1.0], &[2.0, 0.0]).unwrap() - 0.5_f64.sqrt()).abs() < 1e-12);
+        assert_eq!(cosine(&[0.0, 0.0], &[1.0, 0.0]), None);
+        assert_eq!(cosine(&[1.0], &[1.0, 0.0]), None);
+    }
+}
