@@ -1,5 +1,9 @@
 //! PHYSICO (Yu et al. 2025): can a model see at work the physical concept it can define?
 
+pub mod grid;
+pub mod picture;
+pub mod worlds;
+
 use mary_contract::{Exhibits, Family, RunSummary, Task};
 
 /// The family.

@@ -1,0 +1,40 @@
+//! Renders contact sheets of the concepts as PNG: `sheet <folder> [seed] [first] [last]`.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use mary_physico::{picture, worlds};
+
+/// Rows of aspects on one sheet.
+const ROWS: usize = 10;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let folder = PathBuf::from(arguments.next().ok_or("expected a folder for the sheets")?);
+    let seed: u64 = arguments.next().map_or(Ok(1), |s| s.parse())?;
+    let names: Vec<String> = arguments.collect();
+    std::fs::create_dir_all(&folder)?;
+    let wanted: Vec<_> = worlds::concepts()
+        .iter()
+        .copied()
+        .filter(|c| names.is_empty() || names.iter().any(|n| n == c.id))
+        .collect();
+    let mut page = Vec::new();
+    let mut number = 1;
+    for (i, concept) in wanted.iter().enumerate() {
+        page.push(*concept);
+        let rows: usize = page.iter().map(|c| c.aspects.len()).sum();
+        let next = wanted.get(i + 1).map_or(ROWS, |c| c.aspects.len());
+        if rows + next > ROWS {
+            let bytes = picture::png(&picture::sheet(&page, seed))?;
+            std::fs::write(folder.join(format!("physico-sheet-{number:02}.png")), bytes)?;
+            page.clear();
+            number += 1;
+        }
+    }
+    if !page.is_empty() {
+        let bytes = picture::png(&picture::sheet(&page, seed))?;
+        std::fs::write(folder.join(format!("physico-sheet-{number:02}.png")), bytes)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! The grid worlds: for each of the paper's 67 concepts at least two aspects, each a small simulation
+//! or construction that turns an input grid into an output grid because of that concept.
+//!
+//! An aspect draws one pair in a [`Setting`] that is made alike for all concepts (size, palette), so
+//! that size and colours tell nothing. [`instance`] makes three pairs of one aspect, leaves out pairs
+//! that the rule of another concept explains as well ([`readings`]), and adds bystanders: objects
+//! that take no part.
+
+mod bystanders;
+mod confusable;
+mod draw;
+mod objects;
+pub mod readings;
+mod setting;
+
+mod falling;
+
+use mary_items::{Stream, below, coin};
+use rand::SeedableRng as _;
+
+use crate::grid::Pair;
+
+pub use confusable::{CONFUSABLE, confusable};
+pub use objects::{Change, Object, Seen, objects};
+pub use setting::{LONGEST_SIDE, SHORTEST_SIDE, Setting};
+
+/// The paper's sets, named by what is in them, because the public release swapped the names of the
+/// two core sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Set {
+    /// Core, the 25 concepts of Table 6 (friction, siphon, pulley …).
+    CoreDev,
+    /// Core, the 27 concepts of Table 7 (gravity, reflection, lever …).
+    CoreTest,
+    /// The 15 concepts that only the associative set has (mirror, magnet, vacuum …).
+    Associative,
+}
+
+/// How plainly an instance shows its concept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// The aspect and little else: the paper's core sets.
+    Clear,
+    /// The aspect among bystanders, on any background, turned any way that the concept allows: the
+    /// paper's associative set.
+    Analogy,
+}
+
+/// Which ways a scene may be turned and still mean the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Turn {
+    /// Down is down: only mirrored left to right.
+    Upright,
+    /// Any quarter turn.
+    Free,
+}
+
+/// One way in which a concept shows.
+#[derive(Debug)]
+pub struct Aspect {
+    /// Its name, unique within the concept.
+    pub id: &'static str,
+    /// What turns input into output, in one sentence.
+    pub rule: &'static str,
+    /// Which ways it may be turned.
+    pub turn: Turn,
+    /// Draws one pair; `None` means draw again.
+    pub make: fn(&mut Setting) -> Option<Pair>,
+}
+
+/// A physical concept.
+#[derive(Debug)]
+pub struct Concept {
+    /// Its name with hyphens, lower case.
+    pub id: &'static str,
+    /// Its name as an option (the paper's spelling).
+    pub name: &'static str,
+    /// Inflections and synonyms, to be masked wherever the name is masked.
+    pub also: &'static [&'static str],
+    /// The set it comes from.
+    pub set: Set,
+    /// Whether the paper's associative set has it.
+    pub associative: bool,
+    /// The ways in which it shows; at least two.
+    pub aspects: &'static [Aspect],
+}
+
+/// Three pairs of one aspect of one concept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instance {
+    /// The concept's id.
+    pub concept: &'static str,
+    /// The aspect's id.
+    pub aspect: &'static str,
+    /// The pairs, all different.
+    pub pairs: [Pair; 3],
+}
+
+/// All 67 concepts: Table 6, Table 7, then the further associative ones.
+pub fn concepts() -> &'static [&'static Concept] {
+    &CONCEPTS
+}
+
+/// The concept with this id or name.
+pub fn concept(id: &str) -> Option<&'static Concept> {
+    CONCEPTS
+        .iter()
+        .copied()
+        .find(|c| c.id == id || c.name.eq_ignore_ascii_case(id))
+}
+
+/// Three pairs of one aspect, drawn with the aspect from the stream. `None` only if an aspect cannot
+/// be drawn at all, which a test rules out.
+pub fn instance(concept: &'static Concept, rng: &mut Stream, mode: Mode) -> Option<Instance> {
+    let aspect = concept.aspects.get(below(rng, concept.aspects.len()))?;
+    instance_of(concept, aspect, rng, mode)
+}
+
+/// Three pairs of this aspect.
+pub fn instance_of(
+    concept: &'static Concept,
+    aspect: &'static Aspect,
+    rng: &mut Stream,
+    mode: Mode,
+) -> Option<Instance> {
+    let palette = Setting::palette(rng);
+    let dress = bystanders::Dress::draw(rng, mode, &palette);
+    let mut pose = Pose::draw(rng, aspect.turn);
+    let mut pairs: Vec<Pair> = Vec::with_capacity(3);
+    for _ in 0..60 {
+        let plain = plain_pair(concept, aspect, rng, palette)?;
+        if mode == Mode::Analogy {
+            pose = Pose::draw(rng, aspect.turn);
+        }
+        let pair = dress.put_on(&plain.map(|g| pose.of(g)), rng);
+        if !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+        if pairs.len() == 3 {
+            break;
+        }
+    }
+    Some(Instance {
+        concept: concept.id,
+        aspect: aspect.id,
+        pairs: pairs.try_into().ok()?,
+    })
+}
+
+/// One pair without bystanders: the size is drawn first and kept while the aspect draws again, so
+/// that what is hard to draw does not change the sizes.
+pub fn plain_pair(
+    concept: &Concept,
+    aspect: &Aspect,
+    rng: &mut Stream,
+    palette: [u8; 9],
+) -> Option<Pair> {
+    for _ in 0..20 {
+        let mut setting = Setting::new(Stream::from_rng(rng), palette);
+        for _ in 0..80 {
+            if let Some(pair) = (aspect.make)(&mut setting)
+                && pair.input != pair.output
+                && readings::elsewhere(concept.id, &pair).is_none()
+            {
+                return Some(pair);
+            }
+        }
+    }
+    None
+}
+
+/// How a whole pair is turned.
+#[derive(Debug, Clone, Copy)]
+struct Pose {
+    mirrored: bool,
+    quarters: usize,
+}
+
+impl Pose {
+    fn draw(rng: &mut Stream, turn: Turn) -> Self {
+        Self {
+            mirrored: coin(rng),
+            quarters: match turn {
+                Turn::Upright => 0,
+                Turn::Free => below(rng, 4),
+            },
+        }
+    }
+
+    fn of(self, grid: &crate::grid::Grid) -> crate::grid::Grid {
+        let start = if self.mirrored {
+            grid.mirrored()
+        } else {
+            grid.clone()
+        };
+        (0..self.quarters).fold(start, |g, _| g.turned())
+    }
+}
+
+/// Table 6, Table 7, Table 8, each by kind.
+static CONCEPTS: [&Concept; 2] = [&falling::GRAVITY, &falling::MOVE];
