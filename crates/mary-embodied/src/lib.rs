@@ -1,5 +1,6 @@
 //! Embodied knowledge (Yang et al. 2025): words of the senses, and questions a body can answer.
 
+pub mod choice;
 mod material;
 
 pub use material::{Language, Question, Sense, Subtask, Triple};

@@ -1,0 +1,195 @@
+//! What every task with four options shares: how a question is put to a model, how the answer is
+//! read, and how it is judged. PerceptualQA and the fresh questions are both asked this way, so that
+//! their scores can stand beside each other.
+
+mod judge;
+pub mod prompt;
+pub mod read;
+mod whole_set;
+
+pub use judge::judge;
+pub use whole_set::whole_set;
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    Ask, Generate, Image, Needs, Param, Part, Prompt, PromptForm, Request, Sampling, Score, Start,
+    TaskCard, TaskError, TaskSettings,
+};
+
+use crate::Language;
+
+/// The four labels, in the order shown.
+pub const LETTERS: [&str; 4] = ["A", "B", "C", "D"];
+
+/// The parameter `mode`.
+pub const MODE: Param = Param {
+    name: "mode",
+    default: "score",
+    values: "score, generate",
+    about: "Compare the log-probabilities of the four letters, or let the model write a JSON answer \
+            with its rationale at temperature 0 (the paper).",
+};
+
+/// The parameter `max_tokens`.
+pub const MAX_TOKENS: Param = Param {
+    name: "max_tokens",
+    default: "256",
+    values: "a number",
+    about: "Longest written answer.",
+};
+
+/// How a model is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// By log-probability of the letters.
+    Score,
+    /// In words, as JSON.
+    Generate,
+}
+
+/// Everything set that concerns the asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asking {
+    /// By score or in words.
+    pub mode: Mode,
+    /// Plain text or chat template.
+    pub form: PromptForm,
+    /// Longest written answer.
+    pub max_tokens: u32,
+}
+
+impl Asking {
+    /// Reads and checks [`MODE`] and [`MAX_TOKENS`] of a card that has both.
+    pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
+        settings.check(card)?;
+        let mode = match settings.param(card, MODE.name) {
+            "score" => Mode::Score,
+            "generate" => Mode::Generate,
+            other => return Err(not_one_of(card, MODE.name, other)),
+        };
+        let text = settings.param(card, MAX_TOKENS.name);
+        let max_tokens: u32 = text
+            .parse()
+            .ok()
+            .filter(|n| *n > 0)
+            .ok_or_else(|| not_one_of(card, MAX_TOKENS.name, text))?;
+        Ok(Self {
+            mode,
+            form: settings.form,
+            max_tokens,
+        })
+    }
+
+    /// What this way of asking needs; `images` when every item shows a picture.
+    pub fn needs(&self, images: bool) -> Needs {
+        Needs {
+            score: self.mode == Mode::Score,
+            score_single_token: true,
+            generate: self.mode == Mode::Generate,
+            images,
+            ..Needs::default()
+        }
+    }
+
+    /// The question as it is put to the model.
+    pub fn ask(&self, shown: &Shown<'_>) -> Ask {
+        Ask::subject(match self.mode {
+            Mode::Generate => Request::Generate(Generate {
+                prompt: self.with_picture(prompt::published(shown), shown.picture),
+                sampling: Sampling::greedy(self.max_tokens),
+            }),
+            Mode::Score => Request::Score(Score {
+                prefix: self.with_picture(prompt::up_to_letter(shown, self.form), shown.picture),
+                continuations: self.continuations(shown.language),
+                start: Start::Model,
+            }),
+        })
+    }
+
+    fn with_picture(&self, text: String, picture: Option<&Image>) -> Prompt {
+        let mut prompt = Prompt::single(self.form, text);
+        if let (Some(picture), Some(turn)) = (picture, prompt.turns.first_mut()) {
+            turn.parts.insert(0, Part::Image(picture.clone()));
+        }
+        prompt
+    }
+
+    /// The letters as they follow the prefix: bare in a chat answer and after a Chinese colon, with
+    /// its blank after `Answer:`.
+    fn continuations(&self, language: Language) -> Vec<String> {
+        let before = match (self.form, language) {
+            (PromptForm::Plain, Language::En) => " ",
+            _ => "",
+        };
+        LETTERS.map(|letter| format!("{before}{letter}")).to_vec()
+    }
+
+    /// The conventions every task asked this way must state.
+    pub fn conventions(&self, language: Language) -> BTreeMap<String, String> {
+        let mut said = BTreeMap::new();
+        let mut say = |name: &str, text: String| said.insert(name.to_owned(), text);
+        match self.mode {
+            Mode::Score => {
+                say("template", prompt::SCORED_TEMPLATE.into());
+                say(
+                    "answer",
+                    format!(
+                        "the most probable of {:?}, sum of token log-probabilities",
+                        self.continuations(language)
+                    ),
+                );
+                say(
+                    "ties",
+                    "shared: 1/k when the right letter is among k best".into(),
+                );
+            }
+            Mode::Generate => {
+                say("template", prompt::template_convention(language).into());
+                say(
+                    "answer",
+                    format!(
+                        "JSON with answer and rationale, temperature 0, at most {} tokens",
+                        self.max_tokens
+                    ),
+                );
+                say(
+                    "parser",
+                    "robust: the letter, or the option written out; `exact` is the paper's: the \
+                     answer field is the letter and nothing else, under the right index"
+                        .into(),
+                );
+                say(
+                    "unparsed",
+                    "left out of the score; wrong in `accuracy` and in `exact`".into(),
+                );
+            }
+        }
+        said
+    }
+}
+
+/// A question as it is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    /// The number in the JSON; the model is to give it back.
+    pub index: u32,
+    /// The question alone.
+    pub question: &'a str,
+    /// Four options in the order shown.
+    pub options: &'a [String],
+    /// The language of the instruction.
+    pub language: Language,
+    /// A picture shown before the text.
+    pub picture: Option<&'a Image>,
+}
+
+/// A setting that is none of its values.
+pub fn not_one_of(card: &TaskCard, name: &str, found: &str) -> TaskError {
+    let param = card.params.iter().find(|p| p.name == name);
+    let values = param.map_or("", |p| p.values);
+    TaskError::Setting(format!(
+        "{}: `{name}={found}` is not one of: {values}",
+        card.id
+    ))
+}

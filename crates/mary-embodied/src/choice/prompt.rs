@@ -1,0 +1,194 @@
+//! The prompts. What the paper prints (Yang et al. 2025, Appendix C.2 and D.1) stands here as
+//! printed; what it does not print (the Chinese instruction, the prompt under which letters are
+//! scored) is ours and says so in the run's conventions.
+
+use mary_contract::PromptForm;
+use serde_json::json;
+
+use super::{LETTERS, Shown};
+use crate::Language;
+
+/// Of scored letters.
+pub const SCORED_TEMPLATE: &str = "ours: question, four lettered options, then the letter";
+
+const PUBLISHED: &str = "Based on the example provided, answer the question by selecting the most \
+                         appropriate choice. Return your answer and rationale strictly in JSON format.";
+const EXAMPLE_INPUT: &str = r#"{ "index": 000001, "question": "What color is the Fuji apple?", "options": { "A": "Yellow", "B": "Green", "C": "Red", "D": "Blue" } }"#;
+const EXAMPLE_OUTPUT: &str = r#"{ "index": 000001, "answer": "C", "rationale": "Different apple varieties come in different colors, and Fuji apples are typically red." }"#;
+
+const OURS_ZH: &str = "请参照示例，从选项中选出最合适的答案。答案和理由必须严格以 JSON 格式返回。";
+const EXAMPLE_INPUT_ZH: &str = r#"{ "index": 000001, "question": "红富士苹果是什么颜色？", "options": { "A": "黄色", "B": "绿色", "C": "红色", "D": "蓝色" } }"#;
+const EXAMPLE_OUTPUT_ZH: &str = r#"{ "index": 000001, "answer": "C", "rationale": "苹果的颜色因品种而异，红富士苹果通常是红色的。" }"#;
+
+/// The instruction of the tuning sets, up to the example's answer (Appendix D.1).
+const TUNING: &str = concat!(
+    "Based on the example provided, please answer the question by selecting the most appropriate ",
+    "choice. Provide your answer in JSON format, and return only the JSON.###Example Input",
+    r#"{"question": "What color is the Fuji apple?","options": {"A": "Yellow","B": "Green","C": "Red","D": "Blue"}}"#,
+    "###Example Output",
+);
+
+/// How the template of a written answer is named among the conventions.
+pub fn template_convention(language: Language) -> &'static str {
+    match language {
+        Language::En => "Yang et al. 2025, Appendix C.2",
+        Language::Zh => {
+            "Chinese, ours after Yang et al. 2025, Appendix C.2 (its own is not printed)"
+        }
+    }
+}
+
+/// The published prompt.
+pub fn published(shown: &Shown<'_>) -> String {
+    let question = question_json(shown);
+    match shown.language {
+        Language::En => format!(
+            "{PUBLISHED}\n###Example Input: {EXAMPLE_INPUT}\n###Example Output: {EXAMPLE_OUTPUT}\n\
+             ###Question: {question}\nReturn only the JSON."
+        ),
+        Language::Zh => format!(
+            "{OURS_ZH}\n###示例输入：{EXAMPLE_INPUT_ZH}\n###示例输出：{EXAMPLE_OUTPUT_ZH}\n\
+             ###问题：{question}\n只返回 JSON。"
+        ),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    json!(text).to_string()
+}
+
+/// The question as JSON, spaced as the paper prints it.
+fn question_json(shown: &Shown<'_>) -> String {
+    format!(
+        r#"{{ "index": {}, "question": {}, "options": {{ {} }} }}"#,
+        shown.index,
+        quoted(shown.question),
+        lettered(shown.options, |letter, option| format!(
+            r#""{letter}": {}"#,
+            quoted(option)
+        ))
+        .join(", ")
+    )
+}
+
+fn lettered(options: &[String], written: impl Fn(&str, &str) -> String) -> Vec<String> {
+    LETTERS
+        .iter()
+        .zip(options)
+        .map(|(letter, option)| written(letter, option))
+        .collect()
+}
+
+/// Question and options up to the place where a letter follows.
+pub fn up_to_letter(shown: &Shown<'_>, form: PromptForm) -> String {
+    let options = lettered(shown.options, |letter, option| {
+        format!("{letter}. {option}")
+    })
+    .join("\n");
+    let question = shown.question;
+    match (form, shown.language) {
+        (PromptForm::Plain, Language::En) => format!("Question: {question}\n{options}\nAnswer:"),
+        (PromptForm::Plain, Language::Zh) => format!("问题：{question}\n{options}\n答案："),
+        (PromptForm::Chat, Language::En) => format!(
+            "{question}\n{options}\nAnswer with the letter of the right option and nothing else."
+        ),
+        (PromptForm::Chat, Language::Zh) => {
+            format!("{question}\n{options}\n只回答正确选项的字母，不要写别的。")
+        }
+    }
+}
+
+/// The system message of the chat tuning set: its example answers with letter and option.
+pub fn tuning_system() -> String {
+    format!(r#"{TUNING}{{"answer": "C.Red"}}###Question"#)
+}
+
+/// The user message of the chat tuning set.
+pub fn tuning_user(question: &str, options: &[String]) -> String {
+    format!(
+        "{}Return only the JSON.",
+        tuning_question(question, options)
+    )
+}
+
+/// The instruction of the Alpaca tuning set: its example answers with the letter alone.
+pub fn tuning_instruction(question: &str, options: &[String]) -> String {
+    format!(
+        r#"{TUNING}{{"answer": "C"}}###Question{}Return only the JSON."#,
+        tuning_question(question, options)
+    )
+}
+
+fn tuning_question(question: &str, options: &[String]) -> String {
+    format!(
+        r#"{{"question": {}, "options": {{{}}}}}"#,
+        quoted(question),
+        lettered(options, |letter, option| format!(
+            r#""{letter}": {}"#,
+            quoted(option)
+        ))
+        .join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> Vec<String> {
+        ["one", "\"two\"", "three", "four"]
+            .map(String::from)
+            .to_vec()
+    }
+
+    fn shown(options: &[String], language: Language) -> Shown<'_> {
+        Shown {
+            index: 3007,
+            question: "How many corners does a coin have?",
+            options,
+            language,
+            picture: None,
+        }
+    }
+
+    #[test]
+    fn the_published_prompt_ends_with_the_question_as_json() {
+        let options = options();
+        let text = published(&shown(&options, Language::En));
+        let json = text
+            .split_once("###Question: ")
+            .and_then(|(_, rest)| rest.strip_suffix("\nReturn only the JSON."))
+            .unwrap();
+        let value: serde_json::Value = serde_json::from_str(json).unwrap();
+        assert_eq!(value["index"], 3007);
+        assert_eq!(value["options"]["B"], "\"two\"");
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn the_chinese_prompt_has_the_same_form() {
+        let options = options();
+        insta::assert_snapshot!(published(&shown(&options, Language::Zh)));
+    }
+
+    #[test]
+    fn a_scored_letter_follows_the_options() {
+        let options = options();
+        let text = up_to_letter(&shown(&options, Language::En), PromptForm::Plain);
+        assert!(text.ends_with("C. three\nD. four\nAnswer:"), "{text}");
+    }
+
+    #[test]
+    fn both_tuning_shapes_are_the_papers() {
+        let options = ["2", "3", "0", "1"].map(String::from);
+        assert_eq!(
+            tuning_user("How many?", &options),
+            r#"{"question": "How many?", "options": {"A": "2", "B": "3", "C": "0", "D": "1"}}Return only the JSON."#
+        );
+        assert!(tuning_system().ends_with(r#"###Example Output{"answer": "C.Red"}###Question"#));
+        assert!(
+            tuning_instruction("How many?", &options)
+                .contains(r#"###Example Output{"answer": "C"}###Question{"question": "How many?""#)
+        );
+    }
+}
