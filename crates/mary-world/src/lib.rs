@@ -43,6 +43,28 @@ pub struct Comparison {
     pub bad: String,
 }
 
+/// A category of the small world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GradedCategory {
+    /// Its name, singular.
+    pub name: &'static str,
+    /// Its members, the most frequent first.
+    pub members: &'static [&'static str],
+}
+
+/// The categories of the small world, with what is known about how often each member is met.
+pub fn categories() -> impl Iterator<Item = GradedCategory> {
+    world::CATEGORIES.iter().map(|category| GradedCategory {
+        name: category.name,
+        members: category.members,
+    })
+}
+
+/// How often the member of this rank (from 0) is met, relative to the first of its category.
+pub fn member_frequency(rank: usize) -> f64 {
+    1.0 / (rank + 1) as f64
+}
+
 /// FNV-1a, written out so that the split never depends on a library's version.
 pub fn stable_hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
