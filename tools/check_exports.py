@@ -4,9 +4,11 @@
     tools/check_exports.py FOLDER
 
 Checks every Inspect log (*.eval, *.json with a field "eval") in FOLDER with inspect_ai's own reader,
-and every results_*.json / samples_*.jsonl with lm-evaluation-harness' own table maker and file
-naming. A tool that is not installed is skipped and said so; --require makes that an error. Install
-with: pip install inspect_ai lm_eval
+every results_*.json / samples_*.jsonl with lm-evaluation-harness' own table maker and file naming,
+and every *.parquet with pyarrow (and pandas and polars where they are installed). A tool that is not
+installed is skipped and said so; --require makes that an error. Install with:
+
+    pip install inspect_ai lm_eval
 """
 import glob, json, math, os, sys
 
@@ -63,6 +65,34 @@ def check_lm_eval(path):
     return f"{len(results['results'])} tasks, {lines} samples\n{table}"
 
 
+def check_parquet(path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    kinds = {f.name: f.type for f in table.schema}
+    for name in ("model", "task", "item", "outcome", "prompt", "answer", "tags"):
+        assert pa.types.is_string(kinds[name]) or pa.types.is_large_string(kinds[name]), (name, kinds[name])
+    assert pa.types.is_float64(kinds["score"]) and pa.types.is_int64(kinds["prompt_tokens"]), kinds
+    assert b"mary_run" in (pq.read_schema(path).metadata or {}), "no word about the run"
+    rows = table.to_pylist()
+    for row in rows:
+        json.loads(row["tags"]), json.loads(row["measures"])
+        assert (row["score"] is None) == (row["outcome"] != "scored"), row
+    scores = [r["score"] for r in rows if r["score"] is not None]
+    told = [f"pyarrow {pa.__version__}"]
+    for name in ("pandas", "polars"):
+        try:
+            reader = __import__(name)
+        except ImportError:
+            continue
+        frame = reader.read_parquet(path)
+        assert len(frame) == len(rows) and list(frame.columns) == list(kinds)
+        assert math.isclose(frame["score"].mean(), sum(scores) / len(scores), abs_tol=1e-12)
+        told.append(f"{name} {reader.__version__}")
+    return f"{len(rows)} rows, {len(kinds)} columns, by {', '.join(told)}"
+
+
 def main(folder, require):
     checked = 0
     for path in sorted(glob.glob(os.path.join(folder, "**", "*"), recursive=True)):
@@ -71,6 +101,8 @@ def main(folder, require):
             check, tool = check_inspect, "inspect_ai"
         elif name.startswith("results_") and name.endswith(".json"):
             check, tool = check_lm_eval, "lm_eval"
+        elif name.endswith(".parquet"):
+            check, tool = check_parquet, "pyarrow"
         else:
             continue
         try:

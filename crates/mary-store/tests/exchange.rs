@@ -3,12 +3,15 @@
 
 mod support;
 
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use mary_contract::{ErrorKind, Judgement, Outcome, Response};
+use mary_contract::{ErrorKind, Judgement, Outcome, Response, Sample};
 use mary_store::{ExportForm, ImportOptions, RunFolder, export, import};
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::record::Field;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{manifest, sample};
@@ -156,6 +159,65 @@ fn the_table_has_a_row_for_each_sample_and_survives_hostile_text() {
     assert_eq!(rows.len(), 14);
     assert_eq!(&rows[13][7], "a \"quote\", a comma,\r\na line");
     assert_eq!(&rows[12][4], "failed");
+}
+
+#[test]
+fn a_parquet_table_keeps_types_and_tells_absent_from_empty() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = run(dir.path());
+    let mut paid = sample(15);
+    paid.judgement.parsed = Some("\u{202e}\0 \"A\"".into());
+    if let Ok(reply) = &mut paid.exchanges[0].reply {
+        reply.meta.usage.prompt_tokens = 77;
+        reply.meta.usage.cost = Some(0.000_25);
+        reply.meta.model_version = Some("scripted-1".into());
+    }
+    run.append(&paid).unwrap();
+    run.flush().unwrap();
+    let files = export(&run, ExportForm::Parquet, dir.path()).unwrap();
+    let reader = SerializedFileReader::new(std::fs::File::open(&files[0]).unwrap()).unwrap();
+    let about = reader.metadata().file_metadata();
+    let told = about.key_value_metadata().unwrap();
+    assert!(
+        told.iter()
+            .any(|kv| kv.key == "mary_run" && kv.value.as_deref() == Some("run-1"))
+    );
+    let rows: Vec<HashMap<String, Field>> = reader
+        .get_row_iter(None)
+        .unwrap()
+        .map(|row| {
+            let row = row.unwrap();
+            let cells = row.get_column_iter();
+            cells.map(|(n, f)| (n.clone(), f.clone())).collect()
+        })
+        .collect();
+    let stored: Vec<Sample> = run.samples().unwrap().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), stored.len());
+    let text = |value: &str| Field::Str(value.to_owned());
+    for (row, sample) in rows.iter().zip(&stored) {
+        assert_eq!(row.len(), 21);
+        assert_eq!(row["item"], text(&sample.id.item));
+        assert_eq!(row["trial"], Field::Int(0));
+        let score = match sample.judgement.outcome {
+            Outcome::Scored(score) => Field::Double(score),
+            _ => Field::Null,
+        };
+        assert_eq!(row["score"], score);
+        let parsed = sample.judgement.parsed.as_deref();
+        assert_eq!(row["parsed"], parsed.map_or(Field::Null, text));
+        let Field::Str(tags) = &row["tags"] else {
+            panic!("tags are text")
+        };
+        let tags: BTreeMap<String, String> = serde_json::from_str(tags).unwrap();
+        assert_eq!(tags, sample.item.tags);
+    }
+    assert_eq!(rows[12]["outcome"], text("failed"));
+    assert_eq!(rows[12]["reason"], text("no answer in 60 s"));
+    assert_eq!(rows[0]["reason"], Field::Null);
+    assert_eq!(rows[0]["cost"], Field::Null);
+    assert_eq!(rows[13]["prompt_tokens"], Field::Long(77));
+    assert_eq!(rows[13]["cost"], Field::Double(0.000_25));
+    assert_eq!(rows[13]["model_version"], text("scripted-1"));
 }
 
 #[test]

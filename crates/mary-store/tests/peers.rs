@@ -1,6 +1,7 @@
 //! The exported files in the hands of the tools they are made for.
 //!
-//! Needs a Python that has inspect_ai or lm_eval: the one named by MARY_PEER_PYTHON, else `python3`.
+//! Needs a Python that has inspect_ai, lm_eval or pyarrow: the one named by MARY_PEER_PYTHON, else
+//! `python3`. With MARY_PEER_PYTHON set, a tool that is missing there is an error, not a skip.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod support;
@@ -60,8 +61,9 @@ fn run(root: &Path) -> RunFolder {
 }
 
 #[test]
-fn inspect_and_lm_eval_read_what_we_export() {
-    let python = std::env::var("MARY_PEER_PYTHON").unwrap_or_else(|_| "python3".into());
+fn inspect_lm_eval_and_arrow_read_what_we_export() {
+    let named = std::env::var("MARY_PEER_PYTHON").ok();
+    let python = named.clone().unwrap_or_else(|| "python3".into());
     let dir = tempfile::tempdir().unwrap();
     let run = run(dir.path());
     let out = dir.path().join("out");
@@ -69,18 +71,27 @@ fn inspect_and_lm_eval_read_what_we_export() {
         ExportForm::InspectJson,
         ExportForm::InspectEval,
         ExportForm::LmEval,
+        ExportForm::Parquet,
     ] {
         export(&run, form, &out).unwrap();
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/check_exports.py");
-    let Ok(result) = Command::new(&python).arg(script).arg(&out).output() else {
+    let mut command = Command::new(&python);
+    command.arg(script).arg(&out);
+    if named.is_some() {
+        command.arg("--require");
+    }
+    let Ok(result) = command.output() else {
+        assert!(named.is_none(), "MARY_PEER_PYTHON: no {python} here");
         eprintln!("skipped: no {python} here");
         return;
     };
     let text = String::from_utf8_lossy(&result.stdout);
     let errors = String::from_utf8_lossy(&result.stderr);
     if errors.contains("nothing was checked") {
-        eprintln!("skipped: {python} has neither inspect_ai nor lm_eval; set MARY_PEER_PYTHON");
+        eprintln!(
+            "skipped: {python} has neither inspect_ai nor lm_eval nor pyarrow; set MARY_PEER_PYTHON"
+        );
         return;
     }
     assert!(result.status.success(), "{text}\n{errors}");

@@ -5,6 +5,7 @@
 
 mod inspect;
 mod lm_eval;
+mod parquet;
 mod table;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ pub enum ExportForm {
     LmEval,
     /// One comma-separated table of all samples.
     Csv,
+    /// The same table with types, as a Parquet file.
+    Parquet,
 }
 
 /// Writes a run in another form into a folder, and says which files were written.
@@ -36,6 +39,7 @@ pub fn export(run: &RunFolder, form: ExportForm, into: &Path) -> Result<Vec<Path
     fs::create_dir_all(into).map_err(io_at(into))?;
     match form {
         ExportForm::Csv => table::export(run, into),
+        ExportForm::Parquet => parquet::export(run, into),
         ExportForm::LmEval => lm_eval::export(run, &groups(run)?, into),
         ExportForm::InspectJson => inspect::export(run, &groups(run)?, into, false),
         ExportForm::InspectEval => inspect::export(run, &groups(run)?, into, true),

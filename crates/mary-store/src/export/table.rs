@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Outcome, Request, Response, Sample, StoreError};
+use mary_contract::{Outcome, Request, Response, Sample, StoreError, Usage};
 
 use super::usage_of;
 use crate::RunFolder;
@@ -39,39 +39,91 @@ pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, Store
     };
     out.write_record(HEAD).map_err(said)?;
     for sample in run.samples()? {
-        out.write_record(row(&sample?)).map_err(said)?;
+        out.write_record(Row::of(&sample?).cells()).map_err(said)?;
     }
     out.flush().map_err(io_at(&path))?;
     Ok(vec![path])
 }
 
-fn row(sample: &Sample) -> [String; 17] {
-    let (outcome, score, reason) = match &sample.judgement.outcome {
-        Outcome::Scored(score) => ("scored", score.to_string(), String::new()),
-        Outcome::Unscored(reason) => ("unscored", String::new(), reason.name().to_owned()),
-        Outcome::Failed(failure) => ("failed", String::new(), failure.message.clone()),
-    };
-    let json = |value: serde_json::Result<String>| value.unwrap_or_default();
-    let usage = usage_of(sample);
-    [
-        sample.id.model.clone(),
-        sample.id.task.clone(),
-        sample.id.item.clone(),
-        sample.id.trial.to_string(),
-        outcome.to_owned(),
-        score,
-        reason,
-        sample.judgement.parsed.clone().unwrap_or_default(),
-        json(serde_json::to_string(&sample.item.target)),
-        sample.item.stratum.clone(),
-        sample.item.cluster.clone().unwrap_or_default(),
-        json(serde_json::to_string(&sample.item.tags)),
-        json(serde_json::to_string(&sample.judgement.measures)),
-        prompt(sample),
-        answer(sample),
-        usage.prompt_tokens.to_string(),
-        usage.completion_tokens.to_string(),
-    ]
+/// A sample as one row.
+pub(super) struct Row {
+    pub(super) model: String,
+    pub(super) task: String,
+    pub(super) item: String,
+    pub(super) trial: u32,
+    /// `scored`, `unscored` or `failed`.
+    pub(super) outcome: &'static str,
+    pub(super) score: Option<f64>,
+    /// Why there is no score.
+    pub(super) reason: Option<String>,
+    pub(super) parsed: Option<String>,
+    /// As JSON, as are `tags` and `measures`.
+    pub(super) target: String,
+    pub(super) stratum: String,
+    pub(super) cluster: Option<String>,
+    pub(super) tags: String,
+    pub(super) measures: String,
+    pub(super) prompt: String,
+    pub(super) answer: String,
+    pub(super) usage: Usage,
+    /// As the provider says.
+    pub(super) model_version: Option<String>,
+}
+
+impl Row {
+    pub(super) fn of(sample: &Sample) -> Self {
+        let (outcome, score, reason) = match &sample.judgement.outcome {
+            Outcome::Scored(score) => ("scored", Some(*score), None),
+            Outcome::Unscored(reason) => ("unscored", None, Some(reason.name().to_owned())),
+            Outcome::Failed(failure) => ("failed", None, Some(failure.message.clone())),
+        };
+        let json = |value: serde_json::Result<String>| value.unwrap_or_default();
+        let replies = sample
+            .exchanges
+            .iter()
+            .filter_map(|e| e.reply.as_ref().ok());
+        Self {
+            model: sample.id.model.clone(),
+            task: sample.id.task.clone(),
+            item: sample.id.item.clone(),
+            trial: sample.id.trial,
+            outcome,
+            score,
+            reason,
+            parsed: sample.judgement.parsed.clone(),
+            target: json(serde_json::to_string(&sample.item.target)),
+            stratum: sample.item.stratum.clone(),
+            cluster: sample.item.cluster.clone(),
+            tags: json(serde_json::to_string(&sample.item.tags)),
+            measures: json(serde_json::to_string(&sample.judgement.measures)),
+            prompt: prompt(sample),
+            answer: answer(sample),
+            usage: usage_of(sample),
+            model_version: replies.last().and_then(|r| r.meta.model_version.clone()),
+        }
+    }
+
+    fn cells(self) -> [String; 17] {
+        [
+            self.model,
+            self.task,
+            self.item,
+            self.trial.to_string(),
+            self.outcome.to_owned(),
+            self.score.map(|s| s.to_string()).unwrap_or_default(),
+            self.reason.unwrap_or_default(),
+            self.parsed.unwrap_or_default(),
+            self.target,
+            self.stratum,
+            self.cluster.unwrap_or_default(),
+            self.tags,
+            self.measures,
+            self.prompt,
+            self.answer,
+            self.usage.prompt_tokens.to_string(),
+            self.usage.completion_tokens.to_string(),
+        ]
+    }
 }
 
 /// The words of the first question.
