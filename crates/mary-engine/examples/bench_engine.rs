@@ -16,6 +16,10 @@ use mary_engine::summarise::{Summariser, Verdict};
 use mary_store::{Recorder, ResponseCache, RunFolder};
 use mary_testkit::scripted::Scripted;
 
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 struct Sums(usize);
 
 const CARD: TaskCard = TaskCard {

@@ -1,8 +1,8 @@
 //! The desk a model is served from: one kind of question, one role, over the state of the run.
 
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use ahash::AHashSet;
 use mary_contract::{
     Desk, ErrorKind, Generate, Generated, Job, ModelError, Observe, Observed, Reply, Request,
     Response, Score, Scored, Ticket,
@@ -15,7 +15,7 @@ use crate::execute::Hall;
 pub struct Counter<'h, 'a, 'b> {
     hall: &'h mut Hall<'a, 'b>,
     place: usize,
-    taken: HashSet<Ticket>,
+    taken: AHashSet<Ticket>,
 }
 
 impl<'h, 'a, 'b> Counter<'h, 'a, 'b> {
@@ -23,7 +23,7 @@ impl<'h, 'a, 'b> Counter<'h, 'a, 'b> {
         Self {
             hall,
             place,
-            taken: HashSet::new(),
+            taken: AHashSet::new(),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Items on their way: what was asked for them, what has come back, what is still awaited.
 
-use std::collections::HashMap;
-
+use ahash::AHashMap;
 use mary_contract::{Ask, Exchange, Item, Key, ModelError, Reply, Ticket};
 
 /// An item some of whose questions are not answered yet.
@@ -53,9 +52,9 @@ impl Pending {
 /// Everything on its way.
 #[derive(Debug, Default)]
 pub struct Flight {
-    pending: HashMap<u64, Pending>,
+    pending: AHashMap<u64, Pending>,
     /// Ticket → item and place of the question.
-    tickets: HashMap<Ticket, (u64, usize)>,
+    tickets: AHashMap<Ticket, (u64, usize)>,
     next_item: u64,
     next_ticket: u64,
     weight: usize,

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use flate2::Compression;
@@ -27,7 +28,7 @@ pub(super) struct Row {
     pub(super) model: String,
     pub(super) task: String,
     pub(super) created: i64,
-    pub(super) reply: Vec<u8>,
+    pub(super) reply: Arc<[u8]>,
 }
 
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
@@ -80,11 +81,11 @@ pub(super) fn insert(connection: &mut Connection, rows: &[Row]) -> rusqlite::Res
         )?;
         for row in rows {
             put.execute(params![
-                blob_of(&row.key),
+                blob_of(&row.key).as_ref(),
                 row.model,
                 row.task,
                 row.created,
-                row.reply
+                &*row.reply
             ])?;
         }
     }
@@ -92,17 +93,43 @@ pub(super) fn insert(connection: &mut Connection, rows: &[Row]) -> rusqlite::Res
 }
 
 /// The key as bytes: half the room of its hexadecimal digits.
-pub(super) fn blob_of(key: &Key) -> Vec<u8> {
-    let digits = key.as_str();
-    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-    let decoded: Option<Vec<u8>> = pairs
-        .iter()
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
-        .collect();
-    match decoded {
-        Some(bytes) if rest.is_empty() => bytes,
-        // Not a hash of ours; its own bytes name it just as well.
-        _ => digits.as_bytes().to_vec(),
+pub(super) enum Blob<'k> {
+    Hash([u8; 32]),
+    /// Not a hash of ours; its own bytes name it just as well.
+    Text(&'k [u8]),
+}
+
+impl AsRef<[u8]> for Blob<'_> {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Self::Hash(bytes) => bytes,
+            Self::Text(text) => text,
+        }
+    }
+}
+
+pub(super) fn blob_of(key: &Key) -> Blob<'_> {
+    let text = key.as_str().as_bytes();
+    decoded(text).map_or(Blob::Text(text), Blob::Hash)
+}
+
+fn decoded(text: &[u8]) -> Option<[u8; 32]> {
+    let (pairs, rest) = text.as_chunks::<2>();
+    if pairs.len() != 32 || !rest.is_empty() {
+        return None;
+    }
+    let mut hash = [0; 32];
+    for (byte, [high, low]) in hash.iter_mut().zip(pairs) {
+        *byte = digit(*high)? << 4 | digit(*low)?;
+    }
+    Some(hash)
+}
+
+fn digit(letter: u8) -> Option<u8> {
+    match letter {
+        b'0'..=b'9' => Some(letter - b'0'),
+        b'a'..=b'f' => Some(letter - b'a' + 10),
+        _ => None,
     }
 }
 

@@ -9,14 +9,17 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use mary_contract::{Cache, Key, Reply, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::finite::reply_is_finite;
 use database::{Row, blob_of, said};
-use writer::Writer;
+use writer::{Pending, Writer};
+
+/// A view older than this is opened anew, so that another process's answers are soon seen.
+const VIEW_AGE: Duration = Duration::from_millis(20);
 
 /// The model and task that new rows belong to; for statistics and pruning only, never part of a
 /// look-up. Clones share one label.
@@ -42,6 +45,9 @@ impl Label {
 pub struct ResponseCache {
     path: PathBuf,
     reader: Connection,
+    /// The number of commits the reader's open transaction sees, and since when. Look-ups come in
+    /// windows; a transaction for each would cost more than the look-up.
+    view: Option<(u64, Instant)>,
     writer: Writer,
     label: Label,
 }
@@ -101,6 +107,7 @@ impl ResponseCache {
         Ok(Self {
             path: path.to_owned(),
             reader,
+            view: None,
             writer: Writer::start(path, writing)?,
             label: Label::default(),
         })
@@ -112,8 +119,36 @@ impl ResponseCache {
         self.label.clone()
     }
 
+    /// Opens a view of the database that has at least these commits, and keeps it for the next
+    /// look-ups.
+    fn look_at(&mut self, commits: u64) -> Result<(), StoreError> {
+        if self
+            .view
+            .is_some_and(|(seen, since)| seen == commits && since.elapsed() < VIEW_AGE)
+        {
+            return Ok(());
+        }
+        self.look_away()?;
+        self.reader
+            .execute_batch("BEGIN DEFERRED")
+            .map_err(said(&self.path))?;
+        self.view = Some((commits, Instant::now()));
+        Ok(())
+    }
+
+    /// Closes the view: one left open would keep the write-ahead log from being taken in.
+    fn look_away(&mut self) -> Result<(), StoreError> {
+        if self.view.take().is_some() {
+            self.reader
+                .execute_batch("COMMIT")
+                .map_err(said(&self.path))?;
+        }
+        Ok(())
+    }
+
     /// What it holds.
-    pub fn stats(&self) -> Result<CacheStats, StoreError> {
+    pub fn stats(&mut self) -> Result<CacheStats, StoreError> {
+        self.look_away()?;
         self.writer.flush()?;
         let at = said(&self.path);
         let mut query = self
@@ -146,7 +181,6 @@ impl ResponseCache {
 
     /// Throws answers away and gives the room back to the disk.
     pub fn prune(&mut self, what: &Prune) -> Result<Pruned, StoreError> {
-        self.writer.flush()?;
         if *what == Prune::default() {
             return Ok(Pruned::default());
         }
@@ -162,11 +196,10 @@ impl ResponseCache {
                        FROM replies WHERE ?2 IS NULL OR model = ?2) \
                      WHERE created <= ?1 AND (?3 IS NULL OR kept > ?3))";
         let max = what.max_bytes.map(|b| i64::try_from(b).unwrap_or(i64::MAX));
-        let at = said(&self.path);
         self.reader
             .execute(sql, params![before_time, what.model, max])
-            .map_err(&at)?;
-        self.reader.execute_batch("VACUUM").map_err(&at)?;
+            .and_then(|_| self.reader.execute_batch("VACUUM"))
+            .map_err(said(&self.path))?;
         let after = self.stats()?;
         Ok(Pruned {
             rows: before.rows.saturating_sub(after.rows),
@@ -182,20 +215,23 @@ impl ResponseCache {
 
 impl Cache for ResponseCache {
     fn recall(&mut self, key: &Key) -> Result<Option<Reply>, StoreError> {
-        let stored = match self.writer.pending(key) {
-            Some(bytes) => Some(bytes),
-            None => self
-                .reader
-                .prepare_cached("SELECT reply FROM replies WHERE key = ?1")
-                .and_then(|mut query| {
-                    query
-                        .query_row([blob_of(key)], |row| row.get::<_, Vec<u8>>(0))
-                        .optional()
-                })
-                .map_err(said(&self.path))?,
-        };
         // An answer in a form we no longer read is no answer: it is asked again and replaced.
-        Ok(stored.and_then(|bytes| database::unpack(&bytes)))
+        match self.writer.pending(key) {
+            Pending::Waiting(bytes) => Ok(database::unpack(&bytes)),
+            Pending::NotHere { commits } => {
+                self.look_at(commits)?;
+                let stored = self
+                    .reader
+                    .prepare_cached("SELECT reply FROM replies WHERE key = ?1")
+                    .and_then(|mut query| {
+                        query
+                            .query_row([blob_of(key).as_ref()], |row| row.get::<_, Vec<u8>>(0))
+                            .optional()
+                    })
+                    .map_err(said(&self.path))?;
+                Ok(stored.and_then(|bytes| database::unpack(&bytes)))
+            }
+        }
     }
 
     /// An answer holding a number that is not one is not kept: JSON could not give it back.
@@ -203,6 +239,7 @@ impl Cache for ResponseCache {
         if !reply_is_finite(reply) {
             return Ok(());
         }
+        self.look_away()?;
         let (model, task) = self.label.get();
         let reply = database::pack(reply).map_err(|e| StoreError::Database {
             path: self.path.clone(),
@@ -213,11 +250,12 @@ impl Cache for ResponseCache {
             model,
             task,
             created: now(),
-            reply,
+            reply: reply.into(),
         })
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
+        self.look_away()?;
         self.writer.flush()
     }
 }

@@ -65,7 +65,7 @@ fn two_writers_share_one_file() {
             });
         }
     });
-    let cache = ResponseCache::open(&path).unwrap();
+    let mut cache = ResponseCache::open(&path).unwrap();
     assert_eq!(cache.stats().unwrap().rows, 6_000);
 }
 
@@ -169,4 +169,22 @@ fn a_number_that_is_none_is_not_kept() {
     }));
     cache.keep(&key(1), &broken).unwrap();
     assert_eq!(cache.recall(&key(1)).unwrap(), None);
+}
+
+#[test]
+fn an_answer_just_committed_is_recalled_though_a_view_was_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cache = ResponseCache::open(&dir.path().join("cache.sqlite")).unwrap();
+    for n in 0..200 {
+        // The look-up opens a view in which the next answer is not.
+        assert!(cache.recall(&key(n)).unwrap().is_none());
+        cache.keep(&key(n), &reply("x")).unwrap();
+        if n % 3 == 0 {
+            cache.flush().unwrap();
+        } else if n % 3 == 1 {
+            assert!(cache.recall(&key(n + 1_000)).unwrap().is_none());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(cache.recall(&key(n)).unwrap().is_some(), "answer {n}");
+    }
 }

@@ -28,6 +28,9 @@ struct Shared {
     rows: Vec<Row>,
     bytes: usize,
     since: Option<Instant>,
+    /// Batches committed so far: a reader's view older than the last one lacks rows that are no
+    /// longer waiting.
+    commits: u64,
     /// Rows being committed just now.
     in_hand: usize,
     flush: bool,
@@ -49,6 +52,17 @@ impl Post {
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Where an answer is that may not be committed yet.
+pub(super) enum Pending {
+    /// Here, in its stored form.
+    Waiting(Arc<[u8]>),
+    /// Not here; the database has it if it was among this many commits.
+    NotHere {
+        /// Batches committed so far.
+        commits: u64,
+    },
 }
 
 pub(super) struct Writer {
@@ -77,8 +91,14 @@ impl Writer {
     }
 
     /// The stored form of an answer that is not committed yet.
-    pub(super) fn pending(&self, key: &Key) -> Option<Vec<u8>> {
-        self.post.lock().waiting.get(key).map(|b| b.to_vec())
+    pub(super) fn pending(&self, key: &Key) -> Pending {
+        let shared = self.post.lock();
+        match shared.waiting.get(key) {
+            Some(reply) => Pending::Waiting(Arc::clone(reply)),
+            None => Pending::NotHere {
+                commits: shared.commits,
+            },
+        }
     }
 
     /// Takes a row. An error is one of an earlier batch, whose rows are still here and are tried
@@ -93,7 +113,7 @@ impl Writer {
         shared.bytes += row.reply.len();
         shared
             .waiting
-            .insert(row.key.clone(), Arc::from(row.reply.as_slice()));
+            .insert(row.key.clone(), Arc::clone(&row.reply));
         shared.rows.push(row);
         shared.since.get_or_insert_with(Instant::now);
         let wake = shared.rows.len() == 1 || shared.rows.len() == BATCH_ROWS;
@@ -198,13 +218,14 @@ fn serve(post: &Post, path: &Path, mut connection: Connection) {
 
 /// Forgets rows that are now in the database.
 fn settle(shared: &mut Shared, rows: &[Row]) {
+    shared.commits += 1;
     for row in rows {
         shared.bytes = shared.bytes.saturating_sub(row.reply.len());
         // A newer answer of the same name may be waiting already.
         if shared
             .waiting
             .get(&row.key)
-            .is_some_and(|b| **b == *row.reply)
+            .is_some_and(|b| Arc::ptr_eq(b, &row.reply))
         {
             shared.waiting.remove(&row.key);
         }
