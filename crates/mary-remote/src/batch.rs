@@ -5,7 +5,7 @@
 //! file, so nothing is submitted twice. The file is written *before* a batch is created: a process
 //! killed in between finds its batch again by looking through the provider's list.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,9 +47,21 @@ pub struct BatchPart {
     pub submitted: u64,
     /// Names of the requests in it.
     pub requests: Vec<String>,
+    /// Dollars it may cost, at most; they stay set aside until its answers are fetched.
+    #[serde(default)]
+    pub estimate: f64,
+    /// Its answers have been fetched, and count as what they really cost.
+    #[serde(default)]
+    pub fetched: bool,
 }
 
 impl BatchState {
+    /// Dollars that batches under way may cost.
+    pub fn outstanding(&self) -> f64 {
+        let open = self.parts.iter().filter(|p| !p.fetched);
+        open.map(|p| p.estimate).sum()
+    }
+
     /// Reads a state file; an absent one is an empty state.
     pub fn load(path: &Path, fingerprint: &str) -> Result<Self, ModelError> {
         let text = match std::fs::read_to_string(path) {
@@ -210,7 +222,7 @@ impl<'a> BatchDesk<'a> {
         self.submit_new(&mut state, taken)?;
         let until = Instant::now() + self.remote.options.batch_wait;
         loop {
-            let (ended, under_way) = self.look(&state)?;
+            let (ended, under_way) = self.look(&state, taken)?;
             let now = Instant::now();
             if under_way.is_empty() || now >= until {
                 let outcomes = self.collect(&mut state, taken, &ended)?;
@@ -252,7 +264,7 @@ impl<'a> BatchDesk<'a> {
     }
 
     fn submit_new(&self, state: &mut BatchState, taken: &[Taken]) -> Result<(), ModelError> {
-        let known: std::collections::HashSet<&str> = state
+        let known: HashSet<&str> = state
             .parts
             .iter()
             .flat_map(|p| p.requests.iter().map(String::as_str))
@@ -261,15 +273,13 @@ impl<'a> BatchDesk<'a> {
             .iter()
             .filter(|t| !known.contains(t.name.as_str()))
             .collect();
+        let before = state.outstanding();
         let mut cost = 0.0;
         let mut submissions = vec![Submission::default()];
         for question in new {
-            cost += self
-                .remote
-                .estimator
-                .generate(&question.generate)
-                .cost
-                .unwrap_or(0.0);
+            let estimate = self.remote.estimator.generate(&question.generate);
+            let dollars = estimate.cost.unwrap_or(0.0);
+            cost += dollars;
             let format = self.remote.format(&question.generate)?;
             let habits = self.remote.line.habits();
             let shared = self.remote.shared_prefix(&question.generate);
@@ -283,12 +293,16 @@ impl<'a> BatchDesk<'a> {
             }
             if let Some(last) = submissions.last_mut() {
                 last.bytes += size;
+                last.estimate += dollars;
                 last.requests.push((question.name.clone(), body));
             }
         }
-        // A batch is all or nothing, so its whole cost must fit before it leaves.
-        let ledger = self.remote.ledger.clone();
-        wait(async move { ledger.promise(cost).await.map(drop) })?;
+        if cost > 0.0 {
+            // A batch is all or nothing, so its whole cost must fit before it leaves, beside those
+            // that are under way.
+            let ledger = self.remote.ledger.clone();
+            wait(async move { ledger.promise(before + cost).await.map(drop) })?;
+        }
         for submission in submissions {
             if !submission.requests.is_empty() {
                 self.submit(state, submission)?;
@@ -308,6 +322,8 @@ impl<'a> BatchDesk<'a> {
             id: None,
             submitted,
             requests: names,
+            estimate: submission.estimate,
+            fetched: false,
         };
         let name = part.name.clone();
         state.parts.push(part.clone());
@@ -334,11 +350,19 @@ impl<'a> BatchDesk<'a> {
         state.save(&self.path)
     }
 
-    /// Which batches have ended, and how far the others are.
-    fn look(&self, state: &BatchState) -> Result<(Vec<Progress>, Vec<Progress>), ModelError> {
+    /// Which batches with these questions have ended, and how far the others are. Batches of other
+    /// tasks of the run are left alone.
+    fn look(
+        &self,
+        state: &BatchState,
+        taken: &[Taken],
+    ) -> Result<(Vec<Progress>, Vec<Progress>), ModelError> {
+        let asked: HashSet<&str> = taken.iter().map(|t| t.name.as_str()).collect();
+        let ours = |part: &&BatchPart| part.requests.iter().any(|n| asked.contains(n.as_str()));
         let mut ended = Vec::new();
         let mut under_way = Vec::new();
-        for id in state.parts.iter().filter_map(|p| p.id.clone()) {
+        let parts = state.parts.iter().filter(ours);
+        for id in parts.filter_map(|p| p.id.clone()) {
             let remote = Arc::clone(self.remote);
             let progress = wait(async move { Entrance::new(&remote).look(&id).await })?;
             if progress.ended {
@@ -356,6 +380,7 @@ impl<'a> BatchDesk<'a> {
         taken: &[Taken],
         ended: &[Progress],
     ) -> Result<Outcomes, ModelError> {
+        let asked: HashSet<&str> = taken.iter().map(|t| t.name.as_str()).collect();
         let mut outcomes = Outcomes::new();
         for progress in ended {
             let remote = Arc::clone(self.remote);
@@ -367,6 +392,7 @@ impl<'a> BatchDesk<'a> {
                 .iter_mut()
                 .find(|p| p.id.as_deref() == Some(&progress.id));
             let Some(part) = part else { continue };
+            part.fetched = true;
             // What the provider has no answer for is told once, and is new the next time.
             for name in &part.requests {
                 outcomes.entry(name.clone()).or_insert_with(|| {
@@ -380,14 +406,9 @@ impl<'a> BatchDesk<'a> {
                     .hint("give the same command again: it is submitted anew"))
                 });
             }
-            let asked = |name: &str| taken.iter().any(|t| t.name == name);
-            let told: Vec<String> = part
-                .requests
-                .iter()
-                .filter(|n| matches!(outcomes.get(n.as_str()), Some(Err(_))) && asked(n))
-                .cloned()
-                .collect();
-            part.requests.retain(|n| !told.contains(n));
+            let failed = |n: &String| matches!(outcomes.get(n.as_str()), Some(Err(_)));
+            part.requests
+                .retain(|n| !(failed(n) && asked.contains(n.as_str())));
         }
         state.parts.retain(|p| !p.requests.is_empty());
         state.save(&self.path)?;

@@ -22,6 +22,8 @@ pub(crate) struct Submission {
     pub(crate) requests: Vec<(String, Value)>,
     /// About how large it is.
     pub(crate) bytes: usize,
+    /// Dollars it may cost.
+    pub(crate) estimate: f64,
 }
 
 /// How far a batch is.
@@ -328,7 +330,7 @@ mod tests {
     fn an_upload_is_a_form_of_json_lines() {
         let form = upload(&Submission {
             requests: vec![("m1-0".into(), json!({"model": "gpt-4o"}))],
-            bytes: 0,
+            ..Submission::default()
         })
         .unwrap();
         let form = String::from_utf8(form).unwrap().replace("\r\n", "\n");

@@ -39,4 +39,4 @@ pub use model::RemoteModel;
 pub use money::Ledger;
 pub use options::{ARGUMENTS, Logprobs, Options, Timeouts};
 pub use prices::{Price, PriceList, Prices};
-pub use provider::{RemoteProvider, is_remote, providers, providers_with};
+pub use provider::{RemoteProvider, has_batches, is_remote, providers, providers_with};

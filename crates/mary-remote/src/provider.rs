@@ -44,6 +44,11 @@ pub fn is_remote(provider: &str) -> bool {
     SERVICES.iter().any(|entry| entry.name == provider)
 }
 
+/// Whether a provider has a batch API that we speak.
+pub fn has_batches(provider: &str) -> bool {
+    matches!(provider, "openai" | "anthropic")
+}
+
 pub(crate) fn entry_of(provider: &str) -> Result<&'static Entry, ModelError> {
     SERVICES
         .iter()
@@ -93,8 +98,7 @@ impl RemoteProvider {
         self.check_logprobs(logprobs)?;
         let mut habits = entry.habits(&model.name);
         habits.omit.extend(options.omit.iter().cloned());
-        let batches = matches!(entry.name, "openai" | "anthropic");
-        if options.batch.is_some() && !batches {
+        if options.batch.is_some() && !has_batches(entry.name) {
             return Err(ModelError::new(
                 ErrorKind::BadRequest,
                 format!("{} has no batch API that we know", entry.title),

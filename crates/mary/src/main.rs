@@ -3,6 +3,7 @@
 //! `main` only reads arguments and dispatches; each command is one file under `commands/`. Standard
 //! output carries what can be piped (tables, JSON); everything else goes to standard error.
 
+mod batch;
 mod builtin;
 mod cli;
 mod commands;
@@ -10,6 +11,7 @@ mod exit;
 mod matching;
 mod progress;
 mod providers;
+mod purse;
 mod rundir;
 mod settings;
 mod suite;
@@ -19,6 +21,11 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use cli::{Cli, Command};
+
+/// A run makes and drops millions of small strings on several threads: a quarter less time in all
+/// than with the system's allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = cli::spelling::normalise(std::env::args_os());

@@ -12,6 +12,11 @@ use crate::matching;
 /// One purse for all remote models of a command, so that `--budget` holds over all of them.
 static PURSE: LazyLock<Ledger> = LazyLock::new(Ledger::new);
 
+/// The purse itself.
+pub fn ledger() -> &'static Ledger {
+    &PURSE
+}
+
 /// All providers, local ones first.
 pub fn all() -> Vec<Box<dyn Provider>> {
     let mut providers: Vec<Box<dyn Provider>> = vec![Box::new(Builtin)];

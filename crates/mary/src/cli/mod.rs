@@ -100,6 +100,9 @@ pub enum Command {
 pub struct ResumeArgs {
     /// Run folder, or the beginning of a run's name [default: the newest]
     pub run: Option<String>,
+    /// Dollars after which nothing more is sent, over the whole run [default: as it was begun]
+    #[arg(long)]
+    pub budget: Option<f64>,
     /// Print results as JSON
     #[arg(long)]
     pub json: bool,
@@ -180,6 +183,8 @@ pub enum ExportFormat {
     LmEval,
     /// One row per sample, for R, pandas and spreadsheets
     Csv,
+    /// The same rows with types, compressed, for pandas, polars, DuckDB and Arrow
+    Parquet,
 }
 
 /// Arguments of `export`.
@@ -188,7 +193,7 @@ pub struct ExportArgs {
     /// Run folder, or the beginning of a run's name [default: the newest]
     pub run: Option<String>,
     /// Format
-    #[arg(long, value_enum)]
+    #[arg(long, visible_alias = "format", value_enum)]
     pub to: ExportFormat,
     /// Folder to write into [default: export/ in the run folder]
     #[arg(short, long, value_name = "DIR")]

@@ -71,9 +71,13 @@ pub struct RunArgs {
     /// LoRA adapter folder, put on top of a local model
     #[arg(long, value_name = "DIR", help_heading = "Models")]
     pub adapter: Option<PathBuf>,
-    /// Dollars after which nothing more is sent; the run can be continued
+    /// Dollars after which nothing more is sent, over the whole run; it can be continued
     #[arg(long, help_heading = "Models")]
     pub budget: Option<f64>,
+    /// Send everything through the provider's batch API (openai, anthropic): submit, leave, come
+    /// back with `mary resume`
+    #[arg(long, help_heading = "Models")]
+    pub batch: bool,
 
     /// Say what would be asked and what it would cost, and ask nothing
     #[arg(long, help_heading = "Output")]

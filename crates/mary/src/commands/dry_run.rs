@@ -1,11 +1,14 @@
 //! `mary run --dry-run`: what would be asked and what it would cost, asking nothing.
 
+use std::path::Path;
+
 use mary_contract::{ModelRole, Task, TaskSettings};
 use mary_data::LocalData;
 use mary_engine::select::Survey;
 use mary_remote::{DryRun, Estimate, EstimateRow, Estimator};
 
 use super::run::{self, Judge, Plan};
+use crate::batch;
 use crate::exit::Status;
 use crate::settings::Place;
 
@@ -49,7 +52,12 @@ fn remote(model: &mary_contract::ModelRef, plan: &Plan) -> anyhow::Result<Option
     if !mary_remote::is_remote(&model.provider) {
         return Ok(None);
     }
-    Ok(Some(Estimator::new(model, &plan.settings)?))
+    // A batch has its own price; the place of its state does not matter here.
+    let settings = match plan.batch {
+        true => batch::settings(model, &plan.settings, Path::new("batch")),
+        false => plan.settings.clone(),
+    };
+    Ok(Some(Estimator::new(model, &settings)?))
 }
 
 fn estimate(

@@ -18,6 +18,7 @@ pub fn export(place: &Place, args: &ExportArgs) -> anyhow::Result<Status> {
         ExportFormat::Eval => ExportForm::InspectEval,
         ExportFormat::LmEval => ExportForm::LmEval,
         ExportFormat::Csv => ExportForm::Csv,
+        ExportFormat::Parquet => ExportForm::Parquet,
     };
     let out = args
         .out

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use mary_contract::{
-    Cache, DataSource, Limit, Model, ModelCard, ModelRef, ModelSettings, RunManifest, RunSummary,
-    Task, TaskRun, TaskSettings,
+    Cache, DataSource, ErrorKind, Limit, Model, ModelCard, ModelRef, ModelSettings, RunManifest,
+    RunSummary, Task, TaskRun, TaskSettings,
 };
 use mary_data::LocalData;
-use mary_engine::admit;
 use mary_engine::execute::{Cast, Execution, Pace, execute};
 use mary_engine::select::{Survey, survey};
+use mary_engine::{EngineError, admit};
 use mary_report::html::ReportOptions;
 use mary_store::{Recorder, ResponseCache, RunFolder};
 
@@ -19,9 +19,10 @@ use super::summary;
 use crate::cli::run::RunArgs;
 use crate::exit::{Status, UsageError};
 use crate::progress::{Both, Progress};
+use crate::purse::Purse;
 use crate::settings::Place;
 use crate::suite::{self, Wishes};
-use crate::{providers, rundir};
+use crate::{batch, providers, rundir};
 
 /// The model of a run that names none.
 pub const DEFAULT_MODEL: &str = "builtin/nano";
@@ -54,6 +55,8 @@ pub struct Plan {
     pub json: bool,
     /// Make the HTML report.
     pub report: bool,
+    /// Use the providers' batch APIs.
+    pub batch: bool,
 }
 
 /// Who reads answers.
@@ -138,6 +141,7 @@ fn resolve(place: &Place, args: &RunArgs) -> anyhow::Result<Plan> {
         quiet: args.quiet,
         json: args.json,
         report: !args.no_report,
+        batch: args.batch,
     })
 }
 
@@ -224,6 +228,7 @@ pub struct Checked {
 
 /// Compares models with tasks and reads every item once.
 pub fn check(plan: &Plan, data: &dyn DataSource) -> anyhow::Result<Checked> {
+    batch::check(plan)?;
     let card = |model: &ModelRef| -> anyhow::Result<ModelCard> {
         Ok(providers::of(model)?.card(model, &plan.settings)?)
     };
@@ -347,9 +352,23 @@ fn ask_everything(
     } else {
         (Box::new(NoCache), None)
     };
+    let batches = batch::folder(folder.path(), plan.batch);
+    if let Some(path) = &batches {
+        std::fs::create_dir_all(path).with_context(|| path.display().to_string())?;
+    }
+    let mut purse = Purse::open(folder.path(), providers::ledger())?;
+    if purse.spent() > 0.0 {
+        progress.say(&format!("${:.4} was spent before", purse.spent()));
+    }
     let open = |model: &ModelRef| -> anyhow::Result<Box<dyn Model>> {
-        Ok(providers::of(model)?.open(model, &plan.settings)?)
+        let settings = match &batches {
+            Some(folder) => batch::settings(model, &plan.settings, folder),
+            None => plan.settings.clone(),
+        };
+        Ok(providers::of(model)?.open(model, &settings)?)
     };
+    // What was submitted as a batch and has no answer yet.
+    let mut waiting: Option<EngineError> = None;
     let finished = folder.finished_ids()?;
     let done = |model: &str, task: &str, item: &str, trial: u32| {
         finished.contains(&mary_contract::SampleId {
@@ -407,20 +426,50 @@ fn ask_everything(
                     .copied()
                     .unwrap_or(0),
                 stop: &stop,
-                pace: Pace::default(),
+                pace: if batches.is_some() {
+                    pace_of_batches()
+                } else {
+                    Pace::default()
+                },
             };
             let mut recorder = Recorder::new(folder);
             if let Some(label) = &label {
                 recorder = recorder.labelling(label.clone());
             }
-            execute(
+            let ended = execute(
                 &execution,
                 cache.as_mut(),
-                &mut Both(&mut recorder, progress),
-            )?;
+                &mut Both(&mut recorder, &mut Both(&mut purse, progress)),
+            );
+            purse.note()?;
+            match ended {
+                // The other tasks are submitted too before we leave.
+                Err(error) if batches.is_some() && is_waiting(&error) => {
+                    progress.say(&format!("{name}  {id}: {error}"));
+                    waiting = Some(error);
+                }
+                ended => ended?,
+            }
         }
     }
-    Ok(())
+    match waiting {
+        Some(error) => Err(error.into()),
+        None => Ok(()),
+    }
+}
+
+fn is_waiting(error: &EngineError) -> bool {
+    matches!(error, EngineError::Stopped(e) if e.kind == ErrorKind::Interrupted)
+}
+
+/// A batch takes what fits into it at once, and nothing waits for an answer meanwhile.
+fn pace_of_batches() -> Pace {
+    Pace {
+        window: 50_000,
+        in_flight: 100_000,
+        bytes: 1 << 30,
+        ..Pace::default()
+    }
 }
 
 /// Answered samples of each model and task in the log.
@@ -532,5 +581,6 @@ pub fn from_folder(place: &Place, run: Option<&str>, json: bool) -> anyhow::Resu
         quiet: false,
         json,
         report: true,
+        batch: batch::folder(&path, false).is_some(),
     })
 }

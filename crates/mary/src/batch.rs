@@ -1,0 +1,73 @@
+//! Batches of a run: which models use one, and where their state lies.
+//!
+//! A run that was begun with `--batch` has a folder `batch` with one state file for each model. As
+//! long as it is there the run goes on as a batch, whatever the next command says: what was submitted
+//! is paid for and must not be sent again one by one.
+
+use std::path::{Path, PathBuf};
+
+use mary_contract::{ModelRef, ModelSettings};
+
+use crate::commands::run::Plan;
+use crate::exit::UsageError;
+
+/// The folder below a run folder.
+const FOLDER: &str = "batch";
+
+/// Where the state of a run's batches lies, if it uses them.
+pub fn folder(run: &Path, wanted: bool) -> Option<PathBuf> {
+    let folder = run.join(FOLDER);
+    (wanted || folder.is_dir()).then_some(folder)
+}
+
+/// A model's settings with the place of its batch state; unchanged where its provider has no batches
+/// (a local judge, say).
+pub fn settings(model: &ModelRef, settings: &ModelSettings, folder: &Path) -> ModelSettings {
+    let mut settings = settings.clone();
+    if mary_remote::has_batches(&model.provider) {
+        let name: String = model
+            .to_string()
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || "-._".contains(c) {
+                    c
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        let path = folder.join(format!("{name}.json"));
+        settings
+            .args
+            .insert("batch".into(), path.display().to_string());
+    }
+    settings
+}
+
+/// Refuses `--batch` before anything is asked where it cannot be.
+pub fn check(plan: &Plan) -> Result<(), UsageError> {
+    if !plan.batch {
+        return Ok(());
+    }
+    if let Some(model) = plan
+        .models
+        .iter()
+        .find(|m| !mary_remote::has_batches(&m.provider))
+    {
+        return Err(UsageError::new(format!(
+            "--batch: `{model}` has no batch API\nhint: openai/ and anthropic/ have one; leave --batch out for the others"
+        )));
+    }
+    let scores = plan.tasks.iter().find(|(task, settings, _)| {
+        let needs = task.needs(settings);
+        needs.score || needs.observe
+    });
+    match scores {
+        None => Ok(()),
+        Some((task, ..)) => Err(UsageError::new(format!(
+            "--batch: batch APIs answer in words, and {} asks for log-probabilities or hidden states\nhint: choose a form that generates (`mary tasks show {}` lists the settings, often --set mode=generate), or leave --batch out",
+            task.card().id,
+            task.card().id
+        ))),
+    }
+}
