@@ -5,7 +5,7 @@ pub mod ink;
 
 use std::sync::OnceLock;
 
-use ab_glyph::{Font as _, FontRef, PxScale};
+use ab_glyph::{Font as _, FontRef, OutlineCurve, Point, PxScale};
 
 use self::ink::{Form, Ink};
 
@@ -70,6 +70,58 @@ pub fn picture(symbol: char) -> Option<&'static Ink> {
     glyphs().iter().find(|g| g.symbol == symbol).map(|g| &g.ink)
 }
 
+/// The outline of a symbol for drawing at any size: closed contours, one em wide, the baseline at 0
+/// and y growing upwards. Inside is where the contours wind around a point (non-zero rule).
+pub fn outline(symbol: char) -> Option<Vec<Vec<[f64; 2]>>> {
+    let font = FontRef::try_from_slice(FONT).ok()?;
+    let id = font.glyph_id(symbol);
+    if id.0 == 0 {
+        return None;
+    }
+    let em = f64::from(font.units_per_em()?);
+    let at = |p: Point| [f64::from(p.x) / em, f64::from(p.y) / em];
+    let mut contours: Vec<Vec<[f64; 2]>> = Vec::new();
+    for curve in font.outline(id)?.curves {
+        let points: Vec<[f64; 2]> = match curve {
+            OutlineCurve::Line(a, b) => vec![at(a), at(b)],
+            OutlineCurve::Quad(a, b, c) => vec![at(a), at(b), at(c)],
+            OutlineCurve::Cubic(a, b, c, d) => vec![at(a), at(b), at(c), at(d)],
+        };
+        let start = points.first().copied().unwrap_or_default();
+        let goes_on = contours.last().and_then(|c| c.last()) == Some(&start);
+        if !goes_on {
+            contours.push(vec![start]);
+        }
+        if let Some(contour) = contours.last_mut() {
+            let steps = if points.len() == 2 { 1 } else { CURVE_STEPS };
+            contour.extend((1..=steps).map(|i| bezier(&points, i as f64 / steps as f64)));
+        }
+    }
+    Some(contours)
+}
+
+/// Straight pieces that stand for one curve of an outline.
+const CURVE_STEPS: usize = 12;
+
+/// The point of a Bezier curve at `t`, by de Casteljau's halving.
+fn bezier(points: &[[f64; 2]], t: f64) -> [f64; 2] {
+    if t >= 1.0 {
+        // The very end, so that contours close without a rounding gap.
+        return points.last().copied().unwrap_or_default();
+    }
+    let mut line = points.to_vec();
+    while line.len() > 1 {
+        line = line
+            .windows(2)
+            .map(|w| {
+                let (a, b) = (w[0], w[1]);
+                [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t]
+            })
+            .collect();
+    }
+    line.first().copied().unwrap_or_default()
+}
+
 fn draw(font: &FontRef<'_>, symbol: char) -> Option<Ink> {
     let id = font.glyph_id(symbol);
     if id.0 == 0 {
@@ -100,5 +152,26 @@ mod tests {
         let drawn: String = glyphs().iter().map(|g| g.symbol).collect();
         assert_eq!(drawn, SYMBOLS);
         assert!((8..20).contains(&pen()));
+    }
+
+    #[test]
+    fn an_outline_encloses_the_area_of_the_ink() {
+        for glyph in glyphs() {
+            let contours = outline(glyph.symbol).unwrap();
+            let doubled: f64 = contours
+                .iter()
+                .flat_map(|c| {
+                    let next = c.iter().cycle().skip(1);
+                    c.iter().zip(next).map(|(a, b)| a[0] * b[1] - a[1] * b[0])
+                })
+                .sum();
+            let ink = (0..glyph.ink.height())
+                .flat_map(|y| (0..glyph.ink.width()).map(move |x| (x, y)))
+                .filter(|&(x, y)| glyph.ink.dot(x, y))
+                .count() as f64;
+            // Dots per em differ from the nominal size by the font's own line height.
+            let ratio = doubled.abs() / 2.0 / ink;
+            assert!((0.8e-4..1.2e-4).contains(&ratio), "{} {ratio}", glyph.symbol);
+        }
     }
 }

@@ -1,0 +1,303 @@
+//! Straight cuts: a round cake into pieces, a polygon in two.
+
+use mary_items::{Stream, below, shuffle};
+
+use crate::fresh::block::{Block, Posed, counted, listed};
+use crate::fresh::sketch::{BLACK, PAPER, RED, Sketch, Spot, WIDTH, regular};
+
+/// Crossings nearer than this, as a share of the radius, might be taken for one.
+const APART: f64 = 0.12;
+
+/// A cut across a clock face, from hour to hour.
+type Cut = (usize, usize);
+
+fn hour_spot(hour: usize) -> Spot {
+    let angle = std::f64::consts::TAU * hour as f64 / 12.0;
+    [angle.sin(), angle.cos()]
+}
+
+/// Whether two cuts cross inside: the ends of one lie on both sides of the other.
+fn cross(one: Cut, two: Cut) -> bool {
+    let inside = |h: usize| {
+        let at = (h + 12 - one.0) % 12;
+        let end = (one.1 + 12 - one.0) % 12;
+        (at > 0 && at < end, at == 0 || at == end)
+    };
+    let ((a, a_on), (b, b_on)) = (inside(two.0 % 12), inside(two.1 % 12));
+    !a_on && !b_on && a != b
+}
+
+/// Where two crossing cuts meet.
+fn meeting(one: Cut, two: Cut) -> Option<Spot> {
+    let (p, q, r, s) = (
+        hour_spot(one.0),
+        hour_spot(one.1),
+        hour_spot(two.0),
+        hour_spot(two.1),
+    );
+    let (d, e) = ([q[0] - p[0], q[1] - p[1]], [s[0] - r[0], s[1] - r[1]]);
+    let across = d[0] * e[1] - d[1] * e[0];
+    if across.abs() < 1e-9 {
+        return None;
+    }
+    let t = ((r[0] - p[0]) * e[1] - (r[1] - p[1]) * e[0]) / across;
+    Some([p[0] + d[0] * t, p[1] + d[1] * t])
+}
+
+/// The number of pieces, unless two crossings lie too near to be told apart: one, one more for each
+/// cut, and one more for each crossing.
+fn piece_count(cuts: &[Cut]) -> Option<usize> {
+    let mut crossings: Vec<Spot> = Vec::new();
+    for (number, one) in cuts.iter().enumerate() {
+        for two in cuts.iter().skip(number + 1) {
+            if cross(*one, *two) {
+                let at = meeting(*one, *two)?;
+                let near = |c: &Spot| (c[0] - at[0]).hypot(c[1] - at[1]) < APART;
+                if crossings.iter().any(near) {
+                    return None;
+                }
+                crossings.push(at);
+            }
+        }
+    }
+    Some(1 + cuts.len() + crossings.len())
+}
+
+fn draw_cuts(rng: &mut Stream) -> Vec<Cut> {
+    let number = 2 + below(rng, 4);
+    let mut cuts: Vec<Cut> = Vec::with_capacity(number);
+    while cuts.len() < number {
+        let (a, b) = (1 + below(rng, 12), 1 + below(rng, 12));
+        let gap = (a + 12 - b) % 12;
+        let same = |c: &Cut| *c == (a, b) || *c == (b, a);
+        if (2..=10).contains(&gap) && !cuts.iter().any(same) {
+            cuts.push((a, b));
+        }
+    }
+    cuts
+}
+
+/// A round cake cut from hour to hour.
+pub fn pieces(rng: &mut Stream) -> Option<Block> {
+    counted(rng, 60, |rng| {
+        let cuts = draw_cuts(rng);
+        let count = piece_count(&cuts)?;
+        let from_to: Vec<String> = cuts
+            .iter()
+            .map(|(a, b)| format!("from {a} to {b}"))
+            .collect();
+        let ask = "Into how many pieces does the cake fall?";
+        let posed = Posed {
+            words: format!(
+                "A round cake is seen from above like the face of a clock, and cut right through along \
+                 straight lines between hours on its edge: {}. {ask}",
+                listed(&from_to)
+            ),
+            seen: format!(
+                "The picture shows a round cake from above and the straight cuts made right through it. \
+                 {ask}"
+            ),
+            caption: "The picture shows the cake and the cuts; 12 is at the top.",
+            sketch: cake(&cuts),
+        };
+        Some((count, posed))
+    })
+}
+
+fn cake(cuts: &[Cut]) -> Sketch {
+    let mut sketch = Sketch::new(512);
+    let middle = WIDTH as f64 / 2.0;
+    let radius = 230.0;
+    sketch.disc([middle, middle], radius + 3.0, BLACK);
+    sketch.disc([middle, middle], radius, PAPER);
+    for hour in 1..=12 {
+        let spot = hour_spot(hour);
+        let at = |r: f64| [middle + spot[0] * r, middle - spot[1] * r];
+        sketch.line(at(radius - 10.0), at(radius + 12.0), 3.0, BLACK);
+    }
+    for (a, b) in cuts {
+        let at = |hour: usize| {
+            let spot = hour_spot(hour);
+            [middle + spot[0] * radius, middle - spot[1] * radius]
+        };
+        sketch.line(at(*a), at(*b), 3.0, RED);
+    }
+    sketch
+}
+
+/// An end of a cut through a polygon: a corner, or the middle of the side after it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum End {
+    Corner(usize),
+    Middle(usize),
+}
+
+const NAMES: [char; 9] = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'K'];
+const POLYGONS: [&str; 6] = [
+    "square", "pentagon", "hexagon", "heptagon", "octagon", "nonagon",
+];
+
+impl End {
+    /// Its place on the way around, in half sides.
+    fn half(self) -> usize {
+        match self {
+            Self::Corner(c) => 2 * c,
+            Self::Middle(c) => 2 * c + 1,
+        }
+    }
+
+    fn words(self, corners: usize) -> String {
+        let name = |c: usize| NAMES.get(c % corners).copied().unwrap_or('A');
+        match self {
+            Self::Corner(c) => format!("corner {}", name(c)),
+            Self::Middle(c) => format!("the middle of side {}{}", name(c), name(c + 1)),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Cutting {
+    corners: usize,
+    /// Corners cut off first.
+    clipped: Vec<usize>,
+    from: End,
+    to: End,
+    /// The part that holds this corner is asked about.
+    kept: usize,
+}
+
+impl Cutting {
+    fn draw(rng: &mut Stream) -> Option<Self> {
+        let corners = 4 + below(rng, POLYGONS.len());
+        let mut order: Vec<usize> = (0..corners).collect();
+        shuffle(rng, &mut order);
+        let clipped: Vec<usize> = order.split_off(corners - below(rng, 4).min(corners - 3));
+        let halves = 2 * corners;
+        let end = |half: usize| {
+            if half.is_multiple_of(2) {
+                End::Corner(half / 2)
+            } else {
+                End::Middle(half / 2)
+            }
+        };
+        let (from, to) = (end(below(rng, halves)), end(below(rng, halves)));
+        let gap = (to.half() + halves - from.half()) % halves;
+        let on_clipped = |e: End| matches!(e, End::Corner(c) if clipped.contains(&c));
+        // Both ends on one side would cut nothing; an end on a lost corner would be nowhere.
+        let same_side = |g: usize| {
+            g <= 1 || (g == 2 && matches!(from, End::Corner(_)))
+        };
+        if same_side(gap) || same_side(halves - gap) || on_clipped(from) || on_clipped(to) {
+            return None;
+        }
+        let ends = [from.half(), to.half()];
+        let kept = order.into_iter().find(|c| !ends.contains(&(2 * c)))?;
+        let mut clipped = clipped;
+        clipped.sort_unstable();
+        Some(Self {
+            corners,
+            clipped,
+            from,
+            to,
+            kept,
+        })
+    }
+
+    /// Corners of the part with the kept corner: both ends of the cut, and every corner between them
+    /// on that side, twice where it was cut off.
+    fn count(&self) -> usize {
+        let halves = 2 * self.corners;
+        let after = |half: usize| (half + halves - self.from.half()) % halves;
+        let end = after(self.to.half());
+        let kept_first = after(2 * self.kept) < end;
+        let mut count = 2;
+        for corner in 0..self.corners {
+            let at = after(2 * corner);
+            if at != 0 && at != end && (at < end) == kept_first {
+                count += 1 + usize::from(self.clipped.contains(&corner));
+            }
+        }
+        count
+    }
+
+    fn words(&self) -> String {
+        let name = |c: usize| NAMES.get(c).copied().unwrap_or('A').to_string();
+        let shape = POLYGONS.get(self.corners - 4).copied().unwrap_or("polygon");
+        let kind = if self.corners == 4 { "" } else { "regular " };
+        let clipped: Vec<String> = self.clipped.iter().map(|c| name(*c)).collect();
+        let off = match clipped.len() {
+            0 => String::new(),
+            1 => format!(
+                " Corner {} is cut off with a short straight cut.",
+                listed(&clipped)
+            ),
+            _ => format!(
+                " Corners {} are cut off, each with a short straight cut.",
+                listed(&clipped)
+            ),
+        };
+        format!(
+            "A {kind}{shape} of paper has the corners {} to {}, named clockwise.{off} {} the paper is cut \
+             in two along the straight line from {} to {}. How many corners does the part with corner {} \
+             have?",
+            name(0),
+            name(self.corners - 1),
+            if clipped.is_empty() { "Now" } else { "Then" },
+            self.from.words(self.corners),
+            self.to.words(self.corners),
+            name(self.kept)
+        )
+    }
+
+    fn sketch(&self) -> Sketch {
+        let mut sketch = Sketch::new(512);
+        let middle = WIDTH as f64 / 2.0;
+        let turn = if self.corners == 4 {
+            -std::f64::consts::FRAC_PI_4
+        } else {
+            0.0
+        };
+        let corners = regular([middle; 2], 200.0, self.corners, turn);
+        let corner = |c: usize| corners.get(c % self.corners).copied().unwrap_or([middle; 2]);
+        let part = |a: Spot, b: Spot, t: f64| [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t];
+        let mut outline = Vec::new();
+        for c in 0..self.corners {
+            if self.clipped.contains(&c) {
+                outline.push(part(corner(c), corner(c + self.corners - 1), 0.2));
+                outline.push(part(corner(c), corner(c + 1), 0.2));
+            } else {
+                outline.push(corner(c));
+            }
+        }
+        sketch.polygon(&outline, PAPER);
+        sketch.ring(&outline, 3.0, BLACK);
+        let end = |e: End| match e {
+            End::Corner(c) => corner(c),
+            End::Middle(c) => part(corner(c), corner(c + 1), 0.5),
+        };
+        sketch.dashes(end(self.from), end(self.to), 3.0, RED);
+        let kept = part([middle; 2], corner(self.kept), 0.8);
+        sketch.disc(kept, 9.0, RED);
+        for (c, name) in (0..self.corners).zip(NAMES) {
+            sketch.glyph_at(name, part([middle; 2], corner(c), 1.14), 34.0, BLACK);
+        }
+        sketch
+    }
+}
+
+/// A polygon with some corners cut off, cut in two.
+pub fn corners(rng: &mut Stream) -> Option<Block> {
+    counted(rng, 80, |rng| {
+        let cutting = Cutting::draw(rng)?;
+        let posed = Posed {
+            words: cutting.words(),
+            seen: "The picture shows a piece of paper that is cut in two along the broken line. How many \
+                   corners does the part with the red dot have?"
+                .into(),
+            caption: "The picture shows the paper before the last cut (broken line), a red dot in the part \
+                      asked about.",
+            sketch: cutting.sketch(),
+        };
+        Some((cutting.count(), posed))
+    })
+}

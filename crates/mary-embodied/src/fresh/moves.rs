@@ -1,0 +1,110 @@
+//! Turns and flips of a whole figure, and what they do to directions and places.
+
+use mary_items::{Stream, below};
+
+/// Something done to the whole figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Move {
+    /// Clockwise, in eighths of a full turn.
+    Turn(usize),
+    /// Left and right change places.
+    LeftRight,
+    /// Top and bottom change places.
+    TopBottom,
+}
+
+impl Move {
+    /// A turn by a multiple of `unit` eighths, or a flip.
+    fn draw(rng: &mut Stream, unit: usize) -> Self {
+        let turns = 8 / unit - 1;
+        match below(rng, turns + 2) {
+            0 => Self::LeftRight,
+            1 => Self::TopBottom,
+            turn => Self::Turn((turn - 1) * unit),
+        }
+    }
+
+    /// In words.
+    fn words(self, thing: &str) -> String {
+        match self {
+            Self::Turn(4) => format!("the {thing} is rotated by 180 degrees"),
+            Self::Turn(eighths) if eighths < 4 => {
+                format!("the {thing} is rotated by {} degrees clockwise", eighths * 45)
+            }
+            Self::Turn(eighths) => format!(
+                "the {thing} is rotated by {} degrees counterclockwise",
+                360 - eighths * 45
+            ),
+            Self::LeftRight => format!("the {thing} is flipped so that left and right change places"),
+            Self::TopBottom => format!("the {thing} is flipped so that top and bottom change places"),
+        }
+    }
+
+    /// A direction afterwards, in eighths clockwise from up.
+    pub fn direction(self, from: usize) -> usize {
+        match self {
+            Self::Turn(eighths) => (from + eighths) % 8,
+            Self::LeftRight => (8 - from) % 8,
+            Self::TopBottom => (12 - from) % 8,
+        }
+    }
+
+    /// A square of a board of `size` by `size` afterwards (column, row from 0).
+    pub fn square(self, size: usize, (column, row): (usize, usize)) -> (usize, usize) {
+        let last = size - 1;
+        match self {
+            Self::Turn(2) => (last - row, column),
+            Self::Turn(4) => (last - column, last - row),
+            Self::Turn(6) => (row, last - column),
+            Self::Turn(_) => (column, row),
+            Self::LeftRight => (last - column, row),
+            Self::TopBottom => (column, last - row),
+        }
+    }
+}
+
+/// Up to `most` moves in multiples of `unit` eighths, none undoing or repeating the one before.
+pub fn draw_moves(rng: &mut Stream, unit: usize, most: usize) -> Vec<Move> {
+    let number = 1 + below(rng, most);
+    let mut moves: Vec<Move> = Vec::with_capacity(number);
+    while moves.len() < number {
+        let next = Move::draw(rng, unit);
+        let dull = match (moves.last(), next) {
+            (Some(Move::Turn(_)), Move::Turn(_)) => true,
+            (Some(last), next) => *last == next,
+            (None, _) => false,
+        };
+        if !dull {
+            moves.push(next);
+        }
+    }
+    moves
+}
+
+/// The moves as a sentence.
+pub fn told(moves: &[Move], thing: &str) -> String {
+    let mut text = String::new();
+    for (number, one) in moves.iter().enumerate() {
+        let start = match (number, moves.len()) {
+            (0, 1) => "Now",
+            (0, _) => "First",
+            _ => "then",
+        };
+        let comma = if number == 0 { "" } else { ", " };
+        text.push_str(&format!("{comma}{start} {}", one.words(thing)));
+    }
+    text.push('.');
+    text
+}
+
+/// The directions in words, clockwise from up.
+pub const DIRECTIONS: [&str; 8] = [
+    "up",
+    "up and to the right",
+    "to the right",
+    "down and to the right",
+    "down",
+    "down and to the left",
+    "to the left",
+    "up and to the left",
+];

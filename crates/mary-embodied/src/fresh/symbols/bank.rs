@@ -1,0 +1,146 @@
+//! What is known of every symbol, looked at once per process.
+
+use std::sync::OnceLock;
+
+use mary_items::glyphs::ink::{Form, Half, Ink};
+use mary_items::glyphs::glyphs;
+
+use super::look;
+
+/// Symbols that look the same, as far as a count goes, in every plain type: no digit 4 (open or
+/// closed), no a (one storey or two), no G, Q, R, K, k, t, y with their many shapes.
+const STEADY: &str = "ABCDEFHILMNOPSTUVWXYZbcdehmnpquvwxz2356789ΓΛΠΦΨΔ";
+
+/// The lines a symbol is cut or crossed by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// A horizontal line; else a vertical one.
+    pub level: bool,
+    /// Thirds or halves or quarters: the share of the way down, or from the left.
+    pub share: Share,
+}
+
+/// How far down, or from the left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// A quarter.
+    Quarter,
+    /// A third.
+    Third,
+    /// The middle.
+    Half,
+    /// Two thirds.
+    TwoThirds,
+    /// Three quarters.
+    ThreeQuarters,
+}
+
+impl Share {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Quarter,
+        Self::Third,
+        Self::Half,
+        Self::TwoThirds,
+        Self::ThreeQuarters,
+    ];
+
+    fn value(self) -> f64 {
+        match self {
+            Self::Quarter => 0.25,
+            Self::Third => 1.0 / 3.0,
+            Self::Half => 0.5,
+            Self::TwoThirds => 2.0 / 3.0,
+            Self::ThreeQuarters => 0.75,
+        }
+    }
+}
+
+/// A symbol and all that is clear about it.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// As it is written.
+    pub symbol: char,
+    /// Its picture.
+    pub ink: &'static Ink,
+    /// Looks the same, as far as counts go, in every plain type.
+    pub steady: bool,
+    /// Regions wholly surrounded by ink.
+    pub regions: Option<usize>,
+    /// The side it is open to, in eighths clockwise from up.
+    pub opening: Option<usize>,
+    /// Whether it looks the same flipped left to right, top to bottom, and turned half around.
+    pub symmetry: Option<[bool; 3]>,
+}
+
+/// Alike from here on.
+const ALIKE: f64 = 0.96;
+/// Not alike up to here.
+const UNLIKE: f64 = 0.86;
+
+impl Known {
+    /// Regions left when a half is covered.
+    pub fn regions_left(&self, half: Half) -> Option<usize> {
+        look::regions_left(self.ink, half)
+    }
+
+    /// Pieces after a cut.
+    pub fn pieces(&self, line: Line) -> Option<usize> {
+        look::pieces(&self.facing(line), line.share.value())
+    }
+
+    /// Strokes crossed by a line.
+    pub fn strokes(&self, line: Line) -> Option<usize> {
+        look::strokes(&self.facing(line), line.share.value())
+    }
+
+    /// Turned so that the line lies level and the share counts from the top.
+    fn facing(&self, line: Line) -> Ink {
+        if line.level {
+            self.ink.clone()
+        } else {
+            self.ink.clockwise()
+        }
+    }
+}
+
+fn symmetry(ink: &Ink) -> Option<[bool; 3]> {
+    let form = Form::of(ink);
+    let moved = [
+        ink.left_right(),
+        ink.top_bottom(),
+        ink.clockwise().clockwise(),
+    ];
+    let mut same = [false; 3];
+    for (place, other) in same.iter_mut().zip(moved) {
+        let likeness = form.likeness(&Form::of(&other));
+        if likeness > UNLIKE && likeness < ALIKE {
+            return None;
+        }
+        *place = likeness >= ALIKE;
+    }
+    Some(same)
+}
+
+/// All symbols.
+pub fn known() -> &'static [Known] {
+    static KNOWN: OnceLock<Vec<Known>> = OnceLock::new();
+    KNOWN.get_or_init(|| {
+        glyphs()
+            .iter()
+            .map(|glyph| Known {
+                symbol: glyph.symbol,
+                ink: &glyph.ink,
+                steady: STEADY.contains(glyph.symbol),
+                regions: look::regions(&glyph.ink),
+                opening: look::opening(&glyph.ink),
+                symmetry: symmetry(&glyph.ink),
+            })
+            .collect()
+    })
+}
+
+/// The symbols of which something holds.
+pub fn which(holds: impl Fn(&Known) -> bool) -> Vec<&'static Known> {
+    known().iter().filter(|k| holds(k)).collect()
+}

@@ -1,0 +1,47 @@
+//! Symbol questions: what printed letters, digits and signs look like when they are cut, covered,
+//! crossed, turned or laid side by side. Every answer is read off the picture of the symbol.
+
+mod bank;
+mod look;
+mod rows;
+mod shapes;
+
+use super::block::Kind;
+
+/// The kinds of symbol question.
+pub static KINDS: [Kind; 7] = [
+    Kind {
+        name: "regions",
+        draw: rows::regions,
+    },
+    Kind {
+        name: "covered",
+        draw: rows::covered,
+    },
+    Kind {
+        name: "cut",
+        draw: rows::cut,
+    },
+    Kind {
+        name: "crossed",
+        draw: rows::crossed,
+    },
+    Kind {
+        name: "opening",
+        draw: shapes::opening,
+    },
+    Kind {
+        name: "symmetry",
+        draw: shapes::symmetry,
+    },
+    Kind {
+        name: "size",
+        draw: shapes::size,
+    },
+];
+
+/// The margins in words, for the conventions.
+pub const MARGINS: &str = "DejaVu Sans; a count must stay the same when a line is moved by 5 % of the \
+    height, regions and pieces have at least 30 dots where a stroke is 12 wide; a symbol open to one \
+    side has no other dent above 1.5 % of its box; symmetric from likeness 0.96 on, not symmetric up to \
+    0.86; widths and heights compared differ by at least 20 %";
