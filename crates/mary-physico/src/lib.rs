@@ -1,8 +1,39 @@
 //! PHYSICO (Yu et al. 2025): can a model see at work the physical concept it can define?
+//!
+//! The high level shows three pairs of grids, as numbers or as a picture, in which one of 67 concepts
+//! is at work, and asks which of four it is. The low level asks the same four options about a masked
+//! definition, a photograph, or the model's own description. What a model can say and cannot see is
+//! the parrot gap. A perception probe tells a failure to understand from a failure to see.
 
+pub mod definitions;
+mod drawing;
+mod exhibits;
+mod gap;
 pub mod grid;
+mod grid_task;
+pub mod instances;
+mod judging;
+mod low_level;
+pub mod masking;
+pub mod parse;
+pub mod perception;
 pub mod picture;
+pub mod prompt;
+pub mod published;
+mod results;
+mod setup;
+mod surface;
+pub mod tuning;
+pub mod upstream;
 pub mod worlds;
+
+pub use exhibits::exhibits;
+pub use gap::{ConceptGap, Gap, parrot_gaps};
+pub use grid_task::{GRID_TASKS, GridTask, image};
+pub use low_level::{Definition, Describe, Photo, Photograph, judgement_form, manifest};
+pub use perception::Perception;
+pub use setup::{Icl, Mode, Part, Setup, Source};
+pub use surface::{Reached, surface};
 
 use mary_contract::{Exhibits, Family, RunSummary, Task};
 
@@ -12,6 +43,19 @@ pub struct Physico;
 
 /// The family, as listed.
 pub static PHYSICO: Physico = Physico;
+
+/// Its tasks: high level, low level, perception.
+pub(crate) static TASKS: [&dyn Task; 9] = [
+    &grid_task::CORE_TEXT_TASK,
+    &grid_task::CORE_VISUAL_TASK,
+    &grid_task::ASSOCIATIVE_TEXT_TASK,
+    &grid_task::ASSOCIATIVE_VISUAL_TASK,
+    &Definition,
+    &Photo,
+    &Describe,
+    &perception::PERCEPTION_TEXT_TASK,
+    &perception::PERCEPTION_VISUAL_TASK,
+];
 
 impl Family for Physico {
     fn id(&self) -> &'static str {
@@ -23,10 +67,10 @@ impl Family for Physico {
     }
 
     fn tasks(&self) -> &'static [&'static dyn Task] {
-        &[]
+        &TASKS
     }
 
-    fn exhibits(&self, _runs: &[RunSummary]) -> Exhibits {
-        Exhibits::default()
+    fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {
+        exhibits(runs)
     }
 }

@@ -1,0 +1,168 @@
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    Breakdown, Estimate, Measure, ModelSettings, RunManifest, RunSummary, SummaryRow, TaskRun,
+    TaskSettings, Usage,
+};
+
+use super::*;
+
+fn estimate(value: f64) -> Estimate {
+    Estimate {
+        value,
+        low: (value - 0.1).max(0.0),
+        high: (value + 0.1).min(1.0),
+        n: 4,
+        method: "wilson".into(),
+    }
+}
+
+/// A row with these accuracies by split and by pair, and a deviation over three runs.
+fn row(task: &str, splits: &[(&str, f64)], pairs: &[(&str, f64)]) -> SummaryRow {
+    let mut measures = vec![];
+    let mut tags: BTreeMap<&str, BTreeMap<String, Estimate>> = BTreeMap::new();
+    for (tag, values) in [("split", splits), ("pair", pairs)] {
+        for (value, accuracy) in values {
+            measures.push(Measure {
+                name: format!("accuracy[{tag}={value}]"),
+                estimate: estimate(*accuracy),
+            });
+            measures.push(Measure {
+                name: format!("sd_over_runs[{tag}={value}]"),
+                estimate: estimate(0.025),
+            });
+            tags.entry(tag).or_default().insert((*value).to_owned(), estimate(*accuracy));
+        }
+    }
+    SummaryRow {
+        model: "test/parrot".into(),
+        task: task.into(),
+        score: Some(estimate(0.5)),
+        chance: Some(0.25),
+        human: None,
+        samples: 40,
+        scored: 36,
+        ties: 0,
+        unscored: [("unparsed".to_owned(), 4)].into(),
+        failed: BTreeMap::new(),
+        measures,
+        breakdowns: tags
+            .into_iter()
+            .map(|(tag, values)| Breakdown {
+                tag: tag.into(),
+                values,
+            })
+            .collect(),
+        usage: Usage::default(),
+    }
+}
+
+fn run(rows: Vec<SummaryRow>) -> RunSummary {
+    RunSummary {
+        manifest: RunManifest {
+            schema: 1,
+            id: "r".into(),
+            created: String::new(),
+            version: String::new(),
+            command: vec![],
+            models: vec![],
+            model_settings: ModelSettings::default(),
+            judge: None,
+            tasks: rows
+                .iter()
+                .map(|r| TaskRun {
+                    id: r.task.clone(),
+                    version: 1,
+                    settings: TaskSettings::default(),
+                    limit: None,
+                    conventions: BTreeMap::new(),
+                    dataset_hash: None,
+                })
+                .collect(),
+            trials: 3,
+            seed: 0,
+        },
+        rows,
+        complete: true,
+    }
+}
+
+fn runs() -> Vec<RunSummary> {
+    let splits = [("core-dev", 0.30), ("core-test", 0.40)];
+    vec![run(vec![
+        row(
+            "physico/core-text",
+            &splits,
+            &[("core: gravity", 0.25), ("core: friction", 0.5), ("core: laser", 0.25)],
+        ),
+        row(
+            "physico/core-visual",
+            &splits,
+            &[("core: gravity", 0.5), ("core: friction", 0.5), ("core: laser", 0.5)],
+        ),
+        row(
+            "physico/associative-text",
+            &[("associative", 0.35)],
+            &[("associative: mirror", 0.0)],
+        ),
+        row(
+            "physico/definition",
+            &[],
+            &[("core: gravity", 1.0), ("core: friction", 0.75), ("core: laser", 1.0)],
+        ),
+    ])]
+}
+
+fn text(table: &Table) -> String {
+    let mut lines = vec![table.head.join(" | ")];
+    lines.extend(table.rows.iter().enumerate().map(|(i, r)| {
+        let mark = if table.published.contains(&i) { "published " } else { "" };
+        format!("{mark}{}", r.join(" | "))
+    }));
+    lines.join("\n")
+}
+
+fn table(id: &str) -> Table {
+    exhibits(&runs()).tables.into_iter().find(|t| t.id == id).unwrap()
+}
+
+#[test]
+fn table_3_has_the_papers_form_with_its_rows_below() {
+    insta::assert_snapshot!(text(&table("physico-table-3")));
+}
+
+#[test]
+fn table_10_puts_core_test_first_and_the_papers_columns_last() {
+    insta::assert_snapshot!(text(&table("physico-table-10")));
+}
+
+#[test]
+fn the_gap_is_paired_by_concept() {
+    insta::assert_snapshot!(text(&table("physico-parrot-gap")));
+    let gaps = parrot_gaps(&runs());
+    let gap = &gaps[0];
+    assert_eq!(gap.concepts.len(), 3);
+    // 0.75, 0.25 and 0.75: their mean and t interval.
+    let overall = gap.overall.as_ref().unwrap();
+    assert!((overall.value - 0.583_333).abs() < 1e-5);
+    assert!((overall.low - (0.583_333 - 4.302_653 * 0.288_675 / 3f64.sqrt())).abs() < 1e-4);
+}
+
+#[test]
+fn points_lead_to_their_samples() {
+    let figures = exhibits(&runs()).figures;
+    let scatter = figures.iter().find(|f| f.id == "physico-low-high").unwrap();
+    let addresses: Vec<&str> = scatter.series[0]
+        .points
+        .iter()
+        .filter_map(|p| p.samples.as_deref())
+        .collect();
+    assert!(addresses.contains(&"test/parrot|physico/core-text|pair=core: gravity"));
+}
+
+#[test]
+fn pictures_minus_text_is_paired_too() {
+    let rows = table("physico-text-picture").rows;
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0][2..4], ["33.3", "50.0"]);
+}

@@ -1,0 +1,254 @@
+//! The parrot gap: how much better a model does on a concept in words (low level) than on the same
+//! concept with the same option sets in grids (high level).
+
+use mary_contract::{
+    Axis, Estimate, Figure, FigureKind, Point, ReferenceLine, RunSummary, Scale, Series, Table,
+};
+use mary_stats::{LEVEL, intervals};
+
+use crate::instances::Split;
+use crate::results::{Outcome, outcomes, printed};
+use crate::setup::Source;
+
+/// One concept, low against high.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConceptGap {
+    /// `core: gravity`.
+    pub pair: String,
+    /// Accuracy in words.
+    pub low: Estimate,
+    /// Accuracy in grids.
+    pub high: Estimate,
+    /// Low minus high.
+    pub difference: Estimate,
+}
+
+/// One model, low against high, under one way of asking the high level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gap {
+    /// The model.
+    pub model: String,
+    /// The high-level task.
+    pub task: String,
+    /// How it was asked.
+    pub how: String,
+    /// Concept by concept.
+    pub concepts: Vec<ConceptGap>,
+    /// Mean over concepts, low level.
+    pub low: f64,
+    /// Mean over concepts, high level.
+    pub high: f64,
+    /// Mean of the concepts' differences with its interval over concepts.
+    pub overall: Option<Estimate>,
+}
+
+/// Every gap the runs hold: definitions against each high-level task with fresh instances of the same
+/// seed, whose option sets are then the same.
+pub fn parrot_gaps(runs: &[RunSummary]) -> Vec<Gap> {
+    let all = outcomes(runs);
+    let mut gaps = Vec::new();
+    for high in all.iter().filter(|o| {
+        (o.task().starts_with("physico/core-") || o.task().starts_with("physico/associative-"))
+            && o.setup.source == Source::Fresh
+    }) {
+        let low = all.iter().find(|o| {
+            o.task() == "physico/definition"
+                && o.model() == high.model()
+                && o.setup.seed == high.setup.seed
+        });
+        if let Some(gap) = low.and_then(|low| gap(low, high)) {
+            gaps.push(gap);
+        }
+    }
+    gaps
+}
+
+fn gap(low: &Outcome<'_>, high: &Outcome<'_>) -> Option<Gap> {
+    let mut concepts = Vec::new();
+    for pair in high.values("pair") {
+        let (Some(l), Some(h)) = (low.part("pair", pair), high.part("pair", pair)) else {
+            continue;
+        };
+        concepts.push(ConceptGap {
+            pair: pair.to_owned(),
+            difference: difference(&l.estimate, &h.estimate),
+            low: l.estimate,
+            high: h.estimate,
+        });
+    }
+    if concepts.is_empty() {
+        return None;
+    }
+    let mean = |of: fn(&ConceptGap) -> f64| {
+        concepts.iter().map(of).sum::<f64>() / concepts.len() as f64
+    };
+    let (low_mean, high_mean) = (mean(|c| c.low.value), mean(|c| c.high.value));
+    let differences: Vec<f64> = concepts.iter().map(|c| c.difference.value).collect();
+    let overall = intervals::mean_t(&differences, LEVEL).ok().map(|i| Estimate {
+        value: i.value,
+        low: i.low,
+        high: i.high,
+        n: i.n,
+        method: i.method.into(),
+    });
+    Some(Gap {
+        model: high.model().to_owned(),
+        task: high.task().to_owned(),
+        how: high.how(),
+        low: low_mean,
+        high: high_mean,
+        overall,
+        concepts,
+    })
+}
+
+/// Low minus high for one concept. Definition and grids are different questions, so that the two
+/// intervals are combined as of independent samples (Newcombe's way).
+fn difference(low: &Estimate, high: &Estimate) -> Estimate {
+    let value = low.value - high.value;
+    Estimate {
+        value,
+        low: value - (low.value - low.low).hypot(high.high - high.value),
+        high: value + (low.high - low.value).hypot(high.value - high.low),
+        n: low.n + high.n,
+        method: "newcombe".into(),
+    }
+}
+
+fn with_interval(d: &Estimate) -> String {
+    format!(
+        "{:+.1} [{:+.1}, {:+.1}]",
+        100.0 * d.value,
+        100.0 * d.low,
+        100.0 * d.high
+    )
+}
+
+/// The gaps of every model, one line each.
+pub fn overall_table(gaps: &[Gap]) -> Option<Table> {
+    let rows: Vec<Vec<String>> = gaps
+        .iter()
+        .map(|g| {
+            vec![
+                g.model.clone(),
+                g.task.clone(),
+                g.how.clone(),
+                g.concepts.len().to_string(),
+                printed(100.0 * g.low, None),
+                printed(100.0 * g.high, None),
+                g.overall.as_ref().map_or_else(|| "–".into(), with_interval),
+            ]
+        })
+        .collect();
+    (!rows.is_empty()).then(|| Table {
+        id: "physico-parrot-gap".into(),
+        title: "The parrot gap".into(),
+        caption: "Accuracy in % on masked definitions (low level) and on grids (high level) with the same \
+                  option sets, means over concepts; low minus high paired by concept, with its 95 % t \
+                  interval over concepts. A gap above zero: the model can say more than it can see."
+            .into(),
+        head: ["model", "high-level task", "how", "concepts", "low", "high", "low − high"]
+            .map(String::from)
+            .to_vec(),
+        rows,
+        published: vec![],
+    })
+}
+
+/// The gaps concept by concept.
+pub fn concept_table(gaps: &[Gap]) -> Option<Table> {
+    let mut rows = Vec::new();
+    for gap in gaps {
+        let mut concepts: Vec<&ConceptGap> = gap.concepts.iter().collect();
+        concepts.sort_by(|a, b| b.difference.value.total_cmp(&a.difference.value));
+        for c in concepts {
+            rows.push(vec![
+                gap.model.clone(),
+                gap.task.clone(),
+                gap.how.clone(),
+                concept_of(&c.pair).to_owned(),
+                printed(100.0 * c.low.value, None),
+                printed(100.0 * c.high.value, None),
+                with_interval(&c.difference),
+            ]);
+        }
+    }
+    (!rows.is_empty()).then(|| Table {
+        id: "physico-parrot-gap-concepts".into(),
+        title: "The parrot gap by concept".into(),
+        caption: "The same, concept by concept, the widest gap first. The intervals combine those of the \
+                  two accuracies as of independent samples; with few items of a concept they are wide."
+            .into(),
+        head: ["model", "high-level task", "how", "concept", "low", "high", "low − high"]
+            .map(String::from)
+            .to_vec(),
+        rows,
+        published: vec![],
+    })
+}
+
+fn concept_of(pair: &str) -> &str {
+    pair.split_once(": ").map_or(pair, |(_, concept)| concept)
+}
+
+/// A scatter of low against high, a point a concept.
+pub fn scatter(gaps: &[Gap]) -> Option<Figure> {
+    let series: Vec<Series> = gaps
+        .iter()
+        .map(|gap| Series {
+            name: format!("{} ({}, {})", gap.model, short(&gap.task), gap.how),
+            published: false,
+            points: gap
+                .concepts
+                .iter()
+                .map(|c| Point {
+                    x: 100.0 * c.low.value,
+                    label: concept_of(&c.pair).to_owned(),
+                    y: 100.0 * c.high.value,
+                    low: None,
+                    high: None,
+                    samples: Some(format!("{}|{}|pair={}", gap.model, gap.task, c.pair)),
+                })
+                .collect(),
+        })
+        .collect();
+    (!series.is_empty()).then(|| Figure {
+        id: "physico-low-high".into(),
+        title: "Said and seen, concept by concept".into(),
+        caption: "Each point is a concept: accuracy on its masked definitions (across) and on its grids \
+                  with the same option sets (up). Points at the lower right are said but not seen."
+            .into(),
+        kind: FigureKind::Scatter { fit: false },
+        x: Axis {
+            title: "low level: definitions, accuracy (%)".into(),
+            scale: Scale::Linear,
+            range: Some((-2.0, 102.0)),
+        },
+        y: Axis {
+            title: "high level: grids, accuracy (%)".into(),
+            scale: Scale::Linear,
+            range: Some((-2.0, 102.0)),
+        },
+        series,
+        references: vec![ReferenceLine {
+            name: "chance".into(),
+            y: 25.0,
+        }],
+    })
+}
+
+/// A task without its family.
+pub fn short(task: &str) -> &str {
+    task.strip_prefix("physico/").unwrap_or(task)
+}
+
+/// The split of a concept in a table's order: core-test first, as in the paper's Table 10.
+pub fn order(pair: &str) -> (usize, String) {
+    let concept = concept_of(pair);
+    let place = match (pair.starts_with("core"), Split::of_core(concept)) {
+        (true, Some(Split::CoreTest)) => 0,
+        (true, _) => 1,
+        (false, _) => 2,
+    };
+    (place, concept.to_owned())
+}

@@ -1,0 +1,279 @@
+//! From answers to verdicts, the same for every choice of this family, and the figures by run, split
+//! and concept that the paper's tables need.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    Ask, ErrorKind, Estimate, Finish, Generate, Generated, Judgement, Measure, Outcome, Prompt,
+    PromptForm, Request, Response, Sample, Sampling, Score, Scored, Start, UnscoredReason,
+};
+use mary_stats::score_interval;
+use serde_json::json;
+
+use crate::parse;
+use crate::prompt::{Asked, Shot, prompt};
+use crate::setup::{Mode, Setup};
+
+/// The question to the model under study, by mode.
+pub fn ask(setup: &Setup, shots: &[Shot], asked: &Asked, options: &[String]) -> Ask {
+    let whole = prompt(setup.form, shots, asked, setup.mode == Mode::Score);
+    Ask::subject(match setup.mode {
+        Mode::Generate => Request::Generate(generate(setup, whole)),
+        Mode::Score => {
+            let before = match whole.form {
+                PromptForm::Plain => " ",
+                PromptForm::Chat => "",
+            };
+            Request::Score(Score {
+                continuations: options.iter().map(|o| format!("{before}{o}")).collect(),
+                prefix: whole,
+                start: Start::Model,
+            })
+        }
+    })
+}
+
+/// A written answer under these settings.
+pub fn generate(setup: &Setup, prompt: Prompt) -> Generate {
+    Generate {
+        prompt,
+        sampling: Sampling {
+            temperature: setup.temperature,
+            ..Sampling::greedy(setup.max_tokens)
+        },
+    }
+}
+
+/// Something that must not happen.
+pub fn failed(message: &str) -> Judgement {
+    Judgement::failed(ErrorKind::Internal, message)
+}
+
+/// The verdict on one answer to a question with options.
+pub fn judged(options: &[String], correct: usize, answer: &Response) -> Judgement {
+    match answer {
+        Response::Scored(scored) => by_scores(options, correct, scored),
+        Response::Generated(written) => by_words(options, correct, written),
+        Response::Observed(_) => failed("expected an answer or scores, found hidden states"),
+    }
+}
+
+/// Best of several numbers: the first of the best, and the share of a right answer among the best.
+fn best(values: &[f64], correct: usize) -> Option<(usize, f64)> {
+    if values.iter().any(|v| !v.is_finite()) {
+        return None;
+    }
+    let most = values.iter().copied().max_by(f64::total_cmp)?;
+    let winners: Vec<usize> = (0..values.len())
+        .filter(|&i| values.get(i) == Some(&most))
+        .collect();
+    let score = if winners.contains(&correct) {
+        1.0 / winners.len() as f64
+    } else {
+        0.0
+    };
+    winners.first().map(|&first| (first, score))
+}
+
+fn by_scores(options: &[String], correct: usize, scored: &Scored) -> Judgement {
+    if scored.continuations.len() != options.len() {
+        return failed("expected one score for each option");
+    }
+    let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
+    let means: Option<Vec<f64>> = scored.continuations.iter().map(|c| c.mean()).collect();
+    let Some((said, score)) = best(&sums, correct) else {
+        return Judgement::failed(
+            ErrorKind::NotFinite,
+            "an option's log-probability is not a number",
+        );
+    };
+    let mut judgement = Judgement::scored(score).measured("accuracy", score);
+    if let Some(option) = options.get(said) {
+        judgement = judgement.read_as(option.clone());
+    }
+    judgement.notes = json!({ "logprob": sums });
+    match means.and_then(|means| best(&means, correct)) {
+        Some((_, by_mean)) => judgement.measured("mean_logprob", by_mean),
+        None => judgement,
+    }
+}
+
+/// What a provider itself says about an answer that is none.
+pub fn withheld(answer: &Generated) -> Option<UnscoredReason> {
+    match answer.finish {
+        Finish::Refusal => Some(UnscoredReason::Refused),
+        Finish::ContentFilter => Some(UnscoredReason::Filtered),
+        _ => None,
+    }
+}
+
+fn by_words(options: &[String], correct: usize, answer: &Generated) -> Judgement {
+    let truth = |said: usize| if said == correct { 1.0 } else { 0.0 };
+    let read = parse::choice(&answer.text, options);
+    let strict = parse::strictly(&answer.text, options);
+    let judgement = match (withheld(answer), read) {
+        (Some(reason), _) => Judgement::unscored(reason),
+        (None, None) if answer.finish == Finish::Length => {
+            Judgement::unscored(UnscoredReason::Truncated)
+        }
+        (None, None) => Judgement::unscored(UnscoredReason::Unparsed),
+        (None, Some(said)) => {
+            let option = options.get(said).cloned().unwrap_or_default();
+            Judgement::scored(truth(said)).read_as(option)
+        }
+    };
+    let scored = matches!(judgement.outcome, Outcome::Scored(_));
+    let accuracy = read.filter(|_| scored).map_or(0.0, truth);
+    let judgement = judgement.measured("accuracy", accuracy);
+    match strict.filter(|_| scored) {
+        Some(said) => judgement.measured("strict", truth(said)),
+        None => judgement,
+    }
+}
+
+/// How answers are read, in words, for the conventions.
+pub fn conventions(setup: &Setup, say: &mut dyn FnMut(&str, String)) {
+    match setup.mode {
+        Mode::Score => {
+            say(
+                "answer",
+                "the most probable of the four options after `Answer:` (plain) or as the reply (chat), sum \
+                 of token log-probabilities; `mean_logprob` per token beside it"
+                    .into(),
+            );
+            say("ties", "shared among the options that tie".into());
+        }
+        Mode::Generate => {
+            say(
+                "answer",
+                format!(
+                    "written, temperature {}, at most {} tokens; the choice is read from the end, \
+                     `strict` takes only an option alone on the last line",
+                    setup.temperature, setup.max_tokens
+                ),
+            );
+            say(
+                "unparsed",
+                "left out of the score; wrong in `accuracy`".into(),
+            );
+        }
+    }
+}
+
+/// The name of an accuracy of a part of the samples: `accuracy[concept=gravity]`.
+pub fn part_name(measure: &str, tag: &str, value: &str) -> String {
+    format!("{measure}[{tag}={value}]")
+}
+
+/// Standard deviation over runs, as the paper's tables print it.
+pub const SD: &str = "sd_over_runs";
+
+/// One sample's part in the figures.
+struct Seen {
+    trial: u32,
+    cluster: String,
+    accuracy: f64,
+    tags: Vec<(&'static str, String)>,
+}
+
+/// Accuracies with unread answers as wrong, for the whole, each split and each concept, with the
+/// standard deviation over the runs (trials) where there are several.
+pub fn by_run(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
+    const TAGS: [&str; 4] = ["split", "concept", "pair", "kind"];
+    let seen: Vec<Seen> = samples
+        .filter_map(|sample| {
+            let accuracy = *sample.judgement.measures.get("accuracy")?;
+            let tags = TAGS
+                .into_iter()
+                .filter_map(|tag| Some((tag, sample.item.tags.get(tag)?.clone())))
+                .collect();
+            Some(Seen {
+                trial: sample.id.trial,
+                cluster: sample.item.cluster.unwrap_or(sample.id.item),
+                accuracy,
+                tags,
+            })
+        })
+        .collect();
+    let mut parts: BTreeMap<(&str, String), Vec<&Seen>> = BTreeMap::new();
+    for one in &seen {
+        for (tag, value) in &one.tags {
+            parts.entry((tag, value.clone())).or_default().push(one);
+        }
+    }
+    let all: Vec<&Seen> = seen.iter().collect();
+    let mut measures: Vec<Measure> = sd_over_runs(&all)
+        .map(|estimate| Measure {
+            name: SD.to_owned(),
+            estimate,
+        })
+        .into_iter()
+        .collect();
+    for ((tag, value), of) in parts {
+        if let Some(estimate) = accuracy(&of) {
+            measures.push(Measure {
+                name: part_name("accuracy", tag, &value),
+                estimate,
+            });
+        }
+        if let Some(estimate) = sd_over_runs(&of) {
+            measures.push(Measure {
+                name: part_name(SD, tag, &value),
+                estimate,
+            });
+        }
+    }
+    measures
+}
+
+fn accuracy(of: &[&Seen]) -> Option<Estimate> {
+    // Samples come in the order of the log; a fixed order keeps the last bit the same.
+    let mut sorted: Vec<&&Seen> = of.iter().collect();
+    sorted.sort_by(|a, b| (&a.cluster, a.trial).cmp(&(&b.cluster, b.trial)));
+    let mut ids: BTreeMap<&str, usize> = BTreeMap::new();
+    let clusters: Vec<usize> = sorted
+        .iter()
+        .map(|s| {
+            let next = ids.len();
+            *ids.entry(&s.cluster).or_insert(next)
+        })
+        .collect();
+    let scores: Vec<f64> = sorted.iter().map(|s| s.accuracy).collect();
+    let clustered = ids.len() < scores.len();
+    let interval = score_interval(&scores, clustered.then_some(clusters.as_slice()))
+        .or_else(|_| score_interval(&scores, None))
+        .ok()?;
+    Some(Estimate {
+        value: interval.value,
+        low: interval.low,
+        high: interval.high,
+        n: scores.len(),
+        method: interval.method.to_owned(),
+    })
+}
+
+/// The standard deviation of the runs' accuracies, dividing by their number as the paper's own
+/// figures do (runs of 0, 0 and 50 % are printed as 16.7 ± 23.6); `None` for a single run.
+fn sd_over_runs(of: &[&Seen]) -> Option<Estimate> {
+    let mut runs: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for one in of {
+        let run = runs.entry(one.trial).or_default();
+        run.0 += one.accuracy;
+        run.1 += 1.0;
+    }
+    let accuracies: Vec<f64> = runs.values().map(|(sum, n)| sum / n).collect();
+    if accuracies.len() < 2 {
+        return None;
+    }
+    let mean = accuracies.iter().sum::<f64>() / accuracies.len() as f64;
+    let variance =
+        accuracies.iter().map(|a| (a - mean).powi(2)).sum::<f64>() / accuracies.len() as f64;
+    let value = variance.sqrt();
+    Some(Estimate {
+        value,
+        low: value,
+        high: value,
+        n: accuracies.len(),
+        method: "population-sd".into(),
+    })
+}

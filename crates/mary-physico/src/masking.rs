@@ -1,0 +1,194 @@
+//! Masking a text about a concept: its names and their inflections become [PHENOMENON], what gives it
+//! away without naming it becomes [MASK]. What a model writes is read here as bare text.
+
+use crate::definitions::Entry;
+
+/// In place of a name.
+pub const PHENOMENON: &str = "[PHENOMENON]";
+/// In place of a give-away.
+pub const MASK: &str = "[MASK]";
+
+/// A masked text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Masked {
+    /// The text.
+    pub text: String,
+    /// How many names were masked.
+    pub names: usize,
+    /// How many give-aways were masked.
+    pub giveaways: usize,
+}
+
+/// A word of a text by its place in bytes, lower-cased.
+struct Word {
+    start: usize,
+    end: usize,
+    text: String,
+}
+
+fn words(text: &str) -> Vec<Word> {
+    let mut found = Vec::new();
+    let mut start = None;
+    for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
+        match (c.is_alphanumeric(), start) {
+            (true, None) => start = Some(at),
+            (false, Some(from)) => {
+                if let Some(word) = text.get(from..at) {
+                    found.push(Word {
+                        start: from,
+                        end: at,
+                        text: word.to_lowercase(),
+                    });
+                }
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// How many words from `at` on a pattern covers; 0 when it does not fit there. A pattern is one or
+/// more words; a star at the end of a word stands for any ending.
+fn covers(pattern: &str, text: &[Word], at: usize) -> usize {
+    let parts: Vec<String> = pattern
+        .split(|c: char| !(c.is_alphanumeric() || c == '*'))
+        .filter(|p| !p.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let fits = parts.iter().enumerate().all(|(i, part)| {
+        text.get(at + i).is_some_and(|word| match part.strip_suffix('*') {
+            Some(stem) => word.text.starts_with(stem),
+            None => word.text == *part,
+        })
+    });
+    if fits { parts.len() } else { 0 }
+}
+
+/// The longest run of words from `at` that one of the patterns covers.
+fn longest(patterns: &[&str], text: &[Word], at: usize) -> usize {
+    let lengths = patterns.iter().map(|p| covers(p, text, at));
+    lengths.max().unwrap_or(0)
+}
+
+/// The names of a concept that stand unmasked in a text.
+pub fn names_in(entry: &Entry, text: &str) -> Vec<String> {
+    let bare = text.replace(PHENOMENON, "").replace(MASK, "");
+    let words = words(&bare);
+    let patterns: Vec<&str> = entry.names.iter().chain(entry.giveaways).copied().collect();
+    (0..words.len())
+        .filter(|&at| longest(&patterns, &words, at) > 0)
+        .filter_map(|at| words.get(at).map(|w| w.text.clone()))
+        .collect()
+}
+
+/// Masks all names and inflections of a concept, the concept's own name as a phrase first, then its
+/// give-aways. Neighbouring masked words that are parted by blanks or hyphens alone become one mask.
+pub fn masked(entry: &Entry, text: &str) -> Masked {
+    let words = words(text);
+    let mut names: Vec<&str> = vec![entry.concept];
+    names.extend(entry.names);
+    let mut out = String::with_capacity(text.len());
+    let (mut kept, mut counts) = (0, [0, 0]);
+    let mut last: Option<(&str, usize)> = None;
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let named = longest(&names, &words, at);
+        let given = longest(entry.giveaways, &words, at);
+        let (mask, length) = match (named, given) {
+            (0, 0) => {
+                at += 1;
+                continue;
+            }
+            (n, g) if n >= g => (PHENOMENON, n),
+            (_, g) => (MASK, g),
+        };
+        let end = words.get(at + length - 1).map_or(word.end, |w| w.end);
+        let between = text.get(kept..word.start).unwrap_or_default();
+        let joined = last.is_some_and(|(m, _)| m == mask)
+            && between.chars().all(|c| c == ' ' || c == '-');
+        if !joined {
+            out.push_str(between);
+            out.push_str(mask);
+            let place = usize::from(mask == MASK);
+            if let Some(count) = counts.get_mut(place) {
+                *count += 1;
+            }
+        }
+        last = Some((mask, end));
+        kept = end;
+        at += length;
+    }
+    out.push_str(text.get(kept..).unwrap_or_default());
+    let [names, giveaways] = counts;
+    Masked {
+        text: out,
+        names,
+        giveaways,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::definitions::{ENTRIES, entry};
+
+    #[test]
+    fn no_definition_names_its_concept_in_any_inflection() {
+        assert_eq!(ENTRIES.len(), 67);
+        for entry in ENTRIES {
+            assert!(entry.definitions.len() >= 2, "{}", entry.concept);
+            for definition in entry.definitions {
+                assert!(definition.contains(PHENOMENON), "{}: {definition}", entry.concept);
+                let named = names_in(entry, definition);
+                assert!(named.is_empty(), "{}: {named:?} in {definition}", entry.concept);
+            }
+        }
+    }
+
+    #[test]
+    fn every_word_of_a_concepts_name_is_masked() {
+        for entry in ENTRIES {
+            for word in entry.concept.split(' ').filter(|w| !["of", "and", "in", "out"].contains(w)) {
+                let found = names_in(entry, word);
+                assert_eq!(found, [word.to_lowercase()], "{}", entry.concept);
+            }
+            assert_eq!(masked(entry, entry.concept).text, PHENOMENON, "{}", entry.concept);
+        }
+    }
+
+    #[test]
+    fn inflections_phrases_and_give_aways_are_masked() {
+        let cases = [
+            (
+                "gravity",
+                "Gravity (gravitation) is what Isaac Newton's law of gravitational pull describes.",
+                "[PHENOMENON] ([PHENOMENON]) is what Isaac [MASK]'s law of [PHENOMENON] pull describes.",
+            ),
+            (
+                "wave interference",
+                "Wave interference: two waves interfere. Young's test shows interfering beams.",
+                "[PHENOMENON]: two [PHENOMENON]. [MASK]'s test shows [PHENOMENON] beams.",
+            ),
+            ("zoom in", "To zoom in, one zooms.", "To [PHENOMENON], one [PHENOMENON]."),
+            ("cut", "A cut-out is cutting paper.", "A [PHENOMENON]-out is [PHENOMENON] paper."),
+            ("laser", "LASERS are **laser**-like.", "[PHENOMENON] are **[PHENOMENON]**-like."),
+        ];
+        for (concept, text, expected) in cases {
+            assert_eq!(masked(entry(concept).unwrap(), text).text, expected);
+        }
+        let counts = masked(entry("gravity").unwrap(), "gravity, gravity, Newton");
+        assert_eq!((counts.names, counts.giveaways), (2, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_named_is_left_whatever_a_model_writes(text in "(\\PC|gravity|Newton| ){0,30}") {
+            let entry = entry("gravity").unwrap();
+            let masked = masked(entry, &text);
+            prop_assert!(names_in(entry, &masked.text).is_empty(), "{}", masked.text);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What the runs hold, in the paper's terms: accuracies by model, task and conditions, for a set or a
+//! concept, with the deviation over runs.
+
+use mary_contract::{Estimate, PromptForm, RunSummary, SummaryRow, Task, TaskSettings};
+
+use crate::judging::{SD, part_name};
+use crate::setup::{Icl, Mode, Setup, Source};
+
+/// One model on one task as it was run.
+#[derive(Debug, Clone)]
+pub struct Outcome<'a> {
+    /// Its row of the summary.
+    pub row: &'a SummaryRow,
+    /// Its settings.
+    pub setup: Setup,
+    /// Times every item was asked.
+    pub runs: u32,
+}
+
+/// An accuracy with its deviation over runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accuracy {
+    /// Unread answers are wrong.
+    pub estimate: Estimate,
+    /// Over runs, where there are several.
+    pub sd: Option<f64>,
+}
+
+impl Accuracy {
+    /// As in the paper's tables: `41.3 ± 1.3`.
+    pub fn cell(&self) -> String {
+        printed(100.0 * self.estimate.value, self.sd.map(|sd| 100.0 * sd))
+    }
+}
+
+/// One decimal, with the deviation where there is one.
+pub fn printed(value: f64, sd: Option<f64>) -> String {
+    match sd {
+        Some(sd) => format!("{value:.1} ± {sd:.1}"),
+        None => format!("{value:.1}"),
+    }
+}
+
+/// A cell that may be empty.
+pub fn cell(accuracy: Option<Accuracy>) -> String {
+    accuracy.map_or_else(|| "–".to_owned(), |a| a.cell())
+}
+
+impl<'a> Outcome<'a> {
+    /// The task.
+    pub fn task(&self) -> &'a str {
+        &self.row.task
+    }
+
+    /// The model.
+    pub fn model(&self) -> &'a str {
+        &self.row.model
+    }
+
+    fn measure(&self, name: &str) -> Option<&'a Estimate> {
+        let found = self.row.measures.iter().find(|m| m.name == name)?;
+        Some(&found.estimate)
+    }
+
+    /// The accuracy of the whole.
+    pub fn whole(&self) -> Option<Accuracy> {
+        let estimate = self.measure("accuracy").or(self.row.score.as_ref())?;
+        Some(Accuracy {
+            estimate: estimate.clone(),
+            sd: self.measure(SD).map(|e| e.value),
+        })
+    }
+
+    /// The accuracy of the samples with this tag.
+    pub fn part(&self, tag: &str, value: &str) -> Option<Accuracy> {
+        let estimate = self
+            .measure(&part_name("accuracy", tag, value))
+            .cloned()
+            .or_else(|| {
+                let breakdown = self.row.breakdowns.iter().find(|b| b.tag == tag)?;
+                breakdown.values.get(value).cloned()
+            })?;
+        Some(Accuracy {
+            estimate,
+            sd: self.measure(&part_name(SD, tag, value)).map(|e| e.value),
+        })
+    }
+
+    /// The values of a tag that were met.
+    pub fn values(&self, tag: &str) -> Vec<&'a str> {
+        let breakdown = self.row.breakdowns.iter().find(|b| b.tag == tag);
+        breakdown
+            .map(|b| b.values.keys().map(String::as_str).collect())
+            .unwrap_or_default()
+    }
+
+    /// Whether grids were shown as a picture.
+    pub fn seen(&self) -> bool {
+        self.row.task.ends_with("-visual") || self.row.task == "physico/photo"
+    }
+
+    /// How it was asked, in a few words.
+    pub fn how(&self) -> String {
+        let mut words = vec![if self.seen() { "pictures" } else { "text" }.to_owned()];
+        words.push(
+            match self.setup.mode {
+                Mode::Score => "score",
+                Mode::Generate => "generate",
+            }
+            .into(),
+        );
+        if !self.seen() && self.setup.form == PromptForm::Chat {
+            words.push("chat".into());
+        }
+        if self.setup.cot {
+            words.push("CoT".into());
+        }
+        match self.setup.icl {
+            Icl::None => {}
+            Icl::Other(n) => words.push(format!("{n} shots")),
+            Icl::Same(n) => words.push(format!("{n} shots, same concepts")),
+        }
+        match self.setup.source {
+            Source::Fresh => {}
+            Source::Published => words.push("released".into()),
+            Source::ConceptArc => words.push("ConceptARC".into()),
+            Source::Arc => words.push("ARC".into()),
+        }
+        words.join(", ")
+    }
+
+    /// Two outcomes that differ in the set of instances alone.
+    pub fn same_conditions(&self, other: &Self) -> bool {
+        self.model() == other.model() && self.how() == other.how()
+    }
+}
+
+/// Every PHYSICO result of the runs.
+pub fn outcomes(runs: &[RunSummary]) -> Vec<Outcome<'_>> {
+    let mut found = Vec::new();
+    for run in runs {
+        for row in run.rows.iter().filter(|r| r.task.starts_with("physico/")) {
+            let settings = run
+                .manifest
+                .tasks
+                .iter()
+                .find(|t| t.id == row.task)
+                .map(|t| &t.settings);
+            if let Some(setup) = settings.and_then(|s| setup_of(&row.task, s)) {
+                found.push(Outcome {
+                    row,
+                    setup,
+                    runs: run.manifest.trials,
+                });
+            }
+        }
+    }
+    found
+}
+
+fn setup_of(task: &str, settings: &TaskSettings) -> Option<Setup> {
+    let task: &'static dyn Task = crate::TASKS.iter().copied().find(|t| t.card().id == task)?;
+    Setup::read(task.card(), settings).ok()
+}

@@ -1,0 +1,366 @@
+//! What a user can set for a PHYSICO task, read once and checked.
+
+use mary_contract::{Citation, Param, PromptForm, TaskCard, TaskError, TaskSettings};
+
+use crate::prompt::GridText;
+
+/// The paper.
+pub const CITATION: Citation = Citation {
+    text: "Mo Yu, Lemao Liu, Junjie Wu, Tsz Ting Chung, Shunchi Zhang, Jiangnan Li, Dit-Yan Yeung and \
+           Jie Zhou. 2025. The Stochastic Parrot on LLM's Shoulder: A Summative Assessment of Physical \
+           Concept Understanding. NAACL 2025.",
+    link: "arXiv:2502.08946",
+};
+
+const fn param(
+    name: &'static str,
+    default: &'static str,
+    values: &'static str,
+    about: &'static str,
+) -> Param {
+    Param {
+        name,
+        default,
+        values,
+        about,
+    }
+}
+
+const MODE: Param = param(
+    "mode",
+    "score",
+    "score, generate",
+    "Compare the options' log-probabilities, or let the model write its answer (the paper).",
+);
+const MODE_SEEN: Param = param(
+    "mode",
+    "generate",
+    "generate, score",
+    "Let the model write its answer (the paper), or compare the options' log-probabilities.",
+);
+const COT: Param = param(
+    "cot",
+    "off",
+    "off, on",
+    "Describe each option first, then decide (the paper's +CoT); written answers only.",
+);
+const ICL: Param = param(
+    "icl",
+    "0",
+    "0, 3, 9, 9-same",
+    "Shots from other concepts, or nine core shots whose labels are among the item's options.",
+);
+const SOURCE: Param = param(
+    "source",
+    "fresh",
+    "fresh, published, concept-arc, arc",
+    "Instances made from the seed, the authors' files, ConceptARC's folders as labels, or ARC tasks \
+     with your labels.",
+);
+const LABELS: Param = param(
+    "labels",
+    "",
+    "a CSV file",
+    "For source=arc: lines `task,concept`, for example `00576224,mirror`.",
+);
+const PER_CONCEPT: Param = param(
+    "per_concept",
+    "4",
+    "a number",
+    "Fresh instances of each concept, each with an option set of its own.",
+);
+const SPLIT: Param = param(
+    "split",
+    "all",
+    "all, dev, test",
+    "The core concepts of the paper's Table 6 (dev) or Table 7 (test), or both.",
+);
+const GRID: Param = param(
+    "grid",
+    "rows",
+    "rows, json",
+    "A row a line with blanks between the numbers, or nested brackets.",
+);
+const TEMPERATURE: Param = param(
+    "temperature",
+    "1",
+    "0 or more",
+    "Of written answers; the paper uses the models' defaults.",
+);
+const MAX_TOKENS: Param = param(
+    "max_tokens",
+    "1024",
+    "a number",
+    "Longest written answer.",
+);
+const SET: Param = param(
+    "set",
+    "all",
+    "all, core, associative",
+    "Definitions with the options of the core instances, of the associative ones, or both.",
+);
+
+/// `physico/core-text`.
+pub static CORE_TEXT: [Param; 10] = [
+    MODE, COT, ICL, SOURCE, LABELS, PER_CONCEPT, SPLIT, GRID, TEMPERATURE, MAX_TOKENS,
+];
+/// `physico/core-visual`.
+pub static CORE_VISUAL: [Param; 9] = [
+    MODE_SEEN, COT, ICL, SOURCE, LABELS, PER_CONCEPT, SPLIT, TEMPERATURE, MAX_TOKENS,
+];
+/// `physico/associative-text`.
+pub static ASSOCIATIVE_TEXT: [Param; 9] = [
+    MODE, COT, ICL, SOURCE, LABELS, PER_CONCEPT, GRID, TEMPERATURE, MAX_TOKENS,
+];
+/// `physico/associative-visual`.
+pub static ASSOCIATIVE_VISUAL: [Param; 8] = [
+    MODE_SEEN, COT, ICL, SOURCE, LABELS, PER_CONCEPT, TEMPERATURE, MAX_TOKENS,
+];
+/// `physico/definition`.
+pub static DEFINITION: [Param; 5] = [MODE, SET, PER_CONCEPT, TEMPERATURE, MAX_TOKENS];
+/// `physico/photo`.
+pub static PHOTO: [Param; 4] = [
+    MODE_SEEN,
+    param(
+        "manifest",
+        "",
+        "a CSV file",
+        "Your photographs: lines `image,label`, paths relative to the file; the label is a concept.",
+    ),
+    TEMPERATURE,
+    MAX_TOKENS,
+];
+/// `physico/describe`.
+pub static DESCRIBE: [Param; 5] = [
+    SET,
+    param(
+        "per_concept",
+        "1",
+        "a number",
+        "Descriptions of each concept, each guessed among an option set of its own.",
+    ),
+    param(
+        "judge",
+        "off",
+        "off, on",
+        "Also let the judge model (--judge) say whether the description holds a factual error.",
+    ),
+    TEMPERATURE,
+    MAX_TOKENS,
+];
+/// `physico/perception-text`.
+pub static PERCEPTION_TEXT: [Param; 5] = [MODE, PERCEPTION_N, GRID, TEMPERATURE, MAX_TOKENS];
+/// `physico/perception-visual`.
+pub static PERCEPTION_VISUAL: [Param; 4] = [MODE_SEEN, PERCEPTION_N, TEMPERATURE, MAX_TOKENS];
+
+const PERCEPTION_N: Param = param(
+    "n",
+    "40",
+    "a multiple of 4",
+    "Questions of each of the five kinds.",
+);
+
+/// Where the instances come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Our worlds.
+    Fresh,
+    /// The authors' files, hub export or supplement.
+    Published,
+    /// ConceptARC, its folders being the labels.
+    ConceptArc,
+    /// ARC with the user's labels.
+    Arc,
+}
+
+/// How a model is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// By log-probability.
+    Score,
+    /// In words.
+    Generate,
+}
+
+/// Shots before the question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Icl {
+    /// None.
+    None,
+    /// This many, from concepts that are no option of the item.
+    Other(usize),
+    /// This many core instances whose labels are among the item's options.
+    Same(usize),
+}
+
+impl Icl {
+    /// As it is set.
+    pub fn name(self) -> String {
+        match self {
+            Self::None => "0".into(),
+            Self::Other(n) => n.to_string(),
+            Self::Same(n) => format!("{n}-same"),
+        }
+    }
+}
+
+/// Which concepts are asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Every one.
+    All,
+    /// Core, Table 6.
+    Dev,
+    /// Core, Table 7.
+    Test,
+    /// Core, both.
+    Core,
+    /// Those of the associative set.
+    Associative,
+}
+
+/// Everything set, with defaults filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setup {
+    /// Seed of the items.
+    pub seed: u64,
+    /// Plain or chat.
+    pub form: PromptForm,
+    /// How the model is asked.
+    pub mode: Mode,
+    /// Where the instances come from.
+    pub source: Source,
+    /// File with the user's labels or photographs.
+    pub file: String,
+    /// Describe each option first.
+    pub cot: bool,
+    /// Shots.
+    pub icl: Icl,
+    /// Fresh instances of each concept.
+    pub per_concept: usize,
+    /// Which of them.
+    pub part: Part,
+    /// How grids are written.
+    pub grid: GridText,
+    /// Whether a judge reads descriptions.
+    pub judge: bool,
+    /// Perception questions of each kind.
+    pub n: usize,
+    /// Of written answers.
+    pub temperature: f64,
+    /// Longest written answer.
+    pub max_tokens: u32,
+}
+
+impl Setup {
+    /// Reads and checks.
+    pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
+        settings.check(card)?;
+        let get = |name: &str| settings.param(card, name);
+        let unknown = |name: &str| Err(unknown(card, name, get(name)));
+        let mode = match get("mode") {
+            "score" => Mode::Score,
+            "generate" | "" => Mode::Generate,
+            _ => return unknown("mode"),
+        };
+        let source = match get("source") {
+            "fresh" | "" => Source::Fresh,
+            "published" => Source::Published,
+            "concept-arc" => Source::ConceptArc,
+            "arc" => Source::Arc,
+            _ => return unknown("source"),
+        };
+        let icl = match get("icl") {
+            "0" | "" => Icl::None,
+            "3" => Icl::Other(3),
+            "9" => Icl::Other(9),
+            "9-same" => Icl::Same(9),
+            _ => return unknown("icl"),
+        };
+        let part = match (get("split"), get("set")) {
+            ("dev", _) => Part::Dev,
+            ("test", _) => Part::Test,
+            (_, "core") => Part::Core,
+            (_, "associative") => Part::Associative,
+            ("all" | "", "all" | "") => Part::All,
+            ("all" | "", _) => return unknown("set"),
+            _ => return unknown("split"),
+        };
+        let grid = match get("grid") {
+            "rows" | "" => GridText::Rows,
+            "json" => GridText::Json,
+            _ => return unknown("grid"),
+        };
+        let on = |name: &str| match get(name) {
+            "on" => Ok(true),
+            "off" | "" => Ok(false),
+            _ => unknown(name).map(|_: Self| false),
+        };
+        let setup = Self {
+            seed: settings.seed,
+            form: settings.form,
+            mode,
+            source,
+            file: [get("labels"), get("manifest")].concat(),
+            cot: on("cot")?,
+            icl,
+            per_concept: positive(card, settings, "per_concept", 1)?,
+            part,
+            grid,
+            judge: on("judge")?,
+            n: positive(card, settings, "n", 40)?,
+            temperature: temperature(card, settings)?,
+            max_tokens: positive(card, settings, "max_tokens", 1024)?,
+        };
+        setup.refuse_contradictions(card)?;
+        Ok(setup)
+    }
+
+    fn refuse_contradictions(&self, card: &TaskCard) -> Result<(), TaskError> {
+        let message = if self.cot && self.mode == Mode::Score {
+            "cot=on needs written answers: add --set mode=generate"
+        } else if self.source == Source::Arc && self.file.is_empty() {
+            "source=arc needs your labels: add --set labels=FILE with lines `task,concept`"
+        } else if !self.n.is_multiple_of(4) {
+            "n must be a multiple of 4, since each option is right equally often"
+        } else {
+            return Ok(());
+        };
+        Err(TaskError::Setting(format!("{}: {message}", card.id)))
+    }
+}
+
+fn temperature(card: &TaskCard, settings: &TaskSettings) -> Result<f64, TaskError> {
+    let text = settings.param(card, "temperature");
+    match text.parse::<f64>() {
+        Ok(t) if t.is_finite() && t >= 0.0 => Ok(t),
+        _ => Err(unknown(card, "temperature", text)),
+    }
+}
+
+fn positive<T: std::str::FromStr + From<u16> + PartialEq>(
+    card: &TaskCard,
+    settings: &TaskSettings,
+    name: &str,
+    default: u16,
+) -> Result<T, TaskError> {
+    match settings.param(card, name) {
+        "" => Ok(T::from(default)),
+        text => match text.parse::<T>() {
+            Ok(number) if number != T::from(0) => Ok(number),
+            _ => Err(unknown(card, name, text)),
+        },
+    }
+}
+
+fn unknown(card: &TaskCard, name: &str, found: &str) -> TaskError {
+    let values = card
+        .params
+        .iter()
+        .find(|p| p.name == name)
+        .map_or("", |p| p.values);
+    TaskError::Setting(format!(
+        "{}: `{name}={found}` is not one of: {values}",
+        card.id
+    ))
+}

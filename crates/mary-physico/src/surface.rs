@@ -1,0 +1,225 @@
+//! What can be guessed without understanding: a learner that sees only the surface of the grids (size,
+//! colours, how many cells changed) and has to choose among the four options.
+//!
+//! It learns from fresh instances of other seeds how each concept's surface usually is, and takes the
+//! option under which this surface is the most likely. At 25 % the surface tells nothing.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{DataSource, TaskError, TaskSettings};
+use mary_stats::{Interval, distributions, intervals};
+
+use crate::grid::Pair;
+use crate::grid_task::GRID_TASKS;
+use crate::instances::{Instance, Level, instances, planned};
+use crate::setup::{Setup, Source};
+
+/// What one surface feature reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reached {
+    /// Its name.
+    pub feature: &'static str,
+    /// What the learner sees, in words.
+    pub sees: &'static str,
+    /// Whether the concept itself decides it in part (a zoom changes the size, melting changes many
+    /// cells), so that it cannot be at chance without ceasing to be the concept.
+    pub implied: bool,
+    /// Share of right choices; ties are shared.
+    pub accuracy: Interval,
+    /// One-sided p-value of guessing.
+    pub p: f64,
+}
+
+type Of = fn(&[Pair]) -> Vec<usize>;
+
+/// Name, words, implied by the concept, values (coarse numbers).
+const FEATURES: [(&str, &str, bool, Of); 6] = [
+    ("grid_size", "rows and columns of the inputs", false, size),
+    ("colours_used", "how many colours there are, and which", false, colours),
+    ("cells_filled", "how much of the inputs is not background", true, filled),
+    ("cells_changed", "how many cells change from input to output", true, changed),
+    ("size_changed", "whether the output has another size than the input", true, size_changed),
+    ("colours_changed", "whether colours come or go", true, colours_changed),
+];
+
+fn mean(pairs: &[Pair], of: impl Fn(&Pair) -> usize) -> f64 {
+    pairs.iter().map(|p| of(p) as f64).sum::<f64>() / pairs.len().max(1) as f64
+}
+
+/// Steps of a fifth: finer differences are noise.
+fn band(value: f64) -> usize {
+    (value.max(0.0).ln_1p() / 1.2_f64.ln()).round() as usize
+}
+
+fn size(pairs: &[Pair]) -> Vec<usize> {
+    vec![
+        mean(pairs, |p| p.input.rows()).round() as usize,
+        mean(pairs, |p| p.input.cols()).round() as usize,
+    ]
+}
+
+fn colours(pairs: &[Pair]) -> Vec<usize> {
+    let mut values = vec![mean(pairs, |p| p.input.colours()).round() as usize];
+    values.extend((1u8..10).map(|c| {
+        usize::from(pairs.iter().any(|p| p.input.count(c) + p.output.count(c) > 0))
+    }));
+    values
+}
+
+fn filled(pairs: &[Pair]) -> Vec<usize> {
+    let not_background = |p: &Pair| {
+        let all = p.input.rows() * p.input.cols();
+        all - p.input.count(p.background())
+    };
+    vec![band(mean(pairs, not_background))]
+}
+
+fn changed(pairs: &[Pair]) -> Vec<usize> {
+    vec![band(mean(pairs, Pair::changed))]
+}
+
+fn size_changed(pairs: &[Pair]) -> Vec<usize> {
+    let differs = |p: &Pair| {
+        usize::from((p.input.rows(), p.input.cols()) != (p.output.rows(), p.output.cols()))
+    };
+    vec![pairs.iter().map(differs).sum()]
+}
+
+fn colours_changed(pairs: &[Pair]) -> Vec<usize> {
+    let of = |p: &Pair| {
+        (1u8..10)
+            .filter(|&c| (p.input.count(c) > 0) != (p.output.count(c) > 0))
+            .count()
+    };
+    vec![mean(pairs, of).round() as usize]
+}
+
+/// How often each value of each part of a feature came with each concept.
+#[derive(Default)]
+struct Learnt {
+    counts: BTreeMap<(String, usize, usize), f64>,
+    totals: BTreeMap<String, f64>,
+    values: BTreeMap<usize, std::collections::BTreeSet<usize>>,
+}
+
+impl Learnt {
+    fn add(&mut self, concept: &str, features: &[usize]) {
+        *self.totals.entry(concept.to_owned()).or_default() += 1.0;
+        for (part, &value) in features.iter().enumerate() {
+            *self
+                .counts
+                .entry((concept.to_owned(), part, value))
+                .or_default() += 1.0;
+            self.values.entry(part).or_default().insert(value);
+        }
+    }
+
+    /// Log-likelihood of features under a concept, with half a count added everywhere. With `own`,
+    /// they are one of the concept's lessons and do not count.
+    fn likelihood(&self, concept: &str, features: &[usize], own: bool) -> f64 {
+        let own = f64::from(u8::from(own));
+        let total = self.totals.get(concept).copied().unwrap_or(0.0) - own;
+        let one = |(part, value): (usize, &usize)| {
+            let kinds = self.values.get(&part).map_or(1, |v| v.len() + 1) as f64;
+            let key = (concept.to_owned(), part, *value);
+            let count = self.counts.get(&key).copied().unwrap_or(0.0) - own;
+            ((count + 0.5) / (total + 0.5 * kinds)).ln()
+        };
+        features.iter().enumerate().map(one).sum()
+    }
+}
+
+/// Instances of each concept from which the learner learns.
+const LESSONS: usize = 12;
+const TRAIN: u64 = 0x6c65_7373_6f6e;
+
+/// What surface features reach on the instances of a high-level task with these settings; `None` for
+/// other tasks.
+pub fn surface(
+    task: &str,
+    settings: &TaskSettings,
+    data: &dyn DataSource,
+) -> Result<Option<Vec<Reached>>, TaskError> {
+    use mary_contract::Task as _;
+    let Some(task) = GRID_TASKS.iter().find(|t| t.card().id == task) else {
+        return Ok(None);
+    };
+    let setup = task.setup(settings)?;
+    let asked: Vec<Instance> =
+        instances(task.level(), &setup, data)?.collect::<Result<_, _>>()?;
+    let other = match setup.source {
+        Source::Fresh => lessons(task.level(), &setup)?,
+        _ => vec![],
+    };
+    // Of loaded grids there are no others: each is then left out of its own lesson.
+    let lessons = if other.is_empty() { &asked } else { &other };
+    FEATURES
+        .iter()
+        .map(|&feature| reached(feature, lessons, &asked))
+        .chain([all_together(lessons, &asked)])
+        .collect::<Result<Vec<_>, _>>()
+        .map(Some)
+}
+
+/// Fresh instances of another seed.
+fn lessons(level: Level, setup: &Setup) -> Result<Vec<Instance>, TaskError> {
+    planned(level, setup.seed ^ TRAIN, LESSONS)?
+        .iter()
+        .map(|p| p.draw())
+        .collect()
+}
+
+fn reached(
+    (feature, sees, implied, of): (&'static str, &'static str, bool, Of),
+    lessons: &[Instance],
+    asked: &[Instance],
+) -> Result<Reached, TaskError> {
+    score(feature, sees, implied, &|i| of(&i.pairs), lessons, asked)
+}
+
+fn all_together(lessons: &[Instance], asked: &[Instance]) -> Result<Reached, TaskError> {
+    let of = |i: &Instance| FEATURES.iter().flat_map(|f| f.3(&i.pairs)).collect();
+    score("all_surface", "all of these together", true, &of, lessons, asked)
+}
+
+fn score(
+    feature: &'static str,
+    sees: &'static str,
+    implied: bool,
+    of: &dyn Fn(&Instance) -> Vec<usize>,
+    lessons: &[Instance],
+    asked: &[Instance],
+) -> Result<Reached, TaskError> {
+    let mut learnt = Learnt::default();
+    for lesson in lessons {
+        learnt.add(&lesson.concept, &of(lesson));
+    }
+    let own = std::ptr::eq(lessons, asked);
+    let mut scores = Vec::with_capacity(asked.len());
+    let mut clusters = Vec::with_capacity(asked.len());
+    for (index, instance) in asked.iter().enumerate() {
+        let features = of(instance);
+        let likelihoods: Vec<f64> = instance
+            .options
+            .iter()
+            .map(|o| learnt.likelihood(o, &features, own && *o == instance.concept))
+            .collect();
+        let most = likelihoods.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let winners = likelihoods.iter().filter(|l| **l == most).count().max(1) as f64;
+        let right = likelihoods.get(instance.correct) == Some(&most);
+        scores.push(if right { 1.0 / winners } else { 0.0 });
+        clusters.push(instance.block.clone().unwrap_or_else(|| index.to_string()));
+    }
+    let ids = intervals::cluster_ids(clusters.iter().map(String::as_str));
+    let accuracy = mary_stats::score_interval(&scores, Some(&ids))
+        .map_err(|e| TaskError::Generator(format!("physico: surface audit: {e}")))?;
+    let chance: f64 = 0.25;
+    let spread = (chance * (1.0 - chance) / scores.len().max(1) as f64).sqrt();
+    Ok(Reached {
+        feature,
+        sees,
+        implied,
+        p: 1.0 - distributions::normal_cdf((accuracy.value - chance) / spread),
+        accuracy,
+    })
+}
