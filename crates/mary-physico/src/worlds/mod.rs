@@ -13,7 +13,21 @@ mod objects;
 pub mod readings;
 mod setting;
 
+mod air;
+mod drops;
 mod falling;
+mod forces;
+mod glow;
+mod heat;
+mod images;
+mod liquids;
+mod machines;
+mod motion;
+mod particles;
+mod rays;
+mod shapes;
+mod swinging;
+mod waves;
 
 use mary_items::{Stream, below, coin};
 use rand::SeedableRng as _;
@@ -83,6 +97,93 @@ pub struct Concept {
     pub associative: bool,
     /// The ways in which it shows; at least two.
     pub aspects: &'static [Aspect],
+}
+
+impl Aspect {
+    /// An aspect in which down is down.
+    const fn upright(
+        id: &'static str,
+        rule: &'static str,
+        make: fn(&mut Setting) -> Option<Pair>,
+    ) -> Self {
+        Self {
+            id,
+            rule,
+            turn: Turn::Upright,
+            make,
+        }
+    }
+
+    /// An aspect that may be turned any way.
+    const fn free(
+        id: &'static str,
+        rule: &'static str,
+        make: fn(&mut Setting) -> Option<Pair>,
+    ) -> Self {
+        Self {
+            id,
+            rule,
+            turn: Turn::Free,
+            make,
+        }
+    }
+}
+
+type Words = &'static [&'static str];
+
+impl Concept {
+    const fn new(
+        set: Set,
+        id: &'static str,
+        name: &'static str,
+        also: Words,
+        aspects: &'static [Aspect],
+    ) -> Self {
+        Self {
+            id,
+            name,
+            also,
+            set,
+            associative: matches!(set, Set::Associative),
+            aspects,
+        }
+    }
+
+    /// A concept of Table 6.
+    const fn core_dev(
+        id: &'static str,
+        name: &'static str,
+        also: Words,
+        aspects: &'static [Aspect],
+    ) -> Self {
+        Self::new(Set::CoreDev, id, name, also, aspects)
+    }
+
+    /// A concept of Table 7.
+    const fn core_test(
+        id: &'static str,
+        name: &'static str,
+        also: Words,
+        aspects: &'static [Aspect],
+    ) -> Self {
+        Self::new(Set::CoreTest, id, name, also, aspects)
+    }
+
+    /// A concept that only the associative set has.
+    const fn associative(
+        id: &'static str,
+        name: &'static str,
+        also: Words,
+        aspects: &'static [Aspect],
+    ) -> Self {
+        Self::new(Set::Associative, id, name, also, aspects)
+    }
+
+    /// The associative set has it too.
+    const fn also_associative(mut self) -> Self {
+        self.associative = true;
+        self
+    }
 }
 
 /// Three pairs of one aspect of one concept.
@@ -197,5 +298,73 @@ impl Pose {
     }
 }
 
-/// Table 6, Table 7, Table 8, each by kind.
-static CONCEPTS: [&Concept; 2] = [&falling::GRAVITY, &falling::MOVE];
+/// Table 6 (25), Table 7 (27), then what Table 8 adds (15), each in the paper's order.
+static CONCEPTS: [&Concept; 67] = [
+    &air::ATMOSPHERIC_PRESSURE,
+    &swinging::ENERGY_CONSERVATION,
+    &forces::ELASTIC_FORCE,
+    &forces::FRICTION,
+    &glow::PHOTOELECTRIC_EFFECT,
+    &heat::HEAT_CONDUCTION,
+    &waves::DOPPLER_EFFECT,
+    &waves::ELECTROMAGNETIC_WAVE,
+    &heat::MELTING,
+    &heat::VAPORIZATION,
+    &liquids::FLUID_PRESSURE,
+    &heat::THERMAL_EXPANSION,
+    &air::BROWNIAN_MOTION,
+    &drops::SPLASHING,
+    &swinging::OSCILLATION,
+    &motion::RELATIVITY,
+    &glow::LIGHTING,
+    &machines::LIFTING,
+    &machines::FORCE_COMPOSITION,
+    &machines::PULLEY,
+    &machines::INCLINED_PLANE,
+    &liquids::BERNOULLI_EFFECT,
+    &motion::FICTITIOUS_FORCE,
+    &liquids::SIPHON,
+    &swinging::RESONANCE,
+    &motion::REFERENCE_FRAME,
+    &falling::GRAVITY,
+    &rays::REFLECTION,
+    &rays::REFRACTION,
+    &images::LIGHT_IMAGING,
+    &liquids::COMMUNICATING_VESSELS,
+    &shapes::CUT,
+    &rays::LASER,
+    &drops::SURFACE_TENSION,
+    &falling::MOVE,
+    &liquids::BUOYANCY,
+    &motion::ACCELERATION,
+    &motion::INERTIA,
+    &particles::ELECTRICITY,
+    &forces::REPULSIVE_FORCE,
+    &waves::WAVE,
+    &machines::LEVER,
+    &rays::OPTICAL_FILTERS,
+    &forces::COMPRESSION,
+    &rays::DIFFUSE_REFLECTION,
+    &waves::WAVE_INTERFERENCE,
+    &air::DIFFUSION,
+    &drops::VORTEX,
+    &shapes::EXPANSION,
+    &particles::NUCLEAR_FISSION,
+    &particles::NUCLEAR_FUSION,
+    &waves::DIFFRACTION,
+    &images::MIRROR,
+    &images::ZOOM_IN,
+    &forces::MAGNET,
+    &shapes::EXPLOSION,
+    &shapes::ROTATION,
+    &waves::WATER_RIPPLES,
+    &glow::LONG_EXPOSURE,
+    &drops::WETTING,
+    &images::ZOOM_OUT,
+    &images::PROJECTION,
+    &rays::POLARIZATION,
+    &particles::CHEMICAL_BOND,
+    &forces::SQUEEZE,
+    &glow::LUMINATION,
+    &air::VACUUM,
+];

@@ -52,6 +52,12 @@ impl Setting {
         self.palette.get(role % 9).copied().unwrap_or(1)
     }
 
+    /// The colour of one of the roles from `first` to `last`.
+    pub fn any_colour(&mut self, first: i32, last: i32) -> u8 {
+        let role = self.between(first, last);
+        self.colour(role.max(0) as usize)
+    }
+
     /// A number from `low` to `high`, both possible; `low` when there is no room.
     pub fn between(&mut self, low: i32, high: i32) -> i32 {
         low + below(&mut self.rng, (high - low + 1).max(1) as usize) as i32
