@@ -327,6 +327,58 @@ gold["power"] = {
     ],
 }
 
+# mid-p interval: scipy's binomial, solved
+def mid_p(k, n, level):
+    a = (1 - level) / 2
+    tail = lambda p: stats.binom.cdf(k, n, p) - 0.5 * stats.binom.pmf(k, n, p)
+    lo = 0.0 if k == 0 else optimize.brentq(lambda p: tail(p) - (1 - a), 0, 1, xtol=1e-14)
+    hi = 1.0 if k == n else optimize.brentq(lambda p: tail(p) - a, 0, 1, xtol=1e-14)
+    return float(lo), float(hi)
+
+
+gold["mid_p"] = [
+    [k, n, level, *mid_p(k, n, level)] for k, n in ((0, 20), (1, 20), (10, 20), (20, 20), (191, 200)) for level in (0.9, 0.95)
+]
+
+
+# likelihood intervals of differences: the likelihood written out, nuisance share by scipy's bounded
+# minimiser, ends by scipy's root finder
+def loglik(ks, ps):
+    return sum(0.0 if k == 0 else k * np.log(max(p, 1e-300)) for k, p in zip(ks, ps))
+
+
+def likelihood_ends(value, best, cells, span):
+    def excess(d):
+        lo, hi = span(d)
+        fit = optimize.minimize_scalar(lambda q: -cells(q, d), bounds=(lo, hi), method="bounded", options={"xatol": 1e-13})
+        return 2 * (best + fit.fun) - stats.chi2.ppf(0.95, 1)
+
+    ends = []
+    for end in (-1 + 1e-9, 1 - 1e-9):
+        ends.append(float(np.sign(end)) if excess(end) < 0 else float(optimize.brentq(excess, value, end, xtol=1e-12)))
+    return ends
+
+
+def likelihood_two(k1, n1, k2, n2):
+    cells = lambda q, d: loglik((k1, n1 - k1, k2, n2 - k2), (q + d, 1 - q - d, q, 1 - q))
+    best = loglik((k1, n1 - k1, k2, n2 - k2), (k1 / n1, 1 - k1 / n1, k2 / n2, 1 - k2 / n2))
+    return likelihood_ends(k1 / n1 - k2 / n2, best, cells, lambda d: (max(0, -d), min(1, 1 - d)))
+
+
+def likelihood_pairs(a, b, c, d_):
+    n, e = a + b + c + d_, a + d_
+    cells = lambda q, d: loglik((b, c, e), (q + d, q, 1 - 2 * q - d))
+    best = loglik((b, c, e), (b / n, c / n, e / n))
+    return likelihood_ends((b - c) / n, best, cells, lambda d: (max(0, -d), (1 - d) / 2))
+
+
+gold["likelihood_two"] = [
+    [*case, *likelihood_two(*case)] for case in ((56, 70, 48, 80), (9, 10, 3, 10), (1, 20, 3, 20), (19, 20, 190, 200), (5, 9, 4, 11))
+]
+gold["likelihood_pairs"] = [
+    [*cell, *likelihood_pairs(*cell)] for cell in ((1, 1, 7, 12), (36, 12, 2, 1), (53, 3, 1, 2), (80, 10, 5, 105), (2, 5, 5, 3))
+]
+
 out = pathlib.Path("crates/mary-stats/tests/golden/stats.json")
 out.parent.mkdir(parents=True, exist_ok=True)
 out.write_text(json.dumps(gold, separators=(",", ":")) + "\n")

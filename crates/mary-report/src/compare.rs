@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{Outcome, Sample, Table};
-use mary_stats::{LEVEL, StatsError, intervals, multiple, paired};
+use mary_stats::{LEVEL, StatsError, intervals, likelihood, multiple, paired};
 use serde::Serialize;
 
 use crate::number::{ScoreScale, count, p_value};
@@ -213,7 +213,7 @@ struct Tested {
     method: String,
 }
 
-/// Yes/no verdicts on independent items: Newcombe's interval and McNemar's mid-p. Anything else:
+/// Yes/no verdicts on independent items: the likelihood interval and McNemar's mid-p. Anything else:
 /// a t interval of the differences (clustered where items are) and a permutation test.
 fn test(
     x: &[f64],
@@ -223,13 +223,13 @@ fn test(
 ) -> Result<Tested, StatsError> {
     let clustered = clusters.iter().all(Option::is_some);
     if !clustered && let Some(counts) = paired::PairedCounts::from_scores(x, y) {
-        let interval = paired::newcombe_paired(&counts, LEVEL)?;
+        let interval = likelihood::difference_paired(&counts, LEVEL)?;
         let test = paired::mcnemar(counts.only_first, counts.only_second);
         return Ok(Tested {
             low: interval.low,
             high: interval.high,
             p: Some(test.mid_p),
-            method: "Newcombe, McNemar mid-p".into(),
+            method: "profile likelihood, McNemar mid-p".into(),
         });
     }
     let differences: Vec<f64> = x.iter().zip(y).map(|(a, b)| a - b).collect();

@@ -1,13 +1,15 @@
 //! How far two judges agree beyond chance.
 //!
 //! The textbook interval of kappa covers 20 % instead of 95 % when two judges nearly always agree
-//! and items are few. Ours is made after adding two made-up items to the table, half of their
-//! weight on agreement and half spread evenly, in the manner of Agresti's intervals for
-//! proportions; `tests/coverage.rs` holds what it reaches.
+//! and items are few. Kappa is a share of agreement on another scale, so ours is Wilson's interval
+//! of that share, at the sample size at which a share would vary as much as kappa does
+//! (Fleiss, Cohen and Everitt's variance), with Student's quantile; `tests/coverage.rs` holds what
+//! it reaches.
 
 use serde::Serialize;
 
 use crate::distributions::t_of;
+use crate::intervals::wilson_bounds;
 use crate::{Interval, LEVEL, StatsError, input};
 
 /// Cohen's kappa with what it is made of.
@@ -49,19 +51,16 @@ pub fn cohen_kappa<L: Ord>(first: &[L], second: &[L]) -> Result<Kappa, StatsErro
         what: WHAT,
         why: "both judges always give the same single label, so agreement beyond chance is undefined",
     })?;
-    let (on, everywhere) = (1.0 / k as f64, 1.0 / (k * k) as f64);
-    for (cell, count) in table.iter_mut().enumerate() {
-        *count += everywhere + if cell / k == cell % k { on } else { 0.0 };
-    }
-    let adjusted = Parts::of(&table, k).unwrap_or(raw);
-    let half = t_of(LEVEL, first.len() as f64 - 1.0) * adjusted.error;
+    let n = first.len() as f64;
+    let (low, high) = wilson_bounds(raw.observed, raw.worth(n), t_of(LEVEL, n - 1.0));
+    let on_scale = |share: f64| (share - raw.expected) / (1.0 - raw.expected);
     Ok(Kappa {
         kappa: Interval {
             value: raw.kappa,
-            low: (adjusted.kappa - half).max(-1.0).min(raw.kappa),
-            high: (adjusted.kappa + half).min(1.0).max(raw.kappa),
+            low: on_scale(low).max(-1.0),
+            high: on_scale(high).min(1.0),
             n: first.len(),
-            method: "kappa-adjusted",
+            method: "kappa-wilson",
         },
         standard_error: raw.error,
         observed: raw.observed,
@@ -78,6 +77,17 @@ struct Parts {
 }
 
 impl Parts {
+    /// How many independent verdicts the share of agreement is worth; `n` where it does not vary.
+    fn worth(&self, n: f64) -> f64 {
+        let coin = self.observed * (1.0 - self.observed);
+        let variance = (self.error * (1.0 - self.expected)).powi(2);
+        if coin > 0.0 && variance > 0.0 {
+            coin / variance
+        } else {
+            n
+        }
+    }
+
     /// From a `k` by `k` table of counts; nothing when chance agreement is complete.
     fn of(table: &[f64], k: usize) -> Option<Self> {
         let n: f64 = table.iter().sum();

@@ -13,6 +13,7 @@ mod error;
 pub mod exponential;
 mod input;
 pub mod intervals;
+pub mod likelihood;
 pub mod linear;
 pub mod logistic;
 mod matrix;

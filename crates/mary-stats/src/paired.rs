@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::bootstrap::{self, Bootstrap};
 use crate::distributions::{binomial_cdf, binomial_pmf, t_of, t_two_sided, z_of};
 use crate::intervals::{mean_clustered_t, mean_t, wilson_bounds};
-use crate::{Interval, LEVEL, StatsError, input};
+use crate::{Interval, LEVEL, StatsError, input, likelihood};
 
 /// McNemar's test of two models on the same items.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -87,7 +87,7 @@ impl PairedCounts {
 }
 
 /// Newcombe's interval (1998, method 10) for the difference, first minus second, of two
-/// proportions on the same items.
+/// proportions on the same items. Conservative for few items; see [`likelihood`].
 pub fn newcombe_paired(counts: &PairedCounts, level: f64) -> Result<Interval, StatsError> {
     const WHAT: &str = "Newcombe interval for paired proportions";
     let total = counts.n();
@@ -136,7 +136,7 @@ fn newcombe_phi(a: f64, b: f64, c: f64, d: f64) -> f64 {
 }
 
 /// Newcombe's interval for the difference, first minus second, of two proportions on different
-/// items.
+/// items. Conservative for few items near 0 and 1; see [`likelihood`].
 pub fn newcombe_unpaired(
     (k1, n1): (u64, u64),
     (k2, n2): (u64, u64),
@@ -296,7 +296,7 @@ pub struct Comparison {
 }
 
 /// Compares two models on the same items by the rule of `docs/statistics.md`: verdicts of 0 and 1
-/// without clusters by Newcombe's interval and McNemar's mid-p; everything else by the (clustered)
+/// without clusters by the likelihood interval and McNemar's mid-p; everything else by the (clustered)
 /// t interval of the differences and the sign-flipping permutation test with 10,000 draws.
 pub fn compare(
     first: &[f64],
@@ -308,7 +308,7 @@ pub fn compare(
     let counts = PairedCounts::from_scores(first, second);
     let (difference, p, test) = match (&counts, clusters) {
         (Some(counts), None) => (
-            newcombe_paired(counts, LEVEL)?,
+            likelihood::difference_paired(counts, LEVEL)?,
             mcnemar(counts.only_first, counts.only_second).mid_p,
             "mcnemar-mid-p",
         ),

@@ -12,8 +12,8 @@ use mary_stats::power::{
 };
 use mary_stats::segmented::{Search, growth};
 use mary_stats::{
-    Moments, StatsError, agreement, correlation, exponential, linear, logistic, mds, multiple,
-    rank, score_interval,
+    Moments, StatsError, agreement, correlation, exponential, likelihood, linear, logistic, mds,
+    multiple, rank, score_interval,
 };
 use proptest::prelude::*;
 
@@ -99,6 +99,31 @@ fn newcombe_gives_the_interval_published_for_the_airway_example() {
         (found.low + 0.507).abs() < 5e-4 && (found.high + 0.0256).abs() < 5e-4,
         "{found:?}"
     );
+}
+
+#[test]
+fn likelihood_by_hand() {
+    // No success on either side: (1 - d)^20 may fall to exp(-z²/2), so d reaches 1 - exp(-z²/40).
+    let z = 1.959_963_984_540_054_f64;
+    let reach = 1.0 - (-z * z / 40.0).exp();
+    let found = likelihood::difference((0, 20), (0, 20), 0.95).unwrap();
+    assert!((found.high - reach).abs() < 1e-9 && (found.low + reach).abs() < 1e-9);
+    // The same for two models that never differ.
+    let never = PairedCounts {
+        both: 15,
+        neither: 5,
+        ..PairedCounts::default()
+    };
+    let found = likelihood::difference_paired(&never, 0.95).unwrap();
+    assert!((found.high - reach).abs() < 1e-9 && (found.low + reach).abs() < 1e-9);
+    // Exchanging the models turns the interval round.
+    let one = likelihood::difference((3, 20), (9, 30), 0.95).unwrap();
+    let other = likelihood::difference((9, 30), (3, 20), 0.95).unwrap();
+    assert!((one.low + other.high).abs() < 1e-9 && (one.high + other.low).abs() < 1e-9);
+    // Everything one way reaches the end of the scale.
+    let all = likelihood::difference((10, 10), (0, 10), 0.95).unwrap();
+    assert!(all.high > 1.0 - 1e-9 && all.low > 0.7, "{all:?}");
+    assert!(likelihood::difference((1, 0), (0, 1), 0.95).is_err());
 }
 
 #[test]

@@ -5,8 +5,8 @@ use mary_stats::bootstrap::{Bootstrap, mean_bca, mean_percentile};
 use mary_stats::paired::PairedCounts;
 use mary_stats::segmented::Search;
 use mary_stats::{
-    agreement, correlation, distributions as dist, exponential, intervals, linear, logistic, mds,
-    multiple, paired, power, rank, segmented,
+    agreement, correlation, distributions as dist, exponential, intervals, likelihood, linear,
+    logistic, mds, multiple, paired, power, rank, segmented,
 };
 use serde_json::Value;
 
@@ -168,6 +168,32 @@ fn newcombe_agrees_with_statsmodels_and_the_paper() {
         let found = paired::newcombe_paired(&counts, 0.95).unwrap();
         close(found.low, num(&c[4]), 1e-9);
         close(found.high, num(&c[5]), 1e-9);
+    }
+}
+
+#[test]
+fn mid_p_and_likelihood_agree_with_their_formulas_solved_by_scipy() {
+    for c in cases(&gold()["mid_p"]) {
+        let found = intervals::exact_mid_p(int(&c[0]), int(&c[1]), num(&c[2])).unwrap();
+        close(found.low, num(&c[3]), 1e-9);
+        close(found.high, num(&c[4]), 1e-9);
+    }
+    for c in cases(&gold()["likelihood_two"]) {
+        let (first, second) = ((int(&c[0]), int(&c[1])), (int(&c[2]), int(&c[3])));
+        let found = likelihood::difference(first, second, 0.95).unwrap();
+        close(found.low, num(&c[4]), 1e-6);
+        close(found.high, num(&c[5]), 1e-6);
+    }
+    for c in cases(&gold()["likelihood_pairs"]) {
+        let counts = PairedCounts {
+            both: int(&c[0]),
+            only_first: int(&c[1]),
+            only_second: int(&c[2]),
+            neither: int(&c[3]),
+        };
+        let found = likelihood::difference_paired(&counts, 0.95).unwrap();
+        close(found.low, num(&c[4]), 1e-6);
+        close(found.high, num(&c[5]), 1e-6);
     }
 }
 

@@ -1,0 +1,123 @@
+//! Differences of two proportions by profile likelihood: every difference that the data do not make
+//! too unlikely (twice the loss in log-likelihood stays below the quantile of chi-squared).
+//!
+//! For few items near 0 and 1 the closed formulas (Newcombe's, Agresti's) cover 98 to 100 % where
+//! they say 95; these intervals stay near 95 % there (`tests/coverage.rs`). Like every interval of a
+//! proportion they can fall short at single true values: the level holds on the average.
+
+use crate::distributions::z_of;
+use crate::paired::PairedCounts;
+use crate::{Interval, StatsError, input};
+
+/// Halvings of a bracket: enough for full precision on a scale of length 2.
+const STEPS: usize = 60;
+
+/// Difference, first minus second, of two proportions on the same items.
+pub fn difference_paired(counts: &PairedCounts, level: f64) -> Result<Interval, StatsError> {
+    const WHAT: &str = "likelihood interval for paired proportions";
+    let total = counts.n();
+    input::count(WHAT, 0, total)?;
+    input::open_unit(WHAT, level)?;
+    let n = total as f64;
+    let (b, c) = (counts.only_first as f64, counts.only_second as f64);
+    let same = n - b - c;
+    // At a difference d the best share q of "only second" lies where the slope is zero.
+    let profile = |d: f64| {
+        let slope = |q: f64| over(b, q + d) + over(c, q) - 2.0 * over(same, 1.0 - 2.0 * q - d);
+        let q = top(slope, (-d).max(0.0), 0.5 * (1.0 - d));
+        log(b, q + d) + log(c, q) + log(same, 1.0 - 2.0 * q - d)
+    };
+    let best = log(b, b / n) + log(c, c / n) + log(same, same / n);
+    let value = (b - c) / n;
+    let (low, high) = bounds(value, level, |d| best - profile(d));
+    Ok(Interval {
+        value,
+        low,
+        high,
+        n: total as usize,
+        method: "likelihood-paired",
+    })
+}
+
+/// Difference, first minus second, of two proportions on different items.
+pub fn difference(
+    (k1, n1): (u64, u64),
+    (k2, n2): (u64, u64),
+    level: f64,
+) -> Result<Interval, StatsError> {
+    const WHAT: &str = "likelihood interval for two proportions";
+    input::count(WHAT, k1, n1)?;
+    input::count(WHAT, k2, n2)?;
+    input::open_unit(WHAT, level)?;
+    let [a, b] = [(k1, n1), (k2, n2)].map(|(k, n)| (k as f64, (n - k) as f64, n as f64));
+    let profile = |d: f64| {
+        let slope =
+            |q: f64| over(a.0, q + d) - over(a.1, 1.0 - q - d) + over(b.0, q) - over(b.1, 1.0 - q);
+        let q = top(slope, (-d).max(0.0), (1.0 - d).min(1.0));
+        log(a.0, q + d) + log(a.1, 1.0 - q - d) + log(b.0, q) + log(b.1, 1.0 - q)
+    };
+    let best: f64 = [a, b]
+        .iter()
+        .map(|(yes, no, n)| log(*yes, yes / n) + log(*no, no / n))
+        .sum();
+    let value = a.0 / a.2 - b.0 / b.2;
+    let (low, high) = bounds(value, level, |d| best - profile(d));
+    Ok(Interval {
+        value,
+        low,
+        high,
+        n: (n1 + n2) as usize,
+        method: "likelihood",
+    })
+}
+
+/// `k ln p`, which is 0 for what was never seen.
+fn log(k: f64, p: f64) -> f64 {
+    if k == 0.0 {
+        0.0
+    } else {
+        k * p.max(f64::MIN_POSITIVE).ln()
+    }
+}
+
+/// `k / p`, which is 0 for what was never seen.
+fn over(k: f64, p: f64) -> f64 {
+    if k == 0.0 {
+        0.0
+    } else {
+        k / p.max(f64::MIN_POSITIVE)
+    }
+}
+
+/// Where a falling slope passes zero.
+fn top(slope: impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
+    let (mut low, mut high) = (low, high);
+    for _ in 0..STEPS {
+        let middle = 0.5 * (low + high);
+        if slope(middle) > 0.0 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    0.5 * (low + high)
+}
+
+/// The farthest differences on either side whose loss in log-likelihood is still bearable.
+fn bounds(value: f64, level: f64, loss: impl Fn(f64) -> f64) -> (f64, f64) {
+    let z = z_of(level);
+    let bearable = |d: f64| 2.0 * loss(d) <= z * z;
+    let towards = |end: f64| {
+        let (mut inside, mut outside) = (value, end);
+        for _ in 0..STEPS {
+            let middle = 0.5 * (inside + outside);
+            if bearable(middle) {
+                inside = middle;
+            } else {
+                outside = middle;
+            }
+        }
+        0.5 * (inside + outside)
+    };
+    (towards(-1.0), towards(1.0))
+}
