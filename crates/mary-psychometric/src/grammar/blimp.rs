@@ -1,0 +1,89 @@
+//! `psychometric/blimp`: the published benchmark.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    Citation, DataSource, Item, Items, Judgement, Needs, Param, Reference, Reply, Task, TaskCard,
+    TaskError, TaskSettings,
+};
+
+use super::pair::{self, CONVENTION, Convention};
+use super::upstream;
+
+static CARD: TaskCard = TaskCard {
+    id: "psychometric/blimp",
+    family: "psychometric",
+    version: 1,
+    title: "BLiMP",
+    about: "67 sets of 1,000 pairs of sentences that differ in one grammatical point, in twelve \
+            phenomena of morphology, syntax and semantics: does the model find the acceptable sentence \
+            more probable? By set, phenomenon and field, by sum and per token.",
+    chance: Some(0.5),
+    human: Some(Reference {
+        value: 0.886,
+        source: "Warstadt et al. 2020, Table 3: individual annotators, forced choice",
+    }),
+    params: &[
+        CONVENTION,
+        Param {
+            name: "set",
+            default: "all",
+            values: "all, or one of upstream's 67 names",
+            about: "Run one set only.",
+        },
+    ],
+    dataset: Some(upstream::DATASET),
+    citation: Citation {
+        text: "Alex Warstadt et al. 2020. BLiMP: The Benchmark of Linguistic Minimal Pairs for \
+               English. TACL 8.",
+        link: "doi:10.1162/tacl_a_00321",
+    },
+    starter: None,
+};
+
+/// The task.
+#[derive(Debug, Clone, Copy)]
+pub struct Blimp;
+
+/// The task, as listed.
+pub static BLIMP: Blimp = Blimp;
+
+impl Task for Blimp {
+    fn card(&self) -> &'static TaskCard {
+        &CARD
+    }
+
+    fn needs(&self, _settings: &TaskSettings) -> Needs {
+        pair::NEEDS
+    }
+
+    fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
+        settings.check(&CARD)?;
+        let convention = Convention::read(&CARD, settings)?;
+        let only = match settings.param(&CARD, "set") {
+            "all" | "" => None,
+            set => Some(set),
+        };
+        let pairs = upstream::pairs(data, only)?;
+        Ok(Box::new(pairs.into_iter().map(move |p| Ok(pair::item(convention, p)))))
+    }
+
+    fn judge(&self, settings: &TaskSettings, _item: &Item, answers: &[Reply]) -> Judgement {
+        match Convention::read(&CARD, settings) {
+            Ok(convention) => pair::judge(convention, answers),
+            Err(error) => Judgement::failed(mary_contract::ErrorKind::Internal, error.to_string()),
+        }
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let Ok(convention) = Convention::read(&CARD, settings) else {
+            return BTreeMap::new();
+        };
+        let mut said = pair::conventions(convention);
+        said.insert(
+            "phenomena".to_owned(),
+            "twelve; upstream's `s-selection` is filed under argument structure".to_owned(),
+        );
+        said
+    }
+}

@@ -1,0 +1,251 @@
+//! What runs of minimal pairs show: by phenomenon, by set beside people and published models, and
+//! fresh pairs beside published ones.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    Axis, Estimate, Exhibits, Figure, FigureKind, Point, ReferenceLine, RunSummary, Scale, Series,
+    SummaryRow, Table,
+};
+
+use super::Phenomenon;
+use super::reference::{ANSWERERS, by_phenomenon, mean, published};
+use crate::trajectories::stage;
+
+const BLIMP: &str = "psychometric/blimp";
+const FRESH: &str = "psychometric/grammar";
+const TASKS: [(&str, &str); 3] =
+    [(BLIMP, "BLiMP"), (FRESH, "fresh pairs"), ("psychometric/grammar-small", "small world")];
+
+/// A model on one of the tasks.
+struct Result<'a> {
+    row: &'a SummaryRow,
+    source: &'static str,
+}
+
+/// Rows of minimal pairs. Of a model that was run at several checkpoints only the last is shown: the
+/// figures of development show the others.
+fn results(runs: &[RunSummary]) -> Vec<Result<'_>> {
+    let rows = || runs.iter().flat_map(|run| &run.rows);
+    let mut last: BTreeMap<(String, &str), u64> = BTreeMap::new();
+    for row in rows() {
+        if let Some(stage) = stage(&row.model, None) {
+            let step = last.entry((stage.size, &row.task)).or_default();
+            *step = stage.step.max(*step);
+        }
+    }
+    rows()
+        .filter_map(|row| {
+            let (_, source) = TASKS.iter().find(|(task, _)| *task == row.task)?;
+            row.score.as_ref()?;
+            let newest = stage(&row.model, None)
+                .is_none_or(|s| last.get(&(s.size, row.task.as_str())) == Some(&s.step));
+            newest.then_some(Result { row, source })
+        })
+        .collect()
+}
+
+fn by<'a>(row: &'a SummaryRow, tag: &str, value: &str) -> Option<&'a Estimate> {
+    row.breakdowns.iter().find(|b| b.tag == tag)?.values.get(value)
+}
+
+fn measure(row: &SummaryRow, name: &str) -> Option<f64> {
+    row.measures.iter().find(|m| m.name == name).map(|m| m.estimate.value)
+}
+
+fn percent(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |v| format!("{:.1}", 100.0 * v))
+}
+
+/// Tables and figures of minimal pairs.
+pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
+    let results = results(runs);
+    if results.is_empty() {
+        return Exhibits::default();
+    }
+    let mut exhibits = Exhibits::default();
+    exhibits.tables.push(phenomena(&results));
+    exhibits.tables.extend(sets(&results));
+    exhibits.tables.extend(gap(&results));
+    exhibits.figures.push(bars(&results));
+    exhibits
+}
+
+fn phenomena(results: &[Result<'_>]) -> Table {
+    let mut head: Vec<String> =
+        ["model", "pairs", "all", "per token", "ties"].map(str::to_owned).to_vec();
+    head.extend(Phenomenon::ALL.map(|p| p.short().to_owned()));
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for Result { row, source } in results {
+        let all = row.score.as_ref().map_or_else(String::new, |s| {
+            format!("{:.1} ({:.1}–{:.1})", 100.0 * s.value, 100.0 * s.low, 100.0 * s.high)
+        });
+        let mut cells = vec![
+            row.model.clone(),
+            (*source).to_owned(),
+            all,
+            percent(measure(row, "per_token")),
+            percent(measure(row, "tie_rate")),
+        ];
+        cells.extend(
+            Phenomenon::ALL.map(|p| percent(by(row, "phenomenon", p.name()).map(|e| e.value))),
+        );
+        rows.push(cells);
+    }
+    let mut known = Vec::new();
+    for answerer in ANSWERERS {
+        known.push(rows.len());
+        let mut cells = vec![
+            format!("{} (Warstadt et al. 2020)", answerer.0),
+            "BLiMP".into(),
+            percent(mean(answerer, |_| true)),
+            String::new(),
+            String::new(),
+        ];
+        cells.extend(Phenomenon::ALL.map(|p| percent(by_phenomenon(answerer, p))));
+        rows.push(cells);
+    }
+    Table {
+        id: "psychometric-grammar-phenomena".into(),
+        title: "Grammar by phenomenon".into(),
+        caption: "Percent of pairs in which the good sentence is the more probable one (sum over the \
+                  sentence), with 95 % interval; per token: by mean log-probability; ties: percent of \
+                  exact ties, which count one half. Chance is 50. The form of Warstadt et al. 2020, \
+                  Table 3; published rows are means over their sets."
+            .into(),
+        head,
+        rows,
+        published: known,
+    }
+}
+
+fn sets(results: &[Result<'_>]) -> Option<Table> {
+    let own: Vec<&SummaryRow> =
+        results.iter().filter(|r| r.row.task == BLIMP).map(|r| r.row).take(6).collect();
+    if own.is_empty() {
+        return None;
+    }
+    let mut head: Vec<String> =
+        ["set", "phenomenon", "field", "people", "GPT-2"].map(str::to_owned).to_vec();
+    head.extend(own.iter().map(|row| row.model.clone()));
+    let rows = published()
+        .sets
+        .iter()
+        .map(|set| {
+            let mut cells = vec![
+                set.set.clone(),
+                Phenomenon::upstream(&set.term).map_or("", Phenomenon::name).to_owned(),
+                set.field.replace('_', "/"),
+                percent(set.people),
+                percent(Some(set.gpt2)),
+            ];
+            cells.extend(
+                own.iter().map(|row| percent(by(row, "set", &set.set).map(|e| e.value))),
+            );
+            cells
+        })
+        .collect();
+    Some(Table {
+        id: "psychometric-blimp-sets".into(),
+        title: "BLiMP by set".into(),
+        caption: "Percent right. People: agreement of forced choices with the authors (upstream's \
+                  human_validation_summary.csv); GPT-2: Warstadt et al. 2020."
+            .into(),
+        head,
+        rows,
+        published: vec![],
+    })
+}
+
+/// Fresh pairs beside published ones, for every model that was asked both.
+fn gap(results: &[Result<'_>]) -> Option<Table> {
+    let mut rows = Vec::new();
+    for known in results.iter().filter(|r| r.row.task == BLIMP) {
+        let fresh =
+            results.iter().find(|r| r.row.task == FRESH && r.row.model == known.row.model);
+        let Some(fresh) = fresh else { continue };
+        let mut push = |name: &str, a: Option<&Estimate>, b: Option<&Estimate>| {
+            if let (Some(a), Some(b)) = (a, b) {
+                let half = |e: &Estimate| (e.high - e.low) / 2.0;
+                let (difference, margin) = (a.value - b.value, half(a).hypot(half(b)));
+                rows.push(vec![
+                    known.row.model.clone(),
+                    name.to_owned(),
+                    percent(Some(a.value)),
+                    percent(Some(b.value)),
+                    format!("{:+.1} ± {:.1}", 100.0 * difference, 100.0 * margin),
+                ]);
+            }
+        };
+        push("all", known.row.score.as_ref(), fresh.row.score.as_ref());
+        for p in Phenomenon::ALL {
+            let of = |r: &Result<'_>| by(r.row, "phenomenon", p.name()).cloned();
+            push(p.name(), of(known).as_ref(), of(fresh).as_ref());
+        }
+    }
+    (!rows.is_empty()).then(|| Table {
+        id: "psychometric-grammar-gap".into(),
+        title: "Published pairs and fresh ones".into(),
+        caption: "Percent right on BLiMP, which has been public since 2020, and on pairs nobody has \
+                  seen. The phenomena are the same, the paradigms and the difficulty of the words are \
+                  not: a difference is a question, not a proof of contamination."
+            .into(),
+        head: ["model", "phenomenon", "BLiMP", "fresh", "BLiMP − fresh"].map(str::to_owned).to_vec(),
+        rows,
+        published: vec![],
+    })
+}
+
+fn bars(results: &[Result<'_>]) -> Figure {
+    let mut series: Vec<Series> = results
+        .iter()
+        .take(8)
+        .map(|Result { row, source }| Series {
+            name: format!("{} ({source})", row.model),
+            published: false,
+            points: Phenomenon::ALL
+                .iter()
+                .filter_map(|p| {
+                    let estimate = by(row, "phenomenon", p.name())?;
+                    Some(Point {
+                        x: 0.0,
+                        label: p.name().to_owned(),
+                        y: 100.0 * estimate.value,
+                        low: Some(100.0 * estimate.low),
+                        high: Some(100.0 * estimate.high),
+                        samples: Some(format!("{}|{}|phenomenon={}", row.model, row.task, p.name())),
+                    })
+                })
+                .collect(),
+        })
+        .collect();
+    let [people, ..] = ANSWERERS;
+    series.push(Series {
+        name: "people, BLiMP (Warstadt et al. 2020)".into(),
+        published: true,
+        points: Phenomenon::ALL
+            .iter()
+            .filter_map(|p| {
+                Some(Point {
+                    label: p.name().to_owned(),
+                    y: 100.0 * by_phenomenon(people, *p)?,
+                    ..Point::default()
+                })
+            })
+            .collect(),
+    });
+    Figure {
+        id: "psychometric-grammar-bars".into(),
+        title: "Grammar by phenomenon".into(),
+        caption: "Percent of pairs right, with 95 % intervals; chance is 50.".into(),
+        kind: FigureKind::Bar,
+        x: Axis { title: "phenomenon".into(), scale: Scale::Category, range: None },
+        y: Axis {
+            title: "pairs right (%)".into(),
+            scale: Scale::Linear,
+            range: Some((0.0, 100.0)),
+        },
+        series,
+        references: vec![ReferenceLine { name: "chance".into(), y: 50.0 }],
+    }
+}

@@ -1,0 +1,160 @@
+//! `psychometric/grammar` and `psychometric/grammar-small`: pairs that nobody has seen.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    DataSource, Item, Items, Judgement, Needs, Param, Reply, Task, TaskCard, TaskError,
+    TaskSettings,
+};
+
+use super::pair::{self, CONVENTION, Convention, Pair};
+use super::writer::{FreshPair, fresh_pairs, small_pairs};
+use crate::CITATION;
+
+const PAIRS: Param = Param {
+    name: "n",
+    default: "200",
+    values: "a number",
+    about: "Pairs of each of the twelve phenomena.",
+};
+
+static WIDE_CARD: TaskCard = TaskCard {
+    id: "psychometric/grammar",
+    family: "psychometric",
+    version: 1,
+    title: "Minimal pairs of our own",
+    about: "Fresh pairs of sentences in the twelve phenomena of BLiMP, written from a seed with our own \
+            lexicon and templates, so that the score on sentences nobody has seen can be set beside the \
+            published one. Every pair has equally many words in both sentences.",
+    chance: Some(0.5),
+    human: None,
+    params: &[
+        Param {
+            name: "lexicon",
+            default: "wide",
+            values: "wide, small",
+            about: "Our everyday lexicon, or the held-out pairs of the small world (the built-in \
+                    model's whole vocabulary).",
+        },
+        PAIRS,
+        CONVENTION,
+    ],
+    dataset: None,
+    citation: CITATION,
+    starter: None,
+};
+
+static SMALL_CARD: TaskCard = TaskCard {
+    id: "psychometric/grammar-small",
+    family: "psychometric",
+    version: 1,
+    title: "Minimal pairs of the small world",
+    about: "Pairs of sentences in the twelve phenomena, in the few words of the small world on which the \
+            built-in model was grown, none of whose good sentences it ever read. A model with a real \
+            vocabulary should find them easy; for the built-in model they are the only fair ones, so \
+            the starter selection and its developmental plot use them.",
+    chance: Some(0.5),
+    human: None,
+    params: &[PAIRS, CONVENTION],
+    dataset: None,
+    citation: CITATION,
+    starter: Some(120),
+};
+
+/// Which words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lexicon {
+    Wide,
+    Small,
+}
+
+/// A task of fresh pairs.
+#[derive(Debug)]
+pub struct Grammar {
+    card: &'static TaskCard,
+}
+
+/// Everyday words.
+pub static GRAMMAR: Grammar = Grammar { card: &WIDE_CARD };
+/// The small world's words.
+pub static GRAMMAR_SMALL: Grammar = Grammar { card: &SMALL_CARD };
+
+impl Grammar {
+    fn lexicon(&self, settings: &TaskSettings) -> Result<Lexicon, TaskError> {
+        if self.card.id == SMALL_CARD.id {
+            return Ok(Lexicon::Small);
+        }
+        match settings.param(self.card, "lexicon") {
+            "wide" => Ok(Lexicon::Wide),
+            "small" => Ok(Lexicon::Small),
+            other => Err(TaskError::Setting(format!(
+                "{}: `lexicon={other}` is not one of: wide, small",
+                self.card.id
+            ))),
+        }
+    }
+
+    fn pairs(&self, settings: &TaskSettings) -> Result<Vec<FreshPair>, TaskError> {
+        let text = settings.param(self.card, "n");
+        let n = text.parse().ok().filter(|n| *n > 0).ok_or_else(|| {
+            TaskError::Setting(format!("{}: `n={text}` is not a number of pairs", self.card.id))
+        })?;
+        match self.lexicon(settings)? {
+            Lexicon::Wide => fresh_pairs(settings.seed, n),
+            Lexicon::Small => small_pairs(settings.seed, n),
+        }
+    }
+}
+
+impl Task for Grammar {
+    fn card(&self) -> &'static TaskCard {
+        self.card
+    }
+
+    fn needs(&self, _settings: &TaskSettings) -> Needs {
+        pair::NEEDS
+    }
+
+    fn items(&self, settings: &TaskSettings, _data: &dyn DataSource) -> Result<Items, TaskError> {
+        settings.check(self.card)?;
+        let convention = Convention::read(self.card, settings)?;
+        let seed = settings.seed;
+        let items = self.pairs(settings)?.into_iter().enumerate().map(move |(index, made)| {
+            let set = format!("{}: {}", made.phenomenon.name(), made.paradigm);
+            let pair = Pair {
+                id: format!("{seed}-{index:05}"),
+                set,
+                phenomenon: made.phenomenon,
+                field: made.phenomenon.field(),
+                good: made.good,
+                bad: made.bad,
+            };
+            Ok(pair::item(convention, pair))
+        });
+        Ok(Box::new(items))
+    }
+
+    fn judge(&self, settings: &TaskSettings, _item: &Item, answers: &[Reply]) -> Judgement {
+        match Convention::read(self.card, settings) {
+            Ok(convention) => pair::judge(convention, answers),
+            Err(error) => Judgement::failed(mary_contract::ErrorKind::Internal, error.to_string()),
+        }
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let (Ok(convention), Ok(lexicon)) =
+            (Convention::read(self.card, settings), self.lexicon(settings))
+        else {
+            return BTreeMap::new();
+        };
+        let mut said = pair::conventions(convention);
+        let source = match lexicon {
+            Lexicon::Wide => format!("fresh pairs of seed {}, wide lexicon", settings.seed),
+            Lexicon::Small => {
+                format!("held-out pairs of the small world, drawn with seed {}", settings.seed)
+            }
+        };
+        said.insert("source".to_owned(), source);
+        said
+    }
+}

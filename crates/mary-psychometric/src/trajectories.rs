@@ -1,0 +1,336 @@
+//! Trajectories: the scores of one model's checkpoints in the order of training.
+//!
+//! A checkpoint is known by its name: a revision (`…@step1000`) or a folder (`…/step1000`,
+//! `…/checkpoint-1000`). Where the tokens of a step are known (from the model card, which `mary sweep`
+//! fills in, or because the family is), the axis is tokens seen; otherwise it is the step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mary_contract::{Estimate, ModelCard, RunSummary, SummaryRow};
+
+/// What a model card's conventions call the tokens seen.
+pub const TOKENS_SEEN: &str = "tokens_seen";
+/// Tokens of one step of every Pythia model on the hub.
+pub const PYTHIA_TOKENS_PER_STEP: u64 = 2_097_152;
+/// Tokens of one step of the built-in model, from its recipe.
+pub const NANO_TOKENS_PER_STEP: u64 = 8_192;
+
+/// A place in training.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stage {
+    /// The model without its step: `hf/EleutherAI/pythia-70m`.
+    pub size: String,
+    /// Training step.
+    pub step: u64,
+    /// Tokens seen by then, where known.
+    pub tokens: Option<f64>,
+}
+
+/// The step in `step1000` or `checkpoint-1000`.
+pub fn step_of(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("step").or_else(|| name.strip_prefix("checkpoint-"))?;
+    digits.trim_start_matches(['-', '_']).parse().ok()
+}
+
+/// Tokens of one step, where the family is known.
+pub fn tokens_per_step(size: &str) -> Option<u64> {
+    if size == "builtin/nano" {
+        return Some(NANO_TOKENS_PER_STEP);
+    }
+    size.starts_with("hf/EleutherAI/pythia-").then_some(PYTHIA_TOKENS_PER_STEP)
+}
+
+/// Where in training a model stands, if its name says so.
+pub fn stage(model: &str, card: Option<&ModelCard>) -> Option<Stage> {
+    let (size, step) = match model.rsplit_once('@') {
+        Some((size, revision)) if step_of(revision).is_some() => (size, step_of(revision)?),
+        _ => {
+            let (size, folder) = model.rsplit_once('/')?;
+            (size, step_of(folder)?)
+        }
+    };
+    let said = card.and_then(|card| card.conventions.get(TOKENS_SEEN)?.parse::<f64>().ok());
+    let known = || Some(tokens_per_step(size)? as f64 * step as f64);
+    Some(Stage { size: size.to_owned(), step, tokens: said.or_else(known) })
+}
+
+/// What is followed through training.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ability {
+    /// `family/task`.
+    pub task: String,
+    /// Which of the task's numbers.
+    pub part: Part,
+}
+
+/// One of a task's numbers.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Its score.
+    Score,
+    /// A measure beside it.
+    Measure(String),
+    /// The score of the items with this tag.
+    Tag(String, String),
+}
+
+impl Ability {
+    /// The score of a task.
+    pub fn score(task: &str) -> Self {
+        Self { task: task.to_owned(), part: Part::Score }
+    }
+
+    /// For tables and legends.
+    pub fn title(&self) -> String {
+        let task = match self.task.strip_prefix("psychometric/").unwrap_or(&self.task) {
+            "blimp" => "BLiMP",
+            "grammar" => "grammar (fresh pairs)",
+            "grammar-small" => "grammar (small world)",
+            "numbers" => "number distance effect",
+            "matrices" => "matrices",
+            other => other,
+        };
+        match &self.part {
+            Part::Score => task.to_owned(),
+            Part::Measure(name) => format!("{task}: {}", name.replace('_', " ")),
+            Part::Tag(_, value) => format!("{task}: {}", value.replace('_', "/")),
+        }
+    }
+
+    /// Part of file names.
+    pub fn id(&self) -> String {
+        let part = match &self.part {
+            Part::Score => String::new(),
+            Part::Measure(name) => format!("-{name}"),
+            Part::Tag(tag, value) => format!("-{tag}-{value}"),
+        };
+        let text = format!("{}{part}", self.task);
+        text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+    }
+
+    fn of(&self, row: &SummaryRow) -> Option<Estimate> {
+        match &self.part {
+            Part::Score => row.score.clone(),
+            Part::Measure(name) => {
+                row.measures.iter().find(|m| m.name == *name).map(|m| m.estimate.clone())
+            }
+            Part::Tag(tag, value) => {
+                let breakdown = row.breakdowns.iter().find(|b| b.tag == *tag)?;
+                breakdown.values.get(value).cloned()
+            }
+        }
+    }
+}
+
+/// One checkpoint on a trajectory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Milestone {
+    /// The model as it was run.
+    pub model: String,
+    /// Training step.
+    pub step: u64,
+    /// Tokens seen, or the step where tokens are not known.
+    pub x: f64,
+    /// The value.
+    pub value: Estimate,
+    /// Why it is shown apart and used for no window; empty for a sound one.
+    pub doubt: Option<String>,
+}
+
+/// One ability of one size through training.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trajectory {
+    /// What.
+    pub ability: Ability,
+    /// Whose: the model without its step.
+    pub size: String,
+    /// Short name of the size.
+    pub label: String,
+    /// Whether `x` is tokens; otherwise it is steps.
+    pub in_tokens: bool,
+    /// Score of a guesser.
+    pub chance: Option<f64>,
+    /// In the order of training.
+    pub milestones: Vec<Milestone>,
+}
+
+impl Trajectory {
+    /// The milestones that nothing speaks against, with a place on a log axis.
+    pub fn sound(&self) -> impl Iterator<Item = &Milestone> {
+        self.milestones.iter().filter(|m| m.doubt.is_none() && m.x > 0.0)
+    }
+}
+
+/// A checkpoint's place and row.
+struct Entry<'a> {
+    stage: Stage,
+    row: &'a SummaryRow,
+    fingerprint: &'a str,
+}
+
+/// Trajectories of every ability of every model that was run at three checkpoints or more.
+///
+/// Checkpoints with the same fingerprint and scores that leave the trend are kept, with their doubt
+/// said: a duplicate is never taken silently.
+pub fn trajectories(runs: &[RunSummary]) -> Vec<Trajectory> {
+    let mut groups: BTreeMap<(String, String), Vec<Entry<'_>>> = BTreeMap::new();
+    for run in runs {
+        for row in &run.rows {
+            let card = run.manifest.models.iter().find(|c| c.model.to_string() == row.model);
+            if let Some(stage) = stage(&row.model, card) {
+                let fingerprint = card.map_or("", |c| c.fingerprint.as_str());
+                let entries = groups.entry((row.task.clone(), stage.size.clone())).or_default();
+                // The same checkpoint run twice: the later run counts.
+                entries.retain(|e| e.stage.step != stage.step);
+                entries.push(Entry { stage, row, fingerprint });
+            }
+        }
+    }
+    let sizes: BTreeSet<String> = groups.keys().map(|(_, size)| size.clone()).collect();
+    let mut found = Vec::new();
+    for ((task, size), mut entries) in groups {
+        entries.sort_by_key(|e| e.stage.step);
+        if entries.len() < 3 {
+            continue;
+        }
+        for ability in abilities(&task, &entries) {
+            found.extend(follow(ability, &size, &sizes, &entries));
+        }
+    }
+    found
+}
+
+/// The score, and for grammar its fields: the paper finds morphology first, then syntax, then
+/// semantics.
+fn abilities(task: &str, entries: &[Entry<'_>]) -> Vec<Ability> {
+    let mut all = vec![Ability::score(task)];
+    let mut add = |part| all.push(Ability { task: task.to_owned(), part });
+    match task {
+        "psychometric/blimp" | "psychometric/grammar" | "psychometric/grammar-small" => {
+            let values: BTreeSet<&String> = entries
+                .iter()
+                .flat_map(|e| e.row.breakdowns.iter().filter(|b| b.tag == "field"))
+                .flat_map(|b| b.values.keys())
+                .collect();
+            for value in values {
+                add(Part::Tag("field".to_owned(), value.clone()));
+            }
+        }
+        "psychometric/numbers" => {
+            for measure in ["ratio", "size", "mds_correlation", "max"] {
+                add(Part::Measure(measure.to_owned()));
+            }
+        }
+        _ => {}
+    }
+    all
+}
+
+fn follow(
+    ability: Ability,
+    size: &str,
+    sizes: &BTreeSet<String>,
+    entries: &[Entry<'_>],
+) -> Option<Trajectory> {
+    let in_tokens = entries.iter().all(|e| e.stage.tokens.is_some());
+    let mut milestones: Vec<Milestone> = entries
+        .iter()
+        .filter_map(|entry| {
+            let steps = entry.stage.step as f64;
+            Some(Milestone {
+                model: entry.row.model.clone(),
+                step: entry.stage.step,
+                x: if in_tokens { entry.stage.tokens.unwrap_or(steps) } else { steps },
+                value: ability.of(entry.row)?,
+                doubt: None,
+            })
+        })
+        .collect();
+    if milestones.len() < 3 {
+        return None;
+    }
+    for milestone in &mut milestones {
+        let own = entries.iter().find(|e| e.row.model == milestone.model)?;
+        milestone.doubt = twin(own, entries).map(|twin| {
+            format!("its weights are those of step {}", twin.stage.step)
+        });
+    }
+    doubt_spikes(&mut milestones);
+    Some(Trajectory {
+        label: label(size, sizes),
+        chance: entries.first().and_then(|e| e.row.chance).filter(|_| {
+            !matches!(ability.part, Part::Measure(_))
+        }),
+        ability,
+        size: size.to_owned(),
+        in_tokens,
+        milestones,
+    })
+}
+
+fn twin<'a, 'b>(own: &Entry<'_>, entries: &'b [Entry<'a>]) -> Option<&'b Entry<'a>> {
+    let same = |e: &&Entry<'_>| {
+        e.stage.step != own.stage.step
+            && !own.fingerprint.is_empty()
+            && e.fingerprint == own.fingerprint
+    };
+    entries.iter().find(same)
+}
+
+/// The last part of the name, unless two sizes share it.
+fn label(size: &str, sizes: &BTreeSet<String>) -> String {
+    let last = |text: &str| text.rsplit('/').find(|p| !p.is_empty()).unwrap_or(text).to_owned();
+    let own = last(size);
+    if sizes.iter().filter(|other| last(other) == own).count() > 1 {
+        return size.to_owned();
+    }
+    own
+}
+
+/// Marks scores that leave the trend.
+fn doubt_spikes(milestones: &mut [Milestone]) {
+    let places: Vec<usize> =
+        (0..milestones.len()).filter(|&i| milestones[i].doubt.is_none()).collect();
+    let points: Vec<(f64, f64)> = places
+        .iter()
+        .map(|&i| {
+            let value = &milestones[i].value;
+            (value.value, (value.high - value.low).max(0.0) / 3.92)
+        })
+        .collect();
+    for (place, &i) in places.iter().enumerate() {
+        if let Some(excess) = spike(&points, place) {
+            milestones[i].doubt =
+                Some(format!("its value lies {excess:.2} outside those before and after it"));
+        }
+    }
+}
+
+/// How far a value lies outside the range of the two values before and the two after it, if that is
+/// beyond noise: more than four standard errors and more than 15 % of the whole trajectory's range.
+/// At the two ends only a value against growth is a spike (the first above, the last below its
+/// neighbours). Smooth growth, however steep, is never one.
+pub fn spike(points: &[(f64, f64)], place: usize) -> Option<f64> {
+    let &(own, error) = points.get(place)?;
+    let before = points.get(place.saturating_sub(2)..place)?;
+    let after = points.get(place + 1..(place + 3).min(points.len()))?;
+    if before.len() + after.len() < 2 {
+        return None;
+    }
+    let bounds = |list: &mut dyn Iterator<Item = f64>| {
+        list.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)))
+    };
+    let (low, high) = bounds(&mut before.iter().chain(after).map(|p| p.0));
+    // The range without the point itself: a spike must not hide behind its own height.
+    let mut others = points.iter().enumerate().filter(|(i, _)| *i != place).map(|(_, p)| p.0);
+    let (least, most) = bounds(&mut others);
+    let noise = before.iter().chain(after).map(|p| p.1).fold(error, f64::max);
+    let above = if after.is_empty() { 0.0 } else { own - high };
+    let below = if before.is_empty() { 0.0 } else { low - own };
+    let excess = above.max(below);
+    (excess > 4.0 * noise && excess > 0.15 * (most - least) && excess > 1e-9).then_some(excess)
+}
+
+#[cfg(test)]
+#[path = "trajectories_tests.rs"]
+mod tests;
