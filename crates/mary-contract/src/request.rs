@@ -116,7 +116,8 @@ pub enum Start {
     #[default]
     Model,
     /// Always a begin-of-sequence token, or end-of-sequence for models that have no other, so that
-    /// every token is scored (lm-evaluation-harness' convention).
+    /// every token is scored (lm-evaluation-harness' convention for texts without a prefix; with
+    /// one, it does as [`Start::Model`]).
     Always,
     /// Never; the first token of an empty prefix is left out.
     Never,

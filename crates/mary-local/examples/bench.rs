@@ -101,10 +101,18 @@ fn main() -> Result<(), Box<dyn Error>> {
             let requests = work["requests"].as_array().ok_or("no requests")?;
             let requests = requests
                 .iter()
-                .map(|pair| Score {
-                    prefix: Prompt::plain(pair[0].as_str().unwrap_or_default()),
-                    continuations: texts(&pair[1]),
-                    start: Start::Always,
+                .map(|pair| {
+                    let prefix = pair[0].as_str().unwrap_or_default();
+                    Score {
+                        prefix: Prompt::plain(prefix),
+                        continuations: texts(&pair[1]),
+                        // As the harness does: a start token only where nothing else stands first.
+                        start: if prefix.is_empty() {
+                            Start::Always
+                        } else {
+                            Start::Model
+                        },
+                    }
                 })
                 .collect();
             let mut desk = List::new(requests, |s: &mary_contract::Scored| {

@@ -7,7 +7,10 @@ mod elementwise;
 mod head;
 pub mod matmul;
 pub mod quant;
+#[cfg(target_arch = "x86_64")]
+mod quant_avx512;
 pub mod simd;
+mod team;
 
 use std::sync::{Mutex, PoisonError};
 

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::matmul::Shared;
 use super::simd::{dot, exp, madd, max, sum, widest};
+use super::team;
 use crate::kernels::{AttentionSettings, Heads, Segment};
 
 /// Keys in a block.
@@ -38,6 +39,9 @@ struct Task<'a> {
     kv_head: usize,
 }
 
+/// Below this, as when a token is written, waking rayon's threads would cost more than the work.
+const FEW_TASKS: usize = 32;
+
 /// Attends: `qkv` holds a row for each position of the batch, `out` gets the heads side by side.
 pub fn attend(
     qkv: &[f32],
@@ -64,6 +68,15 @@ pub fn attend(
     }
     let place = Shared(out.as_mut_ptr());
     let length = out.len();
+    let few = tasks.len() < FEW_TASKS;
+    if few {
+        return team::each(tasks.len(), 1, |i| {
+            // SAFETY: as below.
+            let out = unsafe { std::slice::from_raw_parts_mut(place.pointer(), length) };
+            let scratch = &mut Scratch::default();
+            run(&tasks[i], qkv, cache, heads, settings, scratch, out);
+        });
+    }
     tasks
         .par_iter()
         .with_min_len(8.min(tasks.len() / 8).max(1))

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::matmul::Target;
 use super::simd::{madd, total, widest};
+use super::team;
 
 /// Numbers in a block.
 const BLOCK: usize = 32;
@@ -128,29 +129,49 @@ pub unsafe fn multiply(w: &Blocks, x: &[f32], rows: usize, to: Target, parallel:
         .iter()
         .map(|b| b.iter().sum())
         .collect();
-    let row_bytes = w.row_bytes();
-    let work = |output: usize| {
-        let bytes = &w.data[output * row_bytes..][..row_bytes];
+    let work = |group: usize| {
+        let first = group * TOGETHER;
         for row in 0..rows {
             let x = &x[row * w.inputs..][..w.inputs];
             let sums = &sums[row * w.inputs / BLOCK..][..w.inputs / BLOCK];
-            let y = dot_row(w.kind, bytes, x, sums);
-            let at = to.at;
-            // SAFETY: inside the target, and only this call writes this output.
-            unsafe {
-                let place = at.0.add(row * to.stride + output);
-                *place = if to.add { *place + y } else { y };
+            let products = dot_group(w, first, x, sums);
+            for (output, y) in (first..w.outputs).zip(products) {
+                let at = to.at;
+                // SAFETY: inside the target, and only this call writes this output.
+                unsafe {
+                    let place = at.0.add(row * to.stride + output);
+                    *place = if to.add { *place + y } else { y };
+                }
             }
         }
     };
+    let groups = w.outputs.div_ceil(TOGETHER);
     if parallel {
-        (0..w.outputs)
-            .into_par_iter()
-            .with_min_len(64)
-            .for_each(work);
+        // Several shares for each thread: one that is held up must not hold up the others.
+        let share = groups.div_ceil(4 * rayon::current_num_threads()).max(8);
+        team::each(groups, share, work);
     } else {
-        (0..w.outputs).for_each(work);
+        (0..groups).for_each(work);
     }
+}
+
+/// Outputs multiplied together.
+const TOGETHER: usize = 4;
+
+/// Products of the outputs from `first` on with one row; beyond the last output, anything.
+fn dot_group(w: &Blocks, first: usize, x: &[f32], sums: &[f32]) -> [f32; TOGETHER] {
+    let row_bytes = w.row_bytes();
+    let row = |i: usize| {
+        let output = (first + i).min(w.outputs - 1);
+        &w.data[output * row_bytes..][..row_bytes]
+    };
+    #[cfg(target_arch = "x86_64")]
+    if super::simd::width() == super::simd::Width::V4 {
+        let rows = std::array::from_fn(row);
+        // SAFETY: the processor has what `width` found, and `Blocks::new` checked kind and sizes.
+        return unsafe { super::quant_avx512::dot(w.kind, rows, x) };
+    }
+    std::array::from_fn(|i| dot_row(w.kind, row(i), x, sums))
 }
 
 widest! {
@@ -232,6 +253,15 @@ mod tests {
             let blocks = Blocks::new(kind, outputs, inputs, data).unwrap();
             let x: Vec<f32> = (0..rows * inputs).map(|i| (i as f32 * 0.7).sin()).collect();
             let plain = blocks.unpack(0, outputs);
+            for output in [0, 33, outputs - 1] {
+                // The portable loop is held to the wide one, whichever this processor uses.
+                let sums: Vec<f32> = x.chunks(BLOCK).map(|b| b.iter().sum()).collect();
+                let bytes = &blocks.data[output * blocks.row_bytes()..][..blocks.row_bytes()];
+                let portable =
+                    dot_row_inner::<false>(kind, bytes, &x[..inputs], &sums[..inputs / BLOCK]);
+                let [wide, ..] = dot_group(&blocks, output, &x[..inputs], &sums);
+                assert!((portable - wide).abs() < 1e-3 * (1.0 + portable.abs()));
+            }
             let mut out = vec![1.0; rows * outputs];
             let to = Target {
                 at: Shared(out.as_mut_ptr()),
