@@ -29,7 +29,13 @@ pub static ENTRIES: &[Entry] = &[
     Entry {
         concept: "atmospheric pressure",
         names: &["atmospher*", "pressur*", "barometric"],
-        giveaways: &["barometer*", "Torricelli*", "Guericke*", "Magdeburg*", "pascal*"],
+        giveaways: &[
+            "barometer*",
+            "Torricelli*",
+            "Guericke*",
+            "Magdeburg*",
+            "pascal*",
+        ],
         definitions: &[
             "The weight of the air above us bears on every face of a body from all sides. This [PHENOMENON] comes to about ten newtons on each square centimetre at sea level and becomes less with height.",
             "A full glass covered with a card stays full when it is turned upside down, and two hollow half-spheres pumped empty, those of [MASK], cannot be pulled apart by horses: both are due to [PHENOMENON].",
@@ -163,7 +169,12 @@ pub static ENTRIES: &[Entry] = &[
     },
     Entry {
         concept: "relativity",
-        names: &["relativ*", "time dilation", "length contraction", "spacetime"],
+        names: &[
+            "relativ*",
+            "time dilation",
+            "length contraction",
+            "spacetime",
+        ],
         giveaways: &["Einstein*", "Lorentz*"],
         definitions: &[
             "According to [PHENOMENON], by [MASK], time and length depend on who measures them: fast clocks tick slowly and fast rods are short, while a ray in empty space has the same speed for everybody.",
@@ -226,7 +237,14 @@ pub static ENTRIES: &[Entry] = &[
     },
     Entry {
         concept: "fictitious force",
-        names: &["fictitious*", "forc*", "centrifug*", "Coriolis*", "pseudo*", "inertial"],
+        names: &[
+            "fictitious*",
+            "forc*",
+            "centrifug*",
+            "Coriolis*",
+            "pseudo*",
+            "inertial",
+        ],
         giveaways: &["d'Alembert*"],
         definitions: &[
             "[PHENOMENON] seems to act on bodies seen from a system that speeds up or turns. No other body exerts it, and for an observer at rest outside it does not exist.",

@@ -15,7 +15,8 @@ const GAP: usize = 10;
 pub fn drawn(instance: &Instance) -> Picture {
     let widest = |p: &crate::grid::Pair| p.input.cols().max(p.output.cols());
     let width: usize = instance.pairs.iter().map(|p| widest(p) * CELL + GAP).sum();
-    let tall = |of: fn(&crate::grid::Pair) -> usize| instance.pairs.iter().map(of).max().unwrap_or(1);
+    let tall =
+        |of: fn(&crate::grid::Pair) -> usize| instance.pairs.iter().map(of).max().unwrap_or(1);
     let (above, below) = (tall(|p| p.input.rows()), tall(|p| p.output.rows()));
     let height = (above + below) * CELL + 3 * GAP;
     let mut svg = format!(
@@ -53,7 +54,10 @@ fn grid(svg: &mut String, grid: &Grid, x: usize, y: usize) {
         let mut c = 0;
         for run in row.chunk_by(|a, b| a == b) {
             let colour = run.first().copied().unwrap_or(0);
-            let [red, green, blue] = ARC_COLOURS.get(usize::from(colour)).copied().unwrap_or_default();
+            let [red, green, blue] = ARC_COLOURS
+                .get(usize::from(colour))
+                .copied()
+                .unwrap_or_default();
             if colour != 0 {
                 let _ = write!(
                     svg,

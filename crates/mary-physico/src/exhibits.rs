@@ -104,7 +104,11 @@ fn table_3(groups: &[Group<'_>]) -> Option<Table> {
         vec![
             r.model.clone(),
             if r.seen { "pictures" } else { "text" }.into(),
-            "3".into(),
+            if r.core_test.is_some_and(|(_, sd)| sd.is_none()) {
+                "1".into()
+            } else {
+                "3".into()
+            },
             printed_cell(r.core_dev),
             printed_cell(r.core_test),
             printed_cell(r.associative),
@@ -160,7 +164,9 @@ fn table_10(high: &[&Outcome<'_>]) -> Option<Table> {
     let rows = pairs
         .iter()
         .map(|(place, concept, pair)| {
-            let set = ["core-test", "core-dev", "associative"].get(*place).copied();
+            let set = ["core-test", "core-dev", "associative"]
+                .get(*place)
+                .copied();
             let mut row = vec![concept.clone(), set.unwrap_or_default().to_owned()];
             row.extend(
                 columns
@@ -173,15 +179,21 @@ fn table_10(high: &[&Outcome<'_>]) -> Option<Table> {
                 .find(|p| *place == 0 && p.concept == *concept);
             row.push(printed_cell(paper.map(|p| p.gpt_4_text)));
             row.push(printed_cell(paper.map(|p| p.gpt_4o_visual)));
-            row.push(printed_cell(paper.and_then(|p| Some((p.o1_preview_text?, None)))));
+            row.push(printed_cell(
+                paper.and_then(|p| Some((p.o1_preview_text?, None))),
+            ));
             row
         })
         .collect();
     let mut head = vec!["concept".to_owned(), "set".to_owned()];
     head.extend(columns.into_iter().map(|(name, _)| name));
     head.extend(
-        ["published: GPT-4 (text)", "published: GPT-4o (visual)", "published: o1-preview (text)"]
-            .map(String::from),
+        [
+            "published: GPT-4 (text)",
+            "published: GPT-4o (visual)",
+            "published: o1-preview (text)",
+        ]
+        .map(String::from),
     );
     Some(Table {
         id: "physico-table-10".into(),
@@ -208,10 +220,8 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
     if models.is_empty() {
         return None;
     }
-    let find = |model: &str, task: &str| {
-        all.iter()
-            .find(|o| o.model() == model && o.task() == task)
-    };
+    let find =
+        |model: &str, task: &str| all.iter().find(|o| o.model() == model && o.task() == task);
     let mut rows: Vec<Vec<String>> = models
         .iter()
         .map(|model| {
@@ -298,7 +308,8 @@ fn text_against_picture(groups: &[Group<'_>]) -> Option<Table> {
         let seen = groups.iter().flatten().find(|o| {
             o.task() == twin
                 && o.model() == text.model()
-                && (o.setup.seed, o.setup.cot, o.setup.icl) == (text.setup.seed, text.setup.cot, text.setup.icl)
+                && (o.setup.seed, o.setup.cot, o.setup.icl)
+                    == (text.setup.seed, text.setup.cot, text.setup.icl)
         });
         let Some(seen) = seen else { continue };
         let both: Vec<(f64, f64)> = text
@@ -314,7 +325,10 @@ fn text_against_picture(groups: &[Group<'_>]) -> Option<Table> {
             continue;
         };
         let average = |of: fn(&(f64, f64)) -> f64| {
-            printed(100.0 * both.iter().map(of).sum::<f64>() / both.len() as f64, None)
+            printed(
+                100.0 * both.iter().map(of).sum::<f64>() / both.len() as f64,
+                None,
+            )
         };
         rows.push(vec![
             text.model().to_owned(),
@@ -473,7 +487,8 @@ fn perception_bars(all: &[Outcome<'_>]) -> Option<Figure> {
     (!series.is_empty()).then(|| Figure {
         id: "physico-perception-kinds".into(),
         title: "Are the grids seen?".into(),
-        caption: "Accuracy by what is asked about the objects of a pair, with 95 % intervals.".into(),
+        caption: "Accuracy by what is asked about the objects of a pair, with 95 % intervals."
+            .into(),
         kind: FigureKind::Bar,
         x: category("asked about"),
         y: accuracy_axis(),

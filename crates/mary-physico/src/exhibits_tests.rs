@@ -31,7 +31,9 @@ fn row(task: &str, splits: &[(&str, f64)], pairs: &[(&str, f64)]) -> SummaryRow 
                 name: format!("sd_over_runs[{tag}={value}]"),
                 estimate: estimate(0.025),
             });
-            tags.entry(tag).or_default().insert((*value).to_owned(), estimate(*accuracy));
+            tags.entry(tag)
+                .or_default()
+                .insert((*value).to_owned(), estimate(*accuracy));
         }
     }
     SummaryRow {
@@ -93,12 +95,20 @@ fn runs() -> Vec<RunSummary> {
         row(
             "physico/core-text",
             &splits,
-            &[("core: gravity", 0.25), ("core: friction", 0.5), ("core: laser", 0.25)],
+            &[
+                ("core: gravity", 0.25),
+                ("core: friction", 0.5),
+                ("core: laser", 0.25),
+            ],
         ),
         row(
             "physico/core-visual",
             &splits,
-            &[("core: gravity", 0.5), ("core: friction", 0.5), ("core: laser", 0.5)],
+            &[
+                ("core: gravity", 0.5),
+                ("core: friction", 0.5),
+                ("core: laser", 0.5),
+            ],
         ),
         row(
             "physico/associative-text",
@@ -108,7 +118,11 @@ fn runs() -> Vec<RunSummary> {
         row(
             "physico/definition",
             &[],
-            &[("core: gravity", 1.0), ("core: friction", 0.75), ("core: laser", 1.0)],
+            &[
+                ("core: gravity", 1.0),
+                ("core: friction", 0.75),
+                ("core: laser", 1.0),
+            ],
         ),
     ])]
 }
@@ -116,14 +130,22 @@ fn runs() -> Vec<RunSummary> {
 fn text(table: &Table) -> String {
     let mut lines = vec![table.head.join(" | ")];
     lines.extend(table.rows.iter().enumerate().map(|(i, r)| {
-        let mark = if table.published.contains(&i) { "published " } else { "" };
+        let mark = if table.published.contains(&i) {
+            "published "
+        } else {
+            ""
+        };
         format!("{mark}{}", r.join(" | "))
     }));
     lines.join("\n")
 }
 
 fn table(id: &str) -> Table {
-    exhibits(&runs()).tables.into_iter().find(|t| t.id == id).unwrap()
+    exhibits(&runs())
+        .tables
+        .into_iter()
+        .find(|t| t.id == id)
+        .unwrap()
 }
 
 #[test]

@@ -51,11 +51,17 @@ pub fn parrot_gaps(runs: &[RunSummary]) -> Vec<Gap> {
         (o.task().starts_with("physico/core-") || o.task().starts_with("physico/associative-"))
             && o.setup.source == Source::Fresh
     }) {
-        let low = all.iter().find(|o| {
-            o.task() == "physico/definition"
-                && o.model() == high.model()
-                && o.setup.seed == high.setup.seed
-        });
+        let lows = || {
+            all.iter().filter(|o| {
+                o.task() == "physico/definition"
+                    && o.model() == high.model()
+                    && o.setup.seed == high.setup.seed
+            })
+        };
+        // Asked the same way where that was run, else the other way.
+        let low = lows()
+            .find(|o| o.setup.mode == high.setup.mode)
+            .or_else(|| lows().next());
         if let Some(gap) = low.and_then(|low| gap(low, high)) {
             gaps.push(gap);
         }
@@ -79,18 +85,19 @@ fn gap(low: &Outcome<'_>, high: &Outcome<'_>) -> Option<Gap> {
     if concepts.is_empty() {
         return None;
     }
-    let mean = |of: fn(&ConceptGap) -> f64| {
-        concepts.iter().map(of).sum::<f64>() / concepts.len() as f64
-    };
+    let mean =
+        |of: fn(&ConceptGap) -> f64| concepts.iter().map(of).sum::<f64>() / concepts.len() as f64;
     let (low_mean, high_mean) = (mean(|c| c.low.value), mean(|c| c.high.value));
     let differences: Vec<f64> = concepts.iter().map(|c| c.difference.value).collect();
-    let overall = intervals::mean_t(&differences, LEVEL).ok().map(|i| Estimate {
-        value: i.value,
-        low: i.low,
-        high: i.high,
-        n: i.n,
-        method: i.method.into(),
-    });
+    let overall = intervals::mean_t(&differences, LEVEL)
+        .ok()
+        .map(|i| Estimate {
+            value: i.value,
+            low: i.low,
+            high: i.high,
+            n: i.n,
+            method: i.method.into(),
+        });
     Some(Gap {
         model: high.model().to_owned(),
         task: high.task().to_owned(),
@@ -215,9 +222,10 @@ pub fn scatter(gaps: &[Gap]) -> Option<Figure> {
     (!series.is_empty()).then(|| Figure {
         id: "physico-low-high".into(),
         title: "Said and seen, concept by concept".into(),
-        caption: "Each point is a concept: accuracy on its masked definitions (across) and on its grids \
+        caption:
+            "Each point is a concept: accuracy on its masked definitions (across) and on its grids \
                   with the same option sets (up). Points at the lower right are said but not seen."
-            .into(),
+                .into(),
         kind: FigureKind::Scatter { fit: false },
         x: Axis {
             title: "low level: definitions, accuracy (%)".into(),

@@ -158,7 +158,10 @@ impl GridTask {
             core.iter().copied().filter(|c| among(c) == same).collect();
         let rivals = if same { pool.clone() } else { core };
         let key = instance.block.as_ref().unwrap_or(&instance.id);
-        let mut rng = stream(setup.seed, &format!("physico/shots/{}/{key}", setup.icl.name()));
+        let mut rng = stream(
+            setup.seed,
+            &format!("physico/shots/{}/{key}", setup.icl.name()),
+        );
         shuffle(&mut rng, &mut pool);
         let mut shots = Vec::with_capacity(count);
         for place in 0..count {
@@ -187,8 +190,12 @@ impl GridTask {
         let template = match (self.seen, setup.cot) {
             (false, false) => "Yu et al. 2025, Figure 7; options parted by commas",
             (true, false) => "Yu et al. 2025, Figure 8; options parted by commas; always chat",
-            (false, true) => "Yu et al. 2025, Figure 7, with a line of ours that asks to describe each option",
-            (true, true) => "Yu et al. 2025, Figure 8, with a line of ours that asks to describe each option; always chat",
+            (false, true) => {
+                "Yu et al. 2025, Figure 7, with a line of ours that asks to describe each option"
+            }
+            (true, true) => {
+                "Yu et al. 2025, Figure 8, with a line of ours that asks to describe each option; always chat"
+            }
         };
         say("template", template.into());
         if !self.seen {
@@ -268,7 +275,9 @@ pub fn source(setup: &Setup) -> String {
             "fresh instances of seed {}, {} of each concept",
             setup.seed, setup.per_concept
         ),
-        Source::Published => "the authors' files; splits named by concept (the release swapped them)".into(),
+        Source::Published => {
+            "the authors' files; splits named by concept (the release swapped them)".into()
+        }
         Source::ConceptArc => "ConceptARC, folder names as labels".into(),
         Source::Arc => "ARC with the user's labels".into(),
     }
@@ -288,7 +297,11 @@ impl Task for GridTask {
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
         // Settings that make no sense are refused by `items`; until then, the default's needs.
-        let default = if self.seen { Mode::Generate } else { Mode::Score };
+        let default = if self.seen {
+            Mode::Generate
+        } else {
+            Mode::Score
+        };
         let mode = self.setup(settings).map_or(default, |s| s.mode);
         Needs {
             score: mode == Mode::Score,

@@ -132,7 +132,10 @@ impl Planned {
     pub fn bare(&self) -> Instance {
         let level = self.level.name();
         Instance {
-            id: format!("{}-{level}-{:03}-{}", self.seed, self.block, self.concept.id),
+            id: format!(
+                "{}-{level}-{:03}-{}",
+                self.seed, self.block, self.concept.id
+            ),
             concept: self.concept.name.to_owned(),
             split: self.level.split(self.concept),
             aspect: None,
@@ -157,7 +160,13 @@ impl Planned {
             self.seed,
             &format!("physico/{}/block/{}", self.level.name(), self.block),
         ));
-        let made = drawn(self.concept, self.turn, &mut rng, self.level.mode(), &wanted)?;
+        let made = drawn(
+            self.concept,
+            self.turn,
+            &mut rng,
+            self.level.mode(),
+            &wanted,
+        )?;
         Ok(Instance {
             aspect: Some(made.aspect.to_owned()),
             pairs: made.pairs.to_vec(),
@@ -187,9 +196,8 @@ impl Likeness {
     /// How far three pairs are from what is wanted, in factors.
     fn distance(&self, pairs: &[Pair]) -> f64 {
         let n = pairs.len().max(1) as f64;
-        let mean = |of: &dyn Fn(&Pair) -> usize| {
-            pairs.iter().map(|p| of(p) as f64).sum::<f64>() / n
-        };
+        let mean =
+            |of: &dyn Fn(&Pair) -> usize| pairs.iter().map(|p| of(p) as f64).sum::<f64>() / n;
         let apart = |wanted: f64, found: f64| (found.max(0.5) / wanted).ln().abs();
         apart(self.area, mean(&|p| p.input.rows() * p.input.cols()))
             + apart(self.colours, mean(&|p| p.input.colours()))
@@ -210,12 +218,21 @@ fn drawn(
 ) -> Result<worlds::Instance, TaskError> {
     let aspects = concept.aspects.len().max(1);
     // The first aspect differs by seed, then they come by turns.
-    let aspect = concept.aspects.get((below(&mut rng.clone(), aspects) + turn) % aspects);
+    let aspect = concept
+        .aspects
+        .get((below(&mut rng.clone(), aspects) + turn) % aspects);
     (0..DRAWS)
         .filter_map(|_| worlds::instance_of(concept, aspect?, rng, mode))
-        .min_by(|a, b| wanted.distance(&a.pairs).total_cmp(&wanted.distance(&b.pairs)))
+        .min_by(|a, b| {
+            wanted
+                .distance(&a.pairs)
+                .total_cmp(&wanted.distance(&b.pairs))
+        })
         .ok_or_else(|| {
-            TaskError::Generator(format!("physico: no instance of `{}` could be drawn", concept.name))
+            TaskError::Generator(format!(
+                "physico: no instance of `{}` could be drawn",
+                concept.name
+            ))
         })
 }
 
@@ -230,8 +247,10 @@ pub fn planned(level: Level, seed: u64, per_concept: usize) -> Result<Vec<Planne
     let mut turns = vec![0; concepts.len()];
     let mut planned = Vec::with_capacity(blocks.len() * OPTIONS);
     for (number, block) in blocks.iter().enumerate() {
-        let members: Vec<&'static Concept> =
-            block.iter().filter_map(|&i| concepts.get(i).copied()).collect();
+        let members: Vec<&'static Concept> = block
+            .iter()
+            .filter_map(|&i| concepts.get(i).copied())
+            .collect();
         let mut places: Vec<usize> = (0..OPTIONS).collect();
         shuffle(&mut rng, &mut places);
         for ((&index, concept), correct) in block.iter().zip(&members).zip(places) {
@@ -290,17 +309,18 @@ fn blocks(
     })
 }
 
-fn deal(
-    concepts: &[&'static Concept],
-    times: usize,
-    rng: &mut Stream,
-) -> Option<Vec<Vec<usize>>> {
+fn deal(concepts: &[&'static Concept], times: usize, rng: &mut Stream) -> Option<Vec<Vec<usize>>> {
     let mut uses = vec![0usize; concepts.len()];
     let mut blocks = Vec::new();
     while uses.iter().any(|u| *u < times) {
         let mut order: Vec<usize> = (0..concepts.len()).collect();
         shuffle(rng, &mut order);
-        let hard = |i: usize| concepts.iter().filter(|c| !apart(concepts.get(i), c)).count();
+        let hard = |i: usize| {
+            concepts
+                .iter()
+                .filter(|c| !apart(concepts.get(i), c))
+                .count()
+        };
         // Least used first; of those, the ones with the most rivals, while there is still choice.
         order.sort_by_key(|&i| (uses.get(i).copied(), std::cmp::Reverse(hard(i))));
         let mut block: Vec<usize> = Vec::with_capacity(OPTIONS);
@@ -369,12 +389,12 @@ pub fn instances(
 }
 
 /// Three pairs to look at.
-pub fn sample_pairs(
-    concept: &'static Concept,
-    seed: u64,
-    associative: bool,
-) -> Option<Vec<Pair>> {
-    let mode = if associative { Mode::Analogy } else { Mode::Clear };
+pub fn sample_pairs(concept: &'static Concept, seed: u64, associative: bool) -> Option<Vec<Pair>> {
+    let mode = if associative {
+        Mode::Analogy
+    } else {
+        Mode::Clear
+    };
     let mut rng = stream(seed, &format!("physico/sample/{}", concept.id));
     let made = worlds::instance(concept, &mut rng, mode)?;
     Some(made.pairs.to_vec())
@@ -401,7 +421,10 @@ pub fn shot(
     let correct = below(rng, options.len() + 1);
     options.insert(correct, concept);
     let made = worlds::instance(concept, rng, Mode::Clear).ok_or_else(|| {
-        TaskError::Generator(format!("physico: no shot of `{}` could be drawn", concept.name))
+        TaskError::Generator(format!(
+            "physico: no shot of `{}` could be drawn",
+            concept.name
+        ))
     })?;
     Ok(Instance {
         id: String::new(),
@@ -460,7 +483,10 @@ mod tests {
                 }
             }
             assert_eq!(uses.len(), level.concepts().len());
-            assert!(uses.values().all(|u| (times..=times + 1).contains(u)), "{uses:?}");
+            assert!(
+                uses.values().all(|u| (times..=times + 1).contains(u)),
+                "{uses:?}"
+            );
             let extra: usize = uses.values().map(|u| u - times).sum();
             assert!(extra <= 8, "{extra} more than wanted: {uses:?}");
         }

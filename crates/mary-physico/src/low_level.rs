@@ -130,11 +130,7 @@ impl Task for Definition {
         judge_choice(item, answers)
     }
 
-    fn overall(
-        &self,
-        _: &TaskSettings,
-        samples: &mut dyn Iterator<Item = Sample>,
-    ) -> Vec<Measure> {
+    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         judging::by_run(samples)
     }
 
@@ -188,12 +184,15 @@ pub fn manifest(file: &Path) -> Result<Vec<Photograph>, TaskError> {
         if line.is_empty() || (index == 0 && line.eq_ignore_ascii_case("image,label")) {
             continue;
         }
-        let (path, label) = line.rsplit_once(',').ok_or_else(|| {
-            fault(line_no, format!("expected `image,label`, found `{line}`"))
-        })?;
+        let (path, label) = line
+            .rsplit_once(',')
+            .ok_or_else(|| fault(line_no, format!("expected `image,label`, found `{line}`")))?;
         let label = label.trim().trim_matches('"');
         let concept = worlds::concept(label).ok_or_else(|| {
-            fault(line_no, format!("`{label}` is none of the 67 concepts (`mary physico concepts`)"))
+            fault(
+                line_no,
+                format!("`{label}` is none of the 67 concepts (`mary physico concepts`)"),
+            )
         })?;
         found.push(Photograph {
             path: base.join(path.trim().trim_matches('"')),
@@ -204,7 +203,10 @@ pub fn manifest(file: &Path) -> Result<Vec<Photograph>, TaskError> {
 }
 
 fn photograph(path: &Path) -> Result<Image, TaskError> {
-    let kind = path.extension().and_then(|e| e.to_str()).map(str::to_lowercase);
+    let kind = path
+        .extension()
+        .and_then(|e| e.to_str())
+        .map(str::to_lowercase);
     let media_type = match kind.as_deref() {
         Some("png") => "image/png",
         Some("jpg" | "jpeg") => "image/jpeg",
@@ -217,8 +219,8 @@ fn photograph(path: &Path) -> Result<Image, TaskError> {
             )));
         }
     };
-    let data = fs::read(path)
-        .map_err(|e| TaskError::Generator(format!("{}: {e}", path.display())))?;
+    let data =
+        fs::read(path).map_err(|e| TaskError::Generator(format!("{}: {e}", path.display())))?;
     Ok(Image {
         media_type: media_type.into(),
         data,
@@ -286,7 +288,10 @@ impl Task for Photo {
                 let instance = photo_instance(&setup, &pool, index, &shown)?;
                 let asked = prompt::photograph(photograph(&shown.path)?, &instance.options);
                 let ask = judging::ask(&setup, &[], &asked, &instance.options);
-                let name = shown.path.file_name().map(|n| n.to_string_lossy().into_owned());
+                let name = shown
+                    .path
+                    .file_name()
+                    .map(|n| n.to_string_lossy().into_owned());
                 let mut item = described(&instance, name.unwrap_or_default(), vec![ask]);
                 item.tags.remove("split");
                 item.tags.remove("pair");
@@ -300,11 +305,7 @@ impl Task for Photo {
         judge_choice(item, answers)
     }
 
-    fn overall(
-        &self,
-        _: &TaskSettings,
-        samples: &mut dyn Iterator<Item = Sample>,
-    ) -> Vec<Measure> {
+    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         judging::by_run(samples)
     }
 
@@ -369,14 +370,21 @@ impl Task for Describe {
         answers: &[Reply],
     ) -> Result<Vec<Ask>, TaskError> {
         let setup = Setup::read(&DESCRIBE_CARD, settings)?;
-        let (Some(masked), Target::Choice { question, options, .. }, [first]) =
-            (Self::masked(item, answers), &item.target, answers)
+        let (
+            Some(masked),
+            Target::Choice {
+                question, options, ..
+            },
+            [first],
+        ) = (Self::masked(item, answers), &item.target, answers)
         else {
             return Ok(vec![]);
         };
         let asked = prompt::guess(&masked.text, options);
         let whole = prompt::prompt(setup.form, &[], &asked, false);
-        let mut asks = vec![Ask::subject(Request::Generate(judging::generate(&setup, whole)))];
+        let mut asks = vec![Ask::subject(Request::Generate(judging::generate(
+            &setup, whole,
+        )))];
         if let (true, Response::Generated(description)) = (setup.judge, &first.answer) {
             let asked = prompt::judge(question, &description.text);
             asks.push(Ask::judge(Request::Generate(Generate {
@@ -414,11 +422,7 @@ impl Task for Describe {
         judgement
     }
 
-    fn overall(
-        &self,
-        _: &TaskSettings,
-        samples: &mut dyn Iterator<Item = Sample>,
-    ) -> Vec<Measure> {
+    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         judging::by_run(samples)
     }
 
@@ -451,7 +455,11 @@ impl Task for Describe {
 pub fn judgement_form(samples: impl Iterator<Item = Sample>) -> String {
     let cell = |text: &str| {
         // A spreadsheet must not take a model's words for a formula.
-        let guard = if text.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
+        let guard = if text.starts_with(['=', '+', '-', '@']) {
+            "'"
+        } else {
+            ""
+        };
         format!("\"{guard}{}\"", text.replace('"', "\"\""))
     };
     let mut lines = vec![

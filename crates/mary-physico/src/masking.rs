@@ -57,10 +57,11 @@ fn covers(pattern: &str, text: &[Word], at: usize) -> usize {
         .map(str::to_lowercase)
         .collect();
     let fits = parts.iter().enumerate().all(|(i, part)| {
-        text.get(at + i).is_some_and(|word| match part.strip_suffix('*') {
-            Some(stem) => word.text.starts_with(stem),
-            None => word.text == *part,
-        })
+        text.get(at + i)
+            .is_some_and(|word| match part.strip_suffix('*') {
+                Some(stem) => word.text.starts_with(stem),
+                None => word.text == *part,
+            })
     });
     if fits { parts.len() } else { 0 }
 }
@@ -105,8 +106,8 @@ pub fn masked(entry: &Entry, text: &str) -> Masked {
         };
         let end = words.get(at + length - 1).map_or(word.end, |w| w.end);
         let between = text.get(kept..word.start).unwrap_or_default();
-        let joined = last.is_some_and(|(m, _)| m == mask)
-            && between.chars().all(|c| c == ' ' || c == '-');
+        let joined =
+            last.is_some_and(|(m, _)| m == mask) && between.chars().all(|c| c == ' ' || c == '-');
         if !joined {
             out.push_str(between);
             out.push_str(mask);
@@ -141,9 +142,17 @@ mod tests {
         for entry in ENTRIES {
             assert!(entry.definitions.len() >= 2, "{}", entry.concept);
             for definition in entry.definitions {
-                assert!(definition.contains(PHENOMENON), "{}: {definition}", entry.concept);
+                assert!(
+                    definition.contains(PHENOMENON),
+                    "{}: {definition}",
+                    entry.concept
+                );
                 let named = names_in(entry, definition);
-                assert!(named.is_empty(), "{}: {named:?} in {definition}", entry.concept);
+                assert!(
+                    named.is_empty(),
+                    "{}: {named:?} in {definition}",
+                    entry.concept
+                );
             }
         }
     }
@@ -151,11 +160,20 @@ mod tests {
     #[test]
     fn every_word_of_a_concepts_name_is_masked() {
         for entry in ENTRIES {
-            for word in entry.concept.split(' ').filter(|w| !["of", "and", "in", "out"].contains(w)) {
+            for word in entry
+                .concept
+                .split(' ')
+                .filter(|w| !["of", "and", "in", "out"].contains(w))
+            {
                 let found = names_in(entry, word);
                 assert_eq!(found, [word.to_lowercase()], "{}", entry.concept);
             }
-            assert_eq!(masked(entry, entry.concept).text, PHENOMENON, "{}", entry.concept);
+            assert_eq!(
+                masked(entry, entry.concept).text,
+                PHENOMENON,
+                "{}",
+                entry.concept
+            );
         }
     }
 
@@ -172,9 +190,21 @@ mod tests {
                 "Wave interference: two waves interfere. Young's test shows interfering beams.",
                 "[PHENOMENON]: two [PHENOMENON]. [MASK]'s test shows [PHENOMENON] beams.",
             ),
-            ("zoom in", "To zoom in, one zooms.", "To [PHENOMENON], one [PHENOMENON]."),
-            ("cut", "A cut-out is cutting paper.", "A [PHENOMENON]-out is [PHENOMENON] paper."),
-            ("laser", "LASERS are **laser**-like.", "[PHENOMENON] are **[PHENOMENON]**-like."),
+            (
+                "zoom in",
+                "To zoom in, one zooms.",
+                "To [PHENOMENON], one [PHENOMENON].",
+            ),
+            (
+                "cut",
+                "A cut-out is cutting paper.",
+                "A [PHENOMENON]-out is [PHENOMENON] paper.",
+            ),
+            (
+                "laser",
+                "LASERS are **laser**-like.",
+                "[PHENOMENON] are **[PHENOMENON]**-like.",
+            ),
         ];
         for (concept, text, expected) in cases {
             assert_eq!(masked(entry(concept).unwrap(), text).text, expected);

@@ -51,11 +51,20 @@ fn only(mentions: &[usize]) -> Option<usize> {
 /// What comes after the last phrase that announces an answer, up to the end of its line.
 fn announced(text: &str) -> Option<&str> {
     const CUES: [&str; 8] = [
-        "answer is", "answer:", "answer would be", "choice is", "choice:", "i choose", "i select",
+        "answer is",
+        "answer:",
+        "answer would be",
+        "choice is",
+        "choice:",
+        "i choose",
+        "i select",
         "i would choose",
     ];
     // Only ASCII is lower-cased, so that places in both texts are the same.
-    let lower = text.to_ascii_lowercase().replace("**", "  ").replace('_', " ");
+    let lower = text
+        .to_ascii_lowercase()
+        .replace("**", "  ")
+        .replace('_', " ");
     let (at, cue) = CUES
         .iter()
         .filter_map(|cue| lower.rfind(cue).map(|at| (at, cue)))
@@ -76,7 +85,10 @@ pub fn choice(answer: &str, options: &[String]) -> Option<usize> {
     {
         return Some(option);
     }
-    let mut lines = answer.lines().rev().filter(|l| l.chars().any(char::is_alphanumeric));
+    let mut lines = answer
+        .lines()
+        .rev()
+        .filter(|l| l.chars().any(char::is_alphanumeric));
     let last = lines.next().unwrap_or_default();
     let in_last = mentions(last, &named);
     if let Some(option) = only(&in_last) {
@@ -85,7 +97,11 @@ pub fn choice(answer: &str, options: &[String]) -> Option<usize> {
     if let Some(option) = ends_in(last, &named, &in_last) {
         return Some(option);
     }
-    if in_last.is_empty() { only(&mentions(answer, &named)) } else { None }
+    if in_last.is_empty() {
+        only(&mentions(answer, &named))
+    } else {
+        None
+    }
 }
 
 /// The option that ends a line, where the line does not list the options side by side.
@@ -148,14 +164,22 @@ mod tests {
         ("\"reflection\"", Some(1), Some(1)),
         ("diffuse reflection of light", Some(2), Some(2)),
         ("Diffuse Reflection of Light.", Some(2), Some(2)),
-        ("The rays scatter.\n\nDiffuse reflection of light", Some(2), Some(2)),
+        (
+            "The rays scatter.\n\nDiffuse reflection of light",
+            Some(2),
+            Some(2),
+        ),
         ("Optical filter", Some(3), None),
         ("optical-filters", Some(3), None),
         ("The answer is gravity.", Some(0), None),
         ("Answer: gravity", Some(0), None),
         ("**Answer:** Gravity", Some(0), None),
         ("Answer:\ngravity", Some(0), Some(0)),
-        ("**Answer: reflection**\n\nThe ray comes back.", Some(1), None),
+        (
+            "**Answer: reflection**\n\nThe ray comes back.",
+            Some(1),
+            None,
+        ),
         ("My choice is optical filters", Some(3), None),
         ("I choose reflection because the ray turns", Some(1), None),
         ("Things fall, so it is gravity", Some(0), None),
@@ -177,7 +201,11 @@ mod tests {
         ("Not reflection but gravity", Some(0), None),
         ("gravity rather than reflection is shown", None, None),
         ("gravity or reflection", None, None),
-        ("gravity, reflection, diffuse reflection of light, optical filters", None, None),
+        (
+            "gravity, reflection, diffuse reflection of light, optical filters",
+            None,
+            None,
+        ),
         ("gravity and reflection", None, None),
         ("", None, None),
         ("   \n\n", None, None),
@@ -186,8 +214,16 @@ mod tests {
         ("B", None, None),
         ("2", None, None),
         ("antigravity", None, None),
-        ("The options: gravity, reflection.\n\nI am not sure.", None, None),
-        ("Only gravity fits here.\n\nI hope this helps!", Some(0), None),
+        (
+            "The options: gravity, reflection.\n\nI am not sure.",
+            None,
+            None,
+        ),
+        (
+            "Only gravity fits here.\n\nI hope this helps!",
+            Some(0),
+            None,
+        ),
         ("reflection\nreflection", Some(1), Some(1)),
         ("1. gravity\n2. reflection\n\nFinal answer: 2", None, None),
         ("REFLECTION", Some(1), Some(1)),
@@ -211,8 +247,9 @@ mod tests {
         let counts: Vec<String> = ["1", "2", "3", "12"].map(String::from).to_vec();
         assert_eq!(choice("There are 12.", &counts), Some(3));
         assert_eq!(choice("2 objects", &counts), Some(1));
-        let places: Vec<String> =
-            ["row 1, column 2", "row 2, column 1"].map(String::from).to_vec();
+        let places: Vec<String> = ["row 1, column 2", "row 2, column 1"]
+            .map(String::from)
+            .to_vec();
         assert_eq!(choice("It is at row 2, column 1.", &places), Some(1));
     }
 

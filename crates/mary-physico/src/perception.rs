@@ -99,12 +99,7 @@ pub fn questions(seed: u64, n: usize) -> Result<Vec<Question>, TaskError> {
     Ok(asked)
 }
 
-fn one(
-    rng: &mut Stream,
-    kind: Kind,
-    index: usize,
-    place: usize,
-) -> Result<Question, TaskError> {
+fn one(rng: &mut Stream, kind: Kind, index: usize, place: usize) -> Result<Question, TaskError> {
     const ATTEMPTS: usize = 4000;
     let all = worlds::concepts();
     for _ in 0..ATTEMPTS {
@@ -196,9 +191,18 @@ fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
 fn colour(rng: &mut Stream, seen: &Seen) -> Option<Drawn> {
     let object = largest(&seen.input)?;
     let right = colour_name(object.colour)?;
-    let present = |c: &u8| seen.input.iter().chain(&seen.output).any(|o| o.colour == *c);
-    let mut there: Vec<u8> = (1..10).filter(|c| *c != object.colour && present(c)).collect();
-    let mut others: Vec<u8> = (1..10).filter(|c| *c != object.colour && !present(c)).collect();
+    let present = |c: &u8| {
+        seen.input
+            .iter()
+            .chain(&seen.output)
+            .any(|o| o.colour == *c)
+    };
+    let mut there: Vec<u8> = (1..10)
+        .filter(|c| *c != object.colour && present(c))
+        .collect();
+    let mut others: Vec<u8> = (1..10)
+        .filter(|c| *c != object.colour && !present(c))
+        .collect();
     if there.is_empty() {
         return None;
     }
@@ -284,7 +288,11 @@ fn whereabouts(rng: &mut Stream, seen: &Seen, pair: &Pair) -> Option<Drawn> {
 fn change(rng: &mut Stream, seen: &Seen, index: usize) -> Option<Drawn> {
     let object = named(rng, seen)?;
     // A second object of its colour in the output would leave open which is meant.
-    let after = seen.output.iter().filter(|o| o.colour == object.colour).count();
+    let after = seen
+        .output
+        .iter()
+        .filter(|o| o.colour == object.colour)
+        .count();
     let fate = seen.changes.iter().find_map(|c| match c {
         Change::Still(o) if o.cells == object.cells && after == 1 => Some(0),
         Change::Moved { from, .. } if from.cells == object.cells && after == 1 => Some(1),
@@ -303,7 +311,11 @@ fn change(rng: &mut Stream, seen: &Seen, index: usize) -> Option<Drawn> {
             colour_name(object.colour)?
         ),
         (*right).to_owned(),
-        FATES.iter().filter(|f| *f != right).map(|f| (*f).to_owned()).collect(),
+        FATES
+            .iter()
+            .filter(|f| *f != right)
+            .map(|f| (*f).to_owned())
+            .collect(),
     ))
 }
 
@@ -341,12 +353,20 @@ const fn card(
 
 /// `physico/perception-text`.
 pub static PERCEPTION_TEXT_TASK: Perception = Perception {
-    card: &card("physico/perception-text", "Perception, numbers", &PERCEPTION_TEXT),
+    card: &card(
+        "physico/perception-text",
+        "Perception, numbers",
+        &PERCEPTION_TEXT,
+    ),
     seen: false,
 };
 /// `physico/perception-visual`.
 pub static PERCEPTION_VISUAL_TASK: Perception = Perception {
-    card: &card("physico/perception-visual", "Perception, picture", &PERCEPTION_VISUAL),
+    card: &card(
+        "physico/perception-visual",
+        "Perception, picture",
+        &PERCEPTION_VISUAL,
+    ),
     seen: true,
 };
 
@@ -356,7 +376,11 @@ impl Task for Perception {
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
-        let default = if self.seen { Mode::Generate } else { Mode::Score };
+        let default = if self.seen {
+            Mode::Generate
+        } else {
+            Mode::Score
+        };
         let mode = Setup::read(self.card, settings).map_or(default, |s| s.mode);
         Needs {
             score: mode == Mode::Score,
@@ -397,11 +421,7 @@ impl Task for Perception {
         judge_choice(item, answers)
     }
 
-    fn overall(
-        &self,
-        _: &TaskSettings,
-        samples: &mut dyn Iterator<Item = Sample>,
-    ) -> Vec<Measure> {
+    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         judging::by_run(samples)
     }
 
@@ -413,10 +433,16 @@ impl Task for Perception {
         let mut say = |name: &str, text: String| {
             conventions.insert(name.to_owned(), text);
         };
-        say("template", "our words; the paper's study had free answers read by people".into());
+        say(
+            "template",
+            "our words; the paper's study had free answers read by people".into(),
+        );
         say(
             "source",
-            format!("{} questions of each kind, fresh pairs of seed {}", setup.n, setup.seed),
+            format!(
+                "{} questions of each kind, fresh pairs of seed {}",
+                setup.n, setup.seed
+            ),
         );
         judging::conventions(&setup, &mut say);
         conventions
@@ -455,7 +481,11 @@ mod tests {
             let right = &q.options[q.correct];
             match q.kind {
                 Kind::Count => {
-                    let side = if q.words.contains("input") { grid } else { &q.pair.output };
+                    let side = if q.words.contains("input") {
+                        grid
+                    } else {
+                        &q.pair.output
+                    };
                     assert_eq!(side.parts(0).len().to_string(), *right);
                 }
                 Kind::Colour => {
@@ -468,19 +498,25 @@ mod tests {
                     assert!((1..10).all(|c| c == colour || of(c) < of(colour)));
                 }
                 Kind::Place => {
-                    let name = COLOURS.iter().position(|c| q.words.contains(&format!("the {c} object")));
+                    let name = COLOURS
+                        .iter()
+                        .position(|c| q.words.contains(&format!("the {c} object")));
                     let cells = grid.places_of(name.unwrap() as u8);
                     let top = cells.iter().map(|p| p.0).min().unwrap() + 1;
                     let left = cells.iter().map(|p| p.1).min().unwrap() + 1;
                     assert_eq!(*right, format!("row {top}, column {left}"));
                 }
                 Kind::Shape => {
-                    let name = COLOURS.iter().position(|c| q.words.contains(&format!("the {c} object")));
+                    let name = COLOURS
+                        .iter()
+                        .position(|c| q.words.contains(&format!("the {c} object")));
                     let cells = grid.places_of(name.unwrap() as u8);
                     assert_eq!(cells.len() == 1, right == "single cell");
                 }
                 Kind::Change => {
-                    let name = COLOURS.iter().position(|c| q.words.contains(&format!("the {c} object")));
+                    let name = COLOURS
+                        .iter()
+                        .position(|c| q.words.contains(&format!("the {c} object")));
                     let colour = name.unwrap() as u8;
                     let (a, b) = (grid.places_of(colour), q.pair.output.places_of(colour));
                     match right.as_str() {

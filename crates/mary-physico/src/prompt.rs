@@ -16,8 +16,7 @@ Your task is try to find the common patterns from the examples and abstract the 
 Based on the recognized meaning, please select the most close description of the common pattern from the provided options.";
 
 /// Figure 7, `[USER]`, up to the first pair.
-const GRID_OPENING: &str =
-    "Lets play a game where you are transforming an input grid of numbers into an output grid of numbers.\n\
+const GRID_OPENING: &str = "Lets play a game where you are transforming an input grid of numbers into an output grid of numbers.\n\
 \n\
 The numbers represent different colors:\n\
 0 = black\n\
@@ -42,8 +41,7 @@ What meanings in the physical or mathematics world can be abstracted from the pa
 const LAST_LINE: &str = "Your response should end with your choice of answer.";
 
 /// Figure 8, up to the options.
-const PICTURE_OPENING: &str =
-    "In the given image, there are two columns of matrices with elements represented by different colors.\n\
+const PICTURE_OPENING: &str = "In the given image, there are two columns of matrices with elements represented by different colors.\n\
 The left column represents the inputs, and the right column represents the corresponding outputs.\n\
 For each row in the image, the output is derived from the input using the same transformation rule,\n\
 which corresponds to a real-world physical concept.\n\
@@ -52,8 +50,7 @@ Your task is to identify the physical concept demonstrated in this image from th
 \n";
 
 /// Figure 8, after the options.
-const PICTURE_QUESTION: &str =
-    "Please select and provide the correct option that matches the transformation shown in the image.\n";
+const PICTURE_QUESTION: &str = "Please select and provide the correct option that matches the transformation shown in the image.\n";
 
 /// Figure 4, `[SYSTEM]`.
 pub const DESCRIBE_SYSTEM: &str = "You are an expert in physics. Your task is to provide a comprehensive definition of a given physical concept or phenomenon, with the key properties or key examples of the concept included.";
@@ -122,7 +119,11 @@ pub fn grids(pairs: &[Pair], options: &[String], how: GridText, describe_first: 
     words.push_str(&format!(
         "\n{GRID_QUESTION}{}\n\n{}{LAST_LINE}",
         candidate_answers(options),
-        if describe_first { DESCRIBE_CHOICES_FIRST } else { "" },
+        if describe_first {
+            DESCRIBE_CHOICES_FIRST
+        } else {
+            ""
+        },
     ));
     Asked {
         system: Some(GRID_SYSTEM),
@@ -139,7 +140,11 @@ pub fn picture(picture: Image, options: &[String], describe_first: bool) -> Aske
         words: format!(
             "{PICTURE_OPENING}{}\n\n{}{PICTURE_QUESTION}{LAST_LINE}",
             candidate_answers(options),
-            if describe_first { DESCRIBE_CHOICES_FIRST } else { "" },
+            if describe_first {
+                DESCRIBE_CHOICES_FIRST
+            } else {
+                ""
+            },
         ),
     }
 }
@@ -278,10 +283,7 @@ pub fn prompt(form: PromptForm, shots: &[Shot], asked: &Asked, up_to_answer: boo
         text.push_str("\n\n");
     }
     for shot in shots {
-        text.push_str(&format!(
-            "{}{ANSWER} {}\n\n",
-            shot.asked.words, shot.answer
-        ));
+        text.push_str(&format!("{}{ANSWER} {}\n\n", shot.asked.words, shot.answer));
     }
     text.push_str(&asked.words);
     if up_to_answer || !shots.is_empty() {
@@ -316,7 +318,9 @@ mod tests {
     }
 
     fn options() -> Vec<String> {
-        ["gravity", "laser", "melting", "wave"].map(String::from).to_vec()
+        ["gravity", "laser", "melting", "wave"]
+            .map(String::from)
+            .to_vec()
     }
 
     #[test]

@@ -110,14 +110,22 @@ mod tests {
         assert_eq!(read.table_3.len(), 12);
         assert_eq!(read.table_10.len(), 27);
         assert_eq!(read.low_level.len(), 8);
-        let values = read.table_10.iter().flat_map(|c| [c.gpt_4_text.0, c.gpt_4o_visual.0]);
+        let values = read
+            .table_10
+            .iter()
+            .flat_map(|c| [c.gpt_4_text.0, c.gpt_4o_visual.0]);
         assert!(values.into_iter().all(|v| (0.0..=100.0).contains(&v)));
     }
 
     #[test]
     fn table_10_has_exactly_the_concepts_of_table_7() {
         for row in &published().table_10 {
-            assert_eq!(Split::of_core(&row.concept), Some(Split::CoreTest), "{}", row.concept);
+            assert_eq!(
+                Split::of_core(&row.concept),
+                Some(Split::CoreTest),
+                "{}",
+                row.concept
+            );
         }
     }
 
@@ -132,7 +140,15 @@ mod tests {
             let rows = published().table_10.iter().zip(counts);
             rows.map(|(row, n)| of(row) * n).sum::<f64>() / counts.iter().sum::<f64>()
         };
-        assert!((mean(|r| r.gpt_4_text.0) - 41.3).abs() < 0.06, "{}", mean(|r| r.gpt_4_text.0));
-        assert!((mean(|r| r.gpt_4o_visual.0) - 52.3).abs() < 0.06, "{}", mean(|r| r.gpt_4o_visual.0));
+        assert!(
+            (mean(|r| r.gpt_4_text.0) - 41.3).abs() < 0.06,
+            "{}",
+            mean(|r| r.gpt_4_text.0)
+        );
+        assert!(
+            (mean(|r| r.gpt_4o_visual.0) - 52.3).abs() < 0.06,
+            "{}",
+            mean(|r| r.gpt_4o_visual.0)
+        );
     }
 }

@@ -87,12 +87,7 @@ const TEMPERATURE: Param = param(
     "0 or more",
     "Of written answers; the paper uses the models' defaults.",
 );
-const MAX_TOKENS: Param = param(
-    "max_tokens",
-    "1024",
-    "a number",
-    "Longest written answer.",
-);
+const MAX_TOKENS: Param = param("max_tokens", "1024", "a number", "Longest written answer.");
 const SET: Param = param(
     "set",
     "all",
@@ -102,19 +97,51 @@ const SET: Param = param(
 
 /// `physico/core-text`.
 pub static CORE_TEXT: [Param; 10] = [
-    MODE, COT, ICL, SOURCE, LABELS, PER_CONCEPT, SPLIT, GRID, TEMPERATURE, MAX_TOKENS,
+    MODE,
+    COT,
+    ICL,
+    SOURCE,
+    LABELS,
+    PER_CONCEPT,
+    SPLIT,
+    GRID,
+    TEMPERATURE,
+    MAX_TOKENS,
 ];
 /// `physico/core-visual`.
 pub static CORE_VISUAL: [Param; 9] = [
-    MODE_SEEN, COT, ICL, SOURCE, LABELS, PER_CONCEPT, SPLIT, TEMPERATURE, MAX_TOKENS,
+    MODE_SEEN,
+    COT,
+    ICL,
+    SOURCE,
+    LABELS,
+    PER_CONCEPT,
+    SPLIT,
+    TEMPERATURE,
+    MAX_TOKENS,
 ];
 /// `physico/associative-text`.
 pub static ASSOCIATIVE_TEXT: [Param; 9] = [
-    MODE, COT, ICL, SOURCE, LABELS, PER_CONCEPT, GRID, TEMPERATURE, MAX_TOKENS,
+    MODE,
+    COT,
+    ICL,
+    SOURCE,
+    LABELS,
+    PER_CONCEPT,
+    GRID,
+    TEMPERATURE,
+    MAX_TOKENS,
 ];
 /// `physico/associative-visual`.
 pub static ASSOCIATIVE_VISUAL: [Param; 8] = [
-    MODE_SEEN, COT, ICL, SOURCE, LABELS, PER_CONCEPT, TEMPERATURE, MAX_TOKENS,
+    MODE_SEEN,
+    COT,
+    ICL,
+    SOURCE,
+    LABELS,
+    PER_CONCEPT,
+    TEMPERATURE,
+    MAX_TOKENS,
 ];
 /// `physico/definition`.
 pub static DEFINITION: [Param; 5] = [MODE, SET, PER_CONCEPT, TEMPERATURE, MAX_TOKENS];

@@ -35,11 +35,36 @@ type Of = fn(&[Pair]) -> Vec<usize>;
 /// Name, words, implied by the concept, values (coarse numbers).
 const FEATURES: [(&str, &str, bool, Of); 6] = [
     ("grid_size", "rows and columns of the inputs", false, size),
-    ("colours_used", "how many colours there are, and which", false, colours),
-    ("cells_filled", "how much of the inputs is not background", true, filled),
-    ("cells_changed", "how many cells change from input to output", true, changed),
-    ("size_changed", "whether the output has another size than the input", true, size_changed),
-    ("colours_changed", "whether colours come or go", true, colours_changed),
+    (
+        "colours_used",
+        "how many colours there are, and which",
+        false,
+        colours,
+    ),
+    (
+        "cells_filled",
+        "how much of the inputs is not background",
+        true,
+        filled,
+    ),
+    (
+        "cells_changed",
+        "how many cells change from input to output",
+        true,
+        changed,
+    ),
+    (
+        "size_changed",
+        "whether the output has another size than the input",
+        true,
+        size_changed,
+    ),
+    (
+        "colours_changed",
+        "whether colours come or go",
+        true,
+        colours_changed,
+    ),
 ];
 
 fn mean(pairs: &[Pair], of: impl Fn(&Pair) -> usize) -> f64 {
@@ -61,7 +86,11 @@ fn size(pairs: &[Pair]) -> Vec<usize> {
 fn colours(pairs: &[Pair]) -> Vec<usize> {
     let mut values = vec![mean(pairs, |p| p.input.colours()).round() as usize];
     values.extend((1u8..10).map(|c| {
-        usize::from(pairs.iter().any(|p| p.input.count(c) + p.output.count(c) > 0))
+        usize::from(
+            pairs
+                .iter()
+                .any(|p| p.input.count(c) + p.output.count(c) > 0),
+        )
     }));
     values
 }
@@ -145,8 +174,7 @@ pub fn surface(
         return Ok(None);
     };
     let setup = task.setup(settings)?;
-    let asked: Vec<Instance> =
-        instances(task.level(), &setup, data)?.collect::<Result<_, _>>()?;
+    let asked: Vec<Instance> = instances(task.level(), &setup, data)?.collect::<Result<_, _>>()?;
     let other = match setup.source {
         Source::Fresh => lessons(task.level(), &setup)?,
         _ => vec![],
@@ -179,7 +207,14 @@ fn reached(
 
 fn all_together(lessons: &[Instance], asked: &[Instance]) -> Result<Reached, TaskError> {
     let of = |i: &Instance| FEATURES.iter().flat_map(|f| f.3(&i.pairs)).collect();
-    score("all_surface", "all of these together", true, &of, lessons, asked)
+    score(
+        "all_surface",
+        "all of these together",
+        true,
+        &of,
+        lessons,
+        asked,
+    )
 }
 
 fn score(
@@ -204,7 +239,10 @@ fn score(
             .iter()
             .map(|o| learnt.likelihood(o, &features, own && *o == instance.concept))
             .collect();
-        let most = likelihoods.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let most = likelihoods
+            .iter()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max);
         let winners = likelihoods.iter().filter(|l| **l == most).count().max(1) as f64;
         let right = likelihoods.get(instance.correct) == Some(&most);
         scores.push(if right { 1.0 / winners } else { 0.0 });

@@ -88,7 +88,10 @@ fn arc(data: &dyn DataSource) -> Result<Vec<Example>, TaskError> {
              input grid.\n",
         );
         for pair in &task.train {
-            shown.push_str(&format!("\nInput grid:\n{}\n\nOutput grid:\n{}\n", pair.input, pair.output));
+            shown.push_str(&format!(
+                "\nInput grid:\n{}\n\nOutput grid:\n{}\n",
+                pair.input, pair.output
+            ));
         }
         for test in &task.test {
             examples.push(Example {
@@ -113,9 +116,7 @@ struct Moved {
 fn moved(rng: &mut Stream) -> Moved {
     let (rows, cols) = (4 + below(rng, 13), 4 + below(rng, 13));
     let size = (1 + below(rng, rows - 2), 1 + below(rng, cols - 2));
-    let spot = |rng: &mut Stream| {
-        (below(rng, rows - size.0 + 1), below(rng, cols - size.1 + 1))
-    };
+    let spot = |rng: &mut Stream| (below(rng, rows - size.0 + 1), below(rng, cols - size.1 + 1));
     let from = spot(rng);
     let to = loop {
         let to = spot(rng);
@@ -201,7 +202,10 @@ fn matrix(seed: u64, n: usize) -> Vec<Example> {
 pub fn chat_jsonl(examples: &[Example]) -> String {
     let mut lines = String::new();
     for e in examples {
-        let system = e.system.iter().map(|s| json!({ "role": "system", "content": s }));
+        let system = e
+            .system
+            .iter()
+            .map(|s| json!({ "role": "system", "content": s }));
         let rest = [
             json!({ "role": "user", "content": e.user }),
             json!({ "role": "assistant", "content": e.assistant }),
@@ -264,7 +268,8 @@ mod tests {
                 let (top, left, bottom, right) = (numbers[0], numbers[1], numbers[6], numbers[7]);
                 for (r, row) in grid.iter().enumerate() {
                     for (c, cell) in row.iter().enumerate() {
-                        let inside = (top..=bottom).contains(&(r + 1)) && (left..=right).contains(&(c + 1));
+                        let inside =
+                            (top..=bottom).contains(&(r + 1)) && (left..=right).contains(&(c + 1));
                         assert_eq!(*cell > 0, inside);
                     }
                 }
@@ -291,7 +296,8 @@ mod tests {
         let first: serde_json::Value = serde_json::from_str(chat.lines().next().unwrap()).unwrap();
         assert_eq!(first["messages"][0]["role"], "system");
         assert_eq!(first["messages"][2]["content"], examples[0].assistant);
-        let list: Vec<serde_json::Value> = serde_json::from_str(&instruction_json(&examples)).unwrap();
+        let list: Vec<serde_json::Value> =
+            serde_json::from_str(&instruction_json(&examples)).unwrap();
         assert_eq!(list.len(), examples.len());
         assert_eq!(list[0]["output"], examples[0].assistant);
     }

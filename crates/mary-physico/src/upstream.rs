@@ -100,7 +100,10 @@ fn correct(label: &Value, choices: &[String]) -> Result<Option<usize>, String> {
         Value::Number(n) => match n.as_i64() {
             Some(i) if i < 0 => Ok(None),
             Some(i) if (i as usize) < choices.len() => Ok(Some(i as usize)),
-            _ => Err(format!("expected an index below {}, found {n}", choices.len())),
+            _ => Err(format!(
+                "expected an index below {}, found {n}",
+                choices.len()
+            )),
         },
         other => Err(format!("expected a label or its index, found {other}")),
     }
@@ -110,7 +113,10 @@ fn correct(label: &Value, choices: &[String]) -> Result<Option<usize>, String> {
 fn hub_instance(text: &str, id: String) -> Result<Option<Instance>, String> {
     let record: HubRecord = serde_json::from_str(text).map_err(|e| e.to_string())?;
     if record.choices.len() != 4 {
-        return Err(format!("expected four choices, found {}", record.choices.len()));
+        return Err(format!(
+            "expected four choices, found {}",
+            record.choices.len()
+        ));
     }
     let pair = |input: Grid, output: Grid| Pair { input, output };
     let pairs = vec![
@@ -162,7 +168,9 @@ pub fn published(data: &dyn DataSource, level: Level) -> Result<Vec<Instance>, T
     }
     if found.is_empty() {
         let message = if withheld > 0 {
-            format!("all {withheld} instances have their labels withheld; a local run needs a split with labels")
+            format!(
+                "all {withheld} instances have their labels withheld; a local run needs a split with labels"
+            )
         } else {
             "expected a hub export (core*.jsonl, associative*.jsonl) or meta_dataN.json, found neither".into()
         };
@@ -181,7 +189,10 @@ fn hub_file(path: &Path, level: Level, found: &mut Vec<Instance>) -> Result<usiz
     let records: Vec<(usize, String)> = if text.trim_start().starts_with('[') {
         let list: Vec<Value> =
             serde_json::from_str(&text).map_err(|e| damaged(path, e.to_string()))?;
-        list.iter().enumerate().map(|(i, v)| (i, v.to_string())).collect()
+        list.iter()
+            .enumerate()
+            .map(|(i, v)| (i, v.to_string()))
+            .collect()
     } else {
         let lines = text.lines().enumerate();
         lines
@@ -212,8 +223,7 @@ fn hub_file(path: &Path, level: Level, found: &mut Vec<Instance>) -> Result<usiz
 
 fn supplement_file(path: &Path) -> Result<Instance, TaskError> {
     let text = fs::read_to_string(path).map_err(|e| damaged(path, e.to_string()))?;
-    let file: Supplement =
-        serde_json::from_str(&text).map_err(|e| damaged(path, e.to_string()))?;
+    let file: Supplement = serde_json::from_str(&text).map_err(|e| damaged(path, e.to_string()))?;
     let (pairs, rest) = file.question.as_chunks::<2>();
     if pairs.len() < PAIRS || !rest.is_empty() || file.choices.len() != 4 {
         return Err(damaged(
@@ -257,11 +267,13 @@ fn spoken(label: &str) -> String {
         if new_word {
             out.push(' ');
         }
-        out.extend(if c.is_ascii_digit() || before.is_some_and(|b| b.is_ascii_digit()) {
-            vec![c]
-        } else {
-            c.to_lowercase().collect()
-        });
+        out.extend(
+            if c.is_ascii_digit() || before.is_some_and(|b| b.is_ascii_digit()) {
+                vec![c]
+            } else {
+                c.to_lowercase().collect()
+            },
+        );
         before = Some(c);
     }
     out
@@ -284,7 +296,12 @@ fn with_options(
     }
     let mut found = Vec::new();
     for (id, label, task) in tasks {
-        let pairs: Vec<Pair> = task.train.into_iter().chain(task.test).take(PAIRS).collect();
+        let pairs: Vec<Pair> = task
+            .train
+            .into_iter()
+            .chain(task.test)
+            .take(PAIRS)
+            .collect();
         if pairs.len() < PAIRS {
             continue;
         }

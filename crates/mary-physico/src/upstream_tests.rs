@@ -27,18 +27,29 @@ fn hub(label: &str, choices: &str) -> String {
     let grids: Vec<String> = (1..=3)
         .map(|i| format!("\"input_{i}\": [[0, {i}]], \"output_{i}\": [[{i}, 0]]"))
         .collect();
-    format!("{{\"image\": null, \"label\": {label}, \"choices\": {choices}, {}}}", grids.join(", "))
+    format!(
+        "{{\"image\": null, \"label\": {label}, \"choices\": {choices}, {}}}",
+        grids.join(", ")
+    )
 }
 
 const CHOICES: &str = r#"["gravity", "friction", "laser", "move"]"#;
 
 #[test]
 fn the_hubs_form_is_read_as_lines_or_as_a_list_and_split_by_concept() {
-    let lines = [hub("\"gravity\"", CHOICES), hub("1", CHOICES), hub("null", CHOICES)].join("\n");
+    let lines = [
+        hub("\"gravity\"", CHOICES),
+        hub("1", CHOICES),
+        hub("null", CHOICES),
+    ]
+    .join("\n");
     let list = format!("[{}]", hub("\"laser\"", CHOICES));
     let (_dir, data) = with_files(&[("core_dev.jsonl", lines), ("core_test.json", list)]);
     let found = published(&data, Level::Core).unwrap();
-    let by: Vec<(&str, Split)> = found.iter().map(|i| (i.concept.as_str(), i.split)).collect();
+    let by: Vec<(&str, Split)> = found
+        .iter()
+        .map(|i| (i.concept.as_str(), i.split))
+        .collect();
     assert_eq!(
         by,
         [
@@ -58,7 +69,10 @@ fn the_supplement_is_read_in_the_order_of_its_numbers() {
             r#"{{"question": [[[1]], [[2]], [[3]], [[4]], [[5]], [[6]]], "gt": "{gt}", "choices": {CHOICES}}}"#
         )
     };
-    let (_dir, data) = with_files(&[("meta_data10.json", file("laser")), ("meta_data2.json", file("move"))]);
+    let (_dir, data) = with_files(&[
+        ("meta_data10.json", file("laser")),
+        ("meta_data2.json", file("move")),
+    ]);
     let found = published(&data, Level::Core).unwrap();
     let concepts: Vec<&str> = found.iter().map(|i| i.concept.as_str()).collect();
     assert_eq!(concepts, ["move", "laser"]);
@@ -69,7 +83,10 @@ fn the_supplement_is_read_in_the_order_of_its_numbers() {
 fn bad_records_and_withheld_labels_are_named() {
     let (_dir, data) = with_files(&[("core_dev.jsonl", hub("\"tides\"", CHOICES))]);
     let error = published(&data, Level::Core).unwrap_err().to_string();
-    assert!(error.contains("core_dev.jsonl:1: expected the label `tides`"), "{error}");
+    assert!(
+        error.contains("core_dev.jsonl:1: expected the label `tides`"),
+        "{error}"
+    );
     let (_dir, data) = with_files(&[("core_test.jsonl", hub("null", CHOICES))]);
     let error = published(&data, Level::Core).unwrap_err().to_string();
     assert!(error.contains("labels withheld"), "{error}");
@@ -88,15 +105,25 @@ fn arc_tasks_take_the_users_labels() {
     let files: Vec<(String, String)> = ["a", "b", "c", "d"]
         .map(|n| (format!("data/training/{n}.json"), task.to_owned()))
         .to_vec();
-    let mut files: Vec<(&str, String)> = files.iter().map(|(n, t)| (n.as_str(), t.clone())).collect();
-    files.push(("labels.csv", "task,concept\na,mirror\nb,gravity\nc,laser\nd.json,wave\n".into()));
+    let mut files: Vec<(&str, String)> =
+        files.iter().map(|(n, t)| (n.as_str(), t.clone())).collect();
+    files.push((
+        "labels.csv",
+        "task,concept\na,mirror\nb,gravity\nc,laser\nd.json,wave\n".into(),
+    ));
     let (dir, data) = with_files(&files);
     let labels = dir.path().join("labels.csv");
     let found = arc(&data, labels.to_str().unwrap(), 1).unwrap();
     assert_eq!(found.len(), 4);
-    assert!(found.iter().all(|i| i.options.len() == 4 && i.options[i.correct] == i.concept));
+    assert!(
+        found
+            .iter()
+            .all(|i| i.options.len() == 4 && i.options[i.correct] == i.concept)
+    );
     fs::write(&labels, "zz,mirror\n").unwrap();
-    let error = arc(&data, labels.to_str().unwrap(), 1).unwrap_err().to_string();
+    let error = arc(&data, labels.to_str().unwrap(), 1)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("labels.csv:1: no ARC task `zz`"), "{error}");
 }
 
@@ -139,6 +166,9 @@ fn real_arc_and_concept_arc_are_read() {
             .replace("\"label\": null", "\"label\": \"gravity\"")
             .replace("\"choices\": null", &format!("\"choices\": {CHOICES}"));
         let one = hub_instance(&labelled, "x".into()).unwrap().unwrap();
-        assert_eq!((one.pairs[0].input.rows(), one.pairs[0].input.cols()), (10, 10));
+        assert_eq!(
+            (one.pairs[0].input.rows(), one.pairs[0].input.cols()),
+            (10, 10)
+        );
     }
 }

@@ -1,8 +1,10 @@
 //! `mary data audit`: what simple baselines reach on a task's items without understanding them.
 
-use mary_audit::{AuditReport, AuditSettings, Example};
-use mary_contract::Task;
+use mary_audit::{AuditReport, AuditSettings, Example, Finding};
+use mary_contract::{Task, TaskSettings};
 use mary_data::LocalData;
+use mary_stats::multiple;
+use mary_suites::physico;
 use serde_json::json;
 
 use crate::cli::AuditArgs;
@@ -31,8 +33,9 @@ pub fn audit(data: &LocalData, args: &AuditArgs) -> anyhow::Result<Status> {
             ));
             continue;
         }
-        let report = mary_audit::audit(&examples, &settings_for(task, args.seed))
+        let mut report = mary_audit::audit(&examples, &settings_for(task, args.seed))
             .map_err(|e| UsageError::new(format!("{id}: {e}")))?;
+        report.findings.extend(surfaces(id, &settings, data)?);
         clean &= report.shortcuts().next().is_none();
         if args.json {
             reports.push(json!({"task": id, "audit": report}));
@@ -57,6 +60,35 @@ fn settings_for(task: &dyn Task, seed: u64) -> AuditSettings {
         expected: rule.iter().map(|b| (*b).to_owned()).collect(),
         ..AuditSettings::default()
     }
+}
+
+/// What the surface of PHYSICO's grids gives away among the four options; nothing for other tasks.
+/// What the concept itself decides is named as the rule and no shortcut.
+fn surfaces(id: &str, settings: &TaskSettings, data: &LocalData) -> anyhow::Result<Vec<Finding>> {
+    const CHANCE: f64 = 0.25;
+    const ALPHA: f64 = 0.05;
+    let reached = physico::surface(id, settings, data)?.unwrap_or_default();
+    let p: Vec<f64> = reached.iter().map(|r| r.p).collect();
+    let corrected = if p.is_empty() {
+        vec![]
+    } else {
+        multiple::holm(&p)?
+    };
+    let findings = reached
+        .into_iter()
+        .zip(corrected)
+        .map(|(r, p_holm)| Finding {
+            baseline: r.feature,
+            sees: r.sees,
+            beats_chance: p_holm < ALPHA && r.accuracy.low > CHANCE,
+            accuracy: r.accuracy,
+            chance: CHANCE,
+            p: r.p,
+            p_holm,
+            expected: r.implied,
+            telling: vec![],
+        });
+    Ok(findings.collect())
 }
 
 fn shown(id: &str, report: &AuditReport) -> String {
