@@ -1,9 +1,18 @@
 //! Psychometric development (Shah et al. 2024): numbers, grammar, typicality, matrices and analogies,
 //! and when in training each grows.
 
+pub mod analogies;
 mod choice;
+mod exhibits;
+pub mod grammar;
+pub mod matrices;
+pub mod numbers;
 mod observed;
+pub mod published;
 mod settings;
+pub mod trajectories;
+pub mod typicality;
+pub mod windows;
 
 use mary_contract::{Citation, Exhibits, Family, RunSummary, Task};
 
@@ -21,7 +30,21 @@ pub struct Psychometric;
 /// The family, as listed.
 pub static PSYCHOMETRIC: Psychometric = Psychometric;
 
-static TASKS: &[&dyn Task] = &[];
+static TASKS: &[&dyn Task] = &[
+    &numbers::NUMBERS,
+    &grammar::BLIMP,
+    &grammar::GRAMMAR,
+    &grammar::GRAMMAR_SMALL,
+    &typicality::TYPICALITY_VECTORS,
+    &typicality::TYPICALITY_SURPRISAL,
+    &typicality::TYPICALITY_PROMPTING,
+    &matrices::MATRICES,
+    &matrices::DIGIT_MATRICES,
+    &matrices::LETTER_STRINGS,
+    &analogies::ANALOGIES_VECTORS,
+    &analogies::ANALOGIES_SURPRISAL,
+    &analogies::ANALOGIES_PROMPTING,
+];
 
 impl Family for Psychometric {
     fn id(&self) -> &'static str {
@@ -36,7 +59,13 @@ impl Family for Psychometric {
         TASKS
     }
 
-    fn exhibits(&self, _runs: &[RunSummary]) -> Exhibits {
-        Exhibits::default()
+    fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {
+        let mut all = Exhibits::default();
+        for part in [exhibits::exhibits(runs), grammar::exhibits(runs), windows::exhibits(runs)] {
+            all.tables.extend(part.tables);
+            all.figures.extend(part.figures);
+            all.pictures.extend(part.pictures);
+        }
+        all
     }
 }

@@ -84,7 +84,9 @@ pub(crate) fn layers(replies: &[Reply]) -> Result<Vec<Layer>, Unread> {
             })
             .collect();
         if vectors.iter().flatten().flatten().any(|x| !x.is_finite()) {
-            return Err(format!("layer {number} holds a value that is not a finite number"));
+            return Err(format!(
+                "layer {number} holds a value that is not a finite number"
+            ));
         }
         out.push(Layer { number, vectors });
     }

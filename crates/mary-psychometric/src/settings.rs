@@ -40,7 +40,10 @@ pub(crate) fn not_allowed(card: &TaskCard, name: &str, said: &str) -> TaskError 
         .iter()
         .find(|p| p.name == name)
         .map_or("", |p| p.values);
-    TaskError::Setting(format!("{}: `{name}={said}` is not one of: {values}", card.id))
+    TaskError::Setting(format!(
+        "{}: `{name}={said}` is not one of: {values}",
+        card.id
+    ))
 }
 
 /// Refuses shots where a task has none.

@@ -1,0 +1,213 @@
+//! Analogies by prompting: guidelines, query, options, and the letter the model answers with. The paper
+//! describes this prompt and prints none for analogies: the wording is ours.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    Ask, DataSource, Finish, Generate, Generated, Item, Items, Judgement, Needs, Param, Prompt,
+    Reply, Request, Response, Sampling, Target, Task, TaskCard, TaskError, TaskSettings,
+    UnscoredReason,
+};
+
+use super::{FILE, Question, SOURCE, id, questions, source_convention, target, written};
+use crate::choice::failed;
+use crate::settings::{no_shots, number};
+
+static PARAMS: [Param; 3] = [
+    SOURCE,
+    FILE,
+    Param {
+        name: "temperature",
+        default: "0",
+        values: "0 or more",
+        about: "Of the answers.",
+    },
+];
+
+static CARD: TaskCard = TaskCard {
+    id: "psychometric/analogies-prompting",
+    family: "psychometric",
+    version: 1,
+    title: "Analogies by prompting",
+    about: "The model is shown a pair and five others and asked which of them is related in the same way.",
+    chance: super::CHANCE,
+    human: None,
+    params: &PARAMS,
+    dataset: None,
+    citation: super::CITATION,
+    starter: Some(20),
+};
+
+const LETTERS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+
+/// The task.
+#[derive(Debug, Clone, Copy)]
+pub struct AnalogiesPrompting;
+
+/// The task, as listed.
+pub static ANALOGIES_PROMPTING: AnalogiesPrompting = AnalogiesPrompting;
+
+fn read(settings: &TaskSettings) -> Result<f64, TaskError> {
+    settings.check(&CARD)?;
+    no_shots(&CARD, settings)?;
+    number(&CARD, settings, "temperature", |t: f64| {
+        t.is_finite() && t >= 0.0
+    })
+}
+
+fn prompt(question: &Question) -> String {
+    let options: Vec<String> = question
+        .choices
+        .iter()
+        .zip(LETTERS)
+        .map(|(pair, letter)| format!("{letter}. {}", written(pair)))
+        .collect();
+    format!(
+        "Two words are related in some way. Choose the pair of words that is related in the same way.\n\n\
+         Query:\n{}\n\nOptions:\n{}\n\nAnswer with the letter of the pair and nothing else.\nAnswer:",
+        written(&question.stem),
+        options.join("\n")
+    )
+}
+
+impl Task for AnalogiesPrompting {
+    fn card(&self) -> &'static TaskCard {
+        &CARD
+    }
+
+    fn needs(&self, _: &TaskSettings) -> Needs {
+        Needs {
+            generate: true,
+            ..Needs::default()
+        }
+    }
+
+    fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
+        let temperature = read(settings)?;
+        let questions = questions(&CARD, settings)?;
+        let form = settings.form;
+        Ok(Box::new(questions.into_iter().enumerate().map(
+            move |(index, question)| {
+                let ask = Ask::subject(Request::Generate(Generate {
+                    prompt: Prompt::single(form, prompt(&question)),
+                    sampling: Sampling {
+                        temperature,
+                        ..Sampling::greedy(12)
+                    },
+                }));
+                Ok(Item::new(id(index), target(&question), vec![ask]))
+            },
+        )))
+    }
+
+    fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        match (&item.target, answers) {
+            (
+                Target::Choice {
+                    options, correct, ..
+                },
+                [
+                    Reply {
+                        answer: Response::Generated(answer),
+                        ..
+                    },
+                ],
+            ) => judge_words(options, *correct, answer),
+            _ => failed("expected one answer in words"),
+        }
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let Ok(temperature) = read(settings) else {
+            return BTreeMap::new();
+        };
+        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        BTreeMap::from([
+            say("source", &source_convention(&CARD, settings)),
+            say(
+                "template",
+                "guidelines, query and options; the wording is ours",
+            ),
+            say(
+                "answer",
+                &format!("generated, temperature {temperature}, at most 12 tokens"),
+            ),
+            say("parser", "the letter at the beginning, or the pair itself"),
+            say("unparsed", "left out of the score; wrong in `accuracy`"),
+        ])
+    }
+}
+
+fn judge_words(options: &[String], correct: usize, answer: &Generated) -> Judgement {
+    let unread = |reason| Judgement::unscored(reason).measured("accuracy", 0.0);
+    match answer.finish {
+        Finish::Refusal => return unread(UnscoredReason::Refused),
+        Finish::ContentFilter => return unread(UnscoredReason::Filtered),
+        _ => {}
+    }
+    match read_choice(&answer.text, options) {
+        None => unread(UnscoredReason::Unparsed),
+        Some(said) => {
+            let score = if said == correct { 1.0 } else { 0.0 };
+            let shown = options.get(said).cloned().unwrap_or_default();
+            Judgement::scored(score)
+                .read_as(shown)
+                .measured("accuracy", score)
+        }
+    }
+}
+
+/// The choice an answer names: a letter by itself at the beginning, or exactly one of the pairs.
+fn read_choice(text: &str, options: &[String]) -> Option<usize> {
+    let text = text.trim().to_lowercase();
+    let line = text.trim_start_matches(['(', '*', '"', '\'', '`']);
+    let mut chars = line.chars();
+    let (first, second) = (chars.next()?, chars.next());
+    if second.is_none_or(|c| !c.is_alphanumeric()) {
+        let place = LETTERS
+            .iter()
+            .take(options.len())
+            .position(|l| l.starts_with(first));
+        // "a bird" is an article; "a. bird", "a)" and "a" are letters.
+        if place.is_some() && second.is_none_or(|c| c != ' ') {
+            return place;
+        }
+    }
+    let words = |s: &str| -> String {
+        let parts: Vec<&str> = s
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|w| !w.is_empty())
+            .collect();
+        parts.join(" ")
+    };
+    let said = words(&text);
+    let mut named = options
+        .iter()
+        .enumerate()
+        .filter(|(_, o)| said.contains(&words(&o.to_lowercase())));
+    match (named.next(), named.next()) {
+        (Some((index, _)), None) => Some(index),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_and_pairs_are_read_and_guesses_are_not() {
+        let options: Vec<String> = ["cow : milk", "bird : nest", "kitten : cat"]
+            .map(String::from)
+            .to_vec();
+        let read = |text: &str| read_choice(text, &options);
+        assert_eq!(read("b"), Some(1));
+        assert_eq!(read(" (C) kitten : cat"), Some(2));
+        assert_eq!(read("A. cow : milk"), Some(0));
+        assert_eq!(read("Kitten: cat, of course"), Some(2));
+        assert_eq!(read("a bird"), None);
+        assert_eq!(read("cow : milk or bird : nest"), None);
+        assert_eq!(read("e"), None);
+        assert_eq!(read(""), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! Analogies by surprisal: the most probable of "A is to B as C is to D".
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    Ask, DataSource, Item, Items, Judgement, Needs, Param, Prompt, Reply, Request, Response, Score,
+    Start, Target, Task, TaskCard, TaskError, TaskSettings,
+};
+
+use super::{FILE, SOURCE, id, questions, source_convention, target};
+use crate::choice::{self, By, failed};
+use crate::settings::no_shots;
+
+static PARAMS: [Param; 2] = [SOURCE, FILE];
+
+static CARD: TaskCard = TaskCard {
+    id: "psychometric/analogies-surprisal",
+    family: "psychometric",
+    version: 1,
+    title: "Analogies by surprisal",
+    about: "Which of five sentences \"A is to B as C is to D\" is the most probable?",
+    chance: super::CHANCE,
+    human: None,
+    params: &PARAMS,
+    dataset: None,
+    citation: super::CITATION,
+    starter: Some(66),
+};
+
+/// The task.
+#[derive(Debug, Clone, Copy)]
+pub struct AnalogiesSurprisal;
+
+/// The task, as listed.
+pub static ANALOGIES_SURPRISAL: AnalogiesSurprisal = AnalogiesSurprisal;
+
+fn check(settings: &TaskSettings) -> Result<(), TaskError> {
+    settings.check(&CARD)?;
+    no_shots(&CARD, settings)
+}
+
+impl Task for AnalogiesSurprisal {
+    fn card(&self) -> &'static TaskCard {
+        &CARD
+    }
+
+    fn needs(&self, _: &TaskSettings) -> Needs {
+        Needs {
+            score: true,
+            ..Needs::default()
+        }
+    }
+
+    fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
+        check(settings)?;
+        let questions = questions(&CARD, settings)?;
+        Ok(Box::new(questions.into_iter().enumerate().map(
+            |(index, question)| {
+                let [a, b] = &question.stem;
+                let ask = Ask::subject(Request::Score(Score {
+                    prefix: Prompt::plain(format!("{a} is to {b} as")),
+                    continuations: question
+                        .choices
+                        .iter()
+                        .map(|[c, d]| format!(" {c} is to {d}"))
+                        .collect(),
+                    start: Start::Model,
+                }));
+                Ok(Item::new(id(index), target(&question), vec![ask]))
+            },
+        )))
+    }
+
+    fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        match (&item.target, answers) {
+            (
+                Target::Choice {
+                    options, correct, ..
+                },
+                [
+                    Reply {
+                        answer: Response::Scored(scored),
+                        ..
+                    },
+                ],
+            ) => choice::judge(options, *correct, scored, By::Sum),
+            _ => failed("expected one score for each choice"),
+        }
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        BTreeMap::from([
+            say("source", &source_convention(&CARD, settings)),
+            say("template", "A is to B as C is to D, plain text"),
+            say(
+                "answer",
+                "the most probable sentence, sum of token log-probabilities (the beginning is the same \
+                 for all choices); `mean_logprob` per token beside it",
+            ),
+            say("start", "what the tokenizer adds"),
+            say("ties", "shared among the choices that tie"),
+        ])
+    }
+}

@@ -1,0 +1,395 @@
+//! Figures 5 and 6 through training, and curves over layers, distances and categories.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{Axis, Estimate, Figure, FigureKind, Point, ReferenceLine, Scale, Series};
+
+use super::Found;
+use crate::published::published;
+use crate::trajectories::stage;
+
+/// All figures that the results can fill.
+pub(super) fn figures(all: &[Found<'_>], end: &[Found<'_>]) -> Vec<Figure> {
+    [
+        maximum_through_training(all),
+        kinds_through_training(all),
+        effects_by_layer(end),
+        kinds_by_layer(end),
+        cosine_by_distance(end),
+        number_line(end),
+        typicality_by_category(end),
+        matrices_by_rule(end),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn axis(title: &str, scale: Scale, range: Option<(f64, f64)>) -> Axis {
+    Axis {
+        title: title.into(),
+        scale,
+        range,
+    }
+}
+
+fn point(x: f64, label: &str, e: &Estimate, samples: Option<String>) -> Point {
+    Point {
+        x,
+        label: label.into(),
+        y: e.value,
+        low: Some(e.low),
+        high: Some(e.high),
+        samples,
+    }
+}
+
+fn series(name: impl Into<String>, points: Vec<Point>) -> Series {
+    Series {
+        name: name.into(),
+        published: false,
+        points,
+    }
+}
+
+fn numbers<'a>(all: &'a [Found<'a>]) -> impl Iterator<Item = &'a Found<'a>> {
+    all.iter()
+        .filter(|f| f.task() == "numbers" && f.set("range", "1-9") == "1-9")
+}
+
+const KINDS: [(&str, &str); 3] = [
+    ("number_number", "number, number"),
+    ("number_word", "number, word"),
+    ("word_word", "word, word"),
+];
+
+/// Values of a measure at each checkpoint, by size: tokens seen (or the step) and the estimate.
+fn through_training<'a>(
+    all: &'a [Found<'a>],
+    measure: &str,
+) -> BTreeMap<String, Vec<(f64, &'a Found<'a>, &'a Estimate)>> {
+    let mut sizes: BTreeMap<String, Vec<_>> = BTreeMap::new();
+    for f in numbers(all) {
+        let (Some(at), Some(value)) = (stage(f.model(), f.card), f.measure(measure)) else {
+            continue;
+        };
+        let x = at.tokens.unwrap_or(at.step as f64);
+        // Step 0 has no place on a logarithmic axis.
+        if x > 0.0 {
+            sizes.entry(at.size).or_default().push((x, f, value));
+        }
+    }
+    sizes.retain(|_, points| points.len() > 1);
+    for points in sizes.values_mut() {
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    sizes
+}
+
+fn address(f: &Found<'_>) -> Option<String> {
+    Some(format!("{}|{}", f.row.model, f.row.task))
+}
+
+/// Figure 5: the largest similarity of two numbers through training.
+fn maximum_through_training(all: &[Found<'_>]) -> Option<Figure> {
+    let sizes = through_training(all, "max");
+    let lines: Vec<Series> = sizes
+        .iter()
+        .map(|(size, points)| {
+            let points = points
+                .iter()
+                .map(|(x, f, e)| point(*x, "", e, address(f)))
+                .collect();
+            series(size.clone(), points)
+        })
+        .collect();
+    (!lines.is_empty()).then(|| Figure {
+        id: "psychometric-figure-5".into(),
+        title: "The idea of number through training: largest similarity".into(),
+        caption: "Largest cosine of two numbers, mean over formats and layers, by tokens seen (by step where \
+                  the tokens of a step are not known). The form of Shah et al. 2024, Figure 5, which prints \
+                  no values."
+            .into(),
+        kind: FigureKind::Line,
+        x: axis("tokens seen (or step)", Scale::Log, None),
+        y: axis("largest cosine", Scale::Linear, None),
+        series: lines,
+        references: vec![],
+    })
+}
+
+/// Figure 6: numbers with numbers, numbers with words, words with words, mean over sizes.
+fn kinds_through_training(all: &[Found<'_>]) -> Option<Figure> {
+    let lines: Vec<Series> = KINDS
+        .iter()
+        .map(|(measure, name)| {
+            let sizes = through_training(all, measure);
+            let mut at: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+            for (x, _, e) in sizes.values().flatten() {
+                at.entry(x.round() as u64).or_default().push(e.value);
+            }
+            let points = at
+                .into_iter()
+                .map(|(x, values)| Point {
+                    x: x as f64,
+                    y: values.iter().sum::<f64>() / values.len() as f64,
+                    ..Point::default()
+                })
+                .collect();
+            series(*name, points)
+        })
+        .filter(|s| !s.points.is_empty())
+        .collect();
+    (!lines.is_empty()).then(|| Figure {
+        id: "psychometric-figure-6".into(),
+        title: "The idea of number through training: kinds of pairs".into(),
+        caption: "Mean cosine of two numbers, of a number and a word, and of two words, over formats, layers \
+                  and model sizes. The form of Shah et al. 2024, Figure 6, which prints no values."
+            .into(),
+        kind: FigureKind::Line,
+        x: axis("tokens seen (or step)", Scale::Log, None),
+        y: axis("mean cosine", Scale::Linear, None),
+        series: lines,
+        references: vec![],
+    })
+}
+
+fn by_layer(f: &Found<'_>, measure: &str) -> Vec<Point> {
+    let mut points: Vec<Point> = f
+        .measures(&format!("{measure}.layer_"))
+        .into_iter()
+        .filter_map(|(layer, e)| Some(point(layer.parse().ok()?, layer, e, address(f))))
+        .collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    points
+}
+
+/// The three effects over layers.
+fn effects_by_layer(end: &[Found<'_>]) -> Option<Figure> {
+    let mut lines = Vec::new();
+    for f in numbers(end) {
+        for effect in ["distance", "ratio", "size", "mds_correlation"] {
+            let points = by_layer(f, effect);
+            if points.len() > 1 {
+                lines.push(series(
+                    format!("{}: {}", f.model(), effect.replace('_', " ")),
+                    points,
+                ));
+            }
+        }
+    }
+    (!lines.is_empty()).then(|| Figure {
+        id: "psychometric-numbers-layers".into(),
+        title: "The number line in every layer".into(),
+        caption: "R² of the distance, ratio and size effects and the correlation of the scaled line with \
+                  the logarithm, mean over formats, by layer; layer 0 is the embedding. Whiskers are the \
+                  interval over three formats."
+            .into(),
+        kind: FigureKind::Line,
+        x: axis("layer", Scale::Linear, None),
+        y: axis("R² or correlation", Scale::Linear, Some((0.0, 1.0))),
+        series: lines,
+        references: vec![],
+    })
+}
+
+/// Figure 6's kinds of pairs over layers.
+fn kinds_by_layer(end: &[Found<'_>]) -> Option<Figure> {
+    let mut lines = Vec::new();
+    for f in numbers(end) {
+        for (measure, name) in KINDS {
+            let points = by_layer(f, measure);
+            if points.len() > 1 {
+                lines.push(series(format!("{}: {name}", f.model()), points));
+            }
+        }
+    }
+    (!lines.is_empty()).then(|| Figure {
+        id: "psychometric-numbers-kinds".into(),
+        title: "Numbers among words, in every layer".into(),
+        caption: "Mean cosine of two numbers, of a number and a word, and of two words, by layer."
+            .into(),
+        kind: FigureKind::Line,
+        x: axis("layer", Scale::Linear, None),
+        y: axis("mean cosine", Scale::Linear, None),
+        series: lines,
+        references: vec![],
+    })
+}
+
+/// Figure 1A: similarity by distance.
+fn cosine_by_distance(end: &[Found<'_>]) -> Option<Figure> {
+    let lines: Vec<Series> = numbers(end)
+        .filter_map(|f| {
+            let mut points: Vec<Point> = f
+                .measures("cosine_at_distance_")
+                .into_iter()
+                .filter_map(|(d, e)| Some(point(d.parse().ok()?, d, e, address(f))))
+                .collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            (points.len() > 1).then(|| series(f.model(), points))
+        })
+        .collect();
+    (!lines.is_empty()).then(|| Figure {
+        id: "psychometric-numbers-distance".into(),
+        title: "The distance effect".into(),
+        caption:
+            "Mean cosine of two numbers by the distance between them, over formats and layers; a \
+                  falling line is people's effect. The form of Shah et al. 2024, Figure 1A."
+                .into(),
+        kind: FigureKind::Line,
+        x: axis("distance |x − y|", Scale::Linear, None),
+        y: axis("cosine", Scale::Linear, None),
+        series: lines,
+        references: vec![],
+    })
+}
+
+/// Where scaling puts the numbers.
+fn number_line(end: &[Found<'_>]) -> Option<Figure> {
+    let mut lines: Vec<Series> = numbers(end)
+        .filter_map(|f| {
+            let mut points: Vec<Point> = f
+                .measures("place_of_")
+                .into_iter()
+                .filter_map(|(n, e)| Some(point(n.parse().ok()?, n, e, address(f))))
+                .collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            (points.len() > 1).then(|| series(f.model(), points))
+        })
+        .collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let logs: Vec<f64> = (1..=9).map(|n| f64::from(n).ln()).collect();
+    let mean = logs.iter().sum::<f64>() / 9.0;
+    let deviation = (logs.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / 9.0).sqrt();
+    let ideal = logs
+        .iter()
+        .zip(1..)
+        .map(|(log, n)| Point {
+            x: f64::from(n),
+            y: (log - mean) / deviation,
+            ..Point::default()
+        })
+        .collect();
+    lines.push(series("logarithms of 1 to 9 (the ideal)", ideal));
+    Some(Figure {
+        id: "psychometric-numbers-line".into(),
+        title: "Where scaling puts the numbers".into(),
+        caption: "Places of the numbers on the line that fits their dissimilarities best, scaled to unit \
+                  variance and turned to correlate with the logarithm, mean over formats and layers; beside \
+                  them the places of their logarithms (the human number line)."
+            .into(),
+        kind: FigureKind::Line,
+        x: axis("number", Scale::Linear, None),
+        y: axis("place", Scale::Linear, None),
+        series: lines,
+        references: vec![],
+    })
+}
+
+/// Spearman's correlation by category, with intervals.
+fn typicality_by_category(end: &[Found<'_>]) -> Option<Figure> {
+    let mut bars = Vec::new();
+    for f in end.iter().filter(|f| f.task().starts_with("typicality-")) {
+        let points: Vec<Point> = f
+            .measures("category:")
+            .into_iter()
+            .filter(|(name, _)| !name.contains('.'))
+            .map(|(name, e)| {
+                let samples = format!("{}|{}|category={name}", f.row.model, f.row.task);
+                point(0.0, name, e, Some(samples))
+            })
+            .collect();
+        if !points.is_empty() {
+            let shots = match (f.task(), f.settings.shots) {
+                ("typicality-surprisal", Some(k)) if k > 0 => format!(", {k} shots"),
+                _ => String::new(),
+            };
+            let how = f.task().trim_start_matches("typicality-");
+            let name = format!("{} ({how}{shots}, {})", f.model(), f.set("source", "world"));
+            bars.push(series(name, points));
+        }
+    }
+    if bars.is_empty() {
+        return None;
+    }
+    let prompted = end
+        .iter()
+        .any(|f| f.task() == "typicality-prompting" && f.row.score.is_some());
+    if prompted {
+        for model in ["GPT 4", "Gemini"] {
+            let points = published()
+                .table_6
+                .iter()
+                .filter(|c| c.category != "Average")
+                .filter_map(|c| {
+                    Some(Point {
+                        label: c.category.clone(),
+                        y: *c.models.get(model)?,
+                        ..Point::default()
+                    })
+                })
+                .collect();
+            bars.push(Series {
+                published: true,
+                ..series(format!("{model}, prompting"), points)
+            });
+        }
+    }
+    Some(Figure {
+        id: "psychometric-typicality".into(),
+        title: "Typicality by category".into(),
+        caption: "Spearman's correlation of what the model says with typicality, with 95 % intervals; 0 is \
+                  no relation."
+            .into(),
+        kind: FigureKind::Bar,
+        x: axis("category", Scale::Category, None),
+        y: axis("Spearman's correlation", Scale::Linear, Some((-1.0, 1.0))),
+        series: bars,
+        references: vec![ReferenceLine {
+            name: "no relation".into(),
+            y: 0.0,
+        }],
+    })
+}
+
+/// Accuracy on matrices by the rule of each attribute.
+fn matrices_by_rule(end: &[Found<'_>]) -> Option<Figure> {
+    let mut bars = Vec::new();
+    for f in end.iter().filter(|f| f.task() == "matrices") {
+        let mut points = Vec::new();
+        for attribute in crate::matrices::ATTRIBUTES {
+            let by = f.row.breakdowns.iter().find(|b| b.tag == attribute);
+            for (rule, e) in by.iter().flat_map(|b| &b.values) {
+                let samples = format!("{}|{}|{attribute}={rule}", f.row.model, f.row.task);
+                points.push(point(
+                    0.0,
+                    &format!("{attribute}: {rule}"),
+                    e,
+                    Some(samples),
+                ));
+            }
+        }
+        if !points.is_empty() {
+            bars.push(series(
+                format!("{} ({})", f.model(), f.set("source", "fresh")),
+                points,
+            ));
+        }
+    }
+    (!bars.is_empty()).then(|| Figure {
+        id: "psychometric-matrices-rules".into(),
+        title: "Matrices by rule".into(),
+        caption: "Accuracy on matrices whose type, size or colour follows each rule.".into(),
+        kind: FigureKind::Bar,
+        x: axis("attribute and rule", Scale::Category, None),
+        y: axis("accuracy", Scale::Linear, Some((0.0, 1.0))),
+        series: bars,
+        references: vec![ReferenceLine {
+            name: "chance".into(),
+            y: 0.125,
+        }],
+    })
+}

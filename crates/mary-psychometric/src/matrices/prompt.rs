@@ -1,0 +1,88 @@
+//! Matrices as text: the paper's panels and its eight instructions, byte for byte, because published
+//! numbers rest on them.
+
+use super::matrix::{Matrix, Panel};
+
+/// The eight instructions of Shah et al. 2024, Appendix B.4.2, in its order.
+pub const INSTRUCTIONS: [&str; 8] = [
+    "Solve the following Raven Progressive Matrix problem by identifying the pattern in the sequences. \
+     Select the correct choice for the missing element.",
+    "Identify the correct option to complete the Raven Progressive Matrix. Consider the patterns in \
+     numeric and fractional values across the rows to solve the problem.",
+    "Solve the Raven Progressive Matrix problem",
+    "Solve the Raven Progressive Matrix problem. Select the correct choice for the missing element in \
+     row 3.",
+    "Complete the pattern in the Raven Progressive Matrices problem",
+    "Apply abstract reasoning to solve the following Raven Progressive Matrices problem:",
+    "Solve the Raven Progressive Matrices by identifying patterns and drawing analogies. Select the \
+     correct choice for the missing element in row 3.",
+    "Select the correct choice for row 3, using the patterns and analogies from rows 1 and 2.",
+];
+
+/// How rows are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// `row1: …`, one row a line (the paper).
+    Lines,
+    /// `row 1: …; row 2: …; row 3: …`, no instruction (lm-raven).
+    OneLine,
+    /// The paper's, with the choices listed and the answer after them.
+    Choices,
+}
+
+/// `(Type+2,(Size+1)/10,Color*10)`.
+pub fn panel(panel: &Panel) -> String {
+    let [kind, size, colour] = panel;
+    format!("({},{},{})", kind + 2, tenths(size + 1), colour * 10)
+}
+
+fn tenths(value: i32) -> String {
+    if value % 10 == 0 {
+        (value / 10).to_string()
+    } else {
+        format!("{}.{}", value / 10, value % 10)
+    }
+}
+
+fn row(panels: &[Panel]) -> String {
+    panels.iter().map(panel).collect::<Vec<_>>().join(", ")
+}
+
+/// The matrix without its last panel: the question alone.
+pub fn question(matrix: &Matrix) -> String {
+    let rows: Vec<String> = matrix
+        .context
+        .chunks(3)
+        .enumerate()
+        .map(|(i, panels)| format!("row{}: {}", i + 1, row(panels)))
+        .collect();
+    rows.join("\n") + ","
+}
+
+/// What stands before a candidate; every candidate follows with a blank (a line's end where choices
+/// are listed).
+pub fn prefix(matrix: &Matrix, layout: Layout, instruction: usize) -> String {
+    let said = INSTRUCTIONS.get(instruction).copied().unwrap_or_default();
+    match layout {
+        Layout::Lines => format!("{said}\n{}", question(matrix)),
+        Layout::OneLine => {
+            let rows: Vec<String> = matrix
+                .context
+                .chunks(3)
+                .enumerate()
+                .map(|(i, panels)| format!("row {}: {}", i + 1, row(panels)))
+                .collect();
+            rows.join("; ") + ","
+        }
+        Layout::Choices => {
+            let choices = row(&matrix.candidates);
+            format!("{said}\n{} ?\nChoices: {choices}", question(matrix))
+        }
+    }
+}
+
+/// A candidate as it follows the prefix.
+pub fn continuation(candidate: &Panel, layout: Layout) -> String {
+    let before = if layout == Layout::Choices { "\n" } else { " " };
+    format!("{before}{}", panel(candidate))
+}

@@ -1,0 +1,109 @@
+//! The paper's printed results, as reference rows. The data file cites the tables.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+/// Everything the paper prints in Tables 3 to 7.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct Published {
+    /// The paper.
+    pub citation: String,
+    /// How to read the figures.
+    pub notes: Vec<String>,
+    /// All abilities.
+    pub table_3: Vec<PublishedRow>,
+    /// Numbers.
+    pub table_4: Vec<PublishedRow>,
+    /// BLiMP by field.
+    pub table_5: Vec<PublishedRow>,
+    /// Typicality by prompting, by category; the last row is the average.
+    pub table_6: Vec<PublishedCategory>,
+    /// Typicality by three methods.
+    pub table_7: Vec<PublishedRow>,
+}
+
+/// One model's values by name; a value that is not printed is absent.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct PublishedRow {
+    /// As printed.
+    pub model: String,
+    /// Column to value.
+    #[serde(flatten)]
+    pub values: BTreeMap<String, f64>,
+}
+
+/// One category's correlations by model.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct PublishedCategory {
+    /// As printed.
+    pub category: String,
+    /// Model to Spearman's correlation.
+    #[serde(flatten)]
+    pub models: BTreeMap<String, f64>,
+}
+
+/// The printed results.
+pub fn published() -> &'static Published {
+    static PUBLISHED: OnceLock<Published> = OnceLock::new();
+    // The file is part of the program and read by a test: it cannot fail here.
+    PUBLISHED
+        .get_or_init(|| serde_json::from_str(include_str!("published.json")).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_are_whole() {
+        let all: Published = serde_json::from_str(include_str!("published.json")).unwrap();
+        let rows = |t: &Vec<PublishedRow>| t.len();
+        assert_eq!(
+            [
+                rows(&all.table_3),
+                rows(&all.table_4),
+                rows(&all.table_5),
+                rows(&all.table_7)
+            ],
+            [23, 20, 22, 23]
+        );
+        assert_eq!(all.table_6.len(), 28);
+        assert!(all.table_4.iter().all(|r| r.values.len() == 7));
+    }
+
+    #[test]
+    fn tables_that_print_the_same_value_agree() {
+        let all = published();
+        let of = |table: &'static [PublishedRow], model: &str, name: &str| {
+            let row = table.iter().find(|r| r.model == model)?;
+            row.values.get(name).copied()
+        };
+        for row in &all.table_3 {
+            for (table, names) in [
+                (&all.table_4, ["distance", "ratio"].as_slice()),
+                (&all.table_5, &["blimp"]),
+                (&all.table_7, &["latent", "zero_shot", "prompting"]),
+            ] {
+                for name in names {
+                    if let Some(other) = of(table, &row.model, name) {
+                        assert_eq!(row.values.get(*name), Some(&other), "{row:?} {name}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_average_of_table_6_is_the_mean_of_its_categories() {
+        let all = &published().table_6;
+        let (average, categories) = all.split_last().unwrap();
+        assert_eq!(average.category, "Average");
+        for (model, printed) in &average.models {
+            let sum: f64 = categories.iter().map(|c| c.models[model]).sum();
+            let mean = sum / categories.len() as f64;
+            assert!((mean - printed).abs() < 0.0006, "{model}: {mean} {printed}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Typicality by surprisal: how probable "a robin is a bird" is, after none to three other members.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    Ask, ContinuationScore, DataSource, ErrorKind, Item, Items, Judgement, Measure, Needs, Param,
+    Prompt, Reply, Request, Response, Sample, Score, Start, Task, TaskCard, TaskError,
+    TaskSettings, UnscoredReason,
+};
+use mary_items::{shuffle, stream};
+
+use super::{
+    Category, FILE, SOURCE, Shown, agreement, article, by_category, categories, note,
+    source_convention,
+};
+use crate::choice::failed;
+use crate::settings::choose;
+
+static PARAMS: [Param; 4] = [
+    SOURCE,
+    FILE,
+    Param {
+        name: "exemplars",
+        default: "drawn",
+        values: "drawn, typical",
+        about: "With shots: members shown first are drawn from the category by the seed, or its most \
+                typical ones; either way they are left out of the correlation.",
+    },
+    Param {
+        name: "start",
+        default: "model",
+        values: "model, always",
+        about: "What stands before the first token: what the tokenizer adds by itself, or always a \
+                begin-of-sequence token.",
+    },
+];
+
+static CARD: TaskCard = TaskCard {
+    id: "psychometric/typicality-surprisal",
+    family: "psychometric",
+    version: 1,
+    title: "Typicality by surprisal",
+    about: "Members of a category are ordered by the log-probability of the sentence that puts them there \
+            (\"a robin is a bird\"), after none to three exemplars (--shots). The score is Spearman's \
+            correlation with typicality, mean over categories.",
+    chance: Some(0.0),
+    human: None,
+    params: &PARAMS,
+    dataset: Some(super::norms::DATASET),
+    citation: crate::CITATION,
+    starter: Some(13),
+};
+
+/// Most exemplars, as in the paper.
+const MOST_SHOTS: usize = 3;
+/// A rank correlation needs this many members beside the exemplars.
+const FEWEST: usize = 4;
+
+/// The task.
+#[derive(Debug, Clone, Copy)]
+pub struct Surprisal;
+
+/// The task, as listed.
+pub static TYPICALITY_SURPRISAL: Surprisal = Surprisal;
+
+#[derive(Debug, Clone, Copy)]
+struct Setup {
+    seed: u64,
+    shots: usize,
+    typical: bool,
+    start: Start,
+}
+
+impl Setup {
+    fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
+        settings.check(&CARD)?;
+        let shots = settings.shots.unwrap_or(0);
+        if shots > MOST_SHOTS {
+            return Err(TaskError::Setting(format!(
+                "{}: {shots} exemplars; expected 0 to {MOST_SHOTS}",
+                CARD.id
+            )));
+        }
+        Ok(Self {
+            seed: settings.seed,
+            shots,
+            typical: choose(
+                &CARD,
+                settings,
+                "exemplars",
+                &[("drawn", false), ("typical", true)],
+            )?,
+            start: choose(
+                &CARD,
+                settings,
+                "start",
+                &[("model", Start::Model), ("always", Start::Always)],
+            )?,
+        })
+    }
+}
+
+/// The sentence of the paper, with the article English asks for.
+fn sentence(member: &str, category: &str) -> String {
+    format!("{} {member}{}", article(member), ending(category))
+}
+
+fn ending(category: &str) -> String {
+    format!(" is {} {category}", article(category))
+}
+
+fn item(setup: Setup, category: &Category) -> Result<Item, TaskError> {
+    if category.members.len() < FEWEST + setup.shots {
+        return Err(TaskError::Setting(format!(
+            "{}: category `{}` has {} members; {} shots leave too few",
+            CARD.id,
+            category.name,
+            category.members.len(),
+            setup.shots
+        )));
+    }
+    let mut order: Vec<usize> = (0..category.members.len()).collect();
+    if setup.typical {
+        order.sort_by(|a, b| {
+            let of = |i: &usize| category.members.get(*i).map_or(0.0, |m| m.typicality);
+            of(b).total_cmp(&of(a))
+        });
+    } else {
+        let name = format!("psychometric/typicality/exemplars/{}", category.name);
+        shuffle(&mut stream(setup.seed, &name), &mut order);
+    }
+    order.truncate(setup.shots);
+    let exemplars: String = order
+        .iter()
+        .filter_map(|&i| category.members.get(i))
+        .map(|m| sentence(&m.name, &category.name) + "\n")
+        .collect();
+    let asked = category
+        .members
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| !order.contains(i))
+        .map(|(_, m)| m);
+    let shown = Shown::of(&category.name, asked);
+    let continuations = shown
+        .members
+        .iter()
+        .map(|m| sentence(m, &category.name))
+        .collect();
+    let ask = Ask::subject(Request::Score(Score {
+        prefix: Prompt::plain(exemplars),
+        continuations,
+        start: setup.start,
+    }));
+    Ok(Item::new(category.name.clone(), shown.target(), vec![ask])
+        .tagged("category", category.name.clone()))
+}
+
+impl Task for Surprisal {
+    fn card(&self) -> &'static TaskCard {
+        &CARD
+    }
+
+    fn needs(&self, _: &TaskSettings) -> Needs {
+        Needs {
+            score: true,
+            ..Needs::default()
+        }
+    }
+
+    fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
+        let setup = Setup::read(settings)?;
+        let categories = categories(&CARD, settings, data)?;
+        Ok(Box::new(
+            categories.into_iter().map(move |c| item(setup, &c)),
+        ))
+    }
+
+    fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        let shown = match Shown::read(item) {
+            Ok(shown) => shown,
+            Err(message) => return failed(&message),
+        };
+        let [reply] = answers else {
+            return failed("expected one answer for a category");
+        };
+        match &reply.answer {
+            Response::Scored(scored) if scored.continuations.len() == shown.members.len() => {
+                judge_scores(&shown, &scored.continuations)
+            }
+            _ => failed("expected one score for each member"),
+        }
+    }
+
+    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
+        by_category(samples)
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let Ok(setup) = Setup::read(settings) else {
+            return BTreeMap::new();
+        };
+        let exemplars = match (setup.shots, setup.typical) {
+            (0, _) => "none".to_owned(),
+            (k, false) => {
+                format!("{k} drawn by the seed, one sentence a line, left out of the correlation")
+            }
+            (k, true) => {
+                format!("the {k} most typical, one sentence a line, left out of the correlation")
+            }
+        };
+        let start = match setup.start {
+            Start::Always => "always a begin-of-sequence token",
+            _ => "what the tokenizer adds; without it the first token is not scored",
+        };
+        let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        BTreeMap::from([
+            say("scale", "spearman"),
+            say("norms", &source_convention(&CARD, settings)),
+            say("template", "a MEMBER is a CATEGORY, plain text"),
+            say("exemplars", &exemplars),
+            say("start", start),
+            say(
+                "score",
+                "Spearman's correlation of the sum of token log-probabilities of the whole sentence \
+                 with typicality, then the mean over categories; `per_token` and `category_given_member` \
+                 (the last words alone) beside it",
+            ),
+        ])
+    }
+}
+
+fn judge_scores(shown: &Shown, scores: &[ContinuationScore]) -> Judgement {
+    let sums: Vec<f64> = scores.iter().map(ContinuationScore::sum).collect();
+    if sums.iter().any(|s| !s.is_finite()) {
+        return Judgement::failed(
+            ErrorKind::NotFinite,
+            "a sentence's log-probability is not a number",
+        );
+    }
+    let Some(found) = agreement(&shown.typicality, &sums) else {
+        return Judgement::unscored(UnscoredReason::NotApplicable(
+            "all sentences are equally probable".into(),
+        ));
+    };
+    let mut judgement = Judgement::scored(found.r.value);
+    judgement.notes = note(&shown.category, &found, &[]);
+    let means: Option<Vec<f64>> = scores.iter().map(ContinuationScore::mean).collect();
+    let last_words: Option<Vec<f64>> = scores
+        .iter()
+        .map(|s| tail(s, &ending(&shown.category)))
+        .collect();
+    for (name, values) in [("per_token", means), ("category_given_member", last_words)] {
+        if let Some(other) = values.and_then(|v| agreement(&shown.typicality, &v)) {
+            judgement = judgement.measured(name, other.r.value);
+        }
+    }
+    judgement
+}
+
+/// Log-probability of the tokens that make up the end of a text; nothing where no token begins there.
+fn tail(score: &ContinuationScore, text: &str) -> Option<f64> {
+    let (mut length, mut sum) = (0, 0.0);
+    for (token, logprob) in score.tokens.iter().zip(&score.logprobs).rev() {
+        length += token.len();
+        sum += f64::from(*logprob);
+        if length >= text.len() {
+            break;
+        }
+    }
+    (length == text.len()).then_some(sum)
+}
