@@ -1,10 +1,15 @@
 //! Our side of the benchmark: loads a model, does the work in a file, and prints one JSON line.
 //!
-//!     cargo run --release -p mary-local --example bench -- MODEL JOBS.json [--threads N] [--arg K=V]
+//!     cargo run --release -p mary-local --example bench -- MODEL JOBS.json [--threads N]
+//!         [--device cuda:0] [--dtype bf16] [--arg K=V]
 //!
 //! `JOBS.json` holds `{"kind": "score", "requests": [[prefix, [continuation, ...]], ...]}`,
-//! `{"kind": "generate", "prompts": [...], "max_tokens": N}` or `{"kind": "matmul"}`.
-//! `tools/bench_peers_local.py` writes such files and runs the peers beside it.
+//! `{"kind": "generate", "prompts": [...], "max_tokens": N}`, `{"kind": "observe", "texts": [...]}`,
+//! `{"kind": "raw", "sequences": [[id, ...], ...], "rows": N}`, `{"kind": "matmul"}`, or
+//! `{"kind": "golden", "families": [...]}` (MODEL is then the folder of golden files). With
+//! `"repeat": N` the work is done N times and the best time is given.
+//! `tools/bench_peers_local.py` and `tools/bench_peers_cuda.py` write such files and run the peers
+//! beside it.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -14,13 +19,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use mary_contract::{
-    Desk, Generate, Job, Model, ModelError, ModelSettings, Prompt, Reply, Sampling, Score, Start,
-    Ticket, Usage,
+    Desk, Generate, Job, Layers, Model, ModelError, ModelSettings, Observe, Pool, Prompt, Reply,
+    Sampling, Score, Start, Ticket, Usage, Vector,
 };
 use mary_local::LocalModel;
 use mary_local::kernels::Backend;
-use mary_local::kernels::Weights;
 use mary_local::kernels::cpu::Cpu;
+use mary_local::kernels::{Wanted, Weights};
+use mary_local::transformer::{Batch, Watch};
 use mary_weights::Checkpoint;
 use serde_json::{Value, json};
 
@@ -83,6 +89,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let value = words.next().ok_or("a flag needs a value")?;
         match (word.as_str(), value.split_once('=')) {
             ("--threads", _) => settings.threads = Some(value.parse()?),
+            ("--device", _) => settings.device = Some(value),
+            ("--dtype", _) => settings.dtype = Some(value),
             ("--arg", Some((k, v))) => {
                 settings.args.insert(k.to_owned(), v.to_owned());
             }
@@ -90,13 +98,47 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let work: Value = serde_json::from_str(&std::fs::read_to_string(jobs)?)?;
+    if work["kind"] == "golden" {
+        return goldens(Path::new(&path), &work, &settings);
+    }
     let begin = Instant::now();
     let checkpoint = Checkpoint::open(Path::new(&path))?;
     let model = LocalModel::from_checkpoint("hf/bench".parse()?, checkpoint, &settings)?;
     let load = begin.elapsed().as_secs_f64();
-    let floor = matmul_rate(&model);
-    let (begin, busy) = (Instant::now(), processor_seconds());
-    let (usage, mut answers) = match work["kind"].as_str() {
+    let on_card = settings.device.as_deref().is_some_and(|d| d.starts_with("cuda"));
+    let floor = if on_card { 0.0 } else { matmul_rate(&model) };
+    let (mut seconds, mut processor, mut done) = (f64::INFINITY, 0.0, None);
+    for _ in 0..work["repeat"].as_u64().unwrap_or(1).max(1) {
+        let (begin, busy) = (Instant::now(), processor_seconds());
+        done = Some(perform(&model, &work)?);
+        if begin.elapsed().as_secs_f64() < seconds {
+            seconds = begin.elapsed().as_secs_f64();
+            processor = processor_seconds() - busy;
+        }
+    }
+    let (usage, mut answers) = done.unwrap_or_default();
+    answers.sort_by_key(|(ticket, _)| *ticket);
+    let architecture = model.architecture();
+    let line = json!({
+        "load_s": load,
+        "seconds": seconds,
+        "processor_s": processor,
+        "device": model.card().conventions.get("device"),
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "gflops": floor,
+        "flops_per_token": 2 * (architecture.block_parameters() + architecture.head_parameters()),
+        "answers": answers.into_iter().map(|(_, v)| v).collect::<Vec<_>>(),
+    });
+    writeln!(std::io::stdout(), "{line}")?;
+    Ok(())
+}
+
+type Done = (Usage, Vec<(u64, Value)>);
+
+/// Does the work once.
+fn perform(model: &LocalModel, work: &Value) -> Result<Done, Box<dyn Error>> {
+    Ok(match work["kind"].as_str() {
         Some("score") => {
             let requests = work["requests"].as_array().ok_or("no requests")?;
             let requests = requests
@@ -142,23 +184,120 @@ fn main() -> Result<(), Box<dyn Error>> {
                 .generate(&mut desk);
             (desk.usage, desk.answers)
         }
-        _ => (Usage::default(), vec![]),
-    };
-    let seconds = begin.elapsed().as_secs_f64();
-    answers.sort_by_key(|(ticket, _)| *ticket);
-    let architecture = model.architecture();
-    let line = json!({
-        "load_s": load,
-        "seconds": seconds,
-        "processor_s": processor_seconds() - busy,
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "gflops": floor,
-        "flops_per_token": 2 * (architecture.block_parameters() + architecture.head_parameters()),
-        "answers": answers.into_iter().map(|(_, v)| v).collect::<Vec<_>>(),
-    });
-    writeln!(std::io::stdout(), "{line}")?;
+        Some("observe") => {
+            let ask = |text| Observe {
+                text,
+                pools: vec![Pool::Mean, Pool::Last],
+                layers: Layers::All,
+                with_scores: true,
+            };
+            let requests = texts(&work["texts"]).into_iter().map(ask).collect();
+            let mut desk = List::new(requests, |o: &mary_contract::Observed| {
+                let layers = o.pools.iter().flat_map(|p| &p.layers);
+                let sizes = layers.map(|l| {
+                    let squares = l.vector.0.iter().map(|x| f64::from(*x) * f64::from(*x));
+                    squares.sum::<f64>().sqrt()
+                });
+                json!(sizes.collect::<Vec<f64>>())
+            });
+            model
+                .observer()
+                .ok_or("this model shows nothing")?
+                .observe(&mut desk);
+            (desk.usage, desk.answers)
+        }
+        Some("raw") => raw(model, work)?,
+        _ => Done::default(),
+    })
+}
+
+/// Scores sequences of token numbers that share nothing, batches of so many rows.
+fn raw(model: &LocalModel, work: &Value) -> Result<Done, Box<dyn Error>> {
+    let sequences: Vec<Vec<u32>> = serde_json::from_value(work["sequences"].clone())?;
+    let rows = work["rows"].as_u64().unwrap_or(10_240) as usize;
+    let mut session = model.session(rows)?;
+    let mut usage = Usage::default();
+    let (mut rest, mut under_way, mut total) = (sequences.as_slice(), 0, 0.0f64);
+    while !rest.is_empty() {
+        let (mut batch, mut head, mut wanted, mut taken) = (Batch::default(), vec![], vec![], 0);
+        for sequence in rest {
+            if taken > 0 && batch.len() + sequence.len() > rows {
+                break;
+            }
+            let first = batch.len();
+            batch.push(sequence, &[], first);
+            for (i, &token) in sequence.iter().enumerate().skip(1) {
+                wanted.push(Wanted {
+                    row: head.len() as u32,
+                    token,
+                });
+                head.push(first + i - 1);
+            }
+            taken += 1;
+        }
+        rest = &rest[taken..];
+        usage.prompt_tokens += batch.len() as u64;
+        model.install(|| {
+            session.forward(&batch, None)?;
+            session.ask(&head, &wanted)
+        })?;
+        under_way += 1;
+        if under_way > 2 {
+            total += session.collect()?.iter().map(|&x| f64::from(x)).sum::<f64>();
+            under_way -= 1;
+        }
+    }
+    for _ in 0..under_way {
+        total += session.collect()?.iter().map(|&x| f64::from(x)).sum::<f64>();
+    }
+    Ok((usage, vec![(0, json!(total))]))
+}
+
+/// Relative errors of hidden states and logits against the golden files, family by family.
+fn goldens(
+    folder: &Path,
+    work: &Value,
+    settings: &ModelSettings,
+) -> Result<(), Box<dyn Error>> {
+    let mut lines = serde_json::Map::new();
+    for name in texts(&work["families"]) {
+        let place = folder.join(&name);
+        let golden: Value =
+            serde_json::from_str(&std::fs::read_to_string(place.join("golden.json"))?)?;
+        let ids: Vec<u32> = serde_json::from_value(golden["ids"].clone())?;
+        let hidden: Vec<Vector> = serde_json::from_value(golden["hidden"].clone())?;
+        let logits: Option<Vector> = serde_json::from_value(golden["logits"].clone())?;
+        let checkpoint = Checkpoint::open(&place)?;
+        let model = LocalModel::from_checkpoint("hf/golden".parse()?, checkpoint, settings)?;
+        let mut session = model.session(ids.len())?;
+        let mut batch = Batch::default();
+        batch.push(&ids, &[], 0);
+        let mut worst = 0.0f64;
+        let mut note = |error: f64| worst = if error.is_nan() { f64::INFINITY } else { worst.max(error) };
+        let mut visit = |layer: usize, states: &[f32]| {
+            note(hidden.get(layer).map_or(f64::NAN, |want| relative(states, &want.0)));
+        };
+        session.forward(&batch, Some(Watch::Rows(&mut visit)))?;
+        let mut of_logits = None;
+        if let Some(want) = logits {
+            let rows: Vec<usize> = (0..ids.len()).collect();
+            of_logits = Some(relative(&session.logits(&rows)?, &want.0));
+        }
+        lines.insert(name, json!({"hidden": worst, "logits": of_logits}));
+    }
+    writeln!(std::io::stdout(), "{}", Value::Object(lines))?;
     Ok(())
+}
+
+/// ‖a - b‖ / ‖b‖.
+fn relative(a: &[f32], b: &[f32]) -> f64 {
+    if a.len() != b.len() {
+        return f64::NAN;
+    }
+    let square = |x: f64| x * x;
+    let difference: f64 = a.iter().zip(b).map(|(a, b)| square(f64::from(a - b))).sum();
+    let size: f64 = b.iter().map(|b| square(f64::from(*b))).sum();
+    (difference / size.max(1e-30)).sqrt()
 }
 
 /// Processor time this process has taken, from Linux; 0 elsewhere.

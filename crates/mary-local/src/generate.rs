@@ -7,7 +7,8 @@ use mary_contract::{
     Desk, ErrorKind, Finish, Generate, Generated, Job, ModelError, Reply, ReplyMeta, Usage,
 };
 
-use crate::model::{LocalModel, Session};
+use crate::engine::Session;
+use crate::model::LocalModel;
 use crate::sampling::Sampler;
 use crate::text::Reader;
 use crate::transformer::Batch;
@@ -16,6 +17,8 @@ use crate::transformer::Batch;
 const WINDOW: usize = 256;
 /// Prompts that write together unless the user says otherwise.
 const GROUP: usize = 16;
+/// The same where a card computes: a step costs it little more.
+const GROUP_ON_CARD: usize = 128;
 /// A common beginning shorter than this is not worth sharing.
 const SHARED: usize = 8;
 
@@ -82,7 +85,12 @@ fn answer(
         }
     }
     all.sort_by(|a, b| a.prompt.cmp(&b.prompt));
-    let group = model.options().batch_size.unwrap_or(GROUP).max(1);
+    let usual = if model.ahead() > 0 {
+        GROUP_ON_CARD
+    } else {
+        GROUP
+    };
+    let group = model.options().batch_size.unwrap_or(usual).max(1);
     let mut rest = all.as_mut_slice();
     while !rest.is_empty() {
         let count = model.fitting(rest.iter().map(|w| w.prompt.len() + w.most), group);
@@ -145,11 +153,11 @@ fn write(
             return Ok(());
         }
         let rows: Vec<usize> = (0..batch.len()).collect();
-        let logits = step(model, &mut session, &batch, &rows)?;
-        let vocabulary = model.architecture().vocab;
-        for (writing, logits) in writers.into_iter().zip(logits.chunks_exact(vocabulary)) {
+        let greedy = writers.iter().all(|w| w.sampler.is_greedy());
+        let next = step(model, &mut session, &batch, &rows, greedy)?;
+        for (i, writing) in writers.into_iter().enumerate() {
             let request = &jobs[writing.job].request;
-            take(model, writing, logits, &request.sampling.stop);
+            take(model, writing, &next, i, &request.sampling.stop);
         }
     }
 }
@@ -191,10 +199,7 @@ fn read_common(
         let mut batch = Batch::default();
         let past: &[(usize, usize)] = if done == 0 { &[] } else { &[(0, done)] };
         batch.push(part, past, done);
-        model.install(|| {
-            let (work, cache) = session.parts();
-            model.transformer().forward(&batch, cache, work, None)
-        })?;
+        model.install(|| session.forward(&batch, None))?;
         done += part.len();
     }
     Ok(())
@@ -244,14 +249,21 @@ fn flush(
     group: &mut [Writing],
 ) -> Result<(), ModelError> {
     let rows: Vec<usize> = ends.iter().map(|(row, _)| *row).collect();
-    let logits = step(model, session, batch, &rows)?;
-    let vocabulary = model.architecture().vocab;
-    for ((_, i), logits) in ends.drain(..).zip(logits.chunks_exact(vocabulary)) {
+    let greedy = ends.iter().all(|&(_, i)| group[i].sampler.is_greedy());
+    let next = step(model, session, batch, &rows, greedy)?;
+    for (place, (_, i)) in ends.drain(..).enumerate() {
         let stop = &jobs[group[i].job].request.sampling.stop;
-        take(model, &mut group[i], logits, stop);
+        take(model, &mut group[i], &next, place, stop);
     }
     *batch = Batch::default();
     Ok(())
+}
+
+/// What a step gave: logits, or the likeliest tokens where these are all that is wanted and the
+/// device finds them itself.
+enum Next {
+    Logits { all: Vec<f32>, vocabulary: usize },
+    Tokens(Vec<Option<u32>>),
 }
 
 fn step(
@@ -259,26 +271,41 @@ fn step(
     session: &mut Session<'_>,
     batch: &Batch,
     rows: &[usize],
-) -> Result<Vec<f32>, ModelError> {
+    greedy: bool,
+) -> Result<Next, ModelError> {
+    let vocabulary = model.architecture().vocab;
     model.install(|| {
-        let (work, cache) = session.parts();
-        model.transformer().forward(batch, cache, work, None)?;
+        session.forward(batch, None)?;
         if rows.is_empty() {
-            Ok(vec![])
-        } else {
-            model.transformer().logits(work, rows)
+            return Ok(Next::Tokens(vec![]));
         }
+        if greedy && let Some(tokens) = session.greatest(rows)? {
+            return Ok(Next::Tokens(tokens));
+        }
+        let all = session.logits(rows)?;
+        Ok(Next::Logits { all, vocabulary })
     })
 }
 
+impl Next {
+    fn draw(&self, row: usize, sampler: &mut Sampler) -> Option<u32> {
+        match self {
+            Self::Tokens(tokens) => tokens.get(row).copied().flatten(),
+            Self::Logits { all, vocabulary } => {
+                sampler.draw(all.get(row * vocabulary..(row + 1) * vocabulary)?)
+            }
+        }
+    }
+}
+
 /// Draws a token and sees whether the answer is finished.
-fn take(model: &LocalModel, writing: &mut Writing, logits: &[f32], stop: &[String]) {
+fn take(model: &LocalModel, writing: &mut Writing, next: &Next, row: usize, stop: &[String]) {
     if writing.most == 0 {
         writing.finish = Some(Ok(Finish::Length));
         return;
     }
     let tokenizer = model.checkpoint().tokenizer();
-    let Some(token) = writing.sampler.draw(logits) else {
+    let Some(token) = next.draw(row, &mut writing.sampler) else {
         writing.finish = Some(Err(model.not_finite()));
         return;
     };

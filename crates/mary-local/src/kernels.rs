@@ -1,38 +1,91 @@
 //! The few calls a device must answer so that the generic transformer runs on it.
 //!
 //! [`Backend`] is the seam where another device joins: everything above it (configuration, token
-//! tree, scoring, sampling) is the same. [`cpu::Cpu`] is the one that exists; a CUDA backend
-//! implements the same calls and is held to the same golden files.
+//! tree, scoring, sampling) is the same. [`cpu::Cpu`] is always there; `cuda::Cuda` joins with the
+//! feature `cuda` and is held to the same golden files.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 
-use crate::config::{Activation, Norm};
+use mary_contract::ModelError;
+
+use crate::config::{Activation, Norm, Rope};
+use crate::transformer::Batch;
 
 /// A device: where tensors live and who multiplies them.
+///
+/// Calls may return before their work is done, as long as later calls see it done. A call that
+/// fails makes itself known through [`Backend::check`]; those after it do nothing.
 pub trait Backend: Send + Sync {
-    /// Rows of 32-bit numbers on the device; grows when needed, never shrinks.
+    /// Rows of numbers on the device; grows when needed, never shrinks.
     type Tensor: Default + Send;
     /// A linear layer in the device's best form.
     type Linear: Send + Sync;
     /// A vector of weights.
     type Vector: Send + Sync;
+    /// Vectors that are looked up by token or position.
+    type Table: Send + Sync;
     /// Keys and values of every layer.
     type Cache: Send;
+    /// What a batch looks like, brought over once for all layers.
+    type Plan<'a>;
+    /// Sines and cosines of a batch.
+    type Turns;
+    /// Log-probabilities on their way.
+    type Pending: Send;
+
+    /// The error of the first call that failed since this was last asked.
+    fn check(&self) -> Result<(), ModelError> {
+        Ok(())
+    }
+    /// Bytes the device can still give, where it says.
+    fn free_memory(&self) -> Option<u64> {
+        crate::memory::available()
+    }
+    /// Rows of a batch that keep the device busy.
+    fn best_rows(&self) -> usize {
+        2048
+    }
+    /// Batches whose answers may be on their way while another is computed.
+    fn ahead(&self) -> usize {
+        0
+    }
+    /// Bytes of a number in the cache.
+    fn cache_number(&self) -> usize {
+        size_of::<f32>()
+    }
 
     /// Prepares a linear layer.
     fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Self::Linear;
     /// Brings a vector onto the device.
     fn vector(&self, x: Vec<f32>) -> Self::Vector;
+    /// Brings vectors of this width onto the device.
+    fn table(&self, data: Vec<f32>, width: usize) -> Self::Table;
     /// Room for keys and values: rows of this width, for this many layers.
     fn cache(&self, layers: usize, rows: usize, width: usize) -> Self::Cache;
     /// Copies rows of the cache, in every layer, one after the other.
     fn move_rows(&self, cache: &mut Self::Cache, moves: &[(usize, usize)]);
+    /// Brings over what a batch looks like.
+    fn plan<'a>(&self, batch: &'a Batch, heads: &Heads) -> Self::Plan<'a>;
+    /// Sines and cosines of these positions.
+    fn turns(&self, rope: &Rope, positions: &[usize]) -> Self::Turns;
 
     /// Brings numbers onto the device.
     fn upload(&self, x: &[f32], to: &mut Self::Tensor);
     /// Brings the first `len` numbers back.
     fn download(&self, x: &Self::Tensor, len: usize) -> Vec<f32>;
 
+    /// `to` = the vectors of the batch's tokens, times `scale`. Every token has a vector.
+    fn embed(&self, plan: &Self::Plan<'_>, table: &Self::Table, scale: f32, to: &mut Self::Tensor);
+    /// Adds the vectors of the batch's positions, `offset` rows into the table.
+    fn add_positions(
+        &self,
+        plan: &Self::Plan<'_>,
+        table: &Self::Table,
+        offset: usize,
+        x: &mut Self::Tensor,
+    );
     /// `to = norm(x)`.
     fn norm(&self, x: &Self::Tensor, rows: usize, by: &NormOf<Self::Vector>, to: &mut Self::Tensor);
     /// `to = x · Wᵀ + b`, or `to += …`.
@@ -44,6 +97,10 @@ pub trait Backend: Send + Sync {
         to: &mut Self::Tensor,
         add: bool,
     );
+    /// All logits, in 32 bits.
+    fn logits(&self, x: &Self::Tensor, rows: usize, head: &Self::Linear, to: &mut Self::Tensor) {
+        self.linear(x, rows, head, to, false);
+    }
     /// `to = act(x)`, or `to = act(gate) · up` where a row holds both.
     fn activate(
         &self,
@@ -55,34 +112,30 @@ pub trait Backend: Send + Sync {
     );
     /// `x += y` over the first `len` numbers.
     fn add(&self, x: &mut Self::Tensor, y: &Self::Tensor, len: usize);
-    /// Normalises and rotates queries and keys in place.
-    fn rotate(
+    /// Normalises and rotates queries and keys, and writes keys and values into the batch's rows of
+    /// one layer of the cache. Queries stay where they are.
+    fn place(
         &self,
         qkv: &mut Self::Tensor,
-        rows: usize,
         heads: &Heads,
         norms: Option<(&Self::Vector, &Self::Vector, Norm)>,
-        turns: Option<&Turns>,
-    );
-    /// Writes keys and values of a batch into rows of the cache.
-    fn store(
-        &self,
-        qkv: &Self::Tensor,
-        heads: &Heads,
-        cache: &mut Self::Cache,
-        layer: usize,
-        slots: &[usize],
+        turns: Option<&Self::Turns>,
+        cache: (&mut Self::Cache, usize),
+        plan: &Self::Plan<'_>,
     );
     /// Attention of every segment over its rows of the cache.
     fn attend(
         &self,
         qkv: &Self::Tensor,
+        plan: &Self::Plan<'_>,
         call: &AttentionCall<'_, Self::Cache>,
         to: &mut Self::Tensor,
     );
     /// Picks rows.
     fn gather(&self, x: &Self::Tensor, width: usize, rows: &[usize], to: &mut Self::Tensor);
-    /// Log-probabilities of the wanted tokens; full logits are never kept.
+    /// The mean of each group's rows, group after group.
+    fn pool(&self, x: &Self::Tensor, width: usize, groups: &Groups) -> Vec<f32>;
+    /// Starts on the log-probabilities of the wanted tokens; full logits are never kept.
     fn log_probs(
         &self,
         x: &Self::Tensor,
@@ -90,7 +143,70 @@ pub trait Backend: Send + Sync {
         head: &Self::Linear,
         cap: Option<f32>,
         wanted: &[Wanted],
-    ) -> Vec<f32>;
+    ) -> Self::Pending;
+    /// Waits for log-probabilities.
+    fn collect(&self, pending: Self::Pending) -> Vec<f32>;
+    /// The token with the greatest of each row's logits, where the device finds it faster than the
+    /// logits come back; `None` in a row where a logit is no number.
+    fn greatest(
+        &self,
+        _logits: &Self::Tensor,
+        _rows: usize,
+        _width: usize,
+    ) -> Option<Vec<Option<u32>>> {
+        None
+    }
+}
+
+/// Groups of rows whose means are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Groups {
+    starts: Vec<usize>,
+    rows: Vec<usize>,
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        Self {
+            starts: vec![0],
+            rows: vec![],
+        }
+    }
+}
+
+impl Groups {
+    /// Adds a group; an empty one has no mean.
+    pub fn push(&mut self, rows: impl Iterator<Item = usize>) {
+        self.rows.extend(rows);
+        self.starts.push(self.rows.len());
+    }
+
+    /// Groups.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where each group starts among all rows, and where the last ends.
+    pub fn starts(&self) -> &[usize] {
+        &self.starts
+    }
+
+    /// The rows of all groups.
+    pub fn rows(&self) -> &[usize] {
+        &self.rows
+    }
+
+    /// The rows of each group.
+    pub fn each(&self) -> impl Iterator<Item = &[usize]> {
+        self.starts
+            .windows(2)
+            .filter_map(|w| self.rows.get(*w.first()?..*w.last()?))
+    }
 }
 
 /// Weights on their way to a device.
@@ -281,14 +397,10 @@ pub struct AttentionCall<'a, C> {
     pub cache: &'a C,
     /// Which layer.
     pub layer: usize,
-    /// Who attends to what.
-    pub segments: &'a [Segment],
     /// Shape of the heads.
     pub heads: &'a Heads,
     /// How scores are made.
     pub settings: AttentionSettings<'a>,
-    /// Rows in the batch.
-    pub rows: usize,
 }
 
 /// A token whose log-probability is wanted after a row.

@@ -7,6 +7,7 @@
 //! [`trie`] plans what is computed, [`kernels`] computes it.
 
 pub mod config;
+mod engine;
 mod generate;
 pub mod kernels;
 pub mod load;
@@ -21,5 +22,6 @@ pub mod transformer;
 pub mod trie;
 pub mod vectors;
 
-pub use model::{LocalModel, Options, Session};
+pub use engine::Session;
+pub use model::{Device, LocalModel, Options};
 pub use score::{SelfCheck, TOLERANCE, self_check};

@@ -7,7 +7,7 @@ use mary_weights::Checkpoint;
 use crate::config::{Architecture, Names, QkvLayout, QkvNames, UpNames};
 use crate::kernels::cpu::quant::Blocks;
 use crate::kernels::{Alibi, Backend, NormOf, Weights};
-use crate::transformer::{BlockOf, Table, Transformer};
+use crate::transformer::{BlockOf, TableOf, Transformer};
 
 /// The type weights are held in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -273,17 +273,13 @@ impl<'a> Loader<'a> {
 
     fn transformer<B: Backend>(&self, backend: B) -> Result<Transformer<B>, ModelError> {
         let (a, n) = (self.architecture, self.names());
-        let embed = Table {
-            data: self.read(&self.top(n.embed, "weight"))?,
-            width: a.embedding.width,
+        let embed = TableOf {
+            table: backend.table(self.read(&self.top(n.embed, "weight"))?, a.embedding.width),
+            rows: a.vocab,
         };
         let positions = match a.embedding.position_offset {
-            Some(_) => Some(self.table(n.positions)?),
+            Some(_) => Some(self.positions(&backend)?),
             None => None,
-        };
-        let token_type = match a.embedding.token_types {
-            true => Some(self.table(n.token_types)?.data[..a.hidden].to_vec()),
-            false => None,
         };
         let embed_norm = match a.embedding.norm {
             true => Some(self.norm(&backend, |part| self.top(n.embed_norm, part))?),
@@ -314,12 +310,12 @@ impl<'a> Loader<'a> {
             .attention
             .alibi
             .then(|| Alibi::new(a.heads, a.attention.scale));
+        backend.check()?;
         Ok(Transformer {
             backend,
             architecture: a.clone(),
             embed,
             positions,
-            token_type,
             embed_norm,
             project,
             blocks,
@@ -329,15 +325,30 @@ impl<'a> Loader<'a> {
         })
     }
 
-    fn table(&self, name: &str) -> Result<Table, ModelError> {
+    /// Learned positions; the vector of segment 0 is added to each, since every text is one segment.
+    fn positions<B: Backend>(&self, backend: &B) -> Result<TableOf<B>, ModelError> {
+        let (a, n) = (self.architecture, self.names());
+        let mut rows = self.table(n.positions)?;
+        if a.embedding.token_types {
+            let types = self.table(n.token_types)?;
+            let segment = &types[..a.hidden];
+            for row in rows.chunks_exact_mut(a.hidden) {
+                row.iter_mut().zip(segment).for_each(|(x, y)| *x += y);
+            }
+        }
+        let count = rows.len() / a.hidden;
+        Ok(TableOf {
+            table: backend.table(rows, a.hidden),
+            rows: count,
+        })
+    }
+
+    fn table(&self, name: &str) -> Result<Vec<f32>, ModelError> {
         let full = self.top(name, "weight");
         let width = self.architecture.hidden;
         match self.checkpoint.info(&full) {
             Some(info) if info.shape.len() == 2 && info.shape[1] == width && info.shape[0] > 0 => {
-                Ok(Table {
-                    data: self.read(&full)?,
-                    width,
-                })
+                self.read(&full)
             }
             Some(info) => {
                 Err(self.wrong_shape(&full, &info.shape, &[self.architecture.context, width]))

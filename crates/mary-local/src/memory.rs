@@ -69,7 +69,12 @@ fn per_tensor(
 
 /// Refuses what will not fit, in words a person can act on.
 pub fn check(what: &str, needed: u64) -> Result<(), ModelError> {
-    match available() {
+    compare(what, needed, available())
+}
+
+/// The same, with what is free known (of a card, for example).
+pub fn compare(what: &str, needed: u64, free: Option<u64>) -> Result<(), ModelError> {
+    match free {
         Some(free) if needed > free => Err(ModelError::new(
             ErrorKind::OutOfMemory,
             format!(

@@ -1,7 +1,7 @@
 //! A model that is open in this process.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mary_contract::{
     Desk, ErrorKind, Generate, Generated, Generator, Model, ModelCard, ModelError, ModelRef,
@@ -10,14 +10,52 @@ use mary_contract::{
 use mary_weights::Checkpoint;
 
 use crate::config::Architecture;
+use crate::engine::{Engine, Placed, Session};
+use crate::kernels::cpu::Cpu;
 use crate::kernels::cpu::matmul::Multiplier;
-use crate::kernels::cpu::{Cache, Cpu};
 use crate::load::{LoadSettings, Precision, load};
-use crate::transformer::{Transformer, Workspace};
 use crate::{generate, memory, observe, score, text};
 
-/// Rows of a batch, where memory allows.
-const ROWS: usize = 2048;
+/// Rows below which a batch is not made smaller.
+const FEWEST_ROWS: usize = 32;
+
+/// Where a model runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Device {
+    /// The processor.
+    Cpu,
+    /// An NVIDIA card, by its number.
+    Cuda(usize),
+}
+
+impl Device {
+    /// Reads `--device`.
+    pub fn parse(text: Option<&str>) -> Result<Self, ModelError> {
+        let text = text.unwrap_or("cpu");
+        if matches!(text, "cpu" | "auto") {
+            return Ok(Self::Cpu);
+        }
+        let number = match text.strip_prefix("cuda") {
+            Some("") => Some(0),
+            Some(rest) => rest.strip_prefix(':').and_then(|n| n.parse().ok()),
+            None => None,
+        };
+        let wrong = |message: String, hint: &str| {
+            Err(ModelError::new(ErrorKind::BadRequest, message).hint(hint))
+        };
+        match number {
+            Some(number) if cfg!(feature = "cuda") => Ok(Self::Cuda(number)),
+            Some(_) => wrong(
+                format!("`{text}` is not a device this build can use"),
+                "this program was built without CUDA: see docs/cuda.md, or use --device cpu",
+            ),
+            None => wrong(
+                format!("`{text}` is not a device"),
+                "devices are cpu, cuda:0, cuda:1, …",
+            ),
+        }
+    }
+}
 
 /// Settings of this backend, read from [`ModelSettings`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +74,12 @@ pub struct Options {
     pub precision: Precision,
     /// Threads; 0 means all.
     pub threads: usize,
+    /// Where it runs.
+    pub device: Device,
+    /// A card multiplies with this program's own kernels only.
+    pub own_kernels: bool,
+    /// Bytes that may be taken on a card, where the user limits it.
+    pub memory: Option<u64>,
 }
 
 impl Options {
@@ -44,16 +88,6 @@ impl Options {
         let wrong = |message: String, hint: &str| {
             Err(ModelError::new(ErrorKind::BadRequest, message).hint(hint))
         };
-        if let Some(device) = settings
-            .device
-            .as_deref()
-            .filter(|d| *d != "cpu" && *d != "auto")
-        {
-            return wrong(
-                format!("`{device}` is not a device this build can use"),
-                "local models run on the processor: --device cpu",
-            );
-        }
         let mut options = Self {
             batch_size: settings.batch_size,
             share: true,
@@ -62,6 +96,9 @@ impl Options {
             multiplier: Multiplier::best(),
             precision: Precision::parse(settings.dtype.as_deref())?,
             threads: settings.threads.unwrap_or(0),
+            device: Device::parse(settings.device.as_deref())?,
+            own_kernels: false,
+            memory: None,
         };
         for (key, value) in &settings.args {
             match (key.as_str(), value.as_str()) {
@@ -71,13 +108,17 @@ impl Options {
                 ("selfcheck", "off") => options.self_check = false,
                 ("matmul", "vectors") => options.multiplier = Multiplier::Vectors,
                 ("matmul", "auto") => options.multiplier = Multiplier::best(),
+                ("matmul", "own") => options.own_kernels = true,
+                ("memory", n) if n.parse().is_ok_and(|n: u64| n > 0) => {
+                    options.memory = n.parse().ok().map(|n: u64| n.saturating_mul(1_000_000));
+                }
                 ("rows", n) if n.parse().is_ok_and(|n: usize| n > 0) => {
                     options.rows = n.parse().ok()
                 }
                 _ => {
                     return wrong(
                         format!("--model-arg {key}={value} means nothing to a local model"),
-                        "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors, rows=N",
+                        "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|own, rows=N, memory=MEGABYTES",
                     );
                 }
             }
@@ -90,35 +131,11 @@ impl Options {
 pub struct LocalModel {
     card: ModelCard,
     checkpoint: Checkpoint,
-    transformer: Transformer<Cpu>,
+    engine: Box<dyn Engine>,
     options: Options,
     pool: rayon::ThreadPool,
-    /// Memory of passes that are over, lent to those that follow.
-    work: Mutex<Vec<Workspace<Cpu>>>,
-}
-
-/// What a computation needs: reused memory, and a cache of keys and values.
-pub struct Session<'a> {
-    home: &'a Mutex<Vec<Workspace<Cpu>>>,
-    work: Workspace<Cpu>,
-    cache: Cache,
-}
-
-impl Session<'_> {
-    /// Reused memory and cache.
-    pub fn parts(&mut self) -> (&mut Workspace<Cpu>, &mut Cache) {
-        (&mut self.work, &mut self.cache)
-    }
-}
-
-impl Drop for Session<'_> {
-    fn drop(&mut self) {
-        let work = std::mem::take(&mut self.work);
-        self.home
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(work);
-    }
+    /// Rows of a batch at most, once the device has run out of memory.
+    narrowed: AtomicUsize,
 }
 
 impl LocalModel {
@@ -130,10 +147,6 @@ impl LocalModel {
     ) -> Result<Self, ModelError> {
         let options = Options::read(settings)?;
         let architecture = Architecture::resolve(checkpoint.config())?;
-        let estimate = memory::estimate(&checkpoint, options.precision, options.multiplier);
-        memory::check(&format!("loading {model}"), estimate.weights)?;
-        let keep =
-            memory::available().is_none_or(|free| estimate.weights + estimate.unpacked < free / 3);
         let mut card = describe(model, &checkpoint, &architecture, &options);
         card.fingerprint = fingerprint(&checkpoint, &options)?;
         let pool = rayon::ThreadPoolBuilder::new()
@@ -141,21 +154,15 @@ impl LocalModel {
             .thread_name(|i| format!("mary-local-{i}"))
             .build()
             .map_err(|e| ModelError::new(ErrorKind::Internal, format!("no threads: {e}")))?;
-        let cpu = Cpu::new(options.multiplier);
-        card.conventions
-            .insert("device".to_owned(), format!("cpu, {}", cpu.describe()));
-        let how = LoadSettings {
-            precision: options.precision,
-            keep_unpacked: keep,
-        };
-        let transformer = pool.install(|| load(cpu, &checkpoint, &architecture, how))?;
+        let (device, engine) = pool.install(|| place(&card, &checkpoint, &architecture, &options))?;
+        card.conventions.insert("device".to_owned(), device);
         let model = Self {
             card,
             checkpoint,
-            transformer,
+            engine,
             options,
             pool,
-            work: Mutex::default(),
+            narrowed: AtomicUsize::new(usize::MAX),
         };
         if model.options.self_check && model.architecture().language_head {
             score::self_check(&model, SELF_CHECK)?;
@@ -165,17 +172,12 @@ impl LocalModel {
 
     /// What it is made of.
     pub fn architecture(&self) -> &Architecture {
-        self.transformer.architecture()
+        self.engine.architecture()
     }
 
     /// Where its weights and tokenizer came from.
     pub fn checkpoint(&self) -> &Checkpoint {
         &self.checkpoint
-    }
-
-    /// The transformer itself.
-    pub fn transformer(&self) -> &Transformer<Cpu> {
-        &self.transformer
     }
 
     /// How it was opened.
@@ -190,12 +192,35 @@ impl LocalModel {
 
     /// Rows of a batch: as many as multiply well, fewer when the model is large and memory is not.
     pub fn chunk_rows(&self) -> usize {
+        let most = self.narrowed.load(Ordering::Relaxed);
         if let Some(rows) = self.options.rows {
-            return rows;
+            return rows.min(most);
         }
-        let room = memory::available().unwrap_or(8 << 30) / 4;
-        let most = room / self.bytes_per_row().max(1) as u64;
-        (ROWS as u64).min(most).max(32) as usize
+        let room = self.engine.free_memory().unwrap_or(8 << 30) / 4;
+        let fitting = room / self.bytes_per_row().max(1) as u64;
+        let best = self.engine.best_rows() as u64;
+        (best.min(fitting).max(FEWEST_ROWS as u64) as usize).min(most)
+    }
+
+    /// After the device ran out of memory with batches of this many rows: halves them and says so the
+    /// first time. False where they cannot get smaller.
+    pub(crate) fn narrow(&self, rows: usize, error: &ModelError) -> bool {
+        if error.kind != ErrorKind::OutOfMemory || rows <= FEWEST_ROWS {
+            return false;
+        }
+        let half = (rows / 2).max(FEWEST_ROWS);
+        if self.narrowed.fetch_min(half, Ordering::Relaxed) == usize::MAX {
+            eprintln!(
+                "{}: {}; going on with batches of {half} rows",
+                self.card.model, error.message
+            );
+        }
+        true
+    }
+
+    /// Batches whose answers may be on their way while another is computed.
+    pub(crate) fn ahead(&self) -> usize {
+        self.engine.ahead()
     }
 
     /// Bytes a row of a batch takes while it is computed.
@@ -204,30 +229,21 @@ impl LocalModel {
         let up = if a.mlp.gated { 3 } else { 2 };
         let numbers = 6 * a.hidden + 3 * a.q_width() + 2 * a.kv_width() + up * a.intermediate;
         let split = 6 * a.hidden.max(a.intermediate);
-        numbers * 4 + split + self.transformer.cache_bytes_per_row()
+        numbers * 4 + split + self.engine.cache_bytes_per_row()
     }
 
     /// Memory for a computation, with room for this many cached positions.
     pub fn session(&self, rows: usize) -> Result<Session<'_>, ModelError> {
-        let bytes = rows.saturating_mul(self.transformer.cache_bytes_per_row());
-        memory::check(&format!("a cache for {rows} tokens"), bytes as u64)?;
-        let lent = self
-            .work
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
-        let cache = self.transformer.cache(rows);
-        Ok(Session {
-            home: &self.work,
-            work: lent.unwrap_or_default(),
-            cache,
-        })
+        let bytes = rows.saturating_mul(self.engine.cache_bytes_per_row());
+        let what = format!("a cache for {rows} tokens");
+        memory::compare(&what, bytes as u64, self.engine.free_memory())?;
+        self.engine.session(rows)
     }
 
     /// How many of these sequences have room in memory together; at least one, at most `most`.
     pub(crate) fn fitting(&self, lengths: impl Iterator<Item = usize>, most: usize) -> usize {
-        let room = memory::available().unwrap_or(8 << 30) / 2;
-        let row = self.transformer.cache_bytes_per_row().max(1) as u64;
+        let room = self.engine.free_memory().unwrap_or(8 << 30) / 2;
+        let row = self.engine.cache_bytes_per_row().max(1) as u64;
         let mut used = 0;
         let fits = |len: &usize| {
             used += *len as u64 * row;
@@ -243,6 +259,45 @@ impl LocalModel {
             format!("{} gave a number that is not finite", self.card.model),
         )
         .hint("the weights may be damaged, or overflow in a narrow number type; try --dtype f32")
+    }
+}
+
+/// Loads the weights to where they are wanted, and says where that is.
+fn place(
+    card: &ModelCard,
+    checkpoint: &Checkpoint,
+    architecture: &Architecture,
+    options: &Options,
+) -> Result<(String, Box<dyn Engine>), ModelError> {
+    let mut how = LoadSettings {
+        precision: options.precision,
+        keep_unpacked: false,
+    };
+    match options.device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(number) => {
+            use crate::kernels::cuda::{Choices, Cuda};
+            let choices = Choices {
+                number,
+                precision: options.precision,
+                blas: !options.own_kernels,
+                memory: options.memory,
+            };
+            let cuda = Cuda::new(choices)?;
+            let name = format!("cuda:{number}, {}", cuda.describe());
+            let transformer = load(cuda, checkpoint, architecture, how)?;
+            Ok((name, Box::new(Placed::new(transformer))))
+        }
+        _ => {
+            let estimate = memory::estimate(checkpoint, options.precision, options.multiplier);
+            memory::check(&format!("loading {}", card.model), estimate.weights)?;
+            how.keep_unpacked = memory::available()
+                .is_none_or(|free| estimate.weights + estimate.unpacked < free / 3);
+            let cpu = Cpu::new(options.multiplier);
+            let name = format!("cpu, {}", cpu.describe());
+            let transformer = load(cpu, checkpoint, architecture, how)?;
+            Ok((name, Box::new(Placed::new(transformer))))
+        }
     }
 }
 
@@ -279,10 +334,12 @@ pub(crate) fn describe(
         Some(id) => format!("{} is put first", tokenizer.piece(id)),
         None => "nothing is put first".to_owned(),
     };
-    let dtype = match options.precision {
-        Precision::Single => "f32",
-        Precision::Bf16 => "weights rounded to bf16, arithmetic f32",
-        Precision::F16 => "weights rounded to f16, arithmetic f32",
+    let dtype = match (options.precision, options.device) {
+        (Precision::Single, _) => "f32",
+        (Precision::Bf16, Device::Cpu) => "weights rounded to bf16, arithmetic f32",
+        (Precision::F16, Device::Cpu) => "weights rounded to f16, arithmetic f32",
+        (Precision::Bf16, Device::Cuda(_)) => "bf16 into products, sums and residual stream f32",
+        (Precision::F16, Device::Cuda(_)) => "f16 into products, sums and residual stream f32",
     };
     let conventions = [
         ("weights", stored.join(", ")),
@@ -310,16 +367,21 @@ pub(crate) fn describe(
     card
 }
 
-/// Content hash; a number type other than the default is part of who the model is.
+/// Content hash; a number type other than the default is part of who the model is, and on a card it
+/// rounds more than the weights.
 pub(crate) fn fingerprint(
     checkpoint: &Checkpoint,
     options: &Options,
 ) -> Result<String, ModelError> {
     let hash = checkpoint.fingerprint()?;
+    let place = match options.device {
+        Device::Cpu => "",
+        Device::Cuda(_) => "-cuda",
+    };
     Ok(match options.precision {
         Precision::Single => hash,
-        Precision::Bf16 => format!("{hash}-bf16"),
-        Precision::F16 => format!("{hash}-f16"),
+        Precision::Bf16 => format!("{hash}-bf16{place}"),
+        Precision::F16 => format!("{hash}-f16{place}"),
     })
 }
 
@@ -397,16 +459,17 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_not_there_is_refused() {
-        let settings = ModelSettings {
-            device: Some("cuda:0".into()),
-            ..ModelSettings::default()
-        };
-        assert!(
-            Options::read(&settings)
-                .unwrap_err()
-                .message
-                .contains("cuda:0")
-        );
+    fn devices_are_read_and_unknown_ones_refused() {
+        assert_eq!(Device::parse(Some("auto")).unwrap(), Device::Cpu);
+        let error = Device::parse(Some("tpu")).unwrap_err();
+        assert!(error.hint.unwrap().contains("cuda:0"));
+        let card = Device::parse(Some("cuda:1"));
+        if cfg!(feature = "cuda") {
+            assert_eq!(card.unwrap(), Device::Cuda(1));
+        } else {
+            let error = card.unwrap_err();
+            assert!(error.message.contains("cuda:1"), "{error}");
+            assert!(error.hint.unwrap().contains("docs/cuda.md"));
+        }
     }
 }

@@ -8,9 +8,9 @@ use mary_contract::{
     Pool, PooledVectors, Reply, ReplyMeta, Usage, Vector,
 };
 
-use crate::kernels::Wanted;
+use crate::kernels::{Groups, Wanted};
 use crate::model::LocalModel;
-use crate::transformer::Batch;
+use crate::transformer::{Batch, Watch};
 
 /// Texts taken at once, at most.
 const WINDOW: usize = 1024;
@@ -58,25 +58,22 @@ fn answer(
     readings.sort_by_key(|r| r.tokens.len());
     let mut rest = readings.as_slice();
     while !rest.is_empty() {
+        let most = model.chunk_rows();
         let mut rows = 0;
         let fits = |r: &&Reading| {
             rows += r.tokens.len();
-            rows <= model.chunk_rows()
+            rows <= most
         };
         let count = rest.iter().take_while(fits).count().max(1);
         let (batch, later) = rest.split_at(count);
+        let answers = match model.install(|| pass(model, batch)) {
+            Err(error) if count > 1 && model.narrow(most, &error) => continue,
+            Err(error) => vec![Err(error); count],
+            Ok(all) => all,
+        };
         rest = later;
-        match model.install(|| pass(model, batch)) {
-            Ok(all) => {
-                for (reading, observed) in batch.iter().zip(all) {
-                    desk.answer(jobs[reading.job].ticket, observed)?;
-                }
-            }
-            Err(error) => {
-                for reading in batch {
-                    desk.answer(jobs[reading.job].ticket, Err(error.clone()))?;
-                }
-            }
+        for (reading, observed) in batch.iter().zip(answers) {
+            desk.answer(jobs[reading.job].ticket, observed)?;
         }
     }
     ControlFlow::Continue(())
@@ -196,21 +193,34 @@ fn pass(
             r.pools.iter().map(empty).collect()
         })
         .collect();
-    let mut visit = |layer: usize, states: &[f32]| {
-        let width = states.len() / rows.max(1);
-        for ((reading, first), out) in readings.iter().zip(&firsts).zip(&mut pooled) {
-            if reading.layers.binary_search(&layer).is_err() {
-                continue;
-            }
-            for (tokens, out) in reading.pools.iter().zip(out) {
-                let vector = Vector(mean(states, width, *first, tokens));
-                out.layers.push(LayerVector { layer, vector });
+    let mut groups = Groups::default();
+    for (reading, first) in readings.iter().zip(&firsts) {
+        for pool in &reading.pools {
+            groups.push(pool.iter().map(|token| first + token));
+        }
+    }
+    let mut layers: Vec<usize> = readings.iter().flat_map(|r| r.layers.clone()).collect();
+    layers.sort_unstable();
+    layers.dedup();
+    let mut visit = |layer: usize, means: &[f32]| {
+        let width = means.len() / groups.len().max(1);
+        let mut means = means.chunks_exact(width.max(1));
+        for (reading, out) in readings.iter().zip(&mut pooled) {
+            let wanted = reading.layers.binary_search(&layer).is_ok();
+            for (out, mean) in out.iter_mut().zip(&mut means) {
+                if wanted {
+                    let vector = Vector(mean.to_vec());
+                    out.layers.push(LayerVector { layer, vector });
+                }
             }
         }
     };
-    let (work, cache) = session.parts();
-    let transformer = model.transformer();
-    transformer.forward(&batch, cache, work, Some(&mut visit))?;
+    let watch = (!groups.is_empty()).then_some(Watch::Means {
+        groups: &groups,
+        layers: &layers,
+        visit: &mut visit,
+    });
+    session.forward(&batch, watch)?;
     let (mut rows_wanted, mut wanted, mut ranges) = (vec![], vec![], vec![]);
     for (reading, first) in readings.iter().zip(&firsts) {
         let begin = wanted.len();
@@ -226,7 +236,8 @@ fn pass(
     let logprobs = if wanted.is_empty() {
         vec![]
     } else {
-        transformer.log_probs(work, &rows_wanted, &wanted)?
+        session.ask(&rows_wanted, &wanted)?;
+        session.collect()?
     };
     let answers = readings
         .iter()
@@ -234,19 +245,6 @@ fn pass(
         .zip(ranges)
         .map(|((reading, pools), range)| finish(model, reading, pools, &logprobs[range]));
     Ok(answers.collect())
-}
-
-fn mean(states: &[f32], width: usize, first: usize, tokens: &[usize]) -> Vec<f32> {
-    let mut sum = vec![0.0f64; width];
-    for token in tokens {
-        let row = &states[(first + token) * width..][..width];
-        sum.iter_mut()
-            .zip(row)
-            .for_each(|(s, x)| *s += f64::from(*x));
-    }
-    sum.into_iter()
-        .map(|s| (s / tokens.len() as f64) as f32)
-        .collect()
 }
 
 fn finish(

@@ -24,10 +24,15 @@ impl Sampler {
         }
     }
 
+    /// Whether it always takes the likeliest token.
+    pub fn is_greedy(&self) -> bool {
+        self.temperature <= 0.0 || self.top_k == 1
+    }
+
     /// The next token; `None` when the logits are not numbers.
     pub fn draw(&mut self, logits: &[f32]) -> Option<u32> {
         let (best, top) = greatest(logits)?;
-        if self.temperature <= 0.0 || self.top_k == 1 {
+        if self.is_greedy() {
             return Some(best);
         }
         let weight = |x: f32| ((f64::from(x) - f64::from(top)) / self.temperature).exp();

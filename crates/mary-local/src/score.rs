@@ -1,6 +1,7 @@
 //! Scoring: a window of requests becomes one token tree, every shared beginning is computed once,
 //! and answers are handed back as soon as their part of the tree is done.
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use mary_contract::{
@@ -8,6 +9,7 @@ use mary_contract::{
 };
 use rayon::prelude::*;
 
+use crate::engine::Session;
 use crate::model::LocalModel;
 use crate::text::{Reader, Reading, windows};
 use crate::trie::{Chunks, Sequence, Trie};
@@ -130,29 +132,64 @@ fn compute(
 /// Gets the nodes scored by a chunk, their log-probabilities, and the node below which all is done.
 pub(crate) type Receive<'a> = &'a mut dyn FnMut(&[usize], &[f32], usize) -> ControlFlow<()>;
 
-/// Computes a tree chunk by chunk.
+/// Computes a tree chunk by chunk; with smaller chunks where the device runs out of memory.
 pub(crate) fn run(
     model: &LocalModel,
     trie: &Trie,
     receive: Receive<'_>,
 ) -> Result<ControlFlow<()>, ModelError> {
-    let transformer = model.transformer();
-    let chunks = Chunks::new(trie, model.chunk_rows());
+    loop {
+        let rows = model.chunk_rows();
+        match run_with(model, trie, rows, receive) {
+            // What was received is received again: a node's score does not change.
+            Err(error) if model.narrow(rows, &error) => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+fn run_with(
+    model: &LocalModel,
+    trie: &Trie,
+    rows: usize,
+    receive: &mut dyn FnMut(&[usize], &[f32], usize) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, ModelError> {
+    let chunks = Chunks::new(trie, rows);
     let mut session = model.session(chunks.cache_rows())?;
+    // Chunks whose scores are on their way: the next one is planned meanwhile.
+    let mut under_way = VecDeque::new();
     for chunk in chunks {
-        let values = model.install(|| {
-            let (work, cache) = session.parts();
-            transformer.forward(&chunk.batch, cache, work, None)?;
-            let values = transformer.log_probs(work, &chunk.head_rows, &chunk.wanted)?;
-            crate::kernels::Backend::move_rows(transformer.backend(), cache, &chunk.moves);
-            Ok::<_, ModelError>(values)
+        model.install(|| {
+            session.forward(&chunk.batch, None)?;
+            session.ask(&chunk.head_rows, &chunk.wanted)?;
+            session.move_rows(&chunk.moves)
         })?;
-        if receive(&chunk.nodes, &values, chunk.done).is_break() {
+        under_way.push_back((chunk.nodes, chunk.done));
+        while under_way.len() > model.ahead() {
+            if hand_over(&mut session, &mut under_way, receive)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+    }
+    while !under_way.is_empty() {
+        if hand_over(&mut session, &mut under_way, receive)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }
     // A tree without anything to compute still has its answers.
     Ok(receive(&[], &[], trie.len()))
+}
+
+fn hand_over(
+    session: &mut Session<'_>,
+    under_way: &mut VecDeque<(Vec<usize>, usize)>,
+    receive: &mut dyn FnMut(&[usize], &[f32], usize) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, ModelError> {
+    let values = session.collect()?;
+    match under_way.pop_front() {
+        Some((nodes, done)) => Ok(receive(&nodes, &values, done)),
+        None => Ok(ControlFlow::Continue(())),
+    }
 }
 
 fn reply(

@@ -4,7 +4,7 @@ use mary_contract::{ErrorKind, ModelError};
 
 use crate::config::{Architecture, Block};
 use crate::kernels::{
-    Alibi, AttentionCall, AttentionSettings, Backend, Heads, NormOf, Segment, Turns, Wanted,
+    Alibi, AttentionCall, AttentionSettings, Backend, Groups, Heads, NormOf, Segment, Wanted,
 };
 
 /// Positions computed together: any mixture of sequences, one row for each.
@@ -52,16 +52,10 @@ impl Batch {
     }
 }
 
-/// Token vectors, kept where tokens are looked up.
-pub(crate) struct Table {
-    pub data: Vec<f32>,
-    pub width: usize,
-}
-
-impl Table {
-    fn row(&self, i: usize) -> Option<&[f32]> {
-        self.data.get(i * self.width..(i + 1) * self.width)
-    }
+/// Vectors that are looked up, and how many there are.
+pub(crate) struct TableOf<B: Backend> {
+    pub table: B::Table,
+    pub rows: usize,
 }
 
 /// The weights of one block.
@@ -81,9 +75,9 @@ pub(crate) struct BlockOf<B: Backend> {
 pub struct Transformer<B: Backend> {
     pub(crate) backend: B,
     pub(crate) architecture: Architecture,
-    pub(crate) embed: Table,
-    pub(crate) positions: Option<Table>,
-    pub(crate) token_type: Option<Vec<f32>>,
+    pub(crate) embed: TableOf<B>,
+    /// Learned positions, the segment's vector included.
+    pub(crate) positions: Option<TableOf<B>>,
     pub(crate) embed_norm: Option<NormOf<B::Vector>>,
     pub(crate) project: Option<(B::Linear, B::Linear)>,
     pub(crate) blocks: Vec<BlockOf<B>>,
@@ -123,6 +117,38 @@ impl<B: Backend> Default for Workspace<B> {
 /// Called with a layer's number and its hidden states, row after row.
 pub type Visit<'a> = &'a mut dyn FnMut(usize, &[f32]);
 
+/// Who looks at the hidden states of a pass.
+pub enum Watch<'a> {
+    /// All rows of every layer.
+    Rows(Visit<'a>),
+    /// The means of groups of rows, in these layers (ascending).
+    Means {
+        /// The groups.
+        groups: &'a Groups,
+        /// The layers.
+        layers: &'a [usize],
+        /// Gets a layer's number and the means, group after group.
+        visit: Visit<'a>,
+    },
+}
+
+impl Watch<'_> {
+    fn see<B: Backend>(&mut self, backend: &B, layer: usize, x: &B::Tensor, shape: (usize, usize)) {
+        match self {
+            Self::Rows(visit) => visit(layer, &backend.download(x, shape.0 * shape.1)),
+            Self::Means {
+                groups,
+                layers,
+                visit,
+            } => {
+                if layers.binary_search(&layer).is_ok() {
+                    visit(layer, &backend.pool(x, shape.1, groups));
+                }
+            }
+        }
+    }
+}
+
 impl<B: Backend> Transformer<B> {
     /// What it is made of.
     pub fn architecture(&self) -> &Architecture {
@@ -142,7 +168,7 @@ impl<B: Backend> Transformer<B> {
 
     /// Bytes of keys and values for one position.
     pub fn cache_bytes_per_row(&self) -> usize {
-        self.architecture.layers * self.architecture.kv_width() * 2 * size_of::<f32>()
+        self.architecture.layers * self.architecture.kv_width() * 2 * self.backend.cache_number()
     }
 
     fn heads(&self) -> Heads {
@@ -153,36 +179,36 @@ impl<B: Backend> Transformer<B> {
         }
     }
 
-    /// Runs a batch through every block; `visit` sees the hidden states of each layer.
+    /// Runs a batch through every block; `watch` sees the hidden states of each layer.
     pub fn forward(
         &self,
         batch: &Batch,
         cache: &mut B::Cache,
         work: &mut Workspace<B>,
-        mut visit: Option<Visit<'_>>,
+        mut watch: Option<Watch<'_>>,
     ) -> Result<(), ModelError> {
         let a = &self.architecture;
         let rows = batch.len();
-        self.embed(batch, work)?;
-        if let Some(visit) = &mut visit {
-            visit(0, &self.backend.download(&work.x, rows * a.hidden));
+        self.check_tokens(batch)?;
+        let plan = self.backend.plan(batch, &self.heads());
+        self.embed(&plan, rows, work);
+        if let Some(watch) = &mut watch {
+            watch.see(&self.backend, 0, &work.x, (rows, a.hidden));
         }
-        let turns: Vec<Turns> = a
-            .ropes
-            .iter()
-            .map(|rope| Turns::new(rope, &batch.positions))
-            .collect();
+        let turn = |rope| self.backend.turns(rope, &batch.positions);
+        let turns: Vec<B::Turns> = a.ropes.iter().map(turn).collect();
         for (layer, block) in self.blocks.iter().enumerate() {
-            let pass = Pass {
-                batch,
+            let pass = Pass::<'_, '_, B> {
+                rows,
+                plan: &plan,
                 layer,
                 turns: &turns,
             };
             self.block(block, &pass, cache, work);
-            if let Some(visit) = &mut visit
+            if let Some(watch) = &mut watch
                 && layer + 1 < a.layers
             {
-                visit(layer + 1, &self.backend.download(&work.x, rows * a.hidden));
+                watch.see(&self.backend, layer + 1, &work.x, (rows, a.hidden));
             }
         }
         match &self.final_norm {
@@ -194,13 +220,15 @@ impl<B: Backend> Transformer<B> {
                 .linear(&work.last, rows, out, &mut work.normed, false);
             std::mem::swap(&mut work.normed, &mut work.last);
         }
-        if let Some(visit) = &mut visit {
-            visit(
+        if let Some(watch) = &mut watch {
+            watch.see(
+                &self.backend,
                 a.layers,
-                &self.backend.download(&work.last, rows * self.last_width()),
+                &work.last,
+                (rows, self.last_width()),
             );
         }
-        Ok(())
+        self.backend.check()
     }
 
     /// Width of the last hidden state (OPT-350M's is narrower than the rest).
@@ -212,71 +240,56 @@ impl<B: Backend> Transformer<B> {
         }
     }
 
-    fn embed(&self, batch: &Batch, work: &mut Workspace<B>) -> Result<(), ModelError> {
+    /// Every token and every position must have its vector.
+    fn check_tokens(&self, batch: &Batch) -> Result<(), ModelError> {
         let a = &self.architecture;
-        let width = a.embedding.width;
-        let mut rows = Vec::with_capacity(batch.len() * width);
-        for &token in &batch.tokens {
-            let row = self.embed.row(token as usize).ok_or_else(|| {
-                ModelError::new(
-                    ErrorKind::BadModel,
-                    format!(
-                        "token {token} lies outside the embedding of {} rows",
-                        a.vocab
-                    ),
-                )
-            })?;
-            rows.extend(row.iter().map(|x| x * a.embedding.scale));
+        let most = batch.tokens.iter().max().map_or(0, |&t| t as usize);
+        if most >= self.embed.rows {
+            return Err(ModelError::new(
+                ErrorKind::BadModel,
+                format!(
+                    "token {most} lies outside the embedding of {} rows",
+                    a.vocab
+                ),
+            ));
         }
-        self.backend.upload(&rows, &mut work.x);
-        if let Some((into, _)) = &self.project {
-            self.backend
-                .linear(&work.x, batch.len(), into, &mut work.normed, false);
-            std::mem::swap(&mut work.x, &mut work.normed);
-        }
-        if let Some(added) = self.added_rows(batch)? {
-            self.backend.upload(&added, &mut work.normed);
-            self.backend.add(&mut work.x, &work.normed, added.len());
-        }
-        if let Some(norm) = &self.embed_norm {
-            self.backend
-                .norm(&work.x, batch.len(), norm, &mut work.normed);
-            std::mem::swap(&mut work.x, &mut work.normed);
+        if let (Some(table), Some(offset)) = (&self.positions, a.embedding.position_offset) {
+            let most = batch.positions.iter().max().copied().unwrap_or(0);
+            if most + offset >= table.rows {
+                return Err(ModelError::new(
+                    ErrorKind::ContextTooLong,
+                    format!("position {most} lies outside the learned {}", a.context),
+                ));
+            }
         }
         Ok(())
     }
 
-    /// Learned positions and segment vectors.
-    fn added_rows(&self, batch: &Batch) -> Result<Option<Vec<f32>>, ModelError> {
-        let a = &self.architecture;
-        let (Some(table), Some(offset)) = (&self.positions, a.embedding.position_offset) else {
-            return Ok(None);
-        };
-        let mut rows = Vec::with_capacity(batch.len() * a.hidden);
-        for &position in &batch.positions {
-            let row = table.row(position + offset).ok_or_else(|| {
-                ModelError::new(
-                    ErrorKind::ContextTooLong,
-                    format!("position {position} lies outside the learned {}", a.context),
-                )
-            })?;
-            match &self.token_type {
-                Some(segment) => rows.extend(row.iter().zip(segment).map(|(x, y)| x + y)),
-                None => rows.extend_from_slice(row),
-            }
+    fn embed(&self, plan: &B::Plan<'_>, rows: usize, work: &mut Workspace<B>) {
+        let (a, b) = (&self.architecture, &self.backend);
+        b.embed(plan, &self.embed.table, a.embedding.scale, &mut work.x);
+        if let Some((into, _)) = &self.project {
+            b.linear(&work.x, rows, into, &mut work.normed, false);
+            std::mem::swap(&mut work.x, &mut work.normed);
         }
-        Ok(Some(rows))
+        if let (Some(positions), Some(offset)) = (&self.positions, a.embedding.position_offset) {
+            b.add_positions(plan, &positions.table, offset, &mut work.x);
+        }
+        if let Some(norm) = &self.embed_norm {
+            b.norm(&work.x, rows, norm, &mut work.normed);
+            std::mem::swap(&mut work.x, &mut work.normed);
+        }
     }
 
     fn block(
         &self,
         block: &BlockOf<B>,
-        pass: &Pass<'_>,
+        pass: &Pass<'_, '_, B>,
         cache: &mut B::Cache,
         work: &mut Workspace<B>,
     ) {
         let b = &self.backend;
-        let rows = pass.batch.len();
+        let rows = pass.rows;
         let len = rows * self.architecture.hidden;
         let normed = |norm: &Option<NormOf<B::Vector>>, x: &B::Tensor, to: &mut B::Tensor| {
             if let Some(norm) = norm {
@@ -346,22 +359,21 @@ impl<B: Backend> Transformer<B> {
     fn attention(
         &self,
         block: &BlockOf<B>,
-        pass: &Pass<'_>,
+        pass: &Pass<'_, '_, B>,
         cache: &mut B::Cache,
         work: &mut Workspace<B>,
     ) {
         let (a, b, heads) = (&self.architecture, &self.backend, self.heads());
-        let rows = pass.batch.len();
+        let rows = pass.rows;
         let kind = a.kinds.get(pass.layer).copied().unwrap_or_default();
         b.linear(&work.normed, rows, &block.qkv, &mut work.qkv, false);
         let norms = block.qk_norms.as_ref().map(|(q, k)| (q, k, a.norm));
         let turns = kind.rope.and_then(|r| pass.turns.get(r));
-        b.rotate(&mut work.qkv, rows, &heads, norms, turns);
-        b.store(&work.qkv, &heads, cache, pass.layer, &pass.batch.slots);
+        let place = (&mut *cache, pass.layer);
+        b.place(&mut work.qkv, &heads, norms, turns, place, pass.plan);
         let call = AttentionCall {
             cache: &*cache,
             layer: pass.layer,
-            segments: &pass.batch.segments,
             heads: &heads,
             settings: AttentionSettings {
                 scale: a.attention.scale,
@@ -370,9 +382,8 @@ impl<B: Backend> Transformer<B> {
                 window: kind.window,
                 alibi: self.alibi.as_ref(),
             },
-            rows,
         };
-        b.attend(&work.qkv, &call, &mut work.attended);
+        b.attend(&work.qkv, pass.plan, &call, &mut work.attended);
     }
 
     /// Reads `normed`, writes `narrow`.
@@ -385,37 +396,70 @@ impl<B: Backend> Transformer<B> {
             .activate(&work.wide, rows, shape, a.mlp.activation, &mut work.narrow);
     }
 
-    /// Log-probabilities after some rows of the last forward pass. `wanted` counts rows by their
-    /// place in `rows`.
+    /// Starts on log-probabilities after some rows of the last forward pass. `wanted` counts rows by
+    /// their place in `rows`.
     pub fn log_probs(
         &self,
         work: &mut Workspace<B>,
         rows: &[usize],
         wanted: &[Wanted],
-    ) -> Result<Vec<f32>, ModelError> {
+    ) -> Result<B::Pending, ModelError> {
         let head = self.head()?;
         self.backend
             .gather(&work.last, self.last_width(), rows, &mut work.normed);
         let cap = self.architecture.logit_cap;
-        Ok(self
+        let pending = self
             .backend
-            .log_probs(&work.normed, rows.len(), head, cap, wanted))
+            .log_probs(&work.normed, rows.len(), head, cap, wanted);
+        self.backend.check()?;
+        Ok(pending)
     }
 
-    /// All logits after some rows of the last forward pass, row after row.
-    pub fn logits(&self, work: &mut Workspace<B>, rows: &[usize]) -> Result<Vec<f32>, ModelError> {
+    /// Waits for log-probabilities.
+    pub fn collect(&self, pending: B::Pending) -> Result<Vec<f32>, ModelError> {
+        let values = self.backend.collect(pending);
+        self.backend.check()?;
+        Ok(values)
+    }
+
+    fn project_rows(&self, work: &mut Workspace<B>, rows: &[usize]) -> Result<(), ModelError> {
         let head = self.head()?;
         self.backend
             .gather(&work.last, self.last_width(), rows, &mut work.normed);
         self.backend
-            .linear(&work.normed, rows.len(), head, &mut work.wide, false);
+            .logits(&work.normed, rows.len(), head, &mut work.wide);
+        Ok(())
+    }
+
+    /// All logits after some rows of the last forward pass, row after row.
+    pub fn logits(&self, work: &mut Workspace<B>, rows: &[usize]) -> Result<Vec<f32>, ModelError> {
+        self.project_rows(work, rows)?;
         let mut logits = self
             .backend
             .download(&work.wide, rows.len() * self.architecture.vocab);
+        self.backend.check()?;
         if let Some(cap) = self.architecture.logit_cap {
             logits.iter_mut().for_each(|x| *x = cap * (*x / cap).tanh());
         }
         Ok(logits)
+    }
+
+    /// The likeliest token after some rows, where the device can say; `None` in a row whose logits
+    /// are no numbers.
+    pub fn greatest(
+        &self,
+        work: &mut Workspace<B>,
+        rows: &[usize],
+    ) -> Result<Option<Vec<Option<u32>>>, ModelError> {
+        // Whoever cannot say is not made to multiply.
+        if self.backend.ahead() == 0 {
+            return Ok(None);
+        }
+        self.project_rows(work, rows)?;
+        let vocabulary = self.architecture.vocab;
+        let tokens = self.backend.greatest(&work.wide, rows.len(), vocabulary);
+        self.backend.check()?;
+        Ok(tokens)
     }
 
     fn head(&self) -> Result<&B::Linear, ModelError> {
@@ -430,8 +474,9 @@ impl<B: Backend> Transformer<B> {
 }
 
 /// What one block needs to know of the pass it is part of.
-struct Pass<'a> {
-    batch: &'a Batch,
+struct Pass<'a, 'b, B: Backend + 'a + 'b> {
+    rows: usize,
+    plan: &'a B::Plan<'b>,
     layer: usize,
-    turns: &'a [Turns],
+    turns: &'a [B::Turns],
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{ModelSettings, Vector};
 use mary_local::LocalModel;
-use mary_local::transformer::Batch;
+use mary_local::transformer::{Batch, Watch};
 use mary_weights::Checkpoint;
 
 const FAMILIES: &[&str] = &[
@@ -78,7 +78,6 @@ fn check(name: &str, matmul: &str) -> Result<(), String> {
     let model = LocalModel::from_checkpoint(reference, checkpoint, &settings(matmul))
         .map_err(|e| format!("{name}: {e}"))?;
     let mut session = model.session(ids.len()).unwrap();
-    let (work, cache) = session.parts();
     let mut batch = Batch::default();
     batch.push(&ids, &[], 0);
     let mut worst = vec![];
@@ -88,13 +87,12 @@ fn check(name: &str, matmul: &str) -> Result<(), String> {
             worst.push(format!("layer {layer}: {error:.2e}"));
         }
     };
-    let transformer = model.transformer();
-    transformer
-        .forward(&batch, cache, work, Some(&mut visit))
+    session
+        .forward(&batch, Some(Watch::Rows(&mut visit)))
         .unwrap();
     if let Some(want) = logits {
         let rows: Vec<usize> = (0..ids.len()).collect();
-        let error = relative(&transformer.logits(work, &rows).unwrap(), &want.0);
+        let error = relative(&session.logits(&rows).unwrap(), &want.0);
         if error.is_nan() || error > 1e-4 {
             worst.push(format!("logits: {error:.2e}"));
         }

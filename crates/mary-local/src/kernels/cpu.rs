@@ -19,8 +19,9 @@ use amx::Activations;
 use attention::LayerCache;
 use matmul::{Linear, Matrix, Multiplier, Rows};
 
-use super::{AttentionCall, Backend, Heads, NormOf, Turns, Wanted, Weights};
-use crate::config::{Activation, Norm};
+use super::{AttentionCall, Backend, Groups, Heads, NormOf, Turns, Wanted, Weights};
+use crate::config::{Activation, Norm, Rope};
+use crate::transformer::Batch;
 
 /// The processor as a device.
 pub struct Cpu {
@@ -86,11 +87,27 @@ pub struct Cache {
     values: Vec<Aligned<f32>>,
 }
 
+/// Vectors in memory.
+pub struct Table {
+    data: Vec<f32>,
+    width: usize,
+}
+
+impl Table {
+    fn row(&self, i: usize) -> &[f32] {
+        &self.data[i * self.width..(i + 1) * self.width]
+    }
+}
+
 impl Backend for Cpu {
     type Tensor = Buffer;
     type Linear = Linear;
     type Vector = Vec<f32>;
+    type Table = Table;
     type Cache = Cache;
+    type Plan<'a> = &'a Batch;
+    type Turns = Turns;
+    type Pending = Vec<f32>;
 
     fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
         let prepare = |weights| match weights {
@@ -109,6 +126,18 @@ impl Backend for Cpu {
 
     fn vector(&self, x: Vec<f32>) -> Vec<f32> {
         x
+    }
+
+    fn table(&self, data: Vec<f32>, width: usize) -> Table {
+        Table { data, width }
+    }
+
+    fn plan<'a>(&self, batch: &'a Batch, _: &Heads) -> &'a Batch {
+        batch
+    }
+
+    fn turns(&self, rope: &Rope, positions: &[usize]) -> Turns {
+        Turns::new(rope, positions)
     }
 
     fn cache(&self, layers: usize, rows: usize, width: usize) -> Cache {
@@ -137,6 +166,22 @@ impl Backend for Cpu {
 
     fn download(&self, x: &Buffer, len: usize) -> Vec<f32> {
         x.0[..len].to_vec()
+    }
+
+    fn embed(&self, plan: &&Batch, table: &Table, scale: f32, to: &mut Buffer) {
+        let out = to.room(plan.len() * table.width);
+        for (&token, y) in plan.tokens.iter().zip(out.chunks_exact_mut(table.width)) {
+            let row = table.row(token as usize);
+            y.iter_mut().zip(row).for_each(|(y, x)| *y = x * scale);
+        }
+    }
+
+    fn add_positions(&self, plan: &&Batch, table: &Table, offset: usize, x: &mut Buffer) {
+        let rows = x.0[..plan.len() * table.width].chunks_exact_mut(table.width);
+        for (&position, y) in plan.positions.iter().zip(rows) {
+            let row = table.row(position + offset);
+            y.iter_mut().zip(row).for_each(|(y, x)| *y += x);
+        }
     }
 
     fn norm(&self, x: &Buffer, rows: usize, by: &NormOf<Vec<f32>>, to: &mut Buffer) {
@@ -173,36 +218,42 @@ impl Backend for Cpu {
         elementwise::add(&mut x.0[..len], &y.0[..len]);
     }
 
-    fn rotate(
+    fn place(
         &self,
         qkv: &mut Buffer,
-        rows: usize,
         heads: &Heads,
         norms: Option<(&Vec<f32>, &Vec<f32>, Norm)>,
         turns: Option<&Turns>,
+        (cache, layer): (&mut Cache, usize),
+        plan: &&Batch,
     ) {
         let norms = norms.map(|(q, k, how)| (q.as_slice(), k.as_slice(), how));
-        elementwise::rotate(&mut qkv.0[..rows * heads.qkv_width()], heads, norms, turns);
-    }
-
-    fn store(&self, qkv: &Buffer, heads: &Heads, cache: &mut Cache, layer: usize, slots: &[usize]) {
+        let qkv = &mut qkv.0[..plan.len() * heads.qkv_width()];
+        elementwise::rotate(qkv, heads, norms, turns);
         let (q, kv) = (heads.q_width(), heads.kv_width());
-        let rows = qkv.0.chunks_exact(heads.qkv_width());
-        for (row, &slot) in rows.zip(slots) {
+        let rows = qkv.chunks_exact(heads.qkv_width());
+        for (row, &slot) in rows.zip(&plan.slots) {
             let at = slot * kv..(slot + 1) * kv;
             cache.keys[layer][at.clone()].copy_from_slice(&row[q..q + kv]);
             cache.values[layer][at].copy_from_slice(&row[q + kv..]);
         }
     }
 
-    fn attend(&self, qkv: &Buffer, call: &AttentionCall<'_, Cache>, to: &mut Buffer) {
+    fn attend(
+        &self,
+        qkv: &Buffer,
+        plan: &&Batch,
+        call: &AttentionCall<'_, Cache>,
+        to: &mut Buffer,
+    ) {
         let cache = LayerCache {
             keys: &call.cache.keys[call.layer],
             values: &call.cache.values[call.layer],
         };
-        let qkv = &qkv.0[..call.rows * call.heads.qkv_width()];
-        let out = to.room(call.rows * call.heads.q_width());
-        attention::attend(qkv, cache, call.segments, call.heads, &call.settings, out);
+        let qkv = &qkv.0[..plan.len() * call.heads.qkv_width()];
+        let out = to.room(plan.len() * call.heads.q_width());
+        let segments = &plan.segments;
+        attention::attend(qkv, cache, segments, call.heads, &call.settings, out);
     }
 
     fn gather(&self, x: &Buffer, width: usize, rows: &[usize], to: &mut Buffer) {
@@ -210,6 +261,25 @@ impl Backend for Cpu {
         for (&row, y) in rows.iter().zip(out.chunks_exact_mut(width)) {
             y.copy_from_slice(&x.0[row * width..(row + 1) * width]);
         }
+    }
+
+    fn pool(&self, x: &Buffer, width: usize, groups: &Groups) -> Vec<f32> {
+        let mut out = Vec::with_capacity(groups.len() * width);
+        for rows in groups.each() {
+            let mut sum = vec![0.0f64; width];
+            for row in rows {
+                let row = &x.0[row * width..][..width];
+                sum.iter_mut()
+                    .zip(row)
+                    .for_each(|(s, x)| *s += f64::from(*x));
+            }
+            out.extend(sum.into_iter().map(|s| (s / rows.len() as f64) as f32));
+        }
+        out
+    }
+
+    fn collect(&self, pending: Vec<f32>) -> Vec<f32> {
+        pending
     }
 
     fn log_probs(

@@ -1,0 +1,1085 @@
+// The kernels of the CUDA backend. `tools/compile_cuda_kernels.py` turns this file into the PTX text
+// that is embedded in the program (NVRTC from a package, no toolkit), so that nothing but the
+// driver is needed where it runs. Every kernel here has a twin under `kernels/cpu`.
+//
+// Letters in names: s is float32, b bfloat16, h float16. Rows are packed, without padding; what
+// attends to what is described by tiles and stretches of the cache, as `kernels::Segment` says.
+
+// It is compiled in parts (BASE, ATTEND_B, ...), each loaded when it is first needed: the driver takes
+// seconds for some of them. STAGES_LARGE says how many tiles are on their way at once.
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+struct bf16 { u16 bits; };
+struct f16 { u16 bits; };
+
+#define DEVICE __device__ __forceinline__
+#define INF __int_as_float(0x7f800000)
+
+DEVICE float wide(float x) { return x; }
+DEVICE float wide(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+DEVICE float wide(f16 x) {
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+    return y;
+}
+template <class T> DEVICE T narrow(float x);
+template <> DEVICE float narrow<float>(float x) { return x; }
+template <> DEVICE bf16 narrow<bf16>(float x) {
+    bf16 y;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+    return y;
+}
+template <> DEVICE f16 narrow<f16>(float x) {
+    f16 y;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+    return y;
+}
+
+// Two numbers in one register; the first in the low half.
+template <class T> DEVICE u32 pair(float lo, float hi);
+template <> DEVICE u32 pair<bf16>(float lo, float hi) {
+    u32 y;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(hi), "f"(lo));
+    return y;
+}
+template <> DEVICE u32 pair<f16>(float lo, float hi) {
+    u32 y;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(hi), "f"(lo));
+    return y;
+}
+
+// Four neighbouring numbers, moved together.
+struct four { float x[4]; };
+DEVICE four load4(const float *p) {
+    float4 v = *(const float4 *)p;
+    four r = {{v.x, v.y, v.z, v.w}};
+    return r;
+}
+template <class T> DEVICE four load4(const T *p) {
+    uint2 v = *(const uint2 *)p;
+    T a, b, c, d;
+    a.bits = (u16)v.x; b.bits = (u16)(v.x >> 16); c.bits = (u16)v.y; d.bits = (u16)(v.y >> 16);
+    four r = {{wide(a), wide(b), wide(c), wide(d)}};
+    return r;
+}
+DEVICE void store4(float *p, four v) { *(float4 *)p = make_float4(v.x[0], v.x[1], v.x[2], v.x[3]); }
+template <class T> DEVICE void store4(T *p, four v) {
+    *(uint2 *)p = make_uint2(pair<T>(v.x[0], v.x[1]), pair<T>(v.x[2], v.x[3]));
+}
+
+DEVICE float warp_sum(float x) {
+    for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(~0u, x, d);
+    return x;
+}
+DEVICE float warp_max(float x) {
+    for (int d = 16; d; d >>= 1) x = fmaxf(x, __shfl_xor_sync(~0u, x, d));
+    return x;
+}
+// The sum over a block of 128 threads, known to all of them.
+DEVICE float block_sum(float x, float *room) {
+    x = warp_sum(x);
+    __syncthreads();
+    if ((threadIdx.x & 31) == 0) room[threadIdx.x >> 5] = x;
+    __syncthreads();
+    return room[0] + room[1] + room[2] + room[3];
+}
+
+// ---------------------------------------------------------------- vectors of tokens and positions
+
+template <class T>
+DEVICE void embed(const T *table, const int *tokens, int width, float scale, float *out) {
+    const T *x = table + (u64)tokens[blockIdx.x] * width;
+    for (int i = threadIdx.x; i < width; i += blockDim.x)
+        out[(u64)blockIdx.x * width + i] = wide(x[i]) * scale;
+}
+// Learned positions on top of rows that are there already.
+template <class T, class O>
+DEVICE void add_positions(const T *table, const int *places, int width, int offset, O *out) {
+    const T *x = table + (u64)(places[blockIdx.x] + offset) * width;
+    out += (u64)blockIdx.x * width;
+    for (int i = threadIdx.x; i < width; i += blockDim.x) out[i] = narrow<O>(wide(out[i]) + wide(x[i]));
+}
+#define EMBED(T, N)                                                                              \
+    extern "C" __global__ void embed_##N(const T *table, const int *tokens, int width,           \
+                                         float scale, float *out) {                              \
+        embed(table, tokens, width, scale, out);                                                 \
+    }
+#define POSITIONS(T, O, N)                                                                       \
+    extern "C" __global__ void add_positions_##N(const T *table, const int *places, int width,   \
+                                                 int offset, O *out) {                           \
+        add_positions(table, places, width, offset, out);                                        \
+    }
+#ifdef BASE
+POSITIONS(float, float, ss)
+POSITIONS(bf16, float, bs)
+POSITIONS(bf16, bf16, bb)
+POSITIONS(f16, float, hs)
+POSITIONS(f16, f16, hh)
+#endif
+#ifdef BASE
+EMBED(float, s)
+EMBED(bf16, b)
+EMBED(f16, h)
+#endif
+
+// ------------------------------------------------------------------------------------------ norms
+
+template <class I, class O>
+DEVICE void norm(const I *x, const float *weight, const float *bias, int width, int rms, float eps,
+                 O *out) {
+    __shared__ float room[4];
+    u64 at = (u64)blockIdx.x * width;
+    x += at;
+    out += at;
+    bool by4 = (width & 3) == 0;
+    float mean = 0.f;
+    if (!rms) {
+        float sum = 0.f;
+        if (by4) {
+            for (int i = threadIdx.x * 4; i < width; i += 512) {
+                four v = load4(x + i);
+                sum += (v.x[0] + v.x[1]) + (v.x[2] + v.x[3]);
+            }
+        } else {
+            for (int i = threadIdx.x; i < width; i += 128) sum += wide(x[i]);
+        }
+        mean = block_sum(sum, room) / width;
+    }
+    float squares = 0.f;
+    if (by4) {
+        for (int i = threadIdx.x * 4; i < width; i += 512) {
+            four v = load4(x + i);
+            for (int j = 0; j < 4; j++) squares += (v.x[j] - mean) * (v.x[j] - mean);
+        }
+    } else {
+        for (int i = threadIdx.x; i < width; i += 128) {
+            float v = wide(x[i]) - mean;
+            squares += v * v;
+        }
+    }
+    float scale = 1.f / sqrtf(block_sum(squares, room) / width + eps);
+    if (by4) {
+        for (int i = threadIdx.x * 4; i < width; i += 512) {
+            four v = load4(x + i);
+            float4 w = *(const float4 *)(weight + i);
+            float4 b = bias ? *(const float4 *)(bias + i) : make_float4(0.f, 0.f, 0.f, 0.f);
+            v.x[0] = (v.x[0] - mean) * scale * w.x + b.x;
+            v.x[1] = (v.x[1] - mean) * scale * w.y + b.y;
+            v.x[2] = (v.x[2] - mean) * scale * w.z + b.z;
+            v.x[3] = (v.x[3] - mean) * scale * w.w + b.w;
+            store4(out + i, v);
+        }
+    } else {
+        for (int i = threadIdx.x; i < width; i += 128) {
+            float y = (wide(x[i]) - mean) * scale * weight[i];
+            out[i] = narrow<O>(bias ? y + bias[i] : y);
+        }
+    }
+}
+#define NORM(I, O, N)                                                                            \
+    extern "C" __global__ void __launch_bounds__(128)                                            \
+        norm_##N(const I *x, const float *weight, const float *bias, int width, int rms,         \
+                 float eps, O *out) {                                                            \
+        norm(x, weight, bias, width, rms, eps, out);                                             \
+    }
+#ifdef BASE
+NORM(float, float, ss)
+NORM(float, bf16, sb)
+NORM(float, f16, sh)
+NORM(bf16, bf16, bb)
+NORM(f16, f16, hh)
+#endif
+
+// ------------------------------------------------------------------ sums, casts, rows, activations
+
+template <class I, class O> DEVICE void add(O *x, const I *y, u64 len) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < len) x[i] = narrow<O>(wide(x[i]) + wide(y[i]));
+}
+template <class I, class O> DEVICE void cast(const I *x, O *y, u64 len) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < len) y[i] = narrow<O>(wide(x[i]));
+}
+#define PAIRWISE(I, O, N)                                                                        \
+    extern "C" __global__ void add_##N(O *x, const I *y, u64 len) { add(x, y, len); }            \
+    extern "C" __global__ void cast_##N(const I *x, O *y, u64 len) { cast(x, y, len); }
+#ifdef BASE
+PAIRWISE(float, float, ss)
+PAIRWISE(float, bf16, sb)
+PAIRWISE(float, f16, sh)
+PAIRWISE(bf16, float, bs)
+PAIRWISE(f16, float, hs)
+PAIRWISE(bf16, bf16, bb)
+PAIRWISE(f16, f16, hh)
+#endif
+
+#ifdef BASE
+// A float32 as the sum of three bfloat16s, side by side in a row of three times the width: products
+// of these on the matrix units are as exact as a float32 product.
+extern "C" __global__ void split(const float *x, bf16 *y, int width, u64 len) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= len) return;
+    u64 row = i / width;
+    bf16 *to = y + row * 3 * width + (i - row * width);
+    float v = x[i];
+    bf16 hi = narrow<bf16>(v);
+    float rest = v - wide(hi);
+    bf16 mid = narrow<bf16>(rest);
+    // A value without bounds stays visible: its remainder would be no number.
+    bool finite = (__float_as_uint(v) & 0x7f800000u) != 0x7f800000u;
+    to[0] = hi;
+    to[width] = finite ? mid : narrow<bf16>(0.f);
+    to[2 * width] = finite ? narrow<bf16>(rest - wide(mid)) : narrow<bf16>(0.f);
+}
+
+extern "C" __global__ void gather(const u8 *x, int bytes, const int *rows, u8 *out) {
+    const u8 *from = x + (u64)rows[blockIdx.x] * bytes;
+    u8 *to = out + (u64)blockIdx.x * bytes;
+    if ((bytes & 15) == 0) {
+        for (int i = threadIdx.x * 16; i < bytes; i += blockDim.x * 16)
+            *(uint4 *)(to + i) = *(const uint4 *)(from + i);
+    } else {
+        for (int i = threadIdx.x * 2; i < bytes; i += blockDim.x * 2)
+            *(u16 *)(to + i) = *(const u16 *)(from + i);
+    }
+}
+
+// One row of one layer's cache onto another; a block takes a stripe of the width, and moves follow
+// one another as listed.
+extern "C" __global__ void move_rows(u8 *cache, u64 plane, int bytes, const int *moves, int count) {
+    int i = (blockIdx.x * blockDim.x + threadIdx.x) * 2;
+    if (i >= bytes) return;
+    u8 *base = cache + blockIdx.y * plane;
+    for (int m = 0; m < count; m++) {
+        u16 v = *(u16 *)(base + (u64)moves[2 * m] * bytes + i);
+        *(u16 *)(base + (u64)moves[2 * m + 1] * bytes + i) = v;
+    }
+}
+
+#endif // BASE
+
+DEVICE float act(float v, int kind) {
+    switch (kind) {
+    case 0: return 0.5f * v * (1.f + erff(v * 0.70710678118654752f));
+    case 1: {
+        float inner = 1.5957691216057308f * (v + 0.044715f * v * v * v);
+        return v * (1.f - 1.f / (__expf(inner) + 1.f));
+    }
+    case 2: return v / (1.f + __expf(-1.702f * v));
+    case 3: return v / (1.f + __expf(-v));
+    default: return v < 0.f ? 0.f : v;
+    }
+}
+template <class T> DEVICE void activate(const T *x, T *out, int width, int gated, int kind, u64 len) {
+    if ((width & 3) == 0) {
+        u64 i = ((u64)blockIdx.x * blockDim.x + threadIdx.x) * 4;
+        if (i >= len) return;
+        if (!gated) {
+            four v = load4(x + i);
+            for (int j = 0; j < 4; j++) v.x[j] = act(v.x[j], kind);
+            store4(out + i, v);
+            return;
+        }
+        u64 row = i / width;
+        u64 at = row * 2 * width + (i - row * width);
+        four v = load4(x + at), up = load4(x + at + width);
+        for (int j = 0; j < 4; j++) v.x[j] = act(v.x[j], kind) * up.x[j];
+        store4(out + i, v);
+        return;
+    }
+    u64 first = ((u64)blockIdx.x * blockDim.x + threadIdx.x) * 4;
+    for (u64 i = first; i < first + 4 && i < len; i++) {
+        u64 row = i / width;
+        u64 at = gated ? row * 2 * width + (i - row * width) : i;
+        float y = act(wide(x[at]), kind);
+        out[i] = narrow<T>(gated ? y * wide(x[at + width]) : y);
+    }
+}
+#define ACTIVATE(T, N)                                                                           \
+    extern "C" __global__ void activate_##N(const T *x, T *out, int width, int gated, int kind,  \
+                                            u64 len) {                                           \
+        activate(x, out, width, gated, kind, len);                                               \
+    }
+#ifdef BASE
+ACTIVATE(float, s)
+ACTIVATE(bf16, b)
+ACTIVATE(f16, h)
+#endif
+
+// The mean of some rows, for each group of rows.
+template <class T>
+DEVICE void pool(const T *x, int width, const int *starts, const int *rows, float *out) {
+    int i = blockIdx.y * blockDim.x + threadIdx.x;
+    if (i >= width) return;
+    int from = starts[blockIdx.x], to = starts[blockIdx.x + 1];
+    double sum = 0.0;
+    for (int r = from; r < to; r++) sum += (double)wide(x[(u64)rows[r] * width + i]);
+    out[(u64)blockIdx.x * width + i] = (float)(sum / (double)(to - from));
+}
+#define POOL(T, N)                                                                               \
+    extern "C" __global__ void pool_##N(const T *x, int width, const int *starts,                \
+                                        const int *rows, float *out) {                           \
+        pool(x, width, starts, rows, out);                                                       \
+    }
+#ifdef BASE
+POOL(float, s)
+POOL(bf16, b)
+POOL(f16, h)
+#endif
+
+// -------------------------------------------------- rotation of queries and keys, and their storage
+
+struct Heads { int heads, kv_heads, head_dim; };
+
+// A block takes a row; a warp takes a head. Queries are written back, keys and values go to the cache.
+template <class T>
+DEVICE void place(T *qkv, Heads n, const float *q_norm, const float *k_norm, int rms, float eps,
+                  const float *turns, int half, const int *places, T *keys, T *values,
+                  const int *slots) {
+    int row = blockIdx.x, lane = threadIdx.x & 31;
+    int width = n.head_dim, kv = n.kv_heads * width;
+    T *line = qkv + (u64)row * (n.heads * width + 2 * kv);
+    u64 slot = (u64)slots[row] * kv;
+    const float *cosine = turns ? turns + (u64)places[row] * 2 * half : nullptr;
+    for (int h = threadIdx.x >> 5; h < n.heads + 2 * n.kv_heads; h += blockDim.x >> 5) {
+        T *x = line + h * width;
+        if (h >= n.heads + n.kv_heads) {
+            T *to = values + slot + (h - n.heads - n.kv_heads) * width;
+            for (int i = lane; i < width; i += 32) to[i] = x[i];
+            continue;
+        }
+        bool query = h < n.heads;
+        const float *weight = query ? q_norm : k_norm;
+        T *to = query ? x : keys + slot + (h - n.heads) * width;
+        float mean = 0.f, scale = 1.f;
+        if (weight) {
+            float sum = 0.f, squares = 0.f;
+            if (!rms) {
+                for (int i = lane; i < width; i += 32) sum += wide(x[i]);
+                mean = warp_sum(sum) / width;
+            }
+            for (int i = lane; i < width; i += 32) {
+                float v = wide(x[i]) - mean;
+                squares += v * v;
+            }
+            scale = 1.f / sqrtf(warp_sum(squares) / width + eps);
+        }
+        int turned = turns ? half : 0;
+        for (int i = lane; i < turned; i += 32) {
+            float a = wide(x[i]), b = wide(x[i + turned]);
+            if (weight) {
+                a = (a - mean) * scale * weight[i];
+                b = (b - mean) * scale * weight[i + turned];
+            }
+            float c = cosine[i], s = cosine[half + i];
+            to[i] = narrow<T>(a * c - b * s);
+            to[i + turned] = narrow<T>(b * c + a * s);
+        }
+        if (query && !weight) continue;
+        for (int i = 2 * turned + lane; i < width; i += 32) {
+            float a = wide(x[i]);
+            if (weight) a = (a - mean) * scale * weight[i];
+            to[i] = narrow<T>(a);
+        }
+    }
+}
+#define PLACE(T, N)                                                                              \
+    extern "C" __global__ void __launch_bounds__(256)                                            \
+        place_##N(T *qkv, Heads n, const float *q_norm, const float *k_norm, int rms, float eps, \
+                  const float *turns, int half, const int *places, T *keys, T *values,           \
+                  const int *slots) {                                                            \
+        place(qkv, n, q_norm, k_norm, rms, eps, turns, half, places, keys, values, slots);       \
+    }
+#ifdef BASE
+PLACE(float, s)
+PLACE(bf16, b)
+PLACE(f16, h)
+#endif
+
+// -------------------------------------------------------------------------------------- attention
+
+// Up to 16 query rows of one segment (a query row is a position and a head of a group).
+struct Tile {
+    int first;      // row of the batch of the segment's first position
+    int begin;      // first query row within the segment
+    int rows;       // query rows of this tile
+    int position;   // position of the segment's first row
+    int stretches;  // place of its first stretch
+    int keys;       // keys in all its stretches
+};
+struct Weighing {
+    float scale, cap, alibi_scale;
+    int causal, window;  // window 0: none
+};
+
+// Walks the stretches of a segment; the positions asked for never decrease.
+struct Walk {
+    const int *stretch;
+    int start;
+    DEVICE Walk(const int *stretches, const Tile &t) : stretch(stretches + 2 * t.stretches), start(0) {}
+    DEVICE int row(int key) {
+        while (key >= start + stretch[1]) {
+            start += stretch[1];
+            stretch += 2;
+        }
+        return stretch[0] + key - start;
+    }
+};
+
+DEVICE float round_bf16(float x) { return wide(narrow<bf16>(x)); }
+DEVICE float weigh(float s, const Weighing &w, const float *slopes, int head, int key, int place) {
+    if (w.cap > 0.f) s = w.cap * tanhf(s / w.cap);
+    if (slopes) s += round_bf16(slopes[head] * round_bf16((float)key)) * w.alibi_scale;
+    if (w.causal && key > place) return -INF;
+    if (w.window && key + w.window <= place) return -INF;
+    return s;
+}
+
+// Any width of a head up to 256, any type: a warp takes a query row.
+template <class T>
+DEVICE void attend(const T *qkv, Heads n, const T *keys, const T *values, const Tile *tiles,
+                   const int *stretches, Weighing w, const float *slopes, T *out) {
+    __shared__ float queries[16][256];
+    int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+    Tile t = tiles[blockIdx.x];
+    if (warp >= t.rows) return;
+    int group = n.heads / n.kv_heads, width = n.head_dim, kv = n.kv_heads * width;
+    int r = t.begin + warp;
+    int row = t.first + r / group, head = blockIdx.y * group + r % group;
+    int place = t.position + r / group;
+    const T *q = qkv + (u64)row * (n.heads * width + 2 * kv) + head * width;
+    for (int i = lane; i < width; i += 32) queries[warp][i] = wide(q[i]) * w.scale;
+    __syncwarp();
+    const T *k = keys + blockIdx.y * width, *v = values + blockIdx.y * width;
+    int end = w.causal ? place + 1 : t.keys;
+    int begin = w.window && place + 1 > w.window ? place + 1 - w.window : 0;
+    float sums[8], most = -INF, total = 0.f;
+    for (int i = 0; i < 8; i++) sums[i] = 0.f;
+    Walk walk(stretches, t);
+    for (int block = begin; block < end; block += 32) {
+        int key = block + lane;
+        int at = key < end ? walk.row(key) : 0;
+        float s = -INF;
+        if (key < end) {
+            const T *x = k + (u64)at * kv;
+            float dot = 0.f;
+            if ((width & 3) == 0) {
+                for (int i = 0; i < width; i += 4) {
+                    four f = load4(x + i);
+                    for (int j = 0; j < 4; j++) dot += f.x[j] * queries[warp][i + j];
+                }
+            } else {
+                for (int i = 0; i < width; i++) dot += wide(x[i]) * queries[warp][i];
+            }
+            s = weigh(dot, w, slopes, head, key, place);
+        }
+        float peak = fmaxf(most, warp_max(s));
+        float shrink = most == -INF ? 0.f : expf(most - peak);
+        float p = s == -INF ? 0.f : expf(s - peak);
+        if (s != s) p = s;
+        total = total * shrink + warp_sum(p);
+        most = peak;
+        for (int i = 0; i < 8; i++) sums[i] *= shrink;
+        int count = min(32, end - block);
+        for (int j = 0; j < count; j++) {
+            float share = __shfl_sync(~0u, p, j);
+            const T *x = v + (u64)__shfl_sync(~0u, at, j) * kv;
+            for (int i = 0; i < 8; i++)
+                if (lane + 32 * i < width) sums[i] += share * wide(x[lane + 32 * i]);
+        }
+    }
+    T *to = out + (u64)row * n.heads * width + head * width;
+    for (int i = 0; i < 8; i++)
+        if (lane + 32 * i < width) to[lane + 32 * i] = narrow<T>(sums[i] / total);
+}
+#define ATTEND(T, N)                                                                             \
+    extern "C" __global__ void __launch_bounds__(512)                                            \
+        attend_##N(const T *qkv, Heads n, const T *keys, const T *values, const Tile *tiles,     \
+                   const int *stretches, Weighing w, const float *slopes, T *out) {              \
+        attend(qkv, n, keys, values, tiles, stretches, w, slopes, out);                          \
+    }
+#ifdef BASE
+ATTEND(float, s)
+ATTEND(bf16, b)
+ATTEND(f16, h)
+#endif
+
+template <class T> DEVICE void mma(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1);
+template <> DEVICE void mma<bf16>(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+                 "{%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+template <> DEVICE void mma<f16>(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+                 "{%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// The matrix units, straight from device memory: sixteen query rows a block, its warps share the
+// keys between them. Which dimension is which column is chosen so that every load is wide; both
+// sides of a product use the same choice.
+template <class T, int HD>
+DEVICE void attend_units(const T *qkv, Heads n, const T *keys, const T *values, const Tile *tiles,
+                         const int *stretches, Weighing w, const float *slopes, T *out) {
+    constexpr int STEPS = HD / 16, COLUMNS = HD / 8;
+    __shared__ float shared_most[4][16], shared_total[4][16];
+    __shared__ float shared_sums[16 * HD];
+    int warp = threadIdx.x >> 5, warps = blockDim.x >> 5, lane = threadIdx.x & 31;
+    int g = lane >> 2, c = lane & 3;
+    Tile t = tiles[blockIdx.x];
+    int group = n.heads / n.kv_heads, kv = n.kv_heads * HD;
+    int stride = n.heads * HD + 2 * kv;
+    int head[2], place[2];
+    u64 to[2];
+    u32 q[STEPS][4];
+    for (int i = 0; i < 2; i++) {
+        int r = g + 8 * i;
+        bool there = r < t.rows;
+        r = t.begin + (there ? r : 0);
+        int row = t.first + r / group;
+        head[i] = blockIdx.y * group + r % group;
+        place[i] = t.position + r / group;
+        to[i] = (u64)row * n.heads * HD + head[i] * HD;
+        const T *x = qkv + (u64)row * stride + head[i] * HD + c * 4;
+        for (int s = 0; s < STEPS; s++) {
+            uint2 v = *(const uint2 *)(x + s * 16);
+            q[s][i] = v.x;
+            q[s][2 + i] = v.y;
+        }
+    }
+    int last = t.position + (t.begin + t.rows - 1) / group;
+    int earliest = t.position + t.begin / group;
+    int end = w.causal ? last + 1 : t.keys;
+    int begin = w.window && earliest + 1 > w.window ? earliest + 1 - w.window : 0;
+    float sums[COLUMNS][4], most[2] = {-INF, -INF}, total[2] = {0.f, 0.f};
+    for (int j = 0; j < COLUMNS; j++)
+        for (int i = 0; i < 4; i++) sums[j][i] = 0.f;
+    const T *k = keys + blockIdx.y * HD + c * 4, *v = values + blockIdx.y * HD;
+    Walk walk(stretches, t);
+    for (int block = begin + warp * 32; block < end; block += warps * 32) {
+        int mine = min(block + lane, end - 1);
+        int at = walk.row(mine);
+        bool both = block + 16 < end;
+        float s[4][4];
+        for (int j = 0; j < 4; j++) {
+            for (int i = 0; i < 4; i++) s[j][i] = 0.f;
+            if (j < 2 || both) {
+                const T *x = k + (u64)__shfl_sync(~0u, at, 8 * j + g) * kv;
+                uint2 b[STEPS];
+                for (int p = 0; p < STEPS; p++) b[p] = *(const uint2 *)(x + p * 16);
+                for (int p = 0; p < STEPS; p++) mma<T>(s[j], q[p], b[p].x, b[p].y);
+            }
+        }
+        float peak[2] = {most[0], most[1]};
+        for (int j = 0; j < 4; j++)
+            for (int i = 0; i < 4; i++) {
+                int key = block + 8 * j + 2 * c + (i & 1);
+                float x = key < end ? weigh(s[j][i] * w.scale, w, slopes, head[i >> 1], key, place[i >> 1])
+                                    : -INF;
+                s[j][i] = x;
+                peak[i >> 1] = fmaxf(peak[i >> 1], x);
+            }
+        float shrink[2], sum[2] = {0.f, 0.f};
+        for (int i = 0; i < 2; i++) {
+            peak[i] = fmaxf(peak[i], __shfl_xor_sync(~0u, peak[i], 1));
+            peak[i] = fmaxf(peak[i], __shfl_xor_sync(~0u, peak[i], 2));
+            shrink[i] = most[i] == -INF ? 0.f : __expf(most[i] - peak[i]);
+            most[i] = peak[i];
+        }
+        for (int j = 0; j < 4; j++)
+            for (int i = 0; i < 4; i++) {
+                float x = s[j][i];
+                float p = x == -INF ? 0.f : __expf(x - peak[i >> 1]);
+                if (x != x) p = x;
+                s[j][i] = p;
+                sum[i >> 1] += p;
+            }
+        for (int i = 0; i < 2; i++) {
+            sum[i] += __shfl_xor_sync(~0u, sum[i], 1);
+            sum[i] += __shfl_xor_sync(~0u, sum[i], 2);
+            total[i] = total[i] * shrink[i] + sum[i];
+        }
+        for (int j = 0; j < COLUMNS; j++)
+            for (int i = 0; i < 4; i++) sums[j][i] *= shrink[i >> 1];
+        for (int m = 0; m < 2; m++) {
+            if (m && !both) break;
+            u32 p[4] = {pair<T>(s[2 * m][0], s[2 * m][1]), pair<T>(s[2 * m][2], s[2 * m][3]),
+                        pair<T>(s[2 * m + 1][0], s[2 * m + 1][1]),
+                        pair<T>(s[2 * m + 1][2], s[2 * m + 1][3])};
+            const T *x[4];
+            for (int i = 0; i < 4; i++) {
+                int key = 16 * m + 2 * c + (i & 1) + (i >> 1) * 8;
+                x[i] = v + (u64)__shfl_sync(~0u, at, key) * kv;
+            }
+            if constexpr (HD % 64 == 0) {
+                for (int j = 0; j < HD / 64; j++) {
+                    uint4 f[4];
+                    for (int i = 0; i < 4; i++) f[i] = *(const uint4 *)(x[i] + j * 64 + g * 8);
+                    const u32 *a0 = &f[0].x, *a1 = &f[1].x, *a2 = &f[2].x, *a3 = &f[3].x;
+                    for (int e = 0; e < 4; e++) {
+                        mma<T>(sums[8 * j + 2 * e], p, __byte_perm(a0[e], a1[e], 0x5410),
+                               __byte_perm(a2[e], a3[e], 0x5410));
+                        mma<T>(sums[8 * j + 2 * e + 1], p, __byte_perm(a0[e], a1[e], 0x7632),
+                               __byte_perm(a2[e], a3[e], 0x7632));
+                    }
+                }
+            } else {
+                for (int j = 0; j < HD / 16; j++) {
+                    u32 f[4];
+                    for (int i = 0; i < 4; i++) f[i] = *(const u32 *)(x[i] + j * 16 + g * 2);
+                    mma<T>(sums[2 * j], p, __byte_perm(f[0], f[1], 0x5410),
+                           __byte_perm(f[2], f[3], 0x5410));
+                    mma<T>(sums[2 * j + 1], p, __byte_perm(f[0], f[1], 0x7632),
+                           __byte_perm(f[2], f[3], 0x7632));
+                }
+            }
+        }
+    }
+    if (warps > 1) {
+        for (int i = 0; i < 2; i++)
+            if (c == 0) {
+                shared_most[warp][g + 8 * i] = most[i];
+                shared_total[warp][g + 8 * i] = total[i];
+            }
+        __syncthreads();
+        for (int i = 0; i < 2; i++) {
+            float peak = -INF, sum = 0.f;
+            for (int o = 0; o < warps; o++) peak = fmaxf(peak, shared_most[o][g + 8 * i]);
+            for (int o = 0; o < warps; o++) {
+                float m = shared_most[o][g + 8 * i];
+                sum += m == -INF ? 0.f : shared_total[o][g + 8 * i] * __expf(m - peak);
+            }
+            float shrink = most[i] == -INF ? 0.f : __expf(most[i] - peak);
+            total[i] = sum;
+            for (int j = 0; j < COLUMNS; j++) {
+                sums[j][2 * i] *= shrink;
+                sums[j][2 * i + 1] *= shrink;
+            }
+        }
+        for (int o = 1; o < warps; o++) {
+            if (warp == o)
+                for (int j = 0; j < COLUMNS; j++)
+                    for (int i = 0; i < 4; i++) shared_sums[(j * 4 + i) * 32 + lane] = sums[j][i];
+            __syncthreads();
+            if (warp == 0)
+                for (int j = 0; j < COLUMNS; j++)
+                    for (int i = 0; i < 4; i++) sums[j][i] += shared_sums[(j * 4 + i) * 32 + lane];
+            __syncthreads();
+        }
+        if (warp) return;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (g + 8 * i >= t.rows) continue;
+        float share = 1.f / total[i];
+        T *y = out + to[i];
+        if constexpr (HD % 64 == 0) {
+            for (int j = 0; j < HD / 64; j++)
+                for (int e = 0; e < 2; e++) {
+                    u32 f[4];
+                    for (int m = 0; m < 4; m++)
+                        f[m] = pair<T>(sums[8 * j + 2 * m][2 * i + e] * share,
+                                       sums[8 * j + 2 * m + 1][2 * i + e] * share);
+                    *(uint4 *)(y + j * 64 + c * 16 + e * 8) = make_uint4(f[0], f[1], f[2], f[3]);
+                }
+        } else {
+            for (int j = 0; j < HD / 16; j++)
+                *(uint2 *)(y + j * 16 + c * 4) =
+                    make_uint2(pair<T>(sums[2 * j][2 * i] * share, sums[2 * j + 1][2 * i] * share),
+                               pair<T>(sums[2 * j][2 * i + 1] * share, sums[2 * j + 1][2 * i + 1] * share));
+        }
+    }
+}
+#define ATTEND_UNITS(T, N, HD)                                                                   \
+    extern "C" __global__ void __launch_bounds__(128)                                            \
+        attend_##N##HD(const T *qkv, Heads n, const T *keys, const T *values, const Tile *tiles, \
+                       const int *stretches, Weighing w, const float *slopes, T *out) {          \
+        attend_units<T, HD>(qkv, n, keys, values, tiles, stretches, w, slopes, out);             \
+    }
+#define ATTEND_WIDTHS(T, N)                                                                      \
+    ATTEND_UNITS(T, N, 32)                                                                       \
+    ATTEND_UNITS(T, N, 64)                                                                       \
+    ATTEND_UNITS(T, N, 80)                                                                       \
+    ATTEND_UNITS(T, N, 96)                                                                       \
+    ATTEND_UNITS(T, N, 128)                                                                      \
+    ATTEND_UNITS(T, N, 256)
+#ifdef ATTEND_B
+ATTEND_WIDTHS(bf16, b)
+#endif
+#ifdef ATTEND_H
+ATTEND_WIDTHS(f16, h)
+#endif
+
+// --------------------------------------------------------------------------------------- products
+
+DEVICE void copy16(u32 to, const void *from, bool there) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+                 "r"(there ? 16 : 0));
+}
+DEVICE void ldmatrix(u32 (&d)[4], u32 at) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+                 : "r"(at));
+}
+
+// Which of the three parts of both sides a pass over the width multiplies, least products first.
+DEVICE void pass_of(int pass, int passes, int &a, int &b) {
+    // least first: x2·w0, x1·w1, x0·w2, x1·w0, x0·w1, x0·w0
+    const u32 of_x = 0x001012u, of_w = 0x010210u;
+    a = passes == 1 ? 0 : (of_x >> (4 * pass)) & 15;
+    b = passes == 1 ? 0 : (of_w >> (4 * pass)) & 15;
+}
+
+#ifndef STAGES_LARGE
+#define STAGES_LARGE 4
+#endif
+
+struct Product {
+    int m, n, k;
+    int passes;       // 1, or 6 where both sides are split in three
+    int lda, ldb;     // numbers from row to row
+    float cap;        // squashes what the head gives; 0: not
+};
+
+enum { STORE, ACCUMULATE, EXPONENTIALS };
+
+// C = A · Bᵀ (+ bias): A has m rows of k numbers, B has n rows. `EXPONENTIALS` keeps no product: for
+// each row and column tile it leaves the largest number and the sum of exponentials.
+template <class T, class O, int BM, int BN, int WM, int WN, int STAGES, int END>
+DEVICE void product(const T *a, const T *b, const float *bias, O *out, Product s) {
+    constexpr int WARPS_M = BM / WM, WARPS_N = BN / WN, THREADS = 32 * WARPS_M * WARPS_N;
+    constexpr int TM = WM / 16, TN = WN / 8, BK = 64;
+    constexpr int STAGE = (BM + BN) * BK * 2;
+    extern __shared__ __align__(128) u8 shared[];
+    u32 base = (u32)__cvta_generic_to_shared(shared);
+    int tid = threadIdx.x, warp = tid >> 5, lane = tid & 31;
+    int warp_m = warp % WARPS_M, warp_n = warp / WARPS_M;
+    // Tiles are taken in bands of rows, so that both sides stay in the cache.
+    int tiles_m = (s.m + BM - 1) / BM, tiles_n = (s.n + BN - 1) / BN;
+    const int BAND = 16;
+    int band = blockIdx.x / (BAND * tiles_n);
+    int high = min(BAND, tiles_m - band * BAND);
+    int within = blockIdx.x - band * BAND * tiles_n;
+    int tile_m = band * BAND + within % high, tile_n = within / high;
+    int m0 = tile_m * BM, n0 = tile_n * BN;
+    int blocks = (s.k + BK - 1) / BK, all = blocks * s.passes;
+
+    auto load = [&](int stage, int step) {
+        int pa, pb, pass = step / blocks, k0 = (step - pass * blocks) * BK;
+        pass_of(pass, s.passes, pa, pb);
+        u32 to = base + stage * STAGE;
+#pragma unroll
+        for (int i = 0; i < BM * 8 / THREADS; i++) {
+            int index = tid + i * THREADS, row = index >> 3, chunk = index & 7;
+            bool there = m0 + row < s.m && k0 + chunk * 8 < s.k;
+            const T *from = a + (there ? (u64)(m0 + row) * s.lda + pa * s.k + k0 + chunk * 8 : 0);
+            copy16(to + row * 128 + ((chunk ^ (row & 7)) << 4), from, there);
+        }
+        to += BM * BK * 2;
+#pragma unroll
+        for (int i = 0; i < BN * 8 / THREADS; i++) {
+            int index = tid + i * THREADS, row = index >> 3, chunk = index & 7;
+            bool there = n0 + row < s.n && k0 + chunk * 8 < s.k;
+            const T *from = b + (there ? (u64)(n0 + row) * s.ldb + pb * s.k + k0 + chunk * 8 : 0);
+            copy16(to + row * 128 + ((chunk ^ (row & 7)) << 4), from, there);
+        }
+    };
+
+    float acc[TM][TN][4];
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) acc[i][j][e] = 0.f;
+#pragma unroll
+    for (int i = 0; i < STAGES - 1; i++) {
+        if (i < all) load(i, i);
+        asm volatile("cp.async.commit_group;");
+    }
+    int row_a = warp_m * WM + (lane & 15), chunk_a = lane >> 4;
+    int row_b = warp_n * WN + (lane & 7) + ((lane >> 4) << 3), chunk_b = (lane >> 3) & 1;
+    for (int step = 0; step < all; step++) {
+        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
+        __syncthreads();
+        if (step + STAGES - 1 < all) load((step + STAGES - 1) % STAGES, step + STAGES - 1);
+        asm volatile("cp.async.commit_group;");
+        u32 at = base + (step % STAGES) * STAGE, bt = at + BM * BK * 2;
+        u32 fa[2][TM][4], fb[2][TN / 2][4];
+        auto fetch = [&](int slot, int kk) {
+#pragma unroll
+            for (int i = 0; i < TM; i++) {
+                int row = row_a + i * 16;
+                ldmatrix(fa[slot][i], at + row * 128 + (((kk * 2 + chunk_a) ^ (row & 7)) << 4));
+            }
+#pragma unroll
+            for (int j = 0; j < TN / 2; j++) {
+                int row = row_b + j * 16;
+                ldmatrix(fb[slot][j], bt + row * 128 + (((kk * 2 + chunk_b) ^ (row & 7)) << 4));
+            }
+        };
+        fetch(0, 0);
+#pragma unroll
+        for (int kk = 0; kk < 4; kk++) {
+            if (kk < 3) fetch((kk + 1) & 1, kk + 1);
+#pragma unroll
+            for (int i = 0; i < TM; i++)
+#pragma unroll
+                for (int j = 0; j < TN; j++)
+                    mma<T>(acc[i][j], fa[kk & 1][i], fb[kk & 1][j / 2][(j & 1) * 2],
+                           fb[kk & 1][j / 2][(j & 1) * 2 + 1]);
+        }
+    }
+    int g = lane >> 2, c = lane & 3;
+    if constexpr (END == EXPONENTIALS) {
+        asm volatile("cp.async.wait_all;");
+        __syncthreads();
+        float2 *room = (float2 *)shared;  // [WARPS_N][BM]
+#pragma unroll
+        for (int i = 0; i < TM; i++)
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                float peak = -INF, sum = 0.f;
+#pragma unroll
+                for (int j = 0; j < TN; j++)
+#pragma unroll
+                    for (int f = 0; f < 2; f++) {
+                        int n = n0 + warp_n * WN + j * 8 + 2 * c + f;
+                        float x = acc[i][j][2 * e + f];
+                        if (bias && n < s.n) x += bias[n];
+                        if (s.cap > 0.f) x = s.cap * tanhf(x / s.cap);
+                        if (n >= s.n) x = -INF;
+                        acc[i][j][2 * e + f] = x;
+                        peak = fmaxf(peak, x);
+                    }
+                peak = fmaxf(peak, __shfl_xor_sync(~0u, peak, 1));
+                peak = fmaxf(peak, __shfl_xor_sync(~0u, peak, 2));
+#pragma unroll
+                for (int j = 0; j < TN; j++)
+#pragma unroll
+                    for (int f = 0; f < 2; f++) {
+                        float x = acc[i][j][2 * e + f];
+                        sum += x == -INF ? 0.f : __expf(x - peak);
+                    }
+                sum += __shfl_xor_sync(~0u, sum, 1);
+                sum += __shfl_xor_sync(~0u, sum, 2);
+                if (c == 0)
+                    room[warp_n * BM + warp_m * WM + i * 16 + e * 8 + g] = make_float2(peak, sum);
+            }
+        __syncthreads();
+        for (int r = tid; r < BM; r += THREADS) {
+            if (m0 + r >= s.m) continue;
+            float peak = -INF, sum = 0.f;
+#pragma unroll
+            for (int o = 0; o < WARPS_N; o++) peak = fmaxf(peak, room[o * BM + r].x);
+#pragma unroll
+            for (int o = 0; o < WARPS_N; o++) {
+                float2 p = room[o * BM + r];
+                if (p.x != -INF || p.y != p.y) sum += p.y * __expf(p.x - peak);
+            }
+            ((float2 *)out)[(u64)(m0 + r) * tiles_n + tile_n] = make_float2(peak, sum);
+        }
+    } else
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+            int m = m0 + warp_m * WM + i * 16 + e * 8 + g;
+            if (m >= s.m) continue;
+            O *line = out + (u64)m * s.n;
+#pragma unroll
+            for (int j = 0; j < TN; j++) {
+                int n = n0 + warp_n * WN + j * 8 + 2 * c;
+                float x = acc[i][j][2 * e], y = acc[i][j][2 * e + 1];
+                if (n < s.n) {
+                    if (bias) x += bias[n];
+                    if constexpr (END == ACCUMULATE) x += wide(line[n]);
+                    line[n] = narrow<O>(x);
+                }
+                if (n + 1 < s.n) {
+                    if (bias) y += bias[n + 1];
+                    if constexpr (END == ACCUMULATE) y += wide(line[n + 1]);
+                    line[n + 1] = narrow<O>(y);
+                }
+            }
+        }
+}
+#define PRODUCT(T, O, NAME, END)                                                                 \
+    extern "C" __global__ void __launch_bounds__(256, 1)                                         \
+        product_large_##NAME(const T *a, const T *b, const float *bias, O *out, Product s) {     \
+        product<T, O, 128, 256, 64, 64, STAGES_LARGE, END>(a, b, bias, out, s);                  \
+    }                                                                                            \
+    extern "C" __global__ void __launch_bounds__(128, 2)                                         \
+        product_small_##NAME(const T *a, const T *b, const float *bias, O *out, Product s) {     \
+        product<T, O, 64, 64, 32, 32, 3, END>(a, b, bias, out, s);                               \
+    }
+#define PRODUCTS(T, N)                                                                           \
+    PRODUCT(T, T, N##_store_##N, STORE)                                                          \
+    PRODUCT(T, float, N##_store_s, STORE)                                                        \
+    PRODUCT(T, T, N##_add_##N, ACCUMULATE)                                                       \
+    PRODUCT(T, float, N##_add_s, ACCUMULATE)                                                     \
+    PRODUCT(T, float, N##_exponentials, EXPONENTIALS)
+#ifdef PRODUCTS_B
+PRODUCTS(bf16, b)
+#endif
+#ifdef PRODUCTS_H
+PRODUCTS(f16, h)
+#endif
+
+#ifdef BASE
+// Widths that are no multiple of eight: one thread, one number.
+template <class T> DEVICE float plain_dot(const T *x, const T *w, int k, int passes) {
+    float sum = 0.f;
+    for (int i = 0; i < k; i++) {
+        float p = wide(x[i]), q = wide(w[i]);
+        if (passes > 1) {
+            p += wide(x[k + i]) + wide(x[2 * k + i]);
+            q += wide(w[k + i]) + wide(w[2 * k + i]);
+        }
+        sum += p * q;
+    }
+    return sum;
+}
+template <class T, class O>
+DEVICE void product_plain(const T *a, const T *b, const float *bias, O *out, Product s, int add) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= (u64)s.m * s.n) return;
+    int m = i / s.n, n = i % s.n;
+    float y = plain_dot(a + (u64)m * s.lda, b + (u64)n * s.ldb, s.k, s.passes);
+    if (bias) y += bias[n];
+    if (add) y += wide(out[i]);
+    out[i] = narrow<O>(y);
+}
+#define PLAIN(T, O, N)                                                                           \
+    extern "C" __global__ void product_plain_##N(const T *a, const T *b, const float *bias,      \
+                                                 O *out, Product s, int add) {                   \
+        product_plain(a, b, bias, out, s, add);                                                  \
+    }
+PLAIN(bf16, bf16, bb)
+PLAIN(bf16, float, bs)
+PLAIN(f16, f16, hh)
+PLAIN(f16, float, hs)
+
+// ------------------------------------------------------------------------------------------- head
+
+// Tiles of (largest, sum of exponentials) become one normaliser a row.
+extern "C" __global__ void normalise(const float2 *parts, int tiles, int rows, float *out) {
+    int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
+    if (row >= rows) return;
+    const float2 *p = parts + (u64)row * tiles;
+    float peak = -INF;
+    for (int i = lane; i < tiles; i += 32) peak = fmaxf(peak, p[i].x);
+    peak = warp_max(peak);
+    float sum = 0.f;
+    for (int i = lane; i < tiles; i += 32)
+        if (p[i].x != -INF || p[i].y != p[i].y) sum += p[i].y * expf(p[i].x - peak);
+    sum = warp_sum(sum);
+    if (lane == 0) out[row] = peak + logf(sum);
+}
+// The normaliser from logits that lie in memory.
+extern "C" __global__ void __launch_bounds__(512)
+    normalise_logits(const float *logits, int width, float cap, float *out) {
+    __shared__ float room[2][16];
+    const float *x = logits + (u64)blockIdx.x * width;
+    int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+    float peak = -INF, sum = 0.f;
+    for (int i = threadIdx.x; i < width; i += 512) {
+        float v = cap > 0.f ? cap * tanhf(x[i] / cap) : x[i];
+        if (v > peak) {
+            sum = sum * __expf(peak - v) + 1.f;
+            peak = v;
+        } else {
+            sum += __expf(v - peak);
+        }
+    }
+    float top = warp_max(peak);
+    sum = peak == -INF && sum == sum ? 0.f : sum * __expf(peak - top);
+    sum = warp_sum(sum);
+    if (lane == 0) {
+        room[0][warp] = top;
+        room[1][warp] = sum;
+    }
+    __syncthreads();
+    if (warp) return;
+    float p = lane < 16 ? room[0][lane] : -INF, s = lane < 16 ? room[1][lane] : 0.f;
+    float all = warp_max(p);
+    s = warp_sum(p == -INF && s == s ? 0.f : s * __expf(p - all));
+    if (lane == 0) out[blockIdx.x] = all + logf(s);
+}
+
+// The log-probability of each wanted token: its own product, less the row's normaliser.
+template <class X, class T>
+DEVICE void pick(const X *x, const T *weights, const float *bias, const float *normalisers,
+                 const int *wanted, int count, int width, int parts, float cap, float *out) {
+    int i = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
+    if (i >= count) return;
+    int row = wanted[2 * i], token = wanted[2 * i + 1];
+    const X *a = x + (u64)row * width;
+    const T *b = weights + (u64)token * width * parts;
+    float sum = 0.f;
+    for (int j = lane; j < width; j += 32) {
+        float w = wide(b[j]);
+        if (parts > 1) w += wide(b[width + j]) + wide(b[2 * width + j]);
+        sum += wide(a[j]) * w;
+    }
+    sum = warp_sum(sum);
+    if (lane) return;
+    if (bias) sum += bias[token];
+    if (cap > 0.f) sum = cap * tanhf(sum / cap);
+    out[i] = sum - normalisers[row];
+}
+#define PICK(X, T, N)                                                                            \
+    extern "C" __global__ void pick_##N(const X *x, const T *weights, const float *bias,         \
+                                        const float *normalisers, const int *wanted, int count,  \
+                                        int width, int parts, float cap, float *out) {           \
+        pick(x, weights, bias, normalisers, wanted, count, width, parts, cap, out);              \
+    }
+PICK(float, bf16, s)
+PICK(bf16, bf16, b)
+PICK(f16, f16, h)
+
+// The greatest logit of each row and the first token that has it; -1 where one is no number.
+extern "C" __global__ void __launch_bounds__(512) greatest(const float *logits, int width, int *out) {
+    __shared__ float tops[16];
+    __shared__ int places[16];
+    const float *x = logits + (u64)blockIdx.x * width;
+    float top = -INF;
+    int place = 0x7fffffff;
+    for (int i = threadIdx.x; i < width; i += 512) {
+        float v = x[i];
+        if (v != v || v == INF) {
+            top = INF;
+            place = -1;
+        } else if (v > top) {
+            top = v;
+            place = i;
+        }
+    }
+    for (int round = 0; round < 2; round++) {
+        for (int d = 16; d; d >>= 1) {
+            float other = __shfl_xor_sync(~0u, top, d);
+            int where = __shfl_xor_sync(~0u, place, d);
+            if (other > top || (other == top && where < place)) {
+                top = other;
+                place = where;
+            }
+        }
+        if (round) break;
+        if ((threadIdx.x & 31) == 0) {
+            tops[threadIdx.x >> 5] = top;
+            places[threadIdx.x >> 5] = place;
+        }
+        __syncthreads();
+        if (threadIdx.x >= 32) return;
+        top = threadIdx.x < 16 ? tops[threadIdx.x] : -INF;
+        place = threadIdx.x < 16 ? places[threadIdx.x] : 0x7fffffff;
+    }
+    if (threadIdx.x == 0) out[blockIdx.x] = top == -INF ? -1 : place;
+}
+#endif // BASE

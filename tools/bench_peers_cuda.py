@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+"""One command: this program and Hugging Face transformers on the same card, with ratios.
+
+    python3 tools/bench_peers_cuda.py --bench PATH --work DIR [--blimp BLiMP.zip] [--tokenizer FILE]
+                                      [--real MODEL] [--golden DIR] [--only raw,blimp,...]
+
+--bench is the example `bench` of mary-local, built with the feature `cuda`. Models of the Pythia-70M
+and 1.4B shapes with seeded random weights are written under --work (speed does not depend on what the
+weights say); --tokenizer is the tokenizer.json they get. --real is a real model on which verdicts are
+compared with the processor's. Prints one JSON line for each measurement, and a table at the end.
+"""
+
+import argparse
+import io
+import json
+import os
+import random
+import subprocess
+import time
+import zipfile
+from pathlib import Path
+
+SHAPES = {
+    "70m": dict(hidden_size=512, num_hidden_layers=6, num_attention_heads=8, intermediate_size=2048),
+    "1.4b": dict(hidden_size=2048, num_hidden_layers=24, num_attention_heads=16, intermediate_size=8192),
+}
+FAMILIES = """gpt_neox gpt_neox_sequential gpt2 llama llama_linear llama_llama3 llama_yarn mistral qwen2
+qwen3 phi phi3 falcon_7b falcon_new falcon_rw gemma2 gemma3 opt opt_350m bert roberta visual_bert
+clip_text llava_next qwen2_vl""".split()
+TABLE = []
+
+
+def note(what, **figures):
+    print(json.dumps({"what": what, **figures}), flush=True)
+    TABLE.append((what, figures))
+
+
+def pairs_of(archive):
+    pairs = []
+    with zipfile.ZipFile(archive) as z:
+        for name in sorted(n for n in z.namelist() if n.endswith(".jsonl") and "__MACOSX" not in n):
+            for line in io.TextIOWrapper(z.open(name), "utf-8"):
+                if line.strip():
+                    row = json.loads(line)
+                    pairs.append((row["sentence_good"], row["sentence_bad"]))
+    random.Random(0).shuffle(pairs)
+    return pairs
+
+
+def htest_requests(count):
+    """Fifty solved examples, then a question; the two labels are scored (our own generator)."""
+    rng = random.Random(2)
+    words = "anchor bramble copper dwindle ember falter gravel hollow island jumble kettle lantern".split()
+
+    def question():
+        upper = rng.random() < 0.5
+        a, b = rng.sample(words, 2)
+        first, second = (a.upper(), b) if upper else (a, b.upper())
+        return f"Which one is written in capital letters?\nA. {first}\nB. {second}\nAnswer:", "A" if upper else "B"
+
+    shots = "".join(f"{q} {a}\n\n" for q, a in (question() for _ in range(50)))
+    return [[shots + question()[0], [" A", " B"]] for _ in range(count)]
+
+
+def model_folder(args, shape):
+    import torch
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
+    folder = Path(args.work) / f"pythia-{shape}"
+    if not (folder / "model.safetensors").exists():
+        config = GPTNeoXConfig(vocab_size=50304, max_position_embeddings=2048, rotary_pct=0.25,
+                               use_parallel_residual=True, **SHAPES[shape])
+        torch.manual_seed(0)
+        with torch.device("cuda"):
+            model = GPTNeoXForCausalLM(config).to(torch.bfloat16)
+        model.save_pretrained(folder, max_shard_size="20GB")
+        del model
+        torch.cuda.empty_cache()
+        (folder / "tokenizer.json").write_bytes(Path(args.tokenizer).read_bytes())
+    return folder
+
+
+def ours(args, model, work, dtype, *extra):
+    path = Path(args.work) / "jobs.json"
+    path.write_text(json.dumps(work))
+    command = [args.bench, str(model), str(path)]
+    if "--device" not in extra:
+        command += ["--device", "cuda:0"]
+    command += ["--dtype", dtype, *extra]
+    run = subprocess.run(command, capture_output=True, text=True)
+    if run.stderr.strip():
+        print(run.stderr.strip()[-2000:], flush=True)
+    if run.returncode:
+        return None
+    return json.loads(run.stdout)
+
+
+class Peer:
+    """Transformers as people use it: tokens padded to the longest, one forward, f32 log-softmax."""
+
+    def __init__(self, folder, dtype):
+        import torch
+        from tokenizers import Tokenizer
+        from transformers import AutoModelForCausalLM
+
+        self.torch = torch
+        self.tokenizer = Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
+        kind = {"bf16": torch.bfloat16, "f32": torch.float32, "f16": torch.float16}[dtype]
+        self.model = AutoModelForCausalLM.from_pretrained(folder, dtype=kind).cuda().eval()
+
+    def batch(self, rows, starts):
+        """Sums of the log-probabilities of each row's tokens from its start on."""
+        torch = self.torch
+        longest = max(map(len, rows))
+        ids = torch.zeros((len(rows), longest), dtype=torch.long)
+        mask = torch.zeros((len(rows), longest), dtype=torch.long)
+        for i, row in enumerate(rows):
+            ids[i, : len(row)] = torch.tensor(row)
+            mask[i, : len(row)] = 1
+        ids, mask = ids.cuda(), mask.cuda()
+        with torch.inference_mode():
+            logits = self.model(input_ids=ids, attention_mask=mask).logits[:, :-1]
+            chosen = torch.log_softmax(logits.float(), -1).gather(-1, ids[:, 1:, None])[..., 0]
+            place = torch.arange(1, longest, device="cuda")[None]
+            start = torch.tensor(starts, device="cuda")[:, None]
+            keep = (place >= start) & (mask[:, 1:] > 0)
+            return (chosen * keep).sum(-1).tolist()
+
+    def score(self, rows, starts, size):
+        out = []
+        for i in range(0, len(rows), size):
+            out += self.batch(rows[i : i + size], starts[i : i + size])
+        self.torch.cuda.synchronize()
+        return out
+
+
+def timed(work, repeat):
+    best = float("inf")
+    for _ in range(repeat):
+        begin = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def matmul_rate(dtype):
+    import torch
+
+    kind = {"bf16": torch.bfloat16, "f32": torch.float32}[dtype]
+    n = 8192
+    a, b = (torch.randn(n, n, device="cuda").to(kind) for _ in range(2))
+    for _ in range(3):
+        a @ b
+    torch.cuda.synchronize()
+    rounds = 10 if dtype == "bf16" else 2
+    begin = time.perf_counter()
+    for _ in range(rounds):
+        a @ b
+    torch.cuda.synchronize()
+    return 2 * n**3 * rounds / (time.perf_counter() - begin)
+
+
+def golden(args):
+    for dtype, most in (("f32", 1e-4), ("bf16", 2e-2), ("f16", 2e-2)):
+        for extra in ([], ["--arg", "matmul=own"]) if dtype == "bf16" else ([],):
+            errors = ours(args, args.golden, {"kind": "golden", "families": FAMILIES}, dtype, *extra)
+            if errors is None:
+                note("golden", dtype=dtype, failed=True)
+                continue
+            worst = {n: max(e["hidden"], e["logits"] or 0) for n, e in errors.items()}
+            over = {n: f"{e:.2e}" for n, e in worst.items() if not e <= most}
+            name = max(worst, key=worst.get)
+            note("golden", dtype=dtype, own=bool(extra), families=len(worst), worst=f"{worst[name]:.2e}",
+                 of=name, tolerated=most, over=over)
+
+
+def raw(args, shape, dtype):
+    folder = model_folder(args, shape)
+    rng = random.Random(5)
+    count = {"70m": 512 * 40, "1.4b": 512 * 12}[shape] // (4 if dtype == "f32" else 1)
+    rows = [[rng.randrange(49152) for _ in range(20)] for _ in range(count)]
+    tokens = 20 * count
+    results = {}
+    for name, extra in (("auto", ()), ("own", ("--arg", "matmul=own"))):
+        if dtype == "f32" and name == "own":
+            continue
+        work = {"kind": "raw", "sequences": rows, "rows": args.rows, "repeat": 4}
+        results[name] = ours(args, folder, work, dtype, *extra)
+    peer = Peer(folder, dtype)
+    peer.score(rows[:1024], [1] * 1024, 512)
+    half = len(rows) // 2
+    best = min((timed(lambda: peer.score(rows[:half], [1] * half, size), 2) * 2, size)
+               for size in (512, 1024))
+    total = sum(peer.score(rows[:2048], [1] * 2048, 512))
+    h, l = SHAPES[shape]["hidden_size"], SHAPES[shape]["num_hidden_layers"]
+    flops = 2 * (12 * h * h * l + 50304 * h)
+    rate = matmul_rate(dtype)
+    peer_rate = tokens / best[0]
+    for name, got in results.items():
+        if got is None:
+            note(f"raw {shape} {dtype} {name}", failed=True)
+            continue
+        mine = tokens / got["seconds"]
+        note(f"raw {shape} {dtype} {name}", ours=round(mine), hf=round(peer_rate), ratio=round(mine / peer_rate, 2),
+             hf_batch=best[1], ours_tflops=round(mine * flops / 1e12, 1), card_tflops=round(rate / 1e12, 1),
+             fraction=round(mine * flops / rate, 3), load_s=round(got["load_s"], 2), device=got["device"],
+             mean_logprob=round(got["answers"][0] / (19 * count), 4), hf_mean=round(total / (19 * 2048), 4))
+
+
+def blimp(args, shape, dtype):
+    folder = model_folder(args, shape)
+    pairs = pairs_of(args.blimp)
+    work = {"kind": "score", "requests": [["", list(p)] for p in pairs], "repeat": 3}
+    got = ours(args, folder, work, dtype)
+    peer = Peer(folder, dtype)
+    texts = [t for p in pairs for t in p]
+
+    def loop(texts, size):
+        rows = [e.ids for e in peer.tokenizer.encode_batch(texts)]
+        return peer.score(rows, [1] * len(rows), size)
+
+    loop(texts[:4096], 512)
+    tried = {size: timed(lambda: loop(texts[:16384], size), 1) for size in (128, 256, 512, 1024)}
+    size = min(tried, key=tried.get)
+    seconds = timed(lambda: loop(texts, size), 1)
+    if got:
+        note(f"BLiMP in full, {shape} {dtype}", ours_s=round(got["seconds"], 3), hf_s=round(seconds, 3),
+             ratio=round(seconds / got["seconds"], 2), hf_batch=size, sentences=len(texts),
+             load_s=round(got["load_s"], 2))
+
+
+def htest(args, shape, dtype):
+    folder = model_folder(args, shape)
+    requests = htest_requests(1000)
+    got = ours(args, folder, {"kind": "score", "requests": requests, "repeat": 3}, dtype)
+    peer = Peer(folder, dtype)
+
+    def loop(requests, size):
+        rows, starts = [], []
+        for prefix, answers in requests:
+            start = len(peer.tokenizer.encode(prefix).ids)
+            for answer in answers:
+                rows.append(peer.tokenizer.encode(prefix + answer).ids)
+                starts.append(min(start, len(rows[-1]) - 1))
+        return peer.score(rows, starts, size)
+
+    loop(requests[:16], 8)
+    tried = {size: timed(lambda: loop(requests[:64], size), 1) for size in (8, 16, 32)}
+    size = min(tried, key=tried.get)
+    part = requests[:250]
+    seconds = timed(lambda: loop(part, size), 1) * len(requests) / len(part)
+    if got:
+        note(f"H-TEST k=50, {shape} {dtype}", ours_s=round(got["seconds"], 4), hf_s=round(seconds, 3),
+             ratio=round(seconds / got["seconds"], 1), hf_batch=size, questions=len(requests),
+             hf_extrapolated_from=len(part))
+
+
+def real(args):
+    """Verdicts on minimal pairs: each number type on the card against f32 on the processor."""
+    pairs = pairs_of(args.blimp)[: args.pairs]
+    work = {"kind": "score", "requests": [["", list(p)] for p in pairs]}
+    truth = ours(args, args.real, work, "f32", "--device", "cpu")
+    for dtype, extra in (("f32", ()), ("bf16", ()), ("bf16", ("--arg", "matmul=own")), ("f16", ()),
+                         ("bf16", ("--arg", "trie=off"))):
+        got = ours(args, args.real, work, dtype, *extra)
+        if not got or not truth:
+            note(f"verdicts {dtype}", failed=True)
+            continue
+        same, gap, worst = 0, 0.0, 0.0
+        for a, b in zip(truth["answers"], got["answers"]):
+            one, two = a[0] - a[1], b[0] - b[1]
+            worst = max(worst, max(abs(x - y) for x, y in zip(a, b)))
+            if (one > 0) == (two > 0):
+                same += 1
+            else:
+                gap = max(gap, abs(one))
+        note(f"verdicts {dtype} {' '.join(extra)}".strip(), pairs=len(pairs), same=round(same / len(pairs), 5),
+             largest_margin_of_the_rest=round(gap, 4), worst_sum_difference=round(worst, 4),
+             cpu_s=round(truth["seconds"], 2), cuda_s=round(got["seconds"], 3))
+
+
+def more(args):
+    """Writing, observing, and memory that runs out."""
+    prompts = [f"The {w} of the story is" for w in "end start hero moral place time point title".split()] * 16
+    job = {"kind": "generate", "prompts": prompts, "max_tokens": 64}
+    cpu = ours(args, args.real, {**job, "prompts": prompts[:8]}, "f32", "--device", "cpu")
+    for dtype in ("f32", "bf16"):
+        got = ours(args, args.real, job, dtype)
+        if got and cpu:
+            same = sum(a == b for a, b in zip(cpu["answers"], got["answers"]))
+            note(f"writing {dtype}", tokens_per_s=round(got["completion_tokens"] / got["seconds"]),
+                 same_as_cpu=f"{same} of 8", prompts=len(prompts))
+    texts = [p[0] for p in pairs_of(args.blimp)[:4096]]
+    cpu = ours(args, args.real, {"kind": "observe", "texts": texts[:64]}, "f32", "--device", "cpu")
+    for dtype in ("f32", "bf16"):
+        got = ours(args, args.real, {"kind": "observe", "texts": texts}, dtype)
+        if got and cpu:
+            errors = [abs(x - y) / max(abs(x), 1e-9) for a, b in zip(cpu["answers"], got["answers"])
+                      for x, y in zip(a, b)]
+            note(f"observing {dtype}", texts_per_s=round(len(texts) / got["seconds"]),
+                 worst_norm_error=f"{max(errors):.2e}")
+    pairs = pairs_of(args.blimp)[:2000]
+    work = {"kind": "score", "requests": [["", list(p)] for p in pairs]}
+    tight = ours(args, args.real, work, "bf16", "--arg", "memory=700", "--arg", "rows=16384")
+    free = ours(args, args.real, work, "bf16")
+    if tight and free:
+        worst = max(abs(x - y) for a, b in zip(tight["answers"], free["answers"]) for x, y in zip(a, b))
+        note("memory of 700 MB", seconds=round(tight["seconds"], 3), free_s=round(free["seconds"], 3),
+             worst_difference=f"{worst:.2e}")
+    else:
+        note("memory of 700 MB", failed=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bench", required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--blimp")
+    parser.add_argument("--tokenizer")
+    parser.add_argument("--real")
+    parser.add_argument("--golden")
+    parser.add_argument("--pairs", type=int, default=4000)
+    parser.add_argument("--rows", type=int, default=10240)
+    parser.add_argument("--only", default="golden,raw,raw32,blimp,htest,real,more")
+    args = parser.parse_args()
+    os.makedirs(args.work, exist_ok=True)
+    steps = {
+        "golden": lambda: golden(args),
+        "raw": lambda: (raw(args, "70m", "bf16"), raw(args, "1.4b", "bf16")),
+        "raw70": lambda: raw(args, "70m", "bf16"),
+        "raw14": lambda: raw(args, "1.4b", "bf16"),
+        "raw32": lambda: (raw(args, "70m", "f32"), raw(args, "1.4b", "f32")),
+        "blimp": lambda: (blimp(args, "70m", "bf16"), blimp(args, "1.4b", "bf16")),
+        "htest": lambda: (htest(args, "70m", "bf16"), htest(args, "1.4b", "bf16")),
+        "real": lambda: real(args),
+        "more": lambda: more(args),
+    }
+    for step in args.only.split(","):
+        begin = time.perf_counter()
+        try:
+            steps[step]()
+        except Exception as error:  # one failed step must not hide the others
+            note(step, error=f"{type(error).__name__}: {error}"[:500])
+        print(f"[{step}: {time.perf_counter() - begin:.1f} s]", flush=True)
+    print()
+    for what, figures in TABLE:
+        print(f"{what:36}", "  ".join(f"{k}={v}" for k, v in figures.items()))
+
+
+main()

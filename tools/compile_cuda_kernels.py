@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Turns the CUDA kernels into PTX text, with NVRTC from a package and no CUDA toolkit.
+
+    python3 tools/compile_cuda_kernels.py            # writes ptx/*.ptx.gz beside kernels.cu
+    python3 tools/compile_cuda_kernels.py --check    # also compiles to machine code, prints registers
+
+Needs `pip` and a Linux machine; neither a GPU nor a driver. The PTX is for compute capability 8.0;
+the driver turns it into code for whatever card it finds. Its first line names the source it was made
+from, and a test compares that with the source that is there.
+"""
+
+import argparse
+import ctypes
+import glob
+import gzip
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+PACKAGE = "nvidia-cuda-nvrtc-cu12==12.4.127"
+# Each part of the source is a module of its own; `lean` is for cards with less shared memory.
+PARTS = {
+    "base": ["-DBASE"],
+    "attend_b": ["-DATTEND_B"],
+    "attend_h": ["-DATTEND_H"],
+    "product_b": ["-DPRODUCTS_B", "-DSTAGES_LARGE=4"],
+    "product_h": ["-DPRODUCTS_H", "-DSTAGES_LARGE=4"],
+    "product_b_lean": ["-DPRODUCTS_B", "-DSTAGES_LARGE=2"],
+    "product_h_lean": ["-DPRODUCTS_H", "-DSTAGES_LARGE=2"],
+}
+FOLDER = os.path.join(os.path.dirname(__file__), "../crates/mary-local/src/kernels/cuda")
+
+
+def nvrtc(cache):
+    os.makedirs(cache, exist_ok=True)
+    found = glob.glob(os.path.join(cache, "**/libnvrtc.so.12"), recursive=True)
+    if not found:
+        subprocess.check_call([sys.executable, "-m", "pip", "download", "--no-deps", "-q",
+                               "--only-binary=:all:", "-d", cache, PACKAGE])
+        wheel, = glob.glob(os.path.join(cache, "nvidia_cuda_nvrtc_cu12*.whl"))
+        zipfile.ZipFile(wheel).extractall(cache)
+        found = glob.glob(os.path.join(cache, "**/libnvrtc.so.12"), recursive=True)
+    return ctypes.CDLL(found[0])
+
+
+def fingerprint(source):
+    number = 0xCBF29CE484222325
+    for byte in source:
+        number = (number ^ byte) * 0x100000001B3 % 2**64
+    return f"{number:016x}"
+
+
+def compile_to(lib, source, options, cubin):
+    program = ctypes.c_void_p()
+    check = lambda code, what: code == 0 or sys.exit(f"{what}: NVRTC error {code}")
+    check(lib.nvrtcCreateProgram(ctypes.byref(program), source, b"kernels.cu", 0, None, None), "create")
+    words = (ctypes.c_char_p * len(options))(*[o.encode() for o in options])
+    code = lib.nvrtcCompileProgram(program, len(options), words)
+    size = ctypes.c_size_t()
+    lib.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    lib.nvrtcGetProgramLog(program, log)
+    if log.value.strip():
+        print(log.value.decode(), file=sys.stderr)
+    check(code, "compile")
+    kind = "CUBIN" if cubin else "PTX"
+    check(getattr(lib, f"nvrtcGet{kind}Size")(program, ctypes.byref(size)), "size")
+    out = ctypes.create_string_buffer(size.value)
+    check(getattr(lib, f"nvrtcGet{kind}")(program, out), "read")
+    return out.raw
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--cache", default=os.path.join(tempfile.gettempdir(), "mary-nvrtc"))
+    args = parser.parse_args()
+    with open(os.path.join(FOLDER, "kernels.cu"), "rb") as file:
+        source = file.read()
+    lib = nvrtc(args.cache)
+    options = ["--std=c++17", "--extra-device-vectorization"]
+    name = fingerprint(source)
+    os.makedirs(os.path.join(FOLDER, "ptx"), exist_ok=True)
+    for part, defines in PARTS.items():
+        if args.check and not part.endswith("lean"):
+            machine = ["--gpu-architecture=sm_90", "--ptxas-options=-v"]
+            compile_to(lib, source, options + defines + machine, True)
+        ptx = compile_to(lib, source, options + defines + ["--gpu-architecture=compute_80"], False)
+        lines = ptx.decode().rstrip("\0").splitlines()
+        text = f"// from kernels.cu, FNV-1a {name}\n" + "\n".join(line.rstrip() for line in lines) + "\n"
+        path = os.path.join(FOLDER, "ptx", part + ".ptx.gz")
+        with open(path, "wb") as file:
+            file.write(gzip.compress(text.encode(), mtime=0))
+        print(f"{part}: {len(text) >> 10} KiB, packed {os.path.getsize(path) >> 10}")
+
+
+main()
