@@ -28,7 +28,9 @@ pub struct Stage {
 
 /// The step in `step1000` or `checkpoint-1000`.
 pub fn step_of(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix("step").or_else(|| name.strip_prefix("checkpoint-"))?;
+    let digits = name
+        .strip_prefix("step")
+        .or_else(|| name.strip_prefix("checkpoint-"))?;
     digits.trim_start_matches(['-', '_']).parse().ok()
 }
 
@@ -37,7 +39,8 @@ pub fn tokens_per_step(size: &str) -> Option<u64> {
     if size == "builtin/nano" {
         return Some(NANO_TOKENS_PER_STEP);
     }
-    size.starts_with("hf/EleutherAI/pythia-").then_some(PYTHIA_TOKENS_PER_STEP)
+    size.starts_with("hf/EleutherAI/pythia-")
+        .then_some(PYTHIA_TOKENS_PER_STEP)
 }
 
 /// Where in training a model stands, if its name says so.
@@ -51,7 +54,11 @@ pub fn stage(model: &str, card: Option<&ModelCard>) -> Option<Stage> {
     };
     let said = card.and_then(|card| card.conventions.get(TOKENS_SEEN)?.parse::<f64>().ok());
     let known = || Some(tokens_per_step(size)? as f64 * step as f64);
-    Some(Stage { size: size.to_owned(), step, tokens: said.or_else(known) })
+    Some(Stage {
+        size: size.to_owned(),
+        step,
+        tokens: said.or_else(known),
+    })
 }
 
 /// What is followed through training.
@@ -77,12 +84,19 @@ pub enum Part {
 impl Ability {
     /// The score of a task.
     pub fn score(task: &str) -> Self {
-        Self { task: task.to_owned(), part: Part::Score }
+        Self {
+            task: task.to_owned(),
+            part: Part::Score,
+        }
     }
 
     /// For tables and legends.
     pub fn title(&self) -> String {
-        let task = match self.task.strip_prefix("psychometric/").unwrap_or(&self.task) {
+        let task = match self
+            .task
+            .strip_prefix("psychometric/")
+            .unwrap_or(&self.task)
+        {
             "blimp" => "BLiMP",
             "grammar" => "grammar (fresh pairs)",
             "grammar-small" => "grammar (small world)",
@@ -105,15 +119,19 @@ impl Ability {
             Part::Tag(tag, value) => format!("-{tag}-{value}"),
         };
         let text = format!("{}{part}", self.task);
-        text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+        text.chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .collect()
     }
 
     fn of(&self, row: &SummaryRow) -> Option<Estimate> {
         match &self.part {
             Part::Score => row.score.clone(),
-            Part::Measure(name) => {
-                row.measures.iter().find(|m| m.name == *name).map(|m| m.estimate.clone())
-            }
+            Part::Measure(name) => row
+                .measures
+                .iter()
+                .find(|m| m.name == *name)
+                .map(|m| m.estimate.clone()),
             Part::Tag(tag, value) => {
                 let breakdown = row.breakdowns.iter().find(|b| b.tag == *tag)?;
                 breakdown.values.get(value).cloned()
@@ -157,7 +175,9 @@ pub struct Trajectory {
 impl Trajectory {
     /// The milestones that nothing speaks against, with a place on a log axis.
     pub fn sound(&self) -> impl Iterator<Item = &Milestone> {
-        self.milestones.iter().filter(|m| m.doubt.is_none() && m.x > 0.0)
+        self.milestones
+            .iter()
+            .filter(|m| m.doubt.is_none() && m.x > 0.0)
     }
 }
 
@@ -176,13 +196,23 @@ pub fn trajectories(runs: &[RunSummary]) -> Vec<Trajectory> {
     let mut groups: BTreeMap<(String, String), Vec<Entry<'_>>> = BTreeMap::new();
     for run in runs {
         for row in &run.rows {
-            let card = run.manifest.models.iter().find(|c| c.model.to_string() == row.model);
+            let card = run
+                .manifest
+                .models
+                .iter()
+                .find(|c| c.model.to_string() == row.model);
             if let Some(stage) = stage(&row.model, card) {
                 let fingerprint = card.map_or("", |c| c.fingerprint.as_str());
-                let entries = groups.entry((row.task.clone(), stage.size.clone())).or_default();
+                let entries = groups
+                    .entry((row.task.clone(), stage.size.clone()))
+                    .or_default();
                 // The same checkpoint run twice: the later run counts.
                 entries.retain(|e| e.stage.step != stage.step);
-                entries.push(Entry { stage, row, fingerprint });
+                entries.push(Entry {
+                    stage,
+                    row,
+                    fingerprint,
+                });
             }
         }
     }
@@ -204,7 +234,12 @@ pub fn trajectories(runs: &[RunSummary]) -> Vec<Trajectory> {
 /// semantics.
 fn abilities(task: &str, entries: &[Entry<'_>]) -> Vec<Ability> {
     let mut all = vec![Ability::score(task)];
-    let mut add = |part| all.push(Ability { task: task.to_owned(), part });
+    let mut add = |part| {
+        all.push(Ability {
+            task: task.to_owned(),
+            part,
+        })
+    };
     match task {
         "psychometric/blimp" | "psychometric/grammar" | "psychometric/grammar-small" => {
             let values: BTreeSet<&String> = entries
@@ -240,7 +275,11 @@ fn follow(
             Some(Milestone {
                 model: entry.row.model.clone(),
                 step: entry.stage.step,
-                x: if in_tokens { entry.stage.tokens.unwrap_or(steps) } else { steps },
+                x: if in_tokens {
+                    entry.stage.tokens.unwrap_or(steps)
+                } else {
+                    steps
+                },
                 value: ability.of(entry.row)?,
                 doubt: None,
             })
@@ -251,16 +290,20 @@ fn follow(
     }
     for milestone in &mut milestones {
         let own = entries.iter().find(|e| e.row.model == milestone.model)?;
-        milestone.doubt = twin(own, entries).map(|twin| {
-            format!("its weights are those of step {}", twin.stage.step)
-        });
+        milestone.doubt = twin(own, entries)
+            .map(|twin| format!("its weights are those of step {}", twin.stage.step));
     }
-    doubt_spikes(&mut milestones);
+    let chance = entries
+        .first()
+        .and_then(|e| e.row.chance)
+        .filter(|_| !matches!(ability.part, Part::Measure(_)));
+    // Shares of right answers have honest standard errors; an R² of three formats may well have a bump.
+    if chance.is_some() {
+        doubt_spikes(&mut milestones);
+    }
     Some(Trajectory {
         label: label(size, sizes),
-        chance: entries.first().and_then(|e| e.row.chance).filter(|_| {
-            !matches!(ability.part, Part::Measure(_))
-        }),
+        chance,
         ability,
         size: size.to_owned(),
         in_tokens,
@@ -279,7 +322,12 @@ fn twin<'a, 'b>(own: &Entry<'_>, entries: &'b [Entry<'a>]) -> Option<&'b Entry<'
 
 /// The last part of the name, unless two sizes share it.
 fn label(size: &str, sizes: &BTreeSet<String>) -> String {
-    let last = |text: &str| text.rsplit('/').find(|p| !p.is_empty()).unwrap_or(text).to_owned();
+    let last = |text: &str| {
+        text.rsplit('/')
+            .find(|p| !p.is_empty())
+            .unwrap_or(text)
+            .to_owned()
+    };
     let own = last(size);
     if sizes.iter().filter(|other| last(other) == own).count() > 1 {
         return size.to_owned();
@@ -289,8 +337,9 @@ fn label(size: &str, sizes: &BTreeSet<String>) -> String {
 
 /// Marks scores that leave the trend.
 fn doubt_spikes(milestones: &mut [Milestone]) {
-    let places: Vec<usize> =
-        (0..milestones.len()).filter(|&i| milestones[i].doubt.is_none()).collect();
+    let places: Vec<usize> = (0..milestones.len())
+        .filter(|&i| milestones[i].doubt.is_none())
+        .collect();
     let points: Vec<(f64, f64)> = places
         .iter()
         .map(|&i| {
@@ -300,8 +349,9 @@ fn doubt_spikes(milestones: &mut [Milestone]) {
         .collect();
     for (place, &i) in places.iter().enumerate() {
         if let Some(excess) = spike(&points, place) {
-            milestones[i].doubt =
-                Some(format!("its value lies {excess:.2} outside those before and after it"));
+            milestones[i].doubt = Some(format!(
+                "its value lies {excess:.2} outside those before and after it"
+            ));
         }
     }
 }
@@ -318,13 +368,23 @@ pub fn spike(points: &[(f64, f64)], place: usize) -> Option<f64> {
         return None;
     }
     let bounds = |list: &mut dyn Iterator<Item = f64>| {
-        list.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)))
+        list.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| {
+            (l.min(v), h.max(v))
+        })
     };
     let (low, high) = bounds(&mut before.iter().chain(after).map(|p| p.0));
     // The range without the point itself: a spike must not hide behind its own height.
-    let mut others = points.iter().enumerate().filter(|(i, _)| *i != place).map(|(_, p)| p.0);
+    let mut others = points
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| *i != place)
+        .map(|(_, p)| p.0);
     let (least, most) = bounds(&mut others);
-    let noise = before.iter().chain(after).map(|p| p.1).fold(error, f64::max);
+    let noise = before
+        .iter()
+        .chain(after)
+        .map(|p| p.1)
+        .fold(error, f64::max);
     let above = if after.is_empty() { 0.0 } else { own - high };
     let below = if before.is_empty() { 0.0 } else { low - own };
     let excess = above.max(below);

@@ -8,19 +8,41 @@ fn names_say_where_in_training_a_model_stands() {
     let of = |name: &str| stage(name, None).map(|s| (s.size, s.step, s.tokens));
     assert_eq!(
         of("hf/EleutherAI/pythia-70m@step1000"),
-        Some(("hf/EleutherAI/pythia-70m".into(), 1000, Some(2_097_152_000.0)))
+        Some((
+            "hf/EleutherAI/pythia-70m".into(),
+            1000,
+            Some(2_097_152_000.0)
+        ))
     );
-    assert_eq!(of("builtin/nano@step16"), Some(("builtin/nano".into(), 16, Some(131_072.0))));
-    assert_eq!(of("hf//data/nano/step16"), Some(("hf//data/nano".into(), 16, None)));
-    assert_eq!(of("hf/./out/checkpoint-500"), Some(("hf/./out".into(), 500, None)));
-    for without in ["openai/gpt-4o", "hf/EleutherAI/pythia-70m@main", "hf/x/steps"] {
+    assert_eq!(
+        of("builtin/nano@step16"),
+        Some(("builtin/nano".into(), 16, Some(131_072.0)))
+    );
+    assert_eq!(
+        of("hf//data/nano/step16"),
+        Some(("hf//data/nano".into(), 16, None))
+    );
+    assert_eq!(
+        of("hf/./out/checkpoint-500"),
+        Some(("hf/./out".into(), 500, None))
+    );
+    for without in [
+        "openai/gpt-4o",
+        "hf/EleutherAI/pythia-70m@main",
+        "hf/x/steps",
+    ] {
         assert_eq!(of(without), None, "{without}");
     }
 }
 
 #[test]
 fn tokens_on_the_card_win_over_the_family() {
-    let mut runs = vec![simulated::run("hf//data/nano/step2", "psychometric/grammar", 0.5, 100)];
+    let mut runs = vec![simulated::run(
+        "hf//data/nano/step2",
+        "psychometric/grammar",
+        0.5,
+        100,
+    )];
     let card = &mut runs[0].manifest.models[0];
     card.conventions.insert(TOKENS_SEEN.into(), "777".into());
     let found = stage("hf//data/nano/step2", runs[0].manifest.models.first()).unwrap();
@@ -29,8 +51,10 @@ fn tokens_on_the_card_win_over_the_family() {
 
 #[test]
 fn smooth_growth_is_never_a_spike_and_a_stranger_is() {
-    let steep: Vec<(f64, f64)> =
-        [0.5, 0.5, 0.5, 0.9, 1.0, 1.0, 1.0].iter().map(|y| (*y, 0.01)).collect();
+    let steep: Vec<(f64, f64)> = [0.5, 0.5, 0.5, 0.9, 1.0, 1.0, 1.0]
+        .iter()
+        .map(|y| (*y, 0.01))
+        .collect();
     for place in 0..steep.len() {
         assert_eq!(spike(&steep, place), None, "{place}");
     }
@@ -52,14 +76,25 @@ fn identical_weights_are_shown_apart_and_used_for_no_window() {
         .iter()
         .map(|step| {
             let value = 0.5 + 0.02 * *step as f64;
-            simulated::run(&format!("builtin/nano@step{step}"), "psychometric/grammar", value, 400)
+            simulated::run(
+                &format!("builtin/nano@step{step}"),
+                "psychometric/grammar",
+                value,
+                400,
+            )
         })
         .collect();
     runs[3].manifest.models[0].fingerprint = runs[2].manifest.models[0].fingerprint.clone();
     let all = trajectories(&runs);
     let score = all.iter().find(|t| t.ability.part == Part::Score).unwrap();
-    let doubts: Vec<(u64, bool)> =
-        score.milestones.iter().map(|m| (m.step, m.doubt.is_some())).collect();
-    assert_eq!(doubts, [(1, false), (2, false), (4, true), (8, true), (16, false)]);
+    let doubts: Vec<(u64, bool)> = score
+        .milestones
+        .iter()
+        .map(|m| (m.step, m.doubt.is_some()))
+        .collect();
+    assert_eq!(
+        doubts,
+        [(1, false), (2, false), (4, true), (8, true), (16, false)]
+    );
     assert_eq!(score.sound().count(), 3);
 }

@@ -65,7 +65,11 @@ impl Task for Blimp {
             set => Some(set),
         };
         let pairs = upstream::pairs(data, only)?;
-        Ok(Box::new(pairs.into_iter().map(move |p| Ok(pair::item(convention, p)))))
+        Ok(Box::new(
+            pairs
+                .into_iter()
+                .map(move |p| Ok(pair::item(convention, p))),
+        ))
     }
 
     fn judge(&self, settings: &TaskSettings, _item: &Item, answers: &[Reply]) -> Judgement {

@@ -14,8 +14,11 @@ use crate::trajectories::stage;
 
 const BLIMP: &str = "psychometric/blimp";
 const FRESH: &str = "psychometric/grammar";
-const TASKS: [(&str, &str); 3] =
-    [(BLIMP, "BLiMP"), (FRESH, "fresh pairs"), ("psychometric/grammar-small", "small world")];
+const TASKS: [(&str, &str); 3] = [
+    (BLIMP, "BLiMP"),
+    (FRESH, "fresh pairs"),
+    ("psychometric/grammar-small", "small world"),
+];
 
 /// A model on one of the tasks.
 struct Result<'a> {
@@ -46,11 +49,18 @@ fn results(runs: &[RunSummary]) -> Vec<Result<'_>> {
 }
 
 fn by<'a>(row: &'a SummaryRow, tag: &str, value: &str) -> Option<&'a Estimate> {
-    row.breakdowns.iter().find(|b| b.tag == tag)?.values.get(value)
+    row.breakdowns
+        .iter()
+        .find(|b| b.tag == tag)?
+        .values
+        .get(value)
 }
 
 fn measure(row: &SummaryRow, name: &str) -> Option<f64> {
-    row.measures.iter().find(|m| m.name == name).map(|m| m.estimate.value)
+    row.measures
+        .iter()
+        .find(|m| m.name == name)
+        .map(|m| m.estimate.value)
 }
 
 fn percent(value: Option<f64>) -> String {
@@ -72,13 +82,19 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
 }
 
 fn phenomena(results: &[Result<'_>]) -> Table {
-    let mut head: Vec<String> =
-        ["model", "pairs", "all", "per token", "ties"].map(str::to_owned).to_vec();
+    let mut head: Vec<String> = ["model", "pairs", "all", "per token", "ties"]
+        .map(str::to_owned)
+        .to_vec();
     head.extend(Phenomenon::ALL.map(|p| p.short().to_owned()));
     let mut rows: Vec<Vec<String>> = Vec::new();
     for Result { row, source } in results {
         let all = row.score.as_ref().map_or_else(String::new, |s| {
-            format!("{:.1} ({:.1}–{:.1})", 100.0 * s.value, 100.0 * s.low, 100.0 * s.high)
+            format!(
+                "{:.1} ({:.1}–{:.1})",
+                100.0 * s.value,
+                100.0 * s.low,
+                100.0 * s.high
+            )
         });
         let mut cells = vec![
             row.model.clone(),
@@ -120,13 +136,18 @@ fn phenomena(results: &[Result<'_>]) -> Table {
 }
 
 fn sets(results: &[Result<'_>]) -> Option<Table> {
-    let own: Vec<&SummaryRow> =
-        results.iter().filter(|r| r.row.task == BLIMP).map(|r| r.row).take(6).collect();
+    let own: Vec<&SummaryRow> = results
+        .iter()
+        .filter(|r| r.row.task == BLIMP)
+        .map(|r| r.row)
+        .take(6)
+        .collect();
     if own.is_empty() {
         return None;
     }
-    let mut head: Vec<String> =
-        ["set", "phenomenon", "field", "people", "GPT-2"].map(str::to_owned).to_vec();
+    let mut head: Vec<String> = ["set", "phenomenon", "field", "people", "GPT-2"]
+        .map(str::to_owned)
+        .to_vec();
     head.extend(own.iter().map(|row| row.model.clone()));
     let rows = published()
         .sets
@@ -134,13 +155,16 @@ fn sets(results: &[Result<'_>]) -> Option<Table> {
         .map(|set| {
             let mut cells = vec![
                 set.set.clone(),
-                Phenomenon::upstream(&set.term).map_or("", Phenomenon::name).to_owned(),
+                Phenomenon::upstream(&set.term)
+                    .map_or("", Phenomenon::name)
+                    .to_owned(),
                 set.field.replace('_', "/"),
                 percent(set.people),
                 percent(Some(set.gpt2)),
             ];
             cells.extend(
-                own.iter().map(|row| percent(by(row, "set", &set.set).map(|e| e.value))),
+                own.iter()
+                    .map(|row| percent(by(row, "set", &set.set).map(|e| e.value))),
             );
             cells
         })
@@ -161,8 +185,9 @@ fn sets(results: &[Result<'_>]) -> Option<Table> {
 fn gap(results: &[Result<'_>]) -> Option<Table> {
     let mut rows = Vec::new();
     for known in results.iter().filter(|r| r.row.task == BLIMP) {
-        let fresh =
-            results.iter().find(|r| r.row.task == FRESH && r.row.model == known.row.model);
+        let fresh = results
+            .iter()
+            .find(|r| r.row.task == FRESH && r.row.model == known.row.model);
         let Some(fresh) = fresh else { continue };
         let mut push = |name: &str, a: Option<&Estimate>, b: Option<&Estimate>| {
             if let (Some(a), Some(b)) = (a, b) {
@@ -213,7 +238,12 @@ fn bars(results: &[Result<'_>]) -> Figure {
                         y: 100.0 * estimate.value,
                         low: Some(100.0 * estimate.low),
                         high: Some(100.0 * estimate.high),
-                        samples: Some(format!("{}|{}|phenomenon={}", row.model, row.task, p.name())),
+                        samples: Some(format!(
+                            "{}|{}|phenomenon={}",
+                            row.model,
+                            row.task,
+                            p.name()
+                        )),
                     })
                 })
                 .collect(),
@@ -239,13 +269,20 @@ fn bars(results: &[Result<'_>]) -> Figure {
         title: "Grammar by phenomenon".into(),
         caption: "Percent of pairs right, with 95 % intervals; chance is 50.".into(),
         kind: FigureKind::Bar,
-        x: Axis { title: "phenomenon".into(), scale: Scale::Category, range: None },
+        x: Axis {
+            title: "phenomenon".into(),
+            scale: Scale::Category,
+            range: None,
+        },
         y: Axis {
             title: "pairs right (%)".into(),
             scale: Scale::Linear,
             range: Some((0.0, 100.0)),
         },
         series,
-        references: vec![ReferenceLine { name: "chance".into(), y: 50.0 }],
+        references: vec![ReferenceLine {
+            name: "chance".into(),
+            y: 50.0,
+        }],
     }
 }

@@ -97,7 +97,10 @@ impl Grammar {
     fn pairs(&self, settings: &TaskSettings) -> Result<Vec<FreshPair>, TaskError> {
         let text = settings.param(self.card, "n");
         let n = text.parse().ok().filter(|n| *n > 0).ok_or_else(|| {
-            TaskError::Setting(format!("{}: `n={text}` is not a number of pairs", self.card.id))
+            TaskError::Setting(format!(
+                "{}: `n={text}` is not a number of pairs",
+                self.card.id
+            ))
         })?;
         match self.lexicon(settings)? {
             Lexicon::Wide => fresh_pairs(settings.seed, n),
@@ -119,18 +122,22 @@ impl Task for Grammar {
         settings.check(self.card)?;
         let convention = Convention::read(self.card, settings)?;
         let seed = settings.seed;
-        let items = self.pairs(settings)?.into_iter().enumerate().map(move |(index, made)| {
-            let set = format!("{}: {}", made.phenomenon.name(), made.paradigm);
-            let pair = Pair {
-                id: format!("{seed}-{index:05}"),
-                set,
-                phenomenon: made.phenomenon,
-                field: made.phenomenon.field(),
-                good: made.good,
-                bad: made.bad,
-            };
-            Ok(pair::item(convention, pair))
-        });
+        let items = self
+            .pairs(settings)?
+            .into_iter()
+            .enumerate()
+            .map(move |(index, made)| {
+                let set = format!("{}: {}", made.phenomenon.name(), made.paradigm);
+                let pair = Pair {
+                    id: format!("{seed}-{index:05}"),
+                    set,
+                    phenomenon: made.phenomenon,
+                    field: made.phenomenon.field(),
+                    good: made.good,
+                    bad: made.bad,
+                };
+                Ok(pair::item(convention, pair))
+            });
         Ok(Box::new(items))
     }
 
@@ -142,16 +149,20 @@ impl Task for Grammar {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let (Ok(convention), Ok(lexicon)) =
-            (Convention::read(self.card, settings), self.lexicon(settings))
-        else {
+        let (Ok(convention), Ok(lexicon)) = (
+            Convention::read(self.card, settings),
+            self.lexicon(settings),
+        ) else {
             return BTreeMap::new();
         };
         let mut said = pair::conventions(convention);
         let source = match lexicon {
             Lexicon::Wide => format!("fresh pairs of seed {}, wide lexicon", settings.seed),
             Lexicon::Small => {
-                format!("held-out pairs of the small world, drawn with seed {}", settings.seed)
+                format!(
+                    "held-out pairs of the small world, drawn with seed {}",
+                    settings.seed
+                )
             }
         };
         said.insert("source".to_owned(), source);

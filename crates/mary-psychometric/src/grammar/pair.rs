@@ -112,10 +112,19 @@ fn preferred(good: f64, bad: f64, tie: f64) -> f64 {
 /// means per token; `peer_ties` counts a tie as right; `tie_rate` averages to the share of ties;
 /// `good_logprob` is the mean log-probability per token of the good sentence (minus the loss).
 pub fn judge(convention: Convention, answers: &[Reply]) -> Judgement {
-    let [Reply { answer: Response::Scored(scored), .. }] = answers else {
+    let [
+        Reply {
+            answer: Response::Scored(scored),
+            ..
+        },
+    ] = answers
+    else {
         return Judgement::failed(
             ErrorKind::Internal,
-            format!("expected one answer with scores, found {} answers", answers.len()),
+            format!(
+                "expected one answer with scores, found {} answers",
+                answers.len()
+            ),
         );
     };
     let [good, bad] = scored.continuations.as_slice() else {
@@ -163,14 +172,26 @@ pub fn conventions(convention: Convention) -> BTreeMap<String, String> {
     match convention {
         Convention::Mary => {
             say("template", "the sentence alone");
-            say("ties", "one half; `peer_ties` counts them as right, `tie_rate` is their share");
+            say(
+                "ties",
+                "one half; `peer_ties` counts them as right, `tie_rate` is their share",
+            );
         }
         Convention::LmEval => {
-            say("template", "a space and the sentence (lm-evaluation-harness)");
-            say("ties", "right, as in lm-evaluation-harness; `tie_rate` is their share");
+            say(
+                "template",
+                "a space and the sentence (lm-evaluation-harness)",
+            );
+            say(
+                "ties",
+                "right, as in lm-evaluation-harness; `tie_rate` is their share",
+            );
         }
     }
-    say("start", "always a start token, so that the first word counts");
+    say(
+        "start",
+        "always a start token, so that the first word counts",
+    );
     say(
         "score",
         "sum of token log-probabilities over the whole sentence; `per_token` compares means",
@@ -200,7 +221,10 @@ mod tests {
 
     #[test]
     fn sum_and_mean_may_disagree_and_both_are_said() {
-        let verdict = judge(Convention::Mary, &answered(&[-2.0, -2.0, -2.0], &[-2.5, -2.5]));
+        let verdict = judge(
+            Convention::Mary,
+            &answered(&[-2.0, -2.0, -2.0], &[-2.5, -2.5]),
+        );
         assert_eq!(verdict.outcome, mary_contract::Outcome::Scored(0.0));
         assert_eq!(verdict.measures["per_token"], 1.0);
         assert_eq!(verdict.measures["good_logprob"], -2.0);
@@ -211,7 +235,10 @@ mod tests {
         let tied = answered(&[-1.0, -2.0], &[-2.0, -1.0]);
         let ours = judge(Convention::Mary, &tied);
         assert_eq!(ours.outcome, mary_contract::Outcome::Scored(0.5));
-        assert_eq!((ours.measures["peer_ties"], ours.measures["tie_rate"]), (1.0, 1.0));
+        assert_eq!(
+            (ours.measures["peer_ties"], ours.measures["tie_rate"]),
+            (1.0, 1.0)
+        );
         let theirs = judge(Convention::LmEval, &tied);
         assert_eq!(theirs.outcome, mary_contract::Outcome::Scored(1.0));
     }
@@ -236,7 +263,9 @@ mod tests {
             bad: "A c.".into(),
         };
         let item = item(Convention::LmEval, pair);
-        let Request::Score(score) = &item.asks[0].request else { panic!() };
+        let Request::Score(score) = &item.asks[0].request else {
+            panic!()
+        };
         assert_eq!(score.continuations, [" A b.", " A c."]);
         assert_eq!(score.start, Start::Always);
     }

@@ -80,14 +80,20 @@ pub const ANSWERERS: [Answerer; 5] = [
 
 /// Mean of an answerer over the sets that `keep` keeps.
 pub fn mean(answerer: Answerer, keep: impl Fn(&PublishedSet) -> bool) -> Option<f64> {
-    let values: Vec<f64> =
-        published().sets.iter().filter(|s| keep(s)).filter_map(answerer.1).collect();
+    let values: Vec<f64> = published()
+        .sets
+        .iter()
+        .filter(|s| keep(s))
+        .filter_map(answerer.1)
+        .collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Mean of an answerer over a phenomenon's sets.
 pub fn by_phenomenon(answerer: Answerer, phenomenon: Phenomenon) -> Option<f64> {
-    mean(answerer, |s| Phenomenon::upstream(&s.term) == Some(phenomenon))
+    mean(answerer, |s| {
+        Phenomenon::upstream(&s.term) == Some(phenomenon)
+    })
 }
 
 #[cfg(test)]

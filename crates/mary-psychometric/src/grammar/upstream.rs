@@ -96,10 +96,14 @@ fn pair(file: &str, line: usize, text: &str) -> Result<Pair, TaskError> {
         message,
     };
     let record: Record = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
-    let phenomenon = Phenomenon::upstream(&record.linguistics_term)
-        .ok_or_else(|| wrong(format!("unknown linguistics_term `{}`", record.linguistics_term)))?;
-    let field = field(&record.field)
-        .ok_or_else(|| wrong(format!("unknown field `{}`", record.field)))?;
+    let phenomenon = Phenomenon::upstream(&record.linguistics_term).ok_or_else(|| {
+        wrong(format!(
+            "unknown linguistics_term `{}`",
+            record.linguistics_term
+        ))
+    })?;
+    let field =
+        field(&record.field).ok_or_else(|| wrong(format!("unknown field `{}`", record.field)))?;
     Ok(Pair {
         id: format!("{}-{}", record.uid, record.pair_id),
         set: record.uid,
@@ -109,3 +113,7 @@ fn pair(file: &str, line: usize, text: &str) -> Result<Pair, TaskError> {
         bad: record.sentence_bad,
     })
 }
+
+#[cfg(test)]
+#[path = "upstream_tests.rs"]
+mod tests;

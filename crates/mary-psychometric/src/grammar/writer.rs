@@ -31,7 +31,10 @@ pub fn fresh_pairs(seed: u64, n: usize) -> Result<Vec<FreshPair>, TaskError> {
     let mut pairs = Vec::with_capacity(n * Phenomenon::ALL.len());
     let mut seen = Seen::default();
     for phenomenon in Phenomenon::ALL {
-        let own: Vec<&Paradigm> = PARADIGMS.iter().filter(|p| p.phenomenon == phenomenon).collect();
+        let own: Vec<&Paradigm> = PARADIGMS
+            .iter()
+            .filter(|p| p.phenomenon == phenomenon)
+            .collect();
         for (place, paradigm) in own.iter().enumerate() {
             // The first n % len paradigms take one more.
             let share = n / own.len() + usize::from(place < n % own.len());
@@ -70,7 +73,11 @@ fn write(
     seen: &mut Seen,
     pairs: &mut Vec<FreshPair>,
 ) -> Result<(), TaskError> {
-    let name = format!("psychometric/grammar/{}/{}", paradigm.phenomenon.name(), paradigm.name);
+    let name = format!(
+        "psychometric/grammar/{}/{}",
+        paradigm.phenomenon.name(),
+        paradigm.name
+    );
     let mut rng = stream(seed, &name);
     let (mut made, mut idle) = (0, 0);
     while made < share {
@@ -105,7 +112,10 @@ pub fn small_pairs(seed: u64, n: usize) -> Result<Vec<FreshPair>, TaskError> {
     let mut pairs: Vec<FreshPair> = Vec::new();
     for pair in held_out.pairs {
         let phenomenon = Phenomenon::of_small_world(pair.phenomenon).ok_or_else(|| {
-            TaskError::Generator(format!("the small world's `{}` is unknown", pair.phenomenon))
+            TaskError::Generator(format!(
+                "the small world's `{}` is unknown",
+                pair.phenomenon
+            ))
         })?;
         pairs.push(FreshPair {
             phenomenon,

@@ -48,7 +48,12 @@ fn seeds_give_other_pairs_and_the_same_seed_the_same() {
 #[test]
 fn the_two_sentences_have_equally_many_words_and_share_nearly_all() {
     for pair in fresh_pairs(3, 300).unwrap() {
-        let words = |s: &str| s.trim_end_matches(['.', '?']).split(' ').map(str::to_lowercase).collect::<Vec<_>>();
+        let words = |s: &str| {
+            s.trim_end_matches(['.', '?'])
+                .split(' ')
+                .map(str::to_lowercase)
+                .collect::<Vec<_>>()
+        };
         let (good, bad) = (words(&pair.good), words(&pair.bad));
         assert_eq!(good.len(), bad.len(), "{pair:?}");
         // As a bag, the sentences differ in at most two words (`more than` for `at least`, or a moved

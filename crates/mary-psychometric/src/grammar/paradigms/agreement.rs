@@ -46,7 +46,11 @@ pub(super) fn determiner_noun(pen: &mut Pen<'_>) -> Draft {
     let (who, verb, thing) = (pen.name(), pen.any(TRANSITIVE).past, pen.thing());
     let (determiner, good, bad) = pointing(pen, thing);
     let place = pen.word(PLACES);
-    Draft::slot(&format!("{who} {verb} {determiner} {{}} {place}"), good, bad)
+    Draft::slot(
+        &format!("{who} {verb} {determiner} {{}} {place}"),
+        good,
+        bad,
+    )
 }
 
 pub(super) fn determiner(pen: &mut Pen<'_>) -> Draft {
@@ -54,9 +58,16 @@ pub(super) fn determiner(pen: &mut Pen<'_>) -> Draft {
     let (who, verb, thing) = (pen.person(), pen.any(TRANSITIVE).past, pen.thing());
     let &(one, many) = pen.any(PAIRS);
     let when = pen.word(PAST_TIMES);
-    let (noun, good, bad) =
-        if pen.coin() { (thing.one, one, many) } else { (thing.many, many, one) };
-    Draft::slot(&format!("the {} {verb} {{}} {noun} {when}", who.one), good, bad)
+    let (noun, good, bad) = if pen.coin() {
+        (thing.one, one, many)
+    } else {
+        (thing.many, many, one)
+    };
+    Draft::slot(
+        &format!("the {} {verb} {{}} {noun} {when}", who.one),
+        good,
+        bad,
+    )
 }
 
 pub(super) fn determiner_adjective(pen: &mut Pen<'_>) -> Draft {
@@ -67,8 +78,19 @@ pub(super) fn determiner_adjective(pen: &mut Pen<'_>) -> Draft {
 }
 
 pub(super) fn determiner_irregular(pen: &mut Pen<'_>) -> Draft {
-    const NEUTRAL: &[&str] = &["noticed", "remembered", "mentioned", "described", "ignored", "drew"];
-    let list = if pen.coin() { IRREGULAR_ANIMATE } else { IRREGULAR_THINGS };
+    const NEUTRAL: &[&str] = &[
+        "noticed",
+        "remembered",
+        "mentioned",
+        "described",
+        "ignored",
+        "drew",
+    ];
+    let list = if pen.coin() {
+        IRREGULAR_ANIMATE
+    } else {
+        IRREGULAR_THINGS
+    };
     let noun = pen.any(list);
     let (who, verb, when) = (pen.name(), pen.word(NEUTRAL), pen.word(PAST_TIMES));
     let (determiner, good, bad) = pointing(pen, noun);
@@ -139,20 +161,35 @@ pub(super) fn verb_across_phrase(pen: &mut Pen<'_>) -> Draft {
     const BETWEEN: &[&str] = &["near", "behind", "next to", "in front of", "beside"];
     let [subject, distractor, good, bad] = crossed(pen);
     let (where_, state) = (pen.word(BETWEEN), pen.word(STATES));
-    Draft::slot(&format!("the {subject} {where_} the {distractor} {{}} {state}"), good, bad)
+    Draft::slot(
+        &format!("the {subject} {where_} the {distractor} {{}} {state}"),
+        good,
+        bad,
+    )
 }
 
 pub(super) fn verb_across_clause(pen: &mut Pen<'_>) -> Draft {
     let [subject, distractor, good, bad] = crossed(pen);
     let (verb, state) = (pen.any(SOCIAL).past, pen.word(STATES));
-    Draft::slot(&format!("the {subject} who {verb} the {distractor} {{}} {state}"), good, bad)
+    Draft::slot(
+        &format!("the {subject} who {verb} the {distractor} {{}} {state}"),
+        good,
+        bad,
+    )
 }
 
 pub(super) fn verb_irregular(pen: &mut Pen<'_>) -> Draft {
-    let (who, state, place) = (pen.any(IRREGULAR_ANIMATE), pen.word(STATES), pen.word(PLACES));
+    let (who, state, place) = (
+        pen.any(IRREGULAR_ANIMATE),
+        pen.word(STATES),
+        pen.word(PLACES),
+    );
     let past = pen.coin();
     let (one, many) = if past { ("was", "were") } else { ("is", "are") };
-    let (subject, good, bad) =
-        if pen.coin() { (who.one, one, many) } else { (who.many, many, one) };
+    let (subject, good, bad) = if pen.coin() {
+        (who.one, one, many)
+    } else {
+        (who.many, many, one)
+    };
     Draft::slot(&format!("the {subject} {place} {{}} {state}"), good, bad)
 }

@@ -1,20 +1,25 @@
 //! What depends on what: fillers and gaps, islands, negative polarity, quantifiers.
 
-use super::super::lexicon::{
-    COUNTS, GREETING, KNOWING, MASS, PLACES, SOCIAL, STRICT, TRANSITIVE,
-};
+use super::super::lexicon::{COUNTS, GREETING, KNOWING, MASS, PLACES, SOCIAL, STRICT, TRANSITIVE};
 use super::{Draft, Pen, indefinite};
 
 pub(super) fn with_gap(pen: &mut Pen<'_>) -> Draft {
     let (who, knew) = (pen.name(), pen.word(KNOWING));
     let (other, verb) = (pen.person(), pen.any(STRICT).past);
-    Draft::slot(&format!("{who} {knew} {{}} the {} {verb}", other.one), "what", "that")
+    Draft::slot(
+        &format!("{who} {knew} {{}} the {} {verb}", other.one),
+        "what",
+        "that",
+    )
 }
 
 pub(super) fn without_gap(pen: &mut Pen<'_>) -> Draft {
     let (who, knew) = (pen.name(), pen.word(KNOWING));
     let (other, verb, thing) = (pen.person(), pen.any(STRICT).past, pen.thing());
-    let template = format!("{who} {knew} {{}} the {} {verb} the {}", other.one, thing.one);
+    let template = format!(
+        "{who} {knew} {{}} the {} {verb} the {}",
+        other.one, thing.one
+    );
     Draft::slot(&template, "that", "what")
 }
 
@@ -64,22 +69,46 @@ pub(super) fn adjunct(pen: &mut Pen<'_>) -> Draft {
 
 pub(super) fn npi_no(pen: &mut Pen<'_>) -> Draft {
     const OTHERS: &[&str] = &["some", "most", "many"];
-    let (who, verb, thing) = (pen.person().many, pen.any(TRANSITIVE).participle, pen.thing().one);
+    let (who, verb, thing) = (
+        pen.person().many,
+        pen.any(TRANSITIVE).participle,
+        pen.thing().one,
+    );
     let bad = pen.word(OTHERS);
-    Draft::slot(&format!("{{}} {who} have ever {verb} the {thing}"), "no", bad)
+    Draft::slot(
+        &format!("{{}} {who} have ever {verb} the {thing}"),
+        "no",
+        bad,
+    )
 }
 
 pub(super) fn npi_only(pen: &mut Pen<'_>) -> Draft {
     let (who, verb, thing) = (pen.name(), pen.any(TRANSITIVE).participle, pen.thing().one);
-    Draft::slot(&format!("{{}} {who} has ever {verb} the {thing}"), "only", "even")
+    Draft::slot(
+        &format!("{{}} {who} has ever {verb} the {thing}"),
+        "only",
+        "even",
+    )
 }
 
 pub(super) fn npi_not(pen: &mut Pen<'_>) -> Draft {
     const ADVERBS: &[&str] = &["really", "certainly", "probably", "clearly", "definitely"];
-    let (who, verb, thing) = (pen.person(), pen.any(TRANSITIVE).participle, pen.thing().one);
-    let (noun, have) = if pen.coin() { (who.one, "has") } else { (who.many, "have") };
+    let (who, verb, thing) = (
+        pen.person(),
+        pen.any(TRANSITIVE).participle,
+        pen.thing().one,
+    );
+    let (noun, have) = if pen.coin() {
+        (who.one, "has")
+    } else {
+        (who.many, "have")
+    };
     let bad = pen.word(ADVERBS);
-    Draft::slot(&format!("the {noun} {have} {{}} ever {verb} the {thing}"), "not", bad)
+    Draft::slot(
+        &format!("the {noun} {have} {{}} ever {verb} the {thing}"),
+        "not",
+        bad,
+    )
 }
 
 pub(super) fn there_was(pen: &mut Pen<'_>) -> Draft {
@@ -109,9 +138,17 @@ pub(super) fn much_many(pen: &mut Pen<'_>) -> Draft {
     let (how, place) = (pen.word(HOW), pen.word(PLACES));
     if pen.coin() {
         let stuff = pen.word(MASS);
-        Draft::slot(&format!("there was {how} {{}} {stuff} {place}"), "much", "many")
+        Draft::slot(
+            &format!("there was {how} {{}} {stuff} {place}"),
+            "much",
+            "many",
+        )
     } else {
         let thing = pen.thing().many;
-        Draft::slot(&format!("there were {how} {{}} {thing} {place}"), "many", "much")
+        Draft::slot(
+            &format!("there were {how} {{}} {thing} {place}"),
+            "many",
+            "much",
+        )
     }
 }

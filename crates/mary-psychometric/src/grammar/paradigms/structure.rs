@@ -9,14 +9,26 @@ use super::{Draft, Pen, indefinite, other_reflexive, reflexive};
 pub(super) fn object(pen: &mut Pen<'_>) -> Draft {
     let (who, thing, look) = (pen.animate(), pen.thing(), pen.word(PLAIN_LOOKS));
     let (good, bad) = (pen.any(TRANSITIVE).past, pen.any(INTRANSITIVE).past);
-    Draft::slot(&format!("the {} {{}} the {look} {}", who.one, thing.one), good, bad)
+    Draft::slot(
+        &format!("the {} {{}} the {look} {}", who.one, thing.one),
+        good,
+        bad,
+    )
 }
 
 pub(super) fn passive(pen: &mut Pen<'_>) -> Draft {
     let (who, thing) = (pen.person(), pen.thing());
     let (good, bad) = (pen.any(STRICT).participle, pen.any(INTRANSITIVE).participle);
-    let (noun, be) = if pen.coin() { (thing.one, "was") } else { (thing.many, "were") };
-    Draft::slot(&format!("the {noun} {be} {{}} by the {}", who.one), good, bad)
+    let (noun, be) = if pen.coin() {
+        (thing.one, "was")
+    } else {
+        (thing.many, "were")
+    };
+    Draft::slot(
+        &format!("the {noun} {be} {{}} by the {}", who.one),
+        good,
+        bad,
+    )
 }
 
 pub(super) fn missing_object(pen: &mut Pen<'_>) -> Draft {
@@ -28,7 +40,11 @@ pub(super) fn missing_object(pen: &mut Pen<'_>) -> Draft {
 pub(super) fn animate_subject(pen: &mut Pen<'_>) -> Draft {
     let ((who, whom), what) = (pen.people(), pen.word(INERT));
     let (verb, when) = (pen.any(SOCIAL).past, pen.word(PAST_TIMES));
-    Draft::slot(&format!("the {{}} {verb} the {} {when}", whom.one), who.one, what)
+    Draft::slot(
+        &format!("the {{}} {verb} the {} {when}", whom.one),
+        who.one,
+        what,
+    )
 }
 
 pub(super) fn closest_subject(pen: &mut Pen<'_>) -> Draft {
@@ -48,20 +64,39 @@ pub(super) fn across_relative(pen: &mut Pen<'_>) -> Draft {
     };
     let (met, verb) = (pen.any(SOCIAL).past, pen.any(REFLEXIVE).past);
     let template = format!("the {} who {met} {inner} {verb} {{}}", subject.one);
-    Draft::slot(&template, reflexive(subject.gender), other_reflexive(subject.gender))
+    Draft::slot(
+        &template,
+        reflexive(subject.gender),
+        other_reflexive(subject.gender),
+    )
 }
 
 pub(super) fn case(pen: &mut Pen<'_>) -> Draft {
     let ((who, gender), _) = pen.opposite_names();
     let (says, clause) = (pen.word(SAYING), pen.word(CLAUSES));
-    let pronoun = if gender == Gender::Female { "she" } else { "he" };
-    Draft::slot(&format!("{who} {says} that {{}} {clause}"), pronoun, reflexive(gender))
+    let pronoun = if gender == Gender::Female {
+        "she"
+    } else {
+        "he"
+    };
+    Draft::slot(
+        &format!("{who} {says} that {{}} {clause}"),
+        pronoun,
+        reflexive(gender),
+    )
 }
 
 pub(super) fn there_adjective(pen: &mut Pen<'_>) -> Draft {
     const RAISING: &[&str] = &["likely", "certain", "bound", "sure", "unlikely", "supposed"];
-    const CONTROL: &[&str] =
-        &["eager", "willing", "reluctant", "keen", "anxious", "hesitant", "happy"];
+    const CONTROL: &[&str] = &[
+        "eager",
+        "willing",
+        "reluctant",
+        "keen",
+        "anxious",
+        "hesitant",
+        "happy",
+    ];
     let (thing, place) = (indefinite(pen.thing().one), pen.word(PLACES));
     let be = if pen.coin() { "is" } else { "was" };
     let (good, bad) = (pen.word(RAISING), pen.word(CONTROL));
@@ -70,37 +105,73 @@ pub(super) fn there_adjective(pen: &mut Pen<'_>) -> Draft {
 
 pub(super) fn there_verb(pen: &mut Pen<'_>) -> Draft {
     const RAISING: &[&str] = &["seemed", "appeared", "happened", "used"];
-    const CONTROL: &[&str] =
-        &["tried", "hoped", "decided", "refused", "agreed", "planned", "attempted", "wanted"];
+    const CONTROL: &[&str] = &[
+        "tried",
+        "hoped",
+        "decided",
+        "refused",
+        "agreed",
+        "planned",
+        "attempted",
+        "wanted",
+    ];
     let (thing, place) = (indefinite(pen.thing().one), pen.word(PLACES));
     let (good, bad) = (pen.word(RAISING), pen.word(CONTROL));
     Draft::slot(&format!("there {{}} to be {thing} {place}"), good, bad)
 }
 
 pub(super) fn there_object(pen: &mut Pen<'_>) -> Draft {
-    const RAISING: &[&str] = &["expected", "believed", "wanted", "assumed", "imagined", "needed"];
+    const RAISING: &[&str] = &[
+        "expected", "believed", "wanted", "assumed", "imagined", "needed",
+    ];
     const CONTROL: &[&str] = &[
-        "persuaded", "convinced", "told", "encouraged", "reminded", "invited", "warned", "tempted",
+        "persuaded",
+        "convinced",
+        "told",
+        "encouraged",
+        "reminded",
+        "invited",
+        "warned",
+        "tempted",
     ];
     let (who, thing, place) = (pen.name(), indefinite(pen.thing().one), pen.word(PLACES));
     let (good, bad) = (pen.word(RAISING), pen.word(CONTROL));
-    Draft::slot(&format!("{who} {{}} there to be {thing} {place}"), good, bad)
+    Draft::slot(
+        &format!("{who} {{}} there to be {thing} {place}"),
+        good,
+        bad,
+    )
 }
 
 pub(super) fn tough(pen: &mut Pen<'_>) -> Draft {
     const TOUGH: &[&str] = &["easy", "hard", "difficult", "impossible", "pleasant", "fun"];
     const RAISING: &[&str] = &["likely", "certain", "bound", "sure", "unlikely", "about"];
     const STRANDED: &[&str] = &[
-        "talk to", "work with", "live with", "argue with", "reason with", "deal with", "rely on",
-        "look after", "listen to", "wait for", "compete with",
+        "talk to",
+        "work with",
+        "live with",
+        "argue with",
+        "reason with",
+        "deal with",
+        "rely on",
+        "look after",
+        "listen to",
+        "wait for",
+        "compete with",
     ];
     let (who, verb) = (pen.person(), pen.word(STRANDED));
-    let (noun, be) = if pen.coin() { (who.one, "is") } else { (who.many, "are") };
+    let (noun, be) = if pen.coin() {
+        (who.one, "is")
+    } else {
+        (who.many, "are")
+    };
     let (good, bad) = (pen.word(TOUGH), pen.word(RAISING));
     Draft::slot(&format!("the {noun} {be} {{}} to {verb}"), good, bad)
 }
 
-const GETTING: &[&str] = &["bought", "found", "sold", "painted", "cleaned", "owned", "carried", "needed"];
+const GETTING: &[&str] = &[
+    "bought", "found", "sold", "painted", "cleaned", "owned", "carried", "needed",
+];
 
 pub(super) fn ellipsis_number(pen: &mut Pen<'_>) -> Draft {
     const SEVERAL: &[&str] = &["two", "three", "four", "five", "several", "many"];
@@ -127,9 +198,17 @@ pub(super) fn ellipsis_verb(pen: &mut Pen<'_>) -> Draft {
     if pen.coin() {
         let verb = pen.any(INTRANSITIVE).past;
         let when = pen.word(PAST_TIMES);
-        Draft::slot(&format!("{one} {verb} {when}, and {other} {{}} too"), "did", "was")
+        Draft::slot(
+            &format!("{one} {verb} {when}, and {other} {{}} too"),
+            "did",
+            "was",
+        )
     } else {
         let (state, when) = (pen.word(STATES), pen.word(PAST_TIMES));
-        Draft::slot(&format!("{one} was {state} {when}, and {other} {{}} too"), "was", "did")
+        Draft::slot(
+            &format!("{one} was {state} {when}, and {other} {{}} too"),
+            "was",
+            "did",
+        )
     }
 }

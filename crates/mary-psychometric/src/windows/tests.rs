@@ -1,5 +1,6 @@
 //! Windows on simulated sweeps of known shape, from summaries to tables.
 
+use mary_contract::Series;
 use mary_items::{Stream, stream};
 use rand::RngExt as _;
 
@@ -32,7 +33,12 @@ fn sweep(rng: &mut Stream, task: &str, share: impl Fn(f64) -> f64) -> Vec<RunSum
 }
 
 fn quick(seed: u64) -> Search {
-    Search { resamples: 200, permutations: 199, seed, ..search() }
+    Search {
+        resamples: 200,
+        permutations: 199,
+        seed,
+        ..search()
+    }
 }
 
 #[test]
@@ -52,7 +58,9 @@ fn known_onsets_lie_within_their_intervals() {
             recovered += u64::from(window.onset.contains(10f64.powf(onset)));
         }
     }
-    eprintln!("known windows: claimed {claimed}, onset within its interval {recovered} of {SIMULATIONS}");
+    eprintln!(
+        "known windows: claimed {claimed}, onset within its interval {recovered} of {SIMULATIONS}"
+    );
     // A window that is not claimed counts as not recovered.
     assert!(recovered * 10 >= SIMULATIONS * 9, "{recovered}");
 }
@@ -64,7 +72,12 @@ fn no_window_is_claimed_where_nothing_grows() {
         let mut rng = stream(seed, "windows/flat");
         let runs = sweep(&mut rng, "psychometric/grammar", |_| 0.55);
         let trajectory = trajectories(&runs).remove(0);
-        let search = Search { resamples: 10, permutations: 199, seed, ..search() };
+        let search = Search {
+            resamples: 10,
+            permutations: 199,
+            seed,
+            ..search()
+        };
         claimed += u64::from(find(&trajectory, &search).unwrap().window.is_some());
     }
     eprintln!("flat trajectories: claimed {claimed} of {SIMULATIONS}");
@@ -93,23 +106,51 @@ fn the_report_shades_the_window_and_orders_abilities() {
     assert!(windows[1].published);
     let from = windows[0].points[0].x.log10();
     assert!((from - 7.6).abs() < 0.4, "{from}");
-    assert!(figure.series.iter().any(|s| s.published && s.name == "pythia-70m v0"));
-    let order = exhibits.tables.iter().find(|t| t.id == "psychometric-order").unwrap();
+    assert!(
+        figure
+            .series
+            .iter()
+            .any(|s| s.published && s.name == "pythia-70m v0")
+    );
+    let order = exhibits
+        .tables
+        .iter()
+        .find(|t| t.id == "psychometric-order")
+        .unwrap();
     assert_eq!(order.rows[0][5], "BLiMP first");
-    let onsets = exhibits.tables.iter().find(|t| t.id == "psychometric-onsets").unwrap();
+    let onsets = exhibits
+        .tables
+        .iter()
+        .find(|t| t.id == "psychometric-onsets")
+        .unwrap();
     assert_eq!(onsets.published, [2, 3]);
     assert!(onsets.rows.iter().all(|row| row.len() == onsets.head.len()));
-    assert!(exhibits.tables.iter().all(|t| t.id != "psychometric-doubts"));
+    assert!(
+        exhibits
+            .tables
+            .iter()
+            .all(|t| t.id != "psychometric-doubts")
+    );
 }
 
 #[test]
 fn a_single_run_has_no_development() {
-    let runs = [simulated::run("builtin/nano", "psychometric/grammar", 0.9, 100)];
+    let runs = [simulated::run(
+        "builtin/nano",
+        "psychometric/grammar",
+        0.9,
+        100,
+    )];
     assert_eq!(exhibits(&runs), Exhibits::default());
 }
 
 #[test]
 fn amounts_read_as_people_say_them() {
-    let said: Vec<String> = [250e6, 7e9, 131_072.0, 20e9, 999.0, 81.9e6].map(amount).to_vec();
-    assert_eq!(said, ["250 M", "7.00 B", "131 k", "20.0 B", "999", "81.9 M"]);
+    let said: Vec<String> = [250e6, 7e9, 131_072.0, 20e9, 999.0, 81.9e6]
+        .map(amount)
+        .to_vec();
+    assert_eq!(
+        said,
+        ["250 M", "7.00 B", "131 k", "20.0 B", "999", "81.9 M"]
+    );
 }

@@ -1,0 +1,161 @@
+//! Windows of development: when in training an ability grows, and which grows first.
+//!
+//! Method: a ramp on the logarithm of tokens (a flat start, a rise, a flat end) is fitted by least
+//! squares over all onsets and ends; a window is claimed only when the best ramp beats no growth in a
+//! permutation test; the interval of the onset holds every onset the data do not reject, calibrated by
+//! a bootstrap of the residuals (`mary_stats::segmented`, docs/statistics.md). Step 0 has no place on
+//! a log axis and is left out, as is every checkpoint that is in doubt.
+
+mod figures;
+mod tables;
+
+pub use tables::amount;
+
+use mary_contract::{Exhibits, RunSummary};
+use mary_stats::segmented::{Growth, Search, Window, growth};
+
+use crate::trajectories::{Ability, Part, Trajectory, trajectories};
+
+/// Checkpoints below which no window is looked for.
+pub const FEWEST: usize = 8;
+
+/// The paper's windows, in tokens: what, from, to.
+pub const PAPER_WINDOWS: [(&str, f64, f64); 2] =
+    [("language", 0.25e9, 7e9), ("fluid reasoning", 1e9, 20e9)];
+const PAPER: &str = "Shah et al. 2024, section 5";
+
+/// An ability of a size with what was found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The trajectory.
+    pub trajectory: Trajectory,
+    /// The window, or that there is none; absent with too few checkpoints.
+    pub growth: Option<Growth>,
+}
+
+impl Found {
+    fn window(&self) -> Option<&Window> {
+        self.growth.as_ref()?.window.as_ref()
+    }
+}
+
+/// How windows are looked for in a report. The test looks at growth alone, one side, so that 0.025 is
+/// what others call 5 %.
+pub fn search() -> Search {
+    Search {
+        resamples: 500,
+        permutations: 999,
+        alpha: 0.025,
+        ..Search::default()
+    }
+}
+
+/// Looks for the window of a trajectory; nothing with fewer than [`FEWEST`] sound checkpoints.
+pub fn find(trajectory: &Trajectory, search: &Search) -> Option<Growth> {
+    let (x, y): (Vec<f64>, Vec<f64>) = trajectory.sound().map(|m| (m.x, m.value.value)).unzip();
+    if x.len() < FEWEST {
+        return None;
+    }
+    growth(&x, &y, search).ok()
+}
+
+/// Everything about development that these runs show: nothing, unless some model was run at three
+/// checkpoints or more.
+pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
+    let found: Vec<Found> = trajectories(runs)
+        .into_iter()
+        .map(|trajectory| Found {
+            growth: find(&trajectory, &search()),
+            trajectory,
+        })
+        .collect();
+    if found.is_empty() {
+        return Exhibits::default();
+    }
+    let mut exhibits = Exhibits::default();
+    let mut abilities: Vec<Ability> = Vec::new();
+    for ability in found.iter().map(|f| &f.trajectory.ability) {
+        if !abilities.contains(ability) {
+            abilities.push(ability.clone());
+        }
+    }
+    exhibits.figures.extend(figures::overview(&found));
+    for ability in abilities.iter().filter(|a| a.part == Part::Score) {
+        let own: Vec<&Found> = found
+            .iter()
+            .filter(|f| f.trajectory.ability == *ability)
+            .collect();
+        exhibits.figures.push(figures::development(ability, &own));
+        exhibits.figures.extend(figures::fields(ability, &found));
+        exhibits
+            .figures
+            .extend(figures::phenomena(ability, runs, &own));
+    }
+    exhibits.tables.push(tables::onsets(&found));
+    exhibits.tables.extend(tables::order_table(&found));
+    exhibits.tables.extend(tables::doubts(&found));
+    exhibits
+}
+
+fn method() -> &'static str {
+    "Method: a ramp over log tokens fitted by least squares, claimed only if it beats no growth in a \
+     one-sided permutation test (p < 0.025); checkpoints in doubt are drawn apart and not used."
+}
+
+/// Summaries of runs that never happened, for tests of trajectories and windows.
+#[cfg(test)]
+pub(crate) mod simulated {
+    use std::collections::BTreeMap;
+
+    use mary_contract::{
+        Capabilities, Estimate, ModelCard, ModelSettings, RunManifest, RunSummary, SummaryRow,
+        Usage,
+    };
+
+    /// A run of one checkpoint whose score is `value` on `n` items.
+    pub(crate) fn run(model: &str, task: &str, value: f64, n: usize) -> RunSummary {
+        let mut card = ModelCard::new(model.parse().unwrap(), Capabilities::default());
+        card.fingerprint = format!("of {model}");
+        let half = 1.96 * (value * (1.0 - value) / n as f64).sqrt();
+        RunSummary {
+            manifest: RunManifest {
+                schema: 1,
+                id: model.to_owned(),
+                created: String::new(),
+                version: String::new(),
+                command: vec![],
+                models: vec![card],
+                model_settings: ModelSettings::default(),
+                judge: None,
+                tasks: vec![],
+                trials: 1,
+                seed: 0,
+            },
+            rows: vec![SummaryRow {
+                model: model.to_owned(),
+                task: task.to_owned(),
+                score: Some(Estimate {
+                    value,
+                    low: value - half,
+                    high: value + half,
+                    n,
+                    method: "wilson".into(),
+                }),
+                chance: Some(0.5),
+                human: None,
+                samples: n,
+                scored: n,
+                ties: 0,
+                unscored: BTreeMap::new(),
+                failed: BTreeMap::new(),
+                measures: vec![],
+                breakdowns: vec![],
+                usage: Usage::default(),
+            }],
+            complete: true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

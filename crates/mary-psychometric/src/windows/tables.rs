@@ -1,0 +1,216 @@
+//! Tables of development: onsets, their order, and what was doubted.
+
+use mary_contract::Table;
+use mary_stats::multiple::holm;
+use mary_stats::segmented::{Growth, order};
+
+use super::{FEWEST, Found, PAPER, PAPER_WINDOWS, method};
+use crate::trajectories::Part;
+
+/// Large numbers with a unit, as people say them.
+pub fn amount(value: f64) -> String {
+    let (scaled, unit) = match value {
+        v if v >= 1e9 => (v / 1e9, " B"),
+        v if v >= 1e6 => (v / 1e6, " M"),
+        v if v >= 1e3 => (v / 1e3, " k"),
+        v => (v, ""),
+    };
+    let digits = if scaled >= 99.5 {
+        0
+    } else if scaled >= 9.95 {
+        1
+    } else {
+        2
+    };
+    format!("{scaled:.digits$}{unit}")
+}
+
+/// Onset and end of every ability and size.
+pub(super) fn onsets(found: &[Found]) -> Table {
+    let p: Vec<f64> = found
+        .iter()
+        .filter_map(|f| Some(f.growth.as_ref()?.p))
+        .collect();
+    let mut corrected = holm(&p).unwrap_or(p).into_iter();
+    let mut rows = Vec::new();
+    for Found { trajectory, growth } in found {
+        let n = trajectory.sound().count();
+        let mut row = vec![
+            trajectory.ability.title(),
+            trajectory.label.clone(),
+            n.to_string(),
+        ];
+        match growth {
+            None => row.extend(
+                [format!("fewer than {FEWEST} checkpoints")]
+                    .into_iter()
+                    .chain(std::iter::repeat_n(String::new(), 5)),
+            ),
+            Some(growth) => {
+                let p = corrected.next().unwrap_or(growth.p);
+                row.extend(cells(growth, p));
+            }
+        }
+        rows.push(row);
+    }
+    let mut published = Vec::new();
+    for (what, from, to) in PAPER_WINDOWS {
+        published.push(rows.len());
+        rows.push(vec![
+            format!("{what} ({PAPER})"),
+            "Pythia 70M–12B".into(),
+            "154".into(),
+            "read off by eye".into(),
+            amount(from),
+            amount(to),
+            String::new(),
+            String::new(),
+            String::new(),
+        ]);
+    }
+    Table {
+        id: "psychometric-onsets".into(),
+        title: "Windows of development".into(),
+        caption: format!(
+            "Onset and end of growth with 95 % intervals, in tokens seen (in steps where tokens are not \
+             known). p: permutation test against no growth, after Holm over all rows; a window is claimed \
+             when the test of its own row is below 0.025 (one-sided). Slope: growth for each factor of ten in tokens. \
+             {}",
+            method()
+        ),
+        head: [
+            "ability",
+            "size",
+            "checkpoints",
+            "growth",
+            "onset",
+            "end",
+            "slope",
+            "rise",
+            "remark",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        rows,
+        published,
+    }
+}
+
+fn cells(growth: &Growth, p: f64) -> Vec<String> {
+    let test = format!("p = {p:.3}");
+    let Some(window) = &growth.window else {
+        let mut row = vec![format!("none ({test})")];
+        row.extend(std::iter::repeat_n(String::new(), 5));
+        return row;
+    };
+    let between = |i: &mary_stats::Interval, show: &dyn Fn(f64) -> String| {
+        format!("{} ({} to {})", show(i.value), show(i.low), show(i.high))
+    };
+    let plain = |v: f64| format!("{v:.3}");
+    let remark = match (window.onset_seen, window.end_seen) {
+        (true, true) => "",
+        (false, true) => "onset only bounded: it may lie before the first checkpoint",
+        (true, false) => "end only bounded: growth may go on after the last checkpoint",
+        (false, false) => "onset and end only bounded by the first and last checkpoint",
+    };
+    vec![
+        format!("yes ({test})"),
+        between(&window.onset, &amount),
+        between(&window.end, &amount),
+        between(&window.slope, &plain),
+        between(&window.rise, &plain),
+        remark.to_owned(),
+    ]
+}
+
+/// Which of two abilities begins to grow first, for every size with two windows.
+pub(super) fn order_table(found: &[Found]) -> Option<Table> {
+    let mut tests: Vec<(String, String, String, f64)> = Vec::new();
+    for (i, first) in found.iter().enumerate() {
+        for second in found.iter().skip(i + 1) {
+            let (a, b) = (&first.trajectory, &second.trajectory);
+            let same_kind = (a.ability.part == Part::Score && b.ability.part == Part::Score)
+                || (a.ability.task == b.ability.task
+                    && matches!(
+                        (&a.ability.part, &b.ability.part),
+                        (Part::Tag(..), Part::Tag(..))
+                    ));
+            if a.size != b.size || !same_kind {
+                continue;
+            }
+            if let (Some(one), Some(other)) = (first.window(), second.window())
+                && let Ok(share) = order(one, other)
+            {
+                tests.push((a.label.clone(), a.ability.title(), b.ability.title(), share));
+            }
+        }
+    }
+    if tests.is_empty() {
+        return None;
+    }
+    let two_sided: Vec<f64> = tests
+        .iter()
+        .map(|(.., share)| (2.0 * share.min(1.0 - share)).min(1.0))
+        .collect();
+    let corrected = holm(&two_sided).unwrap_or(two_sided);
+    let rows = tests
+        .into_iter()
+        .zip(corrected)
+        .map(|((size, a, b, share), p)| {
+            let verdict = match (p < 0.05, share > 0.5) {
+                (true, true) => format!("{a} first"),
+                (true, false) => format!("{b} first"),
+                (false, _) => "not told apart".to_owned(),
+            };
+            vec![
+                size,
+                a,
+                b,
+                format!("{share:.3}"),
+                format!("{p:.3}"),
+                verdict,
+            ]
+        })
+        .collect();
+    Some(Table {
+        id: "psychometric-order".into(),
+        title: "Which grows first".into(),
+        caption: "Share of bootstrap resamples in which the first ability's onset lies before the \
+                  second's (ties one half), two-sided p after Holm over all rows. The curves' errors are \
+                  taken as independent. The paper: language before fluid reasoning; morphology before \
+                  syntax before semantics."
+            .into(),
+        head: ["size", "first", "second", "first is earlier", "p (Holm)", "order"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows,
+        published: vec![],
+    })
+}
+
+/// What was doubted and why.
+pub(super) fn doubts(found: &[Found]) -> Option<Table> {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for Found { trajectory, .. } in found {
+        for milestone in &trajectory.milestones {
+            if let Some(doubt) = &milestone.doubt {
+                rows.push(vec![
+                    trajectory.label.clone(),
+                    format!("step {}", milestone.step),
+                    trajectory.ability.title(),
+                    doubt.clone(),
+                ]);
+            }
+        }
+    }
+    (!rows.is_empty()).then(|| Table {
+        id: "psychometric-doubts".into(),
+        title: "Checkpoints in doubt".into(),
+        caption: "Drawn apart and used for no window.".into(),
+        head: ["size", "checkpoint", "ability", "why"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows,
+        published: vec![],
+    })
+}

@@ -1,0 +1,264 @@
+//! Which checkpoints a sweep is about, in the order of training.
+
+use std::path::{Path, PathBuf};
+
+use mary_contract::ModelRef;
+use mary_suites::psychometric::trajectories::{step_of, tokens_per_step};
+
+use crate::builtin;
+use crate::exit::UsageError;
+
+/// One checkpoint of one size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// As it is run: `hf/EleutherAI/pythia-70m@step512`, `hf/./out/step512`.
+    pub model: ModelRef,
+    /// The model without its step.
+    pub size: String,
+    /// `step512`.
+    pub revision: String,
+    /// Training step, if the name says one.
+    pub step: Option<u64>,
+    /// Tokens seen by then, where known.
+    pub tokens: Option<u64>,
+    /// Fetched from the hub (and so removed again when room is short).
+    pub hub: bool,
+}
+
+/// Where a size's checkpoints lie.
+enum Kind {
+    Builtin,
+    Folder(PathBuf),
+    Hub,
+}
+
+/// Every checkpoint meant, size by size.
+pub fn members(
+    models: &[String],
+    revisions: &[String],
+    per_step: Option<u64>,
+) -> Result<Vec<Member>, UsageError> {
+    let mut all: Vec<Member> = Vec::new();
+    for given in models {
+        let (model, kind) = kind_of(given)?;
+        let known = known(&model, &kind)?;
+        let chosen = choose(&model, &known, revisions)?;
+        let size = model.to_string();
+        let tokens = per_step
+            .or_else(|| tokens_per_step(&size))
+            .or_else(|| match &kind {
+                Kind::Folder(folder) => recipe_tokens(folder),
+                _ => None,
+            });
+        for revision in chosen {
+            let step = step_of(&revision);
+            let member = Member {
+                model: match &kind {
+                    Kind::Folder(_) => ModelRef {
+                        name: format!("{}/{revision}", model.name.trim_end_matches('/')),
+                        ..model.clone()
+                    },
+                    _ => ModelRef {
+                        revision: Some(revision.clone()),
+                        ..model.clone()
+                    },
+                },
+                size: size.clone(),
+                tokens: tokens.zip(step).map(|(tokens, step)| tokens * step),
+                step,
+                revision,
+                hub: matches!(kind, Kind::Hub),
+            };
+            if all.iter().all(|m| m.model != member.model) {
+                all.push(member);
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn kind_of(given: &str) -> Result<(ModelRef, Kind), UsageError> {
+    // A bare path of a folder is what people type first.
+    let text = if Path::new(given).is_dir() {
+        format!("hf/{given}")
+    } else {
+        given.to_owned()
+    };
+    let model: ModelRef = text.parse().map_err(|e: mary_contract::ModelRefError| {
+        UsageError::new(format!(
+            "{e}\nhint: a sweep takes a hub id, a folder of checkpoints, or builtin/nano"
+        ))
+    })?;
+    if let Some(revision) = &model.revision {
+        return Err(UsageError::new(format!(
+            "`{given}` names one checkpoint; a sweep is over many\nhint: mary sweep {}/{} --revisions {revision},…",
+            model.provider, model.name
+        )));
+    }
+    match model.provider.as_str() {
+        "builtin" => Ok((model, Kind::Builtin)),
+        "hf" => {
+            let folder = PathBuf::from(&model.name);
+            if folder.is_dir() {
+                Ok((model, Kind::Folder(folder)))
+            } else if model.name.starts_with(['/', '.', '~']) {
+                Err(UsageError::new(format!("{}: no such folder", model.name)))
+            } else {
+                Ok((model, Kind::Hub))
+            }
+        }
+        other => Err(UsageError::new(format!(
+            "`{given}`: a sweep needs checkpoints on the hub, in a folder, or built in; `{other}` models have none"
+        ))),
+    }
+}
+
+/// The checkpoints there are, in the order of training.
+fn known(model: &ModelRef, kind: &Kind) -> Result<Vec<String>, UsageError> {
+    Ok(match kind {
+        Kind::Builtin => builtin::revisions().collect(),
+        Kind::Folder(folder) => {
+            let entries = std::fs::read_dir(folder)
+                .map_err(|e| UsageError::new(format!("{}: {e}", folder.display())))?;
+            let mut names: Vec<String> = entries
+                .flatten()
+                .filter(|e| e.path().is_dir())
+                .filter_map(|e| e.file_name().into_string().ok())
+                .filter(|name| step_of(name).is_some())
+                .collect();
+            names.sort_by_key(|name| (step_of(name), name.clone()));
+            if names.is_empty() {
+                return Err(UsageError::new(format!(
+                    "{}: no checkpoints: expected folders called step0, step512 … or checkpoint-500 …",
+                    folder.display()
+                )));
+            }
+            names
+        }
+        Kind::Hub if model.name.starts_with("EleutherAI/pythia-") => pythia(),
+        Kind::Hub => Vec::new(),
+    })
+}
+
+/// Pythia's schedule: 0, 1, 2, 4 … 512, then every thousand to 143,000.
+fn pythia() -> Vec<String> {
+    let early = std::iter::once(0).chain((0..10).map(|power| 1u64 << power));
+    early
+        .chain((1..=143).map(|k| k * 1_000))
+        .map(|step| format!("step{step}"))
+        .collect()
+}
+
+fn choose(
+    model: &ModelRef,
+    known: &[String],
+    wanted: &[String],
+) -> Result<Vec<String>, UsageError> {
+    let full = |name: &str| {
+        if name.bytes().all(|b| b.is_ascii_digit()) {
+            format!("step{name}")
+        } else {
+            name.to_owned()
+        }
+    };
+    let mut chosen: Vec<String> = Vec::new();
+    for name in wanted.iter().map(|w| w.trim()).filter(|w| !w.is_empty()) {
+        if name == "all" || name.contains("..") {
+            if known.is_empty() {
+                return Err(UsageError::new(format!(
+                    "the checkpoints of {model} are not known here\nhint: name them: --revisions step1000,step2000,…"
+                )));
+            }
+            let (from, to) = match name.split_once("..") {
+                Some((from, to)) => (step_of(&full(from)), step_of(&full(to))),
+                None => (None, None),
+            };
+            let inside = |revision: &&String| {
+                let step = step_of(revision);
+                from.is_none_or(|from| step >= Some(from)) && to.is_none_or(|to| step <= Some(to))
+            };
+            chosen.extend(known.iter().filter(inside).cloned());
+        } else {
+            let name = full(name);
+            if !known.is_empty() && !known.contains(&name) {
+                return Err(UsageError::new(format!(
+                    "{model} has no checkpoint `{name}`\nhint: there are {}",
+                    known.join(", ")
+                )));
+            }
+            chosen.push(name);
+        }
+    }
+    if chosen.is_empty() {
+        return Err(UsageError::new(format!(
+            "no checkpoint of {model} is named"
+        )));
+    }
+    chosen.sort_by_key(|name| (step_of(name), name.clone()));
+    chosen.dedup();
+    Ok(chosen)
+}
+
+/// Tokens of a step as `mary grow` wrote them beside its checkpoints.
+fn recipe_tokens(folder: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(folder.join("recipe.json")).ok()?;
+    let recipe: serde_json::Value = serde_json::from_str(&text).ok()?;
+    recipe.get("tokens_per_step")?.as_u64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn revisions(model: &str, wanted: &[&str]) -> Vec<String> {
+        let wanted: Vec<String> = wanted.iter().map(|w| (*w).to_owned()).collect();
+        let found = members(&[model.to_owned()], &wanted, None).unwrap();
+        found.into_iter().map(|m| m.revision).collect()
+    }
+
+    #[test]
+    fn all_of_pythia_is_its_published_schedule() {
+        let all = revisions("hf/EleutherAI/pythia-70m", &["all"]);
+        assert_eq!(all.len(), 154);
+        assert_eq!(all[..4], ["step0", "step1", "step2", "step4"]);
+        assert_eq!(all[153], "step143000");
+    }
+
+    #[test]
+    fn names_numbers_and_ranges_are_put_in_the_order_of_training() {
+        let found = revisions("builtin/nano", &["1000", "step0", "step64..step256"]);
+        assert_eq!(found, ["step0", "step64", "step128", "step256", "step1000"]);
+    }
+
+    #[test]
+    fn tokens_come_from_the_family_or_the_recipe() {
+        let found = members(&["builtin/nano".into()], &["step512".into()], None).unwrap();
+        assert_eq!(found[0].tokens, Some(512 * 8192));
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("step2")).unwrap();
+        std::fs::write(
+            folder.path().join("recipe.json"),
+            r#"{"tokens_per_step": 100}"#,
+        )
+        .unwrap();
+        let path = folder.path().display().to_string();
+        let found = members(std::slice::from_ref(&path), &["all".into()], None).unwrap();
+        assert_eq!(
+            (found[0].tokens, found[0].model.name.clone()),
+            (Some(200), format!("{path}/step2"))
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_swept_is_refused_with_a_hint() {
+        let refuse = |model: &str, wanted: &str| {
+            members(&[model.to_owned()], &[wanted.to_owned()], None)
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(refuse("openai/gpt-4o", "all").contains("have none"));
+        assert!(refuse("hf/someone/model", "all").contains("name them"));
+        assert!(refuse("builtin/nano", "step3").contains("there are step0"));
+        assert!(refuse("builtin/nano@step0", "all").contains("a sweep is over many"));
+    }
+}

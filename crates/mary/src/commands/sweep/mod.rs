@@ -1,0 +1,279 @@
+//! `mary sweep`: every checkpoint of one or more models, as one piece of work.
+//!
+//! Each checkpoint is an ordinary run in its own folder below the sweep's `runs/`, so that cache,
+//! report and viewer work on it as on any other. The next checkpoint is fetched and looked at while
+//! the present one runs; each is loaded once for all tasks. What is done is in the sweep's state file,
+//! and the same command goes on from there.
+
+mod faults;
+mod hub;
+mod inspect;
+mod members;
+mod show;
+mod state;
+
+use anyhow::Context;
+use mary_contract::{ErrorKind, ModelCard, ModelError, ModelSettings};
+use mary_data::LocalData;
+use mary_suites::psychometric::trajectories::TOKENS_SEEN;
+
+use self::hub::{Held, Shelf};
+use self::inspect::Inspection;
+use self::members::Member;
+use self::state::{Ending, Record, State};
+use super::run::{self, Checked, Plan};
+use crate::cli::sweep::SweepArgs;
+use crate::exit::{Status, UsageError};
+use crate::providers;
+use crate::settings::Place;
+
+/// Runs the sweep, or what is left of it.
+pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
+    let mut models: Vec<String> = args.models.iter().chain(&args.run.model).cloned().collect();
+    models.retain(|m| !m.trim().is_empty());
+    if models.is_empty() {
+        models.push(run::DEFAULT_MODEL.to_owned());
+    }
+    let members = members::members(&models, &args.revisions, args.tokens_per_step)?;
+    let mut plan = plan(place, args)?;
+    let mut state = open_state(place, &plan, &members)?;
+    let left: Vec<Member> = members
+        .iter()
+        .filter(|m| !state.is_done(m))
+        .cloned()
+        .collect();
+    super::tell(&format!(
+        "sweep: {} checkpoints, {} to do, in {}",
+        members.len(),
+        left.len(),
+        state.path().display()
+    ));
+    let stopped = run_all(place, &mut plan, &left, &mut state, args.disk_limit);
+    // Whatever happened, what is there is shown.
+    let records = state.records(&members);
+    let faulty = show::show(&state, &plan, &records)?;
+    stopped?;
+    Ok(if faulty || records.len() < members.len() {
+        Status::Incomplete
+    } else {
+        Status::Done
+    })
+}
+
+/// The plan of every checkpoint; without tasks, the starter selection of the psychometric family.
+fn plan(place: &Place, args: &SweepArgs) -> anyhow::Result<Plan> {
+    if args.run.adapter.is_some() || args.run.dry_run {
+        return Err(UsageError::new("a sweep takes neither --adapter nor --dry-run").into());
+    }
+    let mut plan = run::resolve(place, &args.run)?;
+    if args.run.tasks.is_empty() {
+        plan.tasks
+            .retain(|(task, ..)| task.card().family == "psychometric");
+        for (_, settings, _) in &mut plan.tasks {
+            settings.shots = args.run.shots;
+        }
+    }
+    Ok(plan)
+}
+
+/// The sweep's folder is named by its sizes and by what is asked, not by which checkpoints: a later
+/// command may add some.
+fn open_state(place: &Place, plan: &Plan, members: &[Member]) -> anyhow::Result<State> {
+    let mut sizes: Vec<&str> = members.iter().map(|m| m.size.as_str()).collect();
+    sizes.dedup();
+    let tasks: Vec<_> = plan
+        .tasks
+        .iter()
+        .map(|(task, settings, limit)| {
+            serde_json::json!({"id": task.card().id, "version": task.card().version,
+                               "settings": settings, "limit": limit})
+        })
+        .collect();
+    let essence = serde_json::json!({
+        "sizes": sizes,
+        "tasks": tasks,
+        "trials": plan.trials,
+        "seed": plan.seed,
+        "dtype": plan.settings.dtype,
+        "model_args": plan.settings.args,
+    });
+    let digest = blake3::hash(essence.to_string().as_bytes())
+        .to_hex()
+        .to_string();
+    let first = sizes
+        .first()
+        .and_then(|s| s.rsplit('/').find(|p| !p.is_empty()))
+        .unwrap_or("model");
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || "-._".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let label: String = first.chars().map(safe).take(40).collect();
+    let more = if sizes.len() > 1 {
+        format!("-and-{}-more", sizes.len() - 1)
+    } else {
+        String::new()
+    };
+    let name = format!(
+        "sweep-{label}{more}-{}",
+        digest.get(..10).unwrap_or(&digest)
+    );
+    let mut about = essence;
+    about["schema"] = 1.into();
+    about["command"] = std::env::args().skip(1).collect::<Vec<_>>().into();
+    State::open(&place.runs.join(name), &about)
+}
+
+/// A checkpoint that is ready to run, or why it is not.
+struct Prepared {
+    outcome: Result<(Inspection, ModelCard), ModelError>,
+    held: Option<Held>,
+}
+
+/// Fetches, looks at the weights, and computes the fingerprint: everything short of loading.
+fn prepare(member: &Member, settings: &ModelSettings) -> Prepared {
+    let before = if member.hub {
+        hub::snapshots(&member.model)
+    } else {
+        Default::default()
+    };
+    let look = || -> Result<(Inspection, ModelCard), ModelError> {
+        let inspection = inspect::inspect(&member.model)?;
+        let provider = providers::of(&member.model)
+            .map_err(|e| ModelError::new(ErrorKind::NotFound, e.to_string()))?;
+        let mut card = provider.card(&member.model, settings)?;
+        card.fingerprint = provider.fingerprint(&member.model, settings)?;
+        if let Some(tokens) = member.tokens {
+            card.conventions
+                .insert(TOKENS_SEEN.to_owned(), tokens.to_string());
+        }
+        Ok((inspection, card))
+    };
+    let outcome = look();
+    let held = member
+        .hub
+        .then(|| mary_weights::locate(&member.model).ok())
+        .flatten()
+        .and_then(|path| hub::brought(&before, &path));
+    Prepared { outcome, held }
+}
+
+/// Every checkpoint that is left, the next one being prepared while the present one runs.
+fn run_all(
+    place: &Place,
+    plan: &mut Plan,
+    left: &[Member],
+    state: &mut State,
+    limit: u64,
+) -> anyhow::Result<()> {
+    let settings = plan.settings.clone();
+    let mut shelf = Shelf::new(limit);
+    let mut surveyed: Option<Checked> = None;
+    std::thread::scope(|scope| {
+        let settings = &settings;
+        let begin = |member: Option<&'_ Member>| {
+            let member = member?.clone();
+            Some(scope.spawn(move || prepare(&member, settings)))
+        };
+        let mut coming = begin(left.first());
+        for (place_in_line, member) in left.iter().enumerate() {
+            // Without room to fetch ahead, it is fetched now.
+            let ready = match coming.take().or_else(|| begin(Some(member))) {
+                Some(worker) => worker.join(),
+                None => break,
+            };
+            let Prepared { outcome, held } =
+                ready.map_err(|_| anyhow::anyhow!("preparing {} broke down", member.model))?;
+            shelf.all_done();
+            if let Some(held) = held {
+                shelf.put(held);
+            }
+            if shelf.make_room(remove) {
+                coming = begin(left.get(place_in_line + 1));
+            }
+            let record = match outcome {
+                Ok((inspection, card)) => {
+                    let ending = run_one(place, plan, member, card, state, &mut surveyed)?;
+                    Record::new(member, Some(inspection), ending)
+                }
+                Err(error) => Record::new(member, None, unreadable(&error)?),
+            };
+            if let Ending::Unreadable { message } = &record.ending {
+                super::tell(&format!("{}: {message}", member.model));
+            }
+            state.keep(record)?;
+        }
+        Ok(())
+    })
+}
+
+fn remove(held: &Held) {
+    if let Err(error) = hub::evict(held) {
+        super::tell(&format!(
+            "{}: could not be removed: {error}",
+            held.snapshot.display()
+        ));
+    }
+}
+
+/// A checkpoint that is missing or damaged is recorded and the sweep goes on; anything else (no
+/// network, no memory, an interrupt) stops it, to be continued.
+fn unreadable(error: &ModelError) -> Result<Ending, ModelError> {
+    match error.kind {
+        ErrorKind::NotFound | ErrorKind::BadModel | ErrorKind::NotFinite => {
+            Ok(Ending::Unreadable {
+                message: error.message.clone(),
+            })
+        }
+        _ => Err(error.clone()),
+    }
+}
+
+/// Runs one checkpoint on all tasks.
+fn run_one(
+    place: &Place,
+    plan: &mut Plan,
+    member: &Member,
+    card: ModelCard,
+    state: &State,
+    surveyed: &mut Option<Checked>,
+) -> anyhow::Result<Ending> {
+    let data = LocalData::new(place.data.clone(), place.datasets());
+    plan.models = vec![member.model.clone()];
+    // Items are the same for every checkpoint: they are read once.
+    let known = match surveyed.take() {
+        Some(known) => known,
+        None => run::check(plan, &data)?,
+    };
+    let checked = Checked {
+        cards: vec![card],
+        ..known
+    };
+    let own = Place {
+        runs: state.runs(),
+        ..place.clone()
+    };
+    let answered = run::answer(&own, plan, &checked, &data);
+    let ending = match answered {
+        Ok((folder, summary)) => {
+            let name = folder
+                .path()
+                .file_name()
+                .map(|n| n.to_string_lossy().into_owned());
+            let folder = name.context("a run folder has a name")?;
+            Ending::Run {
+                folder,
+                complete: summary.complete,
+            }
+        }
+        Err(error) => match error.chain().find_map(|e| e.downcast_ref::<ModelError>()) {
+            Some(model) => unreadable(model).map_err(|_| error)?,
+            None => return Err(error),
+        },
+    };
+    *surveyed = Some(checked);
+    Ok(ending)
+}

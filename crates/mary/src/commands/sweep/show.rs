@@ -1,0 +1,178 @@
+//! What a sweep shows at its end: a table of checkpoints, what is wrong with some, when each ability
+//! grows, and a report with figures of development.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use mary_contract::{Exhibits, RunSummary, Table};
+use mary_report::html::{Chapter, ReportOptions};
+use mary_report::terminal;
+use mary_store::RunFolder;
+use mary_suites::psychometric::trajectories::{Part, trajectories};
+use mary_suites::psychometric::windows;
+
+use super::faults::{Fault, faults};
+use super::state::{Record, State};
+use crate::commands::run::Plan;
+use crate::commands::{print, print_json, report, summary, tell};
+
+/// A score far from those before and after it: seen in the results, not in the weights.
+const OFF_TREND: &str = "off the trend";
+
+/// A checkpoint's run.
+struct Ran {
+    path: PathBuf,
+    model: String,
+    summary: RunSummary,
+}
+
+/// Shows everything; true when some checkpoint is not what its name says.
+pub fn show(state: &State, plan: &Plan, records: &[Record]) -> anyhow::Result<bool> {
+    let mut runs: Vec<Ran> = Vec::new();
+    for record in records {
+        if let Some(folder) = record.run() {
+            let path = state.runs().join(folder);
+            let summary = report::load_summary(&RunFolder::open(&path)?)?;
+            runs.push(Ran {
+                path,
+                model: record.model.clone(),
+                summary,
+            });
+        }
+    }
+    let mut wrong = faults(records);
+    // What the weights already tell is left out of the curves; what only the scores tell is drawn in
+    // them, apart.
+    let strange: BTreeSet<String> = wrong.iter().map(|f| f.model.clone()).collect();
+    let sound: Vec<&Ran> = runs
+        .iter()
+        .filter(|r| !strange.contains(&r.model))
+        .collect();
+    let summaries: Vec<RunSummary> = sound.iter().map(|r| r.summary.clone()).collect();
+    wrong.extend(off_trend(&summaries));
+    let table = checkpoints(plan, records, &runs, &wrong);
+    let development = windows::exhibits(&summaries);
+    if plan.json {
+        print_json(&as_json(state, &table, &wrong, &development))?;
+    } else {
+        print(&terminal::plain(&table, summary::style()))?;
+        for shown in &development.tables {
+            print(&format!("\n{}\n", shown.title))?;
+            print(&terminal::plain(shown, summary::style()))?;
+        }
+    }
+    for fault in &wrong {
+        tell(&format!(
+            "{}: {}: {}",
+            fault.model, fault.kind, fault.message
+        ));
+    }
+    if plan.report && !sound.is_empty() {
+        let out = state.path().join("report.html");
+        let paths: Vec<PathBuf> = sound.iter().map(|r| r.path.clone()).collect();
+        let chapter = Chapter {
+            id: "sweep".into(),
+            title: "The sweep".into(),
+            exhibits: Exhibits {
+                tables: vec![table],
+                ..Exhibits::default()
+            },
+        };
+        report::write_with(&paths, vec![chapter], &out, &ReportOptions::default())?;
+        tell(&format!("report: {}", out.display()));
+    }
+    tell(&format!("sweep:  {}", state.path().display()));
+    Ok(!wrong.is_empty())
+}
+
+/// Checkpoints whose score left the trend of their size.
+fn off_trend(summaries: &[RunSummary]) -> Vec<Fault> {
+    let mut found: Vec<Fault> = Vec::new();
+    for trajectory in trajectories(summaries) {
+        if trajectory.ability.part != Part::Score {
+            continue;
+        }
+        for milestone in trajectory.milestones {
+            if let Some(doubt) = milestone.doubt {
+                found.push(Fault {
+                    model: milestone.model,
+                    kind: OFF_TREND,
+                    message: format!("{}: {doubt}", trajectory.ability.title()),
+                });
+            }
+        }
+    }
+    found
+}
+
+/// One row for each checkpoint: scores by task, and what is wrong with it.
+fn checkpoints(plan: &Plan, records: &[Record], runs: &[Ran], wrong: &[Fault]) -> Table {
+    let tasks: Vec<&str> = plan.tasks.iter().map(|(task, ..)| task.card().id).collect();
+    let short = |task: &str| task.rsplit('/').next().unwrap_or(task).to_owned();
+    let mut head = vec!["model".to_owned(), "checkpoint".into(), "tokens".into()];
+    head.extend(tasks.iter().map(|task| short(task)));
+    head.push("remark".into());
+    let rows = records
+        .iter()
+        .map(|record| {
+            let mut row = vec![
+                record.size.clone(),
+                record.revision.clone(),
+                record
+                    .tokens
+                    .map_or_else(String::new, |t| windows::amount(t as f64)),
+            ];
+            let ran = runs.iter().find(|r| r.model == record.model);
+            row.extend(tasks.iter().map(|task| {
+                let rows = ran.into_iter().flat_map(|r| &r.summary.rows);
+                let score = rows
+                    .filter(|r| r.task == *task)
+                    .find_map(|r| r.score.as_ref());
+                score.map_or_else(String::new, |s| format!("{:.3}", s.value))
+            }));
+            let said = wrong.iter().filter(|f| f.model == record.model);
+            row.push(
+                said.map(|f| format!("{}: {}", f.kind, f.message))
+                    .collect::<Vec<_>>()
+                    .join("; "),
+            );
+            row
+        })
+        .collect();
+    Table {
+        id: "sweep-checkpoints".into(),
+        title: "Checkpoints".into(),
+        caption: "Scores of every checkpoint, and what speaks against it. The weights of a revision are \
+                  compared with those of all others of its size; those that are not what their name \
+                  says are in no figure below."
+            .into(),
+        head,
+        rows,
+        published: vec![],
+    }
+}
+
+fn as_json(
+    state: &State,
+    table: &Table,
+    wrong: &[Fault],
+    development: &Exhibits,
+) -> serde_json::Value {
+    let row = |cells: &Vec<String>| -> serde_json::Value {
+        table
+            .head
+            .iter()
+            .cloned()
+            .zip(cells.iter().map(|c| c.as_str().into()))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    };
+    serde_json::json!({
+        "folder": state.path(),
+        "checkpoints": table.rows.iter().map(row).collect::<Vec<_>>(),
+        "faults": wrong.iter().map(|f| serde_json::json!({
+            "model": f.model, "kind": f.kind, "message": f.message,
+        })).collect::<Vec<_>>(),
+        "windows": development.tables,
+    })
+}

@@ -1,0 +1,218 @@
+//! What a sweep has done so far, in its own folder: `sweep.json` says what it is, `checkpoints.jsonl`
+//! has one line for each checkpoint that came to its end. A torn last line (a kill) is left out; the
+//! checkpoint it was about is done again, from its own log.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+use super::inspect::Inspection;
+use super::members::Member;
+
+/// The end of a checkpoint's story.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// It was run; the folder's name below `runs/`.
+    Run {
+        /// The run folder.
+        folder: String,
+        /// Every sample is there.
+        complete: bool,
+    },
+    /// It could not be read or loaded.
+    Unreadable {
+        /// What was said.
+        message: String,
+    },
+}
+
+/// One line of the state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The model as it is run.
+    pub model: String,
+    /// The model without its step.
+    pub size: String,
+    /// `step512`.
+    pub revision: String,
+    /// Training step.
+    pub step: Option<u64>,
+    /// Tokens seen.
+    pub tokens: Option<u64>,
+    /// What its files hold, where they could be read.
+    pub inspection: Option<Inspection>,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+impl Record {
+    /// A record of a checkpoint.
+    pub fn new(member: &Member, inspection: Option<Inspection>, ending: Ending) -> Self {
+        Self {
+            model: member.model.to_string(),
+            size: member.size.clone(),
+            revision: member.revision.clone(),
+            step: member.step,
+            tokens: member.tokens,
+            inspection,
+            ending,
+        }
+    }
+
+    /// The run folder, where there is one.
+    pub fn run(&self) -> Option<&str> {
+        match &self.ending {
+            Ending::Run { folder, .. } => Some(folder),
+            Ending::Unreadable { .. } => None,
+        }
+    }
+
+    /// Whether nothing is left to do. What could not be read is tried again: it may have been mended.
+    fn is_final(&self) -> bool {
+        matches!(self.ending, Ending::Run { complete: true, .. })
+    }
+}
+
+/// The folder of a sweep.
+#[derive(Debug)]
+pub struct State {
+    path: PathBuf,
+    records: Vec<Record>,
+}
+
+impl State {
+    /// Opens or makes the folder; `about` is kept in `sweep.json` for people.
+    pub fn open(path: &Path, about: &serde_json::Value) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(path.join("runs"))
+            .with_context(|| format!("{}: the sweep's folder cannot be made", path.display()))?;
+        let file = path.join("sweep.json");
+        if !file.exists() {
+            write_whole(&file, &(serde_json::to_string_pretty(about)? + "\n"))?;
+        }
+        let log = path.join("checkpoints.jsonl");
+        let text = match std::fs::read_to_string(&log) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            other => other.with_context(|| log.display().to_string())?,
+        };
+        let mut state = Self {
+            path: path.to_owned(),
+            records: Vec::new(),
+        };
+        let whole: Vec<&str> = text
+            .split_inclusive('\n')
+            .filter(|l| l.ends_with('\n'))
+            .collect();
+        for line in &whole {
+            let record: Record = serde_json::from_str(line).with_context(|| {
+                format!(
+                    "{}: a damaged line; delete it to do its checkpoint again",
+                    log.display()
+                )
+            })?;
+            state.take(record);
+        }
+        if whole.concat().len() < text.len() {
+            write_whole(&log, &whole.concat())?;
+        }
+        Ok(state)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the run folders of its checkpoints are.
+    pub fn runs(&self) -> PathBuf {
+        self.path.join("runs")
+    }
+
+    fn take(&mut self, record: Record) {
+        self.records.retain(|r| r.model != record.model);
+        self.records.push(record);
+    }
+
+    /// Whether nothing is left to do for a checkpoint.
+    pub fn is_done(&self, member: &Member) -> bool {
+        let model = member.model.to_string();
+        self.records
+            .iter()
+            .any(|r| r.model == model && r.is_final())
+    }
+
+    /// Keeps the end of a checkpoint.
+    pub fn keep(&mut self, record: Record) -> anyhow::Result<()> {
+        let path = self.path.join("checkpoints.jsonl");
+        let mut file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .with_context(|| path.display().to_string())?;
+        let line = serde_json::to_string(&record)? + "\n";
+        file.write_all(line.as_bytes())
+            .and_then(|()| file.sync_data())
+            .with_context(|| path.display().to_string())?;
+        self.take(record);
+        Ok(())
+    }
+
+    /// The records of these checkpoints, in their order.
+    pub fn records(&self, members: &[Member]) -> Vec<Record> {
+        let of = |member: &Member| {
+            let model = member.model.to_string();
+            self.records.iter().find(|r| r.model == model).cloned()
+        };
+        members.iter().filter_map(of).collect()
+    }
+}
+
+fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
+    let partial = path.with_extension("part");
+    std::fs::write(&partial, text).with_context(|| partial.display().to_string())?;
+    std::fs::rename(&partial, path).with_context(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::sweep::members::members;
+
+    #[test]
+    fn a_torn_line_costs_its_checkpoint_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = members(
+            &["builtin/nano".into()],
+            &["step0,step16".into(), "step16".into()][1..],
+            None,
+        )
+        .unwrap();
+        let mut state = State::open(folder.path(), &serde_json::json!({})).unwrap();
+        let ending = Ending::Run {
+            folder: "x".into(),
+            complete: true,
+        };
+        state.keep(Record::new(&all[0], None, ending)).unwrap();
+        let log = folder.path().join("checkpoints.jsonl");
+        let whole = std::fs::read_to_string(&log).unwrap();
+        std::fs::write(&log, format!("{whole}{{\"model\": \"builtin/na")).unwrap();
+        let state = State::open(folder.path(), &serde_json::json!({})).unwrap();
+        assert!(state.is_done(&all[0]));
+        assert_eq!(std::fs::read_to_string(&log).unwrap(), whole);
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = members(&["builtin/nano".into()], &["step16".into()], None).unwrap();
+        let mut state = State::open(folder.path(), &serde_json::json!({})).unwrap();
+        let ending = Ending::Unreadable {
+            message: "cut short".into(),
+        };
+        state.keep(Record::new(&all[0], None, ending)).unwrap();
+        assert!(!state.is_done(&all[0]));
+        assert_eq!(state.records(&all).len(), 1);
+    }
+}
