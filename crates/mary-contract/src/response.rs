@@ -123,7 +123,8 @@ pub struct Observed {
 /// The vectors of one pool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PooledVectors {
-    /// How many tokens were averaged.
+    /// How many tokens were averaged; 0 (with empty vectors) when a word has no vector at all, as
+    /// outside the vocabulary of static vectors.
     pub tokens: usize,
     /// One per layer, ascending.
     pub layers: Vec<LayerVector>,

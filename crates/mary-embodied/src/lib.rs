@@ -1,11 +1,42 @@
 //! Embodied knowledge (Yang et al. 2025): words of the senses, and questions a body can answer.
+//!
+//! [`sensoryvec`] asks whether a word's vector lies nearer to its synonym than to its antonym,
+//! [`perceptualqa`] puts questions with four options; both run on our own set or on the authors' files
+//! ([`upstream`]), and the authors' released answers, people's included, become runs like any other
+//! ([`released_runs`]). Analyses over stored runs: pairs of models item by item ([`Paired`]), and what
+//! else could explain an error ([`Confounds`]).
 
 pub mod choice;
+mod confounds;
+mod exhibits;
+pub mod fresh;
 mod material;
+pub mod own;
+mod pairs;
+pub mod perceptualqa;
+pub mod published;
+mod released;
+pub mod sensoryvec;
+mod source;
+mod tuning;
+pub mod upstream;
 
+pub use confounds::{Confounds, Material, Norms, material};
+pub use exhibits::{before_after, exhibits};
 pub use material::{Language, Question, Sense, Subtask, Triple};
+pub use pairs::{Pair, PairRow, Paired, pair_table};
+pub use released::{PEOPLE, ReleasedRun, released_runs};
+pub use source::{SOURCE, Source};
+pub use tuning::tuning_set;
 
-use mary_contract::{Exhibits, Family, RunSummary, Task};
+use mary_contract::{Citation, Exhibits, Family, RunSummary, Task};
+
+/// The paper.
+pub const CITATION: Citation = Citation {
+    text: "Zhihui Yang, Yupei Wang, Kaijie Mo, Zhe Zhao and Renfen Hu. 2025. Does Visual Grounding \
+           Enhance the Understanding of Embodied Knowledge in Large Language Models?",
+    link: "https://github.com/ererdewubudesi/embodied_knowledge_2025",
+};
 
 /// The family.
 #[derive(Debug, Clone, Copy)]
@@ -24,10 +55,17 @@ impl Family for Embodied {
     }
 
     fn tasks(&self) -> &'static [&'static dyn Task] {
-        &[]
+        static TASKS: [&dyn Task; 5] = [
+            &sensoryvec::SENSORY_VEC,
+            &perceptualqa::PERCEPTUAL_QA,
+            &fresh::FRESH_COLOUR,
+            &fresh::FRESH_GEOMETRY,
+            &fresh::FRESH_SYMBOLS,
+        ];
+        &TASKS
     }
 
-    fn exhibits(&self, _runs: &[RunSummary]) -> Exhibits {
-        Exhibits::default()
+    fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {
+        exhibits(runs)
     }
 }

@@ -54,7 +54,8 @@ fn card(model: &ModelRef) -> ModelCard {
     card.architecture = Some("static vectors".to_owned());
     card.layers = Some(0);
     let convention = "words between spaces; a word that is not found is tried without punctuation \
-                      and in lower case";
+                      and in lower case; outside the vocabulary there is no vector, and nothing counts \
+                      as averaged";
     card.conventions
         .insert("words".to_owned(), convention.to_owned());
     card
@@ -75,21 +76,37 @@ impl VectorModel {
         Self { card, vectors }
     }
 
-    fn look_up(&self, word: &str) -> Result<&[f32], ModelError> {
+    fn look_up(&self, word: &str) -> Option<&[f32]> {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
         let lower = bare.to_lowercase();
         [word, bare, lower.as_str()]
             .into_iter()
             .find_map(|form| self.vectors.get(form))
-            .ok_or_else(|| {
-                ModelError::new(
-                    ErrorKind::BadRequest,
-                    format!(
-                        "the word {word:?} is not among the {} vectors",
-                        self.vectors.len()
-                    ),
-                )
-            })
+    }
+
+    /// The mean of some words' vectors. A word outside the vocabulary is a fact about these vectors and
+    /// no fault: nothing was averaged, the vector is empty, and the task counts it.
+    fn mean(&self, words: &[&str]) -> PooledVectors {
+        let mut sum = vec![0.0f64; self.vectors.dim()];
+        let mut count = words.len();
+        for word in words {
+            match self.look_up(word) {
+                Some(vector) => sum
+                    .iter_mut()
+                    .zip(vector)
+                    .for_each(|(s, x)| *s += f64::from(*x)),
+                None => {
+                    count = 0;
+                    sum.clear();
+                    break;
+                }
+            }
+        }
+        let vector = Vector(sum.into_iter().map(|s| (s / count as f64) as f32).collect());
+        PooledVectors {
+            tokens: count,
+            layers: vec![LayerVector { layer: 0, vector }],
+        }
     }
 
     fn answer(&self, request: &Observe) -> Result<Observed, ModelError> {
@@ -116,19 +133,7 @@ impl VectorModel {
                 let message = format!("no word of {:?} lies in {pool:?}", request.text);
                 return Err(ModelError::new(ErrorKind::BadRequest, message));
             }
-            let mut sum = vec![0.0f64; self.vectors.dim()];
-            for word in &chosen {
-                let vector = self.look_up(word)?;
-                sum.iter_mut()
-                    .zip(vector)
-                    .for_each(|(s, x)| *s += f64::from(*x));
-            }
-            let count = chosen.len();
-            let vector = Vector(sum.into_iter().map(|s| (s / count as f64) as f32).collect());
-            pools.push(PooledVectors {
-                tokens: count,
-                layers: vec![LayerVector { layer: 0, vector }],
-            });
+            pools.push(self.mean(&chosen));
         }
         Ok(Observed {
             pools,

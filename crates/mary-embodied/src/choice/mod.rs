@@ -39,6 +39,27 @@ pub const MAX_TOKENS: Param = Param {
     about: "Longest written answer.",
 };
 
+/// The parameter `template`, for tasks that a model can be tuned on.
+pub const TEMPLATE: Param = Param {
+    name: "template",
+    default: "published",
+    values: "published, tuning-chat, tuning-letter",
+    about: "The prompt of written answers: the evaluation's, or that of one of the two tuning sets, for \
+            a model that was tuned on it.",
+};
+
+/// The prompt of written answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Template {
+    /// The evaluation's.
+    #[default]
+    Published,
+    /// The chat tuning set's: answers with letter and option.
+    TuningChat,
+    /// The instruction tuning set's: answers with the letter.
+    TuningLetter,
+}
+
 /// How a model is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -55,6 +76,8 @@ pub struct Asking {
     pub mode: Mode,
     /// Plain text or chat template.
     pub form: PromptForm,
+    /// The prompt of written answers.
+    pub template: Template,
     /// Longest written answer.
     pub max_tokens: u32,
 }
@@ -68,6 +91,13 @@ impl Asking {
             "generate" => Mode::Generate,
             other => return Err(not_one_of(card, MODE.name, other)),
         };
+        // A card without the parameter gives nothing, which is the evaluation's prompt.
+        let template = match settings.param(card, TEMPLATE.name) {
+            "" | "published" => Template::Published,
+            "tuning-chat" => Template::TuningChat,
+            "tuning-letter" => Template::TuningLetter,
+            other => return Err(not_one_of(card, TEMPLATE.name, other)),
+        };
         let text = settings.param(card, MAX_TOKENS.name);
         let max_tokens: u32 = text
             .parse()
@@ -77,6 +107,7 @@ impl Asking {
         Ok(Self {
             mode,
             form: settings.form,
+            template,
             max_tokens,
         })
     }
@@ -96,7 +127,7 @@ impl Asking {
     pub fn ask(&self, shown: &Shown<'_>) -> Ask {
         Ask::subject(match self.mode {
             Mode::Generate => Request::Generate(Generate {
-                prompt: self.with_picture(prompt::published(shown), shown.picture),
+                prompt: self.written_prompt(shown),
                 sampling: Sampling::greedy(self.max_tokens),
             }),
             Mode::Score => Request::Score(Score {
@@ -105,6 +136,29 @@ impl Asking {
                 start: Start::Model,
             }),
         })
+    }
+
+    fn written_prompt(&self, shown: &Shown<'_>) -> Prompt {
+        let Shown {
+            question, options, ..
+        } = shown;
+        let (system, user) = match self.template {
+            Template::Published => (None, prompt::published(shown)),
+            Template::TuningChat => (
+                Some(prompt::tuning_system()),
+                prompt::tuning_user(question, options),
+            ),
+            Template::TuningLetter => (None, prompt::tuning_instruction(question, options)),
+        };
+        match (self.form, system) {
+            (PromptForm::Plain, Some(system)) => {
+                self.with_picture(format!("{system}{user}"), shown.picture)
+            }
+            (_, system) => Prompt {
+                system,
+                ..self.with_picture(user, shown.picture)
+            },
+        }
     }
 
     fn with_picture(&self, text: String, picture: Option<&Image>) -> Prompt {
@@ -145,7 +199,12 @@ impl Asking {
                 );
             }
             Mode::Generate => {
-                say("template", prompt::template_convention(language).into());
+                let template = match self.template {
+                    Template::Published => prompt::template_convention(language),
+                    Template::TuningChat => "Yang et al. 2025, Appendix D.1, chat shape",
+                    Template::TuningLetter => "Yang et al. 2025, Appendix D.1, instruction shape",
+                };
+                say("template", template.into());
                 say(
                     "answer",
                     format!(

@@ -1,0 +1,38 @@
+//! The paper's tables and figures from runs of ours, with its printed results beside them, marked as
+//! published. Only what the runs contain is shown, and published rows stand only beside runs on the
+//! released questions: figures of other questions would not be comparable.
+
+mod figures;
+mod results;
+mod tables;
+
+pub use tables::before_after;
+
+use mary_contract::{Exhibits, RunSummary};
+
+/// Everything the runs have to show.
+pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
+    let answers = results::answers(runs);
+    let places = results::places(runs);
+    let tables = [
+        tables::table_4(&places),
+        tables::form_table(&places),
+        tables::table_5(&answers),
+        tables::table_14(&answers),
+        tables::table_12(&answers),
+    ];
+    let figures = [
+        figures::by_sense(&places),
+        figures::by_layer(&places),
+        figures::by_subtask(&answers),
+    ];
+    Exhibits {
+        tables: tables.into_iter().flatten().collect(),
+        figures: figures.into_iter().flatten().collect(),
+        pictures: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,234 @@
+//! What the runs hold, in the paper's terms: accuracies by model, conditions and column.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings};
+
+use crate::choice::{Mode, Template};
+use crate::perceptualqa::{self, PERCEPTUAL_QA, Part};
+use crate::released::PEOPLE;
+use crate::sensoryvec::{self, SENSORY_VEC};
+use crate::{Sense, Source, Subtask};
+
+/// Accuracy by column (`all`, `visual`, `V-CA` …, or senses).
+pub(super) type Columns = BTreeMap<String, Estimate>;
+
+/// One model on PerceptualQA.
+pub(super) struct Answers {
+    pub(super) model: String,
+    pub(super) setup: perceptualqa::Setup,
+    /// The paper's accuracy where answers were written, else the score.
+    pub(super) columns: Columns,
+    /// The score of this laboratory: robust reading, unread answers left out.
+    pub(super) robust: Option<Estimate>,
+    /// Share of answers without a score.
+    pub(super) unread: f64,
+    pub(super) measures: BTreeMap<String, Estimate>,
+}
+
+impl Answers {
+    pub(super) fn is_people(&self) -> bool {
+        self.model == PEOPLE
+    }
+
+    /// How it was asked, in a few words.
+    pub(super) fn how(&self) -> String {
+        let mode = match (self.setup.asking.mode, self.setup.asking.template) {
+            (Mode::Score, _) => "score",
+            (Mode::Generate, Template::Published) => "generate",
+            (Mode::Generate, _) => "generate, tuning prompt",
+        };
+        let form = match self.setup.asking.form {
+            PromptForm::Plain => "plain",
+            PromptForm::Chat => "chat",
+        };
+        let part = match self.setup.part {
+            Part::All => "",
+            Part::Train => ", train part",
+            Part::Test => ", test part",
+        };
+        let (source, language) = (self.setup.source.name(), self.setup.language.code());
+        format!("{source} {language}, {mode}, {form}{part}")
+    }
+}
+
+/// One model on SensoryVec.
+pub(super) struct Places {
+    pub(super) model: String,
+    pub(super) setup: sensoryvec::Setup,
+    /// `all`, `visual`, `non-visual` and the senses.
+    pub(super) columns: Columns,
+    /// Triples left out because a word has no vector.
+    pub(super) left_out: usize,
+    /// By layer, where several were looked at.
+    pub(super) layers: Vec<(usize, Estimate)>,
+    /// By which word looks closer, and by shared stem.
+    pub(super) forms: BTreeMap<String, BTreeMap<String, Estimate>>,
+}
+
+impl Places {
+    pub(super) fn how(&self) -> String {
+        let layer = match self.setup.layer {
+            -1 => "last layer".to_owned(),
+            other => format!("layer {other}"),
+        };
+        format!(
+            "{}, {}, {layer}",
+            self.setup.source.name(),
+            self.setup.pooling.name()
+        )
+    }
+}
+
+fn settings<'a>(run: &'a RunSummary, task: &str) -> Option<&'a TaskSettings> {
+    let task = run.manifest.tasks.iter().find(|t| t.id == task)?;
+    Some(&task.settings)
+}
+
+fn rows<'a>(
+    runs: &'a [RunSummary],
+    task: &'a str,
+) -> impl Iterator<Item = (&'a RunSummary, &'a SummaryRow)> {
+    runs.iter().flat_map(move |run| {
+        let rows = run.rows.iter().filter(move |row| row.task == task);
+        rows.map(move |row| (run, row))
+    })
+}
+
+/// Every PerceptualQA result, people first.
+pub(super) fn answers(runs: &[RunSummary]) -> Vec<Answers> {
+    let card = PERCEPTUAL_QA.card();
+    let mut all: Vec<Answers> = rows(runs, card.id)
+        .filter_map(|(run, row)| {
+            let setup = perceptualqa::Setup::read(card, settings(run, card.id)?).ok()?;
+            let measures: BTreeMap<String, Estimate> = row
+                .measures
+                .iter()
+                .map(|m| (m.name.clone(), m.estimate.clone()))
+                .collect();
+            let columns = qa_columns(row, &setup, &measures);
+            Some(Answers {
+                model: row.model.clone(),
+                setup,
+                columns,
+                robust: row.score.clone(),
+                unread: 1.0 - row.scored as f64 / row.samples.max(1) as f64,
+                measures,
+            })
+        })
+        .filter(|a| !a.columns.is_empty())
+        .collect();
+    all.sort_by_key(|a| !a.is_people());
+    all
+}
+
+/// The columns of Table 14. Written answers are taken by the paper's reading (under its tuning prompts,
+/// which have no index, by ours with unread answers wrong).
+fn qa_columns(
+    row: &SummaryRow,
+    setup: &perceptualqa::Setup,
+    measures: &BTreeMap<String, Estimate>,
+) -> Columns {
+    let name = match (setup.asking.mode, setup.asking.template) {
+        (Mode::Score, _) => return breakdown_columns(row, "subtask"),
+        (Mode::Generate, Template::Published) => "exact",
+        (Mode::Generate, _) => "accuracy",
+    };
+    let parts = Subtask::ALL
+        .iter()
+        .map(|s| s.code())
+        .chain(["visual", "non-visual"]);
+    let mut columns: Columns = parts
+        .filter_map(|part| {
+            Some((
+                part.to_owned(),
+                measures.get(&format!("{name}[{part}]"))?.clone(),
+            ))
+        })
+        .collect();
+    columns.extend(measures.get(name).map(|e| ("all".to_owned(), e.clone())));
+    columns
+}
+
+fn breakdown<'a>(
+    row: &'a SummaryRow,
+    tag: &str,
+) -> impl Iterator<Item = (&'a String, &'a Estimate)> {
+    let found = row.breakdowns.iter().filter(move |b| b.tag == tag);
+    found
+        .flat_map(|b| &b.values)
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+fn breakdown_columns(row: &SummaryRow, tag: &str) -> Columns {
+    let mut columns: Columns = ["modality", tag]
+        .iter()
+        .flat_map(|tag| breakdown(row, tag))
+        .map(|(value, estimate)| (value.clone(), estimate.clone()))
+        .collect();
+    columns.extend(row.score.clone().map(|score| ("all".to_owned(), score)));
+    columns
+}
+
+/// Every SensoryVec result.
+pub(super) fn places(runs: &[RunSummary]) -> Vec<Places> {
+    let card = SENSORY_VEC.card();
+    let found = rows(runs, card.id).filter_map(|(run, row)| {
+        let setup = sensoryvec::Setup::read(card, settings(run, card.id)?).ok()?;
+        // `visual` is both a sense and a modality, with the same items.
+        let columns = breakdown_columns(row, "sense");
+        let layers = row.measures.iter().filter_map(|m| {
+            let layer = m.name.strip_prefix("layer_")?.parse().ok()?;
+            Some((layer, m.estimate.clone()))
+        });
+        let form = |tag: &str| {
+            let values = breakdown(row, tag).map(|(v, e)| (v.clone(), e.clone()));
+            (tag.to_owned(), values.collect::<BTreeMap<_, _>>())
+        };
+        Some(Places {
+            model: row.model.clone(),
+            setup,
+            left_out: row.unscored.get("not_applicable").copied().unwrap_or(0),
+            layers: layers.collect(),
+            forms: ["looks_closer", "shares_stem"].map(form).into(),
+            columns,
+        })
+    });
+    found.filter(|p| !p.columns.is_empty()).collect()
+}
+
+/// Whether the released set was run: only then do published rows stand beside ours.
+pub(super) fn is_released(source: Source) -> bool {
+    source == Source::Upstream
+}
+
+/// In per cent, as the paper prints it.
+pub(super) fn percent(value: f64) -> String {
+    format!("{:.2}", 100.0 * value)
+}
+
+pub(super) fn cell(columns: &Columns, column: &str) -> String {
+    columns
+        .get(column)
+        .map_or_else(|| "–".to_owned(), |e| percent(e.value))
+}
+
+pub(super) fn cell_with_interval(columns: &Columns, column: &str) -> String {
+    columns.get(column).map_or_else(
+        || "–".to_owned(),
+        |e| {
+            format!(
+                "{} [{}, {}]",
+                percent(e.value),
+                percent(e.low),
+                percent(e.high)
+            )
+        },
+    )
+}
+
+/// The senses of SensoryVec beside vision.
+pub(super) fn other_senses() -> impl Iterator<Item = Sense> {
+    Sense::ALL.into_iter().filter(|s| *s != Sense::Visual)
+}

@@ -1,0 +1,156 @@
+//! PerceptualQA: questions that a body answers by imagining, with four options.
+//!
+//! Every question is asked twice with its options in another order. In words (the paper's way) the
+//! answer is JSON with a rationale; by score the letters' log-probabilities are compared, so that base
+//! models can be asked too.
+
+mod bank;
+mod setup;
+
+pub use bank::questions;
+pub use setup::{Part, Setup};
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    DataSource, ErrorKind, Item, Items, Judgement, Measure, Needs, Reference, Reply, Sample,
+    Target, Task, TaskCard, TaskError, TaskSettings,
+};
+
+use crate::choice::{self, Shown, Template};
+use crate::upstream::Asked;
+use crate::{CITATION, Source, upstream};
+
+/// The task, as listed.
+pub static PERCEPTUAL_QA: PerceptualQa = PerceptualQa;
+
+/// What a reader must know.
+pub(crate) static CARD: TaskCard = TaskCard {
+    id: "embodied/perceptualqa",
+    family: "embodied",
+    version: 1,
+    title: "PerceptualQA",
+    about: "Questions that people answer by imagining what they would see, hear, touch, taste or smell: \
+            colours, shapes folded and turned, letters as figures, parts of the body, and four other \
+            senses. They ask for experience rather than facts.",
+    chance: Some(0.25),
+    human: Some(Reference {
+        value: 0.86,
+        source: "Yang et al. 2025, Table 5: seven people, two answers to each of 350 released questions",
+    }),
+    params: &setup::PARAMS,
+    dataset: Some(upstream::DATASET),
+    citation: CITATION,
+    starter: Some(36),
+};
+
+/// PerceptualQA.
+#[derive(Debug, Clone, Copy)]
+pub struct PerceptualQa;
+
+/// The id of a question in one order: the same in both languages.
+pub(crate) fn item_id(source: Source, index: u32, order: u32) -> String {
+    match source {
+        Source::Own => format!("own-{index}-{order}"),
+        Source::Upstream => format!("{index}-{order}"),
+    }
+}
+
+/// The number a question was asked under.
+fn index_of(id: &str) -> Option<u32> {
+    id.rsplit('-').nth(1)?.parse().ok()
+}
+
+fn item(setup: &Setup, order: u32, asked: &Asked) -> Item {
+    let question = &asked.question;
+    let options: Vec<String> = question.options.iter().map(|o| o.to_string()).collect();
+    let ask = setup.asking.ask(&Shown {
+        index: asked.index,
+        question: &question.question,
+        options: &options,
+        language: setup.language,
+        picture: None,
+    });
+    let target = Target::Choice {
+        question: question.question.to_string(),
+        options,
+        correct: question.correct,
+    };
+    let subtask = question.subtask;
+    let mut item = Item::new(item_id(setup.source, asked.index, order), target, vec![ask])
+        .in_stratum(subtask.code())
+        .tagged("subtask", subtask.code())
+        .tagged("sense", subtask.sense().name())
+        .tagged("modality", subtask.sense().modality())
+        .tagged("order", order.to_string());
+    // Both orders, and released questions that recur with other options, share a text.
+    item.cluster = Some(question.question.to_string());
+    item
+}
+
+impl Task for PerceptualQa {
+    fn card(&self) -> &'static TaskCard {
+        &CARD
+    }
+
+    fn needs(&self, settings: &TaskSettings) -> Needs {
+        // Settings that make no sense are refused by `items`.
+        Setup::read(&CARD, settings).map_or_else(|_| Needs::default(), |s| s.asking.needs(false))
+    }
+
+    fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
+        let setup = Setup::read(&CARD, settings)?;
+        let mut items = Vec::new();
+        for order in setup.orders {
+            let asked = bank::questions(&setup, *order, data)?;
+            items.extend(asked.iter().map(|a| Ok(item(&setup, *order, a))));
+        }
+        Ok(Box::new(items.into_iter()))
+    }
+
+    fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        match Setup::read(&CARD, settings) {
+            Ok(setup) => {
+                let index =
+                    index_of(&item.id).filter(|_| setup.asking.template == Template::Published);
+                choice::judge(item, answers, index)
+            }
+            Err(error) => Judgement::failed(ErrorKind::Internal, error.to_string()),
+        }
+    }
+
+    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
+        choice::whole_set(samples)
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let Ok(setup) = Setup::read(&CARD, settings) else {
+            return BTreeMap::new();
+        };
+        let mut said = setup.asking.conventions(setup.language);
+        let mut say = |name: &str, text: String| said.insert(name.to_owned(), text);
+        say("source", setup.source.convention().into());
+        say("language", setup.language.code().into());
+        let orders = match (setup.source, setup.orders.len()) {
+            (Source::Upstream, 2) => "the two released orders of options, each once".to_owned(),
+            (Source::Own, 2) => format!("two orders of options, shuffled by seed {}", setup.seed),
+            _ => format!("one order of options ({:?})", setup.orders),
+        };
+        say("orders", orders);
+        if setup.part != Part::All {
+            say(
+                "split",
+                format!(
+                    "{:?} part of the 80/20 split of seed {}",
+                    setup.part, setup.seed
+                )
+                .to_lowercase(),
+            );
+        }
+        said
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+//! What a user can set for PerceptualQA, read once and checked.
+
+use mary_contract::{Param, TaskCard, TaskError, TaskSettings};
+
+use crate::choice::{self, Asking, not_one_of};
+use crate::{Language, Source};
+
+/// The parameters.
+pub(super) static PARAMS: [Param; 7] = [
+    choice::MODE,
+    crate::SOURCE,
+    Param {
+        name: "language",
+        default: "en",
+        values: "en, zh",
+        about: "English or Chinese questions.",
+    },
+    Param {
+        name: "orders",
+        default: "both",
+        values: "both, 1, 2",
+        about: "Ask every question in two orders of its options (the paper's two trials), or in one.",
+    },
+    Param {
+        name: "split",
+        default: "all",
+        values: "all, train, test",
+        about: "All questions, or the four fifths that a tuning set of the same seed holds, or the fifth \
+                that it leaves out.",
+    },
+    choice::TEMPLATE,
+    choice::MAX_TOKENS,
+];
+
+/// Which part of the questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All.
+    All,
+    /// What a tuning set of the same seed holds.
+    Train,
+    /// What it leaves out.
+    Test,
+}
+
+/// Everything set, with defaults filled in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setup {
+    /// Seed of shuffles and of the split.
+    pub seed: u64,
+    /// How a question is asked.
+    pub asking: Asking,
+    /// Our questions or the released ones.
+    pub source: Source,
+    /// English or Chinese.
+    pub language: Language,
+    /// 1, 2 or both.
+    pub orders: &'static [u32],
+    /// Which part of the questions.
+    pub part: Part,
+}
+
+impl Setup {
+    /// Reads and checks.
+    pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
+        let asking = Asking::read(card, settings)?;
+        let language = match settings.param(card, "language") {
+            "en" => Language::En,
+            "zh" => Language::Zh,
+            other => return Err(not_one_of(card, "language", other)),
+        };
+        let orders: &[u32] = match settings.param(card, "orders") {
+            "both" => &[1, 2],
+            "1" => &[1],
+            "2" => &[2],
+            other => return Err(not_one_of(card, "orders", other)),
+        };
+        let part = match settings.param(card, "split") {
+            "all" => Part::All,
+            "train" => Part::Train,
+            "test" => Part::Test,
+            other => return Err(not_one_of(card, "split", other)),
+        };
+        Ok(Self {
+            seed: settings.seed,
+            asking,
+            source: Source::read(card, settings)?,
+            language,
+            orders,
+            part,
+        })
+    }
+}

@@ -1,0 +1,261 @@
+//! SensoryVec: a word of a sense should lie nearer to its synonym than to its antonym.
+//!
+//! Each of the three words is read in three sentences; the vectors of its tokens (or of all tokens)
+//! are averaged, then the three sentences; right when cos(word, synonym) > cos(word, antonym). Static
+//! vectors are asked the same way and give the bare word's vector whatever the sentence; a triple with
+//! a word outside their vocabulary is left out and counted.
+
+mod cosine;
+pub mod form;
+mod setup;
+
+pub use setup::{Pooling, Setup};
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    Ask, DataSource, ErrorKind, Item, Items, Judgement, Needs, Observe, Pool, Reply, Request,
+    Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+};
+use serde_json::{Value, json};
+
+use crate::{CITATION, Source, Triple, own, upstream};
+use cosine::{Cosines, Nothing, ROLES};
+
+/// The task, as listed.
+pub static SENSORY_VEC: SensoryVec = SensoryVec;
+
+static CARD: TaskCard = TaskCard {
+    id: "embodied/sensoryvec",
+    family: "embodied",
+    version: 1,
+    title: "SensoryVec",
+    about: "Words of six senses as vectors: is a word nearer to its synonym than to its antonym? \
+            Antonyms of the senses stand in the same sentences and differ in what is perceived, which \
+            is what text alone may not tell.",
+    chance: Some(0.5),
+    human: None,
+    params: &setup::PARAMS,
+    dataset: Some(upstream::DATASET),
+    citation: CITATION,
+    starter: Some(24),
+};
+
+/// SensoryVec.
+#[derive(Debug, Clone, Copy)]
+pub struct SensoryVec;
+
+/// One item: nine texts to be read.
+fn item(setup: &Setup, place: usize, triple: &Triple) -> Item {
+    let words = [&triple.word, &triple.synonym, &triple.antonym];
+    let asks = words
+        .iter()
+        .flat_map(|word| triple.sentences.iter().map(move |s| ask(setup, s, word)))
+        .collect();
+    let target = Target::Data(json!({
+        ROLES[0]: triple.word, ROLES[1]: triple.synonym, ROLES[2]: triple.antonym,
+    }));
+    labelled(setup.source, place, triple, target, asks)
+}
+
+/// The item of a triple with whatever is to be judged.
+fn labelled(source: Source, place: usize, triple: &Triple, target: Target, asks: Vec<Ask>) -> Item {
+    let Triple {
+        sense,
+        word,
+        synonym,
+        antonym,
+        ..
+    } = triple;
+    Item::new(format!("{}-{:03}", source.name(), place + 1), target, asks)
+        .in_stratum(sense.name())
+        .tagged("sense", sense.name())
+        .tagged("modality", sense.modality())
+        .tagged("looks_closer", form::looks_closer(word, synonym, antonym))
+        .tagged("shares_stem", form::shares_stem(word, synonym, antonym))
+}
+
+fn ask(setup: &Setup, sentence: &str, word: &str) -> Ask {
+    let start = sentence.find("{}").unwrap_or(sentence.len());
+    let pool = match setup.pooling {
+        Pooling::Target => Pool::Span {
+            start,
+            end: start + word.len(),
+        },
+        Pooling::Sentence => Pool::Mean,
+    };
+    Ask::subject(Request::Observe(Observe {
+        text: sentence.replacen("{}", word, 1),
+        pools: vec![pool],
+        layers: setup.layers(),
+        with_scores: false,
+    }))
+}
+
+/// An item whose cosines were made elsewhere; they stand in its target, and it asks nothing.
+pub(crate) fn stored_item(place: usize, triple: &Triple, cosines: Option<(f64, f64)>) -> Item {
+    let stored = match cosines {
+        Some((synonym, antonym)) => json!({ "synonym": synonym, "antonym": antonym }),
+        None => Value::Null,
+    };
+    let target = Target::Data(json!({
+        ROLES[0]: triple.word, ROLES[1]: triple.synonym, ROLES[2]: triple.antonym,
+        "stored_cosines": stored,
+    }));
+    labelled(Source::Upstream, place, triple, target, vec![])
+}
+
+/// Right when the synonym is nearer; a tie is one half.
+fn verdict(c: &Cosines) -> f64 {
+    match c.synonym.total_cmp(&c.antonym) {
+        std::cmp::Ordering::Greater => 1.0,
+        std::cmp::Ordering::Less => 0.0,
+        std::cmp::Ordering::Equal => 0.5,
+    }
+}
+
+fn judgement(scored: &Cosines, all: &[Cosines]) -> Judgement {
+    let score = verdict(scored);
+    let said = match score {
+        1.0 => "synonym",
+        0.0 => "antonym",
+        _ => "tie",
+    };
+    let mut judgement = Judgement::scored(score)
+        .read_as(said)
+        .measured("margin", scored.synonym - scored.antonym);
+    judgement.notes = json!({
+        "layer": scored.layer,
+        "cosine_synonym": scored.synonym,
+        "cosine_antonym": scored.antonym,
+    });
+    if all.len() > 1 {
+        for layer in all {
+            judgement = judgement.measured(&format!("layer_{:02}", layer.layer), verdict(layer));
+        }
+    }
+    judgement
+}
+
+fn stored_judgement(target: &Target) -> Option<Judgement> {
+    let Target::Data(data) = target else {
+        return None;
+    };
+    let stored = data.get("stored_cosines")?;
+    let cosine = |role: &str| stored.get(role).and_then(Value::as_f64);
+    Some(match (cosine("synonym"), cosine("antonym")) {
+        (Some(synonym), Some(antonym)) => {
+            let cosines = Cosines {
+                layer: 0,
+                synonym,
+                antonym,
+            };
+            judgement(&cosines, &[])
+        }
+        _ => out_of_vocabulary("a word"),
+    })
+}
+
+fn out_of_vocabulary(role: &str) -> Judgement {
+    let reason = format!("{role} is outside the vocabulary");
+    Judgement::unscored(UnscoredReason::NotApplicable(reason))
+}
+
+impl Task for SensoryVec {
+    fn card(&self) -> &'static TaskCard {
+        &CARD
+    }
+
+    fn needs(&self, _: &TaskSettings) -> Needs {
+        Needs {
+            observe: true,
+            ..Needs::default()
+        }
+    }
+
+    fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
+        let setup = Setup::read(&CARD, settings)?;
+        let triples = match setup.source {
+            Source::Own => own::triples().to_vec(),
+            Source::Upstream => upstream::triples(data)?,
+        };
+        let items = triples
+            .into_iter()
+            .enumerate()
+            .map(move |(place, triple)| Ok(item(&setup, place, &triple)));
+        Ok(Box::new(items))
+    }
+
+    fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        if let (true, Some(stored)) = (answers.is_empty(), stored_judgement(&item.target)) {
+            return stored;
+        }
+        let setup = match Setup::read(&CARD, settings) {
+            Ok(setup) => setup,
+            Err(error) => return Judgement::failed(ErrorKind::Internal, error.to_string()),
+        };
+        let all = match cosine::cosines(answers) {
+            Ok(all) => all,
+            Err(Nothing::OutOfVocabulary(role)) => {
+                return out_of_vocabulary(&format!("the {role}"));
+            }
+            Err(Nothing::NotFinite) => {
+                let message = "a vector has no direction: it is zero or not a number";
+                return Judgement::failed(ErrorKind::NotFinite, message);
+            }
+            Err(Nothing::Broken(message)) => {
+                return Judgement::failed(ErrorKind::Internal, message);
+            }
+        };
+        let scored = match (all.as_slice(), usize::try_from(setup.layer)) {
+            // Only the scored layer was asked for.
+            ([only], _) => Some(only),
+            (all, Ok(layer)) => all.iter().find(|c| c.layer == layer),
+            (all, Err(_)) => {
+                let back = setup.layer.unsigned_abs() as usize;
+                all.len().checked_sub(back).and_then(|place| all.get(place))
+            }
+        };
+        match scored {
+            Some(scored) => judgement(scored, &all),
+            None => Judgement::failed(
+                ErrorKind::BadRequest,
+                format!("layer {} is not among {} layers", setup.layer, all.len()),
+            ),
+        }
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let Ok(setup) = Setup::read(&CARD, settings) else {
+            return BTreeMap::new();
+        };
+        let pooling = match setup.pooling {
+            Pooling::Target => "mean over the target word's tokens, then over three sentences",
+            Pooling::Sentence => "mean over all tokens of the sentence, then over three sentences",
+        };
+        let layer = match setup.layer {
+            -1 => "the last, after the final norm".to_owned(),
+            other => other.to_string(),
+        };
+        [
+            ("pooling", pooling.to_owned()),
+            ("layer", layer),
+            (
+                "score",
+                "cos(word, synonym) > cos(word, antonym)".to_owned(),
+            ),
+            ("ties", "one half".to_owned()),
+            (
+                "vocabulary",
+                "triples with a word that has no vector are left out and counted".to_owned(),
+            ),
+            ("source", setup.source.convention().to_owned()),
+        ]
+        .map(|(name, text)| (name.to_owned(), text))
+        .into()
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

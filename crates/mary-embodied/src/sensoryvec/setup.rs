@@ -1,0 +1,97 @@
+//! What a user can set for SensoryVec, read once and checked.
+
+use mary_contract::{Layers, Param, TaskCard, TaskError, TaskSettings};
+
+use crate::Source;
+use crate::choice::not_one_of;
+
+/// The parameters.
+pub(super) static PARAMS: [Param; 4] = [
+    crate::SOURCE,
+    Param {
+        name: "pool",
+        default: "target",
+        values: "target, sentence",
+        about: "Average the vectors of the target word's tokens, or of all tokens of the sentence; the \
+                paper does not say which it did.",
+    },
+    Param {
+        name: "layer",
+        default: "-1",
+        values: "a number; 0 is the embedding layer, negative ones count from the end",
+        about: "The layer that is scored.",
+    },
+    Param {
+        name: "layers",
+        default: "scored",
+        values: "scored, all",
+        about: "Keep the scored layer only, or every layer from the same pass for a curve (the log then \
+                holds nine vectors a triple for each layer).",
+    },
+];
+
+/// Which tokens are averaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pooling {
+    /// Those of the target word.
+    Target,
+    /// All of the sentence.
+    Sentence,
+}
+
+impl Pooling {
+    /// As in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Target => "target",
+            Self::Sentence => "sentence",
+        }
+    }
+}
+
+/// Everything set, with defaults filled in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setup {
+    /// Our triples or the released ones.
+    pub source: Source,
+    /// Which tokens are averaged.
+    pub pooling: Pooling,
+    /// The layer that is scored; negative from the end.
+    pub layer: i32,
+    /// Whether all layers are kept.
+    pub all_layers: bool,
+}
+
+impl Setup {
+    /// Reads and checks.
+    pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
+        settings.check(card)?;
+        let pooling = match settings.param(card, "pool") {
+            "target" => Pooling::Target,
+            "sentence" => Pooling::Sentence,
+            other => return Err(not_one_of(card, "pool", other)),
+        };
+        let text = settings.param(card, "layer");
+        let layer = text.parse().map_err(|_| not_one_of(card, "layer", text))?;
+        let all_layers = match settings.param(card, "layers") {
+            "scored" => false,
+            "all" => true,
+            other => return Err(not_one_of(card, "layers", other)),
+        };
+        Ok(Self {
+            source: Source::read(card, settings)?,
+            pooling,
+            layer,
+            all_layers,
+        })
+    }
+
+    /// Which layers are asked for.
+    pub fn layers(&self) -> Layers {
+        match (self.all_layers, self.layer) {
+            (true, _) => Layers::All,
+            (false, -1) => Layers::Last,
+            (false, layer) => Layers::These(vec![layer]),
+        }
+    }
+}
