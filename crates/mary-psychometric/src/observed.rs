@@ -70,7 +70,7 @@ pub(crate) fn layers(replies: &[Reply]) -> Result<Vec<Layer>, Unread> {
     let numbers: Vec<usize> = observed
         .iter()
         .filter_map(|o| o.pools.first())
-        .find(|p| !p.layers.is_empty())
+        .find(|p| p.tokens > 0)
         .map(|p| p.layers.iter().map(|l| l.layer).collect())
         .unwrap_or_default();
     let pools: Vec<_> = observed.iter().map(|o| pool(o)).collect();
@@ -79,7 +79,8 @@ pub(crate) fn layers(replies: &[Reply]) -> Result<Vec<Layer>, Unread> {
         let vectors: Vec<Option<Vec<f64>>> = pools
             .iter()
             .map(|p| {
-                let layer = p.as_ref()?.layers.iter().find(|l| l.layer == number)?;
+                let known = p.as_ref().filter(|p| p.tokens > 0)?;
+                let layer = known.layers.iter().find(|l| l.layer == number)?;
                 Some(layer.vector.0.iter().map(|x| f64::from(*x)).collect())
             })
             .collect();

@@ -2,8 +2,8 @@
 //! written by the model.
 
 use mary_contract::{
-    Ask, Finish, Generate, Generated, Judgement, Param, Prompt, PromptForm, Request, Sampling,
-    Score, Start, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Ask, Finish, Generate, Generated, Param, Prompt, PromptForm, Request, Sampling, Score, Start,
+    TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 
 use crate::settings::choose;
@@ -72,10 +72,10 @@ pub(super) fn ask(mode: Mode, form: PromptForm, prefix: &str, candidates: &[Stri
 }
 
 /// What stands between the brackets of a written answer; nothing where no word was written.
-pub(super) fn written(answer: &Generated) -> Result<Vec<String>, Judgement> {
+pub(super) fn written(answer: &Generated) -> Result<Vec<String>, UnscoredReason> {
     match answer.finish {
-        Finish::Refusal => return Err(Judgement::unscored(UnscoredReason::Refused)),
-        Finish::ContentFilter => return Err(Judgement::unscored(UnscoredReason::Filtered)),
+        Finish::Refusal => return Err(UnscoredReason::Refused),
+        Finish::ContentFilter => return Err(UnscoredReason::Filtered),
         _ => {}
     }
     let text = answer.text.trim_start();
@@ -83,7 +83,7 @@ pub(super) fn written(answer: &Generated) -> Result<Vec<String>, Judgement> {
     let text = text.split_once(']').map_or(text, |(before, _)| before);
     let text = text.rsplit_once('[').map_or(text, |(_, after)| after);
     if answer.finish == Finish::Length && !answer.text.contains(']') {
-        return Err(Judgement::unscored(UnscoredReason::Truncated));
+        return Err(UnscoredReason::Truncated);
     }
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }

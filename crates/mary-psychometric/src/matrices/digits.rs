@@ -165,7 +165,7 @@ impl Task for DigitMatrices {
             Response::Generated(words) => {
                 let mut said = match written(words) {
                     Ok(said) => said,
-                    Err(unread) => return unread.measured("accuracy", 0.0),
+                    Err(reason) => return Judgement::unscored(reason).measured("accuracy", 0.0),
                 };
                 if said.iter().any(|w| w.parse::<u64>().is_err()) {
                     return Judgement::unscored(UnscoredReason::Unparsed).measured("accuracy", 0.0);

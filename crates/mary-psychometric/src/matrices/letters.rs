@@ -167,7 +167,7 @@ impl Task for LetterStrings {
                         return Judgement::unscored(UnscoredReason::Unparsed)
                             .measured("accuracy", 0.0);
                     }
-                    Err(unread) => return unread.measured("accuracy", 0.0),
+                    Err(reason) => return Judgement::unscored(reason).measured("accuracy", 0.0),
                 };
                 let right = options.get(*correct) == Some(&said);
                 let score = if right { 1.0 } else { 0.0 };

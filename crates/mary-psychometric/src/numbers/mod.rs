@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     DataSource, Item, Items, Judgement, Layers, Needs, Param, Reply, Target, Task, TaskCard,
-    TaskError, TaskSettings,
+    TaskError, TaskSettings, UnscoredReason,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -237,7 +237,9 @@ fn judge_layers(shown: &Shown, layers: &[Layer], setup: Setup) -> Judgement {
     for layer in layers {
         let known: Option<Vec<Vec<f64>>> = layer.vectors.iter().cloned().collect();
         let Some(known) = known.filter(|k| k.len() == shown.texts.len()) else {
-            return failed("a number or word has no vector");
+            return Judgement::unscored(UnscoredReason::NotApplicable(
+                "a number or word is outside the vocabulary".into(),
+            ));
         };
         let (numbers, words) = known.split_at(shown.numbers.len().min(known.len()));
         match effects(&shown.numbers, numbers, setup.range, setup.pairs) {
@@ -248,7 +250,10 @@ fn judge_layers(shown: &Shown, layers: &[Layer], setup: Setup) -> Judgement {
     }
     let over_layers = |name: &str| mean(rows.iter().filter_map(|(_, row)| row.get(name).copied()));
     let Some(score) = over_layers("distance") else {
-        return failed(&format!("no layer could be measured: {}", flat.join("; ")));
+        return Judgement::unscored(UnscoredReason::NotApplicable(format!(
+            "no layer could be measured: {}",
+            flat.join("; ")
+        )));
     };
     let mut judgement = Judgement::scored(score);
     let names: std::collections::BTreeSet<&String> =

@@ -13,15 +13,14 @@ fn items(task: &dyn Task, settings: &TaskSettings) -> Vec<Item> {
 }
 
 fn seen(vector: Option<Vec<f32>>) -> Reply {
-    let layers = vector
-        .into_iter()
-        .map(|v| LayerVector {
-            layer: 0,
-            vector: Vector(v),
-        })
-        .collect();
+    // As static vectors answer: nothing averaged and an empty vector outside the vocabulary.
+    let tokens = usize::from(vector.is_some());
+    let layers = vec![LayerVector {
+        layer: 0,
+        vector: Vector(vector.unwrap_or_default()),
+    }];
     Reply::bare(Response::Observed(Observed {
-        pools: vec![PooledVectors { tokens: 1, layers }],
+        pools: vec![PooledVectors { tokens, layers }],
         scores: None,
     }))
 }
