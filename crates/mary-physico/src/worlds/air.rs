@@ -27,7 +27,7 @@ fn barometer(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (glass, liquid, air) = (s.colour(0), s.colour(1), s.colour(2));
     let floor = s.rows - 1;
-    let wide = s.between(9, s.cols - 2);
+    let wide = s.between(9, (s.cols - 2).min(s.rows - 1));
     let left = s.between(0, s.cols - wide);
     let right = left + wide - 1;
     let mid = (left + right) / 2;
@@ -43,9 +43,9 @@ fn barometer(s: &mut Setting) -> Option<Pair> {
     });
     // The dish without the tube's walls; what leaves it stands in the tube.
     let open = wide - 5;
-    let sunk = s.between(1, 2);
-    let up = sunk * open;
     let level = floor - deep + 1;
+    let sunk = if 2 * open < level - 1 { s.between(1, 2) } else { 1 };
+    let up = sunk * open;
     for (g, down, high) in [(&mut p.input, 0, 0), (&mut p.output, sunk, up)] {
         let top = level + down;
         for c in left + 1..right {
@@ -319,7 +319,7 @@ fn drunken_path(s: &mut Setting) -> Option<Pair> {
         if (dr, dc) == before || (dr, dc) == (-before.0, -before.1) {
             continue;
         }
-        let far = s.between(1, 2);
+        let far = s.between(2, 3);
         for _ in 0..far {
             let next = (at.0 + dr, at.1 + dc);
             if next.0 < 0 || next.1 < 0 || next.0 > s.rows - 2 || next.1 > s.cols - 2 {

@@ -312,13 +312,13 @@ fn wound_arms(s: &mut Setting) -> Option<Pair> {
         (radius, s.cols - 1 - radius),
     );
     // Quarter turns by which the eye is ahead of the rim.
-    let wind = s.between(2, 3);
+    let wind = s.between(3, 4);
     for k in 1..=radius {
         let walk = square_walk(k);
         let round = walk.len() as i32;
         let ahead = |ring: i32| 2 * k * (radius - ring) * wind / radius;
-        for (arm, colour) in [(0, one), (1, two), (2, one), (3, two)] {
-            let straight = arm * 2 * k;
+        for (arm, colour) in [(0, one), (1, two)] {
+            let straight = arm * 4 * k;
             let put = |g: &mut Grid, i: i32| {
                 if let Some(&(dr, dc)) = walk.get(i.rem_euclid(round) as usize) {
                     g.set(centre.0 + dr, centre.1 + dc, colour);

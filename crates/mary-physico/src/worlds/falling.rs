@@ -12,7 +12,7 @@ pub static GRAVITY: Concept = Concept::core_test(
     &[
         Aspect::upright(
             "falling",
-            "Every body that hangs in the air falls straight down until the ground or a ledge stops it.",
+            "Every body that hangs in the air falls straight down until the ground or a mound stops it.",
             falling,
         ),
         Aspect::free(
@@ -45,7 +45,7 @@ fn falling(s: &mut Setting) -> Option<Pair> {
         }
         let floor = if s.between(0, 3) == 0 {
             let ledge = ground - s.between(2, 3);
-            p.both(|g| g.fill((ledge, col), (ledge, col + width - 1), earth));
+            p.both(|g| g.fill((ledge, col), (ground, col + width - 1), earth));
             ledge
         } else {
             ground
@@ -79,8 +79,7 @@ fn planet(s: &mut Setting) -> Option<Pair> {
     ]);
     let many = s.between(5, 8) as usize;
     for (dr, dc) in ways.into_iter().take(many) {
-        // On a slant the round body ends one step earlier.
-        let near = if dr * dc == 0 { radius + 1 } else { radius.max(1) + radius / 2 };
+        let near = (1..9).find(|k| p.output.at(mr + dr * k, mc + dc * k) != big)?;
         let far = s.between(near + 1, 9);
         let at: Place = (mr + dr * far, mc + dc * far);
         if p.input.clear(&[at]) {

@@ -23,30 +23,39 @@ pub static ELASTIC_FORCE: Concept = Concept::core_dev(
     ],
 );
 
-/// A zigzag of three rows from the middle row of a wall; `stretch` columns for each step.
-fn zigzag(at: Place, turns: i32, stretch: i32) -> Vec<Place> {
-    (0..turns * 4 * stretch)
-        .map(|c| {
-            let down = [0, 1, 2, 1][(c / stretch % 4) as usize];
-            (at.0 + down, at.1 + c)
-        })
-        .collect()
+/// A coil three rows high: upright strokes, joined by turns above and below that are `open` cells
+/// wide.
+fn coil(at: Place, strokes: i32, open: i32) -> Vec<Place> {
+    let mut cells = Vec::new();
+    for i in 0..strokes {
+        let c = at.1 + i * (open + 1);
+        cells.extend((0..3).map(|r| (at.0 + r, c)));
+        if i + 1 < strokes {
+            let row = at.0 + if i % 2 == 0 { 0 } else { 2 };
+            cells.extend((1..=open).map(|k| (row, c + k)));
+        }
+    }
+    cells
 }
 
 fn spring(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (wall, coil, block) = (s.colour(0), s.colour(1), s.colour(2));
-    let turns = if s.cols >= 13 { s.between(1, (s.cols - 5) / 8) } else { 1 };
-    let top = s.between(1, s.rows - 4);
-    p.both(|g| g.fill((0, 0), (g.rows() as i32, 1), wall));
-    let big = s.between(1, 2);
-    for (g, stretch) in [(&mut p.input, 1), (&mut p.output, 2)] {
-        let cells = zigzag((top, 2), turns, stretch);
-        let end = 2 + turns * 4 * stretch;
-        g.paint(cells, coil);
-        g.fill((top, end), (top + 2, end + big), block);
+    let (wall, wire, block) = (s.colour(0), s.colour(1), s.colour(2));
+    let strokes = s.between(3, 5);
+    let long = |open: i32| strokes + (strokes - 1) * open;
+    let big = s.between(2, 3);
+    if 1 + long(2) + big > s.cols {
+        return None;
     }
-    (2 + turns * 8 + big < s.cols).then_some(p)
+    let open = if 1 + long(3) + big <= s.cols && s.coin() { 3 } else { 2 };
+    let top = s.between(1, s.rows - 4);
+    p.both(|g| g.fill((0, 0), (g.rows() as i32, 0), wall));
+    for (g, open) in [(&mut p.input, 1), (&mut p.output, open)] {
+        g.paint(coil((top, 1), strokes, open), wire);
+        let end = 1 + long(open);
+        g.fill((top, end), (top + 2, end + big - 1), block);
+    }
+    Some(p)
 }
 
 fn trampoline(s: &mut Setting) -> Option<Pair> {
@@ -264,10 +273,10 @@ fn iron_filings(s: &mut Setting) -> Option<Pair> {
 fn unlike_poles(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (north, south) = (s.colour(0), s.colour(1));
-    let half = if s.cols >= 15 { s.between(2, 3) } else { 2 };
+    let half = if s.cols >= 16 { s.between(2, 3) } else { 2 };
     let tall = s.between(1, 3);
     let top = s.between(0, s.rows - tall);
-    let gap = 2 * s.between(1, (s.cols - 4 * half) / 2);
+    let gap = 2 * s.between(2, (s.cols - 4 * half) / 2);
     let left = s.between(0, s.cols - 4 * half - gap);
     let ends = if s.coin() { (north, south) } else { (south, north) };
     bar(&mut p.input, (top, left), half, tall, ends);

@@ -57,9 +57,9 @@ fn candle(s: &mut Setting) -> Option<Pair> {
     let (wick, post, light) = (s.colour(0), s.colour(1), s.colour(2));
     let at = s.place((4, s.rows - 5), (4, s.cols - 5));
     for _ in 0..s.between(2, 4) {
-        let q = s.place((1, s.rows - 2), (1, s.cols - 2));
+        let q = s.place((at.0 - 3, at.0 + 3), (at.1 - 3, at.1 + 3));
         let away = (q.0 - at.0).abs().max((q.1 - at.1).abs());
-        if (2..=3).contains(&away) {
+        if away >= 2 {
             let end = if s.coin() { (q.0 + 1, q.1) } else { (q.0, q.1 + 1) };
             p.both(|g| g.fill(q, end, post));
         }
@@ -209,11 +209,13 @@ fn star_trails(s: &mut Setting) -> Option<Pair> {
         if cells.len() < 6 {
             continue;
         }
-        let many = (cells.len() / 3).max(4);
-        for start in [0, cells.len() / 2] {
-            let from = start + s.between(0, (cells.len() / 2 - many).max(1) as i32 - 1) as usize;
+        // Two stars on each ring, each with an arc of a quarter of it.
+        let half = cells.len() / 2;
+        let many = (cells.len() / 4).max(3).min(half - 1);
+        for start in [0, half] {
+            let from = start + s.between(0, (half - many) as i32 - 1) as usize;
             let colour = s.any_colour(0, 1);
-            let arc: Vec<Place> = cells.iter().skip(from).take(many.min(cells.len() / 2 - 1)).copied().collect();
+            let arc: Vec<Place> = cells.iter().skip(from).take(many).copied().collect();
             if let Some(&(r, c)) = arc.first() {
                 p.input.set(r, c, colour);
             }

@@ -147,9 +147,9 @@ fn cubes_in_a_glass(s: &mut Setting) -> Option<Pair> {
     // Cubes stand on one another, none higher than the rim.
     let mut c = left + 1;
     while c + 1 < right {
-        let high = s.between(1, ((floor - top) / 3).max(1));
+        let high = s.between(1, ((floor - top) / 2 - 1).max(1));
         for k in 0..high {
-            let base = floor - 1 - 3 * k;
+            let base = floor - 1 - 2 * k;
             if base - 1 > top {
                 p.input.fill((base - 1, c), (base, c + 1), ice);
             }
@@ -160,7 +160,7 @@ fn cubes_in_a_glass(s: &mut Setting) -> Option<Pair> {
     for i in 0..cells {
         p.output.set(floor - 1 - i / wide, left + 1 + i % wide, water);
     }
-    (cells >= 12 && floor - top > 5).then_some(p)
+    (cells >= 8 && cells % wide == 0 && floor - top > 5).then_some(p)
 }
 
 /// Vaporization.
@@ -297,7 +297,7 @@ fn thermometers(s: &mut Setting) -> Option<Pair> {
     let (first, second) = (2 + s.between(0, 1), s.cols - 3 - s.between(0, 1));
     let (hot, cold) = if s.coin() { (first, second) } else { (second, first) };
     let room = floor - top - 2;
-    let by = s.between(2, room / 2 - 1);
+    let by = s.between(2, 4).max(room / 4).min((room - 1) / 2);
     let level = s.between(by + 1, room - by);
     p.both(|g| {
         flame(g, floor + 3, hot, fire);

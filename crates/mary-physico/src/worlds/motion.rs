@@ -318,13 +318,16 @@ fn own_view(s: &mut Setting) -> Option<Pair> {
     if by.0.abs().min(by.1.abs()) < 2 {
         return None;
     }
-    p.both(|g| axes(g, origin, 0));
     axes(&mut p.input, origin, s.colour(0));
     axes(&mut p.output, origin, s.colour(0));
     for role in 2..4 {
         let size = s.between(3, 5) as usize;
         let form = s.blob(size);
-        let at = s.place((0, s.rows - 3), (0, s.cols - 3));
+        // Where both the place and the shifted place lie in the grid.
+        let at = s.place(
+            ((-by.0).max(0), s.rows - 3 - by.0.max(0)),
+            ((-by.1).max(0), s.cols - 3 - by.1.max(0)),
+        );
         let (from, to) = (shifted(&form, at), shifted(&form, (at.0 + by.0, at.1 + by.1)));
         let off = |g: &Grid, cells: &[Place]| {
             cells.iter().any(|&(r, c)| !g.holds(r, c))
@@ -371,7 +374,8 @@ fn shorter(s: &mut Setting) -> Option<Pair> {
     let low = s.between(top + tall + 2, s.rows - tall - 1);
     let draw = |g: &mut Grid, row: i32, left: i32, long: i32| {
         g.fill((row, left), (row + tall - 1, left + long - 1), hull);
-        g.fill((row + 1, left + long / 4), (row + 1, left + long - 1 - long / 4), window);
+        let inset = (long / 4).max(1);
+        g.fill((row + 1, left + inset), (row + 1, left + long - 1 - inset), window);
     };
     let left = s.between(0, 1);
     let (rest, fly) = if s.coin() { (top, low) } else { (low, top) };

@@ -1,8 +1,8 @@
 //! Small things: nuclei that split or join, atoms that bond, charges that flow.
 
-use super::draw::disc;
+use super::draw::{disc, ring};
 use super::{Aspect, Concept, Setting};
-use crate::grid::{Pair, Place};
+use crate::grid::{Grid, Pair, Place};
 
 /// Nuclear fission.
 pub static NUCLEAR_FISSION: Concept = Concept::core_test(
@@ -37,7 +37,7 @@ fn split_nucleus(s: &mut Setting) -> Option<Pair> {
     // The disc of 21 cells: two halves of 9 and three free neutrons.
     let whole = disc((mr, mc), 2);
     for &(r, c) in &whole {
-        p.input.set(r, c, if (r + c - mr - mc).rem_euclid(2) == 0 { neutron } else { proton });
+        p.input.set(r, c, if (r + c - mr - mc).rem_euclid(2) == 0 { proton } else { neutron });
     }
     p.input.set(mr, s.between(0, mc - 4), neutron);
     let shift = s.between(3, (mr - 1).min(s.rows - 2 - mr).min(4));
@@ -168,9 +168,9 @@ pub static CHEMICAL_BOND: Concept = Concept::associative(
             bridges,
         ),
         Aspect::free(
-            "molecule",
-            "The small atoms come to the open arms of the big one and hold on to it.",
-            molecule,
+            "shared-electrons",
+            "Two atoms with an open electron each come together until their shells touch, and share the two.",
+            shared_electrons,
         ),
     ],
 );
@@ -204,28 +204,29 @@ fn bridges(s: &mut Setting) -> Option<Pair> {
     (p.output.count(bond) >= 4).then_some(p)
 }
 
-fn molecule(s: &mut Setting) -> Option<Pair> {
+fn shared_electrons(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (big, small, arm) = (s.colour(0), s.colour(1), s.colour(2));
-    let at = s.place((5, s.rows - 7), (5, s.cols - 7));
-    let ways = s.shuffled(vec![(-1, 0), (1, 0), (0, -1), (0, 1)]);
-    let many = s.between(2, 4) as usize;
-    p.both(|g| g.paint(block(at, 2, 2), big));
-    for (dr, dc) in ways.into_iter().take(many) {
-        let base = (at.0 + i32::from(dr > 0), at.1 + i32::from(dc > 0));
-        let hand = (base.0 + dr, base.1 + dc);
-        p.both(|g| g.set(hand.0, hand.1, arm));
-        let most = [base.0, s.rows - 1 - base.0, base.1, s.cols - 1 - base.1]
-            .into_iter()
-            .min()?;
-        let far = s.between(4, most.max(4));
-        let from = (base.0 + dr * far, base.1 + dc * far);
-        let to = (base.0 + dr * 2, base.1 + dc * 2);
-        let lean = if dr == 0 { (s.between(-1, 1), 0) } else { (0, s.between(-1, 1)) };
-        p.input.set(from.0 + lean.0, from.1 + lean.1, small);
-        p.output.set(to.0, to.1, small);
-    }
-    (p.input.count(small) == many).then_some(p)
+    let (shell, core, electron) = (s.colour(0), s.colour(1), s.colour(2));
+    let radius = 2;
+    let row = s.between(radius, s.rows - 1 - radius);
+    let apart = s.between(6, s.cols - 1 - 2 * radius);
+    let left = s.between(radius, s.cols - 1 - radius - apart);
+    let near = left + (apart - 2 * radius) / 2;
+    let atom = |g: &mut Grid, c: i32| {
+        g.paint(ring((row, c), radius), shell);
+        g.set(row, c, core);
+    };
+    atom(&mut p.input, left);
+    atom(&mut p.input, left + apart);
+    // Each brings one electron on the side where the other is.
+    p.input.set(row, left + radius, electron);
+    p.input.set(row, left + apart - radius, electron);
+    atom(&mut p.output, near);
+    atom(&mut p.output, near + 2 * radius);
+    p.output.fill((row - 1, near + radius), (row + 1, near + radius), shell);
+    p.output.set(row - 1, near + radius, electron);
+    p.output.set(row + 1, near + radius, electron);
+    Some(p)
 }
 
 /// Electricity.

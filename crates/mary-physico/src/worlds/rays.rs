@@ -97,7 +97,7 @@ fn flat_mirror(s: &mut Setting) -> Option<Pair> {
         p.output.set(r, hit - d, light);
         p.output.set(r, hit + d, light);
     }
-    (far * run >= 4).then_some(p)
+    (far * run >= 4 && far >= 3).then_some(p)
 }
 
 fn two_mirrors(s: &mut Setting) -> Option<Pair> {
@@ -235,26 +235,25 @@ fn rough_ground(s: &mut Setting) -> Option<Pair> {
     for (c, &r) in floor.iter().enumerate() {
         p.both(|g| g.fill((r, c as i32), (g.rows() as i32, c as i32), ground));
     }
-    let ways = s.shuffled(vec![(-1, -1), (-2, -1), (-1, 1), (-2, 1), (-1, -2), (-1, 2)]);
-    let mut c = s.between(1, 2);
+    // Slopes of the rays thrown back, each another one.
+    let ways: Vec<Place> = s.shuffled(vec![(-4, -3), (-4, 2), (-3, 3), (-4, -1), (-3, -3), (-4, 3)]);
+    let step = s.between(5, 6);
+    let mut c = s.between(1, 3);
     let mut rays = 0;
-    while c < s.cols - 1 {
+    while c < s.cols {
         let hit = floor.get(c as usize)? - 1;
-        p.both(|g| g.fill((0, c), (hit, c), light));
         let (dr, dc) = *ways.get(rays % ways.len())?;
-        let far = s.between(2, 3);
-        let end = (hit + dr * far, c + dc * far);
-        for q in line((hit, c), end).into_iter().skip(1) {
+        let start = (hit - 1, c + dc.signum());
+        for q in line(start, (start.0 + dr, start.1 + dc)) {
             if p.output.free(q.0, q.1) {
                 p.output.set(q.0, q.1, back);
-            } else {
-                break;
             }
         }
+        p.both(|g| g.fill((0, c), (hit, c), light));
         rays += 1;
-        c += s.between(4, 5);
+        c += step;
     }
-    (rays >= 3).then_some(p)
+    (rays >= 2 && p.output.count(back) >= 3 * rays).then_some(p)
 }
 
 fn fan(s: &mut Setting) -> Option<Pair> {
@@ -333,7 +332,7 @@ fn through_the_glass(s: &mut Setting) -> Option<Pair> {
     let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
     let (bottom, right) = (top + tall - 1, left + wide - 1);
     for (r, c) in p.input.places() {
-        if s.between(0, 2) > 0 {
+        if s.between(0, 3) == 0 {
             let colour = s.any_colour(0, 2);
             p.input.set(r, c, colour);
             let behind = r > top && r < bottom && c > left && c < right;
@@ -343,7 +342,11 @@ fn through_the_glass(s: &mut Setting) -> Option<Pair> {
         }
     }
     p.both(|g| g.frame((top, left), (bottom, right), glass));
-    (p.changed() >= 5).then_some(p)
+    let kept = (top + 1..bottom)
+        .flat_map(|r| (left + 1..right).map(move |c| (r, c)))
+        .filter(|&(r, c)| p.output.at(r, c) == glass)
+        .count();
+    (p.changed() >= 4 && kept >= 2).then_some(p)
 }
 
 /// Polarization of light.

@@ -209,7 +209,7 @@ fn tuning_forks(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (table, fork, sound) = (s.colour(0), s.colour(1), s.colour(2));
     let ground = s.rows - 1;
-    let many = (s.cols - 1) / 4;
+    let many = s.cols / 4;
     let own = s.between(3, 6).min(s.rows - 6);
     p.both(|g| g.fill((ground, 0), (ground, g.cols() as i32), table));
     let order = s.shuffled((0..many).collect::<Vec<_>>());

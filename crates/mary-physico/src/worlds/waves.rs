@@ -106,15 +106,16 @@ pub static WAVE_INTERFERENCE: Concept = Concept::core_test(
 fn two_sources(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (one, two, both) = (s.colour(0), s.colour(1), s.colour(2));
-    let row = s.between(4, s.rows - 5);
-    let apart = s.between(4, 6);
+    let (lower, apart) = (s.between(2, 4), s.between(3, 5));
+    let row = s.between(3, s.rows - lower - 4);
     let left = s.between(2, s.cols - apart - 3);
-    let sources = [((row, left), one), ((row, left + apart), two)];
+    let radii: &[i32] = if s.rows.min(s.cols) >= 15 { &[2, 4, 6] } else { &[2, 4] };
+    let sources = [((row, left), one), ((row + lower, left + apart), two)];
     let mut hits = vec![vec![0u8; s.cols as usize]; s.rows as usize];
     for (at, colour) in sources {
         p.input.paint(square_ring(at, 1).into_iter().filter(|q| q.0 == at.0 || q.1 == at.1), colour);
-        for radius in [2, 4, 6] {
-            for (r, c) in ring(at, radius) {
+        for &radius in radii {
+            for (r, c) in square_ring(at, radius) {
                 if !p.output.holds(r, c) {
                     continue;
                 }
@@ -338,7 +339,7 @@ fn radio(s: &mut Setting) -> Option<Pair> {
         g.set(top - 1, 1, on);
     });
     p.input.fill((top - 1, far - 1), (top, far), off);
-    for radius in (2..far - 2).step_by(2) {
+    for radius in (3..far - 2).step_by(3) {
         let arc = ring((top - 1, 1), radius)
             .into_iter()
             .filter(|q: &Place| q.1 > 1 && (q.0 - top + 1).abs() <= radius * 2 / 3 && q.0 < ground - 1);

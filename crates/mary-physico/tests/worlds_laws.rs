@@ -1,0 +1,352 @@
+//! The laws that the worlds must keep, checked from the cells alone: nothing is lost in falling,
+//! flowing and pushing, mirrors are symmetric, joined vessels stand level, rays leave as they came.
+//!
+//! Pairs are drawn with a plain palette, so that role n of an aspect has colour n + 1.
+
+use mary_items::stream;
+use mary_physico::grid::{Grid, Pair, Place};
+use mary_physico::worlds::{concept, plain_pair};
+
+const PALETTE: [u8; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+
+/// Sixty pairs of one aspect, without bystanders.
+fn pairs(id: &str, aspect: &str) -> Vec<Pair> {
+    let concept = concept(id).unwrap_or_else(|| panic!("no concept {id}"));
+    let aspect = concept
+        .aspects
+        .iter()
+        .find(|a| a.id == aspect)
+        .unwrap_or_else(|| panic!("no aspect {aspect} of {id}"));
+    let mut rng = stream(11, &format!("laws/{id}/{}", aspect.id));
+    (0..60)
+        .map(|_| plain_pair(concept, aspect, &mut rng, PALETTE).unwrap())
+        .collect()
+}
+
+fn rows_of(grid: &Grid, colour: u8) -> Vec<i32> {
+    grid.places_of(colour).iter().map(|p| p.0).collect()
+}
+
+fn cols_of(grid: &Grid, colour: u8) -> Vec<i32> {
+    grid.places_of(colour).iter().map(|p| p.1).collect()
+}
+
+fn low(values: &[i32]) -> i32 {
+    *values.iter().min().unwrap()
+}
+
+fn high(values: &[i32]) -> i32 {
+    *values.iter().max().unwrap()
+}
+
+/// What is kept: the cells of the first colours before are as many as those of the second after.
+#[test]
+fn nothing_is_lost_in_falling_flowing_and_pushing() {
+    let laws: &[(&str, &str, &[u8], &[u8])] = &[
+        ("gravity", "falling", &[2, 3, 4], &[2, 3, 4]),
+        ("gravity", "planet", &[1, 2], &[1, 2]),
+        ("move", "one-body", &[1], &[1]),
+        ("move", "all-alike", &[1], &[1]),
+        ("communicating-vessels", "open-below", &[2], &[2]),
+        ("communicating-vessels", "valve", &[2], &[2]),
+        ("siphon", "from-high-to-low", &[2], &[2]),
+        ("siphon", "over-the-wall", &[2], &[2]),
+        ("atmospheric-pressure", "barometer", &[2], &[2]),
+        ("buoyancy", "cork-and-stone", &[1], &[1]),
+        ("buoyancy", "cork-and-stone", &[2, 3], &[2, 3]),
+        ("melting", "ice-on-the-table", &[2], &[3]),
+        ("melting", "cubes-in-a-glass", &[2], &[3]),
+        ("vaporization", "boiling-pot", &[2], &[2, 3]),
+        ("vaporization", "drying-puddle", &[2], &[2, 3]),
+        ("splashing", "crown", &[1], &[1]),
+        ("splashing", "stone", &[1], &[1]),
+        ("splashing", "stone", &[2], &[2]),
+        ("surface-tension", "round-drop", &[1, 2], &[1, 2]),
+        ("wetting", "spreading", &[2], &[2]),
+        ("wetting", "soaking", &[1], &[1, 3]),
+        ("diffusion", "ink-drop", &[2], &[2]),
+        ("diffusion", "no-more-wall", &[2], &[2]),
+        ("diffusion", "no-more-wall", &[3], &[3]),
+        ("brownian-motion", "drunken-path", &[3], &[3]),
+        ("brownian-motion", "jitter", &[1], &[1]),
+        ("compression", "piston", &[3], &[3]),
+        ("compression", "sponge", &[2], &[2]),
+        ("squeeze", "soft-body", &[2], &[2]),
+        ("squeeze", "tube", &[2], &[2]),
+        ("expansion", "balloon", &[2], &[2]),
+        ("cut", "knife", &[2], &[2]),
+        ("cut", "along-marks", &[1], &[1]),
+        ("magnet", "iron-filings", &[3], &[3]),
+        ("magnet", "iron-filings", &[4], &[4]),
+        ("magnet", "unlike-poles", &[1, 2], &[1, 2]),
+        ("repulsive-force", "like-poles", &[1], &[1]),
+        ("vacuum", "nozzle", &[2], &[2]),
+        ("explosion", "fragments", &[1], &[1]),
+        ("nuclear-fission", "split-nucleus", &[1], &[1]),
+        ("nuclear-fission", "split-nucleus", &[2], &[2]),
+        ("nuclear-fission", "chain-reaction", &[1], &[1]),
+        ("nuclear-fusion", "two-become-one", &[1], &[1]),
+        ("nuclear-fusion", "two-become-one", &[2], &[2]),
+        ("nuclear-fusion", "in-a-star", &[1], &[1]),
+        ("elastic-force", "spring", &[3], &[3]),
+        ("elastic-force", "trampoline", &[3], &[3]),
+        ("inclined-plane", "pushing-up", &[3], &[3]),
+        ("inclined-plane", "rolling-down", &[3], &[3]),
+        ("lifting", "crane", &[4], &[4]),
+        ("lifting", "jack", &[4], &[4]),
+        ("lever", "seesaw", &[4], &[4]),
+        ("inertia", "sudden-stop", &[3, 4], &[3, 4]),
+        ("inertia", "coin-and-card", &[3, 4], &[3, 4]),
+        ("photoelectric-effect", "knocked-out", &[2], &[2]),
+        ("photoelectric-effect", "threshold", &[2], &[2]),
+        ("energy-conservation", "cradle", &[3], &[3]),
+        ("energy-conservation", "gauge", &[3, 4], &[3, 4]),
+        ("rotation", "quarter-turn", &[1, 2, 3], &[1, 2, 3]),
+        ("chemical-bond", "shared-electrons", &[3], &[3]),
+    ];
+    for (id, aspect, before, after) in laws {
+        for pair in pairs(id, aspect) {
+            let count = |g: &Grid, colours: &[u8]| -> usize {
+                colours.iter().map(|&c| g.count(c)).sum()
+            };
+            assert_eq!(
+                count(&pair.input, before),
+                count(&pair.output, after),
+                "{id}/{aspect}: {before:?} before, {after:?} after\n{pair:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_falls_stays_in_its_column_and_comes_to_rest() {
+    for pair in pairs("gravity", "falling") {
+        for c in 0..pair.input.cols() as i32 {
+            let column = |g: &Grid| {
+                let mut cells: Vec<u8> = (0..g.rows() as i32).map(|r| g.at(r, c)).collect();
+                cells.sort_unstable();
+                cells
+            };
+            assert_eq!(column(&pair.input), column(&pair.output));
+        }
+        for part in pair.output.parts(0) {
+            let rests = part
+                .iter()
+                .any(|&(r, c)| pair.output.get(r + 1, c) != Some(0));
+            assert!(rests, "{pair:?}");
+        }
+    }
+}
+
+#[test]
+fn joined_vessels_stand_level() {
+    for aspect in ["open-below", "valve"] {
+        for pair in pairs("communicating-vessels", aspect) {
+            // Open surfaces: liquid with nothing above it.
+            let surface = |g: &Grid| -> Vec<i32> {
+                g.places_of(2)
+                    .into_iter()
+                    .filter(|&(r, c)| g.at(r - 1, c) == 0)
+                    .map(|p| p.0)
+                    .collect()
+            };
+            let after = surface(&pair.output);
+            assert_eq!(low(&after), high(&after), "{aspect}\n{pair:?}");
+            let before = surface(&pair.input);
+            assert!(high(&before) - low(&before) >= 3, "{aspect}\n{pair:?}");
+        }
+    }
+}
+
+#[test]
+fn mirrors_are_symmetric() {
+    for pair in pairs("mirror", "behind-the-glass") {
+        let glass = *cols_of(&pair.input, 1).first().unwrap();
+        for (r, c) in pair.output.places() {
+            let image = 2 * glass - c;
+            if pair.output.holds(r, image) {
+                assert_eq!(pair.output.at(r, c), pair.output.at(r, image), "{pair:?}");
+            }
+            if pair.input.at(r, c) != 0 {
+                assert_eq!(pair.input.at(r, c), pair.output.at(r, c));
+            }
+        }
+    }
+    for pair in pairs("light-imaging", "pinhole") {
+        // The image is the thing turned by a half about the hole.
+        let wall = *cols_of(&pair.input, 1).first().unwrap();
+        let hole = (0..pair.input.rows() as i32)
+            .find(|&r| pair.input.at(r, wall) == 0)
+            .unwrap();
+        for colour in [2, 3] {
+            for (r, c) in pair.input.places_of(colour) {
+                assert_eq!(pair.output.at(2 * hole - r, 2 * wall - c), colour);
+            }
+        }
+    }
+}
+
+/// Slopes of a path given as one row for each column.
+fn slopes(path: &[Place]) -> Vec<i32> {
+    path.windows(2).map(|w| w[1].0 - w[0].0).collect()
+}
+
+#[test]
+fn rays_leave_a_mirror_as_they_came() {
+    for pair in pairs("reflection", "flat-mirror") {
+        let ray = pair.output.places_of(2);
+        let glass = low(&rows_of(&pair.output, 1));
+        let near: Vec<i32> = ray.iter().filter(|p| p.0 == glass - 1).map(|p| p.1).collect();
+        // Twice the place of the normal, so that it may lie between two columns.
+        let twice = low(&near) + high(&near);
+        for (r, c) in &ray {
+            assert!(ray.contains(&(*r, twice - c)), "unequal angles\n{pair:?}");
+        }
+        let came = pair.input.places_of(2);
+        assert!(came.iter().all(|p| 2 * p.1 <= twice) || came.iter().all(|p| 2 * p.1 >= twice));
+    }
+    for pair in pairs("reflection", "two-mirrors") {
+        let mut path = pair.output.places_of(2);
+        path.sort_unstable_by_key(|p| p.1);
+        let steps = slopes(&path);
+        assert!(steps.iter().all(|s| s.abs() == 1), "{pair:?}");
+        for (i, w) in steps.windows(2).enumerate() {
+            if w[0] != w[1] {
+                let (r, c) = path[i + 1];
+                assert_eq!(pair.output.at(r + w[0], c), 1, "turned in mid-air\n{pair:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rays_go_on_more_steeply_in_the_dense_medium() {
+    for pair in pairs("refraction", "bent-ray") {
+        let medium = rows_of(&pair.input, 1);
+        let ray = pair.output.places_of(2);
+        let per_row = |inside: bool| {
+            let cells: Vec<&Place> = ray
+                .iter()
+                .filter(|p| (low(&medium)..=high(&medium)).contains(&p.0) == inside)
+                .filter(|p| inside || p.0 < low(&medium))
+                .collect();
+            let cols: Vec<i32> = cells.iter().map(|p| p.1).collect();
+            f64::from(high(&cols) - low(&cols)) / (cells.len() as f64 - 1.0)
+        };
+        assert!((per_row(false) - 1.0).abs() < 1e-9, "{pair:?}");
+        assert!(per_row(true) < 0.6, "{pair:?}");
+    }
+}
+
+#[test]
+fn levers_and_pulleys_trade_way_for_force() {
+    for pair in pairs("lever", "seesaw") {
+        let loads = |g: &Grid| {
+            let mut parts = g.regions(|c| c == 4, true);
+            parts.sort_by_key(|p| p[0].1);
+            parts
+        };
+        let (before, after) = (loads(&pair.input), loads(&pair.output));
+        let down = |i: usize| after[i].last().unwrap().0 - before[i].last().unwrap().0;
+        assert_eq!(down(0), -down(1), "{pair:?}");
+        let heavy = usize::from(before[1].len() > before[0].len());
+        assert!(down(heavy) > 0, "{pair:?}");
+    }
+    for pair in pairs("lever", "crowbar") {
+        let moved = |colour: u8| low(&rows_of(&pair.output, colour)) - low(&rows_of(&pair.input, colour));
+        let foot = rows_of(&pair.input, 2).len();
+        assert!(foot > 0);
+        let (load, hand) = (moved(4), moved(5));
+        assert!(load < 0 && hand > 0 && hand % -load == 0 && hand >= -2 * load, "{pair:?}");
+    }
+    for pair in pairs("pulley", "one-wheel") {
+        assert_eq!(pair.input.count(3), pair.output.count(3), "rope\n{pair:?}");
+        let moved = |colour: u8| high(&rows_of(&pair.output, colour)) - high(&rows_of(&pair.input, colour));
+        assert_eq!(moved(4), -moved(5));
+        assert!(moved(5) > 0);
+    }
+    for pair in pairs("pulley", "two-wheels") {
+        let moved = |colour: u8| high(&rows_of(&pair.output, colour)) - high(&rows_of(&pair.input, colour));
+        assert_eq!(moved(5), -2 * moved(4), "{pair:?}");
+        assert_eq!(pair.input.count(3), pair.output.count(3), "rope\n{pair:?}");
+    }
+}
+
+#[test]
+fn energy_is_kept() {
+    for pair in pairs("energy-conservation", "same-height") {
+        assert_eq!(rows_of(&pair.input, 2), rows_of(&pair.output, 2));
+        assert_ne!(cols_of(&pair.input, 2), cols_of(&pair.output, 2));
+        for g in [&pair.input, &pair.output] {
+            let (r, c) = g.places_of(2)[0];
+            assert_eq!(g.at(r + 1, c), 1, "the ball lies on the slope\n{pair:?}");
+        }
+    }
+    for pair in pairs("energy-conservation", "cradle") {
+        let raised = |g: &Grid| rows_of(g, 3).into_iter().min().unwrap();
+        assert_eq!(raised(&pair.input), raised(&pair.output));
+    }
+    for pair in pairs("energy-conservation", "gauge") {
+        // Height of the ball over the ground against the upper part of the gauge, two cells wide.
+        let height = |g: &Grid| low(&rows_of(g, 1)) - 1 - high(&rows_of(g, 2));
+        for (g, other) in [(&pair.input, &pair.output), (&pair.output, &pair.input)] {
+            let fall = height(g) - height(other);
+            let gauge = (g.count(3) as i32 - other.count(3) as i32) / 2;
+            assert!((fall - gauge).abs() <= 1, "{pair:?}");
+        }
+    }
+}
+
+#[test]
+fn steps_grow_by_one_when_speeding_up() {
+    for pair in pairs("acceleration", "widening-steps") {
+        let mut cols: Vec<i32> = pair
+            .output
+            .places()
+            .filter(|&(r, c)| [1, 2].contains(&pair.output.at(r, c)))
+            .map(|p| p.1)
+            .collect();
+        cols.sort_unstable();
+        cols.dedup();
+        let gaps: Vec<i32> = cols.windows(2).map(|w| w[1] - w[0]).collect();
+        assert!(gaps.len() >= 3 && gaps.windows(2).all(|w| w[1] == w[0] + 1), "{pair:?}");
+    }
+}
+
+#[test]
+fn the_fast_ship_is_half_as_long_and_the_fast_clock_half_as_far() {
+    for pair in pairs("relativity", "shorter") {
+        let long = |g: &Grid| {
+            let mut lengths: Vec<i32> = g
+                .regions(|c| c == 1, true)
+                .iter()
+                .map(|p| {
+                    let cols: Vec<i32> = p.iter().map(|q| q.1).collect();
+                    high(&cols) - low(&cols) + 1
+                })
+                .collect();
+            lengths.sort_unstable();
+            lengths
+        };
+        let (before, after) = (long(&pair.input), long(&pair.output));
+        assert_eq!(before[0], before[1]);
+        assert_eq!(after, [before[0] / 2, before[0]]);
+    }
+}
+
+#[test]
+fn repelled_bars_go_equally_far_and_drawn_bars_meet() {
+    for pair in pairs("magnet", "unlike-poles") {
+        let cells = |g: &Grid| -> Vec<i32> {
+            let mut cols: Vec<i32> = cols_of(g, 1);
+            cols.extend(cols_of(g, 2));
+            cols.sort_unstable();
+            cols.dedup();
+            cols
+        };
+        let after = cells(&pair.output);
+        assert!(after.windows(2).all(|w| w[1] == w[0] + 1), "a gap is left\n{pair:?}");
+        let before = cells(&pair.input);
+        assert_eq!(low(&before) + high(&before), low(&after) + high(&after), "{pair:?}");
+    }
+}
