@@ -14,6 +14,9 @@ use crate::settings::Place;
 /// Compares the models of the runs named.
 pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
     let paths = super::report::find_all(place, &args.runs)?;
+    if !args.pair.is_empty() {
+        return super::pairs::pairs(&paths, args);
+    }
     let mut sides = Vec::new();
     let mut seed = 0;
     for path in &paths {

@@ -38,6 +38,13 @@ pub fn import(place: &Place, args: &ImportArgs) -> anyhow::Result<Status> {
         score: args.score.clone(),
     };
     for file in &args.files {
+        if let Some(runs) = super::released::import(place, file)? {
+            for (path, samples) in runs {
+                add_up(&path, samples)?;
+                super::print(&format!("{}\n", path.display()))?;
+            }
+            continue;
+        }
         let imported = mary_store::import(file, &options, &place.runs)?;
         add_up(&imported.path, imported.samples)?;
         super::tell(&format!("{}: {} samples", file.display(), imported.samples));

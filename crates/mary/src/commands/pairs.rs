@@ -1,0 +1,103 @@
+//! `mary compare --pair`: a model and what it was built on, item by item and by subtask, several pairs
+//! pooled; with PerceptualQA also in the form of the paper's before-and-after tables.
+
+use std::path::PathBuf;
+
+use mary_report::terminal;
+use mary_store::RunFolder;
+use mary_suites::embodied::{Pair, Paired, before_after, pair_table};
+
+use super::{report, summary};
+use crate::cli::CompareArgs;
+use crate::exit::{Status, UsageError};
+
+/// Compares the named pairs over the runs.
+pub fn pairs(paths: &[PathBuf], args: &CompareArgs) -> anyhow::Result<Status> {
+    let mut gathered = Paired::new(&args.by, args.measure.as_deref());
+    let (mut summaries, mut seed) = (Vec::new(), 0);
+    for path in paths {
+        let folder = RunFolder::open(path)?;
+        seed = folder.manifest().seed;
+        for sample in folder.samples()? {
+            gathered.add(&sample?);
+        }
+        summaries.push(report::load_summary(&folder)?);
+    }
+    let models: Vec<String> = gathered.models().map(str::to_owned).collect();
+    let chosen = args
+        .pair
+        .iter()
+        .map(|pair| read_pair(pair, &models))
+        .collect::<Result<Vec<_>, _>>()?;
+    let rows = gathered.compare(&chosen, seed)?;
+    if rows.is_empty() {
+        return Err(UsageError::new(
+            "no item is scored by both models of a pair\nhint: both must have run the same task with the same settings",
+        )
+        .into());
+    }
+    let mut tables = vec![pair_table(&rows, &args.by)];
+    tables.extend(before_after(&summaries, &chosen));
+    if args.json {
+        super::print_json(&tables)?;
+        return Ok(Status::Done);
+    }
+    for table in &tables {
+        super::print(&format!("{}\n", terminal::plain(table, summary::style())))?;
+    }
+    Ok(Status::Done)
+}
+
+/// `first=second`, each the name of a model or a part of one name only.
+fn read_pair(text: &str, models: &[String]) -> Result<Pair, UsageError> {
+    let Some((first, second)) = text.split_once('=') else {
+        return Err(UsageError::new(format!(
+            "`{text}` is not a pair\nhint: --pair BUILT=BASE, for example --pair qwen2-vl=qwen2-7b"
+        )));
+    };
+    Ok(Pair {
+        first: named(first, models)?,
+        second: named(second, models)?,
+    })
+}
+
+fn named(wanted: &str, models: &[String]) -> Result<String, UsageError> {
+    let wanted = wanted.trim();
+    if let Some(exact) = models
+        .iter()
+        .find(|m| m.as_str() == wanted || m.rsplit('/').next() == Some(wanted))
+    {
+        return Ok(exact.clone());
+    }
+    let fitting: Vec<&String> = models.iter().filter(|m| m.contains(wanted)).collect();
+    match fitting.as_slice() {
+        [only] => Ok((*only).clone()),
+        [] => Err(UsageError::new(format!(
+            "none of these runs holds `{wanted}`\nhint: they hold {}",
+            models.join(", ")
+        ))),
+        several => {
+            let names: Vec<&str> = several.iter().map(|m| m.as_str()).collect();
+            Err(UsageError::new(format!(
+                "`{wanted}` fits {}; give more of the name",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_found_by_their_name_or_a_part_of_it() {
+        let models = ["published/qwen2-7b", "published/qwen2-vl-7b", "hf/x"].map(String::from);
+        let pair = read_pair("vl=qwen2-7b", &models).unwrap();
+        assert_eq!(pair.first, "published/qwen2-vl-7b");
+        assert_eq!(pair.second, "published/qwen2-7b");
+        assert!(read_pair("qwen2=hf/x", &models).is_err());
+        assert!(read_pair("nobody=hf/x", &models).is_err());
+        assert!(read_pair("hf/x", &models).is_err());
+    }
+}
