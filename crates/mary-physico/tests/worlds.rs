@@ -37,7 +37,12 @@ fn all_67_concepts_have_two_aspects_with_a_rule() {
         let names: HashSet<_> = c.aspects.iter().map(|a| a.id).collect();
         assert_eq!(names.len(), c.aspects.len(), "{}", c.id);
         for a in c.aspects {
-            assert!(a.rule.ends_with('.') && a.rule.len() > 30, "{}/{}", c.id, a.id);
+            assert!(
+                a.rule.ends_with('.') && a.rule.len() > 30,
+                "{}/{}",
+                c.id,
+                a.id
+            );
             assert!(!a.rule.trim_end_matches('.').contains(". "), "{}", a.rule);
         }
     }
@@ -49,7 +54,8 @@ fn the_names_are_the_papers() {
         |_| format!("{}/../../../shared/datasets", env!("CARGO_MANIFEST_DIR")),
         |dir| dir,
     );
-    let Ok(text) = std::fs::read_to_string(format!("{path}/physico/concept_counts_from_paper.json"))
+    let Ok(text) =
+        std::fs::read_to_string(format!("{path}/physico/concept_counts_from_paper.json"))
     else {
         eprintln!("skipped: the paper's table of concepts is not at {path}/physico");
         return;
@@ -108,7 +114,11 @@ fn thousand(concept: &'static Concept) -> Made {
             assert_eq!(pair.input.rows(), pair.output.rows());
             assert_eq!(pair.input.cols(), pair.output.cols());
         }
-        assert!(seen.insert(made.pairs.clone()), "{}: an instance repeats", concept.id);
+        assert!(
+            seen.insert(made.pairs.clone()),
+            "{}: an instance repeats",
+            concept.id
+        );
         pairs.extend(made.pairs);
     }
     Made {
@@ -161,7 +171,11 @@ fn a_thousand_instances_of_every_concept() {
 /// The mean side is the same for every concept, because sizes are drawn before anything else.
 fn sizes_tell_nothing(made: &[Made]) {
     for m in made {
-        let sum: usize = m.pairs.iter().map(|p| p.input.rows() + p.input.cols()).sum();
+        let sum: usize = m
+            .pairs
+            .iter()
+            .map(|p| p.input.rows() + p.input.cols())
+            .sum();
         let mean = sum as f64 / (2 * m.pairs.len()) as f64;
         // Standard error of a uniform mean over 6,000 sides: 2 / sqrt(6000) = 0.026.
         assert!((mean - 15.0).abs() < 0.13, "{}: mean side {mean}", m.id);

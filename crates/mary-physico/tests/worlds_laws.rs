@@ -68,7 +68,7 @@ fn nothing_is_lost_in_falling_flowing_and_pushing() {
         ("diffusion", "no-more-wall", &[2], &[2]),
         ("diffusion", "no-more-wall", &[3], &[3]),
         ("brownian-motion", "drunken-path", &[3], &[3]),
-        ("brownian-motion", "jitter", &[1], &[1]),
+        ("brownian-motion", "many-paths", &[1], &[1]),
         ("compression", "piston", &[3], &[3]),
         ("compression", "sponge", &[2], &[2]),
         ("squeeze", "soft-body", &[2], &[2]),
@@ -106,9 +106,8 @@ fn nothing_is_lost_in_falling_flowing_and_pushing() {
     ];
     for (id, aspect, before, after) in laws {
         for pair in pairs(id, aspect) {
-            let count = |g: &Grid, colours: &[u8]| -> usize {
-                colours.iter().map(|&c| g.count(c)).sum()
-            };
+            let count =
+                |g: &Grid, colours: &[u8]| -> usize { colours.iter().map(|&c| g.count(c)).sum() };
             assert_eq!(
                 count(&pair.input, before),
                 count(&pair.output, after),
@@ -196,7 +195,11 @@ fn rays_leave_a_mirror_as_they_came() {
     for pair in pairs("reflection", "flat-mirror") {
         let ray = pair.output.places_of(2);
         let glass = low(&rows_of(&pair.output, 1));
-        let near: Vec<i32> = ray.iter().filter(|p| p.0 == glass - 1).map(|p| p.1).collect();
+        let near: Vec<i32> = ray
+            .iter()
+            .filter(|p| p.0 == glass - 1)
+            .map(|p| p.1)
+            .collect();
         // Twice the place of the normal, so that it may lie between two columns.
         let twice = low(&near) + high(&near);
         for (r, c) in &ray {
@@ -213,7 +216,11 @@ fn rays_leave_a_mirror_as_they_came() {
         for (i, w) in steps.windows(2).enumerate() {
             if w[0] != w[1] {
                 let (r, c) = path[i + 1];
-                assert_eq!(pair.output.at(r + w[0], c), 1, "turned in mid-air\n{pair:?}");
+                assert_eq!(
+                    pair.output.at(r + w[0], c),
+                    1,
+                    "turned in mid-air\n{pair:?}"
+                );
             }
         }
     }
@@ -253,20 +260,26 @@ fn levers_and_pulleys_trade_way_for_force() {
         assert!(down(heavy) > 0, "{pair:?}");
     }
     for pair in pairs("lever", "crowbar") {
-        let moved = |colour: u8| low(&rows_of(&pair.output, colour)) - low(&rows_of(&pair.input, colour));
+        let moved =
+            |colour: u8| low(&rows_of(&pair.output, colour)) - low(&rows_of(&pair.input, colour));
         let foot = rows_of(&pair.input, 2).len();
         assert!(foot > 0);
         let (load, hand) = (moved(4), moved(5));
-        assert!(load < 0 && hand > 0 && hand % -load == 0 && hand >= -2 * load, "{pair:?}");
+        assert!(
+            load < 0 && hand > 0 && hand % -load == 0 && hand >= -2 * load,
+            "{pair:?}"
+        );
     }
     for pair in pairs("pulley", "one-wheel") {
         assert_eq!(pair.input.count(3), pair.output.count(3), "rope\n{pair:?}");
-        let moved = |colour: u8| high(&rows_of(&pair.output, colour)) - high(&rows_of(&pair.input, colour));
+        let moved =
+            |colour: u8| high(&rows_of(&pair.output, colour)) - high(&rows_of(&pair.input, colour));
         assert_eq!(moved(4), -moved(5));
         assert!(moved(5) > 0);
     }
     for pair in pairs("pulley", "two-wheels") {
-        let moved = |colour: u8| high(&rows_of(&pair.output, colour)) - high(&rows_of(&pair.input, colour));
+        let moved =
+            |colour: u8| high(&rows_of(&pair.output, colour)) - high(&rows_of(&pair.input, colour));
         assert_eq!(moved(5), -2 * moved(4), "{pair:?}");
         assert_eq!(pair.input.count(3), pair.output.count(3), "rope\n{pair:?}");
     }
@@ -309,7 +322,10 @@ fn steps_grow_by_one_when_speeding_up() {
         cols.sort_unstable();
         cols.dedup();
         let gaps: Vec<i32> = cols.windows(2).map(|w| w[1] - w[0]).collect();
-        assert!(gaps.len() >= 3 && gaps.windows(2).all(|w| w[1] == w[0] + 1), "{pair:?}");
+        assert!(
+            gaps.len() >= 3 && gaps.windows(2).all(|w| w[1] == w[0] + 1),
+            "{pair:?}"
+        );
     }
 }
 
@@ -345,8 +361,15 @@ fn repelled_bars_go_equally_far_and_drawn_bars_meet() {
             cols
         };
         let after = cells(&pair.output);
-        assert!(after.windows(2).all(|w| w[1] == w[0] + 1), "a gap is left\n{pair:?}");
+        assert!(
+            after.windows(2).all(|w| w[1] == w[0] + 1),
+            "a gap is left\n{pair:?}"
+        );
         let before = cells(&pair.input);
-        assert_eq!(low(&before) + high(&before), low(&after) + high(&after), "{pair:?}");
+        assert_eq!(
+            low(&before) + high(&before),
+            low(&after) + high(&after),
+            "{pair:?}"
+        );
     }
 }

@@ -8,7 +8,11 @@ use crate::grid::{Grid, Pair, Place};
 pub static ATMOSPHERIC_PRESSURE: Concept = Concept::core_dev(
     "atmospheric-pressure",
     "atmospheric pressure",
-    &["air pressure", "barometric pressure", "pressure of the atmosphere"],
+    &[
+        "air pressure",
+        "barometric pressure",
+        "pressure of the atmosphere",
+    ],
     &[
         Aspect::upright(
             "barometer",
@@ -44,7 +48,11 @@ fn barometer(s: &mut Setting) -> Option<Pair> {
     // The dish without the tube's walls; what leaves it stands in the tube.
     let open = wide - 5;
     let level = floor - deep + 1;
-    let sunk = if 2 * open < level - 1 { s.between(1, 2) } else { 1 };
+    let sunk = if 2 * open < level - 1 {
+        s.between(1, 2)
+    } else {
+        1
+    };
     let up = sunk * open;
     for (g, down, high) in [(&mut p.input, 0, 0), (&mut p.output, sunk, up)] {
         let top = level + down;
@@ -286,9 +294,9 @@ pub static BROWNIAN_MOTION: Concept = Concept::core_dev(
             drunken_path,
         ),
         Aspect::free(
-            "jitter",
-            "Every grain has been knocked by a cell or two, each in another random direction.",
-            jitter,
+            "many-paths",
+            "Every grain has been knocked along a crooked path of its own, each another way.",
+            many_paths,
         ),
     ],
 );
@@ -304,23 +312,30 @@ fn specks(s: &mut Setting, g: &mut Grid, many: i32, colour: u8) {
     }
 }
 
-fn drunken_path(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
-    let (grain, path, small) = (s.colour(0), s.colour(1), s.colour(2));
-    let start = s.place((3, s.rows - 5), (3, s.cols - 5));
-    let body = [(0, 0), (0, 1), (1, 0), (1, 1)];
+/// A walk with a new random direction at every turn: the places stepped on.
+fn walk(s: &mut Setting, start: Place, turns: i32, stride: (i32, i32)) -> Vec<Place> {
+    const WAYS: [Place; 8] = [
+        (0, 1),
+        (1, 0),
+        (0, -1),
+        (-1, 0),
+        (1, 1),
+        (1, -1),
+        (-1, 1),
+        (-1, -1),
+    ];
     let mut at = start;
     let mut walked = vec![at];
     let mut before = (0, 0);
-    for _ in 0..s.between(7, 10) {
-        // A new direction at every step, never the last one again nor straight back.
-        let ways = [(0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)];
-        let (dr, dc) = s.choose(&ways)?;
+    for _ in 0..turns {
+        let Some((dr, dc)) = s.choose(&WAYS) else {
+            break;
+        };
+        // Never the same direction again nor straight back.
         if (dr, dc) == before || (dr, dc) == (-before.0, -before.1) {
             continue;
         }
-        let far = s.between(2, 3);
-        for _ in 0..far {
+        for _ in 0..s.between(stride.0, stride.1) {
             let next = (at.0 + dr, at.1 + dc);
             if next.0 < 0 || next.1 < 0 || next.0 > s.rows - 2 || next.1 > s.cols - 2 {
                 break;
@@ -330,41 +345,45 @@ fn drunken_path(s: &mut Setting) -> Option<Pair> {
         }
         before = (dr, dc);
     }
-    p.input.paint(shifted(&body, start), grain);
-    p.output.paint(walked.iter().copied(), path);
-    p.output.paint(shifted(&body, at), grain);
-    let many = s.between(7, 10);
-    let (mut input, mut output) = (p.input.clone(), p.output.clone());
-    specks(s, &mut input, many, small);
-    specks(s, &mut output, many, small);
-    let same = input.count(small) == output.count(small);
-    let gone = (at.0 - start.0).abs().max((at.1 - start.1).abs());
-    (same && gone >= 3 && output.count(path) >= 7).then_some(Pair { input, output })
+    walked
 }
 
-fn jitter(s: &mut Setting) -> Option<Pair> {
+fn drunken_path(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (grain, other) = (s.colour(0), s.colour(1));
+    let (grain, path, small) = (s.colour(0), s.colour(1), s.colour(2));
+    let start = s.place((3, s.rows - 5), (3, s.cols - 5));
+    let body = [(0, 0), (0, 1), (1, 0), (1, 1)];
+    let turns = s.between(7, 10);
+    let walked = walk(s, start, turns, (2, 3));
+    let at = *walked.last()?;
+    p.input.paint(shifted(&body, start), grain);
+    p.output.paint(walked, path);
+    p.output.paint(shifted(&body, at), grain);
+    let many = s.between(7, 10);
+    specks(s, &mut p.input, many, small);
+    specks(s, &mut p.output, many, small);
+    let same = p.input.count(small) == p.output.count(small);
+    let gone = (at.0 - start.0).abs().max((at.1 - start.1).abs());
+    (same && gone >= 3 && p.output.count(path) >= 7).then_some(p)
+}
+
+fn many_paths(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (grain, path) = (s.colour(0), s.colour(1));
+    let many = s.between(3, 5);
     let mut put = 0;
-    let many = s.between(10, 14);
-    let mut ways = [0; 9];
-    for _ in 0..600 {
-        if put == many {
-            break;
+    for _ in 0..60 {
+        let start = s.place((1, s.rows - 3), (1, s.cols - 3));
+        let turns = s.between(5, 7);
+        let walked = walk(s, start, turns, (1, 2));
+        let end = *walked.last()?;
+        let bent = walked.len() >= 6 && end != start;
+        if put < many && bent && p.output.roomy(&walked) && p.input.roomy(&[start]) {
+            p.input.set(start.0, start.1, grain);
+            p.output.paint(walked, path);
+            p.output.set(end.0, end.1, grain);
+            put += 1;
         }
-        let (r, c) = s.place((0, s.rows - 1), (0, s.cols - 1));
-        let (dr, dc) = s.place((-1, 1), (-1, 1));
-        let far = s.between(1, 2);
-        let to = (r + dr * far, c + dc * far);
-        if (dr, dc) == (0, 0) || !p.input.roomy(&[(r, c)]) || !p.output.roomy(&[to]) {
-            continue;
-        }
-        let colour = if put % 3 == 0 { other } else { grain };
-        p.input.set(r, c, colour);
-        p.output.set(to.0, to.1, colour);
-        ways[((dr + 1) * 3 + dc + 1) as usize] += 1;
-        put += 1;
     }
-    let directions = ways.iter().filter(|&&n| n > 0).count();
-    (put == many && directions >= 5).then_some(p)
+    (put == many).then_some(p)
 }

@@ -33,7 +33,11 @@ fn round_drop(s: &mut Setting) -> Option<Pair> {
     };
     let middles = if s.coin() { &middles[..1] } else { middles };
     for (i, &(dr, dc)) in middles.iter().enumerate() {
-        let radius = if middles.len() == 1 { s.between(2, 3) } else { 2 };
+        let radius = if middles.len() == 1 {
+            s.between(2, 3)
+        } else {
+            2
+        };
         let centre = if middles.len() == 1 {
             s.place((5, s.rows - 6), (5, s.cols - 6))
         } else {
@@ -49,12 +53,19 @@ fn round_drop(s: &mut Setting) -> Option<Pair> {
             let (dr, dc) = s.choose(&[(0, 1), (1, 0), (0, -1), (-1, 0)])?;
             for k in 1..=3 {
                 let next = (r + dr * k, c + dc * k);
-                if patch.len() < drop.len() && !patch.contains(&next) && p.input.holds(next.0, next.1) {
+                if patch.len() < drop.len()
+                    && !patch.contains(&next)
+                    && p.input.holds(next.0, next.1)
+                {
                     patch.push(next);
                 }
             }
         }
-        if middles.len() == 2 && patch.iter().any(|q| (q.1 - s.cols / 2).signum() == -dc.signum()) {
+        if middles.len() == 2
+            && patch
+                .iter()
+                .any(|q| (q.1 - s.cols / 2).signum() == -dc.signum())
+        {
             return None;
         }
         let colour = if i == 0 { water } else { s.colour(1) };
@@ -116,10 +127,19 @@ pub static SPLASHING: Concept = Concept::core_dev(
 
 /// Places of droplets thrown up on both sides of a column, nearest first.
 fn spray(surface: i32, mid: i32) -> Vec<Place> {
-    [(1, 2), (2, 3), (1, 4), (3, 2), (4, 4), (3, 5), (5, 3), (2, 5)]
-        .iter()
-        .flat_map(|&(up, out)| [(surface - up, mid - out), (surface - up, mid + out)])
-        .collect()
+    [
+        (1, 2),
+        (2, 3),
+        (1, 4),
+        (3, 2),
+        (4, 4),
+        (3, 5),
+        (5, 3),
+        (2, 5),
+    ]
+    .iter()
+    .flat_map(|&(up, out)| [(surface - up, mid - out), (surface - up, mid + out)])
+    .collect()
 }
 
 fn crown(s: &mut Setting) -> Option<Pair> {
@@ -128,7 +148,16 @@ fn crown(s: &mut Setting) -> Option<Pair> {
     let surface = s.rows - s.between(4, 5);
     let mid = s.between(5, s.cols - 6);
     p.both(|g| g.fill((surface, 0), (g.rows() as i32, g.cols() as i32), water));
-    let drop = [(0, 0), (1, -1), (1, 0), (1, 1), (2, -1), (2, 0), (2, 1), (3, 0)];
+    let drop = [
+        (0, 0),
+        (1, -1),
+        (1, 0),
+        (1, 1),
+        (2, -1),
+        (2, 0),
+        (2, 1),
+        (3, 0),
+    ];
     let top = s.between(0, 1);
     p.input.paint(shifted(&drop, (top, mid)), water);
     let pit: Vec<Place> = [(0, -1), (0, 0), (0, 1), (1, 0)]
@@ -151,10 +180,13 @@ fn stone(s: &mut Setting) -> Option<Pair> {
     let (tall, wide) = (2, s.between(1, 2) + 1);
     let top = s.between(0, 1);
     let left = mid - wide / 2;
-    p.input.fill((top, left), (top + tall - 1, left + wide - 1), rock);
+    p.input
+        .fill((top, left), (top + tall - 1, left + wide - 1), rock);
     let under = surface + s.between(1, 2);
-    p.output.fill((under, left), (under + tall - 1, left + wide - 1), rock);
-    p.output.fill((surface, left), (under - 1, left + wide - 1), water);
+    p.output
+        .fill((under, left), (under + tall - 1, left + wide - 1), rock);
+    p.output
+        .fill((surface, left), (under - 1, left + wide - 1), water);
     let flying = (tall * wide) as usize;
     p.output
         .paint(spray(surface, mid).into_iter().take(flying), water);
@@ -218,7 +250,16 @@ fn spreading(s: &mut Setting) -> Option<Pair> {
     });
     let one = mid / 2;
     let other = mid + (s.cols - mid) / 2;
-    let ball = [(0, 0), (0, 1), (1, -1), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1)];
+    let ball = [
+        (0, 0),
+        (0, 1),
+        (1, -1),
+        (1, 0),
+        (1, 1),
+        (1, 2),
+        (2, 0),
+        (2, 1),
+    ];
     let ball: Vec<Place> = if s.coin() {
         ball.to_vec()
     } else {
@@ -233,11 +274,13 @@ fn spreading(s: &mut Setting) -> Option<Pair> {
     // A film: one row as far as it goes, a second in its middle.
     let wide = (ball.len() as i32).min(mid);
     let left = (one - wide / 2).clamp(0, mid - wide);
-    p.output.fill((floor - 1, left), (floor - 1, left + wide - 1), water);
+    p.output
+        .fill((floor - 1, left), (floor - 1, left + wide - 1), water);
     let over = ball.len() as i32 - wide;
     if over > 0 {
         let from = left + (wide - over) / 2;
-        p.output.fill((floor - 2, from), (floor - 2, from + over - 1), water);
+        p.output
+            .fill((floor - 2, from), (floor - 2, from + over - 1), water);
     }
     (p.input.count(water) == p.output.count(water)).then_some(p)
 }
@@ -307,10 +350,7 @@ fn wound_arms(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (eye, one, two) = (s.colour(0), s.colour(1), s.colour(2));
     let radius = (s.rows.min(s.cols) - 1) / 2;
-    let centre = s.place(
-        (radius, s.rows - 1 - radius),
-        (radius, s.cols - 1 - radius),
-    );
+    let centre = s.place((radius, s.rows - 1 - radius), (radius, s.cols - 1 - radius));
     // Quarter turns by which the eye is ahead of the rim.
     let wind = s.between(3, 4);
     for k in 1..=radius {

@@ -8,7 +8,12 @@ use crate::grid::{Grid, Pair, Place};
 pub static ELASTIC_FORCE: Concept = Concept::core_dev(
     "elastic-force",
     "elastic force",
-    &["elastic forces", "elasticity", "spring force", "restoring force"],
+    &[
+        "elastic forces",
+        "elasticity",
+        "spring force",
+        "restoring force",
+    ],
     &[
         Aspect::free(
             "spring",
@@ -47,7 +52,11 @@ fn spring(s: &mut Setting) -> Option<Pair> {
     if 1 + long(2) + big > s.cols {
         return None;
     }
-    let open = if 1 + long(3) + big <= s.cols && s.coin() { 3 } else { 2 };
+    let open = if 1 + long(3) + big <= s.cols && s.coin() {
+        3
+    } else {
+        2
+    };
     let top = s.between(1, s.rows - 4);
     p.both(|g| g.fill((0, 0), (g.rows() as i32, 0), wall));
     for (g, open) in [(&mut p.input, 1), (&mut p.output, open)] {
@@ -70,10 +79,14 @@ fn trampoline(s: &mut Setting) -> Option<Pair> {
         g.fill((level, mid - half - 1), (ground, mid - half - 1), post);
         g.fill((level, mid + half + 1), (ground, mid + half + 1), post);
     });
-    p.input.paint(line((level, mid - half), (level + deep, mid)), sheet);
-    p.input.paint(line((level, mid + half), (level + deep, mid)), sheet);
-    p.input.fill((level + deep - 2, mid), (level + deep - 1, mid), ball);
-    p.output.fill((level, mid - half), (level, mid + half), sheet);
+    p.input
+        .paint(line((level, mid - half), (level + deep, mid)), sheet);
+    p.input
+        .paint(line((level, mid + half), (level + deep, mid)), sheet);
+    p.input
+        .fill((level + deep - 2, mid), (level + deep - 1, mid), ball);
+    p.output
+        .fill((level, mid - half), (level, mid + half), sheet);
     let up = s.between(0, level - 5);
     p.output.fill((up, mid), (up + 1, mid), ball);
     (level >= 5).then_some(p)
@@ -104,7 +117,11 @@ fn rough_and_smooth(s: &mut Setting) -> Option<Pair> {
     let big = s.between(2, 3);
     let first = big + s.between(0, s.rows - 2 * big - 5) + 1;
     let second = s.between(first + big + 2, s.rows - 1);
-    let (smooth, rough) = if s.coin() { (first, second) } else { (second, first) };
+    let (smooth, rough) = if s.coin() {
+        (first, second)
+    } else {
+        (second, first)
+    };
     p.both(|g| {
         let cols = g.cols() as i32;
         for row in [smooth, rough] {
@@ -135,8 +152,10 @@ fn worn_and_hot(s: &mut Setting) -> Option<Pair> {
     let left = s.between(0, 1);
     let to = s.between(left + wide + 2, s.cols - wide);
     p.both(|g| g.fill((row, 0), (g.rows() as i32, g.cols() as i32), floor));
-    p.input.fill((row - tall, left), (row - 1, left + wide - 1), block);
-    p.output.fill((row - tall, to), (row - 2, to + wide - 1), block);
+    p.input
+        .fill((row - tall, left), (row - 1, left + wide - 1), block);
+    p.output
+        .fill((row - tall, to), (row - 2, to + wide - 1), block);
     p.output.fill((row - 1, to), (row - 1, to + wide - 1), hot);
     p.output.fill((row, left), (row, to + wide - 1), hot);
     Some(p)
@@ -146,7 +165,13 @@ fn worn_and_hot(s: &mut Setting) -> Option<Pair> {
 pub static REPULSIVE_FORCE: Concept = Concept::core_test(
     "repulsive-force",
     "repulsive force",
-    &["repulsive forces", "repulsion", "repel", "repels", "repelled"],
+    &[
+        "repulsive forces",
+        "repulsion",
+        "repel",
+        "repels",
+        "repelled",
+    ],
     &[
         Aspect::free(
             "like-poles",
@@ -181,10 +206,28 @@ fn like_poles(s: &mut Setting) -> Option<Pair> {
     let top = s.between(0, s.rows / 2 - tall - 1);
     let low = s.between(s.rows / 2 + 1, s.rows - tall);
     let (repel, hold) = if s.coin() { (top, low) } else { (low, top) };
-    bar(&mut p.input, (repel, mid - 2 * half), half, tall, (south, north));
+    bar(
+        &mut p.input,
+        (repel, mid - 2 * half),
+        half,
+        tall,
+        (south, north),
+    );
     bar(&mut p.input, (repel, mid), half, tall, (north, south));
-    bar(&mut p.output, (repel, mid - 2 * half - apart), half, tall, (south, north));
-    bar(&mut p.output, (repel, mid + apart), half, tall, (north, south));
+    bar(
+        &mut p.output,
+        (repel, mid - 2 * half - apart),
+        half,
+        tall,
+        (south, north),
+    );
+    bar(
+        &mut p.output,
+        (repel, mid + apart),
+        half,
+        tall,
+        (north, south),
+    );
     p.both(|g| {
         bar(g, (hold, mid - 2 * half), half, tall, (south, north));
         bar(g, (hold, mid), half, tall, (south, north));
@@ -242,7 +285,11 @@ fn iron_filings(s: &mut Setting) -> Option<Pair> {
     let left = s.between(0, 2);
     p.both(|g| {
         g.fill((top, left), (top + half - 1, left + wide - 1), north);
-        g.fill((top + half, left), (top + 2 * half - 1, left + wide - 1), south);
+        g.fill(
+            (top + half, left),
+            (top + 2 * half - 1, left + wide - 1),
+            south,
+        );
     });
     let mut bits = 0;
     for r in top..top + 2 * half {
@@ -278,11 +325,21 @@ fn unlike_poles(s: &mut Setting) -> Option<Pair> {
     let top = s.between(0, s.rows - tall);
     let gap = 2 * s.between(2, (s.cols - 4 * half) / 2);
     let left = s.between(0, s.cols - 4 * half - gap);
-    let ends = if s.coin() { (north, south) } else { (south, north) };
+    let ends = if s.coin() {
+        (north, south)
+    } else {
+        (south, north)
+    };
     bar(&mut p.input, (top, left), half, tall, ends);
     bar(&mut p.input, (top, left + 2 * half + gap), half, tall, ends);
     bar(&mut p.output, (top, left + gap / 2), half, tall, ends);
-    bar(&mut p.output, (top, left + gap / 2 + 2 * half), half, tall, ends);
+    bar(
+        &mut p.output,
+        (top, left + gap / 2 + 2 * half),
+        half,
+        tall,
+        ends,
+    );
     Some(p)
 }
 
@@ -351,7 +408,8 @@ fn sponge(s: &mut Setting) -> Option<Pair> {
             }
         }
     }
-    p.output.fill((ground - half, left), (ground - 1, left + wide - 1), foam);
+    p.output
+        .fill((ground - half, left), (ground - 1, left + wide - 1), foam);
     for (g, row) in [(&mut p.input, top), (&mut p.output, ground - half)] {
         g.fill((row - 1, left - 1), (row - 1, left + wide), plate);
         let mid = left + wide / 2;
@@ -400,7 +458,10 @@ fn soft_body(s: &mut Setting) -> Option<Pair> {
     for (g, w, h) in [(&mut p.input, wide, tall), (&mut p.output, thin, long)] {
         let (top, left) = (mid.0 - h / 2, mid.1 - w / 2);
         g.fill((top, left), (top + h - 1, left + w - 1), body);
-        let (jt, jb) = (mid.0 - tall / 2 - reach, mid.0 - tall / 2 + tall - 1 + reach);
+        let (jt, jb) = (
+            mid.0 - tall / 2 - reach,
+            mid.0 - tall / 2 + tall - 1 + reach,
+        );
         g.fill((jt, 0), (jb, left - 1), jaw);
         g.fill((jt, left + w), (jb, s.cols), jaw);
     }

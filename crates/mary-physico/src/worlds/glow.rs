@@ -8,7 +8,14 @@ use crate::grid::{Grid, Pair, Place};
 pub static LIGHTING: Concept = Concept::core_dev(
     "lighting",
     "lighting",
-    &["illumination", "illuminate", "illuminated", "lit", "light up", "lamp light"],
+    &[
+        "illumination",
+        "illuminate",
+        "illuminated",
+        "lit",
+        "light up",
+        "lamp light",
+    ],
     &[
         Aspect::upright(
             "lamp",
@@ -47,9 +54,7 @@ fn lamp(s: &mut Setting) -> Option<Pair> {
 
 /// Whether nothing stands on the straight way between two places.
 fn sees(g: &Grid, from: Place, to: Place, wall: u8) -> bool {
-    line(from, to)
-        .into_iter()
-        .all(|(r, c)| g.at(r, c) != wall)
+    line(from, to).into_iter().all(|(r, c)| g.at(r, c) != wall)
 }
 
 fn candle(s: &mut Setting) -> Option<Pair> {
@@ -60,7 +65,11 @@ fn candle(s: &mut Setting) -> Option<Pair> {
         let q = s.place((at.0 - 3, at.0 + 3), (at.1 - 3, at.1 + 3));
         let away = (q.0 - at.0).abs().max((q.1 - at.1).abs());
         if away >= 2 {
-            let end = if s.coin() { (q.0 + 1, q.1) } else { (q.0, q.1 + 1) };
+            let end = if s.coin() {
+                (q.0 + 1, q.1)
+            } else {
+                (q.0, q.1 + 1)
+            };
             p.both(|g| g.fill(q, end, post));
         }
     }
@@ -81,7 +90,14 @@ fn candle(s: &mut Setting) -> Option<Pair> {
 pub static LUMINATION: Concept = Concept::associative(
     "lumination",
     "lumination",
-    &["luminance", "luminescence", "luminous", "glow", "glows", "glowing"],
+    &[
+        "luminance",
+        "luminescence",
+        "luminous",
+        "glow",
+        "glows",
+        "glowing",
+    ],
     &[
         Aspect::free(
             "halo",
@@ -108,7 +124,8 @@ fn halo(s: &mut Setting) -> Option<Pair> {
         }
         let shines = put[0] <= put[1];
         if shines {
-            p.output.fill((at.0 - 1, at.1 - 1), (at.0 + 1, at.1 + 1), light);
+            p.output
+                .fill((at.0 - 1, at.1 - 1), (at.0 + 1, at.1 + 1), light);
         }
         let colour = if shines { source } else { dark };
         p.both(|g| g.set(at.0, at.1, colour));
@@ -150,7 +167,13 @@ fn radiance(s: &mut Setting) -> Option<Pair> {
 pub static LONG_EXPOSURE: Concept = Concept::associative(
     "long-exposure",
     "long exposure",
-    &["long exposures", "time exposure", "long-exposure photography", "light trail", "star trail"],
+    &[
+        "long exposures",
+        "time exposure",
+        "long-exposure photography",
+        "light trail",
+        "star trail",
+    ],
     &[
         Aspect::free(
             "light-trails",
@@ -244,7 +267,12 @@ fn angle(r: i32, c: i32) -> i32 {
 pub static PHOTOELECTRIC_EFFECT: Concept = Concept::core_dev(
     "photoelectric-effect",
     "photoelectric effect",
-    &["photoelectric", "photoemission", "photoelectrons", "photoelectron"],
+    &[
+        "photoelectric",
+        "photoemission",
+        "photoelectrons",
+        "photoelectron",
+    ],
     &[
         Aspect::free(
             "knocked-out",
@@ -294,10 +322,7 @@ fn threshold(s: &mut Setting) -> Option<Pair> {
     let half = s.rows / 2;
     let plate = s.between(6, s.cols - 5);
     let short_top = s.coin();
-    for (from, to, strong) in [
-        (0, half - 1, short_top),
-        (half + 1, s.rows - 1, !short_top),
-    ] {
+    for (from, to, strong) in [(0, half - 1, short_top), (half + 1, s.rows - 1, !short_top)] {
         let mid = (from + to) / 2;
         let colour = if strong { short } else { long };
         let period = if strong { 2 } else { 4 };

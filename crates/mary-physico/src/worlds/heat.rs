@@ -43,8 +43,10 @@ fn heated_rod(s: &mut Setting) -> Option<Pair> {
     });
     let a = s.between(3, long / 2 - 1);
     let b = s.between(a + 2, long - 3);
-    p.output.fill((row, left), (row + thick - 1, left + b), warm);
-    p.output.fill((row, left), (row + thick - 1, left + a - 1), hot);
+    p.output
+        .fill((row, left), (row + thick - 1, left + b), warm);
+    p.output
+        .fill((row, left), (row + thick - 1, left + a - 1), hot);
     Some(p)
 }
 
@@ -58,12 +60,22 @@ fn touching_blocks(s: &mut Setting) -> Option<Pair> {
     let (touch, apart) = if s.coin() { (top, low) } else { (low, top) };
     let left = s.between(1, s.cols - 2 * wide - 3);
     let (a, b) = if s.coin() { (hot, cold) } else { (cold, hot) };
-    p.input.fill((touch, left), (touch + big - 1, left + wide - 1), a);
-    p.input.fill((touch, left + wide), (touch + big - 1, left + 2 * wide - 1), b);
-    p.output.fill((touch, left), (touch + big - 1, left + 2 * wide - 1), warm);
+    p.input
+        .fill((touch, left), (touch + big - 1, left + wide - 1), a);
+    p.input.fill(
+        (touch, left + wide),
+        (touch + big - 1, left + 2 * wide - 1),
+        b,
+    );
+    p.output
+        .fill((touch, left), (touch + big - 1, left + 2 * wide - 1), warm);
     p.both(|g| {
         g.fill((apart, left), (apart + big - 1, left + wide - 1), a);
-        g.fill((apart, left + wide + 2), (apart + big - 1, left + 2 * wide + 1), b);
+        g.fill(
+            (apart, left + wide + 2),
+            (apart + big - 1, left + 2 * wide + 1),
+            b,
+        );
     });
     Some(p)
 }
@@ -72,7 +84,15 @@ fn touching_blocks(s: &mut Setting) -> Option<Pair> {
 pub static MELTING: Concept = Concept::core_dev(
     "melting",
     "melting",
-    &["melt", "melts", "melted", "fusion of ice", "thaw", "thawing", "liquefy"],
+    &[
+        "melt",
+        "melts",
+        "melted",
+        "fusion of ice",
+        "thaw",
+        "thawing",
+        "liquefy",
+    ],
     &[
         Aspect::upright(
             "ice-on-the-table",
@@ -124,7 +144,8 @@ fn ice_on_the_table(s: &mut Setting) -> Option<Pair> {
         g.fill((floor, 0), (g.rows() as i32, g.cols() as i32), table);
         sun(g, corner, light);
     });
-    p.input.fill((floor - tall, left), (floor - 1, left + wide - 1), ice);
+    p.input
+        .fill((floor - tall, left), (floor - 1, left + wide - 1), ice);
     puddle(&mut p.output, floor, mid, s.cols - 2, tall * wide, water);
     let whole = p.output.count(water) as i32 == tall * wide;
     (whole && floor - tall > 4).then_some(p)
@@ -154,20 +175,32 @@ fn cubes_in_a_glass(s: &mut Setting) -> Option<Pair> {
                 p.input.fill((base - 1, c), (base, c + 1), ice);
             }
         }
-        c += s.between(2, 3);
+        c += 3;
     }
     let cells = p.input.count(ice) as i32;
     for i in 0..cells {
-        p.output.set(floor - 1 - i / wide, left + 1 + i % wide, water);
+        p.output
+            .set(floor - 1 - i / wide, left + 1 + i % wide, water);
     }
-    (cells >= 8 && cells % wide == 0 && floor - top > 5).then_some(p)
+    let highest = p.input.places_of(ice).first().map_or(0, |q| floor - q.0);
+    (cells >= 8 && cells % wide == 0 && cells / wide + 2 <= highest && floor - top > 5).then_some(p)
 }
 
 /// Vaporization.
 pub static VAPORIZATION: Concept = Concept::core_dev(
     "vaporization",
     "vaporization",
-    &["vaporisation", "vaporize", "vapor", "vapour", "evaporation", "evaporate", "evaporates", "boiling", "boil"],
+    &[
+        "vaporisation",
+        "vaporize",
+        "vapor",
+        "vapour",
+        "evaporation",
+        "evaporate",
+        "evaporates",
+        "boiling",
+        "boil",
+    ],
     &[
         Aspect::upright(
             "boiling-pot",
@@ -209,8 +242,13 @@ fn boiling_pot(s: &mut Setting) -> Option<Pair> {
         flame(g, floor + 3, (left + right) / 2, fire);
     });
     let lost = s.between(1, 2);
-    p.input.fill((floor - deep, left + 1), (floor - 1, right - 1), water);
-    p.output.fill((floor - deep + lost, left + 1), (floor - 1, right - 1), water);
+    p.input
+        .fill((floor - deep, left + 1), (floor - 1, right - 1), water);
+    p.output.fill(
+        (floor - deep + lost, left + 1),
+        (floor - 1, right - 1),
+        water,
+    );
     let cells = (lost * wide) as usize;
     vapour(
         s,
@@ -254,7 +292,12 @@ fn drying_puddle(s: &mut Setting) -> Option<Pair> {
 pub static THERMAL_EXPANSION: Concept = Concept::core_dev(
     "thermal-expansion-and-contraction",
     "thermal expansion and contraction",
-    &["thermal expansion", "thermal contraction", "expansion by heat", "expand when heated"],
+    &[
+        "thermal expansion",
+        "thermal contraction",
+        "expansion by heat",
+        "expand when heated",
+    ],
     &[
         Aspect::upright(
             "rods",
@@ -276,7 +319,11 @@ fn rods(s: &mut Setting) -> Option<Pair> {
     let long = s.between(5, s.cols - by - 3);
     let first = s.between(0, s.rows - 11);
     let second = first + 6;
-    let (hot, cold) = if s.coin() { (first, second) } else { (second, first) };
+    let (hot, cold) = if s.coin() {
+        (first, second)
+    } else {
+        (second, first)
+    };
     p.both(|g| {
         g.fill((0, 0), (g.rows() as i32, 0), wall);
         flame(g, hot + 4, 3, fire);
@@ -295,7 +342,11 @@ fn thermometers(s: &mut Setting) -> Option<Pair> {
     let floor = s.rows - s.between(4, 5);
     let top = s.between(0, 1);
     let (first, second) = (2 + s.between(0, 1), s.cols - 3 - s.between(0, 1));
-    let (hot, cold) = if s.coin() { (first, second) } else { (second, first) };
+    let (hot, cold) = if s.coin() {
+        (first, second)
+    } else {
+        (second, first)
+    };
     let room = floor - top - 2;
     let by = s.between(2, 4).max(room / 4).min((room - 1) / 2);
     let level = s.between(by + 1, room - by);

@@ -8,7 +8,13 @@ use crate::grid::{Grid, Pair, Place};
 pub static LIGHT_IMAGING: Concept = Concept::core_test(
     "light-imaging",
     "light imaging",
-    &["optical imaging", "image formation", "pinhole imaging", "lens imaging", "imaging"],
+    &[
+        "optical imaging",
+        "image formation",
+        "pinhole imaging",
+        "lens imaging",
+        "imaging",
+    ],
     &[
         Aspect::upright(
             "pinhole",
@@ -176,7 +182,14 @@ fn four_quarters(s: &mut Setting) -> Option<Pair> {
 pub static PROJECTION: Concept = Concept::associative(
     "projection",
     "projection",
-    &["projections", "project", "projects", "projected", "projector", "shadow"],
+    &[
+        "projections",
+        "project",
+        "projects",
+        "projected",
+        "projector",
+        "shadow",
+    ],
     &[
         Aspect::free(
             "shadow",
@@ -219,7 +232,11 @@ fn slide_projector(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (lamp, light, screen) = (s.colour(0), s.colour(1), s.colour(2));
     // The slide is `k` cells high at half the way, so its picture is 2k high on the screen.
-    let k = if s.rows >= 15 { s.between(3, 5) } else { s.between(3, 4) };
+    let k = if s.rows >= 15 {
+        s.between(3, 5)
+    } else {
+        s.between(3, 4)
+    };
     let far = s.cols - 1;
     let near = (far - 1) / 2;
     let mid2 = s.rows - 1 + s.between(-1, 0);
@@ -229,15 +246,17 @@ fn slide_projector(s: &mut Setting) -> Option<Pair> {
         g.fill((0, far), (g.rows() as i32, far), screen);
         g.fill((mid2 / 2, 0), ((mid2 + 1) / 2, 0), lamp);
     });
-    let pattern: Vec<u8> = (0..k)
-        .map(|_| s.any_colour(3, 4))
-        .collect();
+    let pattern: Vec<u8> = (0..k).map(|_| s.any_colour(3, 4)).collect();
     for (i, &colour) in pattern.iter().enumerate() {
         let i = i as i32;
         p.both(|g| g.set(first + i, near, colour));
-        p.output.fill((top + 2 * i, far), (top + 2 * i + 1, far), colour);
+        p.output
+            .fill((top + 2 * i, far), (top + 2 * i + 1, far), colour);
     }
-    let edges = [(mid2 / 2, first, top), ((mid2 + 1) / 2, first + k - 1, top + 2 * k - 1)];
+    let edges = [
+        (mid2 / 2, first, top),
+        ((mid2 + 1) / 2, first + k - 1, top + 2 * k - 1),
+    ];
     for (a, b, c) in edges {
         p.output.paint(line((a, 1), (b, near - 1)), light);
         p.output.paint(line((b, near + 1), (c, far - 1)), light);
@@ -250,7 +269,15 @@ fn slide_projector(s: &mut Setting) -> Option<Pair> {
 pub static ZOOM_IN: Concept = Concept::associative(
     "zoom-in",
     "zoom in",
-    &["zooms in", "zoomed in", "zooming in", "magnification", "magnify", "enlarge", "enlargement"],
+    &[
+        "zooms in",
+        "zoomed in",
+        "zooming in",
+        "magnification",
+        "magnify",
+        "enlarge",
+        "enlargement",
+    ],
     &[
         Aspect::free(
             "larger",
@@ -272,11 +299,7 @@ fn motif(s: &mut Setting, cells: usize, most: i32) -> Option<Vec<(Place, u8)>> {
     if tall > most || wide > most || tall < 3 || wide < 3 {
         return None;
     }
-    Some(
-        form.into_iter()
-            .map(|q| (q, s.any_colour(0, 2)))
-            .collect(),
-    )
+    Some(form.into_iter().map(|q| (q, s.any_colour(0, 2))).collect())
 }
 
 fn enlarged(g: &mut Grid, picture: &[(Place, u8)], at: Place, scale: i32) {
@@ -320,7 +343,8 @@ fn framed_part(s: &mut Setting) -> Option<Pair> {
     let (tall, wide) = (s.rows / 2 - 1, s.cols / 2 - 1);
     let at = s.place((1, s.rows - tall - 1), (1, s.cols - wide - 1));
     enlarged(&mut p.input, &scene, (0, 0), 1);
-    p.input.frame((at.0 - 1, at.1 - 1), (at.0 + tall, at.1 + wide), frame);
+    p.input
+        .frame((at.0 - 1, at.1 - 1), (at.0 + tall, at.1 + wide), frame);
     let inside: Vec<(Place, u8)> = scene
         .into_iter()
         .map(|((r, c), k)| ((r - at.0, c - at.1), k))
@@ -340,7 +364,13 @@ fn framed_part(s: &mut Setting) -> Option<Pair> {
 pub static ZOOM_OUT: Concept = Concept::associative(
     "zoom-out",
     "zoom out",
-    &["zooms out", "zoomed out", "zooming out", "shrink", "reduction"],
+    &[
+        "zooms out",
+        "zoomed out",
+        "zooming out",
+        "shrink",
+        "reduction",
+    ],
     &[
         Aspect::free(
             "smaller",

@@ -8,7 +8,11 @@ use crate::grid::{Grid, Pair, Place};
 pub static COMMUNICATING_VESSELS: Concept = Concept::core_test(
     "communicating-vessels",
     "communicating vessels",
-    &["communicating vessel", "connected vessels", "connected containers"],
+    &[
+        "communicating vessel",
+        "connected vessels",
+        "connected containers",
+    ],
     &[
         Aspect::upright(
             "open-below",
@@ -215,7 +219,12 @@ fn over_the_wall(s: &mut Setting) -> Option<Pair> {
 pub static FLUID_PRESSURE: Concept = Concept::core_dev(
     "fluid-pressure",
     "fluid pressure",
-    &["hydrostatic pressure", "water pressure", "liquid pressure", "pressure of a fluid"],
+    &[
+        "hydrostatic pressure",
+        "water pressure",
+        "liquid pressure",
+        "pressure of a fluid",
+    ],
     &[
         Aspect::upright(
             "jets",
@@ -297,7 +306,12 @@ fn pushed_pistons(s: &mut Setting) -> Option<Pair> {
 pub static BERNOULLI_EFFECT: Concept = Concept::core_dev(
     "bernoulli-effect",
     "Bernoulli effect",
-    &["Bernoulli's principle", "Bernoulli principle", "Bernoulli", "Venturi effect"],
+    &[
+        "Bernoulli's principle",
+        "Bernoulli principle",
+        "Bernoulli",
+        "Venturi effect",
+    ],
     &[
         Aspect::upright(
             "narrow-pipe",
@@ -360,7 +374,8 @@ fn two_sheets(s: &mut Setting) -> Option<Pair> {
     for side in [-1, 1] {
         let c = mid + side * gap;
         p.input.fill((top + 1, c), (end, c), sheet);
-        p.output.paint(line((top + 1, c), (top + 1 + long / 2, mid + side)), sheet);
+        p.output
+            .paint(line((top + 1, c), (top + 1 + long / 2, mid + side)), sheet);
         p.output
             .fill((top + 1 + long / 2, mid + side), (end, mid + side), sheet);
     }
@@ -398,7 +413,11 @@ fn cork_and_stone(s: &mut Setting) -> Option<Pair> {
         g.fill((surface, 0), (floor, g.cols() as i32), water);
         g.fill((floor, 0), (floor, g.cols() as i32), shore);
         g.fill((surface - 2, 0), (floor, 0), shore);
-        g.fill((surface - 2, g.cols() as i32 - 1), (floor, g.cols() as i32 - 1), shore);
+        g.fill(
+            (surface - 2, g.cols() as i32 - 1),
+            (floor, g.cols() as i32 - 1),
+            shore,
+        );
     });
     let mut c = s.between(2, 3);
     let mut seen = [0, 0];
@@ -412,8 +431,10 @@ fn cork_and_stone(s: &mut Setting) -> Option<Pair> {
         } else {
             (floor - tall, heavy)
         };
-        p.input.fill((from, c), (from + tall - 1, c + wide - 1), colour);
-        p.output.fill((to, c), (to + tall - 1, c + wide - 1), colour);
+        p.input
+            .fill((from, c), (from + tall - 1, c + wide - 1), colour);
+        p.output
+            .fill((to, c), (to + tall - 1, c + wide - 1), colour);
         seen[kind] += 1;
         c += wide + s.between(1, 2);
     }

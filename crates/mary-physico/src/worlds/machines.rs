@@ -51,7 +51,11 @@ fn seesaw(s: &mut Setting) -> Option<Pair> {
     });
     let heavy = s.between(3, 4);
     let light = s.between(1, heavy - 2);
-    let (left, right) = if s.coin() { (heavy, light) } else { (light, heavy) };
+    let (left, right) = if s.coin() {
+        (heavy, light)
+    } else {
+        (light, heavy)
+    };
     let tilt = 2;
     let dip = if left > right { tilt } else { -tilt };
     for (g, t) in [(&mut p.input, 0), (&mut p.output, dip)] {
@@ -85,10 +89,17 @@ fn crowbar(s: &mut Setting) -> Option<Pair> {
     });
     let big = s.between(2, 3);
     for (g, t) in [(&mut p.input, lift), (&mut p.output, -lift)] {
-        let ends = ((pivot.0 + t, mid - short), (pivot.0 - t * ratio, mid + long));
+        let ends = (
+            (pivot.0 + t, mid - short),
+            (pivot.0 - t * ratio, mid + long),
+        );
         plank(g, pivot, ends, wood);
         let base = ends.0.0 - 1;
-        g.fill((base - big + 1, (mid - short - 1).max(0)), (base, mid - short), load);
+        g.fill(
+            (base - big + 1, (mid - short - 1).max(0)),
+            (base, mid - short),
+            load,
+        );
         g.fill((ends.1.0 - 2, ends.1.1), (ends.1.0 - 1, ends.1.1), hand);
     }
     (pivot.0 - ratio >= 3).then_some(p)
@@ -115,7 +126,11 @@ pub static PULLEY: Concept = Concept::core_dev(
 
 /// A wheel of 3 × 3 with an open middle.
 fn wheel(g: &mut Grid, centre: Place, colour: u8) {
-    g.frame((centre.0 - 1, centre.1 - 1), (centre.0 + 1, centre.1 + 1), colour);
+    g.frame(
+        (centre.0 - 1, centre.1 - 1),
+        (centre.0 + 1, centre.1 + 1),
+        colour,
+    );
 }
 
 fn one_wheel(s: &mut Setting) -> Option<Pair> {
@@ -144,11 +159,7 @@ fn one_wheel(s: &mut Setting) -> Option<Pair> {
     ] {
         g.fill((5, mid - 1), (4 + load_rope, mid - 1), rope);
         g.fill((5, mid + 1), (4 + hand_rope, mid + 1), rope);
-        g.fill(
-            (5 + load_rope, mid - 2),
-            (6 + load_rope, mid - 1),
-            load,
-        );
+        g.fill((5 + load_rope, mid - 2), (6 + load_rope, mid - 1), load);
         g.set(5 + hand_rope, mid + 1, hand);
     }
     (6 + low < s.rows && 5 + long + down < s.rows).then_some(p)
@@ -258,8 +269,10 @@ fn pushing_up(s: &mut Setting) -> Option<Pair> {
     });
     let big = s.between(1, 2);
     let from = foot;
-    p.input.fill((ground - big, from), (ground - 1, from + big - 1), load);
-    p.input.fill((ground - 2, from + big), (ground - 1, from + big), hand);
+    p.input
+        .fill((ground - big, from), (ground - 1, from + big - 1), load);
+    p.input
+        .fill((ground - 2, from + big), (ground - 1, from + big), hand);
     let row = ground - high - 1;
     let at = flat - big;
     p.output
@@ -304,7 +317,11 @@ fn crane(s: &mut Setting) -> Option<Pair> {
     let up = s.between(3, ground - tall - top - 2);
     for (g, base) in [(&mut p.input, ground - 1), (&mut p.output, ground - 1 - up)] {
         g.fill((top + 1, hook), (base - tall, hook), rope);
-        g.fill((base - tall + 1, hook - wide), (base, (hook + wide).min(s.cols - 1)), load);
+        g.fill(
+            (base - tall + 1, hook - wide),
+            (base, (hook + wide).min(s.cols - 1)),
+            load,
+        );
     }
     Some(p)
 }
@@ -377,7 +394,11 @@ fn parallelogram(s: &mut Setting) -> Option<Pair> {
         let dashes = line(from, to);
         let last = dashes.len();
         p.output.paint(
-            dashes.into_iter().enumerate().filter(|(i, _)| i % 2 == 0 && *i > 0 && *i < last).map(|(_, c)| c),
+            dashes
+                .into_iter()
+                .enumerate()
+                .filter(|(i, _)| i % 2 == 0 && *i > 0 && *i < last)
+                .map(|(_, c)| c),
             side,
         );
     }
@@ -405,9 +426,11 @@ fn tug_of_war(s: &mut Setting) -> Option<Pair> {
         p.input.fill((row, mid - 1 - left), (row, mid - 2), one);
         p.input.fill((row, mid + 2), (row, mid + 1 + right), two);
         if left > right {
-            p.output.fill((row, mid - 1 - left + right), (row, mid - 2), one);
+            p.output
+                .fill((row, mid - 1 - left + right), (row, mid - 2), one);
         } else {
-            p.output.fill((row, mid + 2), (row, mid + 1 + right - left), two);
+            p.output
+                .fill((row, mid + 2), (row, mid + 1 + right - left), two);
         }
     }
     Some(p)

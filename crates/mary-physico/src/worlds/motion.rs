@@ -149,8 +149,10 @@ fn coin_and_card(s: &mut Setting) -> Option<Pair> {
         g.fill((top, right), (ground - 1, right), glass);
         g.fill((ground - 1, left), (ground - 1, right), glass);
     });
-    p.input.fill((top - 1, left - 1), (top - 1, right + 1), card);
-    p.input.fill((top - 3, left + 1), (top - 2, right - 1), coin);
+    p.input
+        .fill((top - 1, left - 1), (top - 1, right + 1), card);
+    p.input
+        .fill((top - 3, left + 1), (top - 2, right - 1), coin);
     let away = s.cols - (right - left + 3);
     p.output.fill((top - 1, away), (top - 1, s.cols - 1), card);
     p.output
@@ -224,10 +226,7 @@ fn starting_bus(s: &mut Setting) -> Option<Pair> {
 fn carousel(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let radius = s.between(4, (s.rows.min(s.cols) - 3) / 2);
-    let centre = s.place(
-        (radius, s.rows - 1 - radius),
-        (radius, s.cols - 1 - radius),
-    );
+    let centre = s.place((radius, s.rows - 1 - radius), (radius, s.cols - 1 - radius));
     let (wall, mark, ball, axle) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     p.both(|g| {
         g.paint(ring(centre, radius), wall);
@@ -328,7 +327,10 @@ fn own_view(s: &mut Setting) -> Option<Pair> {
             ((-by.0).max(0), s.rows - 3 - by.0.max(0)),
             ((-by.1).max(0), s.cols - 3 - by.1.max(0)),
         );
-        let (from, to) = (shifted(&form, at), shifted(&form, (at.0 + by.0, at.1 + by.1)));
+        let (from, to) = (
+            shifted(&form, at),
+            shifted(&form, (at.0 + by.0, at.1 + by.1)),
+        );
         let off = |g: &Grid, cells: &[Place]| {
             cells.iter().any(|&(r, c)| !g.holds(r, c))
                 || cells.contains(&observer)
@@ -350,7 +352,12 @@ fn own_view(s: &mut Setting) -> Option<Pair> {
 pub static RELATIVITY: Concept = Concept::core_dev(
     "relativity",
     "relativity",
-    &["relativistic", "special relativity", "general relativity", "theory of relativity"],
+    &[
+        "relativistic",
+        "special relativity",
+        "general relativity",
+        "theory of relativity",
+    ],
     &[
         Aspect::free(
             "shorter",
@@ -375,7 +382,11 @@ fn shorter(s: &mut Setting) -> Option<Pair> {
     let draw = |g: &mut Grid, row: i32, left: i32, long: i32| {
         g.fill((row, left), (row + tall - 1, left + long - 1), hull);
         let inset = (long / 4).max(1);
-        g.fill((row + 1, left + inset), (row + 1, left + long - 1 - inset), window);
+        g.fill(
+            (row + 1, left + inset),
+            (row + 1, left + long - 1 - inset),
+            window,
+        );
     };
     let left = s.between(0, 1);
     let (rest, fly) = if s.coin() { (top, low) } else { (low, top) };

@@ -37,7 +37,15 @@ fn split_nucleus(s: &mut Setting) -> Option<Pair> {
     // The disc of 21 cells: two halves of 9 and three free neutrons.
     let whole = disc((mr, mc), 2);
     for &(r, c) in &whole {
-        p.input.set(r, c, if (r + c - mr - mc).rem_euclid(2) == 0 { proton } else { neutron });
+        p.input.set(
+            r,
+            c,
+            if (r + c - mr - mc).rem_euclid(2) == 0 {
+                proton
+            } else {
+                neutron
+            },
+        );
     }
     p.input.set(mr, s.between(0, mc - 4), neutron);
     let shift = s.between(3, (mr - 1).min(s.rows - 2 - mr).min(4));
@@ -51,10 +59,18 @@ fn split_nucleus(s: &mut Setting) -> Option<Pair> {
         }
     }
     // What is left flies off.
-    let mut spots = vec![(mr, mc + 3), (mr - 1, mc + 5), (mr + 1, mc + 5), (mr, mc - 3), (mr - 1, mc - 5), (mr + 1, mc - 5)];
+    let mut spots = vec![
+        (mr, mc + 3),
+        (mr - 1, mc + 5),
+        (mr + 1, mc + 5),
+        (mr, mc - 3),
+        (mr - 1, mc - 5),
+        (mr + 1, mc - 5),
+    ];
     spots.retain(|q| p.output.roomy(&[*q]) && p.output.holds(q.0, q.1));
     let spare: i32 = left[1];
-    p.output.paint(spots.into_iter().take(spare.max(0) as usize), neutron);
+    p.output
+        .paint(spots.into_iter().take(spare.max(0) as usize), neutron);
     let same = |c: u8| p.input.count(c) == p.output.count(c);
     (left[0] == 0 && (2..=4).contains(&spare) && same(proton) && same(neutron)).then_some(p)
 }
@@ -72,7 +88,10 @@ fn chain_reaction(s: &mut Setting) -> Option<Pair> {
         p.output.paint(block((row - 1 - out, left), 2, 2), core);
         p.output.paint(block((row + 1 + out, left), 2, 2), core);
         // Each splitting sends on two or three neutrons.
-        for r in [row - 1, row, row + 1].into_iter().take(s.between(2, 3) as usize) {
+        for r in [row - 1, row, row + 1]
+            .into_iter()
+            .take(s.between(2, 3) as usize)
+        {
             p.output.set(r, left + 3, neutron);
         }
     }
@@ -109,7 +128,12 @@ fn two_become_one(s: &mut Setting) -> Option<Pair> {
     for (side, flip) in [(-1, false), (1, true)] {
         let cells: Vec<Place> = form
             .iter()
-            .map(|&(r, c)| (mid.0 + r - 1, mid.1 + side * gap + if flip { 1 - c } else { c }))
+            .map(|&(r, c)| {
+                (
+                    mid.0 + r - 1,
+                    mid.1 + side * gap + if flip { 1 - c } else { c },
+                )
+            })
             .collect();
         for (i, (r, c)) in cells.into_iter().enumerate() {
             p.input.set(r, c, if i < 2 { proton } else { neutron });
@@ -117,10 +141,19 @@ fn two_become_one(s: &mut Setting) -> Option<Pair> {
     }
     let whole = block((mid.0 - 1, mid.1 - 1), 3, 3);
     for (i, (r, c)) in whole.into_iter().enumerate() {
-        p.output.set(r, c, if [1, 3, 5, 7].contains(&i) { proton } else { neutron });
+        p.output.set(
+            r,
+            c,
+            if [1, 3, 5, 7].contains(&i) {
+                proton
+            } else {
+                neutron
+            },
+        );
     }
     let away = s.between(4, s.cols - 1 - mid.1);
-    p.output.set(mid.0 + s.between(-2, 2), mid.1 + away, neutron);
+    p.output
+        .set(mid.0 + s.between(-2, 2), mid.1 + away, neutron);
     let same = |c: u8| p.input.count(c) == p.output.count(c);
     (same(proton) && same(neutron)).then_some(p)
 }
@@ -160,7 +193,14 @@ fn in_a_star(s: &mut Setting) -> Option<Pair> {
 pub static CHEMICAL_BOND: Concept = Concept::associative(
     "chemical-bond",
     "chemical bond",
-    &["chemical bonds", "bond", "bonds", "bonding", "bonded", "covalent bond"],
+    &[
+        "chemical bonds",
+        "bond",
+        "bonds",
+        "bonding",
+        "bonded",
+        "covalent bond",
+    ],
     &[
         Aspect::free(
             "bridges",
@@ -195,10 +235,12 @@ fn bridges(s: &mut Setting) -> Option<Pair> {
     }
     for &(r, c) in &atoms {
         if atoms.contains(&(r, c + step as i32)) {
-            p.output.fill((r + 1, c + 3), (r + 1, c + step as i32 - 1), bond);
+            p.output
+                .fill((r + 1, c + 3), (r + 1, c + step as i32 - 1), bond);
         }
         if atoms.contains(&(r + step as i32, c)) {
-            p.output.fill((r + 3, c + 1), (r + step as i32 - 1, c + 1), bond);
+            p.output
+                .fill((r + 3, c + 1), (r + step as i32 - 1, c + 1), bond);
         }
     }
     (p.output.count(bond) >= 4).then_some(p)
@@ -223,7 +265,8 @@ fn shared_electrons(s: &mut Setting) -> Option<Pair> {
     p.input.set(row, left + apart - radius, electron);
     atom(&mut p.output, near);
     atom(&mut p.output, near + 2 * radius);
-    p.output.fill((row - 1, near + radius), (row + 1, near + radius), shell);
+    p.output
+        .fill((row - 1, near + radius), (row + 1, near + radius), shell);
     p.output.set(row - 1, near + radius, electron);
     p.output.set(row + 1, near + radius, electron);
     Some(p)
@@ -233,7 +276,13 @@ fn shared_electrons(s: &mut Setting) -> Option<Pair> {
 pub static ELECTRICITY: Concept = Concept::core_test(
     "electricity",
     "electricity",
-    &["electric", "electrical", "electric current", "current", "electric circuit"],
+    &[
+        "electric",
+        "electrical",
+        "electric current",
+        "current",
+        "electric circuit",
+    ],
     &[
         Aspect::free(
             "circuit",
@@ -265,7 +314,11 @@ fn circuit(s: &mut Setting) -> Option<Pair> {
     let gap = s.between(left + 2, right - 3);
     let bulb = s.between(left + 3, right - 3);
     for (g, closed) in [(&mut p.input, false), (&mut p.output, true)] {
-        g.frame((top, left), (bottom, right), if closed { live } else { wire });
+        g.frame(
+            (top, left),
+            (bottom, right),
+            if closed { live } else { wire },
+        );
         g.fill((cell, left), (cell + 1, left), plus);
         g.fill((cell + 2, left), (cell + 3, left), minus);
         let lamp = if closed { lit } else { dark };
@@ -295,7 +348,11 @@ fn lightning(s: &mut Setting) -> Option<Pair> {
     let spots = s.shuffled((1..s.cols / 3).map(|k| 3 * k).collect::<Vec<_>>());
     let mut aim = None;
     for (i, &c) in spots.iter().take(3).enumerate() {
-        let tall = if i == 0 { highest } else { s.between(1, highest - 2) };
+        let tall = if i == 0 {
+            highest
+        } else {
+            s.between(1, highest - 2)
+        };
         p.both(|g| g.fill((ground - tall, c), (ground - 1, c), tower));
         if i == 0 {
             aim = Some((ground - tall - 1, c));
@@ -308,7 +365,13 @@ fn lightning(s: &mut Setting) -> Option<Pair> {
     for r in (3..=aim.0).rev() {
         p.output.set(r, c, flash);
         if (aim.0 - r) % 2 == 1 {
-            let wanted = if c <= left + 2 { 1 } else if c >= right - 2 { -1 } else { side };
+            let wanted = if c <= left + 2 {
+                1
+            } else if c >= right - 2 {
+                -1
+            } else {
+                side
+            };
             p.output.set(r, c + wanted, flash);
             c += wanted;
             side = if s.between(0, 2) == 0 { side } else { -side };

@@ -65,7 +65,13 @@ fn drill(s: &mut Setting) -> Option<Pair> {
 pub static REFLECTION: Concept = Concept::core_test(
     "reflection",
     "reflection",
-    &["reflections", "reflect", "reflects", "reflected", "reflecting"],
+    &[
+        "reflections",
+        "reflect",
+        "reflects",
+        "reflected",
+        "reflecting",
+    ],
     &[
         Aspect::free(
             "flat-mirror",
@@ -130,7 +136,13 @@ fn two_mirrors(s: &mut Setting) -> Option<Pair> {
 pub static REFRACTION: Concept = Concept::core_test(
     "refraction",
     "refraction",
-    &["refractions", "refract", "refracts", "refracted", "refractive"],
+    &[
+        "refractions",
+        "refract",
+        "refracts",
+        "refracted",
+        "refractive",
+    ],
     &[
         Aspect::free(
             "bent-ray",
@@ -185,7 +197,8 @@ fn bent_stick(s: &mut Setting) -> Option<Pair> {
         g.fill((surface - 2, right), (floor, right), glass);
         g.fill((floor, left), (floor, right), glass);
     });
-    p.output.fill((surface, left + 1), (floor - 1, right - 1), water);
+    p.output
+        .fill((surface, left + 1), (floor - 1, right - 1), water);
     let enter = s.between(left + out.min(3) + 2, right - deep - 1);
     for r in 0..=out {
         let c = enter - (out - r);
@@ -205,7 +218,12 @@ fn bent_stick(s: &mut Setting) -> Option<Pair> {
 pub static DIFFUSE_REFLECTION: Concept = Concept::core_test(
     "diffuse-reflection-of-light",
     "diffuse reflection of light",
-    &["diffuse reflection", "diffusely reflected", "scattered reflection", "light scattering"],
+    &[
+        "diffuse reflection",
+        "diffusely reflected",
+        "scattered reflection",
+        "light scattering",
+    ],
     &[
         Aspect::free(
             "rough-ground",
@@ -236,7 +254,14 @@ fn rough_ground(s: &mut Setting) -> Option<Pair> {
         p.both(|g| g.fill((r, c as i32), (g.rows() as i32, c as i32), ground));
     }
     // Slopes of the rays thrown back, each another one.
-    let ways: Vec<Place> = s.shuffled(vec![(-4, -3), (-4, 2), (-3, 3), (-4, -1), (-3, -3), (-4, 3)]);
+    let ways: Vec<Place> = s.shuffled(vec![
+        (-4, -3),
+        (-4, 2),
+        (-3, 3),
+        (-4, -1),
+        (-3, -3),
+        (-4, 3),
+    ]);
     let step = s.between(5, 6);
     let mut c = s.between(1, 3);
     let mut rays = 0;
@@ -266,7 +291,13 @@ fn fan(s: &mut Setting) -> Option<Pair> {
     let mid = s.between(s.cols / 2 - 1, s.cols / 2 + 1);
     let hit = (floor.get(mid as usize)? - 1, mid);
     let far = s.between(5, 7).min(hit.0 - 1);
-    let ways = [(-far, far), (-far, far / 3), (-far, -far / 3), (-far / 3, far), (-far / 3, -far)];
+    let ways = [
+        (-far, far),
+        (-far, far / 3),
+        (-far, -far / 3),
+        (-far / 3, far),
+        (-far / 3, -far),
+    ];
     for (dr, dc) in ways {
         let clear = |q: &Place| p.input.get(q.0, q.1).is_none_or(|v| v != ground);
         let cells: Vec<Place> = line(hit, (hit.0 + dr, hit.1 + dc))
@@ -353,7 +384,15 @@ fn through_the_glass(s: &mut Setting) -> Option<Pair> {
 pub static POLARIZATION: Concept = Concept::associative(
     "polarization-of-light",
     "polarization of light",
-    &["polarization", "polarisation", "polarized", "polarised", "polarizer", "polariser", "polarized light"],
+    &[
+        "polarization",
+        "polarisation",
+        "polarized",
+        "polarised",
+        "polarizer",
+        "polariser",
+        "polarized light",
+    ],
     &[
         Aspect::free(
             "one-direction",
@@ -382,7 +421,11 @@ fn swing(g: &mut Grid, at: Place, upright: bool, level: bool, colour: u8) {
 fn grating(g: &mut Grid, rows: (i32, i32), left: i32, upright: bool, colour: u8) {
     for r in rows.0..=rows.1 {
         for c in left..left + 3 {
-            let bar = if upright { (c - left) % 2 == 0 } else { (r - rows.0) % 2 == 0 };
+            let bar = if upright {
+                (c - left) % 2 == 0
+            } else {
+                (r - rows.0) % 2 == 0
+            };
             if bar {
                 g.set(r, c, colour);
             }
@@ -412,7 +455,10 @@ fn second_grating(s: &mut Setting) -> Option<Pair> {
     let left = (s.cols - 3) / 2;
     let half = s.rows / 2;
     let lets_top = s.coin();
-    for (rows, lets) in [((0, half - 2), lets_top), ((half + 1, s.rows - 1), !lets_top)] {
+    for (rows, lets) in [
+        ((0, half - 2), lets_top),
+        ((half + 1, s.rows - 1), !lets_top),
+    ] {
         let way = if lets { upright } else { !upright };
         p.both(|g| grating(g, rows, left, way, bars));
         let mid = (rows.0 + rows.1) / 2;

@@ -176,9 +176,7 @@ fn changed(pair: &Pair) -> Vec<Place> {
 
 /// Whether nothing went away: every cell that was not empty kept its colour.
 fn only_added(pair: &Pair) -> bool {
-    changed(pair)
-        .iter()
-        .all(|&(r, c)| pair.input.at(r, c) == 0)
+    changed(pair).iter().all(|&(r, c)| pair.input.at(r, c) == 0)
 }
 
 /// The single colour of these cells of a grid, if they have one.

@@ -31,9 +31,12 @@ fn knife(s: &mut Setting) -> Option<Pair> {
     let top = s.rows - tall - s.between(0, 1);
     let left = s.between(2, s.cols - long - 2);
     let at = s.between(left + 2, left + long - 2);
-    p.input.fill((top, left), (top + tall - 1, left + long - 1), body);
-    p.output.fill((top, left - 1), (top + tall - 1, at - 2), body);
-    p.output.fill((top, at + 1), (top + tall - 1, left + long), body);
+    p.input
+        .fill((top, left), (top + tall - 1, left + long - 1), body);
+    p.output
+        .fill((top, left - 1), (top + tall - 1, at - 2), body);
+    p.output
+        .fill((top, at + 1), (top + tall - 1, left + long), body);
     for (g, tip) in [(&mut p.input, top - 2), (&mut p.output, top + tall - 1)] {
         g.fill((tip - 3, at), (tip, at), blade);
         g.fill((tip - 5, at), (tip - 4, at), handle);
@@ -59,7 +62,8 @@ fn along_marks(s: &mut Setting) -> Option<Pair> {
     let mut out = left;
     for (i, &long) in lengths.iter().enumerate() {
         p.input.fill((row, c), (row + tall - 1, c + long - 1), body);
-        p.output.fill((row, out), (row + tall - 1, out + long - 1), body);
+        p.output
+            .fill((row, out), (row + tall - 1, out + long - 1), body);
         c += long;
         if i + 1 < lengths.len() {
             // Scissors' points above and below the place.
@@ -130,7 +134,10 @@ fn balloon(s: &mut Setting) -> Option<Pair> {
     let centre = s.place((large, s.rows - 1 - large), (large, s.cols - 1 - large));
     let inside = |radius: i32| {
         let edge = ring(centre, radius);
-        disc(centre, radius).into_iter().filter(|q| !edge.contains(q)).collect::<Vec<_>>()
+        disc(centre, radius)
+            .into_iter()
+            .filter(|q| !edge.contains(q))
+            .collect::<Vec<_>>()
     };
     let many = inside(small).len() * 2 / 3;
     for (g, radius) in [(&mut p.input, small), (&mut p.output, large)] {
@@ -145,7 +152,15 @@ fn balloon(s: &mut Setting) -> Option<Pair> {
 pub static EXPLOSION: Concept = Concept::associative(
     "explosion",
     "explosion",
-    &["explosions", "explode", "explodes", "exploded", "blast", "burst", "detonation"],
+    &[
+        "explosions",
+        "explode",
+        "explodes",
+        "exploded",
+        "blast",
+        "burst",
+        "detonation",
+    ],
     &[
         Aspect::free(
             "fragments",
@@ -199,12 +214,19 @@ fn blast(s: &mut Setting) -> Option<Pair> {
         for k in -1..=1 {
             let q = (hole.0 + dc * k, hole.1 + dr * k);
             p.output.set(q.0, q.1, 0);
-            p.output.set(q.0 + dr * (1 + k.abs()), q.1 + dc * (1 + k.abs()), wall);
+            p.output
+                .set(q.0 + dr * (1 + k.abs()), q.1 + dc * (1 + k.abs()), wall);
         }
-        p.output.paint(line((mr, mc), (mr + dr * (far - 1), mc + dc * (far - 1))), fire);
+        p.output.paint(
+            line((mr, mc), (mr + dr * (far - 1), mc + dc * (far - 1))),
+            fire,
+        );
     }
     for (dr, dc) in [(1, 1), (1, -1), (-1, 1), (-1, -1)] {
-        p.output.paint(line((mr, mc), (mr + dr * (away - 1), mc + dc * (away - 1))), fire);
+        p.output.paint(
+            line((mr, mc), (mr + dr * (away - 1), mc + dc * (away - 1))),
+            fire,
+        );
     }
     Some(p)
 }
@@ -213,7 +235,15 @@ fn blast(s: &mut Setting) -> Option<Pair> {
 pub static ROTATION: Concept = Concept::associative(
     "rotation",
     "rotation",
-    &["rotations", "rotate", "rotates", "rotated", "rotating", "turning", "spin"],
+    &[
+        "rotations",
+        "rotate",
+        "rotates",
+        "rotated",
+        "rotating",
+        "turning",
+        "spin",
+    ],
     &[
         Aspect::free(
             "quarter-turn",
@@ -242,7 +272,9 @@ fn quarter_turn(s: &mut Setting) -> Option<Pair> {
         }
         let at = s.place((0, s.rows - side), (0, s.cols - side));
         let around: Vec<Place> = shifted(
-            &(0..side).flat_map(|r| (0..side).map(move |c| (r, c))).collect::<Vec<_>>(),
+            &(0..side)
+                .flat_map(|r| (0..side).map(move |c| (r, c)))
+                .collect::<Vec<_>>(),
             at,
         );
         if put >= 2 || !p.input.roomy(&around) || !p.output.roomy(&around) {
@@ -282,14 +314,30 @@ fn hand_of_a_clock(s: &mut Setting) -> Option<Pair> {
     let most = (s.rows.min(s.cols) - 1) / 2;
     let radius = s.between(4, most);
     let centre = s.place((radius, s.rows - 1 - radius), (radius, s.cols - 1 - radius));
-    let ways: [Place; 8] = [(-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1)];
+    let ways: [Place; 8] = [
+        (-1, 0),
+        (-1, 1),
+        (0, 1),
+        (1, 1),
+        (1, 0),
+        (1, -1),
+        (0, -1),
+        (-1, -1),
+    ];
     let start = s.between(0, 7) as usize;
     let put = |g: &mut Grid, from: usize| {
         g.paint(ring(centre, radius), dial);
         for (k, long, colour) in [(0, radius - 1, hand), (3, (radius - 1) / 2, dot)] {
             let (dr, dc) = ways[(from + k) % 8];
-            let long = if dr * dc == 0 { long } else { (long * 5 + 3) / 7 };
-            g.paint(line(centre, (centre.0 + dr * long, centre.1 + dc * long)), colour);
+            let long = if dr * dc == 0 {
+                long
+            } else {
+                (long * 5 + 3) / 7
+            };
+            g.paint(
+                line(centre, (centre.0 + dr * long, centre.1 + dc * long)),
+                colour,
+            );
         }
         g.set(centre.0, centre.1, pin);
     };

@@ -113,7 +113,11 @@ fn gauge(s: &mut Setting) -> Option<Pair> {
         // One bar of fixed length, split between height and motion.
         g.fill((ground - total, bars), (ground - 1, bars + 1), motion);
         if h > 0 {
-            g.fill((ground - total, bars), (ground - total + h - 1, bars + 1), height);
+            g.fill(
+                (ground - total, bars),
+                (ground - total + h - 1, bars + 1),
+                height,
+            );
         }
     }
     Some(p)
@@ -123,7 +127,15 @@ fn gauge(s: &mut Setting) -> Option<Pair> {
 pub static OSCILLATION: Concept = Concept::core_dev(
     "oscillation",
     "oscillation",
-    &["oscillations", "oscillate", "oscillates", "oscillating", "vibration", "swing", "swinging"],
+    &[
+        "oscillations",
+        "oscillate",
+        "oscillates",
+        "oscillating",
+        "vibration",
+        "swing",
+        "swinging",
+    ],
     &[
         Aspect::upright(
             "pendulum",
@@ -177,7 +189,11 @@ fn pen_on_spring(s: &mut Setting) -> Option<Pair> {
     let start = 4;
     let wave = |i: i32| {
         let phase = i % (4 * swing);
-        if phase < 2 * swing { phase - swing } else { 3 * swing - phase }
+        if phase < 2 * swing {
+            phase - swing
+        } else {
+            3 * swing - phase
+        }
     };
     for c in start..s.cols {
         p.output.set(middle + wave(c - start), c, trace);
@@ -235,7 +251,12 @@ fn tuning_forks(s: &mut Setting) -> Option<Pair> {
             g.set(ground - 1, c + 1, fork);
         });
         // Sound: waves that leave the tips.
-        let rings = [(top - 1, c + 1), (top - 2, c), (top - 2, c + 2), (top - 3, c + 1)];
+        let rings = [
+            (top - 1, c + 1),
+            (top - 2, c),
+            (top - 2, c + 2),
+            (top - 3, c + 1),
+        ];
         if slot == struck {
             p.input.paint(rings, sound);
         }

@@ -64,11 +64,13 @@ fn shaken_rope(s: &mut Setting) -> Option<Pair> {
 fn running_pulse(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (rope, post) = (s.colour(0), s.colour(1));
-    let hump: Vec<i32> = s.choose(&[
-        &[0, 1, 2, 1, 0][..],
-        &[0, 2, 3, 2, 0][..],
-        &[0, 1, 2, 2, 1, 0][..],
-    ])?.to_vec();
+    let hump: Vec<i32> = s
+        .choose(&[
+            &[0, 1, 2, 1, 0][..],
+            &[0, 2, 3, 2, 0][..],
+            &[0, 1, 2, 2, 1, 0][..],
+        ])?
+        .to_vec();
     let middle = s.between(4, s.rows - 2);
     let wide = hump.len() as i32;
     let from = s.between(1, 2);
@@ -109,17 +111,28 @@ fn two_sources(s: &mut Setting) -> Option<Pair> {
     let (lower, apart) = (s.between(2, 4), s.between(3, 5));
     let row = s.between(3, s.rows - lower - 4);
     let left = s.between(2, s.cols - apart - 3);
-    let radii: &[i32] = if s.rows.min(s.cols) >= 15 { &[2, 4, 6] } else { &[2, 4] };
+    let radii: &[i32] = if s.rows.min(s.cols) >= 15 {
+        &[2, 4, 6]
+    } else {
+        &[2, 4]
+    };
     let sources = [((row, left), one), ((row + lower, left + apart), two)];
     let mut hits = vec![vec![0u8; s.cols as usize]; s.rows as usize];
     for (at, colour) in sources {
-        p.input.paint(square_ring(at, 1).into_iter().filter(|q| q.0 == at.0 || q.1 == at.1), colour);
+        p.input.paint(
+            square_ring(at, 1)
+                .into_iter()
+                .filter(|q| q.0 == at.0 || q.1 == at.1),
+            colour,
+        );
         for &radius in radii {
             for (r, c) in square_ring(at, radius) {
                 if !p.output.holds(r, c) {
                     continue;
                 }
-                let seen = hits.get_mut(r as usize).and_then(|h| h.get_mut(c as usize))?;
+                let seen = hits
+                    .get_mut(r as usize)
+                    .and_then(|h| h.get_mut(c as usize))?;
                 let by = if colour == one { 1 } else { 2 };
                 *seen |= by;
                 p.output.set(r, c, if *seen == 3 { both } else { colour });
@@ -158,9 +171,14 @@ fn meeting_pulses(s: &mut Setting) -> Option<Pair> {
     // Two small marks below show which way the humps run.
     let mark = s.colour(1);
     for c in [2, s.cols - 3] {
-        let at = if middle + 3 < s.rows { middle + 3 } else { s.rows - 1 };
+        let at = if middle + 3 < s.rows {
+            middle + 3
+        } else {
+            s.rows - 1
+        };
         p.input.set(at, c, mark);
-        p.output.set(at, if c == 2 { centre + 1 } else { centre + 3 }, mark);
+        p.output
+            .set(at, if c == 2 { centre + 1 } else { centre + 3 }, mark);
     }
     (middle + 3 < s.rows).then_some(p)
 }
@@ -169,7 +187,13 @@ fn meeting_pulses(s: &mut Setting) -> Option<Pair> {
 pub static DIFFRACTION: Concept = Concept::core_test(
     "diffraction-of-waves",
     "diffraction of waves",
-    &["diffraction", "diffract", "diffracts", "diffracted", "wave diffraction"],
+    &[
+        "diffraction",
+        "diffract",
+        "diffracts",
+        "diffracted",
+        "wave diffraction",
+    ],
     &[
         Aspect::free(
             "slit",
@@ -216,7 +240,9 @@ fn edge(s: &mut Setting) -> Option<Pair> {
     });
     for d in (2..s.cols - at).step_by(2) {
         p.output.fill((0, at + d), (end - 1, at + d), water);
-        let arcs = ring((end - 1, at), d).into_iter().filter(|q| q.0 >= end - 1 && q.1 > at);
+        let arcs = ring((end - 1, at), d)
+            .into_iter()
+            .filter(|q| q.0 >= end - 1 && q.1 > at);
         p.output.paint(arcs, water);
     }
     Some(p)
@@ -244,7 +270,11 @@ pub static DOPPLER_EFFECT: Concept = Concept::core_dev(
 fn moving_source(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (source, sound) = (s.colour(0), s.colour(1));
-    let most = if s.rows.min(s.cols) >= 15 && s.coin() { 7 } else { 5 };
+    let most = if s.rows.min(s.cols) >= 15 && s.coin() {
+        7
+    } else {
+        5
+    };
     let centre = s.place((most, s.rows - 1 - most), (most, s.cols - 1 - most));
     let shift = |radius: i32| (most - radius) / 2;
     for radius in (1..=most).step_by(2) {
@@ -290,7 +320,13 @@ fn siren(s: &mut Setting) -> Option<Pair> {
 pub static ELECTROMAGNETIC_WAVE: Concept = Concept::core_dev(
     "electromagnetic-wave",
     "electromagnetic wave",
-    &["electromagnetic waves", "electromagnetic radiation", "radio wave", "radio waves", "EM wave"],
+    &[
+        "electromagnetic waves",
+        "electromagnetic radiation",
+        "radio wave",
+        "radio waves",
+        "EM wave",
+    ],
     &[
         Aspect::free(
             "two-fields",
@@ -340,9 +376,9 @@ fn radio(s: &mut Setting) -> Option<Pair> {
     });
     p.input.fill((top - 1, far - 1), (top, far), off);
     for radius in (3..far - 2).step_by(3) {
-        let arc = ring((top - 1, 1), radius)
-            .into_iter()
-            .filter(|q: &Place| q.1 > 1 && (q.0 - top + 1).abs() <= radius * 2 / 3 && q.0 < ground - 1);
+        let arc = ring((top - 1, 1), radius).into_iter().filter(|q: &Place| {
+            q.1 > 1 && (q.0 - top + 1).abs() <= radius * 2 / 3 && q.0 < ground - 1
+        });
         p.output.paint(arc, on);
     }
     p.output.fill((top, far), (ground - 1, far), mast);
@@ -376,7 +412,11 @@ fn dropped_stone(s: &mut Setting) -> Option<Pair> {
     let square = s.coin();
     let most = s.between(4, 9);
     for radius in (2..=most).step_by(2) {
-        let cells = if square { square_ring(at, radius) } else { ring(at, radius) };
+        let cells = if square {
+            square_ring(at, radius)
+        } else {
+            ring(at, radius)
+        };
         p.output.paint(cells, water);
     }
     p.both(|g| g.set(at.0, at.1, pebble));

@@ -89,7 +89,11 @@ pub(super) fn beamed(pair: &Pair) -> bool {
             let before = (a.0 - dr, a.1 - dc);
             let after = (b.0 + dr, b.1 + dc);
             let starts = |p: Place| pair.input.get(p.0, p.1) == Some(*colour);
-            let ends = |p: Place| pair.input.get(p.0, p.1).is_none_or(|v| v != 0 && v != *colour);
+            let ends = |p: Place| {
+                pair.input
+                    .get(p.0, p.1)
+                    .is_none_or(|v| v != 0 && v != *colour)
+            };
             straight
                 && cells.len() >= 3
                 && ((starts(before) && ends(after)) || (starts(after) && ends(before)))
@@ -164,9 +168,7 @@ fn scaled(small: &Grid, large: &Grid) -> bool {
         }
         let mut image: Vec<(Place, u8)> = a
             .iter()
-            .flat_map(|&((r, c), v)| {
-                (0..k * k).map(move |i| ((r * k + i / k, c * k + i % k), v))
-            })
+            .flat_map(|&((r, c), v)| (0..k * k).map(move |i| ((r * k + i / k, c * k + i % k), v)))
             .collect();
         image.sort_unstable();
         image == b

@@ -36,10 +36,11 @@ fn is_box(cells: &[Place]) -> bool {
 
 pub(super) fn cut(pair: &Pair) -> bool {
     kept(pair, 8).any(|colour| {
-        let (before, after) = (parts_of(&pair.input, colour), parts_of(&pair.output, colour));
-        before.len() == 1
-            && after.len() >= 2
-            && before.iter().chain(&after).all(|p| is_box(p))
+        let (before, after) = (
+            parts_of(&pair.input, colour),
+            parts_of(&pair.output, colour),
+        );
+        before.len() == 1 && after.len() >= 2 && before.iter().chain(&after).all(|p| is_box(p))
     })
 }
 

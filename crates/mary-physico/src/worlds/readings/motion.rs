@@ -54,9 +54,9 @@ pub(super) fn fell(pair: &Pair) -> bool {
         })
     };
     all.len() >= 2
-        && all.iter().all(|(a, b)| {
-            step(a, b).is_some_and(|(dr, dc)| dr > 0 && dc == 0) && rests(b)
-        })
+        && all
+            .iter()
+            .all(|(a, b)| step(a, b).is_some_and(|(dr, dc)| dr > 0 && dc == 0) && rests(b))
 }
 
 pub(super) fn turned(pair: &Pair) -> bool {
