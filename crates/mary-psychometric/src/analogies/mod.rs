@@ -17,18 +17,18 @@ pub use vectors::{ANALOGIES_VECTORS, AnalogiesVectors};
 
 use crate::settings::choose;
 
-const SOURCE: Param = Param {
-    name: "source",
+const QUESTIONS: Param = Param {
+    name: "questions",
     default: "own",
     values: "own, sat",
     about: "Questions written for Mary, or the user's file in the SAT layout (Turney's 374 questions are \
             given out on request only).",
 };
-const FILE: Param = Param {
-    name: "file",
+const QUESTIONS_FILE: Param = Param {
+    name: "questions_file",
     default: "",
     values: "a path",
-    about: "With source=sat: the file of questions.",
+    about: "With questions=sat: the file of questions.",
 };
 
 const CITATION: Citation = Citation {
@@ -41,11 +41,16 @@ const CITATION: Citation = Citation {
 const CHANCE: Option<f64> = Some(0.2);
 
 fn questions(card: &TaskCard, settings: &TaskSettings) -> Result<Vec<Question>, TaskError> {
-    let own = choose(card, settings, "source", &[("own", true), ("sat", false)])?;
-    match (own, settings.param(card, "file")) {
+    let own = choose(
+        card,
+        settings,
+        "questions",
+        &[("own", true), ("sat", false)],
+    )?;
+    match (own, settings.param(card, "questions_file")) {
         (true, _) => sat::own(),
         (false, "") => Err(TaskError::Setting(format!(
-            "{}: source=sat needs a file\nhint: --set file=PATH names a file in the SAT layout",
+            "{}: questions=sat needs a file\nhint: --set questions_file=PATH names a file in the SAT layout",
             card.id
         ))),
         (false, path) => sat::read(Path::new(path)),
@@ -53,8 +58,8 @@ fn questions(card: &TaskCard, settings: &TaskSettings) -> Result<Vec<Question>, 
 }
 
 fn source_convention(card: &TaskCard, settings: &TaskSettings) -> String {
-    match settings.param(card, "source") {
-        "sat" => format!("SAT layout, {}", settings.param(card, "file")),
+    match settings.param(card, "questions") {
+        "sat" => format!("SAT layout, {}", settings.param(card, "questions_file")),
         _ => "questions of our own".into(),
     }
 }

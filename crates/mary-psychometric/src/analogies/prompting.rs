@@ -9,13 +9,15 @@ use mary_contract::{
     UnscoredReason,
 };
 
-use super::{FILE, Question, SOURCE, id, questions, source_convention, target, written};
+use super::{
+    QUESTIONS, QUESTIONS_FILE, Question, id, questions, source_convention, target, written,
+};
 use crate::choice::failed;
 use crate::settings::{no_shots, number};
 
 static PARAMS: [Param; 3] = [
-    SOURCE,
-    FILE,
+    QUESTIONS,
+    QUESTIONS_FILE,
     Param {
         name: "temperature",
         default: "0",
@@ -35,7 +37,8 @@ static CARD: TaskCard = TaskCard {
     params: &PARAMS,
     dataset: None,
     citation: super::CITATION,
-    starter: Some(20),
+    // Models that only continue text do not answer it.
+    starter: None,
 };
 
 const LETTERS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];

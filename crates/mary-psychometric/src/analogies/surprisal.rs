@@ -7,11 +7,11 @@ use mary_contract::{
     Start, Target, Task, TaskCard, TaskError, TaskSettings,
 };
 
-use super::{FILE, SOURCE, id, questions, source_convention, target};
+use super::{QUESTIONS, QUESTIONS_FILE, id, questions, source_convention, target};
 use crate::choice::{self, By, failed};
 use crate::settings::no_shots;
 
-static PARAMS: [Param; 2] = [SOURCE, FILE];
+static PARAMS: [Param; 2] = [QUESTIONS, QUESTIONS_FILE];
 
 static CARD: TaskCard = TaskCard {
     id: "psychometric/analogies-surprisal",

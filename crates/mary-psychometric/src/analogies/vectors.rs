@@ -8,12 +8,12 @@ use mary_contract::{
 };
 
 use super::formulas::{FORMULAS, Formula, Quad};
-use super::{FILE, SOURCE, id, questions, source_convention, target};
+use super::{QUESTIONS, QUESTIONS_FILE, id, questions, source_convention, target};
 use crate::choice::{failed, share};
 use crate::observed::{Layer, Pooling, layers, look, mean};
 use crate::settings::{LAYERS, POOLING, choose, no_shots};
 
-static PARAMS: [Param; 4] = [SOURCE, FILE, POOLING, LAYERS];
+static PARAMS: [Param; 4] = [QUESTIONS, QUESTIONS_FILE, POOLING, LAYERS];
 
 static CARD: TaskCard = TaskCard {
     id: "psychometric/analogies-vectors",

@@ -308,7 +308,7 @@ fn typicality_by_category(end: &[Found<'_>]) -> Option<Figure> {
                 _ => String::new(),
             };
             let how = f.task().trim_start_matches("typicality-");
-            let name = format!("{} ({how}{shots}, {})", f.model(), f.set("source", "world"));
+            let name = format!("{} ({how}{shots}, {})", f.model(), f.set("norms", "world"));
             bars.push(series(name, points));
         }
     }
@@ -374,7 +374,7 @@ fn matrices_by_rule(end: &[Found<'_>]) -> Option<Figure> {
         }
         if !points.is_empty() {
             bars.push(series(
-                format!("{} ({})", f.model(), f.set("source", "fresh")),
+                format!("{} ({})", f.model(), f.set("matrices", "fresh")),
                 points,
             ));
         }

@@ -91,10 +91,10 @@ fn overview(all: &[Found<'_>]) -> Option<Table> {
             let mut norms: Vec<String> = [latent, zero]
                 .iter()
                 .flatten()
-                .map(|f| format!("typicality: {}", f.set("source", "world")))
+                .map(|f| format!("typicality: {}", f.set("norms", "world")))
                 .collect();
             norms.dedup();
-            norms.extend(matrices.map(|f| format!("matrices: {}", f.set("source", "fresh"))));
+            norms.extend(matrices.map(|f| format!("matrices: {}", f.set("matrices", "fresh"))));
             vec![
                 (*model).to_owned(),
                 value(numbers, "distance"),
@@ -293,7 +293,7 @@ fn prompted_categories(all: &[Found<'_>]) -> Option<Table> {
         format!(
             "{} ({} norms; {discarded} of {} rankings discarded)",
             f.model(),
-            f.set("source", "world"),
+            f.set("norms", "world"),
             f.row.samples
         )
     }));
@@ -316,7 +316,7 @@ fn typicality(all: &[Found<'_>]) -> Option<Table> {
     let mut rows: BTreeMap<Key<'_>, BTreeMap<String, String>> = BTreeMap::new();
     let mut order: Vec<Key<'_>> = Vec::new();
     for f in all.iter().filter(|f| f.task().starts_with("typicality-")) {
-        let key = (f.model(), f.set("source", "world"));
+        let key = (f.model(), f.set("norms", "world"));
         let column = match f.task() {
             "typicality-vectors" => "latent".to_owned(),
             "typicality-prompting" => "prompting".to_owned(),
@@ -406,7 +406,7 @@ fn categories(all: &[Found<'_>]) -> Option<Table> {
             ("typicality-surprisal", k) => format!(", {k} shots"),
             _ => String::new(),
         };
-        format!("{} ({how}{shots}, {})", f.model(), f.set("source", "world"))
+        format!("{} ({how}{shots}, {})", f.model(), f.set("norms", "world"))
     }));
     let rows = names
         .iter()
@@ -442,7 +442,7 @@ fn matrices(all: &[Found<'_>]) -> Option<Table> {
             let how = match f.task() {
                 "matrices" => format!(
                     "{}, instruction {}, {}",
-                    f.set("source", "fresh"),
+                    f.set("matrices", "fresh"),
                     f.set("instruction", "1"),
                     f.set("layout", "paper")
                 ),

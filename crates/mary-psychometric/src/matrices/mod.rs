@@ -32,7 +32,7 @@ use crate::settings::{choose, no_shots, not_allowed, number};
 
 static PARAMS: [Param; 5] = [
     Param {
-        name: "source",
+        name: "matrices",
         default: "fresh",
         values: "fresh, iraven, raven",
         about: "Matrices made from the seed; or the 500 of lm-raven with I-RAVEN's balanced answers, or \
@@ -134,7 +134,7 @@ impl Setup {
             source: choose(
                 &CARD,
                 settings,
-                "source",
+                "matrices",
                 &[
                     ("fresh", Source::Fresh),
                     ("iraven", Source::Released(IRAVEN)),

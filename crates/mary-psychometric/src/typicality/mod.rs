@@ -24,19 +24,19 @@ pub use vectors::{TYPICALITY_VECTORS, Vectors};
 use crate::settings::choose;
 
 /// Where typicality is known from.
-const SOURCE: Param = Param {
-    name: "source",
+const NORMS: Param = Param {
+    name: "norms",
     default: "world",
     values: "world, rosch, castro",
     about: "The categories of the small world that the built-in model was grown on, ordered by how often \
             its corpus mentions each member (no judgement of people); Rosch's norms of 1975; or a file \
             of the form of Castro et al. 2021.",
 };
-const FILE: Param = Param {
-    name: "file",
+const NORMS_FILE: Param = Param {
+    name: "norms_file",
     default: "",
     values: "a path",
-    about: "With source=castro: a CSV file with the columns category,item,proportion.",
+    about: "With norms=castro: a CSV file with the columns category,item,proportion.",
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ fn source(card: &TaskCard, settings: &TaskSettings) -> Result<Source, TaskError>
     choose(
         card,
         settings,
-        "source",
+        "norms",
         &[
             ("world", Source::World),
             ("rosch", Source::Rosch),
@@ -67,9 +67,9 @@ fn categories(
     match source(card, settings)? {
         Source::World => Ok(norms::small_world()),
         Source::Rosch => norms::rosch(data),
-        Source::Castro => match settings.param(card, "file") {
+        Source::Castro => match settings.param(card, "norms_file") {
             "" => Err(TaskError::Setting(format!(
-                "{}: source=castro needs a file\nhint: --set file=PATH names a CSV file with the columns \
+                "{}: norms=castro needs a file\nhint: --set norms_file=PATH names a CSV file with the columns \
                  category,item,proportion",
                 card.id
             ))),
@@ -88,7 +88,7 @@ fn source_convention(card: &TaskCard, settings: &TaskSettings) -> String {
         Ok(Source::Rosch) => "Rosch 1975, ratings of 1 to 7 turned round".into(),
         Ok(Source::Castro) => format!(
             "share of people who name the item, from {}",
-            settings.param(card, "file")
+            settings.param(card, "norms_file")
         ),
         Err(_) => String::new(),
     }

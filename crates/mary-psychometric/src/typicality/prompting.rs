@@ -12,14 +12,14 @@ use mary_items::{shuffle, stream};
 use mary_stats::correlation::spearman_rho;
 use mary_stats::intervals::{LEVEL, mean_t};
 
-use super::{Category, FILE, SOURCE, Shown, categories, measure_of, source_convention};
+use super::{Category, NORMS, NORMS_FILE, Shown, categories, measure_of, source_convention};
 use crate::choice::failed;
 use crate::observed::mean;
 use crate::settings::{no_shots, number};
 
 static PARAMS: [Param; 4] = [
-    SOURCE,
-    FILE,
+    NORMS,
+    NORMS_FILE,
     Param {
         name: "runs",
         default: "50",

@@ -10,15 +10,15 @@ use mary_contract::{
 use mary_items::{shuffle, stream};
 
 use super::{
-    Category, FILE, SOURCE, Shown, agreement, article, by_category, categories, note,
+    Category, NORMS, NORMS_FILE, Shown, agreement, article, by_category, categories, note,
     source_convention,
 };
 use crate::choice::failed;
 use crate::settings::choose;
 
 static PARAMS: [Param; 4] = [
-    SOURCE,
-    FILE,
+    NORMS,
+    NORMS_FILE,
     Param {
         name: "exemplars",
         default: "drawn",

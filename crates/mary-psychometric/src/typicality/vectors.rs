@@ -7,12 +7,14 @@ use mary_contract::{
     TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 
-use super::{FILE, SOURCE, Shown, agreement, by_category, categories, note, source_convention};
+use super::{
+    NORMS, NORMS_FILE, Shown, agreement, by_category, categories, note, source_convention,
+};
 use crate::choice::failed;
 use crate::observed::{Layer, Pooling, cosine, layers, look, mean};
 use crate::settings::{LAYERS, POOLING, choose, no_shots};
 
-static PARAMS: [Param; 4] = [SOURCE, FILE, POOLING, LAYERS];
+static PARAMS: [Param; 4] = [NORMS, NORMS_FILE, POOLING, LAYERS];
 
 static CARD: TaskCard = TaskCard {
     id: "psychometric/typicality-vectors",

@@ -146,7 +146,7 @@ fn roschs_norms_make_sentences() {
         return;
     };
     let settings = TaskSettings {
-        params: [("source".to_owned(), "rosch".to_owned())].into(),
+        params: [("norms".to_owned(), "rosch".to_owned())].into(),
         shots: Some(1),
         ..TaskSettings::default()
     };
