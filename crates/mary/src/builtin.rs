@@ -4,6 +4,8 @@
 //! corpus; recipe and training history stand beside the weights in `assets/nano`. Its checkpoints are
 //! revisions: `builtin/nano@step512`.
 
+use std::path::{Path, PathBuf};
+
 use mary_contract::{
     ErrorKind, Generator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Observer,
     Provider, Scorer,
@@ -37,7 +39,35 @@ pub fn revisions() -> impl Iterator<Item = String> {
     NANO.iter().map(|(step, _)| format!("step{step}"))
 }
 
-fn checkpoint(model: &ModelRef) -> Result<Checkpoint, ModelError> {
+/// Writes a built-in checkpoint as a folder in Hugging Face layout, so that it can be tuned, and
+/// returns the folder.
+pub fn write_folder(model: &ModelRef, under: &Path) -> anyhow::Result<PathBuf> {
+    let safetensors = weights(model)?;
+    let step = model.revision.as_deref().unwrap_or("final");
+    let folder = under.join(format!("{}-{step}", model.name));
+    std::fs::create_dir_all(&folder)?;
+    for (name, bytes) in [
+        ("config.json", CONFIG),
+        ("tokenizer.json", TOKENIZER),
+        ("tokenizer_config.json", TOKENIZER_CONFIG),
+        ("model.safetensors", safetensors),
+    ] {
+        std::fs::write(folder.join(name), bytes)?;
+    }
+    Ok(folder)
+}
+
+/// The files of a built-in checkpoint.
+pub fn checkpoint(model: &ModelRef) -> Result<Checkpoint, ModelError> {
+    Checkpoint::from_embedded(EmbeddedFiles {
+        config: CONFIG,
+        tokenizer: TOKENIZER,
+        tokenizer_config: Some(TOKENIZER_CONFIG),
+        safetensors: weights(model)?,
+    })
+}
+
+fn weights(model: &ModelRef) -> Result<&'static [u8], ModelError> {
     if model.name != "nano" {
         let message = format!("no built-in model is called `{}`", model.name);
         return Err(ModelError::new(ErrorKind::NotFound, message).hint("there is builtin/nano"));
@@ -55,12 +85,7 @@ fn checkpoint(model: &ModelRef) -> Result<Checkpoint, ModelError> {
             ModelError::new(ErrorKind::NotFound, message).hint(format!("there are {known}"))
         );
     };
-    Checkpoint::from_embedded(EmbeddedFiles {
-        config: CONFIG,
-        tokenizer: TOKENIZER,
-        tokenizer_config: Some(TOKENIZER_CONFIG),
-        safetensors,
-    })
+    Ok(safetensors)
 }
 
 impl Provider for Builtin {

@@ -41,10 +41,12 @@ fn dispatch(cli: Cli) -> anyhow::Result<exit::Status> {
     match cli.command {
         Command::Run(args) => commands::run::run(&place, &args),
         Command::Resume(args) => commands::resume::resume(&place, &args),
+        Command::Sweep(args) => commands::sweep::sweep(&place, &args),
         Command::Rescore(args) => commands::rescore::rescore(&place, &args),
         Command::Report(args) => commands::report::report(&place, &args),
         Command::View(args) => commands::view::view(&place, &args),
         Command::Compare(args) => commands::compare::compare(&place, &args),
+        Command::Confounds(args) => commands::confounds::confounds(&place, &args),
         Command::Matrix(args) => commands::matrix::matrix(&place, &args),
         Command::Export(args) => commands::export::export(&place, &args),
         Command::Import(args) => commands::export::import(&place, &args),
@@ -54,7 +56,8 @@ fn dispatch(cli: Cli) -> anyhow::Result<exit::Status> {
         Command::Data(args) => commands::data::data(&place, &args),
         Command::Cache(args) => commands::cache::cache(&place, &args),
         Command::Grow(args) => commands::grow::grow(&args),
-        Command::Tune(args) => commands::tune::tune(&args),
+        Command::Tune(args) => commands::tune::tune(&place, &args),
+        Command::Physico(args) => commands::physico::physico(&place, &args),
         Command::Completions(args) => commands::completions::completions(&args),
     }
 }

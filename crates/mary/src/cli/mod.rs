@@ -2,6 +2,7 @@
 
 pub mod run;
 pub mod spelling;
+pub mod sweep;
 
 use std::path::PathBuf;
 
@@ -62,6 +63,8 @@ pub enum Command {
     /// Continue a run from its folder
     #[command(visible_alias = "retry")]
     Resume(ResumeArgs),
+    /// Test every checkpoint of a model, find faulty ones, and show when each ability grows
+    Sweep(Box<sweep::SweepArgs>),
     /// Judge a stored run again, with other settings and without the model
     #[command(visible_alias = "score")]
     Rescore(RescoreArgs),
@@ -71,6 +74,8 @@ pub enum Command {
     View(ViewArgs),
     /// Compare models or runs item by item, with corrected significance
     Compare(CompareArgs),
+    /// Whether length, frequency or age of words explains the errors of stored runs
+    Confounds(ConfoundsArgs),
     /// What tuning on one H-TEST task did to the others: the paper's 10 × 10 table from your runs
     Matrix(MatrixArgs),
     /// Write a run in another tool's format
@@ -91,6 +96,8 @@ pub enum Command {
     Grow(GrowArgs),
     /// Fine-tune a local model with LoRA
     Tune(TuneArgs),
+    /// PHYSICO's grids: contact sheets, prompt pictures, and the form for human judgement
+    Physico(PhysicoArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
 }
@@ -153,7 +160,26 @@ pub struct CompareArgs {
     /// Run folders or names; with one, its models are compared with each other
     #[arg(required = true)]
     pub runs: Vec<String>,
+    /// Compare a model with the one it was built on, by subtask (repeatable; several are pooled)
+    #[arg(long, value_name = "BUILT=BASE")]
+    pub pair: Vec<String>,
+    /// With --pair: the tag by which items are broken down
+    #[arg(long, value_name = "TAG", default_value = "subtask")]
+    pub by: String,
+    /// With --pair: a measure instead of the score, for example exact
+    #[arg(long, value_name = "NAME")]
+    pub measure: Option<String>,
     /// Print the comparison as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `confounds`.
+#[derive(Debug, Args)]
+pub struct ConfoundsArgs {
+    /// Run folders or names [default: the newest]
+    pub runs: Vec<String>,
+    /// Print the tables as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -162,14 +188,28 @@ pub struct CompareArgs {
 #[derive(Debug, Args)]
 pub struct MatrixArgs {
     /// Run folders or names that hold the untuned and the tuned models
-    #[arg(required = true)]
+    #[arg(required_unless_present = "tune")]
     pub runs: Vec<String>,
     /// The untuned model, as it was run
-    #[arg(long)]
-    pub original: String,
+    #[arg(long, required_unless_present = "tune")]
+    pub original: Option<String>,
     /// A tuned model, as it was run, with the task it was tuned on: htest/rhyme=hf/… (repeatable)
     #[arg(long, value_name = "TASK=MODEL")]
     pub tuned: Vec<String>,
+    /// Do it all: tune this local model (a folder, hf/…, gguf/…, builtin/nano) on each task, test
+    /// every model on every task
+    #[arg(long, value_name = "MODEL", requires = "out", conflicts_with_all = ["runs", "original", "tuned"])]
+    pub tune: Option<String>,
+    /// Tasks to tune and test on [default: all ten]
+    #[arg(short, long, value_delimiter = ',')]
+    pub tasks: Vec<String>,
+    /// Folder for training sets, adapters and tuned models; what is finished there is not done again
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub lora: run::LoraArgs,
+    #[command(flatten)]
+    pub testing: run::TestingArgs,
 }
 
 /// Formats of other tools.
@@ -203,7 +243,9 @@ pub struct ExportArgs {
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// lm-evaluation-harness samples (.jsonl) or an Inspect log (.json, .eval)
+    /// lm-evaluation-harness samples (.jsonl), an Inspect log (.json, .eval), or what the authors of
+    /// SensoryVec and PerceptualQA released: outputs (.tar.gz or folder), people's answers (folder),
+    /// stored cosines (.csv)
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// The model, where the file does not name it
@@ -317,10 +359,20 @@ pub enum DataAction {
     },
     /// Look for shortcuts: what simple baselines reach without understanding the question
     Audit(AuditArgs),
-    /// Write the fine-tuning set of a task (1,000 items) as chat JSONL
+    /// Write a fine-tuning set: 1,000 items of an H-TEST task, PHYSICO's physico/matrix, physico/arc
+    /// and physico/core, or four fifths of embodied/perceptualqa
     Tuning {
-        /// Task id
+        /// Task id, or one of PHYSICO's sets
         task: String,
+        /// Form of the file
+        #[arg(long, value_enum, default_value_t = TuningForm::Chat)]
+        form: TuningForm,
+        /// PHYSICO: grid pairs (matrix) or instances of each concept (core) [default: 3000, 4]
+        #[arg(short)]
+        n: Option<usize>,
+        /// PerceptualQA: task setting, for example source=upstream or split=test (repeatable)
+        #[arg(long = "set", value_name = "NAME=VALUE")]
+        set: Vec<String>,
         /// Seed
         #[arg(long, default_value_t = 0)]
         seed: u64,
@@ -377,6 +429,63 @@ pub enum CacheAction {
         /// Everything
         #[arg(long)]
         all: bool,
+    },
+}
+
+/// Forms of a fine-tuning set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TuningForm {
+    /// One conversation a line
+    Chat,
+    /// One list of instruction, input and output
+    Instruction,
+}
+
+/// Arguments of `physico`.
+#[derive(Debug, Args)]
+pub struct PhysicoArgs {
+    #[command(subcommand)]
+    pub action: PhysicoAction,
+}
+
+/// What can be done with PHYSICO's grids.
+#[derive(Debug, Subcommand)]
+pub enum PhysicoAction {
+    /// List the 67 concepts with their aspects and rules
+    Concepts,
+    /// Draw contact sheets: three pairs of every aspect (several pages when there are many concepts)
+    Sheet {
+        /// Concept (repeatable) [default: all]
+        #[arg(long)]
+        concept: Vec<String>,
+        /// Seed
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// PNG file to write; pages are numbered
+        #[arg(short, long, value_name = "FILE", default_value = "physico-sheet.png")]
+        out: PathBuf,
+    },
+    /// Draw the picture that a model is shown
+    Prompt {
+        /// Concept
+        concept: String,
+        /// Seed
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// An analogy with distraction
+        #[arg(long)]
+        associative: bool,
+        /// PNG file to write
+        #[arg(short, long, value_name = "FILE", default_value = "physico-prompt.png")]
+        out: PathBuf,
+    },
+    /// Write the descriptions of a run as a form for human judgement (CSV)
+    Form {
+        /// Run folder, or the beginning of a run's name [default: the newest]
+        run: Option<String>,
+        /// File to write
+        #[arg(short, long, value_name = "FILE", default_value = "physico-form.csv")]
+        out: PathBuf,
     },
 }
 

@@ -128,15 +128,44 @@ pub struct GrowArgs {
 /// Arguments of `tune`.
 #[derive(Debug, Args)]
 pub struct TuneArgs {
-    /// Folder of the model to tune (Hugging Face layout)
-    #[arg(short, long, value_name = "DIR")]
-    pub model: PathBuf,
+    /// Local model to tune: a folder, or hf/…, gguf/…, builtin/nano
+    #[arg(short, long)]
+    pub model: String,
     /// Chat JSONL to learn from (`mary data tuning` writes one)
     #[arg(long, value_name = "FILE")]
     pub data: PathBuf,
     /// Folder for the adapter
     #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,
+    #[command(flatten)]
+    pub lora: LoraArgs,
+    /// Also write the merged model into this folder
+    #[arg(long, value_name = "DIR")]
+    pub merge: Option<PathBuf>,
+    /// Ask these tasks before and after, and compare item by item (repeatable)
+    #[arg(long, value_name = "TASKS", value_delimiter = ',')]
+    pub test: Vec<String>,
+    #[command(flatten)]
+    pub testing: TestingArgs,
+}
+
+/// How tuned models are tested.
+#[derive(Debug, Clone, Args)]
+pub struct TestingArgs {
+    /// Items of each task tested
+    #[arg(short, long)]
+    pub limit: Option<Limit>,
+    /// Shots in the prompts of the tests
+    #[arg(short = 'k', long, value_name = "K")]
+    pub shots: Option<usize>,
+    /// Task setting of the tests, for example mode=generate (repeatable)
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// A low-rank adapter and how it is trained.
+#[derive(Debug, Clone, Args)]
+pub struct LoraArgs {
     /// Rank of the adapter
     #[arg(long, default_value_t = 8)]
     pub rank: usize,
@@ -164,7 +193,4 @@ pub struct TuneArgs {
     /// CPU threads [default: all]
     #[arg(long)]
     pub threads: Option<usize>,
-    /// Also write the merged model into this folder
-    #[arg(long, value_name = "DIR")]
-    pub merge: Option<PathBuf>,
 }

@@ -22,7 +22,17 @@ pub fn data(place: &Place, args: &DataArgs) -> anyhow::Result<Status> {
         DataAction::Pull { ids } => pull(&local, ids),
         DataAction::Verify { ids } => verify(&local, ids),
         DataAction::Audit(args) => super::audit::audit(&local, args),
-        DataAction::Tuning { task, seed, out } => super::tuning::tuning(task, *seed, out),
+        DataAction::Tuning {
+            task,
+            form,
+            n,
+            set,
+            seed,
+            out,
+        } => match task.replace('_', "-").as_str() {
+            "embodied/perceptualqa" => super::tuning::perceptual(&local, *form, set, *seed, out),
+            _ => super::tuning::tuning(&local, task, (*form, *n), *seed, out),
+        },
     }
 }
 

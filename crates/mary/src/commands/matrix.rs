@@ -2,18 +2,102 @@
 //! tuned models.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use mary_report::terminal;
 use mary_store::RunFolder;
 use mary_suites::htest;
+use mary_train::Storage;
 
-use super::{report, summary};
+use super::{report, summary, tune, tuned};
 use crate::cli::MatrixArgs;
 use crate::exit::{Status, UsageError};
 use crate::settings::Place;
 
-/// Prints the table.
+/// Prints the table, after tuning and testing where that is asked for.
 pub fn matrix(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
+    match (&args.tune, &args.out) {
+        (Some(model), Some(out)) => tune_and_test(place, args, model, out),
+        _ => from_runs(place, args),
+    }
+}
+
+/// Tunes a model on every task, tests every model on every task, prints the table and, for each
+/// task tuned on, the paired difference.
+fn tune_and_test(
+    place: &Place,
+    args: &MatrixArgs,
+    model: &str,
+    out: &Path,
+) -> anyhow::Result<Status> {
+    let base = tune::base_folder(place, model)?;
+    let wanted = if args.tasks.is_empty() {
+        htest::AB_TASKS.iter().map(|t| t.card.id.to_owned()).collect()
+    } else {
+        args.tasks.clone()
+    };
+    let mut tuned: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for (i, name) in wanted.iter().enumerate() {
+        let task = ab_task(name)?;
+        super::tell(&format!("[{}/{}] {}", i + 1, wanted.len(), task.card.id));
+        tuned.insert(task.card.id.to_owned(), tune_on(&base, task, out, args)?);
+    }
+    let tasks: Vec<String> = tuned.keys().cloned().collect();
+    let tests = tuned::Tests {
+        tasks: &tasks,
+        testing: &args.testing,
+        seed: args.lora.seed,
+    };
+    let mut models = vec![base.as_path()];
+    models.extend(tuned.values().map(PathBuf::as_path));
+    let run = tests.run(place, &models)?;
+    let summary = report::load_summary(&RunFolder::open(&run)?)?;
+    let names = tuned
+        .iter()
+        .map(|(task, folder)| (task.clone(), tuned::name(folder)))
+        .collect();
+    let table = htest::tuning_matrix(&[summary], &tuned::name(&base), &names);
+    super::print(&terminal::plain(&table, summary::style()))?;
+    super::tell("\ntuned on the task itself, against the untuned model:");
+    tuned::show_differences(&run, |model, task| {
+        names.get(task).is_some_and(|own| own == model)
+    })?;
+    super::tell(&format!("run:    {}", run.display()));
+    Ok(Status::Done)
+}
+
+/// The model tuned on one task, as a folder; made unless it is there.
+fn tune_on(
+    base: &Path,
+    task: &htest::AbTask,
+    out: &Path,
+    args: &MatrixArgs,
+) -> anyhow::Result<PathBuf> {
+    let name = task.card.id.replace('/', "-");
+    let (data, adapter) = (out.join(format!("{name}.jsonl")), out.join(&name));
+    let merged = adapter.join("merged");
+    if merged.join("config.json").is_file() {
+        return Ok(merged);
+    }
+    std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
+    std::fs::write(&data, htest::tuning_set(task, args.lora.seed)?)
+        .with_context(|| data.display().to_string())?;
+    tune::train(base, &data, &adapter, &args.lora)?;
+    // Beside its place first: a folder that is there is a folder that is whole.
+    let unfinished = adapter.join("merging");
+    mary_train::merge(base, &adapter, &unfinished, Storage::F32)?;
+    std::fs::rename(&unfinished, &merged).with_context(|| merged.display().to_string())?;
+    Ok(merged)
+}
+
+fn ab_task(name: &str) -> Result<&'static htest::AbTask, UsageError> {
+    htest::ab_task(name)
+        .ok_or_else(|| UsageError::new(format!("`{name}` is not one of H-TEST's ten tasks")))
+}
+
+fn from_runs(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
+    let original = args.original.clone().unwrap_or_default();
     let mut summaries = Vec::new();
     for path in report::find_all(place, &args.runs)? {
         summaries.push(report::load_summary(&RunFolder::open(&path)?)?);
@@ -29,19 +113,15 @@ pub fn matrix(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
         let Some((task, model)) = pair.split_once('=') else {
             return Err(UsageError::new(format!("`{pair}` is not of the form task=model")).into());
         };
-        let Some(task) = htest::ab_task(task) else {
-            return Err(
-                UsageError::new(format!("`{task}` is not one of H-TEST's ten tasks")).into(),
-            );
-        };
+        let task = ab_task(task)?;
         tuned.insert(task.card.id.to_owned(), model.to_owned());
     }
-    for model in tuned.values().chain([&args.original]) {
+    for model in tuned.values().chain([&original]) {
         if !known(model) {
             return Err(UsageError::new(format!("none of these runs holds `{model}`")).into());
         }
     }
-    let table = htest::tuning_matrix(&summaries, &args.original, &tuned);
+    let table = htest::tuning_matrix(&summaries, &original, &tuned);
     super::print(&terminal::plain(&table, summary::style()))?;
     Ok(Status::Done)
 }

@@ -58,6 +58,16 @@ pub fn load_summary(folder: &RunFolder) -> anyhow::Result<RunSummary> {
 
 /// Writes a report of these run folders.
 pub fn write(runs: &[PathBuf], out: &Path, options: &ReportOptions) -> anyhow::Result<()> {
+    write_with(runs, Vec::new(), out, options)
+}
+
+/// Writes a report of these run folders, with chapters of its own before those of the families.
+pub fn write_with(
+    runs: &[PathBuf],
+    mut first: Vec<Chapter>,
+    out: &Path,
+    options: &ReportOptions,
+) -> anyhow::Result<()> {
     let folders = runs
         .iter()
         .map(|path| Ok(RunFolder::open(path)?))
@@ -66,7 +76,8 @@ pub fn write(runs: &[PathBuf], out: &Path, options: &ReportOptions) -> anyhow::R
         .iter()
         .map(load_summary)
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let chapters = chapters(&summaries);
+    first.extend(chapters(&summaries));
+    let chapters = first;
     let mut problem = None;
     let mut samples = folders.iter().flat_map(|folder| {
         let id = folder.manifest().id.clone();

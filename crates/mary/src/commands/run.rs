@@ -1,7 +1,8 @@
 //! `mary run`: from what the user typed to a run folder, a table and a report.
 
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use anyhow::Context;
 use mary_contract::{
@@ -94,8 +95,17 @@ pub fn run(place: &Place, args: &RunArgs) -> anyhow::Result<Status> {
     carry_out(place, &plan)
 }
 
+/// Runs what the arguments say and returns the run's folder; progress is shown, results are not.
+pub fn run_quietly(place: &Place, args: &RunArgs) -> anyhow::Result<PathBuf> {
+    let plan = resolve(place, args)?;
+    let data = LocalData::new(place.data.clone(), place.datasets());
+    let checked = check(&plan, &data)?;
+    let (folder, _) = answer(place, &plan, &checked, &data)?;
+    Ok(folder.path().to_owned())
+}
+
 /// Reads the arguments; the only side effect is merging an adapter into the cache.
-fn resolve(place: &Place, args: &RunArgs) -> anyhow::Result<Plan> {
+pub fn resolve(place: &Place, args: &RunArgs) -> anyhow::Result<Plan> {
     let mut model_args = Wishes::pairs(&args.model_arg)?;
     let named = if args.model.iter().all(|m| m.trim().is_empty()) {
         vec![DEFAULT_MODEL.to_owned()]
@@ -175,7 +185,18 @@ fn tasks(args: &RunArgs) -> Result<Vec<Assignment>, UsageError> {
 pub fn carry_out(place: &Place, plan: &Plan) -> anyhow::Result<Status> {
     let data = LocalData::new(place.data.clone(), place.datasets());
     let checked = check(plan, &data)?;
-    let manifest = manifest(plan, &checked, &data)?;
+    let (folder, summary) = answer(place, plan, &checked, &data)?;
+    show(plan, &folder, &summary)
+}
+
+/// Opens, asks, judges and adds up what was checked.
+pub fn answer(
+    place: &Place,
+    plan: &Plan,
+    checked: &Checked,
+    data: &dyn DataSource,
+) -> anyhow::Result<(RunFolder, RunSummary)> {
+    let manifest = manifest(plan, checked, data)?;
     let mut folder = RunFolder::create_or_open(&place.runs, &manifest)?;
     let mut progress = Progress::new(plan.quiet);
     if let Some(healed) = folder.healed() {
@@ -188,12 +209,12 @@ pub fn carry_out(place: &Place, plan: &Plan) -> anyhow::Result<Status> {
     let planned: usize = checked.surveys.iter().map(|s| s.count).sum::<usize>()
         * plan.trials as usize
         * plan.models.len();
-    let asked = ask_everything(place, plan, &checked, &mut folder, &mut progress, &data);
+    let asked = ask_everything(place, plan, checked, &mut folder, &mut progress, data);
     folder.flush()?;
     let summary = summary::summarise(&folder, planned)?;
     folder.write_summary(&summary)?;
     asked.with_context(|| format!("run {} stopped", folder.path().display()))?;
-    show(plan, &folder, &summary)
+    Ok((folder, summary))
 }
 
 /// Prints the table, makes the report, names the folder.
@@ -524,7 +545,9 @@ impl Cache for NoCache {
 
 /// The first Ctrl-C stops after what is in flight; the second at once.
 fn interrupt() -> anyhow::Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
+    // A sweep runs many checkpoints in one process: one handler, one flag.
+    static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+    let stop = Arc::clone(&STOP);
     let flag = Arc::clone(&stop);
     let set = ctrlc::set_handler(move || {
         if flag.swap(true, Ordering::Relaxed) {

@@ -2,25 +2,77 @@
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use mary_contract::ModelRef;
 use mary_train::{AnswerScore, Storage, TuneEvent, TuneReport, TuneSettings};
 
+use super::tuned;
+use crate::builtin;
 use crate::cli::TuneArgs;
+use crate::cli::run::LoraArgs;
 use crate::exit::Status;
+use crate::settings::Place;
 
-/// Tunes, saves the adapter and, on request, the merged model.
-pub fn tune(args: &TuneArgs) -> anyhow::Result<Status> {
-    let mut settings = TuneSettings::new(args.model.clone(), args.data.clone(), args.out.clone());
-    settings.rank = args.rank;
-    settings.alpha = args.alpha;
-    settings.dropout = args.dropout;
-    settings.optimizer.rate = args.lr;
-    settings.epochs = args.epochs;
-    settings.batch = args.batch_size;
-    settings.seed = args.seed;
-    settings.targets = args.target.clone();
-    if let Some(threads) = args.threads {
+/// Tunes, saves the adapter and, on request, the merged model and what tasks say before and after.
+pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
+    let base = base_folder(place, &args.model)?;
+    let report = train(&base, &args.data, &args.out, &args.lora)?;
+    super::tell(&before_and_after(&report)?);
+    super::tell(&format!("adapter: {}", args.out.display()));
+    let merged = match (&args.merge, args.test.is_empty()) {
+        (Some(merged), _) => merged.clone(),
+        (None, false) => args.out.join("merged"),
+        (None, true) => return Ok(Status::Done),
+    };
+    mary_train::merge(&base, &args.out, &merged, Storage::F32)?;
+    super::tell(&format!(
+        "merged model: {0}\ntry it: mary run -m hf/{0}",
+        merged.display()
+    ));
+    if args.test.is_empty() {
+        return Ok(Status::Done);
+    }
+    let tests = tuned::Tests {
+        tasks: &args.test,
+        testing: &args.testing,
+        seed: args.lora.seed,
+    };
+    let run = tests.run(place, &[&base, &merged])?;
+    tuned::show_differences(&run, |_, _| true)?;
+    Ok(Status::Done)
+}
+
+/// The folder of a model named as a folder or as `mary run` names it.
+pub fn base_folder(place: &Place, model: &str) -> anyhow::Result<PathBuf> {
+    if Path::new(model).exists() {
+        return Ok(PathBuf::from(model));
+    }
+    let model: ModelRef = model.parse()?;
+    if model.provider == "builtin" {
+        return builtin::write_folder(&model, &place.cache.join("builtin"));
+    }
+    Ok(mary_weights::locate(&model)?)
+}
+
+/// Trains an adapter, with a bar.
+pub fn train(
+    base: &Path,
+    data: &Path,
+    out: &Path,
+    lora: &LoraArgs,
+) -> anyhow::Result<TuneReport> {
+    let mut settings = TuneSettings::new(base.to_owned(), data.to_owned(), out.to_owned());
+    settings.rank = lora.rank;
+    settings.alpha = lora.alpha;
+    settings.dropout = lora.dropout;
+    settings.optimizer.rate = lora.lr;
+    settings.epochs = lora.epochs;
+    settings.batch = lora.batch_size;
+    settings.seed = lora.seed;
+    settings.targets = lora.target.clone();
+    if let Some(threads) = lora.threads {
         settings.threads = threads;
     }
     let terminal = std::io::stderr().is_terminal();
@@ -65,16 +117,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<Status> {
         ControlFlow::Continue(())
     })?;
     bar.finish_and_clear();
-    super::tell(&before_and_after(&report)?);
-    super::tell(&format!("adapter: {}", args.out.display()));
-    if let Some(merged) = &args.merge {
-        mary_train::merge(&args.model, &args.out, merged, Storage::F32)?;
-        super::tell(&format!(
-            "merged model: {0}\ntry it: mary run -m hf/{0}",
-            merged.display()
-        ));
-    }
-    Ok(Status::Done)
+    Ok(report)
 }
 
 /// Held-out answers before and after, paired, with an interval.

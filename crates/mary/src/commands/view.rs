@@ -1,10 +1,11 @@
 //! `mary view`: the viewer over run folders, live while a run goes on.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use mary_contract::{RunSummary, Sample};
@@ -29,6 +30,7 @@ pub fn view(place: &Place, args: &ViewArgs) -> anyhow::Result<Status> {
     let folders = Folders {
         chosen,
         root: place.runs.clone(),
+        opened: Mutex::default(),
     };
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), args.port);
     viewer::serve(
@@ -47,6 +49,8 @@ struct Folders {
     /// Named by the user; empty means all below the root.
     chosen: Vec<PathBuf>,
     root: PathBuf,
+    /// Kept open: a folder's index then grows with its log and is not made anew at every click.
+    opened: Mutex<HashMap<PathBuf, Arc<RunFolder>>>,
 }
 
 impl Folders {
@@ -58,16 +62,37 @@ impl Folders {
         }
     }
 
-    fn open(&self, run: &str) -> Result<RunFolder, SourceError> {
-        for path in self.paths() {
-            if let Ok(folder) = RunFolder::open(&path)
-                && folder.manifest().id == run
-            {
-                return Ok(folder);
-            }
+    fn at(&self, path: &Path) -> Result<Arc<RunFolder>, SourceError> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(folder) = opened.get(path) {
+            return Ok(Arc::clone(folder));
         }
-        Err(SourceError::NotFound(format!("there is no run `{run}`")))
+        let folder = Arc::new(RunFolder::open(path).map_err(broken)?);
+        opened.insert(path.to_owned(), Arc::clone(&folder));
+        Ok(folder)
     }
+
+    fn open(&self, run: &str) -> Result<Arc<RunFolder>, SourceError> {
+        let mut folders = self.paths().into_iter().filter_map(|p| self.at(&p).ok());
+        folders
+            .find(|folder| folder.manifest().id == run)
+            .ok_or_else(|| SourceError::NotFound(format!("there is no run `{run}`")))
+    }
+}
+
+fn entry(folder: &RunFolder) -> Result<RunEntry, SourceError> {
+    let summary = folder.summary().map_err(broken)?;
+    let samples = folder.finished_ids().map_err(broken)?.len();
+    let counted: usize = summary
+        .iter()
+        .flat_map(|s| &s.rows)
+        .map(|r| r.samples)
+        .sum();
+    Ok(RunEntry {
+        manifest: folder.manifest().clone(),
+        samples,
+        complete: summary.is_some_and(|s| s.complete) && counted == samples,
+    })
 }
 
 fn broken(error: impl std::fmt::Display) -> SourceError {
@@ -76,24 +101,12 @@ fn broken(error: impl std::fmt::Display) -> SourceError {
 
 impl SampleLog for Folders {
     fn runs(&self) -> Result<Vec<RunEntry>, SourceError> {
-        let mut runs = Vec::new();
-        for path in self.paths().iter().rev() {
-            let folder = RunFolder::open(path).map_err(broken)?;
-            let summary = folder.summary().map_err(broken)?;
-            let samples = folder.finished_ids().map_err(broken)?.len();
-            let counted: usize = summary
-                .iter()
-                .flat_map(|s| &s.rows)
-                .map(|r| r.samples)
-                .sum();
-            let complete = summary.is_some_and(|s| s.complete) && counted == samples;
-            runs.push(RunEntry {
-                manifest: folder.manifest().clone(),
-                samples,
-                complete,
-            });
-        }
-        Ok(runs)
+        let newest_first = self.paths().into_iter().rev();
+        newest_first.map(|path| entry(&*self.at(&path)?)).collect()
+    }
+
+    fn run(&self, run: &str) -> Result<RunEntry, SourceError> {
+        entry(&*self.open(run)?)
     }
 
     fn summary(&self, run: &str) -> Result<Option<RunSummary>, SourceError> {

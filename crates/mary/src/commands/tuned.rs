@@ -1,0 +1,86 @@
+//! Tuned models beside the one they were made from: the tests of both, item by item.
+
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use mary_report::compare::{Comparison, Side, comparison, table};
+use mary_report::terminal;
+use mary_store::RunFolder;
+
+use super::{run, summary};
+use crate::cli::run::{RunArgs, TestingArgs};
+use crate::settings::Place;
+
+/// What models are tested on.
+pub struct Tests<'a> {
+    /// Tasks, as `mary run` names them.
+    pub tasks: &'a [String],
+    /// Limit, shots and settings.
+    pub testing: &'a TestingArgs,
+    /// Seed of the items.
+    pub seed: u64,
+}
+
+/// A command line of `mary run`.
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+impl Tests<'_> {
+    /// Asks all tasks of all models, given as folders, in one ordinary run, and returns its folder.
+    /// What was answered before is not asked again.
+    pub fn run(&self, place: &Place, models: &[&Path]) -> anyhow::Result<PathBuf> {
+        let mut words = vec!["run".to_owned(), "--no-report".to_owned()];
+        for model in models {
+            words.extend(["--model".to_owned(), name(model)]);
+        }
+        for task in self.tasks {
+            words.extend(["--tasks".to_owned(), task.clone()]);
+        }
+        if let Some(limit) = self.testing.limit {
+            words.extend(["--limit".to_owned(), limit.to_string()]);
+        }
+        if let Some(shots) = self.testing.shots {
+            words.extend(["--shots".to_owned(), shots.to_string()]);
+        }
+        for set in &self.testing.set {
+            words.extend(["--set".to_owned(), set.clone()]);
+        }
+        words.extend(["--seed".to_owned(), self.seed.to_string()]);
+        let args = Line::try_parse_from(&words)?.run;
+        run::run_quietly(place, &args)
+    }
+}
+
+/// A folder or file as `mary run` names it.
+pub fn name(model: &Path) -> String {
+    let provider = if model.is_file() { "gguf" } else { "hf" };
+    format!("{provider}/{}", model.display())
+}
+
+/// Prints paired differences between the first model of a run and each of the others, those that
+/// `wanted` (by model and task); all of them count for the correction.
+pub fn show_differences(
+    folder: &Path,
+    wanted: impl Fn(&str, &str) -> bool,
+) -> anyhow::Result<()> {
+    let folder = RunFolder::open(folder)?;
+    let mut sides: Vec<Side> = Vec::new();
+    for card in &folder.manifest().models {
+        sides.push(Side::new(card.model.to_string()));
+    }
+    for sample in folder.samples()? {
+        let sample = sample?;
+        if let Some(side) = sides.iter_mut().find(|s| s.label == sample.id.model) {
+            side.add(&sample);
+        }
+    }
+    let mut compared = comparison(&sides, false, folder.manifest().seed)?;
+    compared
+        .comparisons
+        .retain(|c: &Comparison| wanted(&c.first, &c.task) || wanted(&c.second, &c.task));
+    super::print(&terminal::plain(&table(&compared), summary::style()))?;
+    Ok(())
+}
