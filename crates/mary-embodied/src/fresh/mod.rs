@@ -73,7 +73,7 @@ impl Show {
 /// A task of fresh questions.
 #[derive(Debug)]
 pub struct FreshTask {
-    card: TaskCard,
+    card: &'static TaskCard,
     kinds: &'static [Kind],
     margins: &'static str,
 }
@@ -92,47 +92,53 @@ const CARD: TaskCard = TaskCard {
     starter: None,
 };
 
+static COLOUR_CARD: TaskCard = TaskCard {
+    id: "embodied/fresh-colour",
+    title: "Fresh colour",
+    about: "Lightness, chroma, hue and mixtures of named colours, computed in two perceptual colour \
+            spaces that must agree. Four questions share one set of options, each option being right \
+            once, so that the question must be read. With `show` the same questions are asked in \
+            words, of a picture, or with both.",
+    ..CARD
+};
+
 /// Colours.
 pub static FRESH_COLOUR: FreshTask = FreshTask {
-    card: TaskCard {
-        id: "embodied/fresh-colour",
-        title: "Fresh colour",
-        about: "Lightness, chroma, hue and mixtures of named colours, computed in two perceptual colour \
-                spaces that must agree. Four questions share one set of options, each option being right \
-                once, so that the question must be read. With `show` the same questions are asked in \
-                words, of a picture, or with both.",
-        ..CARD
-    },
+    card: &COLOUR_CARD,
     kinds: &colour::KINDS,
     margins: colour::MARGINS,
 };
 
+static GEOMETRY_CARD: TaskCard = TaskCard {
+    id: "embodied/fresh-geometry",
+    title: "Fresh geometry",
+    about: "Paper folded and punched, cakes and polygons cut, shapes compared, cubes folded and piled, \
+            boards and arrows turned: questions that are answered by picturing it, computed from \
+            coordinates. Four questions share one set of options, each option being right once. With \
+            `show` the same questions are asked in words, of a picture, or with both.",
+    ..CARD
+};
+
 /// Geometry.
 pub static FRESH_GEOMETRY: FreshTask = FreshTask {
-    card: TaskCard {
-        id: "embodied/fresh-geometry",
-        title: "Fresh geometry",
-        about: "Paper folded and punched, cakes and polygons cut, shapes compared, cubes folded and piled, \
-                boards and arrows turned: questions that are answered by picturing it, computed from \
-                coordinates. Four questions share one set of options, each option being right once. With \
-                `show` the same questions are asked in words, of a picture, or with both.",
-        ..CARD
-    },
+    card: &GEOMETRY_CARD,
     kinds: &geometry::KINDS,
     margins: geometry::MARGINS,
 };
 
+static SYMBOLS_CARD: TaskCard = TaskCard {
+    id: "embodied/fresh-symbols",
+    title: "Fresh symbols",
+    about: "Printed letters, digits and signs as shapes: areas they enclose, pieces they fall into when \
+            cut, strokes a line crosses, the side they are open to when turned, symmetry, size; read \
+            off the pictures of real glyphs. Four questions share one set of options, each option being \
+            right once. With `show` the same questions are asked in words, of a picture, or with both.",
+    ..CARD
+};
+
 /// Symbols.
 pub static FRESH_SYMBOLS: FreshTask = FreshTask {
-    card: TaskCard {
-        id: "embodied/fresh-symbols",
-        title: "Fresh symbols",
-        about: "Printed letters, digits and signs as shapes: areas they enclose, pieces they fall into when \
-                cut, strokes a line crosses, the side they are open to when turned, symmetry, size; read \
-                off the pictures of real glyphs. Four questions share one set of options, each option being \
-                right once. With `show` the same questions are asked in words, of a picture, or with both.",
-        ..CARD
-    },
+    card: &SYMBOLS_CARD,
     kinds: &symbols::KINDS,
     margins: symbols::MARGINS,
 };
@@ -161,14 +167,13 @@ impl FreshTask {
     }
 
     fn setup(&self, settings: &TaskSettings) -> Result<Setup, TaskError> {
-        let asking = Asking::read(&self.card, settings)?;
-        let n = settings.param(&self.card, "n");
+        let asking = Asking::read(self.card, settings)?;
+        let n = settings.param(self.card, "n");
         Ok(Setup {
             asking,
-            show: Show::read(&self.card, settings)?,
+            show: Show::read(self.card, settings)?,
             seed: settings.seed,
-            n: n.parse()
-                .map_err(|_| not_one_of(&self.card, "n", n))?,
+            n: n.parse().map_err(|_| not_one_of(self.card, "n", n))?,
         })
     }
 }
@@ -213,11 +218,7 @@ fn item(setup: &Setup, number: usize, fresh: &FreshItem) -> Result<Item, TaskErr
 
 impl Task for FreshTask {
     fn card(&self) -> &'static TaskCard {
-        // Every fresh task is a static; the card lives as long.
-        FRESH_TASKS
-            .iter()
-            .find(|t| t.card.id == self.card.id)
-            .map_or(&FRESH_COLOUR.card, |t| &t.card)
+        self.card
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
@@ -230,9 +231,9 @@ impl Task for FreshTask {
         let setup = self.setup(settings)?;
         let fresh = self.questions(setup.seed, setup.n)?;
         let items = fresh.into_iter().enumerate();
-        Ok(Box::new(items.map(move |(number, fresh)| {
-            item(&setup, number, &fresh)
-        })))
+        Ok(Box::new(
+            items.map(move |(number, fresh)| item(&setup, number, &fresh)),
+        ))
     }
 
     fn judge(&self, _settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {

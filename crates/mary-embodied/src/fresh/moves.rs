@@ -29,14 +29,21 @@ impl Move {
         match self {
             Self::Turn(4) => format!("the {thing} is rotated by 180 degrees"),
             Self::Turn(eighths) if eighths < 4 => {
-                format!("the {thing} is rotated by {} degrees clockwise", eighths * 45)
+                format!(
+                    "the {thing} is rotated by {} degrees clockwise",
+                    eighths * 45
+                )
             }
             Self::Turn(eighths) => format!(
                 "the {thing} is rotated by {} degrees counterclockwise",
                 360 - eighths * 45
             ),
-            Self::LeftRight => format!("the {thing} is flipped so that left and right change places"),
-            Self::TopBottom => format!("the {thing} is flipped so that top and bottom change places"),
+            Self::LeftRight => {
+                format!("the {thing} is flipped so that left and right change places")
+            }
+            Self::TopBottom => {
+                format!("the {thing} is flipped so that top and bottom change places")
+            }
         }
     }
 
@@ -63,9 +70,9 @@ impl Move {
     }
 }
 
-/// Up to `most` moves in multiples of `unit` eighths, none undoing or repeating the one before.
-pub fn draw_moves(rng: &mut Stream, unit: usize, most: usize) -> Vec<Move> {
-    let number = 1 + below(rng, most);
+/// From `least` to `most` moves in multiples of `unit` eighths, none undoing or repeating the one before.
+pub fn draw_moves(rng: &mut Stream, unit: usize, least: usize, most: usize) -> Vec<Move> {
+    let number = least + below(rng, most - least + 1);
     let mut moves: Vec<Move> = Vec::with_capacity(number);
     while moves.len() < number {
         let next = Move::draw(rng, unit);

@@ -28,11 +28,21 @@ pub const RED: Paint = [200, 40, 40];
 /// Fine dots along the side of a dot: edges come out smooth.
 const FINE: usize = 3;
 
-/// Something filled with one colour: inside is where the contours wind around a point.
+/// Something filled with one colour. Drawn only when the picture is wanted.
 #[derive(Debug, Clone, PartialEq)]
 struct Fill {
-    contours: Vec<Vec<Spot>>,
+    form: Form,
     paint: Paint,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Form {
+    Polygon(Vec<Spot>),
+    Disc(Spot, f64),
+    /// A glyph with the middle of its ink at a place, and its dots per em.
+    Glyph(char, Spot, f64),
+    /// Glyphs side by side on one baseline, and their dots per em.
+    Row(Vec<char>, f64, f64),
 }
 
 /// A picture as it is built up, last fill on top.
@@ -40,15 +50,6 @@ struct Fill {
 pub struct Sketch {
     height: usize,
     fills: Vec<Fill>,
-}
-
-/// How a glyph lies on the paper.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Setting {
-    /// Where its baseline begins.
-    pub at: Spot,
-    /// Dots per em.
-    pub size: f64,
 }
 
 impl Sketch {
@@ -62,10 +63,11 @@ impl Sketch {
 
     /// A filled polygon.
     pub fn polygon(&mut self, points: &[Spot], paint: Paint) {
-        self.fills.push(Fill {
-            contours: vec![points.to_vec()],
-            paint,
-        });
+        self.push(Form::Polygon(points.to_vec()), paint);
+    }
+
+    fn push(&mut self, form: Form, paint: Paint) {
+        self.fills.push(Fill { form, paint });
     }
 
     /// A filled rectangle between two corners.
@@ -76,7 +78,7 @@ impl Sketch {
 
     /// A filled circle.
     pub fn disc(&mut self, centre: Spot, radius: f64, paint: Paint) {
-        self.polygon(&regular(centre, radius, 96, 0.0), paint);
+        self.push(Form::Disc(centre, radius), paint);
     }
 
     /// A straight line.
@@ -135,58 +137,21 @@ impl Sketch {
         self.polygon(&points, paint);
     }
 
-    /// A glyph. One the font does not have leaves no mark.
-    pub fn glyph(&mut self, symbol: char, setting: Setting, paint: Paint) {
-        let Some(contours) = outline(symbol) else {
-            return;
-        };
-        let place = |p: &Spot| {
-            [
-                setting.at[0] + p[0] * setting.size,
-                setting.at[1] - p[1] * setting.size,
-            ]
-        };
-        let contours = contours
-            .iter()
-            .map(|c| c.iter().map(place).collect())
-            .collect();
-        self.fills.push(Fill { contours, paint });
-    }
-
-    /// A glyph whose ink is centred on a place.
+    /// A glyph whose ink is centred on a place. One the font does not have leaves no mark.
     pub fn glyph_at(&mut self, symbol: char, centre: Spot, size: f64, paint: Paint) {
-        let Some((low, high)) = bounds(symbol) else {
-            return;
-        };
-        let at = [
-            centre[0] - (low[0] + high[0]) / 2.0 * size,
-            centre[1] + (low[1] + high[1]) / 2.0 * size,
-        ];
-        self.glyph(symbol, Setting { at, size }, paint);
+        self.push(Form::Glyph(symbol, centre, size), paint);
     }
 
     /// Glyphs side by side on one baseline, across the paper.
     pub fn row(&mut self, symbols: &[char], baseline: f64, size: f64) {
-        let widths: Vec<f64> = symbols.iter().map(|s| ink_width(*s) * size).collect();
-        let gap = 0.3 * size;
-        let total: f64 = widths.iter().sum::<f64>() + gap * (symbols.len() as f64 - 1.0);
-        let mut x = (WIDTH as f64 - total) / 2.0;
-        for (symbol, width) in symbols.iter().zip(widths) {
-            let left = bounds(*symbol).map_or(0.0, |(low, _)| low[0] * size);
-            let setting = Setting {
-                at: [x - left, baseline],
-                size,
-            };
-            self.glyph(*symbol, setting, BLACK);
-            x += width + gap;
-        }
+        self.push(Form::Row(symbols.to_vec(), baseline, size), BLACK);
     }
 
     /// The picture as PNG.
     pub fn png(&self) -> Result<Image, TaskError> {
         let mut fine = vec![[255u8; 3]; WIDTH * FINE * self.height * FINE];
         for fill in &self.fills {
-            fill.onto(&mut fine, self.height * FINE);
+            fill_in(&fill.form.contours(), fill.paint, &mut fine, self.height * FINE);
         }
         let picture = RgbImage::from_fn(WIDTH as u32, self.height as u32, |x, y| {
             Rgb(average(&fine, x as usize, y as usize))
@@ -229,57 +194,96 @@ pub fn bounds(symbol: char) -> Option<(Spot, Spot)> {
     (low[0] <= high[0]).then_some((low, high))
 }
 
-fn ink_width(symbol: char) -> f64 {
-    bounds(symbol).map_or(0.0, |(low, high)| high[0] - low[0])
+impl Form {
+    /// Closed lines; inside is where they wind around a point.
+    fn contours(&self) -> Vec<Vec<Spot>> {
+        match self {
+            Self::Polygon(points) => vec![points.clone()],
+            Self::Disc(centre, radius) => vec![regular(*centre, *radius, 96, 0.0)],
+            Self::Glyph(symbol, centre, size) => match bounds(*symbol) {
+                Some((low, high)) => {
+                    let at = [
+                        centre[0] - (low[0] + high[0]) / 2.0 * size,
+                        centre[1] + (low[1] + high[1]) / 2.0 * size,
+                    ];
+                    glyph(*symbol, at, *size)
+                }
+                None => Vec::new(),
+            },
+            Self::Row(symbols, baseline, size) => row(symbols, *baseline, *size),
+        }
+    }
 }
 
-impl Fill {
-    /// Row by row: where the outline is crossed, and which way.
-    fn onto(&self, fine: &mut [Paint], rows: usize) {
-        let wide = WIDTH * FINE;
-        let scale = FINE as f64;
-        let top = self.points().map(|p| p[1]).fold(f64::INFINITY, f64::min) * scale;
-        let bottom = self.points().map(|p| p[1]).fold(0.0, f64::max) * scale;
-        for row in (top.max(0.0) as usize)..(bottom.ceil().max(0.0) as usize).min(rows) {
-            let y = (row as f64 + 0.5) / scale;
-            let mut crossings = self.crossings(y);
-            crossings.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let mut winding = 0;
-            for pair in crossings.windows(2) {
-                let [(from, way), (to, _)] = pair else {
-                    continue;
-                };
-                winding += way;
-                if winding != 0 {
-                    let start = ((from * scale - 0.5).ceil().max(0.0) as usize).min(wide);
-                    let end = ((to * scale - 0.5).ceil().max(0.0) as usize).min(wide);
-                    if let Some(span) = fine.get_mut(row * wide + start..row * wide + end.max(start))
-                    {
-                        span.fill(self.paint);
-                    }
-                }
+/// A glyph whose baseline begins at a place.
+fn glyph(symbol: char, at: Spot, size: f64) -> Vec<Vec<Spot>> {
+    let place = |p: &Spot| [at[0] + p[0] * size, at[1] - p[1] * size];
+    let contours = outline(symbol).unwrap_or_default();
+    contours
+        .iter()
+        .map(|c| c.iter().map(place).collect())
+        .collect()
+}
+
+fn row(symbols: &[char], baseline: f64, size: f64) -> Vec<Vec<Spot>> {
+    let boxes: Vec<(Spot, Spot)> = symbols.iter().filter_map(|s| bounds(*s)).collect();
+    let gap = 0.3 * size;
+    let ink: f64 = boxes
+        .iter()
+        .map(|(low, high)| (high[0] - low[0]) * size)
+        .sum();
+    let total = ink + gap * (symbols.len() as f64 - 1.0);
+    let mut x = (WIDTH as f64 - total) / 2.0;
+    let mut contours = Vec::new();
+    for (symbol, (low, high)) in symbols.iter().zip(boxes) {
+        contours.extend(glyph(*symbol, [x - low[0] * size, baseline], size));
+        x += (high[0] - low[0]) * size + gap;
+    }
+    contours
+}
+
+/// Row by row: where the outline is crossed, and which way.
+fn fill_in(contours: &[Vec<Spot>], paint: Paint, fine: &mut [Paint], rows: usize) {
+    let wide = WIDTH * FINE;
+    let scale = FINE as f64;
+    let heights = || contours.iter().flatten().map(|p| p[1] * scale);
+    let top = heights().fold(f64::INFINITY, f64::min);
+    let bottom = heights().fold(0.0, f64::max);
+    for row in (top.max(0.0) as usize)..(bottom.ceil().max(0.0) as usize).min(rows) {
+        let y = (row as f64 + 0.5) / scale;
+        let mut crossings = crossings(contours, y);
+        crossings.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut winding = 0;
+        for pair in crossings.windows(2) {
+            let [(from, way), (to, _)] = pair else {
+                continue;
+            };
+            winding += way;
+            if winding == 0 {
+                continue;
+            }
+            let start = ((from * scale - 0.5).ceil().max(0.0) as usize).min(wide);
+            let end = ((to * scale - 0.5).ceil().max(0.0) as usize).min(wide);
+            if let Some(span) = fine.get_mut(row * wide + start..row * wide + end.max(start)) {
+                span.fill(paint);
             }
         }
     }
+}
 
-    fn points(&self) -> impl Iterator<Item = &Spot> {
-        self.contours.iter().flatten()
-    }
-
-    fn crossings(&self, y: f64) -> Vec<(f64, i32)> {
-        let mut found = Vec::new();
-        for contour in &self.contours {
-            let next = contour.iter().cycle().skip(1);
-            for (a, b) in contour.iter().zip(next) {
-                if (a[1] <= y) != (b[1] <= y) {
-                    let t = (y - a[1]) / (b[1] - a[1]);
-                    let way = if a[1] <= y { 1 } else { -1 };
-                    found.push((a[0] + (b[0] - a[0]) * t, way));
-                }
+fn crossings(contours: &[Vec<Spot>], y: f64) -> Vec<(f64, i32)> {
+    let mut found = Vec::new();
+    for contour in contours {
+        let next = contour.iter().cycle().skip(1);
+        for (a, b) in contour.iter().zip(next) {
+            if (a[1] <= y) != (b[1] <= y) {
+                let t = (y - a[1]) / (b[1] - a[1]);
+                let way = if a[1] <= y { 1 } else { -1 };
+                found.push((a[0] + (b[0] - a[0]) * t, way));
             }
         }
-        found
     }
+    found
 }
 
 fn average(fine: &[Paint], x: usize, y: usize) -> Paint {

@@ -113,11 +113,24 @@ fn table() -> &'static HashMap<String, [u8; 3]> {
     })
 }
 
-fn rgb(name: &str) -> [u8; 3] {
-    let joined = name.replace(' ', "");
-    *table()
-        .get(&joined)
-        .unwrap_or_else(|| panic!("no colour `{name}`"))
+/// A named colour in a space, worked out once.
+fn known(space: Space, name: &str) -> V {
+    static KNOWN: OnceLock<HashMap<String, [V; 2]>> = OnceLock::new();
+    let all = KNOWN.get_or_init(|| {
+        let both = |rgb: &[u8; 3]| [oklab(*rgb), cielab_d50(*rgb)];
+        let colours = table().iter();
+        colours.map(|(name, rgb)| (name.clone(), both(rgb))).collect()
+    });
+    let values = all
+        .get(&name.replace(' ', ""))
+        .unwrap_or_else(|| panic!("no colour `{name}`"));
+    values[space as usize]
+}
+
+#[derive(Clone, Copy)]
+enum Space {
+    Oklab,
+    Cielab,
 }
 
 fn chroma(v: V) -> f64 {
@@ -138,8 +151,8 @@ fn mean(a: V, b: V) -> V {
 }
 
 pub fn solve(kind: &str, words: &str, options: &[String]) -> usize {
-    let one = solve_in(oklab, kind, words, options);
-    let two = solve_in(cielab_d50, kind, words, options);
+    let one = solve_in(Space::Oklab, kind, words, options);
+    let two = solve_in(Space::Cielab, kind, words, options);
     assert_eq!(one, two, "the spaces disagree: {words} {options:?}");
     one
 }
@@ -151,8 +164,8 @@ fn least(values: &[f64]) -> usize {
         .unwrap()
 }
 
-fn solve_in(space: fn([u8; 3]) -> V, kind: &str, words: &str, options: &[String]) -> usize {
-    let of = |name: &str| space(rgb(name));
+fn solve_in(space: Space, kind: &str, words: &str, options: &[String]) -> usize {
+    let of = |name: &str| known(space, name);
     let rank = |value: &dyn Fn(&str) -> f64| -> usize {
         least(&options.iter().map(|o| value(o)).collect::<Vec<_>>())
     };
@@ -188,7 +201,7 @@ fn solve_in(space: fn([u8; 3]) -> V, kind: &str, words: &str, options: &[String]
         }
         "compared" => {
             let (a, b) = (
-                of(between(words, "Beside ", ", what")),
+                of(between(words, "named colour ", ", what")),
                 of(between(words, "what is ", " like")),
             );
             let light = if b[0] > a[0] { "lighter" } else { "darker" };
@@ -212,17 +225,17 @@ fn solve_in(space: fn([u8; 3]) -> V, kind: &str, words: &str, options: &[String]
             rank(&|o| far(of(o), mixed))
         }
         "sector" => {
-            let pair = names(between(words, "colours, ", ", are"));
-            let mixed = hue(mean(of(pair[0]), of(pair[1])));
+            let mixed = names(between(words, "colours, ", ", are"))
+                .iter()
+                .fold([0.0; 3], |sum: V, name| {
+                    std::array::from_fn(|i| sum[i] + of(name)[i])
+                });
+            let mixed = hue(mixed);
             only(options, |o| {
                 let ends = names(o.strip_prefix("between ").unwrap());
-                let pure = |n: &str| match n {
-                    "red" => [255, 0, 0],
-                    "yellow" => [255, 255, 0],
-                    "green" => [0, 255, 0],
-                    _ => [0, 0, 255],
-                };
-                let (from, to) = (hue(space(pure(ends[0]))), hue(space(pure(ends[1]))));
+                // The screen's pure green is called lime among the names.
+                let pure = |n: &str| hue(of(if n == "green" { "lime" } else { n }));
+                let (from, to) = (pure(ends[0]), pure(ends[1]));
                 if from < to {
                     from < mixed && mixed < to
                 } else {

@@ -132,7 +132,7 @@ fn corners(words: &str) -> usize {
     .position(|s| *s == shape)
     .unwrap()
         + 4;
-    let letters = "ABCDEFGHK";
+    let letters = "ABCDEFGHI";
     let corner = |name: &str| -> P {
         let at = letters.find(name.trim()).unwrap() as f64;
         let angle = at / n as f64 * std::f64::consts::TAU;

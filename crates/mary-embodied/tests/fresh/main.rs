@@ -5,11 +5,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod colour;
+mod gallery;
 mod geometry;
 mod symbols;
 mod twins;
 
 use std::collections::{BTreeMap, HashSet};
+use std::panic::catch_unwind;
 
 use mary_audit::{AuditSettings, Example, audit};
 use mary_embodied::fresh::{FRESH_COLOUR, FRESH_GEOMETRY, FRESH_SYMBOLS, FreshItem, FreshTask};
@@ -47,7 +49,8 @@ pub fn only(options: &[String], holds: impl Fn(&str) -> bool) -> usize {
 
 fn ten_seeds(task: &FreshTask, solve: Solver) {
     let mut all: HashSet<String> = HashSet::new();
-    let mut repeated = 0;
+    let mut wrong = Vec::new();
+    let mut repeated: BTreeMap<&str, usize> = BTreeMap::new();
     let mut by_place = [0usize; 4];
     let mut by_kind: BTreeMap<&str, usize> = BTreeMap::new();
     for seed in SEEDS {
@@ -56,15 +59,19 @@ fn ten_seeds(task: &FreshTask, solve: Solver) {
         let mut in_seed: HashSet<&str> = HashSet::new();
         for item in &items {
             let words = &item.posed.words;
-            let right = solve(item.kind, words, &item.options);
-            assert_eq!(right, item.correct, "{words}\n{:?}", item.options);
+            let right = catch_unwind(|| solve(item.kind, words, &item.options)).ok();
+            if right != Some(item.correct) {
+                wrong.push(format!("{right:?} {words} {:?}", item.options));
+            }
             assert!(in_seed.insert(words), "twice in seed {seed}: {words}");
             by_place[item.correct] += 1;
             *by_kind.entry(item.kind).or_default() += 1;
         }
         blocks_are_whole(&items);
         for item in items {
-            repeated += usize::from(!all.insert(item.posed.words));
+            if !all.insert(item.posed.words) {
+                *repeated.entry(item.kind).or_default() += 1;
+            }
         }
     }
     let n = SEEDS.count() * EACH;
@@ -76,12 +83,15 @@ fn ten_seeds(task: &FreshTask, solve: Solver) {
     let p = chi_squared_upper(chi, 3.0);
     let name = task.kinds().next().unwrap();
     eprintln!(
-        "{name} …: {n} questions, {repeated} asked again under another seed, places {by_place:?}, chi-square \
-         {chi:.2} (p {p:.3}), {by_kind:?}"
+        "{name} …: {n} questions, {} derived otherwise, places {by_place:?}, chi-square {chi:.2} (p {p:.3}), \
+         {by_kind:?}, asked again under another seed: {repeated:?}",
+        wrong.len()
     );
+    let first: Vec<&String> = wrong.iter().take(12).collect();
+    assert!(wrong.is_empty(), "{} wrong: {first:#?}", wrong.len());
     assert!(p > 0.01);
     // Small worlds (one letter, two turns) may come up again under another seed, never within one.
-    assert!(repeated < n / 20, "{repeated}");
+    assert!(repeated.values().sum::<usize>() < n / 10, "{repeated:?}");
     assert_eq!(by_kind.len(), task.kinds().count());
 }
 

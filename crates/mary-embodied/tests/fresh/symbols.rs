@@ -233,11 +233,11 @@ impl Raster {
         clear.then_some((dx as f64, -dy as f64))
     }
 
-    /// Whether a moved copy covers nearly the same ink, within a stroke's third.
+    /// Whether a moved copy covers nearly the same ink, within one part in twenty-two of each side.
     fn same(&self, from: impl Fn(usize, usize) -> (usize, usize)) -> bool {
-        let reach = 6isize;
+        let (wide, high) = ((self.width / 22) as isize, (self.height / 22) as isize);
         let near = |x: isize, y: isize, test: &dyn Fn(isize, isize) -> bool| {
-            (-reach..=reach).any(|dy| (-reach..=reach).any(|dx| test(x + dx, y + dy)))
+            (-high..=high).any(|dy| (-wide..=wide).any(|dx| test(x + dx, y + dy)))
         };
         let moved = |x: isize, y: isize| {
             if x < 0 || y < 0 || x as usize >= self.width || y as usize >= self.height {
@@ -316,16 +316,23 @@ fn strokes(symbol: char, level: bool, share: f64) -> usize {
     shape.spans(share * shape.height).len()
 }
 
-fn regions_left(symbol: char, half: &str) -> usize {
+fn regions_left(symbol: char, cover: &str) -> usize {
+    let (side, share) = cover.split_once(' ').unwrap();
+    let share = match share {
+        "quarter" => 0.25,
+        "third" => 1.0 / 3.0,
+        _ => 0.5,
+    };
     let mut picture = (*raster(symbol)).clone();
-    if half == "left" || half == "right" {
+    if side == "left" || side == "right" {
         picture = picture.transposed();
     }
-    let (middle, end) = (picture.height / 2, picture.height);
-    let rest = if half == "upper" || half == "left" {
-        picture.rows(middle, end)
+    let end = picture.height;
+    let gone = (share * end as f64).round() as usize;
+    let rest = if side == "upper" || side == "left" {
+        picture.rows(gone, end)
     } else {
-        picture.rows(0, middle)
+        picture.rows(0, end - gone)
     };
     rest.patches().1
 }
@@ -359,8 +366,8 @@ pub fn solve(kind: &str, words: &str, options: &[String]) -> usize {
     match kind {
         "regions" => sum("regions", &|s| raster(s).patches().1),
         "covered" => {
-            let half = between(words, "The ", " half");
-            sum(half, &|s| regions_left(s, half))
+            let cover = between(words, "The ", " of each");
+            sum(cover, &|s| regions_left(s, cover))
         }
         "cut" => {
             let (level, share) = line(words);

@@ -70,19 +70,34 @@ pub fn picture(symbol: char) -> Option<&'static Ink> {
     glyphs().iter().find(|g| g.symbol == symbol).map(|g| &g.ink)
 }
 
+/// A closed line of points.
+pub type Contour = Vec<[f64; 2]>;
+
 /// The outline of a symbol for drawing at any size: closed contours, one em wide, the baseline at 0
 /// and y growing upwards. Inside is where the contours wind around a point (non-zero rule).
-pub fn outline(symbol: char) -> Option<Vec<Vec<[f64; 2]>>> {
-    let font = FontRef::try_from_slice(FONT).ok()?;
+pub fn outline(symbol: char) -> Option<&'static [Contour]> {
+    static OUTLINES: OnceLock<Vec<(char, Vec<Contour>)>> = OnceLock::new();
+    let outlines = OUTLINES.get_or_init(|| {
+        let Ok(font) = FontRef::try_from_slice(FONT) else {
+            return Vec::new();
+        };
+        let traced = |symbol| Some((symbol, trace(&font, symbol)?));
+        SYMBOLS.chars().filter_map(traced).collect()
+    });
+    let found = outlines.iter().find(|(s, _)| *s == symbol)?;
+    Some(&found.1)
+}
+
+fn trace(font: &FontRef<'_>, symbol: char) -> Option<Vec<Contour>> {
     let id = font.glyph_id(symbol);
     if id.0 == 0 {
         return None;
     }
     let em = f64::from(font.units_per_em()?);
     let at = |p: Point| [f64::from(p.x) / em, f64::from(p.y) / em];
-    let mut contours: Vec<Vec<[f64; 2]>> = Vec::new();
+    let mut contours: Vec<Contour> = Vec::new();
     for curve in font.outline(id)?.curves {
-        let points: Vec<[f64; 2]> = match curve {
+        let points: Contour = match curve {
             OutlineCurve::Line(a, b) => vec![at(a), at(b)],
             OutlineCurve::Quad(a, b, c) => vec![at(a), at(b), at(c)],
             OutlineCurve::Cubic(a, b, c, d) => vec![at(a), at(b), at(c), at(d)],

@@ -5,7 +5,7 @@ mod names;
 mod space;
 
 pub use names::{Named, named};
-pub use space::{Lab, cielab, hue_gap, oklab};
+pub use space::{Lab, cielab, hue_gap, middle, oklab};
 
 use mary_items::{Stream, below, coin, shuffle};
 
@@ -269,10 +269,10 @@ fn compared(rng: &mut Stream) -> Option<Block> {
         two_patches(&mut sketch, one.rgb, two.rgb);
         let posed = Posed {
             words: format!(
-                "Compare two CSS named colours. Beside {}, what is {} like, in lightness and chroma?",
+                "Compared with the CSS named colour {}, what is {} like in lightness and chroma?",
                 one.name, two.name
             ),
-            seen: "The picture shows two colours. Beside the left one, what is the right one like, in \
+            seen: "The picture shows two colours. Compared with the left one, what is the right one like in \
                    lightness and chroma?"
                 .into(),
             caption: "The picture shows the first colour on the left and the second on the right.",
@@ -383,19 +383,21 @@ fn mixture(rng: &mut Stream) -> Option<Block> {
 /// Whether the middle between two colours clearly is the option at `place` and no other, the two
 /// being far enough apart for a mixture to be something new.
 fn mixes_to(one: &Named, two: &Named, options: &[&Named; OPTIONS], place: usize) -> bool {
-    let known = |c: &&Named| share_a_word(c.name, one.name) || share_a_word(c.name, two.name);
-    if one.ok.distance(two.ok) < 0.2 || options.iter().any(known) {
+    if one.ok.distance(two.ok) < 0.2 {
         return false;
     }
     let (ok, cie) = (one.ok.halfway(two.ok), one.cie.halfway(two.cie));
     let far = |c: &Named| (c.ok.distance(ok), c.cie.distance(cie));
     let own = far(options[place]);
-    own.0 <= LIKE.0
+    let clear = own.0 <= LIKE.0
         && own.1 <= LIKE.1
         && (0..OPTIONS).filter(|j| *j != place).all(|j| {
             let other = far(options[j]);
             other.0 - own.0 >= UNLIKE.0 && other.1 - own.1 >= UNLIKE.1
-        })
+        });
+    // Words last: comparing them costs more than all the figures.
+    let known = |c: &&Named| share_a_word(c.name, one.name) || share_a_word(c.name, two.name);
+    clear && !options.iter().any(known)
 }
 
 /// The pure screen colours that divide the circle of hues, in order.
@@ -420,28 +422,36 @@ fn between(hue: f64, space: fn([u8; 3]) -> Lab) -> Option<usize> {
 /// The part of the circle in which a mixture's hue lies.
 fn sector(rng: &mut Stream) -> Option<Block> {
     let (answers, questions) = gather(rng, 1000, |rng| {
-        let (one, two) = (any(rng), any(rng));
-        let named_pure = |c: &Named| PURE.iter().any(|(p, _)| share_a_word(c.name, p));
-        if one.name == two.name || named_pure(one) || named_pure(two) {
+        let three = [any(rng), any(rng), any(rng)];
+        let named_pure = |c: &&Named| PURE.iter().any(|(p, _)| share_a_word(c.name, p));
+        let twice = three[0].name == three[1].name
+            || three[0].name == three[2].name
+            || three[1].name == three[2].name;
+        if twice || three.iter().any(named_pure) {
             return None;
         }
-        let (ok, cie) = (one.ok.halfway(two.ok), one.cie.halfway(two.cie));
+        let (ok, cie) = (middle(three.map(|c| c.ok)), middle(three.map(|c| c.cie)));
         if ok.chroma() < HUED.0 || cie.chroma() < HUED.1 {
             return None;
         }
         let place = between(ok.hue(), oklab).filter(|p| between(cie.hue(), cielab) == Some(*p))?;
         let mut sketch = Sketch::new(184);
-        two_patches(&mut sketch, one.rgb, two.rgb);
+        for (number, colour) in three.iter().enumerate() {
+            let left = 16.0 + 164.0 * number as f64;
+            let (from, to) = ([left, 12.0], [left + 152.0, 172.0]);
+            sketch.rect(from, to, colour.rgb);
+            frame(&mut sketch, from, to);
+        }
         let ask = "are averaged in equal parts in a perceptual colour space. On the circle of hues, \
                    between which two of the pure screen colours red, yellow, green and blue does the hue \
                    of the result lie?";
         let posed = Posed {
             words: format!(
-                "Two CSS named colours, {} and {}, {ask}",
-                one.name, two.name
+                "Three CSS named colours, {}, {ask}",
+                listed(&names_of(&three))
             ),
-            seen: format!("The two colours in the picture {ask}"),
-            caption: "The picture shows the two colours.",
+            seen: format!("The three colours in the picture {ask}"),
+            caption: "The picture shows the three colours.",
             sketch,
         };
         Some((place, posed))

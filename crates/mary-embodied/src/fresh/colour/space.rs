@@ -42,6 +42,16 @@ impl Lab {
     }
 }
 
+/// The middle of several colours.
+pub fn middle<const N: usize>(colours: [Lab; N]) -> Lab {
+    let mean = |of: fn(&Lab) -> f64| colours.iter().map(of).sum::<f64>() / N as f64;
+    Lab {
+        l: mean(|c| c.l),
+        a: mean(|c| c.a),
+        b: mean(|c| c.b),
+    }
+}
+
 /// The smaller angle between two hues, 0 to 180 degrees.
 pub fn hue_gap(one: f64, two: f64) -> f64 {
     let gap = (one - two).rem_euclid(360.0);
@@ -98,7 +108,10 @@ mod tests {
 
     #[track_caller]
     fn near(found: f64, published: f64, by: f64) {
-        assert!((found - published).abs() <= by, "{found}, published {published}");
+        assert!(
+            (found - published).abs() <= by,
+            "{found}, published {published}"
+        );
     }
 
     /// The oklch() values of CSS Color Module Level 4's named colours, as browsers print them.

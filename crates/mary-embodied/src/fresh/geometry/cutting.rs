@@ -63,8 +63,7 @@ fn piece_count(cuts: &[Cut]) -> Option<usize> {
     Some(1 + cuts.len() + crossings.len())
 }
 
-fn draw_cuts(rng: &mut Stream) -> Vec<Cut> {
-    let number = 2 + below(rng, 4);
+fn draw_cuts(rng: &mut Stream, number: usize) -> Vec<Cut> {
     let mut cuts: Vec<Cut> = Vec::with_capacity(number);
     while cuts.len() < number {
         let (a, b) = (1 + below(rng, 12), 1 + below(rng, 12));
@@ -77,10 +76,12 @@ fn draw_cuts(rng: &mut Stream) -> Vec<Cut> {
     cuts
 }
 
-/// A round cake cut from hour to hour.
+/// A round cake cut from hour to hour; as many cuts in all four questions, so that counting cuts
+/// strikes out nothing.
 pub fn pieces(rng: &mut Stream) -> Option<Block> {
-    counted(rng, 60, |rng| {
-        let cuts = draw_cuts(rng);
+    let number = 3 + below(rng, 3);
+    counted(rng, 80, |rng| {
+        let cuts = draw_cuts(rng, number);
         let count = piece_count(&cuts)?;
         let from_to: Vec<String> = cuts
             .iter()
@@ -132,7 +133,7 @@ enum End {
     Middle(usize),
 }
 
-const NAMES: [char; 9] = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'K'];
+const NAMES: [char; 9] = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I'];
 const POLYGONS: [&str; 6] = [
     "square", "pentagon", "hexagon", "heptagon", "octagon", "nonagon",
 ];
@@ -184,9 +185,7 @@ impl Cutting {
         let gap = (to.half() + halves - from.half()) % halves;
         let on_clipped = |e: End| matches!(e, End::Corner(c) if clipped.contains(&c));
         // Both ends on one side would cut nothing; an end on a lost corner would be nowhere.
-        let same_side = |g: usize| {
-            g <= 1 || (g == 2 && matches!(from, End::Corner(_)))
-        };
+        let same_side = |g: usize| g <= 1 || (g == 2 && matches!(from, End::Corner(_)));
         if same_side(gap) || same_side(halves - gap) || on_clipped(from) || on_clipped(to) {
             return None;
         }
@@ -258,7 +257,12 @@ impl Cutting {
             0.0
         };
         let corners = regular([middle; 2], 200.0, self.corners, turn);
-        let corner = |c: usize| corners.get(c % self.corners).copied().unwrap_or([middle; 2]);
+        let corner = |c: usize| {
+            corners
+                .get(c % self.corners)
+                .copied()
+                .unwrap_or([middle; 2])
+        };
         let part = |a: Spot, b: Spot, t: f64| [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t];
         let mut outline = Vec::new();
         for c in 0..self.corners {

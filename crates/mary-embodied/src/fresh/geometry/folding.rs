@@ -173,21 +173,23 @@ impl Folded {
         Posed {
             words: format!("{} {ask}", self.words()),
             seen: format!(
-                "A square sheet of paper covers a board. The picture shows, from left to right, how it is \
-                 folded (along the broken line, as the arrow points; paper over paper is darker) and where \
-                 a hole is punched through all layers (red). {ask}"
+                "A square sheet of paper covers a board. The picture shows step by step, left to right and \
+                 then the next row, how it is folded (along the broken line, as the arrow points; paper over \
+                 paper is darker) and where a hole is punched through all layers (red). Columns are counted \
+                 from the left, rows from the top. {ask}"
             ),
-            caption: "The picture shows the folds from left to right (broken lines, arrows; paper over \
-                      paper is darker) and the hole (red).",
+            caption: "The picture shows it step by step, left to right and then the next row: the folds \
+                      (broken lines, arrows; paper over paper is darker) and the hole (red).",
             sketch: self.sketch(),
         }
     }
 
     fn sketch(&self) -> Sketch {
         let panels = self.folds.len() + 1;
-        let room = WIDTH as f64 / panels as f64;
-        let side = (room - 24.0).min(230.0);
-        let mut sketch = Sketch::new((side + 24.0) as usize);
+        // Two to a row, read like text.
+        let room = WIDTH as f64 / 2.0;
+        let side = room - 24.0;
+        let mut sketch = Sketch::new(room as usize * panels.div_ceil(2));
         let whole = Extent {
             from: 0,
             to: self.size,
@@ -195,9 +197,10 @@ impl Folded {
         let (mut columns, mut rows) = (whole, whole);
         let mut flaps: Vec<(Extent, Extent)> = Vec::new();
         for panel in 0..panels {
-            let left = panel as f64 * room + (room - side) / 2.0;
+            let left = (panel % 2) as f64 * room + 12.0;
+            let top = (panel / 2) as f64 * room + 12.0;
             let step = side / self.size as f64;
-            let at = |c: f64, r: f64| [left + c * step, 12.0 + r * step];
+            let at = |c: f64, r: f64| [left + c * step, top + r * step];
             sheet(&mut sketch, &at, (columns, rows), PAPER);
             for flap in &flaps {
                 sheet(&mut sketch, &at, *flap, FLAP);
@@ -305,7 +308,7 @@ impl Fold {
 pub fn count(rng: &mut Stream) -> Option<Block> {
     let size = 4 + below(rng, 3);
     counted(rng, 60, |rng| {
-        let folds = 1 + below(rng, 3);
+        let folds = 2 + below(rng, 2);
         let sheet = Folded::draw(rng, size, folds);
         (sheet.folds.len() == folds).then(|| {
             (
@@ -322,7 +325,7 @@ pub fn place(rng: &mut Stream) -> Option<Block> {
     let mut sheets = Vec::with_capacity(OPTIONS);
     let mut holes: Vec<Vec<(usize, usize)>> = Vec::with_capacity(OPTIONS);
     for _ in 0..OPTIONS {
-        let folds = 1 + below(rng, 2);
+        let folds = 2 + below(rng, 2);
         let sheet = Folded::draw(rng, size, folds);
         holes.push(sheet.holes());
         sheets.push(sheet);

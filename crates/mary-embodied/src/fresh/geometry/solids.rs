@@ -217,12 +217,12 @@ impl View {
     fn ask(self) -> &'static str {
         match self {
             Self::Front => {
-                "Seen straight from the front, how many squares, each the face of one cube, make up the \
-                 outline of the pile?"
+                "Seen straight from the front, how many squares, each the size of a cube's face, does the \
+                 silhouette of the pile cover?"
             }
             Self::Side => {
-                "Seen straight from the right, how many squares, each the face of one cube, make up the \
-                 outline of the pile?"
+                "Seen straight from the right, how many squares, each the size of a cube's face, does the \
+                 silhouette of the pile cover?"
             }
             Self::Covered => "How many cubes have another cube on top of them?",
         }

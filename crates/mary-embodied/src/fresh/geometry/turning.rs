@@ -8,10 +8,10 @@ use crate::fresh::sketch::{BLACK, GREY, PAPER, Sketch, WIDTH};
 
 /// Where a stone lies after its board was turned and flipped.
 pub fn board(rng: &mut Stream) -> Option<Block> {
-    let size = 4 + below(rng, 4);
+    let size = 4 + below(rng, 6);
     counted(rng, 60, |rng| {
         let start = (below(rng, size), below(rng, size));
-        let moves = draw_moves(rng, 2, 3);
+        let moves = draw_moves(rng, 2, 2, 3);
         let end = moves.iter().fold(start, |at, m| m.square(size, at));
         let told = told(&moves, "board");
         let ask = "In which column and row, counted again from the left and from the top as you look at \
@@ -53,7 +53,7 @@ fn board_sketch(size: usize, stone: (usize, usize)) -> Sketch {
 pub fn heading(rng: &mut Stream) -> Option<Block> {
     counted(rng, 60, |rng| {
         let start = below(rng, 8);
-        let moves = draw_moves(rng, 1, 3);
+        let moves = draw_moves(rng, 1, 2, 4);
         let end = moves.iter().fold(start, |at, m| m.direction(at));
         let told = told(&moves, "arrow");
         let mut sketch = Sketch::new(320);

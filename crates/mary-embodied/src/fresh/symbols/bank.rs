@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use mary_items::glyphs::ink::{Form, Half, Ink};
 use mary_items::glyphs::glyphs;
+use mary_items::glyphs::ink::{Form, Half, Ink};
 
 use super::look;
 
@@ -65,6 +65,8 @@ pub struct Known {
     pub ink: &'static Ink,
     /// Looks the same, as far as counts go, in every plain type.
     pub steady: bool,
+    /// All its ink hangs together.
+    pub single: bool,
     /// Regions wholly surrounded by ink.
     pub regions: Option<usize>,
     /// The side it is open to, in eighths clockwise from up.
@@ -73,15 +75,19 @@ pub struct Known {
     pub symmetry: Option<[bool; 3]>,
 }
 
-/// Alike from here on.
+/// Alike from this likeness on, where a dot may be off by a 24th of the side …
 const ALIKE: f64 = 0.96;
-/// Not alike up to here.
+/// … and from this share of all ink that lies exactly on ink.
+const OVERLAP: f64 = 0.80;
+/// Symmetric but for a small spur at a foot or shoulder: people may see it either way.
+const SPURRED: &str = "nuɯ";
+/// Not alike up to this likeness.
 const UNLIKE: f64 = 0.86;
 
 impl Known {
-    /// Regions left when a half is covered.
-    pub fn regions_left(&self, half: Half) -> Option<usize> {
-        look::regions_left(self.ink, half)
+    /// Regions left when a share is covered from one side.
+    pub fn regions_left(&self, side: Half, share: Share) -> Option<usize> {
+        look::regions_left(self.ink, side, share.value())
     }
 
     /// Pieces after a cut.
@@ -104,6 +110,19 @@ impl Known {
     }
 }
 
+/// The dots that both pictures have as a share of those that either has.
+fn overlap(one: &Ink, two: &Ink) -> f64 {
+    let (mut both, mut either) = (0.0f64, 0.0f64);
+    for y in 0..one.height().max(two.height()) {
+        for x in 0..one.width().max(two.width()) {
+            let (a, b) = (one.dot(x, y), two.dot(x, y));
+            both += f64::from(u8::from(a && b));
+            either += f64::from(u8::from(a || b));
+        }
+    }
+    both / either.max(1.0)
+}
+
 fn symmetry(ink: &Ink) -> Option<[bool; 3]> {
     let form = Form::of(ink);
     let moved = [
@@ -114,10 +133,10 @@ fn symmetry(ink: &Ink) -> Option<[bool; 3]> {
     let mut same = [false; 3];
     for (place, other) in same.iter_mut().zip(moved) {
         let likeness = form.likeness(&Form::of(&other));
-        if likeness > UNLIKE && likeness < ALIKE {
+        *place = likeness >= ALIKE && overlap(ink, &other) >= OVERLAP;
+        if likeness > UNLIKE && !*place {
             return None;
         }
-        *place = likeness >= ALIKE;
     }
     Some(same)
 }
@@ -132,9 +151,10 @@ pub fn known() -> &'static [Known] {
                 symbol: glyph.symbol,
                 ink: &glyph.ink,
                 steady: STEADY.contains(glyph.symbol),
+                single: look::single(&glyph.ink),
                 regions: look::regions(&glyph.ink),
                 opening: look::opening(&glyph.ink),
-                symmetry: symmetry(&glyph.ink),
+                symmetry: symmetry(&glyph.ink).filter(|_| !SPURRED.contains(glyph.symbol)),
             })
             .collect()
     })
@@ -143,4 +163,43 @@ pub fn known() -> &'static [Known] {
 /// The symbols of which something holds.
 pub fn which(holds: impl Fn(&Known) -> bool) -> Vec<&'static Known> {
     known().iter().filter(|k| holds(k)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(symbol: char) -> Option<[bool; 3]> {
+        known().iter().find(|k| k.symbol == symbol)?.symmetry
+    }
+
+    #[test]
+    fn symmetries_are_what_people_see() {
+        let show = |wanted: [bool; 3]| -> String {
+            let class = which(|k| k.symmetry == Some(wanted));
+            class.iter().map(|k| k.symbol).collect()
+        };
+        eprintln!("left-right {}", show([true, false, false]));
+        eprintln!("top-bottom {}", show([false, true, false]));
+        eprintln!("half turn {}", show([false, false, true]));
+        eprintln!("none {}", show([false, false, false]));
+        let open: String = which(|k| k.opening.is_some() && k.single && k.regions == Some(0))
+            .iter()
+            .map(|k| k.symbol)
+            .collect();
+        eprintln!("open to one side {open}");
+        for (symbol, same) in [
+            ('A', [true, false, false]),
+            ('V', [true, false, false]),
+            ('C', [false, true, false]),
+            ('N', [false, false, true]),
+            ('Z', [false, false, true]),
+            ('F', [false, false, false]),
+            ('H', [true, true, true]),
+        ] {
+            assert_eq!(of(symbol), Some(same), "{symbol}");
+        }
+        // A spur or a smaller upper bowl leaves room for doubt: not asked.
+        assert_eq!((of('u'), of('B')), (None, None));
+    }
 }

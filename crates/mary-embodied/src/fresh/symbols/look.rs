@@ -16,6 +16,8 @@ const BAY: f64 = 0.05;
 const DENT: f64 = 0.015;
 /// A bay may point this far from a side, in degrees.
 const ASKEW: f64 = 14.0;
+/// A bay's mouth may slant by this share of the box: a corner bracket is open to no one side.
+const SLANT: f64 = 0.2;
 
 /// A patch of like dots.
 struct Patch {
@@ -87,6 +89,11 @@ pub fn regions(ink: &Ink) -> Option<usize> {
     clear_count(&blank)
 }
 
+/// Whether all ink hangs together.
+pub fn single(ink: &Ink) -> bool {
+    patches(ink.width(), ink.height(), true, &|x, y| ink.dot(x, y)).len() == 1
+}
+
 /// The row at a share of the height.
 fn row_at(ink: &Ink, share: f64) -> usize {
     ((share * ink.height() as f64).round() as usize).clamp(1, ink.height().max(2) - 1)
@@ -135,17 +142,17 @@ pub fn strokes(ink: &Ink, share: f64) -> Option<usize> {
     })
 }
 
-/// Regions still surrounded by ink when a half is covered, the same for a slightly larger and a
-/// slightly smaller cover.
-pub fn regions_left(ink: &Ink, half: Half) -> Option<usize> {
+/// Regions still surrounded by ink when this share is covered from one side, the same for a slightly
+/// larger and a slightly smaller cover.
+pub fn regions_left(ink: &Ink, side: Half, share: f64) -> Option<usize> {
     // Turned so that the upper part is the covered one.
-    let turned = match half {
+    let turned = match side {
         Half::Top => ink.clone(),
         Half::Bottom => ink.top_bottom(),
         Half::Left => ink.clockwise(),
         Half::Right => ink.left_right().clockwise(),
     };
-    steady(0.5, |at| {
+    steady(share, |at| {
         let row = row_at(&turned, at);
         let rest = Ink::new(turned.width(), turned.height() - row, |x, y| {
             turned.dot(x, y + row)
@@ -165,7 +172,8 @@ pub fn opening(ink: &Ink) -> Option<usize> {
     let whole = (width * height) as f64;
     let mut side = None;
     for bay in &bays {
-        let Some(direction) = hull.way_out(bay) else {
+        let mouth = hull.mouth(bay);
+        let Some(direction) = way_out(bay, &mouth) else {
             continue; // a region without a way out
         };
         let share = bay.dots.len() as f64 / whole;
@@ -174,7 +182,9 @@ pub fn opening(ink: &Ink) -> Option<usize> {
         }
         let nearest = (direction / 90.0).round() * 90.0;
         let eighths = (nearest / 45.0) as usize % 8;
-        let clear = share >= BAY && (direction - nearest).abs() <= ASKEW;
+        let upright = eighths.is_multiple_of(4);
+        let slant = reach(&mouth, upright) / if upright { height } else { width } as f64;
+        let clear = share >= BAY && (direction - nearest).abs() <= ASKEW && slant <= SLANT;
         if !clear || side.is_some_and(|s| s != eighths) {
             return None;
         }
@@ -211,8 +221,8 @@ impl Hull {
             .is_some_and(|&(left, right)| (left..=right).contains(&(x as f64)))
     }
 
-    /// The direction from a bay's middle to the middle of its mouth, in degrees clockwise from up.
-    fn way_out(&self, bay: &Patch) -> Option<f64> {
+    /// The dots of a bay that border on the outside.
+    fn mouth(&self, bay: &Patch) -> Vec<(usize, usize)> {
         let outside = |x: usize, y: usize| {
             NEIGHBOURS.into_iter().take(4).any(|(dx, dy)| {
                 match (x.checked_add_signed(dx), y.checked_add_signed(dy)) {
@@ -221,19 +231,26 @@ impl Hull {
                 }
             })
         };
-        let mouth: Vec<(usize, usize)> = bay
-            .dots
-            .iter()
-            .copied()
-            .filter(|&(x, y)| outside(x, y))
-            .collect();
-        if mouth.is_empty() {
-            return None;
-        }
-        let (from, to) = (middle(&bay.dots), middle(&mouth));
-        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
-        Some(dx.atan2(-dy).to_degrees().rem_euclid(360.0))
+        let dots = bay.dots.iter().copied();
+        dots.filter(|&(x, y)| outside(x, y)).collect()
     }
+}
+
+/// The direction from a bay's middle to the middle of its mouth, in degrees clockwise from up.
+fn way_out(bay: &Patch, mouth: &[(usize, usize)]) -> Option<f64> {
+    if mouth.is_empty() {
+        return None;
+    }
+    let (from, to) = (middle(&bay.dots), middle(mouth));
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    Some(dx.atan2(-dy).to_degrees().rem_euclid(360.0))
+}
+
+/// How far dots reach from top to bottom, or else from left to right.
+fn reach(dots: &[(usize, usize)], upright: bool) -> f64 {
+    let along = || dots.iter().map(|&(x, y)| if upright { y } else { x });
+    let (low, high) = (along().min().unwrap_or(0), along().max().unwrap_or(0));
+    (high - low) as f64
 }
 
 fn middle(dots: &[(usize, usize)]) -> (f64, f64) {
@@ -263,7 +280,10 @@ fn chain(points: impl Iterator<Item = (f64, f64)>, way: f64) -> Vec<(f64, f64)> 
 /// The column of a chain at a row.
 fn along(chain: &[(f64, f64)], y: f64) -> f64 {
     let after = chain.partition_point(|p| p.0 < y);
-    match (after.checked_sub(1).and_then(|i| chain.get(i)), chain.get(after)) {
+    match (
+        after.checked_sub(1).and_then(|i| chain.get(i)),
+        chain.get(after),
+    ) {
         (Some(a), Some(b)) => a.1 + (b.1 - a.1) * (y - a.0) / (b.0 - a.0),
         (_, Some(b)) => b.1,
         (Some(a), None) => a.1,
@@ -286,19 +306,30 @@ mod tests {
         for (symbol, count) in [('A', 1), ('B', 2), ('8', 2), ('C', 0), ('O', 1), ('e', 1)] {
             assert_eq!(regions(of(symbol)), Some(count), "{symbol}");
         }
-        assert_eq!(regions_left(of('P'), Half::Bottom), None, "a bowl ends at the middle");
-        assert_eq!(regions_left(of('d'), Half::Bottom), Some(0));
-        assert_eq!(regions_left(of('6'), Half::Top), Some(1));
-        assert_eq!(regions_left(of('O'), Half::Left), Some(0));
+        assert_eq!(regions_left(of('P'), Half::Bottom, 1.0 / 3.0), Some(1));
+        assert_eq!(regions_left(of('P'), Half::Top, 1.0 / 3.0), Some(0));
+        assert_eq!(regions_left(of('d'), Half::Bottom, 0.5), Some(0));
+        assert_eq!(regions_left(of('A'), Half::Bottom, 0.25), Some(1));
+        assert_eq!(regions_left(of('O'), Half::Left, 0.5), Some(0));
+        assert_eq!(regions_left(of('Φ'), Half::Left, 1.0 / 3.0), Some(1));
     }
 
     #[test]
     fn openings_are_where_people_see_them() {
-        let sides = [('U', 0), ('C', 2), ('n', 4), ('Ɔ', 6), ('V', 0), ('E', 2), ('<', 2), ('Λ', 4)];
+        let sides = [
+            ('U', 0),
+            ('C', 2),
+            ('n', 4),
+            ('Ɔ', 6),
+            ('V', 0),
+            ('E', 2),
+            ('<', 2),
+            ('Λ', 4),
+        ];
         for (symbol, side) in sides {
             assert_eq!(opening(of(symbol)), Some(side), "{symbol}");
         }
-        for symbol in ['S', 'X', 'O', 'T', 'L', 'H', 'W'] {
+        for symbol in ['S', 'X', 'O', 'T', 'L', 'H', 'W', '⌉'] {
             assert_eq!(opening(of(symbol)), None, "{symbol}");
         }
     }
@@ -307,9 +338,9 @@ mod tests {
     fn cuts_and_lines_are_what_they_say() {
         assert_eq!(pieces(of('O'), 0.5), Some(2));
         assert_eq!(pieces(of('U'), 0.5), Some(3));
-        assert_eq!(pieces(of('X'), 1.0 / 3.0), Some(3));
+        assert_eq!(pieces(of('X'), 0.25), Some(3));
         assert_eq!(strokes(of('O'), 0.5), Some(2));
-        assert_eq!(strokes(of('M'), 0.75), Some(2));
+        assert_eq!(strokes(of('M'), 0.9), Some(2));
         assert_eq!(strokes(of('H'), 0.5), None, "along the bar");
         assert_eq!(strokes(of('H'), 0.25), Some(2));
     }

@@ -43,5 +43,5 @@ pub static KINDS: [Kind; 7] = [
 /// The margins in words, for the conventions.
 pub const MARGINS: &str = "DejaVu Sans; a count must stay the same when a line is moved by 5 % of the \
     height, regions and pieces have at least 30 dots where a stroke is 12 wide; a symbol open to one \
-    side has no other dent above 1.5 % of its box; symmetric from likeness 0.96 on, not symmetric up to \
-    0.86; widths and heights compared differ by at least 20 %";
+    side has no other dent above 1.5 % of its box; symmetric from likeness 0.96 and overlap 0.80 on, not \
+    symmetric up to likeness 0.86; widths and heights compared differ by at least 20 %";

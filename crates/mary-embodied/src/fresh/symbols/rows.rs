@@ -13,7 +13,12 @@ use crate::fresh::sketch::Sketch;
 type Counted = (&'static Known, usize);
 
 /// Symbols drawn with replacement, none twice in a row, and their counts together.
-fn draw_row(rng: &mut Stream, from: &[Counted], least: usize, most: usize) -> Option<(Vec<char>, usize)> {
+fn draw_row(
+    rng: &mut Stream,
+    from: &[Counted],
+    least: usize,
+    most: usize,
+) -> Option<(Vec<char>, usize)> {
     let number = least + below(rng, most - least + 1);
     let mut symbols: Vec<char> = Vec::with_capacity(number);
     let mut sum = 0;
@@ -61,35 +66,47 @@ pub fn regions(rng: &mut Stream) -> Option<Block> {
     })
 }
 
-const HALVES: [(Half, &str); 4] = [
-    (Half::Top, "upper half"),
-    (Half::Bottom, "lower half"),
-    (Half::Left, "left half"),
-    (Half::Right, "right half"),
+const SIDES: [(Half, &str); 4] = [
+    (Half::Top, "upper"),
+    (Half::Bottom, "lower"),
+    (Half::Left, "left"),
+    (Half::Right, "right"),
+];
+const COVERS: [(Share, &str); 3] = [
+    (Share::Quarter, "quarter"),
+    (Share::Third, "third"),
+    (Share::Half, "half"),
 ];
 
-/// The same when a half of each symbol is covered.
+/// A cover in words, and the symbols for which it is clear.
+type Cover = (String, Vec<Counted>);
+
+/// The same when a part of each symbol is covered.
 pub fn covered(rng: &mut Stream) -> Option<Block> {
-    static FROM: OnceLock<Vec<Vec<Counted>>> = OnceLock::new();
+    static FROM: OnceLock<Vec<Cover>> = OnceLock::new();
     let from = FROM.get_or_init(|| {
-        HALVES
-            .iter()
-            .map(|(half, _)| {
+        let mut covers = Vec::new();
+        for (side, side_name) in SIDES {
+            for (share, share_name) in COVERS {
                 // Symbols that enclose something, so that there is something to look at.
-                which(|k| k.steady && k.regions.is_some_and(|r| r > 0))
+                let symbols: Vec<Counted> = which(|k| k.steady && k.regions.is_some_and(|r| r > 0))
                     .into_iter()
-                    .filter_map(|k| Some((k, k.regions_left(*half)?)))
-                    .collect()
-            })
-            .collect()
+                    .filter_map(|k| Some((k, k.regions_left(side, share)?)))
+                    .collect();
+                let keep = symbols.iter().filter(|(_, count)| *count > 0).count();
+                if keep >= 2 && symbols.len() >= 6 {
+                    covers.push((format!("{side_name} {share_name}"), symbols));
+                }
+            }
+        }
+        covers
     });
     counted(rng, 60, |rng| {
-        let side = below(rng, HALVES.len());
-        let (symbols, sum) = draw_row(rng, from.get(side)?, 3, 6)?;
-        let half = HALVES.get(side)?.1;
+        let (cover, symbols) = from.get(below(rng, from.len()))?;
+        let (symbols, sum) = draw_row(rng, symbols, 3, 6)?;
         let ask = format!(
-            "The {half} of each is covered and does not count. How many separate areas wholly enclosed by \
-             ink do the visible halves have together?"
+            "The {cover} of each of them is covered and does not count. How many separate areas wholly \
+             enclosed by ink do the visible parts have together?"
         );
         Some((sum, posed(&symbols, &ask)))
     })
@@ -139,7 +156,7 @@ pub fn cut(rng: &mut Stream) -> Option<Block> {
     let from = FROM.get_or_init(|| by_line(Known::pieces));
     counted(rng, 60, |rng| {
         let (line, symbols) = from.get(below(rng, from.len()))?;
-        let (symbols, sum) = draw_row(rng, symbols, 1, 3)?;
+        let (symbols, sum) = draw_row(rng, symbols, 2, 3)?;
         let ask = format!(
             "Each is cut in two along {}, and the parts are pulled apart. How many separate pieces are there \
              in all?",
@@ -155,9 +172,9 @@ pub fn crossed(rng: &mut Stream) -> Option<Block> {
     let from = FROM.get_or_init(|| by_line(Known::strokes));
     counted(rng, 60, |rng| {
         let (line, symbols) = from.get(below(rng, from.len()))?;
-        let (symbols, sum) = draw_row(rng, symbols, 1, 4)?;
+        let (symbols, sum) = draw_row(rng, symbols, 2, 4)?;
         let ask = format!(
-            "A thin straight line is drawn through each of them, {}. How many times do these lines run across \
+            "A thin straight line is drawn through each of them: {}. How many times do these lines run across \
              a stroke in all?",
             line.words()
         );

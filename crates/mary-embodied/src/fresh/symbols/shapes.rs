@@ -13,14 +13,15 @@ use crate::fresh::sketch::{BLACK, Sketch};
 pub fn opening(rng: &mut Stream) -> Option<Block> {
     static FROM: OnceLock<Vec<(&'static Known, usize)>> = OnceLock::new();
     let from = FROM.get_or_init(|| {
-        which(|_| true)
+        // A symbol with a closed part (e) or of several pieces (?) has more than one thing to look at.
+        which(|k| k.regions == Some(0) && k.single)
             .into_iter()
             .filter_map(|k| Some((k, k.opening?)))
             .collect()
     });
     counted(rng, 60, |rng| {
         let (known, start) = from.get(below(rng, from.len()))?;
-        let moves = draw_moves(rng, 1, 2);
+        let moves = draw_moves(rng, 1, 1, 3);
         let end = moves.iter().fold(*start, |at, m| m.direction(at));
         let told = told(&moves, "symbol");
         let mut sketch = Sketch::new(320);
