@@ -27,11 +27,12 @@ pub struct Confounds {
 }
 
 impl Confounds {
-    /// Takes a sample in. What is neither a question with options nor a triple is left aside, and so
-    /// is an answer without a score.
+    /// Takes a sample in. What is neither a question with options nor a triple is left aside; an answer
+    /// without a score tells what the question is made of and nothing else.
     pub fn add(&mut self, sample: &Sample, norms: &Norms) {
-        let Outcome::Scored(score) = sample.judgement.outcome else {
-            return;
+        let score = match sample.judgement.outcome {
+            Outcome::Scored(score) => Some(score),
+            _ => None,
         };
         let (model, item) = (sample.id.model.clone(), &sample.item);
         match &item.target {
@@ -50,10 +51,11 @@ impl Confounds {
                         QuestionRecord::new(subtask, material(question, options, norms))
                     })
                     .scores
-                    .push(score);
+                    .extend(score);
             }
             Target::Data(data) => {
-                if let Some(record) = TripleRecord::of(data, item, score, norms) {
+                let record = score.and_then(|s| TripleRecord::of(data, item, s, norms));
+                if let Some(record) = record {
                     let of_model = self.triples.entry(model).or_default();
                     of_model.insert(item.id.clone(), record);
                 }

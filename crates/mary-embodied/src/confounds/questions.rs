@@ -38,8 +38,10 @@ impl QuestionRecord {
         }
     }
 
-    pub(super) fn score(&self) -> f64 {
-        self.scores.iter().sum::<f64>() / self.scores.len().max(1) as f64
+    /// The share of right answers; nothing when none has a score.
+    pub(super) fn score(&self) -> Option<f64> {
+        let n = self.scores.len();
+        (n > 0).then(|| self.scores.iter().sum::<f64>() / n as f64)
     }
 }
 
@@ -159,20 +161,11 @@ pub(super) fn right_and_wrong(all: &Questions) -> Option<Table> {
     let mut p_values = Vec::new();
     for (model, records) in all {
         for (name, value) in CONFOUNDS {
-            let of = |right: bool| -> Vec<f64> {
-                records
-                    .values()
-                    .filter(|r| {
-                        if right {
-                            r.score() > 0.5
-                        } else {
-                            r.score() < 0.5
-                        }
-                    })
-                    .filter_map(|r| value(&r.material))
-                    .collect()
+            let of = |wanted: fn(f64) -> bool| -> Vec<f64> {
+                let answered = records.values().filter(|r| r.score().is_some_and(wanted));
+                answered.filter_map(|r| value(&r.material)).collect()
             };
-            let (right, wrong) = (of(true), of(false));
+            let (right, wrong) = (of(|s| s > 0.5), of(|s| s < 0.5));
             let Ok(test) = rank::mann_whitney(&right, &wrong) else {
                 continue;
             };

@@ -94,17 +94,17 @@ pub(super) fn question_regression(
     model: &str,
     records: &BTreeMap<String, QuestionRecord>,
 ) -> Option<Table> {
-    let complete: Vec<(&QuestionRecord, Vec<f64>)> = records
+    let complete: Vec<(&QuestionRecord, f64, Vec<f64>)> = records
         .values()
         .filter_map(|r| {
             let values: Option<Vec<f64>> = CONFOUNDS.iter().map(|(_, f)| f(&r.material)).collect();
-            Some((r, values?))
+            Some((r, r.score()?, values?))
         })
         .collect();
     let present: Vec<&str> = Subtask::ALL
         .iter()
         .map(|s| s.code())
-        .filter(|code| complete.iter().any(|(r, _)| r.subtask == *code))
+        .filter(|code| complete.iter().any(|(r, ..)| r.subtask == *code))
         .collect();
     let (reference, others) = present.split_first()?;
     let mut names: Vec<String> = others
@@ -112,7 +112,7 @@ pub(super) fn question_regression(
         .map(|code| format!("{code} (against {reference})"))
         .collect();
     names.extend(CONFOUNDS.iter().map(|(name, _)| format!("{name} (per SD)")));
-    let rows = complete.iter().map(|(record, confounds)| {
+    let rows = complete.iter().map(|(record, _, confounds)| {
         let dummies = others
             .iter()
             .map(|code| f64::from(u8::from(record.subtask == *code)));
@@ -120,7 +120,7 @@ pub(super) fn question_regression(
     });
     let mut design = Design {
         rows: rows.collect(),
-        outcomes: complete.iter().map(|(r, _)| r.score()).collect(),
+        outcomes: complete.iter().map(|(_, score, _)| *score).collect(),
         names,
     };
     for column in others.len()..design.names.len() {
