@@ -156,8 +156,24 @@ impl Grid {
 
     /// The places of one colour, row by row.
     pub fn places_of(&self, colour: u8) -> Vec<Place> {
+        self.places_where(|c| c == colour)
+    }
+
+    /// The places whose colour is wanted, row by row.
+    pub fn places_where(&self, wanted: impl Fn(u8) -> bool) -> Vec<Place> {
         self.places()
-            .filter(|&(r, c)| self.get(r, c) == Some(colour))
+            .zip(&self.cells)
+            .filter(|(_, c)| wanted(**c))
+            .map(|(place, _)| place)
+            .collect()
+    }
+
+    /// The places where another grid of the same size has another colour, row by row.
+    pub fn places_unlike(&self, other: &Self) -> Vec<Place> {
+        self.places()
+            .zip(self.cells.iter().zip(&other.cells))
+            .filter(|(_, (a, b))| a != b)
+            .map(|(place, _)| place)
             .collect()
     }
 

@@ -3,6 +3,8 @@
 //!
 //! Pairs are drawn with a plain palette, so that role n of an aspect has colour n + 1.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use mary_items::stream;
 use mary_physico::grid::{Grid, Pair, Place};
 use mary_physico::worlds::{concept, plain_pair};
@@ -262,8 +264,6 @@ fn levers_and_pulleys_trade_way_for_force() {
     for pair in pairs("lever", "crowbar") {
         let moved =
             |colour: u8| low(&rows_of(&pair.output, colour)) - low(&rows_of(&pair.input, colour));
-        let foot = rows_of(&pair.input, 2).len();
-        assert!(foot > 0);
         let (load, hand) = (moved(4), moved(5));
         assert!(
             load < 0 && hand > 0 && hand % -load == 0 && hand >= -2 * load,

@@ -70,13 +70,7 @@ fn seesaw(s: &mut Setting) -> Option<Pair> {
 fn crowbar(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let ground = s.rows - 1;
-    let (earth, post, wood, load, hand) = (
-        s.colour(0),
-        s.colour(1),
-        s.colour(2),
-        s.colour(3),
-        s.colour(4),
-    );
+    let (earth, wood, load, hand) = (s.colour(0), s.colour(2), s.colour(3), s.colour(4));
     let ratio = s.between(2, 3);
     let short = 2;
     let long = short * ratio;
@@ -85,7 +79,7 @@ fn crowbar(s: &mut Setting) -> Option<Pair> {
     let pivot = (ground - 1 - ratio * lift, mid);
     p.both(|g| {
         g.fill((ground, 0), (ground, g.cols() as i32), earth);
-        foot(g, (pivot.0 + 1, mid), ground, post);
+        foot(g, (pivot.0 + 1, mid), ground, earth);
     });
     let big = s.between(2, 3);
     for (g, t) in [(&mut p.input, lift), (&mut p.output, -lift)] {
@@ -135,19 +129,13 @@ fn wheel(g: &mut Grid, centre: Place, colour: u8) {
 
 fn one_wheel(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (beam, rim, rope, load, hand) = (
-        s.colour(0),
-        s.colour(1),
-        s.colour(2),
-        s.colour(3),
-        s.colour(4),
-    );
+    let (beam, rope, load, hand) = (s.colour(0), s.colour(2), s.colour(3), s.colour(4));
     let mid = s.between(4, s.cols - 5);
     let centre = (3, mid);
     p.both(|g| {
         g.fill((0, 0), (0, g.cols() as i32), beam);
         g.set(1, mid, beam);
-        wheel(g, centre, rim);
+        wheel(g, centre, beam);
     });
     let room = s.rows - 8;
     let down = s.between(2, room.min(6));
@@ -167,19 +155,13 @@ fn one_wheel(s: &mut Setting) -> Option<Pair> {
 
 fn two_wheels(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (beam, rim, rope, load, hand) = (
-        s.colour(0),
-        s.colour(1),
-        s.colour(2),
-        s.colour(3),
-        s.colour(4),
-    );
+    let (beam, rope, load, hand) = (s.colour(0), s.colour(2), s.colour(3), s.colour(4));
     let left = s.between(1, s.cols - 7);
     let up = s.between(1, (s.rows - 9).clamp(1, 3));
     let start = s.between(6 + up, s.rows - 4);
     p.both(|g| {
         g.fill((0, 0), (0, g.cols() as i32), beam);
-        wheel(g, (2, left + 3), rim);
+        wheel(g, (2, left + 3), beam);
     });
     let free = s.between(1, 2);
     for (g, at, end) in [
@@ -189,7 +171,7 @@ fn two_wheels(s: &mut Setting) -> Option<Pair> {
         g.fill((1, left), (at - 2, left), rope);
         g.fill((4, left + 2), (at - 2, left + 2), rope);
         g.fill((4, left + 4), (end - 1, left + 4), rope);
-        wheel(g, (at, left + 1), rim);
+        wheel(g, (at, left + 1), beam);
         g.fill((at + 2, left), (at + 3, left + 2), load);
         g.set(end, left + 4, hand);
     }
@@ -372,13 +354,7 @@ pub static FORCE_COMPOSITION: Concept = Concept::core_dev(
 
 fn parallelogram(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (body, one, two, sum, side) = (
-        s.colour(0),
-        s.colour(1),
-        s.colour(2),
-        s.colour(3),
-        s.colour(4),
-    );
+    let (body, one, two, sum) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let (across, up) = (s.between(4, s.cols - 3), s.between(4, s.rows - 3));
     let at = s.place((up, s.rows - 2), (1, s.cols - 2 - across));
     let lean = s.between(0, 2).min(s.cols - 2 - across - at.1);
@@ -399,7 +375,7 @@ fn parallelogram(s: &mut Setting) -> Option<Pair> {
                 .enumerate()
                 .filter(|(i, _)| i % 2 == 0 && *i > 0 && *i < last)
                 .map(|(_, c)| c),
-            side,
+            body,
         );
     }
     p.output.paint(line(at, corner).into_iter().skip(1), sum);

@@ -105,13 +105,7 @@ pub static INERTIA: Concept = Concept::core_test(
 fn sudden_stop(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let ground = s.rows - s.between(1, 2);
-    let (earth, wall, cart, load, wheel) = (
-        s.colour(0),
-        s.colour(1),
-        s.colour(2),
-        s.colour(3),
-        s.colour(4),
-    );
+    let (earth, wall, cart, load) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let stop = s.cols / 2 + s.between(0, 2);
     let high = s.between(2, 3);
     let long = s.between(3, 4);
@@ -123,8 +117,8 @@ fn sudden_stop(s: &mut Setting) -> Option<Pair> {
     let wide = s.between(1, 2);
     let draw = |g: &mut Grid, left: i32, load_at: i32| {
         g.fill((top + 1, left), (ground - 2, left + long - 1), cart);
-        g.set(ground - 1, left, wheel);
-        g.set(ground - 1, left + long - 1, wheel);
+        g.set(ground - 1, left, wall);
+        g.set(ground - 1, left + long - 1, wall);
         g.fill((top - 1, load_at), (top, load_at + wide - 1), load);
     };
     let left = s.between(0, (stop - long - 2).min(2));
@@ -188,13 +182,7 @@ pub static FICTITIOUS_FORCE: Concept = Concept::core_dev(
 fn starting_bus(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let ground = s.rows - 1;
-    let (road, bus, ball, lamp, speed) = (
-        s.colour(0),
-        s.colour(1),
-        s.colour(2),
-        s.colour(3),
-        s.colour(4),
-    );
+    let (road, bus, ball, lamp) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let (long, tall) = (s.between(7, 8), s.between(6, 7));
     p.both(|g| g.fill((ground, 0), (ground, g.cols() as i32), road));
     let floor = ground - 2;
@@ -218,7 +206,7 @@ fn starting_bus(s: &mut Setting) -> Option<Pair> {
     p.output.set(floor - 1, to + 1, ball);
     p.output.set(floor - 1, to + 2, ball);
     for r in [top + 1, top + 3] {
-        p.output.fill((r, (to - 3).max(0)), (r, to - 2), speed);
+        p.output.fill((r, (to - 3).max(0)), (r, to - 2), road);
     }
     (to - left >= 3).then_some(p)
 }

@@ -299,14 +299,7 @@ pub static ELECTRICITY: Concept = Concept::core_test(
 
 fn circuit(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (wire, plus, minus, dark, live, lit) = (
-        s.colour(0),
-        s.colour(1),
-        s.colour(2),
-        s.colour(3),
-        s.colour(4),
-        s.colour(5),
-    );
+    let (wire, plus, minus, live) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let (tall, wide) = (s.between(7, s.rows - 3), s.between(8, s.cols - 3));
     let (top, left) = s.place((1, s.rows - tall - 1), (1, s.cols - wide - 1));
     let (bottom, right) = (top + tall - 1, left + wide - 1);
@@ -321,7 +314,7 @@ fn circuit(s: &mut Setting) -> Option<Pair> {
         );
         g.fill((cell, left), (cell + 1, left), plus);
         g.fill((cell + 2, left), (cell + 3, left), minus);
-        let lamp = if closed { lit } else { dark };
+        let lamp = if closed { live } else { wire };
         g.fill((bottom - 1, bulb - 1), (bottom + 1, bulb + 1), lamp);
         if !closed {
             // The switch stands open: a lever lifted off the gap.

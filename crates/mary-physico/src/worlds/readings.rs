@@ -163,15 +163,12 @@ fn form(grid: &Grid, cells: &[Place]) -> Vec<(Place, u8)> {
 
 /// All cells that are not empty.
 fn content(grid: &Grid) -> Vec<Place> {
-    grid.places().filter(|&(r, c)| grid.at(r, c) != 0).collect()
+    grid.places_where(|c| c != 0)
 }
 
 /// The cells that differ.
 fn changed(pair: &Pair) -> Vec<Place> {
-    pair.input
-        .places()
-        .filter(|&(r, c)| pair.input.at(r, c) != pair.output.at(r, c))
-        .collect()
+    pair.input.places_unlike(&pair.output)
 }
 
 /// Whether nothing went away: every cell that was not empty kept its colour.

@@ -111,11 +111,7 @@ fn two_sources(s: &mut Setting) -> Option<Pair> {
     let (lower, apart) = (s.between(2, 4), s.between(3, 5));
     let row = s.between(3, s.rows - lower - 4);
     let left = s.between(2, s.cols - apart - 3);
-    let radii: &[i32] = if s.rows.min(s.cols) >= 15 {
-        &[2, 4, 6]
-    } else {
-        &[2, 4]
-    };
+    let radii = [2, 5];
     let sources = [((row, left), one), ((row + lower, left + apart), two)];
     let mut hits = vec![vec![0u8; s.cols as usize]; s.rows as usize];
     for (at, colour) in sources {
@@ -125,7 +121,7 @@ fn two_sources(s: &mut Setting) -> Option<Pair> {
                 .filter(|q| q.0 == at.0 || q.1 == at.1),
             colour,
         );
-        for &radius in radii {
+        for radius in radii {
             for (r, c) in square_ring(at, radius) {
                 if !p.output.holds(r, c) {
                     continue;

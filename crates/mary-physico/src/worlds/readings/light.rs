@@ -122,6 +122,9 @@ pub(super) fn streaked(pair: &Pair) -> bool {
 }
 
 pub(super) fn filtered(pair: &Pair) -> bool {
+    if !only_added(pair) {
+        return false;
+    }
     let new = changed(pair);
     let Some(own) = one_colour(&pair.output, &new) else {
         return false;
@@ -156,7 +159,7 @@ pub(super) fn filtered(pair: &Pair) -> bool {
         kinds.retain(|&k| k != 0);
         kinds.sort_unstable();
         kinds.dedup();
-        only_added(pair) && kinds.len() >= 2 && passes
+        kinds.len() >= 2 && passes
     })
 }
 
