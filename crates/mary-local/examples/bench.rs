@@ -105,7 +105,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let checkpoint = Checkpoint::open(Path::new(&path))?;
     let model = LocalModel::from_checkpoint("hf/bench".parse()?, checkpoint, &settings)?;
     let load = begin.elapsed().as_secs_f64();
-    let on_card = settings.device.as_deref().is_some_and(|d| d.starts_with("cuda"));
+    let on_card = settings
+        .device
+        .as_deref()
+        .is_some_and(|d| d.starts_with("cuda"));
     let floor = if on_card { 0.0 } else { matmul_rate(&model) };
     let (mut seconds, mut processor, mut done) = (f64::INFINITY, 0.0, None);
     for _ in 0..work["repeat"].as_u64().unwrap_or(1).max(1) {
@@ -243,22 +246,26 @@ fn raw(model: &LocalModel, work: &Value) -> Result<Done, Box<dyn Error>> {
         })?;
         under_way += 1;
         if under_way > 2 {
-            total += session.collect()?.iter().map(|&x| f64::from(x)).sum::<f64>();
+            total += session
+                .collect()?
+                .iter()
+                .map(|&x| f64::from(x))
+                .sum::<f64>();
             under_way -= 1;
         }
     }
     for _ in 0..under_way {
-        total += session.collect()?.iter().map(|&x| f64::from(x)).sum::<f64>();
+        total += session
+            .collect()?
+            .iter()
+            .map(|&x| f64::from(x))
+            .sum::<f64>();
     }
     Ok((usage, vec![(0, json!(total))]))
 }
 
 /// Relative errors of hidden states and logits against the golden files, family by family.
-fn goldens(
-    folder: &Path,
-    work: &Value,
-    settings: &ModelSettings,
-) -> Result<(), Box<dyn Error>> {
+fn goldens(folder: &Path, work: &Value, settings: &ModelSettings) -> Result<(), Box<dyn Error>> {
     let mut lines = serde_json::Map::new();
     for name in texts(&work["families"]) {
         let place = folder.join(&name);
@@ -273,9 +280,19 @@ fn goldens(
         let mut batch = Batch::default();
         batch.push(&ids, &[], 0);
         let mut worst = 0.0f64;
-        let mut note = |error: f64| worst = if error.is_nan() { f64::INFINITY } else { worst.max(error) };
+        let mut note = |error: f64| {
+            worst = if error.is_nan() {
+                f64::INFINITY
+            } else {
+                worst.max(error)
+            }
+        };
         let mut visit = |layer: usize, states: &[f32]| {
-            note(hidden.get(layer).map_or(f64::NAN, |want| relative(states, &want.0)));
+            note(
+                hidden
+                    .get(layer)
+                    .map_or(f64::NAN, |want| relative(states, &want.0)),
+            );
         };
         session.forward(&batch, Some(Watch::Rows(&mut visit)))?;
         let mut of_logits = None;

@@ -154,7 +154,8 @@ impl LocalModel {
             .thread_name(|i| format!("mary-local-{i}"))
             .build()
             .map_err(|e| ModelError::new(ErrorKind::Internal, format!("no threads: {e}")))?;
-        let (device, engine) = pool.install(|| place(&card, &checkpoint, &architecture, &options))?;
+        let (device, engine) =
+            pool.install(|| place(&card, &checkpoint, &architecture, &options))?;
         card.conventions.insert("device".to_owned(), device);
         let model = Self {
             card,
@@ -471,5 +472,22 @@ mod tests {
             assert!(error.message.contains("cuda:1"), "{error}");
             assert!(error.hint.unwrap().contains("docs/cuda.md"));
         }
+    }
+
+    #[test]
+    fn memory_that_runs_out_halves_the_batch_until_it_cannot_get_smaller() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/gpt_neox");
+        let checkpoint = Checkpoint::open(&folder).unwrap();
+        let settings = ModelSettings::default();
+        let reference = "hf/gpt_neox".parse().unwrap();
+        let model = LocalModel::from_checkpoint(reference, checkpoint, &settings).unwrap();
+        let full = ModelError::new(ErrorKind::OutOfMemory, "taking 10 MB: out of memory");
+        assert!(model.narrow(1024, &full));
+        assert_eq!(model.chunk_rows(), 512);
+        assert!(model.narrow(512, &full) && model.narrow(40, &full));
+        assert_eq!(model.chunk_rows(), FEWEST_ROWS);
+        assert!(!model.narrow(FEWEST_ROWS, &full));
+        let other = ModelError::new(ErrorKind::Internal, "a kernel failed");
+        assert!(!model.narrow(1024, &other));
     }
 }

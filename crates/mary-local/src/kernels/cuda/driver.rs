@@ -101,9 +101,14 @@ const PARTS: &[(&str, &[u8])] = &[
     ),
 ];
 
-/// The text of one part.
+/// The text of one part; from the folder `MARY_CUDA_PTX` where someone works on the kernels.
 pub(super) fn part(name: &str) -> Result<String, ModelError> {
     let broken = |why: String| ModelError::new(ErrorKind::Internal, why);
+    if let Some(folder) = std::env::var_os("MARY_CUDA_PTX") {
+        let path = std::path::Path::new(&folder).join(format!("{name}.ptx"));
+        return std::fs::read_to_string(&path)
+            .map_err(|e| broken(format!("{}: {e}", path.display())));
+    }
     let Some((_, packed)) = PARTS.iter().find(|(n, _)| *n == name) else {
         return Err(broken(format!(
             "there is no part `{name}` of the CUDA kernels"

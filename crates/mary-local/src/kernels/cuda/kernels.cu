@@ -262,9 +262,17 @@ extern "C" __global__ void move_rows(u8 *cache, u64 plane, int bytes, const int 
 
 #endif // BASE
 
-DEVICE float act(float v, int kind) {
+// erf to 1.5e-7 (Abramowitz and Stegun 7.1.26), for results that are rounded to 16 bits anyway.
+DEVICE float short_erf(float x) {
+    float a = fabsf(x), t = __fdividef(1.f, 1.f + 0.3275911f * a);
+    float p = t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+    return copysignf(1.f - p * __expf(-a * a), x);
+}
+template <bool SHORT> DEVICE float act(float v, int kind) {
     switch (kind) {
-    case 0: return 0.5f * v * (1.f + erff(v * 0.70710678118654752f));
+    case 0:
+        if (SHORT) return 0.5f * v * (1.f + short_erf(v * 0.70710678118654752f));
+        return 0.5f * v * (1.f + erff(v * 0.70710678118654752f));
     case 1: {
         float inner = 1.5957691216057308f * (v + 0.044715f * v * v * v);
         return v * (1.f - 1.f / (__expf(inner) + 1.f));
@@ -275,27 +283,29 @@ DEVICE float act(float v, int kind) {
     }
 }
 template <class T> DEVICE void activate(const T *x, T *out, int width, int gated, int kind, u64 len) {
-    if ((width & 3) == 0) {
-        u64 i = ((u64)blockIdx.x * blockDim.x + threadIdx.x) * 4;
-        if (i >= len) return;
-        if (!gated) {
-            four v = load4(x + i);
-            for (int j = 0; j < 4; j++) v.x[j] = act(v.x[j], kind);
-            store4(out + i, v);
-            return;
+    constexpr bool SHORT = sizeof(T) == 2;
+    u64 first = ((u64)blockIdx.x * blockDim.x + threadIdx.x) * 8;
+    if (first >= len) return;
+    u64 row = first / width;
+    u64 at = gated ? row * 2 * width + (first - row * width) : first;
+    if ((width & 7) == 0) {
+        four v[2] = {load4(x + at), load4(x + at + 4)};
+        if (gated) {
+            four up[2] = {load4(x + at + width), load4(x + at + width + 4)};
+            for (int i = 0; i < 2; i++)
+                for (int j = 0; j < 4; j++) v[i].x[j] = act<SHORT>(v[i].x[j], kind) * up[i].x[j];
+        } else {
+            for (int i = 0; i < 2; i++)
+                for (int j = 0; j < 4; j++) v[i].x[j] = act<SHORT>(v[i].x[j], kind);
         }
-        u64 row = i / width;
-        u64 at = row * 2 * width + (i - row * width);
-        four v = load4(x + at), up = load4(x + at + width);
-        for (int j = 0; j < 4; j++) v.x[j] = act(v.x[j], kind) * up.x[j];
-        store4(out + i, v);
+        store4(out + first, v[0]);
+        store4(out + first + 4, v[1]);
         return;
     }
-    u64 first = ((u64)blockIdx.x * blockDim.x + threadIdx.x) * 4;
-    for (u64 i = first; i < first + 4 && i < len; i++) {
-        u64 row = i / width;
-        u64 at = gated ? row * 2 * width + (i - row * width) : i;
-        float y = act(wide(x[at]), kind);
+    for (u64 i = first; i < first + 8 && i < len; i++) {
+        row = i / width;
+        at = gated ? row * 2 * width + (i - row * width) : i;
+        float y = act<SHORT>(wide(x[at]), kind);
         out[i] = narrow<T>(gated ? y * wide(x[at + width]) : y);
     }
 }
@@ -349,7 +359,11 @@ DEVICE void place(T *qkv, Heads n, const float *q_norm, const float *k_norm, int
         T *x = line + h * width;
         if (h >= n.heads + n.kv_heads) {
             T *to = values + slot + (h - n.heads - n.kv_heads) * width;
-            for (int i = lane; i < width; i += 32) to[i] = x[i];
+            if ((width & 3) == 0) {
+                for (int i = lane * 4; i < width; i += 128) store4(to + i, load4(x + i));
+            } else {
+                for (int i = lane; i < width; i += 32) to[i] = x[i];
+            }
             continue;
         }
         bool query = h < n.heads;
@@ -380,6 +394,10 @@ DEVICE void place(T *qkv, Heads n, const float *q_norm, const float *k_norm, int
             to[i + turned] = narrow<T>(b * c + a * s);
         }
         if (query && !weight) continue;
+        if (!weight && ((width | 2 * turned) & 3) == 0) {
+            for (int i = 2 * turned + lane * 4; i < width; i += 128) store4(to + i, load4(x + i));
+            continue;
+        }
         for (int i = 2 * turned + lane; i < width; i += 32) {
             float a = wide(x[i]);
             if (weight) a = (a - mean) * scale * weight[i];
@@ -770,24 +788,32 @@ DEVICE void product(const T *a, const T *b, const float *bias, O *out, Product s
     int m0 = tile_m * BM, n0 = tile_n * BN;
     int blocks = (s.k + BK - 1) / BK, all = blocks * s.passes;
 
-    auto load = [&](int stage, int step) {
-        int pa, pb, pass = step / blocks, k0 = (step - pass * blocks) * BK;
-        pass_of(pass, s.passes, pa, pb);
-        u32 to = base + stage * STAGE;
+    // Each thread copies the same chunk of rows THREADS / 8 apart, block after block.
+    constexpr int ROWS_A = BM * 8 / THREADS, ROWS_B = BN * 8 / THREADS, APART = THREADS / 8;
+    int row = tid >> 3, chunk = tid & 7;
+    u32 place = row * 128 + ((chunk ^ (row & 7)) << 4);
+    const T *from_a = a + (u64)(m0 + row) * s.lda + chunk * 8;
+    const T *from_b = b + (u64)(n0 + row) * s.ldb + chunk * 8;
+    u64 next_a = (u64)APART * s.lda, next_b = (u64)APART * s.ldb;
+    int pass = 0, k0 = 0, pa, pb;
+    pass_of(0, s.passes, pa, pb);
+    auto load = [&](int stage) {
+        u32 to = base + stage * STAGE + place;
+        bool inside = k0 + chunk * 8 < s.k;
+        const T *from = from_a + pa * s.k + k0;
 #pragma unroll
-        for (int i = 0; i < BM * 8 / THREADS; i++) {
-            int index = tid + i * THREADS, row = index >> 3, chunk = index & 7;
-            bool there = m0 + row < s.m && k0 + chunk * 8 < s.k;
-            const T *from = a + (there ? (u64)(m0 + row) * s.lda + pa * s.k + k0 + chunk * 8 : 0);
-            copy16(to + row * 128 + ((chunk ^ (row & 7)) << 4), from, there);
-        }
+        for (int i = 0; i < ROWS_A; i++)
+            copy16(to + i * APART * 128, from + i * next_a, inside && m0 + row + i * APART < s.m);
         to += BM * BK * 2;
+        from = from_b + pb * s.k + k0;
 #pragma unroll
-        for (int i = 0; i < BN * 8 / THREADS; i++) {
-            int index = tid + i * THREADS, row = index >> 3, chunk = index & 7;
-            bool there = n0 + row < s.n && k0 + chunk * 8 < s.k;
-            const T *from = b + (there ? (u64)(n0 + row) * s.ldb + pb * s.k + k0 + chunk * 8 : 0);
-            copy16(to + row * 128 + ((chunk ^ (row & 7)) << 4), from, there);
+        for (int i = 0; i < ROWS_B; i++)
+            copy16(to + i * APART * 128, from + i * next_b, inside && n0 + row + i * APART < s.n);
+        k0 += BK;
+        if (k0 >= s.k) {
+            k0 = 0;
+            pass++;
+            pass_of(pass, s.passes, pa, pb);
         }
     };
 
@@ -800,7 +826,7 @@ DEVICE void product(const T *a, const T *b, const float *bias, O *out, Product s
             for (int e = 0; e < 4; e++) acc[i][j][e] = 0.f;
 #pragma unroll
     for (int i = 0; i < STAGES - 1; i++) {
-        if (i < all) load(i, i);
+        if (i < all) load(i);
         asm volatile("cp.async.commit_group;");
     }
     int row_a = warp_m * WM + (lane & 15), chunk_a = lane >> 4;
@@ -808,7 +834,7 @@ DEVICE void product(const T *a, const T *b, const float *bias, O *out, Product s
     for (int step = 0; step < all; step++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
         __syncthreads();
-        if (step + STAGES - 1 < all) load((step + STAGES - 1) % STAGES, step + STAGES - 1);
+        if (step + STAGES - 1 < all) load((step + STAGES - 1) % STAGES);
         asm volatile("cp.async.commit_group;");
         u32 at = base + (step % STAGES) * STAGE, bt = at + BM * BK * 2;
         u32 fa[2][TM][4], fb[2][TN / 2][4];
@@ -989,14 +1015,27 @@ extern "C" __global__ void __launch_bounds__(512)
     const float *x = logits + (u64)blockIdx.x * width;
     int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     float peak = -INF, sum = 0.f;
-    for (int i = threadIdx.x; i < width; i += 512) {
+    // Whole groups of four where rows are aligned to them.
+    int whole = (width & 3) == 0 ? width / 4 : 0;
+    for (int i = threadIdx.x; i < whole; i += 512) {
+        float4 f = *(const float4 *)(x + 4 * i);
+        float v[4] = {f.x, f.y, f.z, f.w};
+        if (cap > 0.f)
+            for (int j = 0; j < 4; j++) v[j] = cap * tanhf(v[j] / cap);
+        float most = fmaxf(fmaxf(v[0], v[1]), fmaxf(v[2], v[3]));
+        if (most > peak) {
+            sum *= __expf(peak - most);
+            peak = most;
+        }
+        for (int j = 0; j < 4; j++) sum += __expf(v[j] - peak);
+    }
+    for (int i = 4 * whole + threadIdx.x; i < width; i += 512) {
         float v = cap > 0.f ? cap * tanhf(x[i] / cap) : x[i];
         if (v > peak) {
-            sum = sum * __expf(peak - v) + 1.f;
+            sum *= __expf(peak - v);
             peak = v;
-        } else {
-            sum += __expf(v - peak);
         }
+        sum += __expf(v - peak);
     }
     float top = warp_max(peak);
     sum = peak == -INF && sum == sum ? 0.f : sum * __expf(peak - top);
