@@ -28,7 +28,7 @@ use crate::{batch, providers, rundir};
 /// The model of a run that names none.
 pub const DEFAULT_MODEL: &str = "builtin/nano";
 
-/// Shots of the starter selection: few, because the built-in model reads short texts only.
+/// Shots of H-TEST in the starter selection: few, because the built-in model reads short texts only.
 const STARTER_SHOTS: usize = 4;
 
 /// A task with its settings and, where limited, how many items.
@@ -167,14 +167,17 @@ fn tasks(args: &RunArgs) -> Result<Vec<Assignment>, UsageError> {
     };
     let wishes = Wishes {
         seed: args.seed,
-        shots: args.shots.or(starter.then_some(STARTER_SHOTS)),
+        shots: args.shots,
         chat: args.apply_chat_template,
         set: Wishes::pairs(&args.set)?,
     };
     let limited = wishes
         .settings(&chosen)?
         .into_iter()
-        .map(|(task, settings)| {
+        .map(|(task, mut settings)| {
+            if starter && task.card().family == "htest" {
+                settings.shots.get_or_insert(STARTER_SHOTS);
+            }
             let few = task.card().starter.filter(|_| starter).map(Limit::Count);
             (task, settings, args.limit.or(few))
         });
