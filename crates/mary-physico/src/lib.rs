@@ -13,6 +13,7 @@ pub mod grid;
 mod grid_task;
 pub mod instances;
 mod judging;
+mod likeness;
 mod low_level;
 pub mod masking;
 pub mod parse;

@@ -12,6 +12,7 @@ use mary_stats::{Interval, distributions, intervals};
 use crate::grid::Pair;
 use crate::grid_task::GRID_TASKS;
 use crate::instances::{Instance, Level, instances, planned};
+use crate::likeness;
 use crate::setup::{Setup, Source};
 
 /// What one surface feature reached.
@@ -96,11 +97,7 @@ fn colours(pairs: &[Pair]) -> Vec<usize> {
 }
 
 fn filled(pairs: &[Pair]) -> Vec<usize> {
-    let not_background = |p: &Pair| {
-        let all = p.input.rows() * p.input.cols();
-        all - p.input.count(p.background())
-    };
-    vec![band(mean(pairs, not_background))]
+    vec![band(mean(pairs, likeness::filled))]
 }
 
 fn changed(pairs: &[Pair]) -> Vec<usize> {
@@ -115,12 +112,7 @@ fn size_changed(pairs: &[Pair]) -> Vec<usize> {
 }
 
 fn colours_changed(pairs: &[Pair]) -> Vec<usize> {
-    let of = |p: &Pair| {
-        (1u8..10)
-            .filter(|&c| (p.input.count(c) > 0) != (p.output.count(c) > 0))
-            .count()
-    };
-    vec![mean(pairs, of).round() as usize]
+    vec![mean(pairs, likeness::come_or_go).round() as usize]
 }
 
 /// How often each value of each part of a feature came with each concept.
@@ -261,3 +253,7 @@ fn score(
         accuracy,
     })
 }
+
+#[cfg(test)]
+#[path = "surface_tests.rs"]
+mod tests;

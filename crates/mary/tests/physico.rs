@@ -66,6 +66,8 @@ fn pictures_and_definitions_end_in_the_papers_tables() {
             "run",
             "-m",
             "compatible/scripted",
+            "--model-arg",
+            "images=true",
             "--base-url",
             &url,
             "-t",
