@@ -48,7 +48,9 @@ def check_lm_eval(path):
             assert task in results[part], (task, part)
     assert results["model_name_sanitized"] == sanitize_model_name(results["model_name"])
     assert os.path.basename(os.path.dirname(path)) == results["model_name_sanitized"]
-    files = glob.glob(os.path.join(os.path.dirname(path), "samples_*.jsonl"))
+    # Other exports may lie in the same folder; those of one run share its time.
+    time = os.path.basename(path)[len("results_") : -len(".json")]
+    files = glob.glob(os.path.join(os.path.dirname(path), f"samples_*_{time}.jsonl"))
     assert get_sample_results_filenames(files) == files
     lines = 0
     for file in files:

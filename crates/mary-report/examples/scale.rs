@@ -20,11 +20,15 @@ struct Made(Arc<fixture::Bench>);
 
 impl SampleLog for Made {
     fn runs(&self) -> Result<Vec<RunEntry>, SourceError> {
-        Ok(vec![RunEntry {
+        self.run("").map(|run| vec![run])
+    }
+
+    fn run(&self, _run: &str) -> Result<RunEntry, SourceError> {
+        Ok(RunEntry {
             manifest: self.0.run.manifest.clone(),
             samples: 0,
             complete: true,
-        }])
+        })
     }
 
     fn summary(&self, _run: &str) -> Result<Option<RunSummary>, SourceError> {

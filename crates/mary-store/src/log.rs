@@ -16,7 +16,7 @@ const FLUSH_BYTES: usize = 64 * 1024;
 const FLUSH_AGE: Duration = Duration::from_millis(100);
 
 /// Where lines go. A file; in tests, a disk that fills up.
-pub(crate) trait Medium: Send {
+pub(crate) trait Medium: Send + Sync {
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize>;
     fn truncate(&mut self, len: u64) -> io::Result<()>;
     fn sync(&mut self) -> io::Result<()>;

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use zip::write::SimpleFileOptions;
 
 use super::table::{answer, prompt};
-use super::{Group, file_name_of_model, file_name_of_task, time_in_names, usage_of};
+use super::{Group, file_name_of_task, time_in_names, usage_of};
 use crate::RunFolder;
 use crate::fault::io_at;
 
@@ -28,11 +28,13 @@ pub(super) fn export(
     let mut written = Vec::new();
     for group in groups {
         let extension = if archive { "eval" } else { "json" };
+        // Inspect takes a log's name apart at its underscores: time, task, id.
+        let part = |text: &str| file_name_of_task(text).replace('_', "-");
         let path = into.join(format!(
             "{}_{}_{}.{extension}",
             time_in_names(run),
-            file_name_of_task(&group.task),
-            file_name_of_model(&group.model)
+            part(&group.task),
+            part(&group.model)
         ));
         let file = File::create(&path).map_err(io_at(&path))?;
         if archive {

@@ -34,7 +34,7 @@ pub fn dry_run(place: &Place, plan: &Plan) -> anyhow::Result<Status> {
     if plan.json {
         super::print_json(&dry)?;
     } else {
-        super::print(&format!("{dry}"))?;
+        super::print(&format!("{}\n", dry.to_string().trim_end()))?;
     }
     if plan
         .tasks
