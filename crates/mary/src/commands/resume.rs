@@ -15,5 +15,5 @@ pub fn resume(place: &Place, args: &ResumeArgs) -> anyhow::Result<Status> {
     if let Some(parent) = path.parent() {
         place.runs = parent.to_owned();
     }
-    run::carry_out(&place, &plan)
+    run::carry_out(&place, &plan, false)
 }

@@ -13,7 +13,7 @@ use mary_data::LocalData;
 use mary_engine::execute::{Cast, Execution, Pace, execute};
 use mary_engine::select::{Survey, survey};
 use mary_engine::{EngineError, admit};
-use mary_report::html::ReportOptions;
+use mary_report::html::{Chapter, ReportOptions};
 use mary_store::{Recorder, ResponseCache, RunFolder};
 
 use super::summary;
@@ -92,7 +92,8 @@ pub fn run(place: &Place, args: &RunArgs) -> anyhow::Result<Status> {
     if args.dry_run {
         return super::dry_run::dry_run(place, &plan);
     }
-    carry_out(place, &plan)
+    let first = args.tasks.is_empty() && args.model.is_empty();
+    carry_out(place, &plan, first)
 }
 
 /// Runs what the arguments say and returns the run's folder; progress is shown, results are not.
@@ -185,11 +186,20 @@ fn tasks(args: &RunArgs) -> Result<Vec<Assignment>, UsageError> {
 }
 
 /// Does it: checks, opens, asks, judges, adds up, shows.
-pub fn carry_out(place: &Place, plan: &Plan) -> anyhow::Result<Status> {
+/// A `first` run, for which nothing was named, also shows how the built-in model grew.
+pub fn carry_out(place: &Place, plan: &Plan, first: bool) -> anyhow::Result<Status> {
     let data = LocalData::new(place.data.clone(), place.datasets());
     let checked = check(plan, &data)?;
     let (folder, summary) = answer(place, plan, &checked, &data)?;
-    show(plan, &folder, &summary)
+    let mut chapters = Vec::new();
+    if first && plan.report {
+        chapters.push(Chapter {
+            id: "development".into(),
+            title: "How the built-in model grew".into(),
+            exhibits: super::sweep::of_builtin(place)?,
+        });
+    }
+    show(plan, &folder, &summary, chapters)
 }
 
 /// Opens, asks, judges and adds up what was checked.
@@ -221,12 +231,18 @@ pub fn answer(
 }
 
 /// Prints the table, makes the report, names the folder.
-fn show(plan: &Plan, folder: &RunFolder, summary: &RunSummary) -> anyhow::Result<Status> {
+fn show(
+    plan: &Plan,
+    folder: &RunFolder,
+    summary: &RunSummary,
+    chapters: Vec<Chapter>,
+) -> anyhow::Result<Status> {
     summary::show(summary, plan.json)?;
     if plan.report {
         let path = summary::report_path(folder.path());
-        super::report::write(
+        super::report::write_with(
             &[folder.path().to_owned()],
+            chapters,
             &path,
             &ReportOptions::default(),
         )?;

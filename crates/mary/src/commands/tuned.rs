@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
 use mary_report::compare::{Comparison, Side, comparison, table};
 use mary_report::terminal;
 use mary_store::RunFolder;
@@ -21,18 +20,11 @@ pub struct Tests<'a> {
     pub seed: u64,
 }
 
-/// A command line of `mary run`.
-#[derive(Parser)]
-struct Line {
-    #[command(flatten)]
-    run: RunArgs,
-}
-
 impl Tests<'_> {
     /// Asks all tasks of all models, given as folders, in one ordinary run, and returns its folder.
     /// What was answered before is not asked again.
     pub fn run(&self, place: &Place, models: &[&Path]) -> anyhow::Result<PathBuf> {
-        let mut words = vec!["run".to_owned(), "--no-report".to_owned()];
+        let mut words = vec!["--no-report".to_owned()];
         for model in models {
             words.extend(["--model".to_owned(), name(model)]);
         }
@@ -49,8 +41,7 @@ impl Tests<'_> {
             words.extend(["--set".to_owned(), set.clone()]);
         }
         words.extend(["--seed".to_owned(), self.seed.to_string()]);
-        let args = Line::try_parse_from(&words)?.run;
-        run::run_quietly(place, &args)
+        run::run_quietly(place, &RunArgs::typed(&words)?)
     }
 }
 
@@ -62,10 +53,7 @@ pub fn name(model: &Path) -> String {
 
 /// Prints paired differences between the first model of a run and each of the others, those that
 /// `wanted` (by model and task); all of them count for the correction.
-pub fn show_differences(
-    folder: &Path,
-    wanted: impl Fn(&str, &str) -> bool,
-) -> anyhow::Result<()> {
+pub fn show_differences(folder: &Path, wanted: impl Fn(&str, &str) -> bool) -> anyhow::Result<()> {
     let folder = RunFolder::open(folder)?;
     let mut sides: Vec<Side> = Vec::new();
     for card in &folder.manifest().models {

@@ -13,15 +13,19 @@ mod show;
 mod state;
 
 use anyhow::Context;
-use mary_contract::{ErrorKind, ModelCard, ModelError, ModelSettings};
+use mary_contract::{ErrorKind, Exhibits, ModelCard, ModelError, ModelSettings};
 use mary_data::LocalData;
+use mary_store::RunFolder;
 use mary_suites::psychometric::trajectories::TOKENS_SEEN;
+use mary_suites::psychometric::windows;
 
 use self::hub::{Held, Shelf};
 use self::inspect::Inspection;
 use self::members::Member;
 use self::state::{Ending, Record, State};
+use super::report;
 use super::run::{self, Checked, Plan};
+use crate::cli::run::RunArgs;
 use crate::cli::sweep::SweepArgs;
 use crate::exit::{Status, UsageError};
 use crate::providers;
@@ -58,6 +62,34 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
     } else {
         Status::Done
     })
+}
+
+/// How the built-in model grew: its checkpoints on two quick tasks, for the report of a first run.
+pub fn of_builtin(place: &Place) -> anyhow::Result<Exhibits> {
+    let words = [
+        "--quiet",
+        "--no-report",
+        "--limit=60",
+        "--tasks=psychometric/grammar-small,psychometric/numbers",
+    ];
+    let mut plan = run::resolve(place, &RunArgs::typed(&words.map(str::to_owned))?)?;
+    let models = [run::DEFAULT_MODEL.to_owned()];
+    let members = members::members(&models, &["all".to_owned()], None)?;
+    let mut state = open_state(place, &plan, &members)?;
+    let left: Vec<Member> = members
+        .iter()
+        .filter(|m| !state.is_done(m))
+        .cloned()
+        .collect();
+    run_all(place, &mut plan, &left, &mut state, 0)?;
+    let mut summaries = Vec::new();
+    for record in state.records(&members) {
+        if let Some(folder) = record.run() {
+            let folder = RunFolder::open(&state.runs().join(folder))?;
+            summaries.push(report::load_summary(&folder)?);
+        }
+    }
+    Ok(windows::exhibits(&summaries))
 }
 
 /// The plan of every checkpoint; without tasks, the starter selection of the psychometric family.
