@@ -173,7 +173,7 @@ fn numbers(all: &[Found<'_>]) -> Option<Table> {
             cells.push(format!(
                 "{} {} {}",
                 sign("distance_slope"),
-                sign("ratio_height"),
+                sign("ratio_drop"),
                 sign("size_slope")
             ));
             cells.push(format!(

@@ -89,7 +89,7 @@ const NUMBERS: [(&str, f64); 16] = [
     ("ratio", 0.6),
     ("size", 0.4),
     ("distance_slope", -0.02),
-    ("ratio_height", 0.7),
+    ("ratio_drop", 0.7),
     ("size_slope", -0.01),
     ("mds_stress", 0.2),
     ("mds_correlation", 0.7),

@@ -29,8 +29,8 @@ pub struct Effects {
     pub distance_slope: f64,
     /// R² of a·exp(−b·x)+c of min-max normalised cosine on ratio.
     pub ratio: f64,
-    /// Its a; positive where similarity falls with the ratio, as for people.
-    pub ratio_height: f64,
+    /// How far the fitted curve falls from the smallest ratio to the largest; people's is positive.
+    pub ratio_drop: f64,
     /// R² of a line of cosine, less the mean of its distance, on the smaller number.
     pub size: f64,
     /// Its slope; people's is positive (larger numbers are harder to tell apart).
@@ -91,6 +91,8 @@ pub fn effects(
         pairs,
     );
     let by_ratio = exponential(&x, &y).map_err(said)?;
+    let ends = [x.first(), x.last()].map(|end| end.map_or(0.0, |x| by_ratio.at(*x)));
+    let ratio_drop = ends[0] - ends[1];
     let (x, mut y) = points(of_equal_distance(&all), pairs);
     if y.iter().all(|v| v.abs() < FLAT) {
         y.fill(0.0);
@@ -102,7 +104,7 @@ pub fn effects(
         distance: by_distance.r_squared,
         distance_slope: by_distance.slope,
         ratio: by_ratio.r_squared,
-        ratio_height: by_ratio.a * (-by_ratio.b).exp(),
+        ratio_drop,
         size: by_size.r_squared,
         size_slope: by_size.slope,
         mds_stress: stress,

@@ -281,7 +281,7 @@ fn row(shown: &Shown, found: &Effects, numbers: &[Vec<f64>], words: &[Vec<f64>])
         ("distance", found.distance),
         ("distance_slope", found.distance_slope),
         ("ratio", found.ratio),
-        ("ratio_height", found.ratio_height),
+        ("ratio_drop", found.ratio_drop),
         ("size", found.size),
         ("size_slope", found.size_slope),
         ("mds_stress", found.mds_stress),

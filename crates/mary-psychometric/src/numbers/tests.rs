@@ -52,7 +52,7 @@ fn a_compressed_line_shows_all_effects_as_constructed() {
         found.distance > 0.9 && found.distance_slope < 0.0,
         "{found:?}"
     );
-    assert!(found.ratio > 0.97 && found.ratio_height > 0.0, "{found:?}");
+    assert!(found.ratio > 0.97 && found.ratio_drop > 0.9, "{found:?}");
     // A logarithm is no straight line: the effect is there, its R² is not 1.
     assert!(found.size > 0.6 && found.size_slope > 0.0, "{found:?}");
     assert!(found.mds_correlation > 0.99, "{found:?}");
