@@ -203,7 +203,7 @@ fn a_kill_in_the_middle_is_resumed() {
     }
     let before = done();
     let output = sweep(wild.path(), &family).output().unwrap();
-    let left = 15 - before + usize::from(before > 11); // what is unreadable is tried again
+    let left = 15 - before + usize::from(before > 10); // what is unreadable is tried again
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
         said.contains(&format!("15 checkpoints, {left} to do")),

@@ -51,12 +51,24 @@ pub fn search() -> Search {
 }
 
 /// Looks for the window of a trajectory; nothing with fewer than [`FEWEST`] sound checkpoints.
+///
+/// No interval is narrower than the gap between the two checkpoints around it: what happened between
+/// them nobody has seen, however well a ramp fits.
 pub fn find(trajectory: &Trajectory, search: &Search) -> Option<Growth> {
     let (x, y): (Vec<f64>, Vec<f64>) = trajectory.sound().map(|m| (m.x, m.value.value)).unzip();
     if x.len() < FEWEST {
         return None;
     }
-    growth(&x, &y, search).ok()
+    let mut found = growth(&x, &y, search).ok()?;
+    if let Some(window) = &mut found.window {
+        for edge in [&mut window.onset, &mut window.end] {
+            let before = x.iter().copied().filter(|x| *x <= edge.value);
+            let after = x.iter().copied().filter(|x| *x >= edge.value);
+            edge.low = before.fold(f64::NEG_INFINITY, f64::max).min(edge.low);
+            edge.high = after.fold(f64::INFINITY, f64::min).max(edge.high);
+        }
+    }
+    Some(found)
 }
 
 /// Everything about development that these runs show: nothing, unless some model was run at three

@@ -123,9 +123,20 @@ fn cells(growth: &Growth, p: f64) -> Vec<String> {
     ]
 }
 
+/// Two onsets of one size.
+struct Comparison {
+    size: String,
+    first: String,
+    second: String,
+    /// Resamples in which the first is the earlier.
+    share: f64,
+    /// Their intervals do not meet.
+    apart: bool,
+}
+
 /// Which of two abilities begins to grow first, for every size with two windows.
 pub(super) fn order_table(found: &[Found]) -> Option<Table> {
-    let mut tests: Vec<(String, String, String, f64)> = Vec::new();
+    let mut tests: Vec<Comparison> = Vec::new();
     for (i, first) in found.iter().enumerate() {
         for second in found.iter().skip(i + 1) {
             let (a, b) = (&first.trajectory, &second.trajectory);
@@ -141,7 +152,13 @@ pub(super) fn order_table(found: &[Found]) -> Option<Table> {
             if let (Some(one), Some(other)) = (first.window(), second.window())
                 && let Ok(share) = order(one, other)
             {
-                tests.push((a.label.clone(), a.ability.title(), b.ability.title(), share));
+                tests.push(Comparison {
+                    size: a.label.clone(),
+                    first: a.ability.title(),
+                    second: b.ability.title(),
+                    share,
+                    apart: one.onset.high < other.onset.low || other.onset.high < one.onset.low,
+                });
             }
         }
     }
@@ -150,33 +167,29 @@ pub(super) fn order_table(found: &[Found]) -> Option<Table> {
     }
     let two_sided: Vec<f64> = tests
         .iter()
-        .map(|(.., share)| (2.0 * share.min(1.0 - share)).min(1.0))
+        .map(|test| (2.0 * test.share.min(1.0 - test.share)).min(1.0))
         .collect();
     let corrected = holm(&two_sided).unwrap_or(two_sided);
     let rows = tests
         .into_iter()
         .zip(corrected)
-        .map(|((size, a, b, share), p)| {
-            let verdict = match (p < 0.05, share > 0.5) {
-                (true, true) => format!("{a} first"),
-                (true, false) => format!("{b} first"),
+        .map(|(test, p)| {
+            let verdict = match (p < 0.05 && test.apart, test.share > 0.5) {
+                (true, true) => format!("{} first", test.first),
+                (true, false) => format!("{} first", test.second),
                 (false, _) => "not told apart".to_owned(),
             };
-            vec![
-                size,
-                a,
-                b,
-                format!("{share:.3}"),
-                format!("{p:.3}"),
-                verdict,
-            ]
+            let (share, p) = (format!("{:.3}", test.share), format!("{p:.3}"));
+            vec![test.size, test.first, test.second, share, p, verdict]
         })
         .collect();
     Some(Table {
         id: "psychometric-order".into(),
         title: "Which grows first".into(),
         caption: "Share of bootstrap resamples in which the first ability's onset lies before the \
-                  second's (ties one half), two-sided p after Holm over all rows. The curves' errors are \
+                  second's (ties one half), two-sided p after Holm over all rows. An order is \
+                  claimed when p is below 0.05 and the intervals of the two onsets do not meet: a curve \
+                  that a ramp fits without rest gives the bootstrap nothing to vary. The curves' errors are \
                   taken as independent. The paper: language before fluid reasoning; morphology before \
                   syntax before semantics."
             .into(),

@@ -57,7 +57,7 @@ pub fn show(state: &State, plan: &Plan, records: &[Record]) -> anyhow::Result<bo
     } else {
         print(&terminal::plain(&table, summary::style()))?;
         for shown in &development.tables {
-            print(&format!("\n{}\n", shown.title))?;
+            print("\n")?;
             print(&terminal::plain(shown, summary::style()))?;
         }
     }
