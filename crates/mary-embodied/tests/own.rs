@@ -22,13 +22,14 @@ fn there_are_enough_triples_of_every_sense_with_three_sentences_each() {
     let mut words = HashSet::new();
     for t in triples() {
         assert!(words.insert(&t.word), "{} twice", t.word);
-        let three: BTreeSet<&str> = [&t.word, &t.synonym, &t.antonym]
-            .map(AsRef::as_ref)
-            .into();
+        let three: BTreeSet<&str> = [&t.word, &t.synonym, &t.antonym].map(AsRef::as_ref).into();
         assert_eq!(three.len(), 3, "{t:?}");
         for sentence in &t.sentences {
             assert_eq!(sentence.matches("{}").count(), 1, "{sentence}");
-            assert!(sentence.ends_with('.') && sentences.insert(sentence), "{sentence}");
+            assert!(
+                sentence.ends_with('.') && sentences.insert(sentence),
+                "{sentence}"
+            );
             fits_the_article(t, sentence);
         }
     }
@@ -69,7 +70,9 @@ fn shared_letters_do_not_find_the_synonym() {
     let n = triples().len() as f64;
     let mean = |other: fn(&Triple) -> &str| -> f64 {
         let all = triples().iter();
-        all.map(|t| normalized_levenshtein(&t.word, other(t))).sum::<f64>() / n
+        all.map(|t| normalized_levenshtein(&t.word, other(t)))
+            .sum::<f64>()
+            / n
     };
     let (synonym, antonym) = (mean(|t| &t.synonym), mean(|t| &t.antonym));
     let distance = |a: &str, b: &str| -(strsim::levenshtein(a, b) as f64);
@@ -91,7 +94,10 @@ fn shared_letters_do_not_find_the_synonym() {
 fn there_are_enough_questions_of_every_subtask() {
     let mut texts = HashSet::new();
     for subtask in Subtask::ALL {
-        let of: Vec<_> = questions().iter().filter(|q| q.subtask == subtask).collect();
+        let of: Vec<_> = questions()
+            .iter()
+            .filter(|q| q.subtask == subtask)
+            .collect();
         assert!(of.len() >= 20, "{}: {}", subtask.code(), of.len());
     }
     for q in questions() {
@@ -162,7 +168,10 @@ fn nothing_is_shared_with_the_released_files() {
         return;
     };
     let file = folder.join("SensoryVec/SensoryVec_Dataset_with_Predictions.csv");
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_path(file).unwrap();
+    let mut reader = csv::ReaderBuilder::new()
+        .flexible(true)
+        .from_path(file)
+        .unwrap();
     let mut theirs: BTreeMap<BTreeSet<String>, ()> = BTreeMap::new();
     let mut sentences = HashSet::new();
     for record in reader.records() {
@@ -194,6 +203,10 @@ fn nothing_is_shared_with_the_released_files() {
     }
     assert!(asked.len() > 900, "{}", asked.len());
     for q in questions() {
-        assert!(!asked.contains(&q.question.to_lowercase()), "{}", q.question);
+        assert!(
+            !asked.contains(&q.question.to_lowercase()),
+            "{}",
+            q.question
+        );
     }
 }

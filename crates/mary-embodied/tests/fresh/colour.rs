@@ -119,7 +119,9 @@ fn known(space: Space, name: &str) -> V {
     let all = KNOWN.get_or_init(|| {
         let both = |rgb: &[u8; 3]| [oklab(*rgb), cielab_d50(*rgb)];
         let colours = table().iter();
-        colours.map(|(name, rgb)| (name.clone(), both(rgb))).collect()
+        colours
+            .map(|(name, rgb)| (name.clone(), both(rgb)))
+            .collect()
     });
     let values = all
         .get(&name.replace(' ', ""))

@@ -19,7 +19,11 @@ fn every_kind_can_be_read_and_seen() {
         for item in task.questions(11, kinds * each).unwrap() {
             let (number, text) = told.entry(item.kind).or_default();
             *number += 1;
-            let _ = writeln!(text, "{}\n  {:?}  {}", item.posed.words, item.options, item.options[item.correct]);
+            let _ = writeln!(
+                text,
+                "{}\n  {:?}  {}",
+                item.posed.words, item.options, item.options[item.correct]
+            );
             let _ = writeln!(text, "  [{}] {:?}\n", item.posed.seen, item.seen_options);
             let png = item.posed.sketch.png().unwrap();
             assert!((300..200_000).contains(&png.data.len()));

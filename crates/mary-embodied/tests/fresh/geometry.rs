@@ -71,7 +71,11 @@ fn holes(words: &str) -> HashSet<(usize, usize)> {
         }
     }
     let column = number(between(words, "over column ", ","));
-    let row = number(between(words, &format!("over column {column}, row "), " of"));
+    let row = number(between(
+        words,
+        &format!("over column {column}, row "),
+        " of",
+    ));
     let (x, y) = (column as f64 - 0.5, row as f64 - 0.5);
     paper
         .into_iter()
@@ -269,7 +273,11 @@ fn compare(words: &str, options: &[String]) -> usize {
     (0..4)
         .max_by(|i, j| {
             let (a, b) = (value(&options[*i]), value(&options[*j]));
-            if most { a.total_cmp(&b) } else { b.total_cmp(&a) }
+            if most {
+                a.total_cmp(&b)
+            } else {
+                b.total_cmp(&a)
+            }
         })
         .unwrap()
 }
@@ -292,7 +300,11 @@ fn minus(a: Axis) -> Axis {
 fn opposite(words: &str) -> String {
     let lines: Vec<Vec<char>> = words
         .lines()
-        .filter(|l| !l.is_empty() && l.chars().all(|c| c.is_ascii_digit() || c == '.' || c == ' '))
+        .filter(|l| {
+            !l.is_empty()
+                && l.chars()
+                    .all(|c| c.is_ascii_digit() || c == '.' || c == ' ')
+        })
         .map(|l| l.chars().filter(|c| *c != ' ').collect())
         .collect();
     let mut cells: HashMap<(i32, i32), char> = HashMap::new();

@@ -37,7 +37,9 @@ pub fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
 
 /// The names in `a, b, c and d`.
 pub fn names(list: &str) -> Vec<&str> {
-    list.split(", ").flat_map(|part| part.split(" and ")).collect()
+    list.split(", ")
+        .flat_map(|part| part.split(" and "))
+        .collect()
 }
 
 /// The only option for which something holds.
@@ -114,7 +116,13 @@ fn blocks_are_whole(items: &[FreshItem]) {
         let seen: HashSet<&String> = block.iter().map(|i| &i.seen_options[i.correct]).collect();
         let places: HashSet<usize> = block.iter().map(|i| i.correct).collect();
         assert_eq!(
-            (block.len(), sets.len(), answers.len(), seen.len(), places.len()),
+            (
+                block.len(),
+                sets.len(),
+                answers.len(),
+                seen.len(),
+                places.len()
+            ),
             (4, 1, 4, 4, 4)
         );
     }

@@ -62,8 +62,18 @@ fn outline(symbol: char) -> Outline {
             pieces.push([a.0, a.1, b.0, b.1]);
         }
     }
-    let low = |i: usize| pieces.iter().map(|p| p[i].min(p[i + 2])).fold(f64::MAX, f64::min);
-    let high = |i: usize| pieces.iter().map(|p| p[i].max(p[i + 2])).fold(f64::MIN, f64::max);
+    let low = |i: usize| {
+        pieces
+            .iter()
+            .map(|p| p[i].min(p[i + 2]))
+            .fold(f64::MAX, f64::min)
+    };
+    let high = |i: usize| {
+        pieces
+            .iter()
+            .map(|p| p[i].max(p[i + 2]))
+            .fold(f64::MIN, f64::max)
+    };
     let (left, top) = (low(0), low(1));
     let (width, height) = (high(0) - left, high(1) - top);
     for p in &mut pieces {
@@ -106,7 +116,11 @@ impl Outline {
     /// Rows and columns changed.
     fn transposed(&self) -> Self {
         Self {
-            pieces: self.pieces.iter().map(|p| [p[1], p[0], p[3], p[2]]).collect(),
+            pieces: self
+                .pieces
+                .iter()
+                .map(|p| [p[1], p[0], p[3], p[2]])
+                .collect(),
             width: self.height,
             height: self.width,
         }
@@ -371,7 +385,9 @@ pub fn solve(kind: &str, words: &str, options: &[String]) -> usize {
         }
         "cut" => {
             let (level, share) = line(words);
-            sum(&format!("cut {level} {share}"), &|s| pieces(s, level, share))
+            sum(&format!("cut {level} {share}"), &|s| {
+                pieces(s, level, share)
+            })
         }
         "crossed" => {
             let (level, share) = line(words);
@@ -418,7 +434,11 @@ pub fn solve(kind: &str, words: &str, options: &[String]) -> usize {
             (0..4)
                 .max_by(|i, j| {
                     let (a, b) = (value(&options[*i]), value(&options[*j]));
-                    if most { a.total_cmp(&b) } else { b.total_cmp(&a) }
+                    if most {
+                        a.total_cmp(&b)
+                    } else {
+                        b.total_cmp(&a)
+                    }
                 })
                 .unwrap()
         }

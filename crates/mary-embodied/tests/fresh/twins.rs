@@ -6,7 +6,7 @@ use mary_contract::{Item, NoData, Part, Request, Target, Task, TaskSettings};
 use mary_embodied::fresh::{FRESH_COLOUR, FRESH_TASKS, FreshTask};
 
 fn items(task: &FreshTask, show: &str, mode: &str) -> Vec<Item> {
-    let params: BTreeMap<String, String> = [("show", show), ("mode", mode), ("n", "72")]
+    let params: BTreeMap<String, String> = [("show", show), ("mode", mode), ("n", "36")]
         .map(|(k, v)| (k.to_owned(), v.to_owned()))
         .into();
     let settings = TaskSettings {
@@ -40,7 +40,9 @@ fn the_three_forms_share_ids_and_right_places() {
         for ((a, b), c) in text.iter().zip(&seen).zip(&both) {
             assert!(a.id == b.id && b.id == c.id);
             let place = |i: &Item| match &i.target {
-                Target::Choice { correct, options, .. } => (*correct, options.len()),
+                Target::Choice {
+                    correct, options, ..
+                } => (*correct, options.len()),
                 _ => panic!("a choice"),
             };
             assert!(place(a) == place(b) && place(b) == place(c));
