@@ -120,10 +120,14 @@ impl VectorModel {
         let mut pools = vec![];
         for pool in &request.pools {
             let chosen: Vec<&str> = match *pool {
+                // Of a word that the span cuts ("bone" in "bone-dry"), only what lies inside.
                 Pool::Span { start, end } => words
                     .iter()
                     .filter(|(at, word)| *at < end && at + word.len() > start)
-                    .map(|(_, word)| *word)
+                    .map(|(at, word)| {
+                        let inside = start.max(*at)..end.min(at + word.len());
+                        request.text.get(inside).unwrap_or(word)
+                    })
                     .collect(),
                 Pool::Mean => words.iter().map(|(_, word)| *word).collect(),
                 Pool::Last => words.last().map(|(_, word)| *word).into_iter().collect(),
