@@ -9,7 +9,7 @@ use mary_contract::{DataSource, TaskError};
 use mary_items::{Stream, below, shuffle, stream};
 
 use crate::grid::Pair;
-use crate::likeness::{self, BLOCK as OPTIONS, Surface, apart};
+use crate::likeness::{self, BLOCK as OPTIONS, Card, Surface, apart};
 use crate::setup::{Part, Setup, Source};
 use crate::upstream;
 use crate::worlds::{self, Concept, Mode, Set};
@@ -118,6 +118,7 @@ pub struct Planned {
     seed: u64,
     block: usize,
     turn: usize,
+    aspect: usize,
     concept: &'static Concept,
     options: Vec<&'static str>,
     correct: usize,
@@ -152,10 +153,7 @@ impl Planned {
     /// Draws the grids.
     pub fn draw(&self) -> Result<Instance, TaskError> {
         let of_concept = format!("physico/{}/{}", self.level.name(), self.concept.id);
-        // The first aspect differs by seed, then they come by turns.
-        let first = below(&mut stream(self.seed, &of_concept), usize::MAX);
-        let aspects = self.concept.aspects;
-        let aspect = aspects.get((first % aspects.len().max(1) + self.turn) % aspects.len().max(1));
+        let aspect = self.concept.aspects.get(self.aspect);
         let mut rng = stream(self.seed, &format!("{of_concept}/{}", self.turn));
         let made = (0..DRAWS)
             .filter_map(|_| worlds::instance_of(self.concept, aspect?, &mut rng, self.level.mode()))
@@ -184,40 +182,32 @@ pub fn planned(level: Level, seed: u64, per_concept: usize) -> Result<Vec<Planne
     let concepts = level.concepts();
     let name = format!("physico/{}/blocks", level.name());
     let mut rng = stream(seed, &name);
-    let blocks = likeness::blocks(&concepts, per_concept, &mut rng)?;
-    let mut turns = vec![0; concepts.len()];
+    let blocks = likeness::blocks(&concepts, per_concept, (seed, level.name()), &mut rng)?;
     let mut planned = Vec::with_capacity(blocks.len() * OPTIONS);
     for (number, block) in blocks.iter().enumerate() {
-        let members: Vec<&'static Concept> = block
-            .iter()
-            .filter_map(|&i| concepts.get(i).copied())
-            .collect();
-        let surfaces: Vec<Surface> = members.iter().map(|c| likeness::usual(c)).collect();
+        let surfaces: Vec<Surface> = block.iter().map(Card::surface).collect();
         let wanted = Surface::mean(&surfaces);
         let mut places: Vec<usize> = (0..OPTIONS).collect();
         shuffle(&mut rng, &mut places);
-        for ((&index, concept), correct) in block.iter().zip(&members).zip(places) {
-            let mut options: Vec<&'static str> = members
+        for (card, correct) in block.iter().zip(places) {
+            let mut options: Vec<&'static str> = block
                 .iter()
-                .filter(|c| c.id != concept.id)
-                .map(|c| c.name)
+                .filter(|c| c.concept.id != card.concept.id)
+                .map(|c| c.concept.name)
                 .collect();
             shuffle(&mut rng, &mut options);
-            options.insert(correct.min(options.len()), concept.name);
-            let turn = turns.get(index).copied().unwrap_or(0);
+            options.insert(correct.min(options.len()), card.concept.name);
             planned.push(Planned {
                 level,
                 seed,
                 block: number,
-                turn,
-                concept,
+                turn: card.turn,
+                aspect: card.aspect,
+                concept: card.concept,
                 options,
                 correct,
                 wanted,
             });
-            if let Some(t) = turns.get_mut(index) {
-                *t += 1;
-            }
         }
     }
     shuffle(&mut stream(seed, &format!("{name}/order")), &mut planned);

@@ -74,29 +74,58 @@ pub fn come_or_go(pair: &Pair) -> usize {
     (1u8..10).filter(|&c| there(c).0 != there(c).1).count()
 }
 
-/// The usual surface of a concept, from a few pairs of each aspect.
-pub fn usual(concept: &Concept) -> Surface {
-    static USUAL: OnceLock<BTreeMap<&'static str, Surface>> = OnceLock::new();
+/// The usual surface of an aspect, from a few pairs.
+pub fn usual(concept: &Concept, aspect: usize) -> Surface {
+    static USUAL: OnceLock<BTreeMap<(&'static str, usize), Surface>> = OnceLock::new();
     let all = USUAL.get_or_init(|| {
-        worlds::concepts()
+        let aspects = worlds::concepts()
             .iter()
-            .map(|c| (c.id, measured(c)))
-            .collect()
+            .flat_map(|c| (0..c.aspects.len()).map(move |a| (*c, a)));
+        aspects.map(|(c, a)| ((c.id, a), measured(c, a))).collect()
     });
-    all.get(concept.id).copied().unwrap_or_default()
+    all.get(&(concept.id, aspect)).copied().unwrap_or_default()
 }
 
-fn measured(concept: &'static Concept) -> Surface {
-    const PAIRS: usize = 3;
-    let mut rng = stream(0, &format!("physico/usual/{}", concept.id));
+fn measured(concept: &'static Concept, aspect: usize) -> Surface {
+    const PAIRS: usize = 4;
+    let mut rng = stream(0, &format!("physico/usual/{}/{aspect}", concept.id));
     let mut pairs = Vec::new();
-    for aspect in concept.aspects {
-        for _ in 0..PAIRS {
-            let palette = Setting::palette(&mut rng);
-            pairs.extend(worlds::plain_pair(concept, aspect, &mut rng, palette));
-        }
+    for _ in 0..PAIRS {
+        let palette = Setting::palette(&mut rng);
+        let aspect = concept.aspects.get(aspect);
+        pairs.extend(aspect.and_then(|a| worlds::plain_pair(concept, a, &mut rng, palette)));
     }
     Surface::of(&pairs)
+}
+
+/// One showing of a concept: which, how often it came before, and the aspect shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Card {
+    /// The concept.
+    pub concept: &'static Concept,
+    /// How often it came before.
+    pub turn: usize,
+    /// Index of its aspect.
+    pub aspect: usize,
+}
+
+impl Card {
+    /// The aspects come by turns, beginning with one that differs by seed.
+    pub fn new(concept: &'static Concept, turn: usize, seed: u64, level: &str) -> Self {
+        let aspects = concept.aspects.len().max(1);
+        let name = format!("physico/{level}/{}/first", concept.id);
+        let first = below(&mut stream(seed, &name), aspects);
+        Self {
+            concept,
+            turn,
+            aspect: (first + turn) % aspects,
+        }
+    }
+
+    /// Its usual surface.
+    pub fn surface(&self) -> Surface {
+        usual(self.concept, self.aspect)
+    }
 }
 
 /// Concepts in a block.
@@ -104,17 +133,27 @@ pub const BLOCK: usize = 4;
 /// More than any likeness can make up for.
 const NEVER: f32 = 1000.0;
 
-/// Blocks of four concepts (by index) of which none could be taken for another, each concept `times`
-/// times, a few once more where the numbers do not come out even. Concepts of like surface are put
-/// together, with enough chance that a concept meets many others.
+/// Blocks of four showings of which none could be taken for another, each concept `times` times, a
+/// few once more where the numbers do not come out even. Showings of like surface are put together,
+/// with enough chance that a concept meets many others.
 pub fn blocks(
     concepts: &[&'static Concept],
     times: usize,
+    (seed, level): (u64, &str),
     rng: &mut Stream,
-) -> Result<Vec<Vec<usize>>, TaskError> {
+) -> Result<Vec<Vec<Card>>, TaskError> {
     const DEALS: usize = 12;
+    let mut cards: Vec<Card> = concepts
+        .iter()
+        .flat_map(|c| (0..times).map(move |turn| Card::new(c, turn, seed, level)))
+        .collect();
+    let mut extra: Vec<&'static Concept> = concepts.to_vec();
+    shuffle(rng, &mut extra);
+    let missing = cards.len().next_multiple_of(BLOCK) - cards.len();
+    let extra = extra.into_iter().take(missing);
+    cards.extend(extra.map(|c| Card::new(c, times, seed, level)));
     for _ in 0..DEALS {
-        if let Some(dealt) = deal(concepts, times, rng) {
+        if let Some(dealt) = deal(&mut cards, rng) {
             return Ok(dealt);
         }
     }
@@ -125,14 +164,9 @@ pub fn blocks(
 }
 
 /// A random deal, then exchanges between blocks as long as they make the blocks more alike.
-fn deal(concepts: &[&'static Concept], times: usize, rng: &mut Stream) -> Option<Vec<Vec<usize>>> {
-    let mut cards: Vec<usize> = (0..times).flat_map(|_| 0..concepts.len()).collect();
-    let mut extra: Vec<usize> = (0..concepts.len()).collect();
-    shuffle(rng, &mut extra);
-    let missing = cards.len().next_multiple_of(BLOCK) - cards.len();
-    cards.extend(extra.into_iter().take(missing));
-    shuffle(rng, &mut cards);
-    let costs = costs(concepts, &cards, rng);
+fn deal(cards: &mut [Card], rng: &mut Stream) -> Option<Vec<Vec<Card>>> {
+    shuffle(rng, cards);
+    let costs = costs(cards, rng);
     let n = cards.len();
     let mut order: Vec<usize> = (0..n).collect();
     let cost_in = |order: &[usize], place: usize, card: usize| -> f32 {
@@ -142,7 +176,7 @@ fn deal(concepts: &[&'static Concept], times: usize, rng: &mut Stream) -> Option
             .filter_map(|p| costs.get(card * n + order.get(p)?))
             .sum()
     };
-    for _ in 0..400 * n {
+    for _ in 0..600 * n {
         let (a, b) = (below(rng, n), below(rng, n));
         if a / BLOCK == b / BLOCK {
             continue;
@@ -157,7 +191,7 @@ fn deal(concepts: &[&'static Concept], times: usize, rng: &mut Stream) -> Option
         }
     }
     let fits = (0..n).all(|p| order.get(p).is_some_and(|&c| cost_in(&order, p, c) < NEVER));
-    let mut dealt: Vec<Vec<usize>> = order
+    let mut dealt: Vec<Vec<Card>> = order
         .chunks(BLOCK)
         .map(|block| {
             block
@@ -171,23 +205,17 @@ fn deal(concepts: &[&'static Concept], times: usize, rng: &mut Stream) -> Option
 }
 
 /// What it costs to put two cards into one block.
-fn costs(concepts: &[&'static Concept], cards: &[usize], rng: &mut Stream) -> Vec<f32> {
+fn costs(cards: &[Card], rng: &mut Stream) -> Vec<f32> {
     let n = cards.len();
-    let surfaces: Vec<Surface> = concepts.iter().map(|c| usual(c)).collect();
+    let surfaces: Vec<Surface> = cards.iter().map(Card::surface).collect();
     let mut costs = vec![0.0; n * n];
-    for (i, &a) in cards.iter().enumerate() {
-        for (j, &b) in cards.iter().enumerate().skip(i + 1) {
+    for (i, (a, sa)) in cards.iter().zip(&surfaces).enumerate() {
+        for (j, (b, sb)) in cards.iter().zip(&surfaces).enumerate().skip(i + 1) {
             let luck = below(rng, 1000) as f32 / 1000.0;
-            let cost = match (
-                concepts.get(a),
-                concepts.get(b),
-                surfaces.get(a),
-                surfaces.get(b),
-            ) {
-                (Some(ca), Some(cb), Some(sa), Some(sb)) if apart(ca, cb) => {
-                    sa.distance(sb) as f32 + 0.4 * luck
-                }
-                _ => NEVER,
+            let cost = if apart(a.concept, b.concept) {
+                sa.distance(sb) as f32 + 0.2 * luck
+            } else {
+                NEVER
             };
             for place in [i * n + j, j * n + i] {
                 if let Some(c) = costs.get_mut(place) {
