@@ -118,7 +118,7 @@ fn overview(all: &[Found<'_>]) -> Option<Table> {
     let (rows, marked) = with_published(rows, &published().table_3, |row| {
         let mut cells = vec![row.model.clone()];
         cells.extend(printed(row, &columns));
-        cells.push("published; typicality: castro, matrices: RAVEN's panels".into());
+        cells.push("typicality: castro, matrices: RAVEN's panels".into());
         cells
     });
     Some(Table {
@@ -188,7 +188,7 @@ fn numbers(all: &[Found<'_>]) -> Option<Table> {
     let (rows, marked) = with_published(rows, &published().table_4, |row| {
         let mut cells = vec![row.model.clone()];
         cells.extend(printed(row, &names));
-        cells.extend(["–".to_owned(), "published".to_owned()]);
+        cells.extend(["–".to_owned(), "1-9".to_owned()]);
         cells
     });
     Some(Table {
@@ -356,7 +356,7 @@ fn typicality(all: &[Found<'_>]) -> Option<Table> {
         })
         .collect();
     let (rows, marked) = with_published(lines, &published().table_7, |row| {
-        let mut cells = vec![row.model.clone(), "castro (published)".to_owned()];
+        let mut cells = vec![row.model.clone(), "castro".to_owned()];
         cells.extend(printed(row, &columns));
         cells
     });
@@ -461,7 +461,7 @@ fn matrices(all: &[Found<'_>]) -> Option<Table> {
                 },
                 measured("sum_logprob"),
                 measured("mean_logprob"),
-                measured("context_blind"),
+                cell(f.measure("context_blind")),
                 f.row
                     .chance
                     .map_or_else(|| "–".to_owned(), |c| format!("{c:.3}")),
