@@ -12,14 +12,14 @@ use crate::fresh::sketch::Sketch;
 /// A symbol with the count that is asked for.
 type Counted = (&'static Known, usize);
 
+/// How many symbols stand in a row: the same in all four questions of a block, so that counting them
+/// strikes out nothing.
+fn length(rng: &mut Stream, least: usize, most: usize) -> usize {
+    least + below(rng, most - least + 1)
+}
+
 /// Symbols drawn with replacement, none twice in a row, and their counts together.
-fn draw_row(
-    rng: &mut Stream,
-    from: &[Counted],
-    least: usize,
-    most: usize,
-) -> Option<(Vec<char>, usize)> {
-    let number = least + below(rng, most - least + 1);
+fn draw_row(rng: &mut Stream, from: &[Counted], number: usize) -> Option<(Vec<char>, usize)> {
     let mut symbols: Vec<char> = Vec::with_capacity(number);
     let mut sum = 0;
     while symbols.len() < number {
@@ -59,8 +59,9 @@ pub fn regions(rng: &mut Stream) -> Option<Block> {
         let counted = |k: &'static Known| Some((k, k.regions?));
         steady.into_iter().filter_map(counted).collect()
     });
+    let number = length(rng, 3, 6);
     counted(rng, 60, |rng| {
-        let (symbols, sum) = draw_row(rng, from, 3, 6)?;
+        let (symbols, sum) = draw_row(rng, from, number)?;
         let ask = "How many separate areas wholly enclosed by ink do they have together?";
         Some((sum, posed(&symbols, ask)))
     })
@@ -101,9 +102,10 @@ pub fn covered(rng: &mut Stream) -> Option<Block> {
         }
         covers
     });
+    let number = length(rng, 3, 6);
     counted(rng, 60, |rng| {
         let (cover, symbols) = from.get(below(rng, from.len()))?;
-        let (symbols, sum) = draw_row(rng, symbols, 3, 6)?;
+        let (symbols, sum) = draw_row(rng, symbols, number)?;
         let ask = format!(
             "The {cover} of each of them is covered and does not count. How many separate areas wholly \
              enclosed by ink do the visible parts have together?"
@@ -154,9 +156,10 @@ fn by_line(count: impl Fn(&Known, Line) -> Option<usize>) -> Vec<(Line, Vec<Coun
 pub fn cut(rng: &mut Stream) -> Option<Block> {
     static FROM: OnceLock<Vec<(Line, Vec<Counted>)>> = OnceLock::new();
     let from = FROM.get_or_init(|| by_line(Known::pieces));
+    let number = length(rng, 2, 3);
     counted(rng, 60, |rng| {
         let (line, symbols) = from.get(below(rng, from.len()))?;
-        let (symbols, sum) = draw_row(rng, symbols, 2, 3)?;
+        let (symbols, sum) = draw_row(rng, symbols, number)?;
         let ask = format!(
             "Each is cut in two along {}, and the parts are pulled apart. How many separate pieces are there \
              in all?",
@@ -170,9 +173,10 @@ pub fn cut(rng: &mut Stream) -> Option<Block> {
 pub fn crossed(rng: &mut Stream) -> Option<Block> {
     static FROM: OnceLock<Vec<(Line, Vec<Counted>)>> = OnceLock::new();
     let from = FROM.get_or_init(|| by_line(Known::strokes));
+    let number = length(rng, 2, 4);
     counted(rng, 60, |rng| {
         let (line, symbols) = from.get(below(rng, from.len()))?;
-        let (symbols, sum) = draw_row(rng, symbols, 2, 4)?;
+        let (symbols, sum) = draw_row(rng, symbols, number)?;
         let ask = format!(
             "A thin straight line is drawn through each of them: {}. How many times do these lines run across \
              a stroke in all?",
