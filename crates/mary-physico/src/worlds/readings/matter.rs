@@ -5,6 +5,12 @@ use super::{bounds, changed, one_colour};
 use crate::grid::{Grid, Pair, Place, around};
 
 pub(super) fn grew(pair: &Pair) -> bool {
+    // Every colour there is has grown, and none is new.
+    let (before, after) = (pair.input.counts(), pair.output.counts());
+    let mut colours = before.iter().zip(&after).skip(1);
+    if colours.any(|(b, a)| a < b || (*b == 0) != (*a == 0) || (*b > 0 && a == b)) {
+        return false;
+    }
     let parts = pair.input.parts(0);
     parts.len() >= 2
         && [1, 2].into_iter().any(|by: i32| {
@@ -99,11 +105,13 @@ fn skin(grid: &Grid, cells: &[Place]) -> usize {
 }
 
 pub(super) fn rounded(pair: &Pair) -> bool {
+    if pair.input.counts() != pair.output.counts() {
+        return false;
+    }
     let before = pair.input.parts(0);
     let after = pair.output.parts(0);
     !changed(pair).is_empty()
         && before.len() == after.len()
-        && (1..10).all(|colour| pair.input.count(colour) == pair.output.count(colour))
         && before.iter().all(|p| {
             let colour = one_colour(&pair.input, p);
             let twin = after.iter().find(|q| one_colour(&pair.output, q) == colour);

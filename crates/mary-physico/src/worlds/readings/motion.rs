@@ -8,6 +8,9 @@ type Moves = Vec<(Vec<Place>, Vec<Place>)>;
 /// The parts that changed, each with the part of the same colour and form that it became; `None` if
 /// one has no counterpart.
 fn moves(pair: &Pair) -> Option<Moves> {
+    if pair.input.counts() != pair.output.counts() {
+        return None;
+    }
     let before = pair.input.parts(0);
     let after = pair.output.parts(0);
     let gone: Vec<_> = before.iter().filter(|p| !still(pair, p)).collect();
@@ -60,6 +63,9 @@ pub(super) fn fell(pair: &Pair) -> bool {
 }
 
 pub(super) fn turned(pair: &Pair) -> bool {
+    if pair.input.counts() != pair.output.counts() {
+        return false;
+    }
     let other = |&(r, c): &Place| pair.input.at(r, c) != pair.output.at(r, c);
     let stuff = |g: &Grid| -> Vec<Vec<(Place, u8)>> {
         g.regions_of_any()
