@@ -1,0 +1,95 @@
+//! The golden files on an NVIDIA card: every architecture in every number type. Runs with the feature
+//! `cuda` where a card is found, and says so where none is.
+
+#![cfg(feature = "cuda")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test stops where it fails"
+)]
+
+use std::path::{Path, PathBuf};
+
+use mary_contract::{ErrorKind, ModelError, ModelSettings, Vector};
+use mary_local::LocalModel;
+use mary_local::transformer::{Batch, Watch};
+use mary_weights::Checkpoint;
+
+fn families() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut all: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+    all.retain(|p| p.join("golden.json").exists());
+    all.sort();
+    all
+}
+
+fn open(folder: &Path, dtype: &str, matmul: &str) -> Result<LocalModel, ModelError> {
+    let settings = ModelSettings {
+        device: Some("cuda:0".to_owned()),
+        dtype: Some(dtype.to_owned()),
+        args: [("matmul".to_owned(), matmul.to_owned())].into(),
+        ..ModelSettings::default()
+    };
+    let reference = "hf/golden".parse().unwrap();
+    LocalModel::from_checkpoint(reference, Checkpoint::open(folder)?, &settings)
+}
+
+/// ‖a - b‖ / ‖b‖.
+fn relative(a: &[f32], b: &[f32]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let square = |x: f64| x * x;
+    let difference: f64 = a.iter().zip(b).map(|(a, b)| square(f64::from(a - b))).sum();
+    let size: f64 = b.iter().map(|b| square(f64::from(*b))).sum();
+    (difference / size.max(1e-30)).sqrt()
+}
+
+/// The largest error of hidden states and logits.
+fn error(folder: &Path, dtype: &str, matmul: &str) -> Result<f64, ModelError> {
+    let text = std::fs::read_to_string(folder.join("golden.json")).unwrap();
+    let golden: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let ids: Vec<u32> = serde_json::from_value(golden["ids"].clone()).unwrap();
+    let hidden: Vec<Vector> = serde_json::from_value(golden["hidden"].clone()).unwrap();
+    let logits: Option<Vector> = serde_json::from_value(golden["logits"].clone()).unwrap();
+    let model = open(folder, dtype, matmul)?;
+    let mut session = model.session(ids.len())?;
+    let mut batch = Batch::default();
+    batch.push(&ids, &[], 0);
+    let mut errors = vec![];
+    let mut visit = |layer: usize, states: &[f32]| errors.push(relative(states, &hidden[layer].0));
+    session.forward(&batch, Some(Watch::Rows(&mut visit)))?;
+    if let Some(want) = logits {
+        let rows: Vec<usize> = (0..ids.len()).collect();
+        errors.push(relative(&session.logits(&rows)?, &want.0));
+    }
+    let worst = |a: f64, b: f64| if b.is_nan() { f64::INFINITY } else { a.max(b) };
+    Ok(errors.into_iter().fold(0.0, worst))
+}
+
+#[test]
+fn every_architecture_computes_on_a_card_what_transformers_computes() {
+    let kinds = [
+        ("f32", "auto", 1e-4),
+        ("f32", "own", 1e-4),
+        ("bf16", "auto", 2e-2),
+        ("bf16", "own", 2e-2),
+        ("f16", "auto", 2e-2),
+    ];
+    let mut wrong = vec![];
+    for (dtype, matmul, most) in kinds {
+        for folder in families() {
+            match error(&folder, dtype, matmul) {
+                Err(e) if e.kind == ErrorKind::BadRequest => {
+                    eprintln!("skipped: {e}");
+                    return;
+                }
+                Err(e) => wrong.push(format!("{} {dtype} {matmul}: {e}", folder.display())),
+                Ok(e) if e > most => {
+                    wrong.push(format!("{} {dtype} {matmul}: {e:.2e}", folder.display()));
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
