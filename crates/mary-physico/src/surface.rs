@@ -22,8 +22,9 @@ pub struct Reached {
     pub feature: &'static str,
     /// What the learner sees, in words.
     pub sees: &'static str,
-    /// Whether the concept itself decides it in part (a zoom changes the size, melting changes many
-    /// cells), so that it cannot be at chance without ceasing to be the concept.
+    /// Whether the concept itself decides it in part (a laser is a thin line and a vessel a full one,
+    /// a lever needs more kinds of things than a fall), so that it cannot be at chance without ceasing
+    /// to be the concept. It is matched within a block as far as that goes, and the rest is stated.
     pub implied: bool,
     /// Share of right choices; ties are shared.
     pub accuracy: Interval,
@@ -34,14 +35,15 @@ pub struct Reached {
 type Of = fn(&[Pair]) -> Vec<usize>;
 
 /// Name, words, implied by the concept, values (coarse numbers).
-const FEATURES: [(&str, &str, bool, Of); 6] = [
+const FEATURES: [(&str, &str, bool, Of); 7] = [
     ("grid_size", "rows and columns of the inputs", false, size),
     (
-        "colours_used",
-        "how many colours there are, and which",
+        "main_colour",
+        "which colour is the most frequent in the inputs",
         false,
-        colours,
+        main_colour,
     ),
+    ("colours_used", "how many colours there are", true, colours),
     (
         "cells_filled",
         "how much of the inputs is not background",
@@ -84,16 +86,14 @@ fn size(pairs: &[Pair]) -> Vec<usize> {
     ]
 }
 
+fn main_colour(pairs: &[Pair]) -> Vec<usize> {
+    let total = |c: u8| pairs.iter().map(|p| p.input.count(c)).sum::<usize>();
+    let most = (1u8..10).max_by_key(|&c| total(c)).unwrap_or(0);
+    vec![usize::from(most)]
+}
+
 fn colours(pairs: &[Pair]) -> Vec<usize> {
-    let mut values = vec![mean(pairs, |p| p.input.colours()).round() as usize];
-    values.extend((1u8..10).map(|c| {
-        usize::from(
-            pairs
-                .iter()
-                .any(|p| p.input.count(c) + p.output.count(c) > 0),
-        )
-    }));
-    values
+    vec![mean(pairs, |p| p.input.colours()).round() as usize]
 }
 
 fn filled(pairs: &[Pair]) -> Vec<usize> {

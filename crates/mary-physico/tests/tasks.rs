@@ -236,7 +236,12 @@ fn settings_that_contradict_each_other_are_refused() {
             .err()
             .map(|e| e.to_string())
     };
-    let cases: [(&str, &[(&str, &str)], &str); 6] = [
+    type Case = (
+        &'static str,
+        &'static [(&'static str, &'static str)],
+        &'static str,
+    );
+    let cases: [Case; 6] = [
         ("physico/core-text", &[("cot", "on")], "mode=generate"),
         ("physico/core-text", &[("icl", "5")], "0, 3, 9, 9-same"),
         ("physico/core-text", &[("source", "arc")], "labels=FILE"),

@@ -200,7 +200,7 @@ fn the_surface_of_the_grids_gives_no_concept_away() {
     );
     let reports: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let findings = reports[0]["audit"]["findings"].as_array().unwrap();
-    for feature in ["grid_size", "colours_used", "cells_changed"] {
+    for feature in ["grid_size", "main_colour", "colours_used", "cells_changed"] {
         assert!(
             findings.iter().any(|f| f["baseline"] == feature),
             "{feature} is audited"

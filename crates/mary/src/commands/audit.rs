@@ -25,7 +25,12 @@ pub fn audit(data: &LocalData, args: &AuditArgs) -> anyhow::Result<Status> {
         let id = task.card().id;
         let mut examples = Vec::new();
         for item in task.items(&settings, data)? {
-            examples.extend(Example::from_item(&item?));
+            let mut example = Example::from_item(&item?);
+            // The same definition stands in many blocks: chained together, all would be one group.
+            if let (Some(example), "physico/definition") = (&mut example, id) {
+                example.cluster = None;
+            }
+            examples.extend(example);
         }
         if examples.is_empty() {
             super::tell(&format!(
