@@ -78,10 +78,8 @@ impl Row {
             Outcome::Failed(failure) => ("failed", None, Some(failure.message.clone())),
         };
         let json = |value: serde_json::Result<String>| value.unwrap_or_default();
-        let replies = sample
-            .exchanges
-            .iter()
-            .filter_map(|e| e.reply.as_ref().ok());
+        let mut latest_first = sample.exchanges.iter().rev();
+        let version = latest_first.find_map(|e| e.reply.as_ref().ok()?.meta.model_version.clone());
         Self {
             model: sample.id.model.clone(),
             task: sample.id.task.clone(),
@@ -99,7 +97,7 @@ impl Row {
             prompt: prompt(sample),
             answer: answer(sample),
             usage: usage_of(sample),
-            model_version: replies.last().and_then(|r| r.meta.model_version.clone()),
+            model_version: version,
         }
     }
 
