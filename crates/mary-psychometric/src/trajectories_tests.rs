@@ -37,7 +37,7 @@ fn names_say_where_in_training_a_model_stands() {
 
 #[test]
 fn tokens_on_the_card_win_over_the_family() {
-    let mut runs = vec![simulated::run(
+    let mut runs = [simulated::run(
         "hf//data/nano/step2",
         "psychometric/grammar",
         0.5,
