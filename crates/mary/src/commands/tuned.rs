@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_report::compare::{Comparison, Side, comparison, table};
+use mary_report::compare::{Side, comparison, table};
 use mary_report::terminal;
 use mary_store::RunFolder;
 
@@ -51,8 +51,8 @@ pub fn name(model: &Path) -> String {
     format!("{provider}/{}", model.display())
 }
 
-/// Prints paired differences between the first model of a run and each of the others, those that
-/// `wanted` (by model and task); all of them count for the correction.
+/// Prints paired differences between the first model of a run and each of the others, on the tasks
+/// `wanted` of each (by model and task); only these count for the correction.
 pub fn show_differences(folder: &Path, wanted: impl Fn(&str, &str) -> bool) -> anyhow::Result<()> {
     let folder = RunFolder::open(folder)?;
     let mut sides: Vec<Side> = Vec::new();
@@ -61,14 +61,15 @@ pub fn show_differences(folder: &Path, wanted: impl Fn(&str, &str) -> bool) -> a
     }
     for sample in folder.samples()? {
         let sample = sample?;
-        if let Some(side) = sides.iter_mut().find(|s| s.label == sample.id.model) {
-            side.add(&sample);
+        let place = sides.iter().position(|s| s.label == sample.id.model);
+        if let Some(place) = place
+            && (place == 0 || wanted(&sample.id.model, &sample.id.task))
+        {
+            sides[place].add(&sample);
         }
     }
     let mut compared = comparison(&sides, false, folder.manifest().seed)?;
-    compared
-        .comparisons
-        .retain(|c: &Comparison| wanted(&c.first, &c.task) || wanted(&c.second, &c.task));
+    compared.comparisons.retain(|c| c.paired > 0);
     super::print(&terminal::plain(&table(&compared), summary::style()))?;
     Ok(())
 }
