@@ -2,6 +2,7 @@
 //! answered and is judged by the same judge as any model's. People are another model in the same log.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 
 use mary_contract::{
@@ -30,6 +31,22 @@ pub struct ReleasedRun {
     pub remark: &'static str,
 }
 
+impl ReleasedRun {
+    /// The conventions that hold for these answers: those of the task, without what only a run of ours
+    /// could state (how vectors were pooled), and with where they come from.
+    pub fn conventions(&self) -> BTreeMap<String, String> {
+        let mut said = self.task.conventions(&self.settings);
+        for ours in ["pooling", "layer"] {
+            said.remove(ours);
+        }
+        said.insert("imported".to_owned(), self.remark.to_owned());
+        said
+    }
+}
+
+/// What stands before the names of the authors' models.
+pub(crate) const PUBLISHED: &str = "published/";
+
 /// The name of the people among models.
 pub const PEOPLE: &str = "people/yang-2025";
 
@@ -49,16 +66,16 @@ pub fn released_runs(
     let mut runs = Vec::new();
     for outputs in released {
         let settings = settings(outputs.language);
-        if !items.contains_key(&outputs.language) {
-            let all = PERCEPTUAL_QA
-                .items(&settings, data)?
-                .map(|item| item.map(|i| (i.id.clone(), i)))
-                .collect::<Result<_, _>>()?;
-            items.insert(outputs.language, all);
-        }
-        if let Some(items) = items.get(&outputs.language) {
-            runs.push(answers(path, outputs, settings, items)?);
-        }
+        let items = match items.entry(outputs.language) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unread) => unread.insert(
+                PERCEPTUAL_QA
+                    .items(&settings, data)?
+                    .map(|item| item.map(|i| (i.id.clone(), i)))
+                    .collect::<Result<_, _>>()?,
+            ),
+        };
+        runs.push(answers(path, outputs, settings, items)?);
     }
     Ok(Some(runs))
 }
@@ -89,7 +106,7 @@ fn answers(
     let model = if people {
         PEOPLE.to_owned()
     } else {
-        format!("published/{}", outputs.model)
+        format!("{PUBLISHED}{}", outputs.model)
     };
     let mut given: BTreeMap<(String, u32), String> = BTreeMap::new();
     for ReleasedAnswer {
@@ -180,7 +197,7 @@ fn stored_vectors(path: &Path) -> Result<Vec<ReleasedRun>, TaskError> {
         ..TaskSettings::default()
     };
     let runs = upstream::stored_cosines(path)?.into_iter().map(|stored| {
-        let model = format!("published/{}", stored.model);
+        let model = format!("{PUBLISHED}{}", stored.model);
         let samples = triples.iter().zip(&stored.cosines).enumerate();
         let samples = samples.map(|(place, (triple, cosines))| {
             let item = sensoryvec::stored_item(place, triple, *cosines);

@@ -47,8 +47,8 @@ pub fn tuning_set(settings: &TaskSettings, data: &dyn DataSource) -> Result<Vec<
 mod tests {
     use std::collections::BTreeSet;
 
-    use mary_contract::NoData;
     use super::*;
+    use mary_contract::NoData;
 
     fn set(pairs: &[(&str, &str)]) -> Vec<Value> {
         let settings = TaskSettings {

@@ -6,7 +6,7 @@ use mary_contract::{Estimate, PromptForm, RunSummary, SummaryRow, Task as _, Tas
 
 use crate::choice::{Mode, Template};
 use crate::perceptualqa::{self, PERCEPTUAL_QA, Part};
-use crate::released::PEOPLE;
+use crate::released::{PEOPLE, PUBLISHED};
 use crate::sensoryvec::{self, SENSORY_VEC};
 use crate::{Sense, Source, Subtask};
 
@@ -68,6 +68,9 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn how(&self) -> String {
+        if self.model.starts_with(PUBLISHED) {
+            return "released cosines".to_owned();
+        }
         let layer = match self.setup.layer {
             -1 => "last layer".to_owned(),
             other => format!("layer {other}"),

@@ -1,6 +1,6 @@
 //! SensoryVec's triples and the cosines of sixteen models that the same file holds. Its quirks: a byte
-//! order mark, line breaks inside the header, words with a blank at their end, and two sentences that
-//! mark the place with underscores.
+//! order mark, line breaks inside the header, words with a blank at their end, two sentences that mark
+//! the place with underscores, and one without a blank before it ("looks{}"), which is kept.
 
 use std::borrow::Cow;
 use std::path::Path;

@@ -71,7 +71,7 @@ fn manifest(file: &Path, run: &ReleasedRun, hash: Option<String>) -> anyhow::Res
             version: card.version,
             settings: run.settings.clone(),
             limit: None,
-            conventions: run.task.conventions(&run.settings),
+            conventions: run.conventions(),
             dataset_hash: hash,
         }],
         trials: run.trials,
