@@ -33,7 +33,10 @@ fn tune_and_test(
 ) -> anyhow::Result<Status> {
     let base = tune::base_folder(place, model)?;
     let wanted = if args.tasks.is_empty() {
-        htest::AB_TASKS.iter().map(|t| t.card.id.to_owned()).collect()
+        htest::AB_TASKS
+            .iter()
+            .map(|t| t.card.id.to_owned())
+            .collect()
     } else {
         args.tasks.clone()
     };

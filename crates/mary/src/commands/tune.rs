@@ -57,12 +57,7 @@ pub fn base_folder(place: &Place, model: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// Trains an adapter, with a bar.
-pub fn train(
-    base: &Path,
-    data: &Path,
-    out: &Path,
-    lora: &LoraArgs,
-) -> anyhow::Result<TuneReport> {
+pub fn train(base: &Path, data: &Path, out: &Path, lora: &LoraArgs) -> anyhow::Result<TuneReport> {
     let mut settings = TuneSettings::new(base.to_owned(), data.to_owned(), out.to_owned());
     settings.rank = lora.rank;
     settings.alpha = lora.alpha;
