@@ -10,19 +10,20 @@ use crate::trajectories::stage;
 
 /// All figures that the results can fill.
 pub(super) fn figures(all: &[Found<'_>], end: &[Found<'_>]) -> Vec<Figure> {
-    [
-        maximum_through_training(all),
-        kinds_through_training(all),
-        effects_by_layer(end),
-        kinds_by_layer(end),
+    let mut figures: Vec<Figure> = [maximum_through_training(all), kinds_through_training(all)]
+        .into_iter()
+        .flatten()
+        .collect();
+    figures.extend(effects_by_layer(end));
+    figures.extend(kinds_by_layer(end));
+    let rest = [
         cosine_by_distance(end),
         number_line(end),
         typicality_by_category(end),
         matrices_by_rule(end),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    figures.extend(rest.into_iter().flatten());
+    figures
 }
 
 fn axis(title: &str, scale: Scale, range: Option<(f64, f64)>) -> Axis {
@@ -164,57 +165,92 @@ fn by_layer(f: &Found<'_>, measure: &str) -> Vec<Point> {
     points
 }
 
-/// The three effects over layers.
-fn effects_by_layer(end: &[Found<'_>]) -> Option<Figure> {
-    let mut lines = Vec::new();
-    for f in numbers(end) {
-        for effect in ["distance", "ratio", "size", "mds_correlation"] {
-            let points = by_layer(f, effect);
-            if points.len() > 1 {
-                lines.push(series(
-                    format!("{}: {}", f.model(), effect.replace('_', " ")),
-                    points,
-                ));
-            }
+const EFFECTS: [&str; 4] = ["distance", "ratio", "size", "mds_correlation"];
+
+/// Effects over layers: all in one figure for one model, a figure for each effect where models are
+/// compared.
+fn effects_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
+    let mut by_effect: Vec<(&str, Vec<Series>)> = Vec::new();
+    for effect in EFFECTS {
+        let lines: Vec<Series> = numbers(end)
+            .map(|f| series(f.model(), by_layer(f, effect)))
+            .filter(|s| s.points.len() > 1)
+            .collect();
+        if !lines.is_empty() {
+            by_effect.push((effect, lines));
         }
     }
-    (!lines.is_empty()).then(|| Figure {
-        id: "psychometric-numbers-layers".into(),
-        title: "The number line in every layer".into(),
-        caption: "R² of the distance, ratio and size effects and the correlation of the scaled line with \
-                  the logarithm, mean over formats, by layer; layer 0 is the embedding. Whiskers are the \
-                  interval over three formats."
+    let figure = |id: String, title: String, lines: Vec<Series>| {
+        Figure {
+        id,
+        title,
+        caption: "R² of the effect (for scaling: correlation of the places with the logarithm), mean over \
+                  formats, by layer; layer 0 is the embedding. Whiskers are the interval over three \
+                  formats."
             .into(),
         kind: FigureKind::Line,
         x: axis("layer", Scale::Linear, None),
         y: axis("R² or correlation", Scale::Linear, Some((0.0, 1.0))),
         series: lines,
         references: vec![],
-    })
+    }
+    };
+    let one_model = by_effect.iter().all(|(_, lines)| lines.len() == 1);
+    if one_model && !by_effect.is_empty() {
+        let lines = by_effect
+            .into_iter()
+            .flat_map(|(effect, lines)| {
+                lines.into_iter().map(move |line| Series {
+                    name: format!("{}: {}", line.name, effect.replace('_', " ")),
+                    ..line
+                })
+            })
+            .collect();
+        let title = "The number line in every layer".to_owned();
+        return vec![figure("psychometric-numbers-layers".into(), title, lines)];
+    }
+    by_effect
+        .into_iter()
+        .map(|(effect, lines)| {
+            let id = format!("psychometric-numbers-layers-{}", effect.replace('_', "-"));
+            let title = format!(
+                "The number line in every layer: {}",
+                effect.replace('_', " ")
+            );
+            figure(id, title, lines)
+        })
+        .collect()
 }
 
-/// Figure 6's kinds of pairs over layers.
-fn kinds_by_layer(end: &[Found<'_>]) -> Option<Figure> {
-    let mut lines = Vec::new();
+/// Models of which the kinds of pairs are drawn by layer, at most.
+const MOST_MODELS: usize = 4;
+
+/// Figure 6's kinds of pairs over layers, a figure for each model.
+fn kinds_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
+    let mut figures = Vec::new();
     for f in numbers(end) {
-        for (measure, name) in KINDS {
-            let points = by_layer(f, measure);
-            if points.len() > 1 {
-                lines.push(series(format!("{}: {name}", f.model()), points));
-            }
+        let lines: Vec<Series> = KINDS
+            .iter()
+            .map(|(measure, name)| series(*name, by_layer(f, measure)))
+            .filter(|s| s.points.len() > 1)
+            .collect();
+        if lines.is_empty() || figures.len() == MOST_MODELS {
+            continue;
         }
+        figures.push(Figure {
+            id: format!("psychometric-numbers-kinds-{}", figures.len() + 1),
+            title: format!("Numbers among words, in every layer: {}", f.model()),
+            caption:
+                "Mean cosine of two numbers, of a number and a word, and of two words, by layer."
+                    .into(),
+            kind: FigureKind::Line,
+            x: axis("layer", Scale::Linear, None),
+            y: axis("mean cosine", Scale::Linear, None),
+            series: lines,
+            references: vec![],
+        });
     }
-    (!lines.is_empty()).then(|| Figure {
-        id: "psychometric-numbers-kinds".into(),
-        title: "Numbers among words, in every layer".into(),
-        caption: "Mean cosine of two numbers, of a number and a word, and of two words, by layer."
-            .into(),
-        kind: FigureKind::Line,
-        x: axis("layer", Scale::Linear, None),
-        y: axis("mean cosine", Scale::Linear, None),
-        series: lines,
-        references: vec![],
-    })
+    figures
 }
 
 /// Figure 1A: similarity by distance.

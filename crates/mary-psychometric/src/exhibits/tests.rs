@@ -185,6 +185,15 @@ fn figures_of_layers_and_distances_are_drawn() {
         assert!(ids.contains(&id), "{id} in {ids:?}");
     }
     assert!(!ids.contains(&"psychometric-figure-5"));
+    let mut two = all();
+    two.push(run(vec![row("gguf/other", "numbers", 0.5, &NUMBERS)], 0));
+    let found = exhibits(&two);
+    let figure = found
+        .figures
+        .iter()
+        .find(|f| f.id == "psychometric-numbers-layers-distance")
+        .unwrap();
+    assert_eq!(figure.series.len(), 2);
     assert!(exhibits(&[]).figures.is_empty());
 }
 

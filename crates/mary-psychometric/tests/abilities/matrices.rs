@@ -202,9 +202,10 @@ fn asked(item: &Item) -> String {
 
 #[test]
 fn what_is_asked_in_full() {
+    type Settings = &'static [(&'static str, &'static str)];
     let mut text = String::new();
     for (name, task, params) in [
-        ("paper", &MATRICES as &dyn Task, &[] as &[(&str, &str)]),
+        ("paper", &MATRICES as &dyn Task, &[] as Settings),
         ("lm-raven", &MATRICES, &[("layout", "lm-raven")]),
         (
             "choices",
