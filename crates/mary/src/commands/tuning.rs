@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::Context;
 use mary_contract::{Task, TaskSettings};
 use mary_data::LocalData;
-use mary_suites::{embodied, htest};
 use mary_suites::physico::tuning::{
     Kind, MATRIX_PAIRS, chat_jsonl, instruction_json, tuning_examples,
 };
+use mary_suites::{embodied, htest};
 
 use crate::cli::TuningForm;
 use crate::exit::{Status, UsageError};
@@ -67,7 +67,11 @@ pub fn perceptual(
         set: pairs,
         ..Wishes::default()
     };
-    let settings: Vec<TaskSettings> = wishes.settings(&[task])?.into_iter().map(|(_, s)| s).collect();
+    let settings: Vec<TaskSettings> = wishes
+        .settings(&[task])?
+        .into_iter()
+        .map(|(_, s)| s)
+        .collect();
     let items = embodied::tuning_set(settings.first().unwrap_or(&TaskSettings::default()), data)?;
     let lines: Vec<String> = items.iter().map(ToString::to_string).collect();
     let text = match form {
