@@ -79,6 +79,13 @@ fn sweep(home: &Path, family: &Path) -> Command {
     command
 }
 
+/// Without the report.
+fn quick(home: &Path, family: &Path) -> Command {
+    let mut command = sweep(home, family);
+    command.arg("--no-report");
+    command
+}
+
 fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|e| panic!("{e}\n{}", String::from_utf8_lossy(&output.stderr)))
@@ -170,7 +177,7 @@ fn planted_faults_are_reported_and_the_rest_is_followed() {
 fn a_kill_in_the_middle_is_resumed() {
     let (calm, wild) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let family = family(calm.path());
-    let whole = json(&sweep(calm.path(), &family).output().unwrap());
+    let whole = json(&quick(calm.path(), &family).output().unwrap());
 
     let done = || -> usize {
         let entries = std::fs::read_dir(wild.path().join("runs"))
@@ -183,7 +190,7 @@ fn a_kill_in_the_middle_is_resumed() {
             .sum()
     };
     for target in [2, 5, 9] {
-        let mut command = sweep(wild.path(), &family);
+        let mut command = quick(wild.path(), &family);
         let mut child = command
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -202,7 +209,7 @@ fn a_kill_in_the_middle_is_resumed() {
         );
     }
     let before = done();
-    let output = sweep(wild.path(), &family).output().unwrap();
+    let output = quick(wild.path(), &family).output().unwrap();
     let left = 15 - before + usize::from(before > 10); // what is unreadable is tried again
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
