@@ -145,12 +145,14 @@ fn digit_matrices_have_one_answer_and_balanced_candidates() {
     }
 }
 
+type Digits = BTreeSet<u8>;
+
 /// Whether a cell completes a digit matrix by some rule on each place, or by logic on sets.
 fn digit_lawful(context: &[Vec<u8>], last: &[u8], sets: bool) -> bool {
     let cells: Vec<&[u8]> = context.iter().map(Vec::as_slice).chain([last]).collect();
     if sets {
-        let set = |i: usize| cells[i].iter().copied().collect::<BTreeSet<u8>>();
-        let law = |f: &dyn Fn(&BTreeSet<u8>, &BTreeSet<u8>) -> BTreeSet<u8>| {
+        let set = |i: usize| cells[i].iter().copied().collect::<Digits>();
+        let law = |f: &dyn Fn(&Digits, &Digits) -> Digits| {
             (0..3).all(|r| f(&set(3 * r), &set(3 * r + 1)) == set(3 * r + 2))
         };
         return law(&|a, b| a | b) || law(&|a, b| a & b) || law(&|a, b| a ^ b);
