@@ -196,6 +196,11 @@ pub trait Task: Send + Sync {
     /// What it needs under these settings.
     fn needs(&self, settings: &TaskSettings) -> Needs;
 
+    /// What people score on these items; the card's figure, unless it was measured on others.
+    fn human(&self, _settings: &TaskSettings) -> Option<Reference> {
+        self.card().human
+    }
+
     /// Its items, in a fixed order for given settings.
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError>;
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     Breakdown, Estimate, Judgement, Measure, Outcome, RunManifest, RunSummary, Sample, SampleId,
-    SummaryRow, Task, Usage,
+    SummaryRow, Task, TaskCard, Usage,
 };
 use mary_stats::score_interval;
 
@@ -142,7 +142,16 @@ impl Summariser {
                     continue;
                 };
                 let more = overall(&model, *task);
-                rows.push(tally.row(key.0, *task, more));
+                let run = manifest.tasks.iter().find(|t| t.id == key.1);
+                let settings = run.map(|t| t.settings.clone()).unwrap_or_default();
+                // One half is a tie only where a score is a share of right answers.
+                let is_share = run.is_none_or(|t| !t.conventions.contains_key("scale"));
+                let row = tally.row(key.0, task.card(), more);
+                rows.push(SummaryRow {
+                    human: task.human(&settings).map(|h| h.value),
+                    ties: if is_share { row.ties } else { 0 },
+                    ..row
+                });
             }
         }
         RunSummary {
@@ -164,8 +173,7 @@ impl Tally {
         };
     }
 
-    fn row(self, model: String, task: &dyn Task, more: Vec<Measure>) -> SummaryRow {
-        let card = task.card();
+    fn row(self, model: String, card: &TaskCard, more: Vec<Measure>) -> SummaryRow {
         let clustered = self.clustered;
         let mut measures: Vec<Measure> = self
             .measures
@@ -192,7 +200,7 @@ impl Tally {
             breakdowns: breakdowns.collect(),
             score: estimate(self.scores, clustered),
             chance: card.chance,
-            human: card.human.map(|h| h.value),
+            human: None,
             samples: self.samples,
             ties: self.ties,
             unscored: self.unscored,

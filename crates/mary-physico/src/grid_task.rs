@@ -295,6 +295,14 @@ impl Task for GridTask {
         self.card
     }
 
+    /// People were asked about the authors' instances, not about ours.
+    fn human(&self, settings: &TaskSettings) -> Option<Reference> {
+        let published = self
+            .setup(settings)
+            .is_ok_and(|s| s.source == Source::Published);
+        self.card.human.filter(|_| published)
+    }
+
     fn needs(&self, settings: &TaskSettings) -> Needs {
         // Settings that make no sense are refused by `items`; until then, the default's needs.
         let default = if self.seen {

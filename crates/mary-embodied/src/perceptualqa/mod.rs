@@ -93,6 +93,12 @@ impl Task for PerceptualQa {
         &CARD
     }
 
+    /// People were asked the authors' questions, not ours.
+    fn human(&self, settings: &TaskSettings) -> Option<Reference> {
+        let released = Setup::read(&CARD, settings).is_ok_and(|s| s.source == Source::Upstream);
+        CARD.human.filter(|_| released)
+    }
+
     fn needs(&self, settings: &TaskSettings) -> Needs {
         // Settings that make no sense are refused by `items`.
         Setup::read(&CARD, settings).map_or_else(|_| Needs::default(), |s| s.asking.needs(false))
