@@ -140,7 +140,7 @@ pub(crate) fn run(
 ) -> Result<ControlFlow<()>, ModelError> {
     loop {
         let rows = model.chunk_rows();
-        match run_with(model, trie, rows, receive) {
+        match run_with(model, trie, rows, &mut *receive) {
             // What was received is received again: a node's score does not change.
             Err(error) if model.narrow(rows, &error) => {}
             outcome => return outcome,
@@ -152,7 +152,7 @@ fn run_with(
     model: &LocalModel,
     trie: &Trie,
     rows: usize,
-    receive: &mut dyn FnMut(&[usize], &[f32], usize) -> ControlFlow<()>,
+    receive: Receive<'_>,
 ) -> Result<ControlFlow<()>, ModelError> {
     let chunks = Chunks::new(trie, rows);
     let mut session = model.session(chunks.cache_rows())?;
@@ -166,13 +166,13 @@ fn run_with(
         })?;
         under_way.push_back((chunk.nodes, chunk.done));
         while under_way.len() > model.ahead() {
-            if hand_over(&mut session, &mut under_way, receive)?.is_break() {
+            if hand_over(&mut session, &mut under_way, &mut *receive)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
     }
     while !under_way.is_empty() {
-        if hand_over(&mut session, &mut under_way, receive)?.is_break() {
+        if hand_over(&mut session, &mut under_way, &mut *receive)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }
@@ -183,7 +183,7 @@ fn run_with(
 fn hand_over(
     session: &mut Session<'_>,
     under_way: &mut VecDeque<(Vec<usize>, usize)>,
-    receive: &mut dyn FnMut(&[usize], &[f32], usize) -> ControlFlow<()>,
+    receive: Receive<'_>,
 ) -> Result<ControlFlow<()>, ModelError> {
     let values = session.collect()?;
     match under_way.pop_front() {

@@ -61,7 +61,11 @@ impl Family for Psychometric {
 
     fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {
         let mut all = Exhibits::default();
-        for part in [exhibits::exhibits(runs), grammar::exhibits(runs), windows::exhibits(runs)] {
+        for part in [
+            exhibits::exhibits(runs),
+            grammar::exhibits(runs),
+            windows::exhibits(runs),
+        ] {
             all.tables.extend(part.tables);
             all.figures.extend(part.figures);
             all.pictures.extend(part.pictures);

@@ -130,7 +130,7 @@ mod tests {
         let length = std::fs::metadata(folder.path().join(FILE)).unwrap().len();
         let later = Ledger::new();
         let mut purse = Purse::open(folder.path(), &later).unwrap();
-        assert!((later.spent() - 1234.750_000_1).abs() < 1e-9);
+        assert!((later.spent() - 1_234.750_000_1).abs() < 1e-9);
         later.add_spent(1.0);
         purse.note().unwrap();
         assert_eq!(

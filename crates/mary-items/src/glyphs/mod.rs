@@ -186,7 +186,11 @@ mod tests {
                 .count() as f64;
             // Dots per em differ from the nominal size by the font's own line height.
             let ratio = doubled.abs() / 2.0 / ink;
-            assert!((0.8e-4..1.2e-4).contains(&ratio), "{} {ratio}", glyph.symbol);
+            assert!(
+                (0.8e-4..1.2e-4).contains(&ratio),
+                "{} {ratio}",
+                glyph.symbol
+            );
         }
     }
 }
