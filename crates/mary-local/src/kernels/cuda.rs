@@ -205,8 +205,11 @@ struct Tiling {
 }
 
 const BASE: &str = "base";
-/// Logits kept at once where the head is multiplied by the library.
-const LOGITS: usize = 64 << 20;
+/// Logits kept at once where they are written down at all: what stays in the card's cache.
+const LOGITS: usize = 13 << 20;
+/// The parts of a row and of the weights that each pass multiplies, least products first; the first
+/// parts are the greatest. `kernels.cu` has the same list.
+const PASSES: [(usize, usize); 6] = [(2, 0), (1, 1), (0, 2), (1, 0), (0, 1), (0, 0)];
 
 fn int(n: usize) -> i32 {
     i32::try_from(n).unwrap_or(i32::MAX)
@@ -239,7 +242,8 @@ impl Cuda {
     /// The card and how it multiplies, in words.
     pub fn describe(&self) -> String {
         let how = match (self.kind, &self.blas) {
-            (Kind::Single, _) => "three bfloat16 parts, own kernels",
+            (Kind::Single, Some(_)) => "three bfloat16 parts, cuBLASLt",
+            (Kind::Single, None) => "three bfloat16 parts, own kernels",
             (_, Some(_)) => "cuBLASLt, own kernels for the rest",
             (_, None) => "own kernels",
         };
@@ -409,6 +413,64 @@ impl Cuda {
         }
     }
 
+    /// Whether the library takes products of this layer.
+    fn library_takes(&self, layer: &Linear) -> bool {
+        self.blas.is_some() && layer.inputs.is_multiple_of(8) && layer.outputs.is_multiple_of(8)
+    }
+
+    /// Multiplies with the library; false where it is not there or has nothing for the first pass.
+    fn by_library(
+        &self,
+        x: u64,
+        rows: usize,
+        layer: &Linear,
+        (out, kind): (u64, Kind),
+        add: bool,
+    ) -> bool {
+        let Some(blas) = self.blas.as_ref().filter(|_| self.library_takes(layer)) else {
+            return false;
+        };
+        let weights = layer.weights.as_ref().map_or(0, Memory::at);
+        let bias = match kind {
+            Kind::Single => layer.bias.as_ref().map_or(0, Vector::at),
+            _ => layer.short_bias.as_ref().map_or(0, Memory::at),
+        };
+        let passes = if layer.parts == 3 {
+            &PASSES[..]
+        } else {
+            &PASSES[5..]
+        };
+        for (i, &(of_x, of_weights)) in passes.iter().enumerate() {
+            let last = i + 1 == passes.len();
+            let shape = Shape {
+                rows,
+                outputs: layer.outputs,
+                inputs: layer.inputs,
+                stride: layer.inputs * layer.parts,
+                kind: self.product_kind(),
+                out: kind,
+                bias: layer.bias.is_some() && last,
+                add: add || i > 0,
+            };
+            let part = |n: usize| (n * layer.inputs * 2) as u64;
+            let places = Places {
+                x: x + part(of_x),
+                weights: weights + part(of_weights),
+                bias,
+                out,
+            };
+            if !blas.multiply(shape, places) {
+                if i > 0 {
+                    let message = "cuBLASLt stopped in the middle of a product".to_owned();
+                    self.keep::<()>(Err(ModelError::new(ErrorKind::Internal, message)
+                        .hint("--model-arg matmul=own does without it")));
+                }
+                return i > 0;
+            }
+        }
+        true
+    }
+
     /// `out = x · Wᵀ + b` or `out += …`, with the rows as the product takes them.
     fn multiply(&self, x: u64, rows: usize, layer: &Linear, out: (u64, Kind), add: bool) {
         if self.broken() || rows == 0 {
@@ -416,36 +478,9 @@ impl Cuda {
         }
         let weights = layer.weights.as_ref().map_or(0, Memory::at);
         let bias = layer.bias.as_ref().map_or(0, Vector::at);
-        let short = layer.short_bias.as_ref().map_or(0, Memory::at);
         let (to, out_kind) = out;
-        if let Some(blas) = &self.blas
-            && layer.parts == 1
-            && layer.inputs.is_multiple_of(8)
-            && layer.outputs.is_multiple_of(8)
-        {
-            let shape = Shape {
-                rows,
-                outputs: layer.outputs,
-                inputs: layer.inputs,
-                kind: self.kind,
-                out: out_kind,
-                bias: layer.bias.is_some(),
-                add,
-            };
-            let bias = if out_kind == Kind::Single {
-                bias
-            } else {
-                short
-            };
-            let places = Places {
-                x,
-                weights,
-                bias,
-                out: to,
-            };
-            if blas.multiply(shape, places) {
-                return;
-            }
+        if self.by_library(x, rows, layer, out, add) {
+            return;
         }
         let shape = self.shape(rows, layer, 0.0);
         let (from, into) = (self.product_kind().letter(), out_kind.letter());
@@ -491,7 +526,7 @@ impl Cuda {
         let count = int(rows);
         let weights = head.weights.as_ref().map_or(0, Memory::at);
         let bias = head.bias.as_ref().map_or(0, Vector::at);
-        if head.inputs.is_multiple_of(8) {
+        if head.inputs.is_multiple_of(8) && !self.library_takes(head) {
             let tiling = self.tiling(rows, head.outputs);
             let tiles = head.outputs.div_ceil(tiling.columns);
             let parts = self.grow(&mut scratch.parts, rows * tiles * 8);
@@ -519,8 +554,9 @@ impl Cuda {
             self.launch((BASE, "normalise"), (rows.div_ceil(8), 1), 256, words);
             return out;
         }
-        // Widths the matrix units do not take: blocks of logits that lie in memory.
-        let step = (LOGITS / head.outputs.max(1)).clamp(1, rows.max(1));
+        // Blocks of logits that lie in memory, so few that they stay in the card's cache.
+        let step = LOGITS / head.outputs.max(1);
+        let step = (step / 128 * 128).max(128);
         let width = int(head.outputs);
         for first in (0..rows).step_by(step) {
             let rows = step.min(rows - first);

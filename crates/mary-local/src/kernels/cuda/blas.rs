@@ -80,6 +80,8 @@ pub struct Shape {
     pub outputs: usize,
     /// Columns of the input.
     pub inputs: usize,
+    /// Numbers from one row to the next, of input and weights.
+    pub stride: usize,
     /// Type of input and weights.
     pub kind: Kind,
     /// Type of the output.
@@ -219,6 +221,7 @@ impl Blas {
             std::ptr::null_mut(),
         );
         let (m, n, k) = (s.outputs as u64, s.rows as u64, s.inputs as u64);
+        let stride = s.stride as i64;
         let mut found = Found {
             algorithm: Algorithm([0; 8]),
             workspace: 0,
@@ -250,8 +253,8 @@ impl Blas {
                         let place: *const i32 = value;
                         (api.desc_set)(desc, *what, place.cast(), 4) == 0
                     }))
-                && (api.layout)(&mut weights, type_of(s.kind), k, m, k as i64) == 0
-                && (api.layout)(&mut x, type_of(s.kind), k, n, k as i64) == 0
+                && (api.layout)(&mut weights, type_of(s.kind), k, m, stride) == 0
+                && (api.layout)(&mut x, type_of(s.kind), k, n, stride) == 0
                 && (api.layout)(&mut out, type_of(s.out), m, n, m as i64) == 0
                 && (api.preference)(&mut wish) == 0
                 && {
