@@ -744,7 +744,7 @@ impl Backend for Cuda {
         self.launch((BASE, "move_rows"), grid, 128, words);
     }
 
-    fn plan<'a>(&self, batch: &'a Batch, heads: &Heads) -> Plan {
+    fn plan(&self, batch: &Batch, heads: &Heads) -> Plan {
         let numbers = plan::Numbers::new(batch, heads.group());
         Plan::new(&numbers, self.send(&numbers.all))
     }
