@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod adapter;
+mod ask;
 pub mod audit;
 pub mod cache;
 pub mod compare;

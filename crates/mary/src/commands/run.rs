@@ -1,26 +1,23 @@
 //! `mary run`: from what the user typed to a run folder, a table and a report.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
 
 use anyhow::Context;
 use mary_contract::{
-    Cache, DataSource, ErrorKind, Limit, Model, ModelCard, ModelRef, ModelSettings, RunManifest,
-    RunSummary, Task, TaskRun, TaskSettings,
+    DataSource, Limit, ModelCard, ModelRef, ModelSettings, RunManifest, RunSummary, Task, TaskRun,
+    TaskSettings,
 };
 use mary_data::LocalData;
-use mary_engine::execute::{Cast, Execution, Pace, execute};
+use mary_engine::admit;
 use mary_engine::select::{Survey, survey};
-use mary_engine::{EngineError, admit};
 use mary_report::html::{Chapter, ReportOptions};
-use mary_store::{Recorder, ResponseCache, RunFolder};
+use mary_store::RunFolder;
 
+use super::ask::Asking;
 use super::summary;
 use crate::cli::run::RunArgs;
 use crate::exit::{Status, UsageError};
-use crate::progress::{Both, Progress};
-use crate::purse::Purse;
+use crate::progress::Progress;
 use crate::settings::Place;
 use crate::suite::{self, Wishes};
 use crate::{batch, providers, rundir};
@@ -222,7 +219,8 @@ pub fn answer(
     let planned: usize = checked.surveys.iter().map(|s| s.count).sum::<usize>()
         * plan.trials as usize
         * plan.models.len();
-    let asked = ask_everything(place, plan, checked, &mut folder, &mut progress, data);
+    let asked = Asking::begin(place, (plan, checked), &mut folder, &mut progress, data)
+        .and_then(Asking::everything);
     folder.flush()?;
     let summary = summary::summarise(&folder, planned)?;
     folder.write_summary(&summary)?;
@@ -373,211 +371,6 @@ fn title(plan: &Plan) -> String {
     let name: String = text.chars().map(safe).take(60).collect();
     // A folder whose name begins with a dot would be hidden.
     name.trim_start_matches('.').to_owned()
-}
-
-/// Opens one model after the other and asks it everything.
-fn ask_everything(
-    place: &Place,
-    plan: &Plan,
-    checked: &Checked,
-    folder: &mut RunFolder,
-    progress: &mut Progress,
-    data: &dyn DataSource,
-) -> anyhow::Result<()> {
-    let stop = interrupt()?;
-    let (mut cache, label): (Box<dyn Cache>, _) = if plan.cached {
-        let cache = open_cache(place)?;
-        let label = cache.label();
-        (Box::new(cache), Some(label))
-    } else {
-        (Box::new(NoCache), None)
-    };
-    let batches = batch::folder(folder.path(), plan.batch);
-    if let Some(path) = &batches {
-        std::fs::create_dir_all(path).with_context(|| path.display().to_string())?;
-    }
-    let mut purse = Purse::open(folder.path(), providers::ledger())?;
-    if purse.spent() > 0.0 {
-        progress.say(&format!("${:.4} was spent before", purse.spent()));
-    }
-    let open = |model: &ModelRef| -> anyhow::Result<Box<dyn Model>> {
-        let settings = match &batches {
-            Some(folder) => batch::settings(model, &plan.settings, folder),
-            None => plan.settings.clone(),
-        };
-        Ok(providers::of(model)?.open(model, &settings)?)
-    };
-    // What was submitted as a batch and has no answer yet.
-    let mut waiting: Option<EngineError> = None;
-    let finished = folder.finished_ids()?;
-    let done = |model: &str, task: &str, item: &str, trial: u32| {
-        finished.contains(&mary_contract::SampleId {
-            model: model.to_owned(),
-            task: task.to_owned(),
-            item: item.to_owned(),
-            trial,
-        })
-    };
-    let complete = complete_parts(folder)?;
-    let mut judge: Option<Box<dyn Model>> = None;
-    for model in &plan.models {
-        let name = model.to_string();
-        let parts: Vec<usize> = (0..plan.tasks.len())
-            .filter(|&i| {
-                let planned = checked.surveys[i].count * plan.trials as usize;
-                let task = plan.tasks[i].0.card().id;
-                complete
-                    .get(&(name.clone(), task.to_owned()))
-                    .copied()
-                    .unwrap_or(0)
-                    < planned
-            })
-            .collect();
-        // A model with nothing left to answer is not even loaded.
-        if parts.is_empty() {
-            progress.say(&format!("{name}: everything is already answered"));
-            continue;
-        }
-        let subject = open(model)?;
-        if let (Some(Judge::Other(other)), None) = (&plan.judge, &judge) {
-            judge = Some(open(other)?);
-        }
-        let sitting = match plan.judge {
-            Some(Judge::Oneself) => Some(subject.as_ref()),
-            _ => judge.as_deref(),
-        };
-        for i in parts {
-            let (task, settings, _) = &plan.tasks[i];
-            let id = task.card().id;
-            let execution = Execution {
-                cast: Cast {
-                    subject: subject.as_ref(),
-                    judge: sitting,
-                },
-                task: *task,
-                settings,
-                data,
-                survey: &checked.surveys[i],
-                trials: plan.trials,
-                seed: plan.seed,
-                finished: &|item, trial| done(&name, id, item, trial),
-                already: complete
-                    .get(&(name.clone(), id.to_owned()))
-                    .copied()
-                    .unwrap_or(0),
-                stop: &stop,
-                pace: if batches.is_some() {
-                    pace_of_batches()
-                } else {
-                    Pace::default()
-                },
-            };
-            let mut recorder = Recorder::new(folder);
-            if let Some(label) = &label {
-                recorder = recorder.labelling(label.clone());
-            }
-            let ended = execute(
-                &execution,
-                cache.as_mut(),
-                &mut Both(&mut recorder, &mut Both(&mut purse, progress)),
-            );
-            purse.note()?;
-            match ended {
-                // The other tasks are submitted too before we leave.
-                Err(error) if batches.is_some() && is_waiting(&error) => {
-                    progress.say(&format!("{name}  {id}: {error}"));
-                    waiting = Some(error);
-                }
-                ended => ended?,
-            }
-        }
-    }
-    match waiting {
-        Some(error) => Err(error.into()),
-        None => Ok(()),
-    }
-}
-
-fn is_waiting(error: &EngineError) -> bool {
-    matches!(error, EngineError::Stopped(e) if e.kind == ErrorKind::Interrupted)
-}
-
-/// A batch takes what fits into it at once, and nothing waits for an answer meanwhile.
-fn pace_of_batches() -> Pace {
-    Pace {
-        window: 50_000,
-        in_flight: 100_000,
-        bytes: 1 << 30,
-        ..Pace::default()
-    }
-}
-
-/// Answered samples of each model and task in the log.
-fn complete_parts(
-    folder: &RunFolder,
-) -> anyhow::Result<std::collections::HashMap<(String, String), usize>> {
-    let mut parts = std::collections::HashMap::new();
-    for verdict in folder.verdicts()? {
-        let verdict = verdict?;
-        if !matches!(verdict.judgement.outcome, mary_contract::Outcome::Failed(_)) {
-            *parts
-                .entry((verdict.id.model, verdict.id.task))
-                .or_default() += 1;
-        }
-    }
-    Ok(parts)
-}
-
-fn open_cache(place: &Place) -> anyhow::Result<ResponseCache> {
-    let path = place.answers();
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).with_context(|| {
-            format!("{}: the cache folder cannot be made; --cache-dir names another, --no-cache does without", parent.display())
-        })?;
-    }
-    Ok(ResponseCache::open(&path)?)
-}
-
-/// For `--no-cache`: what is answered stands in the log alone.
-struct NoCache;
-
-impl Cache for NoCache {
-    fn recall(
-        &mut self,
-        _: &mary_contract::Key,
-    ) -> Result<Option<mary_contract::Reply>, mary_contract::StoreError> {
-        Ok(None)
-    }
-
-    fn keep(
-        &mut self,
-        _: &mary_contract::Key,
-        _: &mary_contract::Reply,
-    ) -> Result<(), mary_contract::StoreError> {
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), mary_contract::StoreError> {
-        Ok(())
-    }
-}
-
-/// The first Ctrl-C stops after what is in flight; the second at once.
-fn interrupt() -> anyhow::Result<Arc<AtomicBool>> {
-    // A sweep runs many checkpoints in one process: one handler, one flag.
-    static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
-    let stop = Arc::clone(&STOP);
-    let flag = Arc::clone(&stop);
-    let set = ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-        super::tell("stopping after what is in flight; once more to stop at once");
-    });
-    match set {
-        Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(stop),
-        Err(error) => Err(error).context("Ctrl-C cannot be caught"),
-    }
 }
 
 /// The plan of a stored run, for going on with it.
