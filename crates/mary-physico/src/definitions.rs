@@ -1,8 +1,8 @@
 //! What each concept is called and how it is defined: the low level of the assessment.
 //!
-//! The definitions are ours, in school physics. The concept's own names stand as [PHENOMENON] and
+//! The definitions are ours, in school physics. The concept's own names stand as `[PHENOMENON]` and
 //! whatever would give it away without understanding (a discoverer, an instrument named after it) as
-//! [MASK], as in Yu et al. 2025, §3.2.1. `names` are the words that mask a concept wherever a model
+//! `[MASK]`, as in Yu et al. 2025, §3.2.1. `names` are the words that mask a concept wherever a model
 //! writes about it: a star at the end stands for any ending, so that inflections are covered.
 
 /// One concept in words.

@@ -55,7 +55,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<exit::Status> {
         Command::Models(args) => commands::models::models(&args),
         Command::Data(args) => commands::data::data(&place, &args),
         Command::Cache(args) => commands::cache::cache(&place, &args),
-        Command::Grow(args) => commands::grow::grow(&args),
+        Command::Grow(args) => commands::grow::grow(&place, &args),
         Command::Tune(args) => commands::tune::tune(&place, &args),
         Command::Physico(args) => commands::physico::physico(&place, &args),
         Command::Completions(args) => commands::completions::completions(&args),

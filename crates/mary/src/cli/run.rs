@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser};
+use clap::{Args, Parser, ValueEnum};
 use mary_contract::Limit;
 
 /// Arguments of `run`.
@@ -133,9 +133,19 @@ pub struct GrowArgs {
     /// CPU threads [default: all]; they change the speed and nothing else
     #[arg(long)]
     pub threads: Option<usize>,
-    /// Score held-out items at every checkpoint (generated corpus only)
-    #[arg(long)]
-    pub probe: bool,
+    /// Look at every checkpoint: `held-out` scores items kept back from the generated corpus,
+    /// `psychometric` asks grammar and numbers and keeps the developmental plot up to date
+    #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "held-out", value_name = "WHAT")]
+    pub probe: Option<Probe>,
+}
+
+/// What is asked of a model while it grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Probe {
+    /// Minimal pairs, comparisons and numbers kept back from the generated corpus
+    HeldOut,
+    /// The quick part of the psychometric family, with windows of development
+    Psychometric,
 }
 
 /// Arguments of `tune`.

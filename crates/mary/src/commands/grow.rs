@@ -6,16 +6,20 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use mary_report::html::{Chapter, ReportOptions};
 use mary_train::{GrowEvent, GrowSettings, Size, Source};
 
+use super::{report, sweep};
 use crate::cli::GrowArgs;
+use crate::cli::run::Probe;
 use crate::exit::Status;
+use crate::settings::Place;
 
 /// Steps of a run that names none.
 const STEPS: u64 = 8_000;
 
 /// Grows, or goes on growing what the folder holds.
-pub fn grow(args: &GrowArgs) -> anyhow::Result<Status> {
+pub fn grow(place: &Place, args: &GrowArgs) -> anyhow::Result<Status> {
     let steps = args.steps.unwrap_or(STEPS);
     let mut settings = GrowSettings::new(args.out.clone(), Size::named(&args.size)?, steps);
     settings.seed = args.seed;
@@ -25,12 +29,31 @@ pub fn grow(args: &GrowArgs) -> anyhow::Result<Status> {
     if !args.text.is_empty() {
         settings.source = Source::Files(args.text.clone());
     }
-    settings.probe = args.probe;
+    settings.probe = args.probe == Some(Probe::HeldOut);
     let mut display = Display::new(steps);
+    let mut tokens = None;
+    let mut failure = None;
     let report = mary_train::grow(&settings, &mut |event| {
         display.show(&event);
+        if let GrowEvent::Started {
+            tokens_per_step, ..
+        } = &event
+        {
+            tokens = Some(*tokens_per_step as u64);
+        }
+        if args.probe == Some(Probe::Psychometric) && matches!(event, GrowEvent::Checkpoint { .. })
+        {
+            match develop(place, args, tokens) {
+                Ok(line) => display.say(&line),
+                // Training is dearer than a plot: it goes on, and what went wrong is said at its end.
+                Err(error) => failure = Some(error),
+            }
+        }
         ControlFlow::Continue(())
     })?;
+    if let Some(error) = failure {
+        super::tell(&format!("warning: the developmental plot: {error:#}"));
+    }
     display.bar.finish_and_clear();
     let state = if report.finished {
         "done"
@@ -52,6 +75,40 @@ pub fn grow(args: &GrowArgs) -> anyhow::Result<Status> {
     } else {
         Status::Stopped
     })
+}
+
+/// Asks the checkpoints written so far and draws their development anew; says how the last one did.
+fn develop(place: &Place, args: &GrowArgs, tokens: Option<u64>) -> anyhow::Result<String> {
+    let own = Place {
+        runs: args.out.join("probes"),
+        ..place.clone()
+    };
+    // A folder is a folder, whatever it is called.
+    let model = format!("hf/{}", std::path::absolute(&args.out)?.display());
+    let growth = sweep::growth(&own, &model, tokens)?;
+    let out = args.out.join("development.html");
+    let chapter = Chapter {
+        id: "development".into(),
+        title: "Development".into(),
+        exhibits: growth.exhibits,
+    };
+    let paths: Vec<_> = growth.runs.iter().map(|(path, _)| path.clone()).collect();
+    report::write_with(&paths, vec![chapter], &out, &ReportOptions::default())?;
+    let Some((_, last)) = growth.runs.last() else {
+        return Ok("no checkpoint yet".into());
+    };
+    let scores: Vec<String> = last
+        .rows
+        .iter()
+        .filter_map(|row| Some(format!("{} {:.3}", row.task, row.score.as_ref()?.value)))
+        .collect();
+    let model = last.rows.first().map_or("", |r| r.model.as_str());
+    let step = model.rsplit(['/', '@']).next().unwrap_or(model);
+    Ok(format!(
+        "{step}: {}  (plot: {})",
+        scores.join(", "),
+        out.display()
+    ))
 }
 
 /// A bar with the loss and its recent curve; plain lines without a terminal.

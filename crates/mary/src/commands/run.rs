@@ -193,7 +193,7 @@ pub fn carry_out(place: &Place, plan: &Plan, first: bool) -> anyhow::Result<Stat
         chapters.push(Chapter {
             id: "development".into(),
             title: "How the built-in model grew".into(),
-            exhibits: super::sweep::of_builtin(place)?,
+            exhibits: super::sweep::growth(place, DEFAULT_MODEL, None)?.exhibits,
         });
     }
     show(plan, &folder, &summary, chapters)

@@ -12,8 +12,10 @@ mod members;
 mod show;
 mod state;
 
+use std::path::PathBuf;
+
 use anyhow::Context;
-use mary_contract::{ErrorKind, Exhibits, ModelCard, ModelError, ModelSettings};
+use mary_contract::{ErrorKind, Exhibits, ModelCard, ModelError, ModelSettings, RunSummary};
 use mary_data::LocalData;
 use mary_store::RunFolder;
 use mary_suites::psychometric::trajectories::TOKENS_SEEN;
@@ -64,8 +66,16 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
     })
 }
 
-/// How the built-in model grew: its checkpoints on two quick tasks, for the report of a first run.
-pub fn of_builtin(place: &Place) -> anyhow::Result<Exhibits> {
+/// How a model grew so far: figures and windows of its checkpoints on two quick tasks.
+pub struct Growth {
+    /// What is to be seen.
+    pub exhibits: Exhibits,
+    /// The run of every checkpoint, earliest first.
+    pub runs: Vec<(PathBuf, RunSummary)>,
+}
+
+/// Asks the checkpoints of a model that were not asked before, without a word, and adds up all.
+pub fn growth(place: &Place, model: &str, tokens_per_step: Option<u64>) -> anyhow::Result<Growth> {
     let words = [
         "--quiet",
         "--no-report",
@@ -73,8 +83,7 @@ pub fn of_builtin(place: &Place) -> anyhow::Result<Exhibits> {
         "--tasks=psychometric/grammar-small,psychometric/numbers",
     ];
     let mut plan = run::resolve(place, &RunArgs::typed(&words.map(str::to_owned))?)?;
-    let models = [run::DEFAULT_MODEL.to_owned()];
-    let members = members::members(&models, &["all".to_owned()], None)?;
+    let members = members::members(&[model.to_owned()], &["all".to_owned()], tokens_per_step)?;
     let mut state = open_state(place, &plan, &members)?;
     let left: Vec<Member> = members
         .iter()
@@ -82,14 +91,19 @@ pub fn of_builtin(place: &Place) -> anyhow::Result<Exhibits> {
         .cloned()
         .collect();
     run_all(place, &mut plan, &left, &mut state, 0)?;
-    let mut summaries = Vec::new();
+    let mut runs = Vec::new();
     for record in state.records(&members) {
         if let Some(folder) = record.run() {
-            let folder = RunFolder::open(&state.runs().join(folder))?;
-            summaries.push(report::load_summary(&folder)?);
+            let path = state.runs().join(folder);
+            let summary = report::load_summary(&RunFolder::open(&path)?)?;
+            runs.push((path, summary));
         }
     }
-    Ok(windows::exhibits(&summaries))
+    let summaries: Vec<RunSummary> = runs.iter().map(|(_, s)| s.clone()).collect();
+    Ok(Growth {
+        exhibits: windows::exhibits(&summaries),
+        runs,
+    })
 }
 
 /// The plan of every checkpoint; without tasks, the starter selection of the psychometric family.
