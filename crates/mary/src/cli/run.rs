@@ -41,7 +41,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub judge: Option<String>,
 
-    /// Device of local models
+    /// Device of local models: cpu, or cuda:N in builds with CUDA
     #[arg(long, default_value = "cpu", help_heading = "Models")]
     pub device: String,
     /// Precision of local models: f32, bf16, f16
