@@ -7,6 +7,7 @@ use mary_contract::{
     Ask, ErrorKind, Estimate, Finish, Generate, Generated, Judgement, Measure, Outcome, Prompt,
     PromptForm, Request, Response, Sample, Sampling, Score, Scored, Start, UnscoredReason,
 };
+use mary_items::best;
 use mary_stats::score_interval;
 use serde_json::json;
 
@@ -56,23 +57,6 @@ pub fn judged(options: &[String], correct: usize, answer: &Response) -> Judgemen
         Response::Generated(written) => by_words(options, correct, written),
         Response::Observed(_) => failed("expected an answer or scores, found hidden states"),
     }
-}
-
-/// Best of several numbers: the first of the best, and the share of a right answer among the best.
-fn best(values: &[f64], correct: usize) -> Option<(usize, f64)> {
-    if values.iter().any(|v| !v.is_finite()) {
-        return None;
-    }
-    let most = values.iter().copied().max_by(f64::total_cmp)?;
-    let winners: Vec<usize> = (0..values.len())
-        .filter(|&i| values.get(i) == Some(&most))
-        .collect();
-    let score = if winners.contains(&correct) {
-        1.0 / winners.len() as f64
-    } else {
-        0.0
-    };
-    winners.first().map(|&first| (first, score))
 }
 
 fn by_scores(options: &[String], correct: usize, scored: &Scored) -> Judgement {

@@ -2,25 +2,8 @@
 //! side.
 
 use mary_contract::{ErrorKind, Judgement, Scored};
+use mary_items::best;
 use serde_json::json;
-
-/// Which candidates are best, and how much of a right answer that is: 1 when the right one is alone
-/// at the top, a share when it ties, 0 otherwise. Nothing when a value is not a number.
-pub(crate) fn share(values: &[f64], correct: usize) -> Option<(usize, f64)> {
-    if values.iter().any(|v| !v.is_finite()) {
-        return None;
-    }
-    let best = values.iter().copied().max_by(f64::total_cmp)?;
-    let winners: Vec<usize> = (0..values.len())
-        .filter(|&i| values.get(i) == Some(&best))
-        .collect();
-    let score = if winners.contains(&correct) {
-        1.0 / winners.len() as f64
-    } else {
-        0.0
-    };
-    winners.first().map(|&first| (first, score))
-}
 
 /// Which of the two sums makes the verdict; the other stands beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +34,7 @@ pub(crate) fn judge(options: &[String], correct: usize, scored: &Scored, by: By)
         .iter()
         .map(|c| c.mean().unwrap_or(f64::NAN))
         .collect();
-    let (Some(by_sum), Some(by_mean)) = (share(&sums, correct), share(&means, correct)) else {
+    let (Some(by_sum), Some(by_mean)) = (best(&sums, correct), best(&means, correct)) else {
         return Judgement::failed(
             ErrorKind::NotFinite,
             "a candidate's log-probability is not a number",
@@ -82,9 +65,9 @@ mod tests {
 
     #[test]
     fn ties_are_shared_and_nan_is_refused() {
-        assert_eq!(share(&[-1.0, -2.0], 0), Some((0, 1.0)));
-        assert_eq!(share(&[-1.0, -2.0], 1), Some((0, 0.0)));
-        assert_eq!(share(&[-1.0, -1.0, -3.0], 1), Some((0, 0.5)));
-        assert_eq!(share(&[-1.0, f64::NAN], 0), None);
+        assert_eq!(best(&[-1.0, -2.0], 0), Some((0, 1.0)));
+        assert_eq!(best(&[-1.0, -2.0], 1), Some((0, 0.0)));
+        assert_eq!(best(&[-1.0, -1.0, -3.0], 1), Some((0, 0.5)));
+        assert_eq!(best(&[-1.0, f64::NAN], 0), None);
     }
 }

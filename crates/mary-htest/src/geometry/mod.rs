@@ -19,6 +19,7 @@ use mary_contract::{
     Picture, Prompt, PromptForm, Reply, Request, Response, Sampling, Score, Scored, Start, Target,
     Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
+use mary_items::best;
 use serde_json::json;
 
 use super::ab_task::{CITATION, failed, source_convention, withheld};
@@ -294,30 +295,13 @@ impl Task for LetterGeometry {
     }
 }
 
-/// The share of a right answer when the best of `values` may be several.
-fn share(values: &[f64], correct: usize) -> Option<(usize, f64)> {
-    if values.iter().any(|v| !v.is_finite()) {
-        return None;
-    }
-    let best = values.iter().copied().max_by(f64::total_cmp)?;
-    let winners: Vec<usize> = (0..values.len())
-        .filter(|&i| values.get(i) == Some(&best))
-        .collect();
-    let score = if winners.contains(&correct) {
-        1.0 / winners.len() as f64
-    } else {
-        0.0
-    };
-    winners.first().map(|&first| (first, score))
-}
-
 fn judge_scores(options: &[String], correct: usize, scored: &Scored) -> Judgement {
     if scored.continuations.len() != options.len() {
         return failed("expected one score for each option");
     }
     let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
     let means: Option<Vec<f64>> = scored.continuations.iter().map(|c| c.mean()).collect();
-    let Some((said, score)) = share(&sums, correct) else {
+    let Some((said, score)) = best(&sums, correct) else {
         return Judgement::failed(
             ErrorKind::NotFinite,
             "an option's log-probability is not a number",
@@ -328,7 +312,7 @@ fn judge_scores(options: &[String], correct: usize, scored: &Scored) -> Judgemen
         judgement = judgement.read_as(symbol.clone());
     }
     judgement.notes = json!({ "logprob": sums });
-    match means.and_then(|means| share(&means, correct)) {
+    match means.and_then(|means| best(&means, correct)) {
         Some((_, by_mean)) => judgement.measured("mean_logprob", by_mean),
         None => judgement,
     }

@@ -6,10 +6,11 @@ use mary_contract::{
     DataSource, Item, Items, Judgement, Layers, Needs, Param, Reply, Target, Task, TaskCard,
     TaskError, TaskSettings, UnscoredReason,
 };
+use mary_items::best;
 
 use super::formulas::{FORMULAS, Formula, Quad};
 use super::{QUESTIONS, QUESTIONS_FILE, id, questions, source_convention, target};
-use crate::choice::{failed, share};
+use crate::choice::failed;
 use crate::observed::{Layer, Pooling, layers, look, mean};
 use crate::settings::{LAYERS, POOLING, choose, no_shots};
 
@@ -161,5 +162,5 @@ fn by(formula: &Formula, layer: &Layer, correct: usize) -> Option<(usize, f64)> 
             _ => None,
         })
         .collect::<Option<_>>()?;
-    share(&values, correct)
+    best(&values, correct)
 }

@@ -172,5 +172,5 @@ pub fn context_blind(matrix: &Matrix) -> f64 {
             .sum()
     };
     let values: Vec<f64> = matrix.candidates.iter().map(shared).collect();
-    crate::choice::share(&values, matrix.correct).map_or(0.0, |(_, score)| score)
+    mary_items::best(&values, matrix.correct).map_or(0.0, |(_, score)| score)
 }

@@ -311,5 +311,5 @@ fn blind(options: &[String], correct: usize) -> f64 {
             .sum()
     };
     let values: Vec<f64> = parts.iter().map(shared).collect();
-    choice::share(&values, correct).map_or(0.0, |(_, score)| score)
+    mary_items::best(&values, correct).map_or(0.0, |(_, score)| score)
 }
