@@ -69,7 +69,8 @@ pub fn show_differences(folder: &Path, wanted: impl Fn(&str, &str) -> bool) -> a
         }
     }
     let mut compared = comparison(&sides, false, folder.manifest().seed)?;
-    compared.comparisons.retain(|c| c.paired > 0);
+    // All models were asked the same items in one run: what a side lacks was left out above.
+    compared.warnings.clear();
     super::print(&terminal::plain(&table(&compared), summary::style()))?;
     Ok(())
 }
