@@ -21,6 +21,7 @@ pub mod text;
 pub mod transformer;
 pub mod trie;
 pub mod vectors;
+mod workers;
 
 pub use engine::Session;
 pub use model::{Device, LocalModel, Options};

@@ -5,7 +5,9 @@ use mary_contract::{Model, ModelCard, ModelError, ModelRef, ModelSettings, Provi
 use mary_weights::{Checkpoint, locate};
 
 use crate::config::Architecture;
-use crate::model::{LocalModel, Options, describe, fingerprint};
+use crate::model::{Options, describe, fingerprint};
+use crate::workers::devices;
+pub use crate::workers::open;
 
 /// Opens checkpoints of one kind.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +35,7 @@ pub fn card_of(
     checkpoint: &Checkpoint,
     settings: &ModelSettings,
 ) -> Result<ModelCard, ModelError> {
-    let options = Options::read(settings)?;
+    let options = first(settings)?;
     let architecture = Architecture::resolve(checkpoint.config())?;
     crate::load::check(checkpoint, &architecture)?;
     Ok(describe(model.clone(), checkpoint, &architecture, &options))
@@ -44,7 +46,13 @@ pub fn fingerprint_of(
     checkpoint: &Checkpoint,
     settings: &ModelSettings,
 ) -> Result<String, ModelError> {
-    fingerprint(checkpoint, &Options::read(settings)?)
+    fingerprint(checkpoint, &first(settings)?)
+}
+
+/// How the model is opened on the first of its devices; the others are of the same kind.
+fn first(settings: &ModelSettings) -> Result<Options, ModelError> {
+    let each = devices(settings)?;
+    Options::read(each.first().unwrap_or(settings))
 }
 
 impl Provider for LocalProvider {
@@ -73,11 +81,7 @@ impl Provider for LocalProvider {
         model: &ModelRef,
         settings: &ModelSettings,
     ) -> Result<Box<dyn Model>, ModelError> {
-        let checkpoint = Checkpoint::open(&locate(model)?)?;
-        Ok(Box::new(LocalModel::from_checkpoint(
-            model.clone(),
-            checkpoint,
-            settings,
-        )?))
+        let path = locate(model)?;
+        open(model, &|| Checkpoint::open(&path), settings)
     }
 }

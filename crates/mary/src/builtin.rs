@@ -10,7 +10,7 @@ use mary_contract::{
     ErrorKind, Generator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Observer,
     Provider, Scorer,
 };
-use mary_local::{LocalModel, provider};
+use mary_local::provider;
 use mary_weights::{Checkpoint, EmbeddedFiles};
 
 /// Said wherever the model is named.
@@ -120,7 +120,7 @@ impl Provider for Builtin {
         model: &ModelRef,
         settings: &ModelSettings,
     ) -> Result<Box<dyn Model>, ModelError> {
-        let inner = LocalModel::from_checkpoint(model.clone(), checkpoint(model)?, settings)?;
+        let inner = provider::open(model, &|| checkpoint(model), settings)?;
         let mut card = inner.card().clone();
         card.remarks.push(REMARK.to_owned());
         Ok(Box::new(Nano { inner, card }))
@@ -129,7 +129,7 @@ impl Provider for Builtin {
 
 /// An open built-in model: an ordinary local one with the remark on its card.
 struct Nano {
-    inner: LocalModel,
+    inner: Box<dyn Model>,
     card: ModelCard,
 }
 

@@ -41,7 +41,8 @@ pub struct RunArgs {
     #[arg(long)]
     pub judge: Option<String>,
 
-    /// Device of local models: cpu, or cuda:N in builds with CUDA
+    /// Device of local models: cpu, or cuda:N in builds with CUDA; several (cuda:0,cuda:1) share the
+    /// work
     #[arg(long, default_value = "cpu", help_heading = "Models")]
     pub device: String,
     /// Precision of local models: f32, bf16, f16

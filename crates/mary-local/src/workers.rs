@@ -1,0 +1,316 @@
+//! One model on several devices: each device is a worker that takes its own share of the requests.
+//!
+//! `--device cuda:0,cuda:1` opens the weights once on each. A worker takes a round of requests that
+//! stood together, so that shared beginnings are still computed once a round; rounds get smaller
+//! towards the end, so that all workers end at about the same time. The run's desk is touched by one
+//! thread only.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use mary_contract::{
+    Desk, ErrorKind, Generate, Generated, Generator, Job, Model, ModelCard, ModelError, ModelRef,
+    ModelSettings, Observe, Observed, Observer, Reply, Score, Scored, Scorer, Ticket,
+};
+use mary_weights::Checkpoint;
+
+use crate::model::{Device, LocalModel};
+
+/// Requests of a round, at most.
+const ROUND: usize = 4096;
+/// Requests of a round, at least: fewer make poor batches.
+const LEAST: usize = 64;
+/// Answers kept back by a worker before they are handed in together.
+const SHEAF: usize = 64;
+
+/// The devices named in `--device`, each as its own setting; all of one kind, since a model must give
+/// the same numbers wherever a request ends up.
+pub fn devices(settings: &ModelSettings) -> Result<Vec<ModelSettings>, ModelError> {
+    let text = settings.device.as_deref().unwrap_or("cpu");
+    let names: Vec<&str> = text.split(',').map(str::trim).collect();
+    let kinds = names
+        .iter()
+        .map(|name| Device::parse(Some(name)))
+        .collect::<Result<Vec<_>, _>>()?;
+    let cards = kinds.iter().filter(|d| matches!(d, Device::Cuda(_)));
+    if ![0, kinds.len()].contains(&cards.count()) {
+        return Err(ModelError::new(
+            ErrorKind::BadRequest,
+            format!("`{text}` mixes the processor with cards"),
+        )
+        .hint("they round differently: name cards only, for example --device cuda:0,cuda:1"));
+    }
+    let one = |name: &&str| ModelSettings {
+        device: Some((*name).to_owned()),
+        ..settings.clone()
+    };
+    Ok(names.iter().map(one).collect())
+}
+
+/// Opens a model on every device that the settings name.
+pub fn open(
+    model: &ModelRef,
+    checkpoint: &(dyn Fn() -> Result<Checkpoint, ModelError> + Sync),
+    settings: &ModelSettings,
+) -> Result<Box<dyn Model>, ModelError> {
+    let each = devices(settings)?;
+    let one = |settings| LocalModel::from_checkpoint(model.clone(), checkpoint()?, settings);
+    if let [only] = each.as_slice() {
+        return Ok(Box::new(one(only)?));
+    }
+    let opened: Result<Vec<LocalModel>, ModelError> = std::thread::scope(|scope| {
+        let loading: Vec<_> = each.iter().map(|s| scope.spawn(|| one(s))).collect();
+        let broke = |_| Err(ModelError::new(ErrorKind::Internal, "loading broke down"));
+        loading
+            .into_iter()
+            .map(|l| l.join().unwrap_or_else(broke))
+            .collect()
+    });
+    let members = opened?;
+    let card = members.first().map(|m| m.card().clone());
+    let card = card.ok_or_else(|| ModelError::new(ErrorKind::BadRequest, "no device is named"))?;
+    Ok(Box::new(Workers::new(card, members)))
+}
+
+/// The same model on several devices.
+struct Workers {
+    members: Vec<LocalModel>,
+    card: ModelCard,
+}
+
+impl Workers {
+    fn new(mut card: ModelCard, members: Vec<LocalModel>) -> Self {
+        let places: Vec<&str> = members
+            .iter()
+            .filter_map(|m| m.card().conventions.get("device"))
+            .map(String::as_str)
+            .collect();
+        card.conventions
+            .insert("device".to_owned(), places.join("; "));
+        Self { members, card }
+    }
+
+    fn first(&self) -> Option<&LocalModel> {
+        self.members.first()
+    }
+}
+
+/// What a worker says to the desk.
+enum Note<A> {
+    /// Wants a round of requests.
+    Wants,
+    /// Hands in answers.
+    Gives(Vec<(Ticket, Result<Reply<A>, ModelError>)>),
+    /// Is gone, whatever it still had.
+    Leaves,
+}
+
+/// The desk as one worker sees it.
+struct Window<'a, Q, A> {
+    worker: usize,
+    notes: Sender<(usize, Note<A>)>,
+    rounds: Receiver<Vec<Job<Q>>>,
+    stock: VecDeque<Job<Q>>,
+    /// A round is being taken; at its end the worker hears "nothing now" once.
+    in_round: bool,
+    sheaf: Vec<(Ticket, Result<Reply<A>, ModelError>)>,
+    stopped: &'a AtomicBool,
+}
+
+impl<Q, A> Window<'_, Q, A> {
+    fn tell(&self, note: Note<A>) {
+        // The desk's side lives as long as any worker; if it broke, so does `rounds`.
+        let _ = self.notes.send((self.worker, note));
+    }
+
+    fn hand_in(&mut self) {
+        if !self.sheaf.is_empty() {
+            let sheaf = std::mem::take(&mut self.sheaf);
+            self.tell(Note::Gives(sheaf));
+        }
+    }
+}
+
+impl<Q, A> Desk<Q, A> for Window<'_, Q, A> {
+    fn next(&mut self) -> Option<Job<Q>> {
+        if let Some(job) = self.stock.pop_front() {
+            return Some(job);
+        }
+        if std::mem::take(&mut self.in_round) {
+            return None;
+        }
+        self.hand_in();
+        self.tell(Note::Wants);
+        self.stock = self.rounds.recv().ok()?.into();
+        self.in_round = !self.stock.is_empty();
+        self.stock.pop_front()
+    }
+
+    fn answer(&mut self, ticket: Ticket, answer: Result<Reply<A>, ModelError>) -> ControlFlow<()> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        self.sheaf.push((ticket, answer));
+        if self.sheaf.len() >= SHEAF {
+            self.hand_in();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl<Q, A> Drop for Window<'_, Q, A> {
+    fn drop(&mut self) {
+        self.hand_in();
+        self.tell(Note::Leaves);
+    }
+}
+
+/// The desk's side: hands out rounds, takes answers.
+struct Dispatch<'d, Q, A> {
+    desk: &'d mut dyn Desk<Q, A>,
+    rounds: Vec<Sender<Vec<Job<Q>>>>,
+    stock: VecDeque<Job<Q>>,
+    /// Requests each worker has and has not answered.
+    held: Vec<usize>,
+    /// Workers that have nothing to do until others answer.
+    parked: Vec<usize>,
+    stopped: &'d AtomicBool,
+}
+
+impl<Q, A> Dispatch<'_, Q, A> {
+    /// The next round: a fair share of what is there now.
+    fn round(&mut self) -> Vec<Job<Q>> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return vec![];
+        }
+        let workers = self.rounds.len();
+        while self.stock.len() < ROUND * workers {
+            let Some(job) = self.desk.next() else { break };
+            self.stock.push_back(job);
+        }
+        let fair = self.stock.len().div_ceil(workers);
+        let size = fair.clamp(LEAST, ROUND).min(self.stock.len());
+        self.stock.drain(..size).collect()
+    }
+
+    fn wants(&mut self, worker: usize) {
+        let round = self.round();
+        let waits = round.is_empty() && self.held.get(worker) == Some(&0);
+        if waits && self.held.iter().any(|h| *h > 0) && !self.stopped.load(Ordering::Relaxed) {
+            // Answers on their way elsewhere may bring new questions.
+            self.parked.push(worker);
+            return;
+        }
+        if let Some(held) = self.held.get_mut(worker) {
+            *held += round.len();
+        }
+        if let Some(rounds) = self.rounds.get(worker) {
+            let _ = rounds.send(round);
+        }
+    }
+
+    fn gives(&mut self, worker: usize, sheaf: Vec<(Ticket, Result<Reply<A>, ModelError>)>) {
+        for (ticket, answer) in sheaf {
+            if let Some(held) = self.held.get_mut(worker) {
+                *held = held.saturating_sub(1);
+            }
+            if !self.stopped.load(Ordering::Relaxed) && self.desk.answer(ticket, answer).is_break()
+            {
+                self.stopped.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn read(&mut self, worker: usize, note: Note<A>) {
+        match note {
+            Note::Wants => return self.wants(worker),
+            Note::Gives(sheaf) => self.gives(worker, sheaf),
+            Note::Leaves => {
+                if let Some(held) = self.held.get_mut(worker) {
+                    *held = 0;
+                }
+            }
+        }
+        for parked in std::mem::take(&mut self.parked) {
+            self.wants(parked);
+        }
+    }
+}
+
+/// Serves a desk with all workers.
+fn serve<Q: Send, A: Send>(
+    members: &[LocalModel],
+    desk: &mut dyn Desk<Q, A>,
+    work: impl Fn(&LocalModel, &mut dyn Desk<Q, A>) + Sync,
+) {
+    let stopped = AtomicBool::new(false);
+    let (notes, inbox) = channel();
+    std::thread::scope(|scope| {
+        let mut rounds = vec![];
+        for (worker, member) in members.iter().enumerate() {
+            let (send, receive) = channel();
+            rounds.push(send);
+            let mut window = Window {
+                worker,
+                notes: notes.clone(),
+                rounds: receive,
+                stock: VecDeque::new(),
+                in_round: false,
+                sheaf: vec![],
+                stopped: &stopped,
+            };
+            let work = &work;
+            scope.spawn(move || work(member, &mut window));
+        }
+        drop(notes);
+        let mut dispatch = Dispatch {
+            desk,
+            rounds,
+            stock: VecDeque::new(),
+            held: vec![0; members.len()],
+            parked: vec![],
+            stopped: &stopped,
+        };
+        for (worker, note) in inbox {
+            dispatch.read(worker, note);
+        }
+    });
+}
+
+impl Model for Workers {
+    fn card(&self) -> &ModelCard {
+        &self.card
+    }
+
+    fn generator(&self) -> Option<&dyn Generator> {
+        self.first()?.generator().map(|_| self as &dyn Generator)
+    }
+
+    fn scorer(&self) -> Option<&dyn Scorer> {
+        self.first()?.scorer().map(|_| self as &dyn Scorer)
+    }
+
+    fn observer(&self) -> Option<&dyn Observer> {
+        self.first()?.observer().map(|_| self as &dyn Observer)
+    }
+}
+
+impl Scorer for Workers {
+    fn score(&self, desk: &mut dyn Desk<Score, Scored>) {
+        serve(&self.members, desk, |member, desk| member.score(desk));
+    }
+}
+
+impl Observer for Workers {
+    fn observe(&self, desk: &mut dyn Desk<Observe, Observed>) {
+        serve(&self.members, desk, |member, desk| member.observe(desk));
+    }
+}
+
+impl Generator for Workers {
+    fn generate(&self, desk: &mut dyn Desk<Generate, Generated>) {
+        serve(&self.members, desk, |member, desk| member.generate(desk));
+    }
+}
