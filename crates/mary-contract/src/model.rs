@@ -422,6 +422,12 @@ pub trait Provider: Send + Sync {
         Ok(self.open(model, settings)?.card().fingerprint.clone())
     }
 
+    /// Whether it can be opened while another model like it is at work: there is memory for both, and
+    /// opening it takes long enough to be worth it.
+    fn fits_beside(&self, _model: &ModelRef, _settings: &ModelSettings) -> bool {
+        false
+    }
+
     /// Opens it.
     fn open(
         &self,

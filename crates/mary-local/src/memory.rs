@@ -6,6 +6,7 @@ use mary_weights::{Checkpoint, TensorInfo, TensorType};
 use crate::kernels::cpu::matmul::Multiplier;
 use crate::kernels::cpu::quant::Blocks;
 use crate::load::Precision;
+use crate::model::Device;
 
 /// Memory the machine can give now, where the system says.
 pub fn available() -> Option<u64> {
@@ -13,6 +14,15 @@ pub fn available() -> Option<u64> {
     let line = text.lines().find(|l| l.starts_with("MemAvailable:"))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kib * 1024)
+}
+
+/// Memory a device can give now, where it says.
+pub fn free_on(device: Device) -> Option<u64> {
+    match device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(number) => crate::kernels::cuda::free(number),
+        _ => available(),
+    }
 }
 
 /// Bytes that weights take once loaded.

@@ -5,6 +5,7 @@ use mary_contract::{Model, ModelCard, ModelError, ModelRef, ModelSettings, Provi
 use mary_weights::{Checkpoint, locate};
 
 use crate::config::Architecture;
+use crate::memory;
 use crate::model::{Options, describe, fingerprint};
 use crate::workers::devices;
 pub use crate::workers::open;
@@ -49,6 +50,22 @@ pub fn fingerprint_of(
     fingerprint(checkpoint, &first(settings)?)
 }
 
+/// Whether a second model of this size has room beside the first: a third of what is free, so that
+/// neither has to make its batches smaller.
+pub fn fits_beside(checkpoint: &Checkpoint, settings: &ModelSettings) -> bool {
+    let Ok(each) = devices(settings) else {
+        return false;
+    };
+    each.iter().all(|settings| {
+        Options::read(settings).is_ok_and(|options| {
+            let free = memory::free_on(options.device);
+            let needed = memory::estimate(checkpoint, options.precision, options.multiplier);
+            let needed = needed.weights + needed.unpacked;
+            free.is_some_and(|free| needed * (each.len() as u64) < free / 3)
+        })
+    })
+}
+
 /// How the model is opened on the first of its devices; the others are of the same kind.
 fn first(settings: &ModelSettings) -> Result<Options, ModelError> {
     let each = devices(settings)?;
@@ -74,6 +91,11 @@ impl Provider for LocalProvider {
         settings: &ModelSettings,
     ) -> Result<String, ModelError> {
         fingerprint_of(&Checkpoint::open(&locate(model)?)?, settings)
+    }
+
+    fn fits_beside(&self, model: &ModelRef, settings: &ModelSettings) -> bool {
+        let checkpoint = locate(model).and_then(|path| Checkpoint::open(&path));
+        checkpoint.is_ok_and(|c| fits_beside(&c, settings))
     }
 
     fn open(

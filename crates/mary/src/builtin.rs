@@ -115,6 +115,10 @@ impl Provider for Builtin {
         provider::fingerprint_of(&checkpoint(model)?, settings)
     }
 
+    fn fits_beside(&self, model: &ModelRef, settings: &ModelSettings) -> bool {
+        checkpoint(model).is_ok_and(|c| provider::fits_beside(&c, settings))
+    }
+
     fn open(
         &self,
         model: &ModelRef,

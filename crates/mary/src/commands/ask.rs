@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
+use std::thread::ScopedJoinHandle;
 
 use anyhow::Context;
 use mary_contract::{
-    Cache, DataSource, ErrorKind, Key, Model, ModelRef, Outcome, Reply, SampleId, StoreError,
+    Cache, DataSource, ErrorKind, Key, Model, ModelError, ModelRef, ModelSettings, Outcome, Reply,
+    SampleId, StoreError,
 };
 use mary_engine::EngineError;
 use mary_engine::execute::{Cast, Execution, Pace, execute};
@@ -86,35 +88,65 @@ impl<'a> Asking<'a> {
         })
     }
 
-    /// Asks every model everything that is left.
-    pub fn everything(mut self) -> anyhow::Result<()> {
+    /// Asks every model everything that is left; the next one is opened meanwhile, where both have
+    /// room. The first may be `opened` already.
+    pub fn everything(mut self, opened: Option<Box<dyn Model>>) -> anyhow::Result<()> {
         let plan = self.plan;
+        let mut work = Vec::new();
         for model in &plan.models {
-            let name = model.to_string();
-            let left: Vec<usize> = (0..plan.tasks.len())
-                .filter(|&i| {
-                    let planned = self.checked.surveys[i].count * plan.trials as usize;
-                    self.answered(&name, plan.tasks[i].0.card().id) < planned
-                })
-                .collect();
-            // A model with nothing left to answer is not even loaded.
-            if left.is_empty() {
-                self.progress
-                    .say(&format!("{name}: everything is already answered"));
-                continue;
-            }
-            let subject = self.open(model)?;
-            if let (Some(Judge::Other(other)), None) = (&plan.judge, &self.judge) {
-                self.judge = Some(self.open(other)?);
-            }
-            for i in left {
-                self.task(&name, subject.as_ref(), i)?;
+            match self.left(model) {
+                left if !left.is_empty() => work.push((model, left)),
+                // A model with nothing left to answer is not even loaded.
+                _ => self
+                    .progress
+                    .say(&format!("{model}: everything is already answered")),
             }
         }
+        std::thread::scope(|scope| {
+            let mut coming = opened.map(Coming::Here);
+            for (place, (model, left)) in work.iter().enumerate() {
+                let subject = match coming.take() {
+                    Some(coming) => coming.arrive(model)?,
+                    None => None,
+                };
+                let subject = match subject {
+                    Some(subject) => subject,
+                    None => open(model, &self.settings(model))?,
+                };
+                if let (Some(Judge::Other(other)), None) = (&plan.judge, &self.judge) {
+                    self.judge = Some(open(other, &self.settings(other))?);
+                }
+                if let Some((next, _)) = work.get(place + 1) {
+                    let settings = self.settings(next);
+                    if providers::of(next)?.fits_beside(next, &settings) {
+                        coming = Some(Coming::Soon(scope.spawn(move || open(next, &settings))));
+                    }
+                }
+                let name = model.to_string();
+                for &i in left {
+                    self.task(&name, subject.as_ref(), i)?;
+                }
+            }
+            anyhow::Ok(())
+        })?;
         match self.waiting {
             Some(error) => Err(error.into()),
             None => Ok(()),
         }
+    }
+
+    /// The places of the tasks that a model has not answered in full.
+    fn left(&self, model: &ModelRef) -> Vec<usize> {
+        let name = model.to_string();
+        let tasks = self.plan.tasks.iter().zip(&self.checked.surveys);
+        tasks
+            .enumerate()
+            .filter(|(_, ((task, ..), survey))| {
+                let planned = survey.count * self.plan.trials as usize;
+                self.answered(&name, task.card().id) < planned
+            })
+            .map(|(place, _)| place)
+            .collect()
     }
 
     fn answered(&self, model: &str, task: &str) -> usize {
@@ -122,12 +154,11 @@ impl<'a> Asking<'a> {
         self.answered.get(&key).copied().unwrap_or(0)
     }
 
-    fn open(&self, model: &ModelRef) -> anyhow::Result<Box<dyn Model>> {
-        let settings = match &self.batches {
+    fn settings(&self, model: &ModelRef) -> ModelSettings {
+        match &self.batches {
             Some(folder) => batch::settings(model, &self.plan.settings, folder),
             None => self.plan.settings.clone(),
-        };
-        Ok(providers::of(model)?.open(model, &settings)?)
+        }
     }
 
     /// Asks one model the task at this place of the plan.
@@ -185,6 +216,39 @@ impl<'a> Asking<'a> {
             ended => Ok(ended?),
         }
     }
+}
+
+/// Opens a model.
+pub fn open(model: &ModelRef, settings: &ModelSettings) -> anyhow::Result<Box<dyn Model>> {
+    Ok(providers::of(model)?.open(model, settings)?)
+}
+
+/// A model that was opened ahead, or is being opened.
+enum Coming<'scope> {
+    Here(Box<dyn Model>),
+    Soon(ScopedJoinHandle<'scope, anyhow::Result<Box<dyn Model>>>),
+}
+
+impl Coming<'_> {
+    /// The model, if it is the one wanted. One that had no room after all is opened again when the
+    /// other is gone.
+    fn arrive(self, wanted: &ModelRef) -> anyhow::Result<Option<Box<dyn Model>>> {
+        let model = match self {
+            Self::Here(model) => model,
+            Self::Soon(worker) => match worker.join() {
+                Ok(Ok(model)) => model,
+                Ok(Err(error)) if no_room(&error) => return Ok(None),
+                Ok(Err(error)) => return Err(error),
+                Err(_) => anyhow::bail!("opening {wanted} broke down"),
+            },
+        };
+        Ok(Some(model).filter(|m| m.card().model == *wanted))
+    }
+}
+
+fn no_room(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<ModelError>().map(|e| e.kind);
+    kind == Some(ErrorKind::OutOfMemory)
 }
 
 fn is_waiting(error: &EngineError) -> bool {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use mary_contract::{
-    DataSource, Limit, ModelCard, ModelRef, ModelSettings, RunManifest, RunSummary, Task, TaskRun,
-    TaskSettings,
+    DataSource, Limit, Model, ModelCard, ModelRef, ModelSettings, RunManifest, RunSummary, Task,
+    TaskRun, TaskSettings,
 };
 use mary_data::LocalData;
 use mary_engine::admit;
@@ -98,7 +98,7 @@ pub fn run_quietly(place: &Place, args: &RunArgs) -> anyhow::Result<PathBuf> {
     let plan = resolve(place, args)?;
     let data = LocalData::new(place.data.clone(), place.datasets());
     let checked = check(&plan, &data)?;
-    let (folder, _) = answer(place, &plan, &checked, &data)?;
+    let (folder, _) = answer(place, &plan, &checked, &data, None)?;
     Ok(folder.path().to_owned())
 }
 
@@ -187,7 +187,7 @@ fn tasks(args: &RunArgs) -> Result<Vec<Assignment>, UsageError> {
 pub fn carry_out(place: &Place, plan: &Plan, first: bool) -> anyhow::Result<Status> {
     let data = LocalData::new(place.data.clone(), place.datasets());
     let checked = check(plan, &data)?;
-    let (folder, summary) = answer(place, plan, &checked, &data)?;
+    let (folder, summary) = answer(place, plan, &checked, &data, None)?;
     let mut chapters = Vec::new();
     if first && plan.report {
         chapters.push(Chapter {
@@ -199,12 +199,13 @@ pub fn carry_out(place: &Place, plan: &Plan, first: bool) -> anyhow::Result<Stat
     show(plan, &folder, &summary, chapters)
 }
 
-/// Opens, asks, judges and adds up what was checked.
+/// Opens, asks, judges and adds up what was checked. The first model may be `opened` already.
 pub fn answer(
     place: &Place,
     plan: &Plan,
     checked: &Checked,
     data: &dyn DataSource,
+    opened: Option<Box<dyn Model>>,
 ) -> anyhow::Result<(RunFolder, RunSummary)> {
     let manifest = manifest(plan, checked, data)?;
     let mut folder = RunFolder::create_or_open(&place.runs, &manifest)?;
@@ -220,7 +221,7 @@ pub fn answer(
         * plan.trials as usize
         * plan.models.len();
     let asked = Asking::begin(place, (plan, checked), &mut folder, &mut progress, data)
-        .and_then(Asking::everything);
+        .and_then(|asking| asking.everything(opened));
     folder.flush()?;
     let summary = summary::summarise(&folder, planned)?;
     folder.write_summary(&summary)?;

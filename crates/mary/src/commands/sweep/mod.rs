@@ -1,8 +1,8 @@
 //! `mary sweep`: every checkpoint of one or more models, as one piece of work.
 //!
 //! Each checkpoint is an ordinary run in its own folder below the sweep's `runs/`, so that cache,
-//! report and viewer work on it as on any other. The next checkpoint is fetched and looked at while
-//! the present one runs; each is loaded once for all tasks. What is done is in the sweep's state file,
+//! report and viewer work on it as on any other. The next checkpoint is fetched, looked at and, where
+//! both have room, loaded while the present one runs; each is loaded once for all tasks. What is done is in the sweep's state file,
 //! and the same command goes on from there.
 
 mod faults;
@@ -15,7 +15,7 @@ mod state;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use mary_contract::{ErrorKind, Exhibits, ModelCard, ModelError, ModelSettings, RunSummary};
+use mary_contract::{ErrorKind, Exhibits, Model, ModelCard, ModelError, ModelSettings, RunSummary};
 use mary_data::LocalData;
 use mary_store::RunFolder;
 use mary_suites::psychometric::trajectories::TOKENS_SEEN;
@@ -177,9 +177,11 @@ fn open_state(place: &Place, plan: &Plan, members: &[Member]) -> anyhow::Result<
 struct Prepared {
     outcome: Result<(Inspection, ModelCard), ModelError>,
     held: Option<Held>,
+    /// Loaded already, where there was room beside the one at work.
+    opened: Option<Box<dyn Model>>,
 }
 
-/// Fetches, looks at the weights, and computes the fingerprint: everything short of loading.
+/// Fetches, looks at the weights, computes the fingerprint, and loads.
 fn prepare(member: &Member, settings: &ModelSettings) -> Prepared {
     let before = if member.hub {
         hub::snapshots(&member.model)
@@ -204,7 +206,18 @@ fn prepare(member: &Member, settings: &ModelSettings) -> Prepared {
         .then(|| mary_weights::locate(&member.model).ok())
         .flatten()
         .and_then(|path| hub::brought(&before, &path));
-    Prepared { outcome, held }
+    // Whatever goes wrong here goes wrong again, and is said, when its turn comes.
+    let opened = match providers::of(&member.model) {
+        Ok(provider) if outcome.is_ok() && provider.fits_beside(&member.model, settings) => {
+            provider.open(&member.model, settings).ok()
+        }
+        _ => None,
+    };
+    Prepared {
+        outcome,
+        held,
+        opened,
+    }
 }
 
 /// Every checkpoint that is left, the next one being prepared while the present one runs.
@@ -231,7 +244,11 @@ fn run_all(
                 Some(worker) => worker.join(),
                 None => break,
             };
-            let Prepared { outcome, held } =
+            let Prepared {
+                outcome,
+                held,
+                opened,
+            } =
                 ready.map_err(|_| anyhow::anyhow!("preparing {} broke down", member.model))?;
             shelf.all_done();
             if let Some(held) = held {
@@ -242,7 +259,7 @@ fn run_all(
             }
             let record = match outcome {
                 Ok((inspection, card)) => {
-                    let ending = run_one(place, plan, member, card, state, &mut surveyed)?;
+                    let ending = run_one(place, plan, (member, card, opened), state, &mut surveyed)?;
                     Record::new(member, Some(inspection), ending)
                 }
                 Err(error) => Record::new(member, None, unreadable(&error)?),
@@ -282,8 +299,7 @@ fn unreadable(error: &ModelError) -> Result<Ending, ModelError> {
 fn run_one(
     place: &Place,
     plan: &mut Plan,
-    member: &Member,
-    card: ModelCard,
+    (member, card, opened): (&Member, ModelCard, Option<Box<dyn Model>>),
     state: &State,
     surveyed: &mut Option<Checked>,
 ) -> anyhow::Result<Ending> {
@@ -302,7 +318,7 @@ fn run_one(
         runs: state.runs(),
         ..place.clone()
     };
-    let answered = run::answer(&own, plan, &checked, &data);
+    let answered = run::answer(&own, plan, &checked, &data, opened);
     let ending = match answered {
         Ok((folder, summary)) => {
             let name = folder
