@@ -112,6 +112,15 @@ fn the_first_run_needs_nothing_and_leaves_a_table_a_folder_and_a_report() {
         rescored.out,
         rescored.err
     );
+    // With the same settings every figure comes out again, those over whole sets included.
+    let folder = Path::new(report).parent().unwrap();
+    let rows = |file: &str| -> serde_json::Value {
+        let text = std::fs::read(folder.join(file)).unwrap();
+        let summary: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        summary["rows"].clone()
+    };
+    assert!(rows("summary.json").is_array());
+    assert_eq!(rows("summary.json"), rows("summary.rescored.json"));
     let stats = mary(home.path(), &["cache", "stats"]);
     assert!(stats.out.contains("builtin/nano"), "{}", stats.out);
 }

@@ -43,7 +43,13 @@ pub fn rescore(place: &Place, args: &RescoreArgs) -> anyhow::Result<Status> {
             let id = &sample.id.task;
             return Err(UsageError::new(format!("this Mary has no task `{id}`")).into());
         };
-        judge_again(task, &settings, &mut sample, &mut changes);
+        let before = word(&sample.judgement.outcome);
+        sample = judged_again(task, &settings, sample);
+        let after = word(&sample.judgement.outcome);
+        if before != after {
+            let change = (sample.id.task.clone(), before, after);
+            *changes.entry(change).or_default() += 1;
+        }
         summariser.add(Verdict::from(&sample));
         samples += 1;
     }
@@ -54,27 +60,22 @@ pub fn rescore(place: &Place, args: &RescoreArgs) -> anyhow::Result<Status> {
             task.settings = settings;
         }
     }
-    let rescored = summariser.finish(manifest, samples, &tasks, |_, _| Vec::new());
+    let rescored = summariser.finish(manifest, samples, &tasks, |model, task| {
+        settings(task.card().id).map_or_else(Vec::new, |(task, settings)| {
+            let seen = |sample| judged_again(task, &settings, sample);
+            summary::overall(&folder, model, (task, &settings), seen)
+        })
+    });
     show(&folder, &rescored, &changes, args.json)
 }
 
-fn judge_again(
-    task: &dyn Task,
-    settings: &TaskSettings,
-    sample: &mut Sample,
-    changes: &mut Changes,
-) {
+/// The sample with a new verdict; what was never answered cannot be judged, now as then.
+fn judged_again(task: &dyn Task, settings: &TaskSettings, mut sample: Sample) -> Sample {
     let replies: Result<Vec<_>, _> = sample.exchanges.iter().map(|e| e.reply.clone()).collect();
-    // What was never answered cannot be judged, now as then.
-    let Ok(replies) = replies else { return };
-    let before = word(&sample.judgement.outcome);
-    sample.judgement = task.judge(settings, &sample.item, &replies);
-    let after = word(&sample.judgement.outcome);
-    if before != after {
-        *changes
-            .entry((sample.id.task.clone(), before, after))
-            .or_default() += 1;
+    if let Ok(replies) = replies {
+        sample.judgement = task.judge(settings, &sample.item, &replies);
     }
+    sample
 }
 
 fn word(outcome: &Outcome) -> String {

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use mary_contract::{Measure, RunSummary, Sample, Task, TaskRun};
+use mary_contract::{Measure, RunSummary, Sample, Task, TaskRun, TaskSettings};
 use mary_engine::summarise::{Summariser, Verdict};
 use mary_report::terminal::{self, TableStyle};
 use mary_store::RunFolder;
@@ -33,16 +33,21 @@ pub fn summarise(folder: &RunFolder, planned: usize) -> anyhow::Result<RunSummar
     let tasks = known_tasks(&manifest.tasks);
     let runs = manifest.tasks.clone();
     Ok(summariser.finish(manifest, planned, &tasks, |model, task| {
-        overall(folder, &runs, model, task)
+        let run = runs.iter().find(|r| r.id == task.card().id);
+        run.map_or_else(Vec::new, |run| {
+            overall(folder, model, (task, &run.settings), |sample| sample)
+        })
     }))
 }
 
-/// Metrics of a task that are not means over items.
-fn overall(folder: &RunFolder, runs: &[TaskRun], model: &str, task: &dyn Task) -> Vec<Measure> {
+/// Metrics of a task that are not means over items, from samples as `seen`.
+pub fn overall(
+    folder: &RunFolder,
+    model: &str,
+    (task, settings): (&dyn Task, &TaskSettings),
+    seen: impl Fn(Sample) -> Sample,
+) -> Vec<Measure> {
     let id = task.card().id;
-    let Some(run) = runs.iter().find(|r| r.id == id) else {
-        return Vec::new();
-    };
     // Opened only when the task takes the first sample.
     let mut samples: Option<Box<dyn Iterator<Item = Sample>>> = None;
     let mut lazy = std::iter::from_fn(|| {
@@ -50,9 +55,11 @@ fn overall(folder: &RunFolder, runs: &[TaskRun], model: &str, task: &dyn Task) -
             Ok(all) => Box::new(all.filter_map(Result::ok)),
             Err(_) => Box::new(std::iter::empty()),
         });
-        stream.find(|s| s.id.task == id && s.id.model == model)
+        stream
+            .find(|s| s.id.task == id && s.id.model == model)
+            .map(&seen)
     });
-    task.overall(&run.settings, &mut lazy)
+    task.overall(settings, &mut lazy)
 }
 
 /// Prints a summary as a table, or as JSON for machines.
