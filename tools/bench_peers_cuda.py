@@ -2,12 +2,14 @@
 """One command: this program and Hugging Face transformers on the same card, with ratios.
 
     python3 tools/bench_peers_cuda.py --bench PATH --work DIR [--blimp BLiMP.zip] [--tokenizer FILE]
-                                      [--real MODEL] [--golden DIR] [--only raw,blimp,...]
+                                      [--real MODEL] [--golden DIR] [--mary PROGRAM --data DIR]
+                                      [--only raw,blimp,...]
 
 --bench is the example `bench` of mary-local, built with the feature `cuda`. Models of the Pythia-70M
 and 1.4B shapes with seeded random weights are written under --work (speed does not depend on what the
 weights say); --tokenizer is the tokenizer.json they get. --real is a real model on which verdicts are
-compared with the processor's. Prints one JSON line for each measurement, and a table at the end.
+compared with the processor's. --mary is the program itself, built by tools/build_cuda.sh, and --data the
+folder of published datasets: with both, the psychometric battery is run as a user would. Prints one JSON line for each measurement, and a table at the end.
 """
 
 import argparse
@@ -325,6 +327,45 @@ def more(args):
         note("memory of 700 MB", failed=True)
 
 
+BATTERY = ["psychometric/numbers", "psychometric/blimp", "psychometric/typicality-vectors",
+           "psychometric/typicality-surprisal", "psychometric/typicality-prompting", "psychometric/matrices"]
+
+
+def mary(args, folders, *extra, device="cuda:0", dtype="bf16"):
+    """One run of the program from nothing to its log; wall seconds and its summary."""
+    models = ",".join(f"hf/{f}" for f in folders)
+    command = [args.mary, "--output-path", str(Path(args.work) / f"runs-{time.time_ns()}"), "--data-dir", args.data,
+               "run", "-m", models, "--device", device, "--dtype", dtype, "--no-cache", "--no-report", "--json",
+               *extra]
+    begin = time.perf_counter()
+    run = subprocess.run(command, capture_output=True, text=True)
+    seconds = time.perf_counter() - begin
+    print(run.stderr.strip()[-3000:], flush=True)
+    return seconds, run
+
+
+def battery(args):
+    """Numbers, BLiMP in full, typicality three ways and matrices on a 1.4B shape, process start included."""
+    folder = model_folder(args, "1.4b")
+    tasks = ["-t", ",".join(BATTERY)]
+    mary(args, [folder], "-t", "psychometric/numbers")  # the driver compiles the kernels once on each machine
+    for dtype in ("bf16", "f16"):
+        seconds, run = mary(args, [folder], *tasks, dtype=dtype)
+        tasks_of = (json.loads(run.stdout) or {}).get("tasks", []) if run.stdout.strip().startswith("{") else []
+        note(f"battery, 1.4b {dtype}", seconds=round(seconds, 2), rc=run.returncode, under=60,
+             tasks=len(tasks_of) or len(BATTERY), evening_of_154_h=round(seconds * 154 / 3600, 2))
+    seconds, run = mary(args, [folder], *tasks, device="cuda:0,cuda:0")
+    note("battery, 1.4b bf16, two workers on one card", seconds=round(seconds, 2), rc=run.returncode)
+    second = Path(args.work) / "pythia-1.4b-again"
+    second.mkdir(exist_ok=True)
+    for file in folder.iterdir():
+        if not (second / file.name).exists():
+            os.link(file, second / file.name)
+    seconds, run = mary(args, [folder, second], *tasks)
+    note("battery, two 1.4b checkpoints in one run, the second loaded meanwhile", seconds=round(seconds, 2),
+         rc=run.returncode)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bench", required=True)
@@ -333,6 +374,8 @@ def main():
     parser.add_argument("--tokenizer")
     parser.add_argument("--real")
     parser.add_argument("--golden")
+    parser.add_argument("--mary")
+    parser.add_argument("--data")
     parser.add_argument("--pairs", type=int, default=4000)
     parser.add_argument("--rows", type=int, default=10240)
     parser.add_argument("--only", default="golden,raw,raw32,blimp,htest,real,more")
@@ -348,6 +391,7 @@ def main():
         "htest": lambda: (htest(args, "70m", "bf16"), htest(args, "1.4b", "bf16")),
         "real": lambda: real(args),
         "more": lambda: more(args),
+        "battery": lambda: battery(args),
     }
     for step in args.only.split(","):
         begin = time.perf_counter()
