@@ -1,6 +1,7 @@
 //! What a batch looks like to the card: one array of whole numbers that goes over in one copy.
 
-use super::driver::Lent;
+use mary_cuda::Lent;
+
 use crate::transformer::Batch;
 
 /// The widest head the kernels take.

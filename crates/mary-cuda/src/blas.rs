@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use libloading::Library;
 
-use super::Kind;
-use super::driver::{Device, Memory, library};
-
-type Handle = *mut c_void;
+use crate::Kind;
+use crate::device::{Device, Handle};
+use crate::library::library;
+use crate::memory::Memory;
 
 library! {
     /// Calls of `libcublasLt`.
@@ -39,12 +39,12 @@ library! {
 /// How the library multiplies, as it writes it down.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Algorithm([u64; 8]);
+pub(crate) struct Algorithm([u64; 8]);
 
 /// What the library proposes.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Found {
+pub(crate) struct Found {
     algorithm: Algorithm,
     workspace: usize,
     state: i32,
@@ -55,13 +55,18 @@ pub struct Found {
 const COMPUTE_32F: i32 = 68;
 const REAL_32F: i32 = 0;
 const DESC_TRANSA: i32 = 3;
+const DESC_TRANSB: i32 = 4;
 const DESC_EPILOGUE: i32 = 7;
 const DESC_BIAS_POINTER: i32 = 8;
 const DESC_BIAS_TYPE: i32 = 26;
 const EPILOGUE_BIAS: i32 = 4;
 const PREFERENCE_WORKSPACE: i32 = 1;
+/// Alignments of the two factors, of what is added and of what is written.
+const PREFERENCE_ALIGNMENTS: [i32; 4] = [5, 6, 7, 8];
 const TRANSPOSED: i32 = 1;
 const WORKSPACE: usize = 32 << 20;
+/// Bytes the library takes addresses to be multiples of where it is told nothing.
+const ALIGNED: u32 = 256;
 
 fn type_of(kind: Kind) -> i32 {
     match kind {
@@ -71,44 +76,79 @@ fn type_of(kind: Kind) -> i32 {
     }
 }
 
-/// One shape of product.
+/// How a factor lies in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Shape {
-    /// Rows of the input.
+pub struct Factor {
+    /// Numbers from one row in memory to the next.
+    pub step: usize,
+    /// Rows in memory are columns of the factor.
+    pub transposed: bool,
+}
+
+impl Factor {
+    /// Rows as they are.
+    pub fn rows(step: usize) -> Self {
+        Self {
+            step,
+            transposed: false,
+        }
+    }
+
+    /// Rows that are the factor's columns, as weights (outputs × inputs) are for their inputs.
+    pub fn transposed(step: usize) -> Self {
+        Self {
+            step,
+            transposed: true,
+        }
+    }
+}
+
+/// One shape of product: `out (rows × columns) = left (rows × inner) · right (inner × columns)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Product {
+    /// Rows of the output.
     pub rows: usize,
     /// Columns of the output.
-    pub outputs: usize,
-    /// Columns of the input.
-    pub inputs: usize,
-    /// Numbers from one row to the next, of input and weights.
-    pub stride: usize,
-    /// Type of input and weights.
+    pub columns: usize,
+    /// Columns of the left factor.
+    pub inner: usize,
+    /// The left factor.
+    pub left: Factor,
+    /// The right factor.
+    pub right: Factor,
+    /// Numbers from one row of the output to the next.
+    pub step: usize,
+    /// Type of both factors.
     pub kind: Kind,
     /// Type of the output.
     pub out: Kind,
-    /// Whether a bias is added.
+    /// Whether a bias is added to every row.
     pub bias: bool,
     /// Whether the product is added to what is there.
     pub add: bool,
+    /// What all addresses are multiples of, in bytes; 256 where memory begins with each matrix.
+    pub aligned: u32,
 }
 
 /// Addresses of one product.
 #[derive(Debug, Clone, Copy)]
 pub struct Places {
-    /// The input.
-    pub x: u64,
-    /// The weights.
-    pub weights: u64,
+    /// The left factor.
+    pub left: u64,
+    /// The right factor.
+    pub right: u64,
     /// The bias, in the type of the output; 0 for none.
     pub bias: u64,
     /// The output.
     pub out: u64,
+    /// What the product is multiplied by.
+    pub scale: f32,
 }
 
 struct Recipe {
     desc: Handle,
-    weights: Handle,
-    x: Handle,
+    right: Handle,
+    left: Handle,
     out: Handle,
     algorithm: Algorithm,
 }
@@ -120,7 +160,7 @@ pub struct Blas {
     workspace: Memory,
     device: Arc<Device>,
     /// What is known of each shape; `None` where the library has nothing for it.
-    recipes: Mutex<HashMap<Shape, Option<Recipe>>>,
+    recipes: Mutex<HashMap<Product, Option<Recipe>>>,
 }
 // SAFETY: handles are used under the lock of `recipes` only.
 unsafe impl Send for Blas {}
@@ -150,7 +190,7 @@ fn places() -> Vec<PathBuf> {
 impl Blas {
     /// The library, where it is found and works.
     pub fn find(device: &Arc<Device>) -> Option<Self> {
-        device.current().ok()?;
+        device.enter().ok()?;
         // SAFETY: loading the library runs its own initialisers only.
         let library = places()
             .iter()
@@ -171,19 +211,21 @@ impl Blas {
     }
 
     /// Multiplies; false where the library has nothing for this shape.
-    pub fn multiply(&self, shape: Shape, places: Places) -> bool {
-        if self.device.current().is_err() {
+    pub fn multiply(&self, product: Product, places: Places) -> bool {
+        if self.device.enter().is_err() {
             return false;
         }
         let mut recipes = self.recipes.lock().unwrap_or_else(PoisonError::into_inner);
-        let recipe = recipes.entry(shape).or_insert_with(|| self.recipe(shape));
+        let recipe = recipes
+            .entry(product)
+            .or_insert_with(|| self.recipe(product));
         let Some(recipe) = recipe else { return false };
-        let alpha = 1.0f32;
-        let beta = if shape.add { 1.0f32 } else { 0.0 };
+        let alpha = places.scale;
+        let beta = if product.add { 1.0f32 } else { 0.0 };
         // SAFETY: all handles live in the recipe; addresses belong to memory the caller holds, of
         // the sizes the shape says.
         unsafe {
-            if shape.bias {
+            if product.bias {
                 let place: *const u64 = &places.bias;
                 if (self.api.desc_set)(recipe.desc, DESC_BIAS_POINTER, place.cast(), 8) != 0 {
                     return false;
@@ -193,10 +235,10 @@ impl Blas {
                 self.handle,
                 recipe.desc,
                 (&raw const alpha).cast(),
-                places.weights,
-                recipe.weights,
-                places.x,
-                recipe.x,
+                places.right,
+                recipe.right,
+                places.left,
+                recipe.left,
                 (&raw const beta).cast(),
                 places.out,
                 recipe.out,
@@ -210,18 +252,52 @@ impl Blas {
         }
     }
 
-    /// Rows of ours are columns of theirs: out (outputs × rows) = weightsᵀ · x.
-    fn recipe(&self, s: Shape) -> Option<Recipe> {
+    /// What is asked of the library besides the matrices themselves.
+    fn describe(&self, p: &Product, desc: Handle) -> bool {
+        let set = |what: i32, value: i32| {
+            let place: *const i32 = &value;
+            // SAFETY: these attributes are whole numbers of four bytes.
+            unsafe { (self.api.desc_set)(desc, what, place.cast(), 4) == 0 }
+        };
+        let turned = (!p.right.transposed || set(DESC_TRANSA, TRANSPOSED))
+            && (!p.left.transposed || set(DESC_TRANSB, TRANSPOSED));
+        if !p.bias {
+            return turned;
+        }
+        // Any address of a bias will do while a way of multiplying is looked for.
+        let place = self.workspace.at();
+        let place: *const u64 = &place;
+        // SAFETY: the address of a bias has eight bytes.
+        let bias = unsafe { (self.api.desc_set)(desc, DESC_BIAS_POINTER, place.cast(), 8) == 0 };
+        turned && bias && set(DESC_EPILOGUE, EPILOGUE_BIAS) && set(DESC_BIAS_TYPE, type_of(p.out))
+    }
+
+    fn wishes(&self, p: &Product, wish: Handle) -> bool {
+        let room: *const usize = &WORKSPACE;
+        // SAFETY: the workspace's size has eight bytes, an alignment four.
+        unsafe {
+            (self.api.preference_set)(wish, PREFERENCE_WORKSPACE, room.cast(), 8) == 0
+                && (p.aligned >= ALIGNED
+                    || PREFERENCE_ALIGNMENTS.iter().all(|what| {
+                        let place: *const u32 = &p.aligned;
+                        (self.api.preference_set)(wish, *what, place.cast(), 4) == 0
+                    }))
+        }
+    }
+
+    /// Rows of ours are columns of theirs: outᵀ (columns × rows) = rightᵀ · leftᵀ.
+    fn recipe(&self, p: Product) -> Option<Recipe> {
         let api = &self.api;
-        let (mut desc, mut weights, mut x, mut out, mut wish) = (
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-        );
-        let (m, n, k) = (s.outputs as u64, s.rows as u64, s.inputs as u64);
-        let stride = s.stride as i64;
+        let null = std::ptr::null_mut;
+        let (mut desc, mut right, mut left, mut out, mut wish) =
+            (null(), null(), null(), null(), null());
+        let (m, n, k) = (p.columns as u64, p.rows as u64, p.inner as u64);
+        let turn = |factor: Factor, rows: u64, columns: u64| match factor.transposed {
+            true => (columns, rows),
+            false => (rows, columns),
+        };
+        let (right_rows, right_columns) = turn(p.right, m, k);
+        let (left_rows, left_columns) = turn(p.left, k, n);
         let mut found = Found {
             algorithm: Algorithm([0; 8]),
             workspace: 0,
@@ -230,42 +306,25 @@ impl Blas {
             reserved: [0; 4],
         };
         let mut count = 0;
+        let kind = type_of(p.kind);
+        let layout = |place: &mut Handle, kind: i32, rows: u64, columns: u64, step: usize| {
+            // SAFETY: a place to write to.
+            unsafe { (api.layout)(place, kind, rows, columns, step as i64) == 0 }
+        };
         // SAFETY: every handle is made before it is used; attributes have the sizes their names say.
         let good = unsafe {
             (api.desc)(&mut desc, COMPUTE_32F, REAL_32F) == 0
-                && {
-                    let place: *const i32 = &TRANSPOSED;
-                    (api.desc_set)(desc, DESC_TRANSA, place.cast(), 4) == 0
-                }
-                // Any address of a bias will do while a way of multiplying is looked for.
-                && {
-                    let place = self.workspace.at();
-                    let place: *const u64 = &place;
-                    !s.bias || (api.desc_set)(desc, DESC_BIAS_POINTER, place.cast(), 8) == 0
-                }
-                && (!s.bias
-                    || [
-                        (DESC_EPILOGUE, EPILOGUE_BIAS),
-                        (DESC_BIAS_TYPE, type_of(s.out)),
-                    ]
-                    .iter()
-                    .all(|(what, value)| {
-                        let place: *const i32 = value;
-                        (api.desc_set)(desc, *what, place.cast(), 4) == 0
-                    }))
-                && (api.layout)(&mut weights, type_of(s.kind), k, m, stride) == 0
-                && (api.layout)(&mut x, type_of(s.kind), k, n, stride) == 0
-                && (api.layout)(&mut out, type_of(s.out), m, n, m as i64) == 0
+                && self.describe(&p, desc)
+                && layout(&mut right, kind, right_rows, right_columns, p.right.step)
+                && layout(&mut left, kind, left_rows, left_columns, p.left.step)
+                && layout(&mut out, type_of(p.out), m, n, p.step)
                 && (api.preference)(&mut wish) == 0
-                && {
-                    let place: *const usize = &WORKSPACE;
-                    (api.preference_set)(wish, PREFERENCE_WORKSPACE, place.cast(), 8) == 0
-                }
+                && self.wishes(&p, wish)
                 && (api.heuristic)(
                     self.handle,
                     desc,
-                    weights,
-                    x,
+                    right,
+                    left,
                     out,
                     out,
                     wish,
@@ -283,8 +342,8 @@ impl Blas {
         }
         let recipe = Recipe {
             desc,
-            weights,
-            x,
+            right,
+            left,
             out,
             algorithm: found.algorithm,
         };
@@ -301,7 +360,7 @@ impl Blas {
             if !recipe.desc.is_null() {
                 (self.api.desc_destroy)(recipe.desc);
             }
-            for layout in [recipe.weights, recipe.x, recipe.out] {
+            for layout in [recipe.right, recipe.left, recipe.out] {
                 if !layout.is_null() {
                     (self.api.layout_destroy)(layout);
                 }

@@ -1,0 +1,55 @@
+//! NVIDIA cards without a toolkit: the driver and cuBLASLt are found when a card is asked for, kernels
+//! are embedded as PTX text by whoever uses them ([`Parts`]), and memory frees itself.
+//!
+//! Nothing here knows a model. `mary-local` scores with it, `mary-train` trains with it; each brings
+//! its own kernels.
+
+mod blas;
+mod device;
+mod library;
+mod memory;
+mod parts;
+
+pub use blas::{Blas, Factor, Places, Product};
+pub use device::Device;
+pub use memory::{Lender, Lent, Memory, Staged};
+pub use parts::Parts;
+
+/// A type of number on the card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Kind {
+    /// float32.
+    #[default]
+    Single,
+    /// bfloat16.
+    Bf16,
+    /// float16.
+    F16,
+}
+
+impl Kind {
+    /// Bytes of one number.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Single => 4,
+            Self::Bf16 | Self::F16 => 2,
+        }
+    }
+
+    /// Its letter in the names of kernels.
+    pub fn letter(self) -> char {
+        match self {
+            Self::Single => 's',
+            Self::Bf16 => 'b',
+            Self::F16 => 'h',
+        }
+    }
+}
+
+/// Arguments of a kernel, in order; each keeps its own type.
+#[macro_export]
+macro_rules! args {
+    ($($x:expr),* $(,)?) => {
+        &mut [$((&raw const $x).cast_mut().cast::<std::ffi::c_void>()),*]
+    };
+}

@@ -1,0 +1,192 @@
+//! Attention: positions, the cache of keys and values, and the tiles that look into it.
+
+use std::sync::{Arc, PoisonError};
+
+use mary_contract::{ErrorKind, ModelError};
+use mary_cuda::{Kind, Memory, args};
+
+use super::{Angles, BASE, Cache, Cuda, MAX_WIDTH, Plan, Tensor, Turns, Vector, int};
+use crate::config::{Norm, Rope};
+use crate::kernels::{Alibi, AttentionCall, Heads, Turns as Turned};
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct HeadShape {
+    heads: i32,
+    kv_heads: i32,
+    head_dim: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Weighing {
+    scale: f32,
+    cap: f32,
+    alibi_scale: f32,
+    causal: i32,
+    window: i32,
+}
+
+/// Where the keys and the values of a layer lie.
+fn planes(cache: &Cache, layer: usize, kind: Kind) -> (u64, u64) {
+    let base = cache.memory.as_ref().map_or(0, Memory::at);
+    let plane = (cache.rows * cache.width * kind.bytes()) as u64;
+    let layer = layer as u64;
+    (
+        base + layer * plane,
+        base + (cache.layers as u64 + layer) * plane,
+    )
+}
+
+impl Cuda {
+    pub(super) fn angles(&self, rope: &Rope, most: usize) -> Option<Arc<Angles>> {
+        let key: Vec<u32> = rope
+            .frequencies
+            .iter()
+            .chain([&rope.amplitude])
+            .map(|x| x.to_bits())
+            .collect();
+        let mut ropes = self.ropes.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = ropes
+            .iter()
+            .position(|(k, a)| *k == key && a.positions >= most);
+        if let Some(i) = known {
+            return ropes.get(i).map(|(_, a)| Arc::clone(a));
+        }
+        let positions = most.next_power_of_two().max(1024);
+        let half = rope.frequencies.len();
+        let places: Vec<usize> = (0..positions).collect();
+        let turned = Turned::new(rope, &places);
+        let mut numbers = Vec::with_capacity(positions * 2 * half);
+        for place in places {
+            let (cos, sin) = turned.at(place);
+            numbers.extend_from_slice(cos);
+            numbers.extend_from_slice(sin);
+        }
+        let memory = self.keep(self.device.alloc(numbers.len() * 4))?;
+        self.keep(self.device.write(&numbers, memory.at()))?;
+        let angles = Arc::new(Angles {
+            memory,
+            positions,
+            half,
+        });
+        ropes.retain(|(k, _)| *k != key);
+        ropes.push((key, Arc::clone(&angles)));
+        Some(angles)
+    }
+
+    fn slopes(&self, alibi: &Alibi) -> Option<Arc<Memory>> {
+        let mut slopes = self.slopes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, memory)) = &*slopes
+            && known == alibi
+        {
+            return Some(Arc::clone(memory));
+        }
+        let memory = Arc::new(self.keep(self.device.alloc(alibi.slopes.len() * 4))?);
+        self.keep(self.device.write(&alibi.slopes, memory.at()))?;
+        *slopes = Some((alibi.clone(), Arc::clone(&memory)));
+        Some(memory)
+    }
+
+    /// Moves rows of every layer's keys and values.
+    pub(super) fn rearrange(&self, cache: &mut Cache, moves: &[(usize, usize)]) {
+        let moved = moves.iter().filter(|(from, to)| from != to);
+        let list: Vec<i32> = moved.flat_map(|&(a, b)| [int(a), int(b)]).collect();
+        if list.is_empty() {
+            return;
+        }
+        let Some(lent) = self.send(&list) else { return };
+        let bytes = int(cache.width * self.kind.bytes());
+        let plane = (cache.rows * cache.width * self.kind.bytes()) as u64;
+        let (base, places, count) = (
+            cache.memory.as_ref().map_or(0, Memory::at),
+            lent.at(),
+            int(list.len() / 2),
+        );
+        let grid = ((bytes as usize / 2).div_ceil(128), 2 * cache.layers);
+        let words = args![base, plane, bytes, places, count];
+        self.launch((BASE, "move_rows"), grid, 128, words);
+    }
+
+    /// Normalises and rotates queries and keys, and puts keys and values into the cache.
+    pub(super) fn keep_keys(
+        &self,
+        qkv: &mut Tensor,
+        (heads, turns): (&Heads, Option<&Turns>),
+        norms: Option<(&Vector, &Vector, Norm)>,
+        (cache, layer): (&mut Cache, usize),
+        plan: &Plan,
+    ) {
+        let (keys, values) = planes(cache, layer, self.kind);
+        let shape = HeadShape {
+            heads: int(heads.heads),
+            kv_heads: int(heads.kv_heads),
+            head_dim: int(heads.head_dim),
+        };
+        let (q, k, rms, eps) = norms.map_or((0u64, 0u64, 0i32, 0.0f32), |(q, k, how)| {
+            (q.at(), k.at(), i32::from(how.rms), how.eps)
+        });
+        let angles = turns.and_then(|t| t.0.as_ref());
+        let (turned, half) = angles.map_or((0u64, 0i32), |a| (a.memory.at(), int(a.half)));
+        let (at, places, slots) = (qkv.at(), plan.positions(), plan.slots());
+        let name = format!("place_{}", self.kind.letter());
+        let words = args![
+            at, shape, q, k, rms, eps, turned, half, places, keys, values, slots
+        ];
+        self.launch((BASE, &name), (plan.rows, 1), 256, words);
+    }
+
+    /// Attention of every tile over its stretches of the cache.
+    pub(super) fn weigh(
+        &self,
+        qkv: &Tensor,
+        plan: &Plan,
+        call: &AttentionCall<'_, Cache>,
+        to: &mut Tensor,
+    ) {
+        let heads = call.heads;
+        if heads.head_dim > MAX_WIDTH {
+            let message = format!("heads of {} are wider than {MAX_WIDTH}", heads.head_dim);
+            self.keep::<()>(Err(ModelError::new(ErrorKind::BadModel, message)
+                .hint("this model runs on the processor: --device cpu")));
+            return;
+        }
+        let out = self.room(to, plan.rows * heads.q_width(), self.kind);
+        let (keys, values) = planes(call.cache, call.layer, self.kind);
+        let shape = HeadShape {
+            heads: int(heads.heads),
+            kv_heads: int(heads.kv_heads),
+            head_dim: int(heads.head_dim),
+        };
+        let settings = &call.settings;
+        let weighing = Weighing {
+            scale: settings.scale,
+            cap: settings.soft_cap.unwrap_or(0.0),
+            alibi_scale: settings.alibi.map_or(0.0, |a| a.scale),
+            causal: i32::from(settings.causal),
+            window: int(settings.window.unwrap_or(0)),
+        };
+        let slopes = settings.alibi.and_then(|a| self.slopes(a));
+        let slopes = slopes.as_ref().map_or(0, |m| m.at());
+        let (at, tiles, stretches) = (qkv.at(), plan.tiles(), plan.stretches());
+        let letter = self.kind.letter();
+        let words = args![
+            at, shape, keys, values, tiles, stretches, weighing, slopes, out
+        ];
+        let grid = (plan.tile_count, heads.kv_heads);
+        let units = matches!(heads.head_dim, 32 | 64 | 80 | 96 | 128 | 256);
+        match self.kind {
+            Kind::Bf16 | Kind::F16 if units => {
+                let part = if letter == 'b' {
+                    "attend_b"
+                } else {
+                    "attend_h"
+                };
+                let threads = if plan.most_keys > 128 { 128 } else { 32 };
+                let name = format!("attend_{letter}{}", heads.head_dim);
+                self.launch((part, &name), grid, threads, words);
+            }
+            _ => self.launch((BASE, &format!("attend_{letter}")), grid, 512, words),
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The card as a device of the transformer: every call of [`Backend`].
+
+use std::sync::PoisonError;
+
+use mary_contract::ModelError;
+use mary_cuda::{Kind, Memory, args};
+
+use super::{BASE, Cache, Cuda, Linear, Pending, Plan, Table, Tensor, Turns, Vector, int, plan};
+use crate::config::{Activation, Norm, Rope};
+use crate::kernels::{AttentionCall, Backend, Groups, Heads, NormOf, Wanted, Weights};
+use crate::transformer::Batch;
+
+impl Backend for Cuda {
+    type Tensor = Tensor;
+    type Linear = Linear;
+    type Vector = Vector;
+    type Table = Table;
+    type Cache = Cache;
+    type Plan<'a> = Plan;
+    type Turns = Turns;
+    type Pending = Pending;
+
+    fn check(&self) -> Result<(), ModelError> {
+        let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        fault.take().map_or(Ok(()), Err)
+    }
+
+    fn free_memory(&self) -> Option<u64> {
+        self.device.free()
+    }
+
+    fn best_rows(&self) -> usize {
+        16_384
+    }
+
+    fn ahead(&self) -> usize {
+        1
+    }
+
+    fn cache_number(&self) -> usize {
+        self.kind.bytes()
+    }
+
+    fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
+        let size = |w: &Weights| match w {
+            Weights::Plain {
+                outputs, inputs, ..
+            } => (*outputs, *inputs),
+            Weights::Blocks { blocks, .. } => (blocks.outputs(), blocks.inputs()),
+        };
+        let outputs = parts.iter().map(|w| size(w).0).sum::<usize>();
+        let inputs = parts.first().map_or(0, |w| size(w).1);
+        let split = if self.kind == Kind::Single { 3 } else { 1 };
+        let weights = self.keep(self.device.alloc(outputs * inputs * split * 2));
+        let mut to = weights.as_ref().map_or(0, Memory::at);
+        for part in parts {
+            let rows = size(&part).0;
+            match part {
+                Weights::Plain { data, .. } => self.bring(&data, inputs, to, split),
+                Weights::Blocks { blocks, .. } => {
+                    self.bring(&blocks.unpack(0, rows), inputs, to, split);
+                }
+            }
+            to += (rows * inputs * split * 2) as u64;
+        }
+        let short_bias = match &bias {
+            Some(bias) if self.kind != Kind::Single => {
+                let memory = self.keep(self.device.alloc(bias.len() * 2));
+                self.bring(bias, 1, memory.as_ref().map_or(0, Memory::at), 1);
+                memory
+            }
+            _ => None,
+        };
+        Linear {
+            weights,
+            outputs,
+            inputs,
+            parts: split,
+            bias: bias.map(|b| self.vector(b)),
+            short_bias,
+        }
+    }
+
+    fn vector(&self, x: Vec<f32>) -> Vector {
+        let memory = self.keep(self.device.alloc(x.len() * 4));
+        if let Some(memory) = &memory {
+            self.keep(self.device.write(&x, memory.at()));
+        }
+        Vector {
+            memory,
+            len: x.len(),
+        }
+    }
+
+    fn table(&self, data: Vec<f32>, width: usize) -> Table {
+        let memory = self.keep(self.device.alloc(data.len() * self.kind.bytes()));
+        if let Some(memory) = &memory {
+            if self.kind == Kind::Single {
+                self.keep(self.device.write(&data, memory.at()));
+            } else {
+                self.bring(&data, width, memory.at(), 1);
+            }
+        }
+        Table { memory, width }
+    }
+
+    fn cache(&self, layers: usize, rows: usize, width: usize) -> Cache {
+        let bytes = 2 * layers * rows * width * self.kind.bytes();
+        Cache {
+            memory: self.keep(self.device.alloc(bytes)),
+            layers,
+            rows,
+            width,
+        }
+    }
+
+    fn move_rows(&self, cache: &mut Cache, moves: &[(usize, usize)]) {
+        self.rearrange(cache, moves);
+    }
+
+    fn plan(&self, batch: &Batch, heads: &Heads) -> Plan {
+        let numbers = plan::Numbers::new(batch, heads.group());
+        Plan::new(&numbers, self.send(&numbers.all))
+    }
+
+    fn turns(&self, rope: &Rope, positions: &[usize]) -> Turns {
+        let most = positions.iter().max().map_or(0, |p| p + 1);
+        Turns(self.angles(rope, most))
+    }
+
+    fn upload(&self, x: &[f32], to: &mut Tensor) {
+        let at = self.room(to, x.len(), Kind::Single);
+        if !self.broken() {
+            self.keep(self.device.write(x, at));
+        }
+    }
+
+    fn download(&self, x: &Tensor, len: usize) -> Vec<f32> {
+        let mut scratch = self.lock();
+        let mut at = x.at();
+        if x.kind != Kind::Single {
+            let to = self.grow(&mut scratch.rows, len * 4);
+            let (name, count) = (format!("cast_{}s", x.kind.letter()), len as u64);
+            self.launch(
+                (BASE, &name),
+                (len.div_ceil(256), 1),
+                256,
+                args![at, to, count],
+            );
+            at = to;
+        }
+        if self.broken() {
+            return vec![f32::NAN; len];
+        }
+        let read = self.keep(self.device.read(at, len));
+        read.unwrap_or_else(|| vec![f32::NAN; len])
+    }
+
+    fn embed(&self, plan: &Plan, table: &Table, scale: f32, to: &mut Tensor) {
+        let out = self.room(to, plan.rows * table.width, Kind::Single);
+        let (from, tokens, width) = (
+            table.memory.as_ref().map_or(0, Memory::at),
+            plan.tokens(),
+            int(table.width),
+        );
+        let name = format!("embed_{}", self.kind.letter());
+        let words = args![from, tokens, width, scale, out];
+        self.launch((BASE, &name), (plan.rows, 1), 128, words);
+    }
+
+    fn add_positions(&self, plan: &Plan, table: &Table, offset: usize, x: &mut Tensor) {
+        let (from, places, width, offset, out) = (
+            table.memory.as_ref().map_or(0, Memory::at),
+            plan.positions(),
+            int(table.width),
+            int(offset),
+            x.at(),
+        );
+        let name = format!("add_positions_{}{}", self.kind.letter(), x.kind.letter());
+        let words = args![from, places, width, offset, out];
+        self.launch((BASE, &name), (plan.rows, 1), 128, words);
+    }
+
+    fn norm(&self, x: &Tensor, rows: usize, by: &NormOf<Vector>, to: &mut Tensor) {
+        let width = by.weight.len;
+        let out = self.room(to, rows * width, self.kind);
+        let (from, weight, bias) = (
+            x.at(),
+            by.weight.at(),
+            by.bias.as_ref().map_or(0, Vector::at),
+        );
+        let (width, rms, eps) = (int(width), i32::from(by.how.rms), by.how.eps);
+        let name = format!("norm_{}{}", x.kind.letter(), self.kind.letter());
+        let words = args![from, weight, bias, width, rms, eps, out];
+        self.launch((BASE, &name), (rows, 1), 128, words);
+    }
+
+    fn linear(&self, x: &Tensor, rows: usize, layer: &Linear, to: &mut Tensor, add: bool) {
+        let mut scratch = self.lock();
+        let operand = self.operand(&mut scratch, x, rows * layer.inputs, layer);
+        let out = if add {
+            to.at()
+        } else {
+            self.room(to, rows * layer.outputs, self.kind)
+        };
+        self.multiply(operand, rows, layer, (out, to.kind), add);
+    }
+
+    fn logits(&self, x: &Tensor, rows: usize, head: &Linear, to: &mut Tensor) {
+        let mut scratch = self.lock();
+        let operand = self.operand(&mut scratch, x, rows * head.inputs, head);
+        let out = self.room(to, rows * head.outputs, Kind::Single);
+        self.multiply(operand, rows, head, (out, Kind::Single), false);
+    }
+
+    fn activate(
+        &self,
+        x: &Tensor,
+        rows: usize,
+        (width, gated): (usize, bool),
+        kind: Activation,
+        to: &mut Tensor,
+    ) {
+        let out = self.room(to, rows * width, self.kind);
+        let len = (rows * width) as u64;
+        let grid = (rows * width).div_ceil(2048);
+        let (from, width, gated) = (x.at(), int(width), i32::from(gated));
+        let kind = match kind {
+            Activation::Gelu => 0i32,
+            Activation::GeluTanh => 1,
+            Activation::QuickGelu => 2,
+            Activation::Silu => 3,
+            Activation::Relu => 4,
+        };
+        let name = format!("activate_{}", self.kind.letter());
+        let words = args![from, out, width, gated, kind, len];
+        self.launch((BASE, &name), (grid, 1), 256, words);
+    }
+
+    fn add(&self, x: &mut Tensor, y: &Tensor, len: usize) {
+        let (to, from, count) = (x.at(), y.at(), len as u64);
+        let name = format!("add_{}{}", y.kind.letter(), x.kind.letter());
+        self.launch(
+            (BASE, &name),
+            (len.div_ceil(256), 1),
+            256,
+            args![to, from, count],
+        );
+    }
+
+    fn place(
+        &self,
+        qkv: &mut Tensor,
+        heads: &Heads,
+        norms: Option<(&Vector, &Vector, Norm)>,
+        turns: Option<&Turns>,
+        (cache, layer): (&mut Cache, usize),
+        plan: &Plan,
+    ) {
+        self.keep_keys(qkv, (heads, turns), norms, (cache, layer), plan);
+    }
+
+    fn attend(&self, qkv: &Tensor, plan: &Plan, call: &AttentionCall<'_, Cache>, to: &mut Tensor) {
+        self.weigh(qkv, plan, call, to);
+    }
+
+    fn gather(&self, x: &Tensor, width: usize, rows: &[usize], to: &mut Tensor) {
+        let list: Vec<i32> = rows.iter().map(|&r| int(r)).collect();
+        let out = self.room(to, rows.len() * width, x.kind);
+        let Some(lent) = self.send(&list) else { return };
+        let (from, bytes, places) = (x.at(), int(width * x.kind.bytes()), lent.at());
+        let words = args![from, bytes, places, out];
+        self.launch((BASE, "gather"), (rows.len(), 1), 128, words);
+    }
+
+    fn pool(&self, x: &Tensor, width: usize, groups: &Groups) -> Vec<f32> {
+        let len = groups.len() * width;
+        let mut list: Vec<i32> = groups.starts().iter().map(|&s| int(s)).collect();
+        let first = list.len() as u64 * 4;
+        list.extend(groups.rows().iter().map(|&r| int(r)));
+        let nothing = vec![f32::NAN; len];
+        let Some(lent) = self.send(&list) else {
+            return nothing;
+        };
+        let Some(mut out) = self.keep(self.lender.take(&self.device, len * 4)) else {
+            return nothing;
+        };
+        let (from, starts, to) = (x.at(), lent.at(), out.at());
+        let (rows, count) = (starts + first, int(width));
+        let name = format!("pool_{}", x.kind.letter());
+        let words = args![from, count, starts, rows, to];
+        self.launch(
+            (BASE, &name),
+            (groups.len(), width.div_ceil(128)),
+            128,
+            words,
+        );
+        if self.broken() {
+            return nothing;
+        }
+        let asked = out
+            .staged()
+            .map(|s| s.ask(len).and_then(|()| s.answer(len)));
+        asked.and_then(|a| self.keep(a)).unwrap_or(nothing)
+    }
+
+    fn log_probs(
+        &self,
+        x: &Tensor,
+        rows: usize,
+        head: &Linear,
+        cap: Option<f32>,
+        wanted: &[Wanted],
+    ) -> Pending {
+        self.score((x, rows), head, cap, wanted)
+    }
+
+    fn collect(&self, pending: Pending) -> Vec<f32> {
+        self.answers(pending)
+    }
+
+    fn greatest(&self, logits: &Tensor, rows: usize, width: usize) -> Option<Vec<Option<u32>>> {
+        self.likeliest(logits, rows, width)
+    }
+}

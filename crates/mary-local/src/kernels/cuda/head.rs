@@ -1,0 +1,163 @@
+//! The head: log-probabilities of wanted tokens without writing down all logits, and the greatest.
+
+use mary_cuda::{Kind, Lent, Memory, args};
+
+use super::{BASE, Cuda, Linear, Pending, Scratch, Tensor, Vector, int};
+use crate::kernels::Wanted;
+
+/// Logits kept at once where they are written down at all: what stays in the card's cache.
+const LOGITS: usize = 13 << 20;
+
+impl Cuda {
+    /// The logarithm of the sum of exponentials of each row's logits.
+    fn normalisers(
+        &self,
+        scratch: &mut Scratch,
+        x: &Tensor,
+        rows: usize,
+        head: &Linear,
+        cap: f32,
+    ) -> u64 {
+        let out = self.grow(&mut scratch.normalisers, rows * 4);
+        let operand = self.operand(scratch, x, rows * head.inputs, head);
+        let count = int(rows);
+        let weights = head.weights.as_ref().map_or(0, Memory::at);
+        let bias = head.bias.as_ref().map_or(0, Vector::at);
+        if head.inputs.is_multiple_of(8) && !self.library_takes(head) {
+            let tiling = self.tiling(rows, head.outputs);
+            let tiles = head.outputs.div_ceil(tiling.columns);
+            let parts = self.grow(&mut scratch.parts, rows * tiles * 8);
+            let shape = self.shape(rows, head, cap);
+            let name = format!(
+                "{}_{}_exponentials",
+                tiling.name,
+                self.product_kind().letter()
+            );
+            let words = args![operand, weights, bias, parts, shape];
+            if self.broken() {
+                return out;
+            }
+            let grid = (rows.div_ceil(tiling.rows) * tiles, 1);
+            let launched = self.device.launch(
+                (self.product_part(), &name),
+                grid,
+                tiling.threads,
+                tiling.shared,
+                words,
+            );
+            self.keep(launched);
+            let tiles = int(tiles);
+            let words = args![parts, tiles, count, out];
+            self.launch((BASE, "normalise"), (rows.div_ceil(8), 1), 256, words);
+            return out;
+        }
+        // Blocks of logits that lie in memory, so few that they stay in the card's cache.
+        let step = LOGITS / head.outputs.max(1);
+        let step = (step / 128 * 128).max(128);
+        let width = int(head.outputs);
+        for first in (0..rows).step_by(step) {
+            let rows = step.min(rows - first);
+            let logits = self.grow(&mut scratch.parts, rows * head.outputs * 4);
+            let each = self.product_kind().bytes() * head.inputs * head.parts;
+            let from = operand + (first * each) as u64;
+            self.multiply(from, rows, head, (logits, Kind::Single), false);
+            let to = out + (first * 4) as u64;
+            let words = args![logits, width, cap, to];
+            self.launch((BASE, "normalise_logits"), (rows, 1), 512, words);
+        }
+        out
+    }
+
+    /// Log-probabilities of the wanted tokens, on their way.
+    pub(super) fn score(
+        &self,
+        (x, rows): (&Tensor, usize),
+        head: &Linear,
+        cap: Option<f32>,
+        wanted: &[Wanted],
+    ) -> Pending {
+        let nothing = Pending {
+            lent: None,
+            len: wanted.len(),
+        };
+        if wanted.is_empty() || rows == 0 {
+            return nothing;
+        }
+        let list: Vec<i32> = wanted
+            .iter()
+            .flat_map(|w| [w.row.cast_signed(), w.token.cast_signed()])
+            .collect();
+        let Some(asked) = self.send(&list) else {
+            return nothing;
+        };
+        let Some(mut out) = self.keep(self.lender.take(&self.device, wanted.len() * 4)) else {
+            return nothing;
+        };
+        let mut scratch = self.lock();
+        let cap = cap.unwrap_or(0.0);
+        let normalisers = self.normalisers(&mut scratch, x, rows, head, cap);
+        let (from, places, to) = (x.at(), asked.at(), out.at());
+        let weights = head.weights.as_ref().map_or(0, Memory::at);
+        let bias = head.bias.as_ref().map_or(0, Vector::at);
+        let (count, width, parts) = (int(wanted.len()), int(head.inputs), int(head.parts));
+        let name = format!("pick_{}", self.kind.letter());
+        let words = args![
+            from,
+            weights,
+            bias,
+            normalisers,
+            places,
+            count,
+            width,
+            parts,
+            cap,
+            to
+        ];
+        self.launch((BASE, &name), (wanted.len().div_ceil(8), 1), 256, words);
+        if !self.broken()
+            && let Some(staged) = out.staged()
+        {
+            self.keep(staged.ask(wanted.len()));
+        }
+        Pending {
+            lent: Some(out),
+            len: wanted.len(),
+        }
+    }
+
+    /// Log-probabilities that have arrived.
+    pub(super) fn answers(&self, mut pending: Pending) -> Vec<f32> {
+        let len = pending.len;
+        let nothing = || vec![f32::NAN; len];
+        if self.broken() {
+            return nothing();
+        }
+        let answer = pending
+            .lent
+            .as_mut()
+            .and_then(Lent::staged)
+            .map(|s| s.answer(len));
+        answer.and_then(|a| self.keep(a)).unwrap_or_else(nothing)
+    }
+
+    /// The most probable token of each row of logits.
+    pub(super) fn likeliest(
+        &self,
+        logits: &Tensor,
+        rows: usize,
+        width: usize,
+    ) -> Option<Vec<Option<u32>>> {
+        let mut out = self.keep(self.lender.take(&self.device, rows * 4))?;
+        let (from, count, to) = (logits.at(), int(width), out.at());
+        self.launch((BASE, "greatest"), (rows, 1), 512, args![from, count, to]);
+        if self.broken() {
+            return None;
+        }
+        let asked = out
+            .staged()
+            .map(|s| s.ask(rows).and_then(|()| s.answer(rows)));
+        let answer = asked.and_then(|a| self.keep(a))?;
+        let token = |x: f32| u32::try_from(x.to_bits().cast_signed()).ok();
+        Some(answer.into_iter().map(token).collect())
+    }
+}

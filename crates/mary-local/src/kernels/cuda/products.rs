@@ -1,0 +1,245 @@
+//! Products of rows and weights: by cuBLASLt where it is there, by the program's own kernels otherwise.
+
+use mary_contract::{ErrorKind, ModelError};
+use mary_cuda::{Factor, Kind, Memory, Places, Product, args};
+
+use super::{BASE, Cuda, Linear, Scratch, Tensor, Vector, int};
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct ProductShape {
+    pub(super) m: i32,
+    pub(super) n: i32,
+    pub(super) k: i32,
+    pub(super) passes: i32,
+    pub(super) lda: i32,
+    pub(super) ldb: i32,
+    pub(super) cap: f32,
+}
+
+/// Which kernel multiplies, and the tile it takes.
+#[derive(Clone, Copy)]
+pub(super) struct Tiling {
+    pub(super) name: &'static str,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) threads: usize,
+    pub(super) shared: usize,
+}
+
+/// The parts of a row and of the weights that each pass multiplies, least products first; the first
+/// parts are the greatest. `kernels.cu` has the same list.
+const PASSES: [(usize, usize); 6] = [(2, 0), (1, 1), (0, 2), (1, 0), (0, 1), (0, 0)];
+
+impl Cuda {
+    /// Brings weights onto the card in the type of the rows, split where that is float32.
+    pub(super) fn bring(&self, data: &[f32], width: usize, to: u64, parts: usize) {
+        let mut scratch = self.lock();
+        let step = ((16 << 20) / width.max(1)).max(1) * width.max(1);
+        for (i, chunk) in data.chunks(step).enumerate() {
+            let from = self.grow(&mut scratch.rows, chunk.len() * 4);
+            if self.broken() || self.keep(self.device.write(chunk, from)).is_none() {
+                return;
+            }
+            let (len, width) = (chunk.len() as u64, int(width));
+            let grid = (chunk.len().div_ceil(256), 1);
+            if parts == 3 {
+                let to = to + (i * step * 3 * 2) as u64;
+                self.launch((BASE, "split"), grid, 256, args![from, to, width, len]);
+            } else {
+                let name = format!("cast_s{}", self.kind.letter());
+                let to = to + (i * step * self.kind.bytes()) as u64;
+                self.launch((BASE, &name), grid, 256, args![from, to, len]);
+            }
+        }
+    }
+
+    /// The rows in the form a product takes them: as they are, rounded, or split in three.
+    pub(super) fn operand(
+        &self,
+        scratch: &mut Scratch,
+        x: &Tensor,
+        len: usize,
+        layer: &Linear,
+    ) -> u64 {
+        let count = len as u64;
+        let from = x.at();
+        let grid = (len.div_ceil(256), 1);
+        if layer.parts == 3 {
+            let to = self.grow(&mut scratch.rows, len * 6);
+            let width = int(layer.inputs);
+            self.launch((BASE, "split"), grid, 256, args![from, to, width, count]);
+            return to;
+        }
+        if x.kind == self.kind {
+            return from;
+        }
+        let to = self.grow(&mut scratch.rows, len * self.kind.bytes());
+        let name = format!("cast_{}{}", x.kind.letter(), self.kind.letter());
+        self.launch((BASE, &name), grid, 256, args![from, to, count]);
+        to
+    }
+
+    pub(super) fn product_kind(&self) -> Kind {
+        if self.kind == Kind::Single {
+            Kind::Bf16
+        } else {
+            self.kind
+        }
+    }
+
+    pub(super) fn tiling(&self, rows: usize, columns: usize) -> Tiling {
+        let large = rows.div_ceil(128) * columns.div_ceil(256);
+        let lean = self.device.shared < 4 * 48 * 1024;
+        if rows > 64 && large * 4 >= self.device.multiprocessors * 3 {
+            Tiling {
+                name: "product_large",
+                rows: 128,
+                columns: 256,
+                threads: 256,
+                shared: if lean { 2 } else { 4 } * 48 * 1024,
+            }
+        } else {
+            Tiling {
+                name: "product_small",
+                rows: 64,
+                columns: 64,
+                threads: 128,
+                shared: 3 * 16 * 1024,
+            }
+        }
+    }
+
+    pub(super) fn product_part(&self) -> &'static str {
+        let lean = self.device.shared < 4 * 48 * 1024;
+        match (self.product_kind(), lean) {
+            (Kind::F16, false) => "product_h",
+            (Kind::F16, true) => "product_h_lean",
+            (_, false) => "product_b",
+            (_, true) => "product_b_lean",
+        }
+    }
+
+    pub(super) fn shape(&self, rows: usize, layer: &Linear, cap: f32) -> ProductShape {
+        ProductShape {
+            m: int(rows),
+            n: int(layer.outputs),
+            k: int(layer.inputs),
+            passes: if layer.parts == 3 { 6 } else { 1 },
+            lda: int(layer.inputs * layer.parts),
+            ldb: int(layer.inputs * layer.parts),
+            cap,
+        }
+    }
+
+    /// Whether the library takes products of this layer.
+    pub(super) fn library_takes(&self, layer: &Linear) -> bool {
+        self.blas.is_some() && layer.inputs.is_multiple_of(8) && layer.outputs.is_multiple_of(8)
+    }
+
+    /// Multiplies with the library; false where it is not there or has nothing for the first pass.
+    fn by_library(
+        &self,
+        x: u64,
+        rows: usize,
+        layer: &Linear,
+        (out, kind): (u64, Kind),
+        add: bool,
+    ) -> bool {
+        let Some(blas) = self.blas.as_ref().filter(|_| self.library_takes(layer)) else {
+            return false;
+        };
+        let weights = layer.weights.as_ref().map_or(0, Memory::at);
+        let bias = match kind {
+            Kind::Single => layer.bias.as_ref().map_or(0, Vector::at),
+            _ => layer.short_bias.as_ref().map_or(0, Memory::at),
+        };
+        let passes = if layer.parts == 3 {
+            &PASSES[..]
+        } else {
+            &PASSES[5..]
+        };
+        for (i, &(of_x, of_weights)) in passes.iter().enumerate() {
+            let last = i + 1 == passes.len();
+            let step = layer.inputs * layer.parts;
+            let product = Product {
+                rows,
+                columns: layer.outputs,
+                inner: layer.inputs,
+                left: Factor::rows(step),
+                right: Factor::transposed(step),
+                step: layer.outputs,
+                kind: self.product_kind(),
+                out: kind,
+                bias: layer.bias.is_some() && last,
+                add: add || i > 0,
+                aligned: 256,
+            };
+            let part = |n: usize| (n * layer.inputs * 2) as u64;
+            let places = Places {
+                left: x + part(of_x),
+                right: weights + part(of_weights),
+                bias,
+                out,
+                scale: 1.0,
+            };
+            if !blas.multiply(product, places) {
+                if i > 0 {
+                    let message = "cuBLASLt stopped in the middle of a product".to_owned();
+                    self.keep::<()>(Err(ModelError::new(ErrorKind::Internal, message)
+                        .hint("--model-arg matmul=own does without it")));
+                }
+                return i > 0;
+            }
+        }
+        true
+    }
+
+    /// `out = x · Wᵀ + b` or `out += …`, with the rows as the product takes them.
+    pub(super) fn multiply(
+        &self,
+        x: u64,
+        rows: usize,
+        layer: &Linear,
+        out: (u64, Kind),
+        add: bool,
+    ) {
+        if self.broken() || rows == 0 {
+            return;
+        }
+        let weights = layer.weights.as_ref().map_or(0, Memory::at);
+        let bias = layer.bias.as_ref().map_or(0, Vector::at);
+        let (to, out_kind) = out;
+        if self.by_library(x, rows, layer, out, add) {
+            return;
+        }
+        let shape = self.shape(rows, layer, 0.0);
+        let (from, into) = (self.product_kind().letter(), out_kind.letter());
+        if !layer.inputs.is_multiple_of(8) {
+            let grid = ((rows * layer.outputs).div_ceil(256), 1);
+            let name = format!("product_plain_{from}{into}");
+            let add = i32::from(add);
+            self.launch(
+                (BASE, &name),
+                grid,
+                256,
+                args![x, weights, bias, to, shape, add],
+            );
+            return;
+        }
+        let tiling = self.tiling(rows, layer.outputs);
+        let what = if add { "add" } else { "store" };
+        let name = format!("{}_{from}_{what}_{into}", tiling.name);
+        let grid = rows.div_ceil(tiling.rows) * layer.outputs.div_ceil(tiling.columns);
+        let words = args![x, weights, bias, to, shape];
+        let part = self.product_part();
+        let launched = self.device.launch(
+            (part, &name),
+            (grid, 1),
+            tiling.threads,
+            tiling.shared,
+            words,
+        );
+        self.keep(launched);
+    }
+}
