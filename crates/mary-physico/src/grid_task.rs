@@ -45,7 +45,7 @@ const fn card(
     TaskCard {
         id,
         family: "physico",
-        version: 1,
+        version: 2,
         title,
         about,
         chance: Some(0.25),

@@ -2,14 +2,17 @@
 //!
 //! Fresh instances come in blocks: four concepts share one set of four options, none of which could be
 //! taken for another, and each is right once, each time at another place. Whoever does not look at the
-//! grids scores 25 %, whatever is known about the options. Concepts whose grids have a like surface
-//! share a block, and of several draws the one is taken that comes nearest to the block's surface.
+//! grids scores 25 %, whatever is known about the options. Concepts whose grids can have the same surface
+//! share a block, and its four instances are drawn together so that they have it.
+
+use std::sync::{Arc, OnceLock};
 
 use mary_contract::{DataSource, TaskError};
 use mary_items::{Stream, below, shuffle, stream};
 
 use crate::grid::Pair;
-use crate::likeness::{self, BLOCK as OPTIONS, Card, Surface, apart};
+use crate::likeness::{self, BLOCK as OPTIONS, Card, apart};
+use crate::matching;
 use crate::setup::{Part, Setup, Source};
 use crate::upstream;
 use crate::worlds::{self, Concept, Mode, Set};
@@ -111,71 +114,82 @@ pub struct Instance {
     pub turn: usize,
 }
 
+/// Four showings that share an option set and a surface.
+#[derive(Debug)]
+struct Block {
+    level: Level,
+    seed: u64,
+    number: usize,
+    cards: Vec<Card>,
+    /// The pairs of each card, drawn when the first of them is asked for.
+    drawn: OnceLock<Option<Vec<Vec<Pair>>>>,
+}
+
+impl Block {
+    fn pairs(&self, place: usize) -> Option<Vec<Pair>> {
+        let drawn = self.drawn.get_or_init(|| {
+            let name = format!("physico/{}/block/{}", self.level.name(), self.number);
+            matching::block(
+                &self.cards,
+                self.level.mode(),
+                &mut stream(self.seed, &name),
+            )
+        });
+        drawn.as_ref()?.get(place).cloned()
+    }
+}
+
 /// A fresh instance before its grids are drawn.
 #[derive(Debug, Clone)]
 pub struct Planned {
-    level: Level,
-    seed: u64,
-    block: usize,
-    turn: usize,
-    aspect: usize,
-    concept: &'static Concept,
+    block: Arc<Block>,
+    /// Which of the block's cards.
+    place: usize,
+    card: Card,
     options: Vec<&'static str>,
     correct: usize,
-    wanted: Surface,
 }
 
 impl Planned {
     /// The concept.
     pub fn concept(&self) -> &'static Concept {
-        self.concept
+        self.card.concept
     }
 
     /// The instance without its grids: what the low level needs.
     pub fn bare(&self) -> Instance {
-        let level = self.level.name();
+        let (block, concept) = (&self.block, self.card.concept);
+        let level = block.level.name();
         Instance {
-            id: format!(
-                "{}-{level}-{:03}-{}",
-                self.seed, self.block, self.concept.id
-            ),
-            concept: self.concept.name.to_owned(),
-            split: self.level.split(self.concept),
+            id: format!("{}-{level}-{:03}-{}", block.seed, block.number, concept.id),
+            concept: concept.name.to_owned(),
+            split: block.level.split(concept),
             aspect: None,
             pairs: vec![],
             options: self.options.iter().map(|o| (*o).to_owned()).collect(),
             correct: self.correct,
-            block: Some(format!("{level}-{:03}", self.block)),
-            turn: self.turn,
+            block: Some(format!("{level}-{:03}", block.number)),
+            turn: self.card.turn,
         }
     }
 
     /// Draws the grids.
     pub fn draw(&self) -> Result<Instance, TaskError> {
-        let of_concept = format!("physico/{}/{}", self.level.name(), self.concept.id);
-        let aspect = self.concept.aspects.get(self.aspect);
-        let mut rng = stream(self.seed, &format!("{of_concept}/{}", self.turn));
-        let made = (0..DRAWS)
-            .filter_map(|_| worlds::instance_of(self.concept, aspect?, &mut rng, self.level.mode()))
-            .map(|made| (self.wanted.distance(&Surface::of(&made.pairs)), made))
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, made)| made)
-            .ok_or_else(|| {
-                TaskError::Generator(format!(
-                    "physico: no instance of `{}` could be drawn",
-                    self.concept.name
-                ))
-            })?;
+        let concept = self.card.concept;
+        let pairs = self.block.pairs(self.place).ok_or_else(|| {
+            TaskError::Generator(format!(
+                "physico: no instance of `{}` could be drawn",
+                concept.name
+            ))
+        })?;
+        let aspect = concept.aspects.get(self.card.aspect);
         Ok(Instance {
-            aspect: Some(made.aspect.to_owned()),
-            pairs: made.pairs.to_vec(),
+            aspect: aspect.map(|a| a.id.to_owned()),
+            pairs,
             ..self.bare()
         })
     }
 }
-
-/// Draws from which the most fitting is taken.
-const DRAWS: usize = 8;
 
 /// The fresh instances of a seed, each concept at least `per_concept` times, in a random order.
 pub fn planned(level: Level, seed: u64, per_concept: usize) -> Result<Vec<Planned>, TaskError> {
@@ -184,13 +198,19 @@ pub fn planned(level: Level, seed: u64, per_concept: usize) -> Result<Vec<Planne
     let mut rng = stream(seed, &name);
     let blocks = likeness::blocks(&concepts, per_concept, (seed, level.name()), &mut rng)?;
     let mut planned = Vec::with_capacity(blocks.len() * OPTIONS);
-    for (number, block) in blocks.iter().enumerate() {
-        let surfaces: Vec<Surface> = block.iter().map(Card::surface).collect();
-        let wanted = Surface::mean(&surfaces);
+    for (number, cards) in blocks.into_iter().enumerate() {
+        let block = Arc::new(Block {
+            level,
+            seed,
+            number,
+            cards,
+            drawn: OnceLock::new(),
+        });
         let mut places: Vec<usize> = (0..OPTIONS).collect();
         shuffle(&mut rng, &mut places);
-        for (card, correct) in block.iter().zip(places) {
+        for (place, (&card, correct)) in block.cards.iter().zip(places).enumerate() {
             let mut options: Vec<&'static str> = block
+                .cards
                 .iter()
                 .filter(|c| c.concept.id != card.concept.id)
                 .map(|c| c.concept.name)
@@ -198,15 +218,11 @@ pub fn planned(level: Level, seed: u64, per_concept: usize) -> Result<Vec<Planne
             shuffle(&mut rng, &mut options);
             options.insert(correct.min(options.len()), card.concept.name);
             planned.push(Planned {
-                level,
-                seed,
-                block: number,
-                turn: card.turn,
-                aspect: card.aspect,
-                concept: card.concept,
+                block: Arc::clone(&block),
+                place,
+                card,
                 options,
                 correct,
-                wanted,
             });
         }
     }
@@ -235,7 +251,7 @@ pub fn instances(
             return Ok(Box::new(
                 planned
                     .into_iter()
-                    .filter(move |p| wanted(p.level.split(p.concept)))
+                    .filter(move |p| wanted(level.split(p.concept())))
                     .map(|p| p.draw()),
             ));
         }
@@ -311,15 +327,15 @@ mod tests {
             let planned = planned(level, seed, 4).unwrap();
             let mut blocks: BTreeMap<usize, Vec<&Planned>> = BTreeMap::new();
             for p in &planned {
-                assert_eq!(p.options[p.correct], p.concept.name);
-                blocks.entry(p.block).or_default().push(p);
+                assert_eq!(p.options[p.correct], p.concept().name);
+                blocks.entry(p.block.number).or_default().push(p);
             }
             for block in blocks.values() {
                 let sets: HashSet<BTreeSet<&str>> = block
                     .iter()
                     .map(|p| p.options.iter().copied().collect())
                     .collect();
-                let answers: HashSet<&str> = block.iter().map(|p| p.concept.id).collect();
+                let answers: HashSet<&str> = block.iter().map(|p| p.concept().id).collect();
                 let places: HashSet<usize> = block.iter().map(|p| p.correct).collect();
                 assert_eq!((sets.len(), answers.len(), places.len()), (1, 4, 4));
             }
@@ -334,7 +350,7 @@ mod tests {
             let planned = planned(level, 1, times).unwrap();
             let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
             for p in &planned {
-                *uses.entry(p.concept.id).or_default() += 1;
+                *uses.entry(p.concept().id).or_default() += 1;
                 for (i, a) in p.options.iter().enumerate() {
                     for b in &p.options[i + 1..] {
                         let (a, b) = (worlds::concept(a).unwrap(), worlds::concept(b).unwrap());

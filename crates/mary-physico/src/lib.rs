@@ -16,6 +16,7 @@ mod judging;
 mod likeness;
 mod low_level;
 pub mod masking;
+mod matching;
 pub mod parse;
 pub mod perception;
 pub mod picture;

@@ -1,6 +1,5 @@
-//! What the surface of a concept's grids usually is (colours, filled cells, changed cells), and how
-//! concepts of like surface are put into one block, so that the surface tells little about which of
-//! the four is right.
+//! How the surface of an aspect's grids is spread (changed cells, filled cells, colours), and how
+//! aspects whose spreads overlap are put into one block, so that all four can show the same surface.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -11,91 +10,176 @@ use mary_items::{Stream, below, shuffle, stream};
 use crate::grid::Pair;
 use crate::worlds::{self, Concept, Setting};
 
-/// Surface of some pairs: means, the counts as logarithms.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Surface {
-    colours: f64,
-    filled: f64,
-    changed: f64,
-    coloured: f64,
+/// What can be counted in a pair without understanding it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Cells that change.
+    pub changed: usize,
+    /// Cells of the input that are not background.
+    pub filled: usize,
+    /// Colours of the input, the background among them.
+    pub colours: usize,
+    /// Colours that only the output has.
+    pub come: usize,
+    /// Colours that only the input has.
+    pub go: usize,
 }
 
-/// How much a difference in each counts: what a learner makes most of counts most.
-const WEIGHTS: [f64; 4] = [0.5, 1.0, 1.0, 0.5];
-
-impl Surface {
-    /// Of these pairs.
-    pub fn of(pairs: &[Pair]) -> Self {
-        let n = pairs.len().max(1) as f64;
-        let mean = |of: &dyn Fn(&Pair) -> f64| pairs.iter().map(of).sum::<f64>() / n;
+impl Counts {
+    /// Of this pair.
+    pub fn of(pair: &Pair) -> Self {
+        let (before, after) = (pair.input.counts(), pair.output.counts());
+        let ground = pair.background();
+        let both = || before.iter().zip(&after).skip(1);
         Self {
-            colours: mean(&|p| p.input.colours() as f64),
-            filled: mean(&|p| (filled(p) as f64).ln_1p()),
-            changed: mean(&|p| (p.changed() as f64).ln_1p()),
-            coloured: mean(&|p| come_or_go(p) as f64),
-        }
-    }
-
-    fn values(&self) -> [f64; 4] {
-        [self.colours, self.filled, self.changed, self.coloured]
-    }
-
-    /// How far two surfaces are apart.
-    pub fn distance(&self, other: &Self) -> f64 {
-        let pairs = self.values().into_iter().zip(other.values());
-        pairs
-            .zip(WEIGHTS)
-            .map(|((a, b), w)| w * (a - b).abs())
-            .sum()
-    }
-
-    /// The mean of several.
-    pub fn mean(of: &[Self]) -> Self {
-        let n = of.len().max(1) as f64;
-        let sum = |value: fn(&Self) -> f64| of.iter().map(value).sum::<f64>() / n;
-        Self {
-            colours: sum(|s| s.colours),
-            filled: sum(|s| s.filled),
-            changed: sum(|s| s.changed),
-            coloured: sum(|s| s.coloured),
+            changed: pair.changed(),
+            filled: before.iter().sum::<usize>()
+                - before.get(usize::from(ground)).copied().unwrap_or(0),
+            colours: before.iter().filter(|n| **n > 0).count(),
+            come: both().filter(|(b, a)| **b == 0 && **a > 0).count(),
+            go: both().filter(|(b, a)| **b > 0 && **a == 0).count(),
         }
     }
 }
 
-/// Cells of the input that are not background.
-pub fn filled(pair: &Pair) -> usize {
-    let all = pair.input.rows() * pair.input.cols();
-    all - pair.input.count(pair.background())
+/// Numbers of changed cells that are told apart: any number on the largest grid.
+const CELLS: usize = 384;
+const WORDS: usize = CELLS / 64;
+
+/// What pairs with one number of changed cells are like.
+#[derive(Debug, Clone, Copy, Default)]
+struct Group {
+    /// Share of all pairs.
+    share: f32,
+    /// Fewest and most filled cells.
+    filled: (u16, u16),
 }
 
-/// Colours that are only in one of the two grids.
-pub fn come_or_go(pair: &Pair) -> usize {
-    let there = |c: u8| (pair.input.count(c) > 0, pair.output.count(c) > 0);
-    (1u8..10).filter(|&c| there(c).0 != there(c).1).count()
+/// How an aspect's counts are spread.
+#[derive(Debug)]
+pub struct Spread {
+    /// Which numbers of changed cells come at all, a bit each.
+    there: [u64; WORDS],
+    groups: Vec<Group>,
+    /// Logarithms of the fewest and the most changed cells.
+    changed: (f32, f32),
+    filled: (u16, u16),
+    colours: f32,
+    come: f32,
+    go: f32,
 }
 
-/// The usual surface of an aspect, from a few pairs.
-pub fn usual(concept: &Concept, aspect: usize) -> Surface {
-    static USUAL: OnceLock<BTreeMap<(&'static str, usize), Surface>> = OnceLock::new();
-    let all = USUAL.get_or_init(|| {
+impl Spread {
+    fn of(counts: &[Counts]) -> Self {
+        let n = counts.len().max(1) as f32;
+        let mut there = [0; WORDS];
+        let mut groups = vec![Group::default(); CELLS];
+        let wider = |range: (u16, u16), filled: usize| {
+            let filled = u16::try_from(filled).unwrap_or(u16::MAX);
+            (range.0.min(filled), range.1.max(filled))
+        };
+        let (mut changed, mut filled) = ((f32::MAX, 0.0_f32), (u16::MAX, 0));
+        for c in counts {
+            let log = (c.changed as f32).ln_1p();
+            changed = (changed.0.min(log), changed.1.max(log));
+            filled = wider(filled, c.filled);
+            let (Some(word), Some(group)) =
+                (there.get_mut(c.changed / 64), groups.get_mut(c.changed))
+            else {
+                continue;
+            };
+            *word |= 1_u64 << (c.changed % 64);
+            if group.share == 0.0 {
+                group.filled = (u16::MAX, 0);
+            }
+            group.share += 1.0 / n;
+            group.filled = wider(group.filled, c.filled);
+        }
+        let mean = |of: fn(&Counts) -> usize| counts.iter().map(|c| of(c) as f32).sum::<f32>() / n;
+        Self {
+            there,
+            groups,
+            changed,
+            filled,
+            colours: mean(|c| c.colours),
+            come: mean(|c| c.come),
+            go: mean(|c| c.go),
+        }
+    }
+
+    /// What it costs four to show the same surface: changes that not all of them can make, cells and
+    /// colours that bystanders would have to add.
+    fn unlike(block: [&Self; BLOCK]) -> f32 {
+        let [a, b, c, d] = block;
+        let mut least = f32::MAX;
+        let words = a.there.iter().zip(&b.there).zip(&c.there).zip(&d.there);
+        for (i, (((a, b), c), d)) in words.enumerate() {
+            let mut common = a & b & c & d;
+            while common != 0 {
+                let changed = i * 64 + common.trailing_zeros() as usize;
+                common &= common - 1;
+                let groups = block.map(|s| s.groups.get(changed).copied().unwrap_or_default());
+                let share = groups.iter().map(|g| g.share).fold(1.0, f32::min);
+                least = least.min(0.02 / share.max(0.005) + missing(groups.map(|g| g.filled)));
+            }
+        }
+        if least == f32::MAX {
+            let gap = block.iter().map(|s| s.changed.0).fold(f32::MIN, f32::max)
+                - block.iter().map(|s| s.changed.1).fold(f32::MAX, f32::min);
+            least = 4.0 + 20.0 * gap.max(0.0) + missing(block.map(|s| s.filled));
+        }
+        let most = block.iter().map(|s| s.colours).fold(0.0, f32::max);
+        let come = block.iter().map(|s| s.come).fold(f32::MAX, f32::min);
+        let go = block.iter().map(|s| s.go).fold(f32::MAX, f32::min);
+        let each = block
+            .iter()
+            .map(|s| 0.2 * (most - s.colours) + 0.5 * (s.come - come + s.go - go));
+        least + each.sum::<f32>()
+    }
+}
+
+/// What it costs to bring grids with these ranges of filled cells to one number.
+fn missing(ranges: [(u16, u16); BLOCK]) -> f32 {
+    // About what a clear picture bears.
+    const MODEST: f32 = 10.0;
+    let fullest = ranges.iter().map(|r| r.0).fold(0, u16::max);
+    let each = ranges.iter().map(|r| {
+        let cells = f32::from(fullest.saturating_sub(r.1));
+        0.1 * cells + 0.3 * (cells - MODEST).max(0.0)
+    });
+    each.sum()
+}
+
+/// The spread of an aspect, from many pairs.
+pub fn spread(concept: &Concept, aspect: usize) -> Option<&'static Spread> {
+    static SPREADS: OnceLock<BTreeMap<(&'static str, usize), Spread>> = OnceLock::new();
+    let all = SPREADS.get_or_init(|| {
         let aspects = worlds::concepts()
             .iter()
             .flat_map(|c| (0..c.aspects.len()).map(move |a| (*c, a)));
-        aspects.map(|(c, a)| ((c.id, a), measured(c, a))).collect()
+        aspects
+            .map(|(c, a)| ((c.id, a), Spread::of(&measured(c, a))))
+            .collect()
     });
-    all.get(&(concept.id, aspect)).copied().unwrap_or_default()
+    all.get(&(concept.id, aspect))
 }
 
-fn measured(concept: &'static Concept, aspect: usize) -> Surface {
-    const PAIRS: usize = 4;
-    let mut rng = stream(0, &format!("physico/usual/{}/{aspect}", concept.id));
-    let mut pairs = Vec::new();
-    for _ in 0..PAIRS {
-        let palette = Setting::palette(&mut rng);
-        let aspect = concept.aspects.get(aspect);
-        pairs.extend(aspect.and_then(|a| worlds::plain_pair(concept, a, &mut rng, palette)));
-    }
-    Surface::of(&pairs)
+/// The counts of some pairs of an aspect.
+pub fn measured(concept: &'static Concept, aspect: usize) -> Vec<Counts> {
+    const PAIRS: usize = 80;
+    let mut rng = stream(0, &format!("physico/spread/{}/{aspect}", concept.id));
+    let Some(aspect) = concept.aspects.get(aspect) else {
+        return Vec::new();
+    };
+    (0..2 * PAIRS)
+        .filter_map(|_| {
+            let palette = Setting::palette(&mut rng);
+            let size = Setting::size(&mut rng);
+            let pair = worlds::pair_of_size(aspect, &mut rng, palette, size)?;
+            Some(Counts::of(&pair))
+        })
+        .take(PAIRS)
+        .collect()
 }
 
 /// One showing of a concept: which, how often it came before, and the aspect shown.
@@ -121,11 +205,6 @@ impl Card {
             aspect: (first + turn) % aspects,
         }
     }
-
-    /// Its usual surface.
-    pub fn surface(&self) -> Surface {
-        usual(self.concept, self.aspect)
-    }
 }
 
 /// Concepts in a block.
@@ -134,8 +213,8 @@ pub const BLOCK: usize = 4;
 const NEVER: f32 = 1000.0;
 
 /// Blocks of four showings of which none could be taken for another, each concept `times` times, a
-/// few once more where the numbers do not come out even. Showings of like surface are put together,
-/// with enough chance that a concept meets many others.
+/// few once more where the numbers do not come out even. Showings that can have the same surface are
+/// put together, with enough chance that a concept meets many others.
 pub fn blocks(
     concepts: &[&'static Concept],
     times: usize,
@@ -153,7 +232,7 @@ pub fn blocks(
     let extra = extra.into_iter().take(missing);
     cards.extend(extra.map(|c| Card::new(c, times, seed, level)));
     for _ in 0..DEALS {
-        if let Some(dealt) = deal(&mut cards, rng) {
+        if let Some(dealt) = Table::new(concepts, &mut cards, rng).and_then(|t| t.deal(rng)) {
             return Ok(dealt);
         }
     }
@@ -163,68 +242,90 @@ pub fn blocks(
     )))
 }
 
-/// A random deal, then exchanges between blocks as long as they make the blocks more alike.
-fn deal(cards: &mut [Card], rng: &mut Stream) -> Option<Vec<Vec<Card>>> {
-    shuffle(rng, cards);
-    let costs = costs(cards, rng);
-    let n = cards.len();
-    let mut order: Vec<usize> = (0..n).collect();
-    let cost_in = |order: &[usize], place: usize, card: usize| -> f32 {
-        let start = place / BLOCK * BLOCK;
-        (start..start + BLOCK)
-            .filter(|p| *p != place)
-            .filter_map(|p| costs.get(card * n + order.get(p)?))
-            .sum()
-    };
-    for _ in 0..600 * n {
-        let (a, b) = (below(rng, n), below(rng, n));
-        if a / BLOCK == b / BLOCK {
-            continue;
-        }
-        let (Some(&x), Some(&y)) = (order.get(a), order.get(b)) else {
-            continue;
-        };
-        let now = cost_in(&order, a, x) + cost_in(&order, b, y);
-        let then = cost_in(&order, a, y) + cost_in(&order, b, x);
-        if then < now {
-            order.swap(a, b);
-        }
-    }
-    let fits = (0..n).all(|p| order.get(p).is_some_and(|&c| cost_in(&order, p, c) < NEVER));
-    let mut dealt: Vec<Vec<Card>> = order
-        .chunks(BLOCK)
-        .map(|block| {
-            block
-                .iter()
-                .filter_map(|&c| cards.get(c).copied())
-                .collect()
-        })
-        .collect();
-    shuffle(rng, &mut dealt);
-    fits.then_some(dealt)
+/// Cards on the table, every four neighbours a block.
+struct Table {
+    cards: Vec<(Card, usize, &'static Spread)>,
+    /// What it costs that two concepts meet, by their numbers.
+    meeting: Vec<f32>,
+    concepts: usize,
 }
 
-/// What it costs to put two cards into one block.
-fn costs(cards: &[Card], rng: &mut Stream) -> Vec<f32> {
-    let n = cards.len();
-    let surfaces: Vec<Surface> = cards.iter().map(Card::surface).collect();
-    let mut costs = vec![0.0; n * n];
-    for (i, (a, sa)) in cards.iter().zip(&surfaces).enumerate() {
-        for (j, (b, sb)) in cards.iter().zip(&surfaces).enumerate().skip(i + 1) {
-            let luck = below(rng, 1000) as f32 / 1000.0;
-            let cost = if apart(a.concept, b.concept) {
-                sa.distance(sb) as f32 + 0.2 * luck
-            } else {
-                NEVER
-            };
-            for place in [i * n + j, j * n + i] {
-                if let Some(c) = costs.get_mut(place) {
-                    *c = cost;
+impl Table {
+    fn new(concepts: &[&'static Concept], cards: &mut [Card], rng: &mut Stream) -> Option<Self> {
+        shuffle(rng, cards);
+        let number = |c: &Concept| concepts.iter().position(|o| o.id == c.id);
+        let cards = cards
+            .iter()
+            .map(|c| Some((*c, number(c.concept)?, spread(c.concept, c.aspect)?)))
+            .collect::<Option<Vec<_>>>()?;
+        let n = concepts.len();
+        let mut meeting = vec![NEVER; n * n];
+        for (i, a) in concepts.iter().enumerate() {
+            for (j, b) in concepts.iter().enumerate().skip(i + 1) {
+                let luck = 0.1 * below(rng, 1000) as f32 / 1000.0;
+                for place in [i * n + j, j * n + i] {
+                    if let Some(cost) = meeting.get_mut(place).filter(|_| apart(a, b)) {
+                        *cost = luck;
+                    }
                 }
             }
         }
+        Some(Self {
+            cards,
+            meeting,
+            concepts: n,
+        })
     }
-    costs
+
+    fn cost(&self, block: usize) -> f32 {
+        let start = block * BLOCK;
+        let Some([a, b, c, d]) = self.cards.get(start..start + BLOCK) else {
+            return 0.0;
+        };
+        let meet = |x: usize, y: usize| self.meeting.get(x * self.concepts + y).unwrap_or(&NEVER);
+        meet(a.1, b.1)
+            + meet(a.1, c.1)
+            + meet(a.1, d.1)
+            + meet(b.1, c.1)
+            + meet(b.1, d.1)
+            + meet(c.1, d.1)
+            + Spread::unlike([a.2, b.2, c.2, d.2])
+    }
+
+    /// Exchanges cards between blocks if that makes the blocks more alike, at first also where it makes
+    /// them a little less so, to come out of dead ends.
+    fn deal(mut self, rng: &mut Stream) -> Option<Vec<Vec<Card>>> {
+        const EXCHANGES: usize = 500;
+        let n = self.cards.len();
+        let mut costs: Vec<f32> = (0..n / BLOCK).map(|b| self.cost(b)).collect();
+        let all = EXCHANGES * n;
+        for done in 0..all {
+            let (a, b) = (below(rng, n), below(rng, n));
+            let (x, y) = (a / BLOCK, b / BLOCK);
+            if x == y {
+                continue;
+            }
+            let now = costs.get(x)? + costs.get(y)?;
+            self.cards.swap(a, b);
+            let (cost_x, cost_y) = (self.cost(x), self.cost(y));
+            let patience = 1.5 * (1.0 - done as f32 / all as f32 / 0.9).max(0.0).powi(2);
+            let luck = (below(rng, 1 << 20) + 1) as f32 / (1 << 20) as f32;
+            if cost_x + cost_y < now - patience * luck.ln() {
+                *costs.get_mut(x)? = cost_x;
+                *costs.get_mut(y)? = cost_y;
+            } else {
+                self.cards.swap(a, b);
+            }
+        }
+        let fits = costs.iter().all(|c| *c < NEVER);
+        let mut dealt: Vec<Vec<Card>> = self
+            .cards
+            .chunks(BLOCK)
+            .map(|block| block.iter().map(|c| c.0).collect())
+            .collect();
+        shuffle(rng, &mut dealt);
+        fits.then_some(dealt)
+    }
 }
 
 /// Whether two concepts are different and neither could be taken for the other.

@@ -27,7 +27,7 @@ use crate::worlds;
 static DEFINITION_CARD: TaskCard = TaskCard {
     id: "physico/definition",
     family: "physico",
-    version: 1,
+    version: 2,
     title: "Concept from its definition",
     about: "A definition of a physical concept in words, its names masked; which of four is it? The \
             option sets are those of the high-level instances with the same ids, so that low and high \
@@ -58,7 +58,7 @@ static PHOTO_CARD: TaskCard = TaskCard {
 static DESCRIBE_CARD: TaskCard = TaskCard {
     id: "physico/describe",
     family: "physico",
-    version: 1,
+    version: 2,
     title: "Concept described, then recognised",
     about: "The model describes a concept; all its names are masked in the description, and the same \
             model has to recognise it among four. With judge=on a second model says whether the \

@@ -339,7 +339,7 @@ const fn card(
     TaskCard {
         id,
         family: "physico",
-        version: 1,
+        version: 2,
         title,
         about: ABOUT,
         chance: Some(0.25),

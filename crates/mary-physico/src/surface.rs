@@ -12,7 +12,7 @@ use mary_stats::{Interval, distributions, intervals};
 use crate::grid::Pair;
 use crate::grid_task::GRID_TASKS;
 use crate::instances::{Instance, Level, instances, planned};
-use crate::likeness;
+use crate::likeness::Counts;
 use crate::setup::{Setup, Source};
 
 /// What one surface feature reached.
@@ -97,7 +97,7 @@ fn colours(pairs: &[Pair]) -> Vec<usize> {
 }
 
 fn filled(pairs: &[Pair]) -> Vec<usize> {
-    vec![band(mean(pairs, likeness::filled))]
+    vec![band(mean(pairs, |p| Counts::of(p).filled))]
 }
 
 fn changed(pairs: &[Pair]) -> Vec<usize> {
@@ -112,7 +112,7 @@ fn size_changed(pairs: &[Pair]) -> Vec<usize> {
 }
 
 fn colours_changed(pairs: &[Pair]) -> Vec<usize> {
-    vec![mean(pairs, likeness::come_or_go).round() as usize]
+    vec![mean(pairs, |p| Counts::of(p).come + Counts::of(p).go).round() as usize]
 }
 
 /// How often each value of each part of a feature came with each concept.

@@ -24,3 +24,78 @@ fn figures_of_several_seeds() {
         }
     }
 }
+
+/// Which aspects miss their block's counts, and what they are like; run with `--ignored --nocapture`.
+#[test]
+#[ignore = "prints which aspects are hard to match"]
+fn what_is_hard_to_match() {
+    use crate::likeness::measured;
+    use std::time::Instant;
+    let start = Instant::now();
+    for c in crate::worlds::concepts() {
+        for (i, a) in c.aspects.iter().enumerate() {
+            let counts = measured(c, i);
+            let range = |of: fn(&Counts) -> usize| {
+                let mut v: Vec<usize> = counts.iter().map(of).collect();
+                v.sort_unstable();
+                let at = |s: f64| v[((v.len() - 1) as f64 * s) as usize];
+                format!("{:>3} {:>3} {:>3}", at(0.05), at(0.5), at(0.95))
+            };
+            eprintln!(
+                "{:<55} n {:>3} changed {}  filled {}  colours {}  come {}  go {}",
+                format!("{}/{}", c.id, a.id),
+                counts.len(),
+                range(|c| c.changed),
+                range(|c| c.filled),
+                range(|c| c.colours),
+                range(|c| c.come),
+                range(|c| c.go)
+            );
+        }
+    }
+    eprintln!("measured in {:?}", start.elapsed());
+    for level in [Level::Core, Level::Associative] {
+        let start = Instant::now();
+        let all = planned(level, 0, 4).unwrap();
+        eprintln!("planned in {:?}", start.elapsed());
+        let start = Instant::now();
+        let drawn: Vec<Instance> = all.iter().map(|p| p.draw().unwrap()).collect();
+        eprintln!("{} drawn in {:?}", drawn.len(), start.elapsed());
+        let mut blocks: BTreeMap<String, Vec<&Instance>> = BTreeMap::new();
+        for i in &drawn {
+            blocks.entry(i.block.clone().unwrap()).or_default().push(i);
+        }
+        let (mut exact, mut pairs) = ([0usize; 5], 0usize);
+        for (name, block) in &blocks {
+            for j in 0..3 {
+                pairs += 1;
+                let counts: Vec<Counts> = block.iter().map(|i| Counts::of(&i.pairs[j])).collect();
+                let get: [fn(&Counts) -> usize; 5] = [
+                    |c| c.changed,
+                    |c| c.filled,
+                    |c| c.colours,
+                    |c| c.come,
+                    |c| c.go,
+                ];
+                let mut off = vec![];
+                for (k, of) in get.iter().enumerate() {
+                    if counts.iter().all(|c| of(c) == of(&counts[0])) {
+                        exact[k] += 1;
+                    } else {
+                        off.push(["changed", "filled", "colours", "come", "go"][k]);
+                    }
+                }
+                if !off.is_empty() {
+                    eprintln!("{name} pair {j} off in {off:?}");
+                    for (i, c) in block.iter().zip(&counts) {
+                        eprintln!(
+                            "    {:<50} {c:?}",
+                            format!("{}/{}", i.concept, i.aspect.as_ref().unwrap())
+                        );
+                    }
+                }
+            }
+        }
+        eprintln!("exact of {pairs}: changed, filled, colours, come, go {exact:?}");
+    }
+}

@@ -3,15 +3,34 @@
 //! How many colours a pair shows is drawn first and bystanders fill up to it, alike for all concepts,
 //! so that the number of colours says little. They keep one empty cell between themselves and all
 //! that is at work; in clear instances they stand at the edge.
+//!
+//! In a block they bring all four instances to the same counts ([`Wanted`]): strangers of new colours,
+//! and where a colour comes or goes in this pair only, one of that colour that was there all along.
 
-use mary_items::{Stream, below, coin};
+use mary_items::{Stream, below, coin, shuffle};
 
+use super::draw::shifted;
 use super::{Mode, Setting};
 use crate::grid::{Grid, Pair, Place};
 
+/// The counts that bystanders bring a pair to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Colours of the input.
+    pub(crate) colours: usize,
+    /// Filled cells of the input.
+    pub(crate) filled: usize,
+    /// Colours that only the output has.
+    pub(crate) come: usize,
+    /// Colours that only the input has.
+    pub(crate) go: usize,
+    /// The most cells that bystanders may have.
+    pub(crate) most: usize,
+}
+
 /// What an instance wears: the same in all its pairs.
 #[derive(Debug, Clone)]
-pub(super) struct Dress {
+pub(crate) struct Dress {
     mode: Mode,
     /// How many colours a pair should show.
     colours: usize,
@@ -21,7 +40,7 @@ pub(super) struct Dress {
 }
 
 impl Dress {
-    pub(super) fn draw(rng: &mut Stream, mode: Mode, palette: &[u8; 9]) -> Self {
+    pub(crate) fn draw(rng: &mut Stream, mode: Mode, palette: &[u8; 9]) -> Self {
         let (fewest, choices) = match mode {
             Mode::Clear => (4, 2),
             Mode::Analogy => (6, 2),
@@ -40,33 +59,114 @@ impl Dress {
 
     pub(super) fn put_on(&self, pair: &Pair, rng: &mut Stream) -> Pair {
         let mut out = pair.clone();
-        let used = |p: &Pair, c: u8| p.input.count(c) + p.output.count(c) > 0;
         let mut have = (0..10u8).filter(|&c| used(pair, c)).count();
         // The last colour is kept for the ground.
         for &colour in self.palette.iter().rev().skip(1) {
             if have >= self.colours {
                 break;
             }
-            if !used(pair, colour) && self.stand(&mut out, colour, rng) {
+            let cells = 1 + below(rng, 3);
+            if !used(pair, colour) && self.stand(&mut out, colour, cells, rng) {
                 have += 1;
             }
         }
-        if self.ground == 0 || used(pair, self.ground) || !rests_on(pair) {
-            return out;
-        }
-        out.map(|g| g.recoloured(0, self.ground))
+        self.on_ground(pair, out)
     }
 
-    /// One bystander where there is room in both grids.
-    fn stand(&self, pair: &mut Pair, colour: u8, rng: &mut Stream) -> bool {
+    /// With another background where the instance has one and the pair allows it.
+    fn on_ground(&self, plain: &Pair, dressed: Pair) -> Pair {
+        if self.ground == 0 || used(plain, self.ground) || !rests_on(&dressed) {
+            return dressed;
+        }
+        dressed.map(|g| g.recoloured(0, self.ground))
+    }
+
+    /// Brings a pair to the counts that are wanted, as far as there is room.
+    pub(crate) fn match_to(&self, pair: &Pair, wanted: &Wanted, rng: &mut Stream) -> Pair {
+        const TRIES: usize = 6;
+        let mut best: Option<(usize, Pair)> = None;
+        for _ in 0..TRIES {
+            let (missing, dressed) = self.fill(pair, wanted, rng);
+            if best.as_ref().is_none_or(|(least, _)| missing < *least) {
+                best = Some((missing, dressed));
+            }
+            if missing == 0 {
+                break;
+            }
+        }
+        let dressed = best.map_or_else(|| pair.clone(), |(_, dressed)| dressed);
+        self.on_ground(pair, dressed)
+    }
+
+    /// One try; with how many cells and bodies found no room.
+    fn fill(&self, pair: &Pair, wanted: &Wanted, rng: &mut Stream) -> (usize, Pair) {
+        const LARGEST: usize = 5;
+        let mut out = pair.clone();
+        let colours = self.bodies(pair, wanted);
+        let filled = pair.input.rows() * pair.input.cols() - pair.input.count(0);
+        let mut cells = wanted
+            .filled
+            .saturating_sub(filled)
+            .clamp(colours.len(), wanted.most.max(colours.len()));
+        if colours.is_empty() {
+            return (0, out);
+        }
+        let mut missing = 0;
+        // Each colour once, then as many more as are needed to use the cells up.
+        let mut left = colours.len();
+        for &colour in colours.iter().cycle().take(8 * colours.len()) {
+            if cells == 0 {
+                break;
+            }
+            let after = left.saturating_sub(1);
+            let fair = cells.saturating_sub(after).max(1);
+            let size = if after == 0 {
+                fair.min(LARGEST)
+            } else {
+                1 + below(rng, fair.min(2 * cells / left).min(LARGEST))
+            };
+            let placed = (1..=size)
+                .rev()
+                .find(|&n| self.stand(&mut out, colour, n, rng))
+                .unwrap_or(0);
+            if placed == 0 && left > 0 {
+                missing += 10;
+            }
+            cells -= placed;
+            left = after;
+        }
+        (missing + cells, out)
+    }
+
+    /// The colours that bystanders have: of what comes and goes, then strangers.
+    fn bodies(&self, pair: &Pair, wanted: &Wanted) -> Vec<u8> {
+        let comes = |c: u8| pair.input.count(c) == 0 && pair.output.count(c) > 0;
+        let goes = |c: u8| pair.input.count(c) > 0 && pair.output.count(c) == 0;
+        let of = |is: &dyn Fn(u8) -> bool| -> Vec<u8> {
+            let all = self.palette.iter().copied();
+            all.filter(|&c| is(c)).collect()
+        };
+        let (come, go) = (of(&comes), of(&goes));
+        let stay = come.len().saturating_sub(wanted.come);
+        let keep = go.len().saturating_sub(wanted.go);
+        let strangers = wanted.colours.saturating_sub(pair.input.colours() + stay);
+        // The last colour is kept for the ground.
+        let free = self.palette.iter().rev().skip(1).copied();
+        come.into_iter()
+            .take(stay)
+            .chain(go.into_iter().take(keep))
+            .chain(free.filter(|&c| !used(pair, c)).take(strangers))
+            .collect()
+    }
+
+    /// One bystander of so many cells where there is room in both grids; in clear instances at the edge.
+    fn stand(&self, pair: &mut Pair, colour: u8, cells: usize, rng: &mut Stream) -> bool {
         let (rows, cols) = (pair.input.rows() as i32, pair.input.cols() as i32);
-        let form = Setting::new(rng.clone(), self.palette).blob(1 + below(rng, 3));
-        for _ in 0..60 {
-            let (r, c) = (
-                below(rng, rows as usize) as i32,
-                below(rng, cols as usize) as i32,
-            );
-            let cells: Vec<Place> = form.iter().map(|p| (p.0 + r, p.1 + c)).collect();
+        let form = Setting::new(super::branch(rng), self.palette).blob(cells);
+        let mut places: Vec<Place> = pair.input.places().collect();
+        shuffle(rng, &mut places);
+        for at in places {
+            let cells = shifted(&form, at);
             let at_edge = cells
                 .iter()
                 .any(|p| p.0 == 0 || p.1 == 0 || p.0 == rows - 1 || p.1 == cols - 1);
@@ -80,6 +180,11 @@ impl Dress {
         }
         false
     }
+}
+
+/// Whether a colour is in either grid.
+fn used(pair: &Pair, colour: u8) -> bool {
+    pair.input.count(colour) + pair.output.count(colour) > 0
 }
 
 /// Whether black is the most frequent colour of both grids: only then does a background of another

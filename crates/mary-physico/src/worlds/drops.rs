@@ -148,22 +148,30 @@ fn crown(s: &mut Setting) -> Option<Pair> {
     let surface = s.rows - s.between(4, 5);
     let mid = s.between(5, s.cols - 6);
     p.both(|g| g.fill((surface, 0), (g.rows() as i32, g.cols() as i32), water));
-    let drop = [
-        (0, 0),
-        (1, -1),
-        (1, 0),
-        (1, 1),
-        (2, -1),
-        (2, 0),
-        (2, 1),
-        (3, 0),
+    const DROPS: [&[Place]; 3] = [
+        &[(0, 0), (0, 1), (1, 0), (1, 1)],
+        &[(0, 0), (1, -1), (1, 0), (1, 1), (2, 0)],
+        &[
+            (0, 0),
+            (1, -1),
+            (1, 0),
+            (1, 1),
+            (2, -1),
+            (2, 0),
+            (2, 1),
+            (3, 0),
+        ],
     ];
+    const PITS: [&[Place]; 4] = [
+        &[(0, 0)],
+        &[(0, -1), (0, 0), (0, 1)],
+        &[(0, -1), (0, 0), (0, 1), (1, 0)],
+        &[(0, -1), (0, 0), (0, 1), (1, -1), (1, 0), (1, 1)],
+    ];
+    let drop = s.choose(&DROPS)?;
     let top = s.between(0, 1);
-    p.input.paint(shifted(&drop, (top, mid)), water);
-    let pit: Vec<Place> = [(0, -1), (0, 0), (0, 1), (1, 0)]
-        .iter()
-        .map(|&(r, c)| (surface + r, mid + c))
-        .collect();
+    p.input.paint(shifted(drop, (top, mid)), water);
+    let pit = shifted(s.choose(&PITS)?, (surface, mid));
     p.output.paint(pit.iter().copied(), 0);
     let flying = drop.len() + pit.len();
     p.output
@@ -177,7 +185,7 @@ fn stone(s: &mut Setting) -> Option<Pair> {
     let surface = s.rows - s.between(5, 6);
     let mid = s.between(5, s.cols - 6);
     p.both(|g| g.fill((surface, 0), (g.rows() as i32, g.cols() as i32), water));
-    let (tall, wide) = (2, s.between(1, 2) + 1);
+    let (tall, wide) = (s.between(1, 3), s.between(2, 4));
     let top = s.between(0, 1);
     let left = mid - wide / 2;
     p.input
@@ -314,7 +322,8 @@ fn spiral(s: &mut Setting) -> Option<Pair> {
     let mut path = Vec::new();
     let ways = [(0, 1), (1, 0), (0, -1), (-1, 0)];
     let mut long = 2;
-    'out: for turn in 0.. {
+    let turns = s.between(6, 14) as usize;
+    'out: for turn in 0..turns {
         let (dr, dc) = ways[turn % 4];
         for _ in 0..long {
             at = (at.0 + dr, at.1 + dc);
@@ -349,7 +358,7 @@ fn square_walk(radius: i32) -> Vec<Place> {
 fn wound_arms(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (eye, one, two) = (s.colour(0), s.colour(1), s.colour(2));
-    let radius = (s.rows.min(s.cols) - 1) / 2;
+    let radius = s.between(4, (s.rows.min(s.cols) - 1) / 2);
     let centre = s.place((radius, s.rows - 1 - radius), (radius, s.cols - 1 - radius));
     // Quarter turns by which the eye is ahead of the rim.
     let wind = s.between(3, 4);

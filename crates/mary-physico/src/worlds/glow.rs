@@ -35,7 +35,7 @@ fn lamp(s: &mut Setting) -> Option<Pair> {
     let (floor, shade, off, on) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let ground = s.rows - 1;
     let mid = s.between(4, s.cols - 5);
-    let hang = s.between(1, 2);
+    let hang = s.between(1, s.rows - 8);
     p.both(|g| {
         g.fill((ground, 0), (ground, g.cols() as i32), floor);
         g.fill((0, mid), (hang, mid), shade);
@@ -76,7 +76,7 @@ fn candle(s: &mut Setting) -> Option<Pair> {
     if p.input.count(post) < 4 || p.input.at(at.0, at.1) == post {
         return None;
     }
-    let reach = s.between(5, 7);
+    let reach = s.between(3, 7);
     for (r, c) in disc(at, reach) {
         if p.output.free(r, c) && sees(&p.output, at, (r, c), post) {
             p.output.set(r, c, light);
@@ -116,10 +116,11 @@ fn halo(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (source, light, dark) = (s.colour(0), s.colour(1), s.colour(2));
     let mut put = [0, 0];
+    let many = s.between(3, 9);
     for _ in 0..60 {
         let at = s.place((1, s.rows - 2), (1, s.cols - 2));
         let near: Vec<Place> = disc(at, 2);
-        if !near.iter().all(|&(r, c)| p.output.at(r, c) == 0) || put[0] + put[1] >= 6 {
+        if !near.iter().all(|&(r, c)| p.output.at(r, c) == 0) || put[0] + put[1] >= many {
             continue;
         }
         let shines = put[0] <= put[1];
@@ -137,7 +138,7 @@ fn halo(s: &mut Setting) -> Option<Pair> {
 fn radiance(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (source, light) = (s.colour(0), s.colour(1));
-    let far = s.between(3, 4);
+    let far = s.between(2, 5);
     let at = s.place((far + 1, s.rows - far - 2), (far + 1, s.cols - far - 2));
     p.both(|g| g.fill((at.0, at.1), (at.0 + 1, at.1 + 1), source));
     let corners = [

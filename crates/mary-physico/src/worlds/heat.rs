@@ -315,8 +315,8 @@ pub static THERMAL_EXPANSION: Concept = Concept::core_dev(
 fn rods(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (rod, fire, ice, wall) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
-    let by = s.between(2, 3);
-    let long = s.between(5, s.cols - by - 3);
+    let by = s.between(2, 4);
+    let long = s.between(by + 3, s.cols - by - 2);
     let first = s.between(0, s.rows - 11);
     let second = first + 6;
     let (hot, cold) = if s.coin() {
@@ -348,7 +348,7 @@ fn thermometers(s: &mut Setting) -> Option<Pair> {
         (second, first)
     };
     let room = floor - top - 2;
-    let by = s.between(2, 4).max(room / 4).min((room - 1) / 2);
+    let by = s.between(2, (room - 1) / 2);
     let level = s.between(by + 1, room - by);
     p.both(|g| {
         flame(g, floor + 3, hot, fire);

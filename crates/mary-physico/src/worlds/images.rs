@@ -31,7 +31,7 @@ pub static LIGHT_IMAGING: Concept = Concept::core_test(
 
 /// A tall thing whose top and bottom differ: an arrow, a tree, a key.
 fn thing(s: &mut Setting) -> Vec<(Place, usize)> {
-    let tall = s.between(5, 6);
+    let tall = s.between(4, 7);
     let head: &[Place] = match s.between(0, 2) {
         0 => &[(0, 1), (1, 0), (1, 1), (1, 2)],
         1 => &[(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)],
@@ -326,9 +326,10 @@ fn larger(s: &mut Setting) -> Option<Pair> {
 /// Cells of several colours, loosely strewn.
 fn strewn(s: &mut Setting, rows: i32, cols: i32) -> Vec<(Place, u8)> {
     let mut cells = Vec::new();
+    let sparse = s.between(2, 8);
     for r in 0..rows {
         for c in 0..cols {
-            if s.between(0, 2) == 0 {
+            if s.between(0, sparse) == 0 {
                 cells.push(((r, c), s.any_colour(0, 2)));
             }
         }
@@ -340,7 +341,7 @@ fn framed_part(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let frame = s.colour(3);
     let scene = strewn(s, s.rows, s.cols);
-    let (tall, wide) = (s.rows / 2 - 1, s.cols / 2 - 1);
+    let (tall, wide) = (s.between(3, s.rows / 2 - 1), s.between(3, s.cols / 2 - 1));
     let at = s.place((1, s.rows - tall - 1), (1, s.cols - wide - 1));
     enlarged(&mut p.input, &scene, (0, 0), 1);
     p.input
@@ -357,7 +358,7 @@ fn framed_part(s: &mut Setting) -> Option<Pair> {
         (top + 2 * tall, left + 2 * wide),
         frame,
     );
-    (inside.len() >= 6).then_some(p)
+    (inside.len() >= 4).then_some(p)
 }
 
 /// Zoom out.

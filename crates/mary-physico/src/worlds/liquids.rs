@@ -407,24 +407,22 @@ pub static BUOYANCY: Concept = Concept::core_test(
 fn cork_and_stone(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (water, light, heavy, shore) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
-    let surface = s.between(3, 4);
+    let surface = s.between(3, s.rows - 8);
     let floor = s.rows - 1;
+    let left = s.between(0, s.cols - 10);
+    let right = s.between(left + 9, s.cols - 1);
     p.both(|g| {
-        g.fill((surface, 0), (floor, g.cols() as i32), water);
-        g.fill((floor, 0), (floor, g.cols() as i32), shore);
-        g.fill((surface - 2, 0), (floor, 0), shore);
-        g.fill(
-            (surface - 2, g.cols() as i32 - 1),
-            (floor, g.cols() as i32 - 1),
-            shore,
-        );
+        g.fill((surface, left), (floor, right), water);
+        g.fill((floor, left), (floor, right), shore);
+        g.fill((surface - 2, left), (floor, left), shore);
+        g.fill((surface - 2, right), (floor, right), shore);
     });
-    let mut c = s.between(2, 3);
+    let mut c = left + s.between(2, 3);
     let mut seen = [0, 0];
-    while c + 2 < s.cols - 1 {
+    while c + 2 < right {
         let kind = s.between(0, 1) as usize;
         let tall = s.between(1, 2);
-        let wide = s.between(2, 3).min(s.cols - 2 - c);
+        let wide = s.between(2, 3).min(right - 1 - c);
         let from = s.between(surface + 2, floor - tall - 2);
         let (to, colour) = if kind == 0 {
             (surface, light)

@@ -49,7 +49,7 @@ fn seesaw(s: &mut Setting) -> Option<Pair> {
         g.fill((ground, 0), (ground, g.cols() as i32), earth);
         foot(g, (pivot.0 + 1, mid), ground, post);
     });
-    let heavy = s.between(3, 4);
+    let heavy = s.between(3, 6);
     let light = s.between(1, heavy - 2);
     let (left, right) = if s.coin() {
         (heavy, light)
@@ -75,13 +75,14 @@ fn crowbar(s: &mut Setting) -> Option<Pair> {
     let short = 2;
     let long = short * ratio;
     let lift = 1;
-    let mid = s.between(short + 1, s.cols - 2 - long);
+    let wide = s.between(1, 3);
+    let mid = s.between(short + wide, s.cols - 2 - long);
     let pivot = (ground - 1 - ratio * lift, mid);
     p.both(|g| {
         g.fill((ground, 0), (ground, g.cols() as i32), earth);
         foot(g, (pivot.0 + 1, mid), ground, earth);
     });
-    let big = s.between(2, 3);
+    let big = s.between(1, 4);
     for (g, t) in [(&mut p.input, lift), (&mut p.output, -lift)] {
         let ends = (
             (pivot.0 + t, mid - short),
@@ -90,7 +91,7 @@ fn crowbar(s: &mut Setting) -> Option<Pair> {
         plank(g, pivot, ends, wood);
         let base = ends.0.0 - 1;
         g.fill(
-            (base - big + 1, (mid - short - 1).max(0)),
+            (base - big + 1, mid - short - wide + 1),
             (base, mid - short),
             load,
         );
@@ -226,12 +227,15 @@ fn rolling_down(s: &mut Setting) -> Option<Pair> {
         .set(top_at(ground, foot, high, step, from), from, ball);
     let to = s.between(foot, (foot + 1).min(s.cols - 1));
     p.output.set(ground - 1, to, ball);
-    // A second ball behind the first.
-    let behind = from + step;
-    p.input
-        .set(top_at(ground, foot, high, step, behind), behind, ball);
-    p.output.set(ground - 1, (to + 1).min(s.cols - 1), ball);
-    (high >= 4 && to + 1 < s.cols).then_some(p)
+    // More balls behind the first.
+    let more = s.between(1, 4);
+    for i in 1..=more {
+        let behind = from + i * step;
+        p.input
+            .set(top_at(ground, foot, high, step, behind), behind, ball);
+        p.output.set(ground - 1, to + i, ball);
+    }
+    (high >= 4 && to + more < s.cols && from + more * step < foot).then_some(p)
 }
 
 fn pushing_up(s: &mut Setting) -> Option<Pair> {
@@ -249,7 +253,7 @@ fn pushing_up(s: &mut Setting) -> Option<Pair> {
         g.fill((ground, 0), (ground, g.cols() as i32), earth);
         slope(g, ground, foot, high, step, ramp);
     });
-    let big = s.between(1, 2);
+    let big = s.between(1, 3).min(flat);
     let from = foot;
     p.input
         .fill((ground - big, from), (ground - 1, from + big - 1), load);

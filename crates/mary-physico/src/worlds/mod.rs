@@ -34,6 +34,7 @@ use rand::SeedableRng as _;
 
 use crate::grid::Pair;
 
+pub(crate) use bystanders::{Dress, Wanted};
 pub use confusable::{CONFUSABLE, confusable};
 pub use objects::{Change, Object, Seen, objects};
 pub use setting::{LONGEST_SIDE, SHORTEST_SIDE, Setting};
@@ -225,7 +226,7 @@ pub fn instance_of(
     mode: Mode,
 ) -> Option<Instance> {
     let palette = Setting::palette(rng);
-    let dress = bystanders::Dress::draw(rng, mode, &palette);
+    let dress = Dress::draw(rng, mode, &palette);
     let mut pose = Pose::draw(rng, aspect.turn);
     let mut pairs: Vec<Pair> = Vec::with_capacity(3);
     for _ in 0..60 {
@@ -270,15 +271,35 @@ pub fn plain_pair(
     None
 }
 
+/// One pair of this size as the aspect draws it, not yet held against other concepts; `None` if it does
+/// not come out.
+pub(crate) fn pair_of_size(
+    aspect: &Aspect,
+    rng: &mut Stream,
+    palette: [u8; 9],
+    (rows, cols): (i32, i32),
+) -> Option<Pair> {
+    let mut setting = Setting::new(branch(rng), palette);
+    (setting.rows, setting.cols) = (rows, cols);
+    (0..80)
+        .filter_map(|_| (aspect.make)(&mut setting))
+        .find(|pair| pair.input != pair.output)
+}
+
+/// A stream of its own, drawn from another.
+pub(crate) fn branch(rng: &mut Stream) -> Stream {
+    Stream::from_rng(rng)
+}
+
 /// How a whole pair is turned.
 #[derive(Debug, Clone, Copy)]
-struct Pose {
+pub(crate) struct Pose {
     mirrored: bool,
     quarters: usize,
 }
 
 impl Pose {
-    fn draw(rng: &mut Stream, turn: Turn) -> Self {
+    pub(crate) fn draw(rng: &mut Stream, turn: Turn) -> Self {
         Self {
             mirrored: coin(rng),
             quarters: match turn {
@@ -288,7 +309,12 @@ impl Pose {
         }
     }
 
-    fn of(self, grid: &crate::grid::Grid) -> crate::grid::Grid {
+    /// Whether rows become columns.
+    pub(crate) fn lies(self) -> bool {
+        self.quarters % 2 == 1
+    }
+
+    pub(crate) fn of(self, grid: &crate::grid::Grid) -> crate::grid::Grid {
         let start = if self.mirrored {
             grid.mirrored()
         } else {

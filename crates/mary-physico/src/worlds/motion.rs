@@ -183,7 +183,7 @@ fn starting_bus(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let ground = s.rows - 1;
     let (road, bus, ball, lamp) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
-    let (long, tall) = (s.between(7, 8), s.between(6, 7));
+    let (long, tall) = (s.between(5, 8), s.between(5, 7));
     p.both(|g| g.fill((ground, 0), (ground, g.cols() as i32), road));
     let floor = ground - 2;
     let top = floor - tall + 1;
@@ -232,9 +232,16 @@ fn carousel(s: &mut Setting) -> Option<Pair> {
     let edge = (1..radius)
         .take_while(|i| p.input.at(centre.0 + i, centre.1 + i) == 0)
         .last()?;
-    for way in slants {
-        put(&mut p.input, way, 1, ball);
-        put(&mut p.output, way, edge, ball);
+    let deep = s.between(1, 2).min(edge - 1);
+    for way in s
+        .shuffled(slants.to_vec())
+        .into_iter()
+        .take(s.between(2, 4) as usize)
+    {
+        for i in 0..deep {
+            put(&mut p.input, way, 1 + i, ball);
+            put(&mut p.output, way, edge - i, ball);
+        }
     }
     (edge > 1).then_some(p)
 }
@@ -389,37 +396,40 @@ fn shorter(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// The cells of a dial of 5 × 5, clockwise from the top.
-fn dial(at: Place) -> Vec<Place> {
+/// The cells of a dial of 3 × 3 or 5 × 5, clockwise from the top.
+fn dial(at: Place, side: i32) -> Vec<Place> {
+    let (half, last) = (side / 2, side - 1);
     let mut rim = Vec::new();
-    rim.extend((2..5).map(|c| (0, c)));
-    rim.extend((1..5).map(|r| (r, 4)));
-    rim.extend((0..4).rev().map(|c| (4, c)));
-    rim.extend((0..4).rev().map(|r| (r, 0)));
-    rim.push((0, 1));
+    rim.extend((half..side).map(|c| (0, c)));
+    rim.extend((1..side).map(|r| (r, last)));
+    rim.extend((0..last).rev().map(|c| (last, c)));
+    rim.extend((0..last).rev().map(|r| (r, 0)));
+    rim.extend((1..half).map(|c| (0, c)));
     shifted(&rim, at)
 }
 
 fn slower_clock(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (face, gone, middle, speed) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let side = s.choose(&[3, 5])?;
     let draw = |g: &mut Grid, at: Place, lit: i32| {
-        g.paint(dial(at), face);
-        g.paint(dial(at).into_iter().take(lit as usize), gone);
-        g.set(at.0 + 2, at.1 + 2, middle);
+        g.paint(dial(at, side), face);
+        g.paint(dial(at, side).into_iter().take(lit as usize), gone);
+        g.set(at.0 + side / 2, at.1 + side / 2, middle);
     };
-    let top = s.between(0, s.rows - 12);
-    let low = s.between(top + 6, s.rows - 6);
+    let top = s.between(0, s.rows - 2 * side - 2);
+    let low = s.between(top + side + 1, s.rows - side - 1);
     let left = s.between(0, 1);
     let (rest, fly) = if s.coin() { (top, low) } else { (low, top) };
     draw(&mut p.input, (top, left), 1);
     draw(&mut p.input, (low, left), 1);
-    let ticks = 2 * s.between(4, 7);
+    let ticks = 2 * s.between(side - 1, 2 * side - 3);
     draw(&mut p.output, (rest, left), ticks);
-    let to = s.cols - 5 - s.between(0, 1);
+    let to = s.cols - side - s.between(0, 1);
     draw(&mut p.output, (fly, to), ticks / 2);
-    for r in [fly + 1, fly + 3] {
-        p.output.fill((r, to - 5), (r, to - 2), speed);
+    let streak = s.between(2, 4);
+    for r in [fly + side / 2 - 1, fly + side / 2 + 1] {
+        p.output.fill((r, to - 1 - streak), (r, to - 2), speed);
     }
     Some(p)
 }

@@ -34,25 +34,26 @@ fn split_nucleus(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (proton, neutron) = (s.colour(0), s.colour(1));
     let (mr, mc) = s.place((5, s.rows - 6), (6, s.cols - 6));
-    // The disc of 21 cells: two halves of 9 and three free neutrons.
-    let whole = disc((mr, mc), 2);
+    // The disc of 21 cells: two halves of 9 and the free neutrons; or 9 cells and halves of 4.
+    let (whole, side) = if s.coin() {
+        (disc((mr, mc), 2), 3)
+    } else {
+        (block((mr - 1, mc - 1), 3, 3), 2)
+    };
     for &(r, c) in &whole {
-        p.input.set(
-            r,
-            c,
-            if (r + c - mr - mc).rem_euclid(2) == 0 {
-                proton
-            } else {
-                neutron
-            },
-        );
+        let even = (r + c - mr - mc).rem_euclid(2) == 0;
+        let is_proton = even == (side == 3);
+        p.input.set(r, c, if is_proton { proton } else { neutron });
     }
     p.input.set(mr, s.between(0, mc - 4), neutron);
     let shift = s.between(3, (mr - 1).min(s.rows - 2 - mr).min(4));
     let halves = [(mr - shift, mc), (mr + shift, mc)];
     let mut left = [p.input.count(proton) as i32, p.input.count(neutron) as i32];
     for (k, at) in halves.iter().enumerate() {
-        for (i, (r, c)) in block((at.0 - 1, at.1 - 1), 3, 3).into_iter().enumerate() {
+        for (i, (r, c)) in block((at.0 - 1, at.1 - 1), side, side)
+            .into_iter()
+            .enumerate()
+        {
             let is_proton = (i + k) % 2 == 0 && left[0] > 0;
             p.output.set(r, c, if is_proton { proton } else { neutron });
             left[usize::from(!is_proton)] -= 1;
@@ -123,8 +124,13 @@ fn two_become_one(s: &mut Setting) -> Option<Pair> {
     let (proton, neutron) = (s.colour(0), s.colour(1));
     let mid = s.place((3, s.rows - 5), (5, s.cols - 6));
     let gap = s.between(3, (mid.1 - 1).min(s.cols - 4 - mid.1).min(5));
-    // Two of five cells become one of nine and a free neutron.
-    let form = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)];
+    // Two of five cells become one of nine and a free neutron; two of nine one of sixteen and two.
+    let big = s.coin() && mid.0 + 4 < s.rows;
+    let form = if big {
+        block((0, 0), 3, 3)
+    } else {
+        vec![(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
+    };
     for (side, flip) in [(-1, false), (1, true)] {
         let cells: Vec<Place> = form
             .iter()
@@ -136,24 +142,21 @@ fn two_become_one(s: &mut Setting) -> Option<Pair> {
             })
             .collect();
         for (i, (r, c)) in cells.into_iter().enumerate() {
-            p.input.set(r, c, if i < 2 { proton } else { neutron });
+            let is_proton = if big { i % 2 == 1 } else { i < 2 };
+            p.input.set(r, c, if is_proton { proton } else { neutron });
         }
     }
-    let whole = block((mid.0 - 1, mid.1 - 1), 3, 3);
-    for (i, (r, c)) in whole.into_iter().enumerate() {
-        p.output.set(
-            r,
-            c,
-            if [1, 3, 5, 7].contains(&i) {
-                proton
-            } else {
-                neutron
-            },
-        );
+    let side = if big { 4 } else { 3 };
+    for (r, c) in block((mid.0 - 1, mid.1 - 1), side, side) {
+        let is_proton = (r + c - mid.0 - mid.1).rem_euclid(2) == 1;
+        p.output.set(r, c, if is_proton { proton } else { neutron });
     }
     let away = s.between(4, s.cols - 1 - mid.1);
-    p.output
-        .set(mid.0 + s.between(-2, 2), mid.1 + away, neutron);
+    let up = s.between(-2, 2);
+    p.output.set(mid.0 + up, mid.1 + away, neutron);
+    if big {
+        p.output.set(mid.0 - up, mid.1 - away, neutron);
+    }
     let same = |c: u8| p.input.count(c) == p.output.count(c);
     (same(proton) && same(neutron)).then_some(p)
 }
@@ -172,6 +175,7 @@ fn in_a_star(s: &mut Setting) -> Option<Pair> {
         p.input.set(at.0, at.1, proton);
     }
     p.output.paint(block((mr, mc), 2, 2), proton);
+    let long = s.between(2, 5);
     for (r, c, dr, dc) in [
         (mr, mc, -1, 0),
         (mr, mc + 1, -1, 0),
@@ -182,7 +186,7 @@ fn in_a_star(s: &mut Setting) -> Option<Pair> {
         (mr, mc + 1, 0, 1),
         (mr + 1, mc + 1, 0, 1),
     ] {
-        for k in 2..=4 {
+        for k in 2..=long {
             p.output.set(r + dr * k, c + dc * k, light);
         }
     }

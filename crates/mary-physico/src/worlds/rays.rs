@@ -161,13 +161,15 @@ fn bent_ray(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (medium, light) = (s.colour(0), s.colour(1));
     let surface = s.between(4, s.rows - 7);
-    let bottom = if s.rows - surface > 8 && s.coin() {
-        s.rows - s.between(3, 4)
-    } else {
-        s.rows
-    };
-    p.both(|g| g.fill((surface, 0), (bottom - 1, g.cols() as i32), medium));
+    let bottom = surface + s.between(4, s.rows - surface);
     let enter = s.between(surface, s.cols - 5);
+    // A block of glass that is wider than the way of the ray through it.
+    let leave = enter + (bottom - surface) / 3 + 1;
+    let (left, right) = (
+        s.between(0, (enter - 2).max(0)),
+        s.between((leave + 1).min(s.cols - 1), s.cols - 1),
+    );
+    p.both(|g| g.fill((surface, left), (bottom - 1, right), medium));
     let mut c = enter;
     for r in (0..surface).rev() {
         c -= 1;

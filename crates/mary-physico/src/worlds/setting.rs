@@ -26,13 +26,20 @@ pub struct Setting {
 impl Setting {
     /// A setting with this palette; its size and all its draws come from the stream.
     pub fn new(mut rng: Stream, palette: [u8; 9]) -> Self {
-        let span = (LONGEST_SIDE - SHORTEST_SIDE + 1) as usize;
+        let (rows, cols) = Self::size(&mut rng);
         Self {
-            rows: SHORTEST_SIDE + below(&mut rng, span) as i32,
-            cols: SHORTEST_SIDE + below(&mut rng, span) as i32,
+            rows,
+            cols,
             rng,
             palette,
         }
+    }
+
+    /// Rows and columns, the same draw for all concepts.
+    pub fn size(rng: &mut Stream) -> (i32, i32) {
+        let span = (LONGEST_SIDE - SHORTEST_SIDE + 1) as usize;
+        let mut side = || SHORTEST_SIDE + below(rng, span) as i32;
+        (side(), side())
     }
 
     /// The nine colours in a random order.

@@ -178,16 +178,15 @@ pub static EXPLOSION: Concept = Concept::associative(
 fn fragments(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (core, fire) = (s.colour(0), s.colour(1));
-    let half = 1;
-    let spread = s.between(2, 3);
-    let far = spread * 2;
+    let (half, k) = s.choose(&[(1, 3), (1, 5), (2, 2), (2, 3)])?;
+    let far = half * k + 1;
     let (mr, mc) = s.place((far, s.rows - 1 - far), (far, s.cols - 1 - far));
     for dr in -half..=half {
         for dc in -half..=half {
             let colour = if (dr, dc) == (0, 0) { fire } else { core };
             p.input.set(mr + dr, mc + dc, colour);
-            let (wr, wc) = (s.between(-1, 0), s.between(-1, 0));
-            let k = far - 1;
+            let loose = if half == 1 { -1 } else { 0 };
+            let (wr, wc) = (s.between(loose, 0), s.between(loose, 0));
             let to = (mr + dr * k + dr * wr, mc + dc * k + dc * wc);
             p.output.set(to.0, to.1, colour);
         }

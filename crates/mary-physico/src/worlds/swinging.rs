@@ -40,11 +40,11 @@ fn cradle(s: &mut Setting) -> Option<Pair> {
     let most = (s.cols - 2 * out - 1) / 2 + 1;
     let many = s.between(3, most.min(6));
     let top = s.between(0, s.rows - 8);
-    let long = s.between(4, (s.rows - top - 3).min(6));
+    let long = s.between(4, (s.rows - top - 3).min(8));
     let width = 2 * (many - 1) + 1;
     let left = s.between(out, s.cols - out - width);
     p.both(|g| g.fill((top, left - 1), (top, left + width), beam));
-    let raised = 1;
+    let raised = s.between(1, 2);
     let hang = |g: &mut Grid, i: i32, swing: i32| {
         let c = left + 2 * i;
         let end = if swing == 0 {
@@ -84,9 +84,14 @@ fn same_height(s: &mut Setting) -> Option<Pair> {
     }
     let up = s.between(3.min(high), high);
     let row = floor - up - 1;
-    let (a, b) = (from - near * up, from + flat + far * up - 1);
-    p.input.set(row, a, ball);
-    p.output.set(row, b, ball);
+    let places = |up: i32| (from - near * up, from + flat + far * up - 1);
+    let (a, b) = places(up);
+    // Several balls, each of which climbs as high as it was.
+    for below in 0..s.between(1, up.min(4)) {
+        let (a, b) = places(up - below);
+        p.input.set(row + below, a, ball);
+        p.output.set(row + below, b, ball);
+    }
     // The height that is reached, as a dotted line.
     for c in (a + 2..b - 1).step_by(2) {
         p.both(|g| g.set(row, c, level));

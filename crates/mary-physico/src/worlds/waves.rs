@@ -111,7 +111,7 @@ fn two_sources(s: &mut Setting) -> Option<Pair> {
     let (lower, apart) = (s.between(2, 4), s.between(3, 5));
     let row = s.between(3, s.rows - lower - 4);
     let left = s.between(2, s.cols - apart - 3);
-    let radii = [2, 5];
+    let radii = s.choose(&[&[2, 5][..], &[2, 4], &[3, 5], &[4], &[3]])?;
     let sources = [((row, left), one), ((row + lower, left + apart), two)];
     let mut hits = vec![vec![0u8; s.cols as usize]; s.rows as usize];
     for (at, colour) in sources {
@@ -121,7 +121,7 @@ fn two_sources(s: &mut Setting) -> Option<Pair> {
                 .filter(|q| q.0 == at.0 || q.1 == at.1),
             colour,
         );
-        for radius in radii {
+        for &radius in radii {
             for (r, c) in square_ring(at, radius) {
                 if !p.output.holds(r, c) {
                     continue;
@@ -138,7 +138,7 @@ fn two_sources(s: &mut Setting) -> Option<Pair> {
     for (at, colour) in sources {
         p.both(|g| g.set(at.0, at.1, colour));
     }
-    (p.output.count(both) >= 4).then_some(p)
+    (p.output.count(both) >= 2 * radii.len()).then_some(p)
 }
 
 fn meeting_pulses(s: &mut Setting) -> Option<Pair> {
