@@ -76,6 +76,8 @@ pub struct Options {
     pub threads: usize,
     /// Where it runs.
     pub device: Device,
+    /// On a card, 16-bit types round the weights only, as they do on the processor.
+    pub exact_rows: bool,
     /// A card multiplies with this program's own kernels only.
     pub own_kernels: bool,
     /// Bytes that may be taken on a card, where the user limits it.
@@ -97,6 +99,7 @@ impl Options {
             precision: Precision::parse(settings.dtype.as_deref())?,
             threads: settings.threads.unwrap_or(0),
             device: Device::parse(settings.device.as_deref())?,
+            exact_rows: false,
             own_kernels: false,
             memory: None,
         };
@@ -109,6 +112,8 @@ impl Options {
                 ("matmul", "vectors") => options.multiplier = Multiplier::Vectors,
                 ("matmul", "auto") => options.multiplier = Multiplier::best(),
                 ("matmul", "own") => options.own_kernels = true,
+                ("rounding", "weights") => options.exact_rows = true,
+                ("rounding", "rows") => options.exact_rows = false,
                 ("memory", n) if n.parse().is_ok_and(|n: u64| n > 0) => {
                     options.memory = n.parse().ok().map(|n: u64| n.saturating_mul(1_000_000));
                 }
@@ -118,12 +123,19 @@ impl Options {
                 _ => {
                     return wrong(
                         format!("--model-arg {key}={value} means nothing to a local model"),
-                        "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|own, rows=N, memory=MEGABYTES",
+                        "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|own, rounding=rows|weights, rows=N, memory=MEGABYTES",
                     );
                 }
             }
         }
         Ok(options)
+    }
+}
+
+impl Options {
+    /// Whether rows are rounded with the weights before they are multiplied.
+    fn rounds_rows(&self) -> bool {
+        matches!(self.device, Device::Cuda(_)) && !self.exact_rows
     }
 }
 
@@ -280,7 +292,10 @@ fn place(
             use crate::kernels::cuda::{Choices, Cuda};
             let choices = Choices {
                 number,
-                precision: options.precision,
+                precision: match options.exact_rows {
+                    true => Precision::Single,
+                    false => options.precision,
+                },
                 blas: !options.own_kernels,
                 memory: options.memory,
             };
@@ -335,12 +350,12 @@ pub(crate) fn describe(
         Some(id) => format!("{} is put first", tokenizer.piece(id)),
         None => "nothing is put first".to_owned(),
     };
-    let dtype = match (options.precision, options.device) {
+    let dtype = match (options.precision, options.rounds_rows()) {
         (Precision::Single, _) => "f32",
-        (Precision::Bf16, Device::Cpu) => "weights rounded to bf16, arithmetic f32",
-        (Precision::F16, Device::Cpu) => "weights rounded to f16, arithmetic f32",
-        (Precision::Bf16, Device::Cuda(_)) => "bf16 into products, sums and residual stream f32",
-        (Precision::F16, Device::Cuda(_)) => "f16 into products, sums and residual stream f32",
+        (Precision::Bf16, false) => "weights rounded to bf16, arithmetic f32",
+        (Precision::F16, false) => "weights rounded to f16, arithmetic f32",
+        (Precision::Bf16, true) => "bf16 into products, sums and residual stream f32",
+        (Precision::F16, true) => "f16 into products, sums and residual stream f32",
     };
     let conventions = [
         ("weights", stored.join(", ")),
@@ -375,10 +390,7 @@ pub(crate) fn fingerprint(
     options: &Options,
 ) -> Result<String, ModelError> {
     let hash = checkpoint.fingerprint()?;
-    let place = match options.device {
-        Device::Cpu => "",
-        Device::Cuda(_) => "-cuda",
-    };
+    let place = if options.rounds_rows() { "-cuda" } else { "" };
     Ok(match options.precision {
         Precision::Single => hash,
         Precision::Bf16 => format!("{hash}-bf16{place}"),

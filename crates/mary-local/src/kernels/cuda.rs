@@ -27,7 +27,7 @@ pub use plan::{MAX_WIDTH, Plan, tiles};
 pub struct Choices {
     /// Which card.
     pub number: usize,
-    /// The type of weights.
+    /// The type of rows and weights that enter a product.
     pub precision: Precision,
     /// Use cuBLASLt where it is found.
     pub blas: bool,
@@ -78,7 +78,7 @@ impl Tensor {
     }
 }
 
-/// A linear layer on the card: rows of weights, in one part or three.
+/// A linear layer on the card: rows of weights, in one part or three bfloat16s.
 pub struct Linear {
     weights: Option<Memory>,
     outputs: usize,
@@ -141,6 +141,7 @@ const PARTS: Parts = Parts(&[
     ),
 ]);
 const BASE: &str = "base";
+
 /// Bytes that card `number` can still give, where there is such a card.
 pub fn free(number: usize) -> Option<u64> {
     Device::open(number, PARTS).ok()?.free()
@@ -177,8 +178,8 @@ impl Cuda {
     /// The card and how it multiplies, in words.
     pub fn describe(&self) -> String {
         let how = match (self.kind, &self.blas) {
-            (Kind::Single, Some(_)) => "three bfloat16 parts, cuBLASLt",
-            (Kind::Single, None) => "three bfloat16 parts, own kernels",
+            (Kind::Single, Some(_)) => "rows in three bfloat16 parts, cuBLASLt",
+            (Kind::Single, None) => "rows in three bfloat16 parts, own kernels",
             (_, Some(_)) => "cuBLASLt, own kernels for the rest",
             (_, None) => "own kernels",
         };

@@ -42,26 +42,23 @@ impl Backend for Cuda {
     }
 
     fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
-        let size = |w: &Weights| match w {
-            Weights::Plain {
-                outputs, inputs, ..
-            } => (*outputs, *inputs),
-            Weights::Blocks { blocks, .. } => (blocks.outputs(), blocks.inputs()),
+        let plain = |w: Weights| match w {
+            Weights::Plain { data, inputs, .. } => (data, inputs),
+            Weights::Blocks { blocks, .. } => (blocks.unpack(0, blocks.outputs()), blocks.inputs()),
         };
-        let outputs = parts.iter().map(|w| size(w).0).sum::<usize>();
-        let inputs = parts.first().map_or(0, |w| size(w).1);
-        let split = if self.kind == Kind::Single { 3 } else { 1 };
-        let weights = self.keep(self.device.alloc(outputs * inputs * split * 2));
+        let parts: Vec<(Vec<f32>, usize)> = parts.into_iter().map(plain).collect();
+        let inputs = parts.first().map_or(0, |p| p.1);
+        let numbers = parts.iter().map(|p| p.0.len()).sum::<usize>();
+        let outputs = numbers / inputs.max(1);
+        // Weights that are bfloat16s already, as most checkpoints store them, need one part only.
+        let short = |x: &f32| x.to_bits().trailing_zeros() >= 16;
+        let one = self.kind != Kind::Single || parts.iter().all(|p| p.0.iter().all(short));
+        let split = if one { 1 } else { 3 };
+        let weights = self.keep(self.device.alloc(numbers * split * 2));
         let mut to = weights.as_ref().map_or(0, Memory::at);
-        for part in parts {
-            let rows = size(&part).0;
-            match part {
-                Weights::Plain { data, .. } => self.bring(&data, inputs, to, split),
-                Weights::Blocks { blocks, .. } => {
-                    self.bring(&blocks.unpack(0, rows), inputs, to, split);
-                }
-            }
-            to += (rows * inputs * split * 2) as u64;
+        for (data, _) in parts {
+            self.bring(&data, inputs, to, split);
+            to += (data.len() * split * 2) as u64;
         }
         let short_bias = match &bias {
             Some(bias) if self.kind != Kind::Single => {

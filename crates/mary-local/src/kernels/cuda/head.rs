@@ -58,7 +58,7 @@ impl Cuda {
         for first in (0..rows).step_by(step) {
             let rows = step.min(rows - first);
             let logits = self.grow(&mut scratch.parts, rows * head.outputs * 4);
-            let each = self.product_kind().bytes() * head.inputs * head.parts;
+            let each = self.product_kind().bytes() * head.inputs * self.row_parts();
             let from = operand + (first * each) as u64;
             self.multiply(from, rows, head, (logits, Kind::Single), false);
             let to = out + (first * 4) as u64;

@@ -746,8 +746,14 @@ DEVICE void ldmatrix(u32 (&d)[4], u32 at) {
                  : "r"(at));
 }
 
-// Which of the three parts of both sides a pass over the width multiplies, least products first.
+// Which of the three parts of both sides a pass over the width multiplies, least products first. Three
+// passes: the weights have one part.
 DEVICE void pass_of(int pass, int passes, int &a, int &b) {
+    if (passes == 3) {
+        a = 2 - pass;
+        b = 0;
+        return;
+    }
     // least first: x2·w0, x1·w1, x0·w2, x1·w0, x0·w1, x0·w0
     const u32 of_x = 0x001012u, of_w = 0x010210u;
     a = passes == 1 ? 0 : (of_x >> (4 * pass)) & 15;
@@ -760,7 +766,7 @@ DEVICE void pass_of(int pass, int passes, int &a, int &b) {
 
 struct Product {
     int m, n, k;
-    int passes;       // 1, or 6 where both sides are split in three
+    int passes;       // 1; 6 where both sides are split in three; 3 where the rows are
     int lda, ldb;     // numbers from row to row
     float cap;        // squashes what the head gives; 0: not
 };
@@ -964,10 +970,8 @@ template <class T> DEVICE float plain_dot(const T *x, const T *w, int k, int pas
     float sum = 0.f;
     for (int i = 0; i < k; i++) {
         float p = wide(x[i]), q = wide(w[i]);
-        if (passes > 1) {
-            p += wide(x[k + i]) + wide(x[2 * k + i]);
-            q += wide(w[k + i]) + wide(w[2 * k + i]);
-        }
+        if (passes > 1) p += wide(x[k + i]) + wide(x[2 * k + i]);
+        if (passes == 6) q += wide(w[k + i]) + wide(w[2 * k + i]);
         sum += p * q;
     }
     return sum;

@@ -30,9 +30,25 @@ pub(super) struct Tiling {
 /// The parts of a row and of the weights that each pass multiplies, least products first; the first
 /// parts are the greatest. `kernels.cu` has the same list.
 const PASSES: [(usize, usize); 6] = [(2, 0), (1, 1), (0, 2), (1, 0), (0, 1), (0, 0)];
+/// The same where the weights have one part.
+const ROW_PASSES: [(usize, usize); 3] = [(2, 0), (1, 0), (0, 0)];
 
 impl Cuda {
-    /// Brings weights onto the card in the type of the rows, split where that is float32.
+    /// Parts of a row that enters a product.
+    pub(super) fn row_parts(&self) -> usize {
+        if self.kind == Kind::Single { 3 } else { 1 }
+    }
+
+    /// What is multiplied one after the other.
+    fn passes(&self, layer: &Linear) -> &'static [(usize, usize)] {
+        match (self.row_parts(), layer.parts) {
+            (1, _) => &PASSES[5..],
+            (_, 1) => &ROW_PASSES,
+            _ => &PASSES,
+        }
+    }
+
+    /// Brings weights onto the card in the type that products take, in one part or three.
     pub(super) fn bring(&self, data: &[f32], width: usize, to: u64, parts: usize) {
         let mut scratch = self.lock();
         let step = ((16 << 20) / width.max(1)).max(1) * width.max(1);
@@ -47,8 +63,8 @@ impl Cuda {
                 let to = to + (i * step * 3 * 2) as u64;
                 self.launch((BASE, "split"), grid, 256, args![from, to, width, len]);
             } else {
-                let name = format!("cast_s{}", self.kind.letter());
-                let to = to + (i * step * self.kind.bytes()) as u64;
+                let name = format!("cast_s{}", self.product_kind().letter());
+                let to = to + (i * step * self.product_kind().bytes()) as u64;
                 self.launch((BASE, &name), grid, 256, args![from, to, len]);
             }
         }
@@ -65,7 +81,7 @@ impl Cuda {
         let count = len as u64;
         let from = x.at();
         let grid = (len.div_ceil(256), 1);
-        if layer.parts == 3 {
+        if self.row_parts() == 3 {
             let to = self.grow(&mut scratch.rows, len * 6);
             let width = int(layer.inputs);
             self.launch((BASE, "split"), grid, 256, args![from, to, width, count]);
@@ -125,8 +141,8 @@ impl Cuda {
             m: int(rows),
             n: int(layer.outputs),
             k: int(layer.inputs),
-            passes: if layer.parts == 3 { 6 } else { 1 },
-            lda: int(layer.inputs * layer.parts),
+            passes: int(self.passes(layer).len()),
+            lda: int(layer.inputs * self.row_parts()),
             ldb: int(layer.inputs * layer.parts),
             cap,
         }
@@ -154,20 +170,15 @@ impl Cuda {
             Kind::Single => layer.bias.as_ref().map_or(0, Vector::at),
             _ => layer.short_bias.as_ref().map_or(0, Memory::at),
         };
-        let passes = if layer.parts == 3 {
-            &PASSES[..]
-        } else {
-            &PASSES[5..]
-        };
+        let passes = self.passes(layer);
         for (i, &(of_x, of_weights)) in passes.iter().enumerate() {
             let last = i + 1 == passes.len();
-            let step = layer.inputs * layer.parts;
             let product = Product {
                 rows,
                 columns: layer.outputs,
                 inner: layer.inputs,
-                left: Factor::rows(step),
-                right: Factor::transposed(step),
+                left: Factor::rows(layer.inputs * self.row_parts()),
+                right: Factor::transposed(layer.inputs * layer.parts),
                 step: layer.outputs,
                 kind: self.product_kind(),
                 out: kind,
