@@ -10,7 +10,7 @@ use mary_items::stream;
 use mary_physico::grid::Pair;
 use mary_physico::worlds::{
     CONFUSABLE, Concept, LONGEST_SIDE, Mode, SHORTEST_SIDE, Set, concept, concepts, confusable,
-    instance, plain_pair, readings,
+    instance,
 };
 
 /// The modes in which a concept is asked.
@@ -199,47 +199,6 @@ fn colours_tell_nothing(made: &[Made]) {
             let apart = (n as f64 - mean).abs() / m.pairs.len() as f64;
             assert!(apart < 0.08, "{}: colour {colour} off by {apart}", m.id);
         }
-    }
-}
-
-#[test]
-fn no_pair_fits_the_reading_of_another_option() {
-    let palette = [1, 2, 3, 4, 5, 6, 7, 8, 9];
-    let mut own: HashMap<&str, usize> = HashMap::new();
-    let mut strangers = 0usize;
-    for c in concepts() {
-        for aspect in c.aspects {
-            let mut rng = stream(7, &format!("readings/{}/{}", c.id, aspect.id));
-            for _ in 0..60 {
-                let pair = plain_pair(c, aspect, &mut rng, palette).unwrap();
-                for reading in readings::READINGS {
-                    if !(reading.fits)(&pair) {
-                        continue;
-                    }
-                    if reading.concept == c.id {
-                        *own.entry(c.id).or_default() += 1;
-                    } else {
-                        strangers += 1;
-                        assert!(
-                            confusable(c.id, reading.concept).is_some(),
-                            "{}/{} reads as {}",
-                            c.id,
-                            aspect.id,
-                            reading.concept
-                        );
-                    }
-                }
-            }
-        }
-    }
-    eprintln!("pairs that another, confusable concept explains too: {strangers}");
-    for reading in readings::READINGS {
-        let hits = own.get(reading.concept).copied().unwrap_or(0);
-        assert!(
-            hits >= 30,
-            "the reading of {} knows only {hits} of its own pairs",
-            reading.concept
-        );
     }
 }
 

@@ -1,186 +1,217 @@
 //! Readings: recognisers that look only at a pair and say whether a concept's rule explains it.
 //!
 //! They share no code with the generators. A pair that the reading of another, non-confusable concept
-//! accepts is drawn again, so that no wrong option is also right. Readings ask for the plain rule of
-//! a concept (every body fell, the form was turned); a concept whose picture cannot be told from
-//! cells alone (relativity, resonance) has none, and there the table of confusable concepts and the
-//! look at the sheets stand alone.
+//! accepts is drawn again, so that no wrong option is also right. A reading asks for the plain rule of
+//! a concept (every body fell, the form was turned) and for all that changed: what the rule leaves
+//! unexplained is not accepted. Objects that stay as they are do not disturb most of them, so that
+//! they can be asked of an instance as it is shown, too.
 
+mod look;
+
+mod air;
+mod falling;
+mod fields;
+mod forces;
+mod frames;
+mod heat;
+mod images;
 mod light;
+mod liquids;
+mod machines;
 mod matter;
 mod motion;
+mod particles;
+mod rays;
+mod shapes;
+mod swings;
+mod waves;
 
-use crate::grid::{Grid, Pair, Place};
+use std::sync::OnceLock;
+
+use super::{Concept, Turn, concepts, confusable};
+use crate::grid::{Grid, Pair, Place, around};
+
+pub use look::Look;
 
 /// A concept's rule as a question about any pair.
 #[derive(Debug)]
 pub struct Reading {
     /// The concept's id.
     pub concept: &'static str,
+    /// The aspects whose plain pairs it knows.
+    pub aspects: &'static [&'static str],
     /// What is asked.
     pub asks: &'static str,
+    /// Whether the answer depends on where down is.
+    pub turn: Turn,
     /// Whether the pair is explained by it.
-    pub fits: fn(&Pair) -> bool,
+    fits: fn(&Look) -> bool,
 }
 
-/// All readings.
-pub static READINGS: &[Reading] = &[
-    Reading {
-        concept: "move",
-        asks: "did some bodies go the same way, unchanged, while all else stayed?",
-        fits: motion::moved,
-    },
-    Reading {
-        concept: "gravity",
-        asks: "did at least two bodies go straight down and come to rest on something, while all else stayed?",
-        fits: motion::fell,
-    },
-    Reading {
-        concept: "rotation",
-        asks: "is what changed the same coloured form, turned by a quarter or a half?",
-        fits: motion::turned,
-    },
-    Reading {
-        concept: "acceleration",
-        asks: "do equal stamps follow one another at distances that grow by one?",
-        fits: motion::sped_up,
-    },
-    Reading {
-        concept: "mirror",
-        asks: "did a picture without symmetry keep its cells and become its own mirror image?",
-        fits: light::mirrored,
-    },
-    Reading {
-        concept: "reflection",
-        asks: "does a ray go on from where it met a body, at the same angle?",
-        fits: light::reflected,
-    },
-    Reading {
-        concept: "laser",
-        asks: "did straight beams go out from points to the edge or to a body, and nothing else change?",
-        fits: light::beamed,
-    },
-    Reading {
-        concept: "long-exposure",
-        asks: "did at least two single points leave connected streaks of their own colour, and nothing else change?",
-        fits: light::streaked,
-    },
-    Reading {
-        concept: "optical-filters",
-        asks: "of beams in several colours up to a plate, does only the plate's own colour go on?",
-        fits: light::filtered,
-    },
-    Reading {
-        concept: "zoom-in",
-        asks: "is the whole picture the same, two or three times as large?",
-        fits: light::enlarged,
-    },
-    Reading {
-        concept: "zoom-out",
-        asks: "is the whole picture the same, at half or a third of its size?",
-        fits: light::reduced,
-    },
-    Reading {
-        concept: "water-ripples",
-        asks: "did at least two whole rings appear around a point?",
-        fits: light::rippled,
-    },
-    Reading {
-        concept: "expansion",
-        asks: "did every body grow by the same number of cells on all sides?",
-        fits: matter::grew,
-    },
-    Reading {
-        concept: "cut",
-        asks: "did one full rectangle become several with the same cells?",
-        fits: matter::cut,
-    },
-    Reading {
-        concept: "communicating-vessels",
-        asks: "did a liquid with different levels come to one level without loss?",
-        fits: matter::levelled,
-    },
-    Reading {
-        concept: "surface-tension",
-        asks: "did ragged patches draw together into compact ones of the same size?",
-        fits: matter::rounded,
-    },
-    Reading {
-        concept: "vacuum",
-        asks: "did all cells of one colour inside a closed frame vanish, and nothing else change?",
-        fits: matter::emptied,
-    },
-    Reading {
-        concept: "diffusion",
-        asks: "did one dense patch come apart over a much larger room without loss?",
-        fits: matter::spread,
-    },
-    Reading {
-        concept: "compression",
-        asks: "did loose particles crowd into a much smaller room without loss?",
-        fits: matter::crowded,
-    },
-    Reading {
-        concept: "melting",
-        asks: "did one colour become another, as many cells, in a flatter heap?",
-        fits: matter::melted,
-    },
-    Reading {
-        concept: "vaporization",
-        asks: "did part of one colour become as many single cells of a new colour above it?",
-        fits: matter::vaporized,
-    },
+impl Reading {
+    const fn new(
+        concept: &'static str,
+        aspects: &'static [&'static str],
+        asks: &'static str,
+        fits: fn(&Look) -> bool,
+    ) -> Self {
+        Self {
+            concept,
+            aspects,
+            asks,
+            turn: Turn::Free,
+            fits,
+        }
+    }
+
+    /// Down is down.
+    const fn upright(mut self) -> Self {
+        self.turn = Turn::Upright;
+        self
+    }
+
+    /// Whether the pair, as it lies, is explained by the concept's rule.
+    pub fn fits(&self, look: &Look) -> bool {
+        (self.fits)(look)
+    }
+
+    /// Whether the pair is explained as it lies or, where down matters, turned some way.
+    fn fits_some_way(&self, look: &Look) -> bool {
+        match self.turn {
+            Turn::Free => self.fits(look),
+            Turn::Upright => look.some_way(|l| self.fits(l)),
+        }
+    }
+}
+
+static THEMES: &[&[Reading]] = &[
+    air::READINGS,
+    falling::READINGS,
+    fields::READINGS,
+    forces::READINGS,
+    frames::READINGS,
+    heat::READINGS,
+    images::READINGS,
+    light::READINGS,
+    liquids::READINGS,
+    machines::READINGS,
+    matter::READINGS,
+    motion::READINGS,
+    particles::READINGS,
+    rays::READINGS,
+    shapes::READINGS,
+    swings::READINGS,
+    waves::READINGS,
 ];
 
-/// The first concept, neither this one nor confusable with it, whose reading fits the pair.
+/// Concepts without a reading, each with the reason: their rule cannot be told from cells alone.
+pub static UNREAD: &[(&str, &str)] = &[];
+
+/// All readings.
+pub fn readings() -> impl Iterator<Item = &'static Reading> {
+    THEMES.iter().copied().flatten()
+}
+
+/// The readings of concepts that may stand beside this one as options.
+fn rivals(concept: &str) -> &'static [&'static Reading] {
+    static RIVALS: OnceLock<Vec<(&'static str, Vec<&'static Reading>)>> = OnceLock::new();
+    let all = RIVALS.get_or_init(|| {
+        let may_stand_beside =
+            |c: &Concept, r: &&Reading| c.id != r.concept && confusable(c.id, r.concept).is_none();
+        concepts()
+            .iter()
+            .map(|c| {
+                (
+                    c.id,
+                    readings().filter(|r| may_stand_beside(c, r)).collect(),
+                )
+            })
+            .collect()
+    });
+    all.iter()
+        .find(|(id, _)| *id == concept)
+        .map_or(&[], |(_, rivals)| rivals)
+}
+
+/// The first concept, neither this one nor confusable with it, whose reading fits the pair. A concept
+/// that may be turned any way must not be read as another, whichever way it is turned.
 pub fn elsewhere(concept: &str, pair: &Pair) -> Option<&'static str> {
-    READINGS
+    let look = Look::new(pair);
+    let turns =
+        super::concept(concept).is_some_and(|c| c.aspects.iter().any(|a| a.turn == Turn::Free));
+    rivals(concept)
         .iter()
-        .filter(|r| r.concept != concept && (r.fits)(pair))
-        .find(|r| super::confusable(concept, r.concept).is_none())
+        .find(|r| {
+            if turns {
+                r.fits_some_way(&look)
+            } else {
+                r.fits(&look)
+            }
+        })
         .map(|r| r.concept)
 }
 
 /// The bounds of cells: first row, first column, last row, last column.
 fn bounds(cells: &[Place]) -> Option<[i32; 4]> {
-    let rows = || cells.iter().map(|p| p.0);
-    let cols = || cells.iter().map(|p| p.1);
-    Some([rows().min()?, cols().min()?, rows().max()?, cols().max()?])
+    let (&first, rest) = cells.split_first()?;
+    let start = [first.0, first.1, first.0, first.1];
+    Some(rest.iter().fold(start, |[t, l, b, r], &(y, x)| {
+        [t.min(y), l.min(x), b.max(y), r.max(x)]
+    }))
 }
 
-/// Cells with their colours, moved to the origin.
-fn form(grid: &Grid, cells: &[Place]) -> Vec<(Place, u8)> {
-    let Some([top, left, ..]) = bounds(cells) else {
-        return Vec::new();
+/// The cells of the box around these cells.
+fn area(cells: &[Place]) -> i32 {
+    bounds(cells).map_or(0, |[t, l, b, r]| (b - t + 1) * (r - l + 1))
+}
+
+/// Whether these cells hang together, by sides or corners.
+fn connected(cells: &[Place]) -> bool {
+    let mut left: Vec<Place> = cells.to_vec();
+    let mut open: Vec<Place> = left.pop().into_iter().collect();
+    while let Some((r, c)) = open.pop() {
+        left.retain(|&(y, x)| {
+            let near = (y - r).abs() <= 1 && (x - c).abs() <= 1;
+            if near {
+                open.push((y, x));
+            }
+            !near
+        });
+    }
+    left.is_empty()
+}
+
+/// How many sides of cells face another colour.
+fn skin(grid: &Grid, cells: &[Place]) -> usize {
+    let faces = |&(r, c): &Place| {
+        let own = grid.get(r, c);
+        around(false)
+            .filter(|(dr, dc)| grid.get(r + dr, c + dc) != own)
+            .count()
     };
-    let mut form: Vec<(Place, u8)> = cells
-        .iter()
-        .map(|&(r, c)| ((r - top, c - left), grid.at(r, c)))
+    cells.iter().map(faces).sum()
+}
+
+/// The places from which the edge can be reached without crossing this colour, as ones.
+fn outside(grid: &Grid, wall: u8) -> Grid {
+    let mut seen = Grid::new(grid.rows(), grid.cols());
+    let (last_row, last_col) = (grid.rows() as i32 - 1, grid.cols() as i32 - 1);
+    let at_edge = |r: i32, c: i32| r == 0 || c == 0 || r == last_row || c == last_col;
+    let mut open: Vec<Place> = grid
+        .places()
+        .filter(|&(r, c)| at_edge(r, c) && grid.at(r, c) != wall)
         .collect();
-    form.sort_unstable();
-    form
-}
-
-/// All cells that are not empty.
-fn content(grid: &Grid) -> Vec<Place> {
-    grid.places_where(|c| c != 0)
-}
-
-/// The cells that differ.
-fn changed(pair: &Pair) -> Vec<Place> {
-    pair.input.places_unlike(&pair.output)
-}
-
-/// Whether nothing went away: every cell that was not empty kept its colour.
-fn only_added(pair: &Pair) -> bool {
-    changed(pair).iter().all(|&(r, c)| pair.input.at(r, c) == 0)
-}
-
-/// The single colour of these cells of a grid, if they have one.
-fn one_colour(grid: &Grid, cells: &[Place]) -> Option<u8> {
-    let first = cells.first().map(|&(r, c)| grid.at(r, c))?;
-    cells
-        .iter()
-        .all(|&(r, c)| grid.at(r, c) == first)
-        .then_some(first)
+    for &(r, c) in &open {
+        seen.set(r, c, 1);
+    }
+    while let Some((r, c)) = open.pop() {
+        for (dr, dc) in around(false) {
+            let (r, c) = (r + dr, c + dc);
+            if grid.get(r, c).is_some_and(|v| v != wall) && seen.at(r, c) == 0 {
+                seen.set(r, c, 1);
+                open.push((r, c));
+            }
+        }
+    }
+    seen
 }

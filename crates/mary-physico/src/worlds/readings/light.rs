@@ -1,217 +1,299 @@
-//! Readings of pictures and rays: mirrored, reflected, beamed, streaked, filtered, larger, smaller,
-//! rippled.
+//! Readings of light that fills a space or a film: lamps and candles, halos, streaks, electrons driven
+//! out.
 
-use super::{changed, content, form, one_colour, only_added};
-use crate::grid::{Grid, Pair, Place};
+use super::Reading;
+use super::look::{Look, Part};
+use crate::grid::Place;
 
-/// Whether the cells that are not empty are symmetric about some line along an axis.
-fn symmetric(grid: &Grid) -> bool {
-    let cells = content(grid);
-    let Some([top, left, bottom, right]) = super::bounds(&cells) else {
+pub(super) static READINGS: &[Reading] = &[
+    Reading::new(
+        "lighting",
+        &["lamp"],
+        "did a colour turn into another that widens from there, row by row, down to a floor?",
+        lit_the_floor,
+    )
+    .upright(),
+    Reading::new(
+        "lighting",
+        &["candle"],
+        "did a new colour fill the space around a point, but for what lies behind a body?",
+        lit_all_it_sees,
+    ),
+    Reading::new(
+        "lumination",
+        &["halo"],
+        "did a ring of a new colour appear right around every point of one colour and nowhere else?",
+        haloed,
+    ),
+    Reading::new(
+        "lumination",
+        &["radiance"],
+        "did strokes of a new colour appear around a body, alike in all directions?",
+        radiated,
+    ),
+    Reading::new(
+        "long-exposure",
+        &["light-trails"],
+        "did at least two single points leave connected streaks of their own colour, and nothing else change?",
+        streaked,
+    ),
+    Reading::new(
+        "long-exposure",
+        &["star-trails"],
+        "did points leave arcs of their own colour, all around the same still point?",
+        circled,
+    ),
+    Reading::new(
+        "photoelectric-effect",
+        &["knocked-out"],
+        "did every short stroke of one colour vanish, and as many particles leave their places?",
+        knocked_out,
+    ),
+    Reading::new(
+        "photoelectric-effect",
+        &["threshold"],
+        "did two colours reach a plate, and did particles leave it only where one of them did?",
+        one_drove_out,
+    ),
+];
+
+fn lit_the_floor(look: &Look) -> bool {
+    let (Some(on), Some(off), 2) = (look.one_fresh(), look.one_lost(), look.touched.len()) else {
         return false;
     };
-    let across = cells
-        .iter()
-        .all(|&(r, c)| grid.at(r, left + right - c) == grid.at(r, c));
-    let down = cells
-        .iter()
-        .all(|&(r, c)| grid.at(top + bottom - r, c) == grid.at(r, c));
-    across || down
-}
-
-pub(super) fn mirrored(pair: &Pair) -> bool {
-    only_added(pair)
-        && changed(pair).len() >= 4
-        && symmetric(&pair.output)
-        && !symmetric(&pair.input)
-}
-
-pub(super) fn reflected(pair: &Pair) -> bool {
-    let new = changed(pair);
-    let Some(colour) = one_colour(&pair.output, &new) else {
-        return false;
-    };
-    if !only_added(pair) || new.len() < 3 || pair.input.count(colour) < 2 {
+    if look.gone(off).iter().any(|&p| look.is(p) != on) {
         return false;
     }
-    let ray = pair.output.places_of(colour);
-    // The ray as one row per column, or one column per row.
-    [false, true].into_iter().any(|by_rows| {
-        let mut path: Vec<Place> = ray
+    let after = look.after_of(on);
+    let [light] = after.as_slice() else {
+        return false;
+    };
+    let lamp = look.input.places_of(off);
+    let [top, ..] = light.bounds;
+    let row = |r: i32| -> Vec<i32> {
+        light
+            .cells
             .iter()
-            .map(|&(r, c)| if by_rows { (c, r) } else { (r, c) })
-            .collect();
-        path.sort_unstable_by_key(|p| p.1);
-        let one_each = path.windows(2).all(|w| w[1].1 == w[0].1 + 1);
-        let slants: Vec<i32> = path.windows(2).map(|w| w[1].0 - w[0].0).collect();
-        let turns = slants.windows(2).filter(|w| w[0] != w[1]).count();
-        // At every turn a body must be there to turn it.
-        let met = |i: usize| {
-            let (r, c) = path.get(i).copied().unwrap_or((0, 0));
-            let next = slants.get(i - 1).map_or(r, |s| r + s);
-            let (r, c) = if by_rows { (c, next) } else { (next, c) };
-            pair.input.get(r, c).is_some_and(|v| v != 0 && v != colour)
+            .filter(|p| p.0 == r)
+            .map(|p| p.1)
+            .collect()
+    };
+    let rows: Vec<Vec<i32>> = (top..=light.bounds[2]).map(row).collect();
+    let whole = rows.iter().all(|r| {
+        let (Some(a), Some(b)) = (r.first(), r.last()) else {
+            return false;
         };
-        let turned_at_bodies = slants
-            .windows(2)
-            .enumerate()
-            .filter(|(_, w)| w[0] != w[1])
-            .all(|(i, _)| met(i + 1));
-        one_each && slants.iter().all(|s| s.abs() == 1) && turns >= 1 && turned_at_bodies
+        (b - a + 1) as usize == r.len()
+    });
+    let widens = rows.windows(2).all(|w| w[0].len() <= w[1].len());
+    let floor = (light.bounds[2] + 1, light.middle().1 / 2);
+    whole
+        && widens
+        && rows.len() >= 4
+        && rows.first().map(Vec::len) < rows.last().map(Vec::len)
+        && lamp.iter().all(|p| p.0 <= top + 1)
+        && look.stays(floor)
+}
+
+/// The places between two, as near to the straight line as cells are.
+fn between(from: Place, to: Place) -> impl Iterator<Item = Place> {
+    let (dr, dc) = (to.0 - from.0, to.1 - from.1);
+    let n = 2 * dr.abs().max(dc.abs());
+    (1..n).map(move |i| {
+        let part = |d: i32| (f64::from(d * i) / f64::from(n)).round() as i32;
+        (from.0 + part(dr), from.1 + part(dc))
     })
 }
 
-/// The new cells as connected groups of one colour.
-fn groups(pair: &Pair) -> Vec<(u8, Vec<Place>)> {
-    let mut only = Grid::new(pair.output.rows(), pair.output.cols());
-    for (r, c) in changed(pair) {
-        only.set(r, c, pair.output.at(r, c));
-    }
-    only.parts(0)
-        .into_iter()
-        .filter_map(|part| Some((one_colour(&only, &part)?, part)))
-        .collect()
-}
-
-pub(super) fn beamed(pair: &Pair) -> bool {
-    if !only_added(pair) {
+fn lit_all_it_sees(look: &Look) -> bool {
+    let Some(light) = look.one_added() else {
+        return false;
+    };
+    if look.had(light) > 0 || look.changed.len() < 20 {
         return false;
     }
-    let beams = groups(pair);
-    !beams.is_empty()
-        && beams.iter().all(|(colour, cells)| {
-            let (Some(&a), Some(&b)) = (cells.first(), cells.last()) else {
-                return false;
-            };
-            let (dr, dc) = ((b.0 - a.0).signum(), (b.1 - a.1).signum());
-            let straight = (dr == 0) != (dc == 0)
-                && cells.len() as i32 == (b.0 - a.0).abs().max((b.1 - a.1).abs()) + 1;
-            let before = (a.0 - dr, a.1 - dc);
-            let after = (b.0 + dr, b.1 + dc);
-            let starts = |p: Place| pair.input.get(p.0, p.1) == Some(*colour);
-            let ends = |p: Place| {
-                pair.input
-                    .get(p.0, p.1)
-                    .is_none_or(|v| v != 0 && v != *colour)
-            };
-            straight
-                && cells.len() >= 3
-                && ((starts(before) && ends(after)) || (starts(after) && ends(before)))
+    let wicks = look.parts_before().iter().filter(|p| p.len() == 1);
+    wicks.flat_map(|p| p.cells.first().copied()).any(|wick| {
+        let away = |p: Place| {
+            let (dr, dc) = (p.0 - wick.0, p.1 - wick.1);
+            dr * dr + dc * dc
+        };
+        let beside = [(0, 1), (1, 0), (0, -1), (-1, 0)].iter().all(|d| {
+            let at = (wick.0 + d.0, wick.1 + d.1);
+            look.is(at) == light || look.stays(at)
+        });
+        let reach = look.changed.iter().map(|&p| away(p)).max().unwrap_or(0);
+        let hidden = |p: Place| between(wick, p).any(|q| q != wick && look.stays(q));
+        let inner = |p: Place| {
+            let n = f64::from(away(p)).sqrt() + 1.2;
+            n * n <= f64::from(reach)
+        };
+        let dark = |p: Place| look.is(p) == 0 && inner(p);
+        let shadows: Vec<Place> = look.output.places().filter(|&p| dark(p)).collect();
+        let seen_dark = shadows.iter().filter(|&&p| !hidden(p)).count();
+        let unseen_lit = look.changed.iter().filter(|&&p| hidden(p)).count();
+        beside && 10 * seen_dark <= look.changed.len() && 8 * unseen_lit <= look.changed.len()
+    })
+}
+
+fn haloed(look: &Look) -> bool {
+    let Some(light) = look.one_added() else {
+        return false;
+    };
+    if look.had(light) > 0 || look.changed.len() < 8 {
+        return false;
+    }
+    let around = |(r, c): Place| {
+        (-1..=1)
+            .all(|dr| (-1..=1).all(|dc| (dr, dc) == (0, 0) || look.is((r + dr, c + dc)) == light))
+    };
+    (1u8..10).any(|source| {
+        let points = look.before_of(source);
+        let near = |p: &Place| points.iter().any(|q| q.touches(&[*p]));
+        points.len() >= 2
+            && points
+                .iter()
+                .all(|p| p.len() == 1 && p.cells.iter().all(|q| around(*q)))
+            && look.changed.iter().all(near)
+    })
+}
+
+fn radiated(look: &Look) -> bool {
+    let Some(light) = look.one_added() else {
+        return false;
+    };
+    if look.had(light) > 0 || look.changed.len() < 8 || look.new_parts().len() < 4 {
+        return false;
+    }
+    // A quarter turn about the middle of a still body keeps them.
+    let sources = look
+        .parts_before()
+        .iter()
+        .filter(|p| p.is_box() && p.tall() == p.wide());
+    sources.into_iter().any(|source| {
+        let (y, x) = source.middle();
+        let turned = |&(r, c): &Place| {
+            let (dr, dc) = (2 * r - y, 2 * c - x);
+            let to = ((y + dc) / 2, (x - dr) / 2);
+            !look.holds(to) || look.is(to) == light
+        };
+        [4, 8].contains(&new_directions(look, (y, x))) && look.changed.iter().all(turned)
+    })
+}
+
+/// In how many of eight directions from a point, given twice, cells came.
+fn new_directions(look: &Look, middle: Place) -> usize {
+    let mut seen: Vec<Place> = look
+        .changed
+        .iter()
+        .map(|&(r, c)| {
+            let (dr, dc) = (2 * r - middle.0, 2 * c - middle.1);
+            // Nearly along an axis counts as along it.
+            let flat = |a: i32, b: i32| if 2 * a.abs() < b.abs() { 0 } else { a.signum() };
+            (flat(dr, dc), flat(dc, dr))
         })
+        .collect();
+    seen.sort_unstable();
+    seen.dedup();
+    seen.len()
 }
 
-pub(super) fn streaked(pair: &Pair) -> bool {
-    if !only_added(pair) {
+fn streaked(look: &Look) -> bool {
+    if !look.only_added || look.touched.iter().any(|&c| look.had(c) == 0) {
         return false;
     }
-    let streaks = groups(pair);
-    let dots: Vec<Vec<Place>> = pair
-        .input
-        .parts(0)
-        .into_iter()
+    let streaks = look.new_parts();
+    let dots: Vec<&Part> = look
+        .parts_before()
+        .iter()
         .filter(|p| p.len() == 1)
         .collect();
-    let near = |a: Place, b: Place| (a.0 - b.0).abs() <= 1 && (a.1 - b.1).abs() <= 1;
     streaks.len() >= 2
-        && streaks.iter().all(|(colour, cells)| {
-            cells.len() >= 2
-                && dots.iter().flatten().any(|&d| {
-                    pair.input.at(d.0, d.1) == *colour && cells.iter().any(|&c| near(c, d))
-                })
+        && streaks.iter().all(|s| {
+            s.len() >= 2
+                && dots
+                    .iter()
+                    .any(|d| d.colour == s.colour && s.touches(&d.cells))
         })
 }
 
-pub(super) fn filtered(pair: &Pair) -> bool {
-    if !only_added(pair) {
+fn circled(look: &Look) -> bool {
+    if !look.only_added || look.touched.iter().any(|&c| look.had(c) == 0) || look.changed.len() < 9
+    {
         return false;
     }
-    let new = changed(pair);
-    let Some(own) = one_colour(&pair.output, &new) else {
-        return false;
-    };
-    let (rows, cols) = (pair.input.rows() as i32, pair.input.cols() as i32);
-    let full_col = |c: i32| (0..rows).all(|r| pair.input.at(r, c) == own);
-    let full_row = |r: i32| (0..cols).all(|c| pair.input.at(r, c) == own);
-    let Some(by_cols) = (0..cols)
-        .find(|&c| full_col(c))
-        .map(|c| (true, c))
-        .or_else(|| (0..rows).find(|&r| full_row(r)).map(|r| (false, r)))
-    else {
-        return false;
-    };
-    let (upright, at) = by_cols;
-    // Colours that touch the plate on the one side, and what lies on the other.
-    let lanes = if upright { rows } else { cols };
-    let look = |g: &Grid, lane: i32, side: i32| {
-        if upright {
-            g.at(lane, at + side)
-        } else {
-            g.at(at + side, lane)
-        }
-    };
-    [-1, 1].into_iter().any(|side| {
-        let mut kinds: Vec<u8> = (0..lanes).map(|l| look(&pair.input, l, side)).collect();
-        let passes = (0..lanes).all(|l| {
-            let from = look(&pair.input, l, side);
-            let to = look(&pair.output, l, -side);
-            (from == own) == (to == own) && (to == own || to == 0)
-        });
-        kinds.retain(|&k| k != 0);
-        kinds.sort_unstable();
-        kinds.dedup();
-        kinds.len() >= 2 && passes
-    })
+    let dots: Vec<(Place, u8)> = look
+        .parts_before()
+        .iter()
+        .filter(|p| look.touched.contains(&p.colour) && p.len() <= 2)
+        .flat_map(|p| p.cells.iter().map(|&at| (at, p.colour)))
+        .collect();
+    let poles = look.parts_before().iter().filter(|p| p.len() == 1);
+    dots.len() >= 3
+        && poles.flat_map(|p| p.cells.first().copied()).any(|pole| {
+            let far = |p: Place| f64::from(p.0 - pole.0).hypot(f64::from(p.1 - pole.1));
+            let with = |p: Place, colour: u8| {
+                dots.iter()
+                    .any(|(d, c)| *c == colour && (far(*d) - far(p)).abs() < 0.95)
+            };
+            // What rose from behind a still body has no point that it began with.
+            let arcs = look.new_parts();
+            let rose = |part: &Part| !look.still_beside(&part.cells).is_empty();
+            let round = |part: &Part| part.cells.iter().all(|&p| with(p, part.colour));
+            let bent = arcs.iter().any(|p| p.tall() > 1 && p.wide() > 1);
+            bent && arcs.iter().all(|p| round(p) || rose(p))
+                && 2 * arcs.iter().filter(|p| round(p)).count() > arcs.len()
+        })
 }
 
-fn scaled(small: &Grid, large: &Grid) -> bool {
-    let (a, b) = (form(small, &content(small)), form(large, &content(large)));
-    [2, 3].into_iter().any(|k: i32| {
-        if a.len() * (k * k) as usize != b.len() {
-            return false;
-        }
-        let mut image: Vec<(Place, u8)> = a
+fn knocked_out(look: &Look) -> bool {
+    let (Some(light), 2) = (look.one_lost(), look.touched.len()) else {
+        return false;
+    };
+    let Some(&electron) = look.touched.iter().find(|c| **c != light) else {
+        return false;
+    };
+    let quanta = look.had(light);
+    let left = look.gone(electron);
+    let slanted = look
+        .before_of(light)
+        .iter()
+        .all(|p| p.tall() > 1 && p.wide() > 1);
+    look.kept(electron, 2)
+        && quanta % 3 == 0
+        && quanta >= 3
+        && left.len() == quanta / 3
+        && slanted
+        && look
+            .gone(light)
             .iter()
-            .flat_map(|&((r, c), v)| (0..k * k).map(move |i| ((r * k + i / k, c * k + i % k), v)))
-            .collect();
-        image.sort_unstable();
-        image == b
-    })
+            .all(|&p| look.is(p) == 0 || look.is(p) == electron)
 }
 
-pub(super) fn enlarged(pair: &Pair) -> bool {
-    scaled(&pair.input, &pair.output)
-}
-
-pub(super) fn reduced(pair: &Pair) -> bool {
-    scaled(&pair.output, &pair.input)
-}
-
-pub(super) fn rippled(pair: &Pair) -> bool {
-    let new = changed(pair);
-    if !only_added(pair) || one_colour(&pair.output, &new).is_none() {
+fn one_drove_out(look: &Look) -> bool {
+    if look.touched.len() != 4 {
         return false;
     }
-    let colour = one_colour(&pair.output, &new);
-    let dots = pair.input.parts(0).into_iter().filter(|p| p.len() == 1);
-    let centres: Vec<Place> = dots.flatten().collect();
-    centres.into_iter().any(|(mr, mc)| {
-        let round = new.iter().all(|&(r, c)| {
-            let (dr, dc) = (r - mr, c - mc);
-            [(dc, -dr), (-dr, -dc), (-dc, dr)].iter().all(|&(tr, tc)| {
-                pair.output
-                    .get(mr + tr, mc + tc)
-                    .is_none_or(|v| Some(v) == colour)
-            })
-        });
-        // Going outwards, rings and gaps take turns.
-        let rings = [(0, 1), (1, 0), (0, -1), (-1, 0)].iter().map(|&(dr, dc)| {
-            let along: Vec<bool> = (1..20)
-                .map_while(|k| pair.output.get(mr + dr * k, mc + dc * k))
-                .map(|v| Some(v) == colour)
-                .collect();
-            along.windows(2).filter(|w| !w[0] && w[1]).count()
-                + usize::from(along.first() == Some(&true))
-        });
-        round && rings.max().unwrap_or(0) >= 2
-    })
+    let lights: Vec<u8> = look
+        .touched
+        .iter()
+        .copied()
+        .filter(|&c| look.gone(c).is_empty() && look.had(c) >= 2)
+        .filter(|&c| look.came(c).iter().all(|&p| look.was(p) == 0))
+        .collect();
+    look.touched
+        .iter()
+        .filter(|c| !lights.contains(c))
+        .any(|&electron| {
+            let (came, left) = (look.came(electron), look.gone(electron));
+            let plate = left.first().map_or(0, |&p| look.is(p));
+            let stay = look.had(electron) - left.len();
+            look.kept(electron, 4)
+                && left.len() >= 2
+                && stay >= 2
+                && plate != 0
+                && left.iter().all(|&p| look.is(p) == plate)
+                && came.iter().all(|&p| look.was(p) == 0)
+                && lights.len() == 2
+        })
 }

@@ -1,218 +1,322 @@
-//! Readings of matter that changes its form or state: grown, cut, levelled, rounded, emptied, spread,
-//! crowded, melted, vaporized.
+//! Readings of matter that is pressed or wet: crowded, squeezed, rounded, dented, splashed, soaked,
+//! spread as a film.
 
-use super::{bounds, changed, one_colour};
-use crate::grid::{Grid, Pair, Place, around};
+use super::look::{Look, Part, edge_or};
+use super::{Reading, area, skin};
+use crate::grid::Place;
 
-pub(super) fn grew(pair: &Pair) -> bool {
-    // Every colour there is has grown, and none is new.
-    let (before, after) = (pair.input.counts(), pair.output.counts());
-    let mut colours = before.iter().zip(&after).skip(1);
-    if colours.any(|(b, a)| a < b || (*b == 0) != (*a == 0) || (*b > 0 && a == b)) {
-        return false;
-    }
-    let parts = pair.input.parts(0);
-    parts.len() >= 2
-        && [1, 2].into_iter().any(|by: i32| {
-            let mut image = Grid::new(pair.input.rows(), pair.input.cols());
-            for part in &parts {
-                for &(r, c) in part {
-                    let colour = pair.input.at(r, c);
-                    for dr in -by..=by {
-                        for dc in -by..=by {
-                            image.set(r + dr, c + dc, colour);
-                        }
-                    }
-                }
-            }
-            image == pair.output
-        })
-}
+pub(super) static READINGS: &[Reading] = &[
+    Reading::new(
+        "compression",
+        &["piston"],
+        "did loose particles crowd into a much smaller room without loss?",
+        crowded,
+    ),
+    Reading::new(
+        "compression",
+        &["sponge"],
+        "did a block full of holes become half as high and solid, no cell lost?",
+        holes_closed,
+    ),
+    Reading::new(
+        "squeeze",
+        &["soft-body"],
+        "did a block between two jaws that close become thinner and longer without loss?",
+        squeezed,
+    ),
+    Reading::new(
+        "squeeze",
+        &["tube"],
+        "did two jaws close and as much of one colour come out at the end of what they press?",
+        pressed_out,
+    ),
+    Reading::new(
+        "surface-tension",
+        &["round-drop"],
+        "did ragged patches draw together into compact ones of the same size?",
+        rounded,
+    ),
+    Reading::new(
+        "surface-tension",
+        &["water-strider"],
+        "did a body come down on a liquid that gives way only right around its feet?",
+        dented,
+    )
+    .upright(),
+    Reading::new(
+        "splashing",
+        &["crown", "stone"],
+        "did something strike a liquid, and as much of it fly up on both sides?",
+        splashed,
+    )
+    .upright(),
+    Reading::new(
+        "wetting",
+        &["soaking"],
+        "did a body change colour just where it is near another that touches it, up to a distance?",
+        soaked,
+    ),
+    Reading::new(
+        "wetting",
+        &["spreading"],
+        "of two equal drops that came down, did one become a flat film and the other keep its form?",
+        became_a_film,
+    )
+    .upright(),
+];
 
-/// The parts of one colour.
-fn parts_of(grid: &Grid, colour: u8) -> Vec<Vec<Place>> {
-    grid.regions(|c| c == colour, true)
-}
-
-fn is_box(cells: &[Place]) -> bool {
-    bounds(cells).is_some_and(|[t, l, b, r]| {
-        cells.len() as i32 == (b - t + 1) * (r - l + 1) && b > t && r > l
-    })
-}
-
-pub(super) fn cut(pair: &Pair) -> bool {
-    kept(pair, 8).any(|colour| {
-        let (before, after) = (
-            parts_of(&pair.input, colour),
-            parts_of(&pair.output, colour),
-        );
-        before.len() == 1 && after.len() >= 2 && before.iter().chain(&after).all(|p| is_box(p))
-    })
-}
-
-/// Whether every cell of a liquid is held: something lies under it and on both its sides.
-fn held(grid: &Grid, liquid: &[Place]) -> bool {
-    liquid.iter().all(|&(r, c)| {
-        [(r + 1, c), (r, c - 1), (r, c + 1)]
-            .iter()
-            .all(|&(r, c)| grid.get(r, c).is_none_or(|v| v != 0))
-    })
-}
-
-/// The open surfaces of a liquid: rows of runs of cells with nothing above them.
-fn surfaces(grid: &Grid, liquid: &[Place], colour: u8) -> Vec<i32> {
-    let open = |r: i32, c: i32| grid.at(r, c) == colour && grid.at(r - 1, c) == 0;
-    liquid
-        .iter()
-        .filter(|&&(r, c)| open(r, c) && !open(r, c - 1))
-        .map(|p| p.0)
-        .collect()
-}
-
-pub(super) fn levelled(pair: &Pair) -> bool {
-    kept(pair, 4).any(|colour| {
-        let (before, after) = (pair.input.places_of(colour), pair.output.places_of(colour));
-        if !held(&pair.input, &before) || !held(&pair.output, &after) {
+fn crowded(look: &Look) -> bool {
+    look.touched.iter().any(|&colour| {
+        if !look.kept(colour, 6) || look.touched.len() > 2 {
             return false;
         }
-        let level = |t: &[i32]| t.iter().all(|r| Some(r) == t.first());
-        let was = surfaces(&pair.input, &before, colour);
-        let is = surfaces(&pair.output, &after, colour);
-        is.len() >= 2 && level(&is) && !level(&was)
-    })
-}
-
-/// The colours of which there are at least so many cells and as many after as before.
-fn kept(pair: &Pair, fewest: usize) -> impl Iterator<Item = u8> {
-    let (before, after) = (pair.input.counts(), pair.output.counts());
-    (1u8..10).filter(move |&c| {
-        let of = |counts: &[usize; 10]| counts.get(usize::from(c)).copied().unwrap_or(0);
-        of(&before) >= fewest && of(&before) == of(&after)
-    })
-}
-
-/// How many sides of cells face another colour.
-fn skin(grid: &Grid, cells: &[Place]) -> usize {
-    cells
-        .iter()
-        .map(|&(r, c)| {
-            let own = grid.at(r, c);
-            around(false)
-                .filter(|(dr, dc)| grid.get(r + dr, c + dc) != Some(own))
-                .count()
-        })
-        .sum()
-}
-
-pub(super) fn rounded(pair: &Pair) -> bool {
-    if pair.input.counts() != pair.output.counts() {
-        return false;
-    }
-    let before = pair.input.parts(0);
-    let after = pair.output.parts(0);
-    !changed(pair).is_empty()
-        && before.len() == after.len()
-        && before.iter().all(|p| {
-            let colour = one_colour(&pair.input, p);
-            let twin = after.iter().find(|q| one_colour(&pair.output, q) == colour);
-            twin.is_some_and(|q| {
-                q.len() == p.len() && 4 * skin(&pair.output, q) <= 3 * skin(&pair.input, p)
-            })
-        })
-}
-
-/// The places from which the edge can be reached without crossing this colour.
-fn outside(grid: &Grid, wall: u8) -> Grid {
-    let mut seen = Grid::new(grid.rows(), grid.cols());
-    let (last_row, last_col) = (grid.rows() as i32 - 1, grid.cols() as i32 - 1);
-    let at_edge = |r: i32, c: i32| r == 0 || c == 0 || r == last_row || c == last_col;
-    let mut open: Vec<Place> = grid
-        .places()
-        .filter(|&(r, c)| at_edge(r, c) && grid.at(r, c) != wall)
-        .collect();
-    seen.paint(open.iter().copied(), 1);
-    while let Some((r, c)) = open.pop() {
-        for (dr, dc) in around(false) {
-            let (r, c) = (r + dr, c + dc);
-            if grid.get(r, c).is_some_and(|v| v != wall) && seen.at(r, c) == 0 {
-                seen.set(r, c, 1);
-                open.push((r, c));
-            }
-        }
-    }
-    seen
-}
-
-pub(super) fn emptied(pair: &Pair) -> bool {
-    let gone = changed(pair);
-    let Some(colour) = one_colour(&pair.input, &gone) else {
-        return false;
-    };
-    if gone.len() < 3 || colour == 0 || gone.iter().any(|&(r, c)| pair.output.at(r, c) != 0) {
-        return false;
-    }
-    (1..10).filter(|&w| w != colour).any(|wall| {
-        let out = outside(&pair.input, wall);
-        let inside = |&(r, c): &Place| out.at(r, c) == 0;
-        gone.iter().all(inside) && !pair.output.places_of(colour).iter().any(inside)
-    })
-}
-
-fn area(cells: &[Place]) -> i32 {
-    bounds(cells).map_or(0, |[t, l, b, r]| (b - t + 1) * (r - l + 1))
-}
-
-pub(super) fn spread(pair: &Pair) -> bool {
-    kept(pair, 4).any(|colour| {
-        let (before, after) = (pair.input.places_of(colour), pair.output.places_of(colour));
-        area(&after) >= 3 * area(&before)
-            && 3 * area(&before) <= 4 * before.len() as i32
-            && parts_of(&pair.input, colour).len() == 1
-            && 2 * parts_of(&pair.output, colour).len() >= before.len()
-    })
-}
-
-pub(super) fn crowded(pair: &Pair) -> bool {
-    kept(pair, 6).any(|colour| {
-        let (before, after) = (pair.input.places_of(colour), pair.output.places_of(colour));
+        let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
+        let (was, is) = (look.before_of(colour).len(), look.after_of(colour).len());
+        // Fewer clumps, or a piston of another colour that came in.
+        let plate = |c: &&u8| **c != colour && look.has(**c) > look.had(**c);
+        let pushed = look.touched.len() == 2 && look.touched.iter().any(|c| plate(&c));
         3 * area(&after) <= 2 * area(&before)
             && 3 * after.len() as i32 >= area(&after)
-            && 2 * parts_of(&pair.output, colour).len() <= parts_of(&pair.input, colour).len() + 1
-            && parts_of(&pair.input, colour).len() > 1
+            && (pushed || 2 * is <= was + 1)
+            && 2 * skin(&look.input, &before) >= 3 * before.len()
+            && was > 1
     })
 }
 
-/// Pairs of a colour that loses cells and another, new in the output, that has exactly as many.
-fn became(pair: &Pair) -> Vec<(u8, u8)> {
-    let (before, after) = (pair.input.counts(), pair.output.counts());
-    let of = |counts: &[usize; 10], c: u8| counts.get(usize::from(c)).copied().unwrap_or(0);
-    let mut found = Vec::new();
-    for old in 1u8..10 {
-        let lost = of(&before, old).saturating_sub(of(&after, old));
-        for new in 1u8..10 {
-            if lost >= 3 && of(&before, new) == 0 && of(&after, new) == lost {
-                found.push((old, new));
-            }
-        }
+fn holes_closed(look: &Look) -> bool {
+    look.touched.len() <= 2
+        && look.touched.iter().any(|&foam| {
+            let after = look.after_of(foam);
+            let [block] = after.as_slice() else {
+                return false;
+            };
+            let loose = look.input.places_of(foam);
+            look.kept(foam, 6)
+                && block.is_box()
+                && skin(&look.input, &loose) == 4 * loose.len()
+                && area(&loose) == 2 * area(&block.cells)
+        })
+}
+
+fn squeezed(look: &Look) -> bool {
+    look.touched.len() == 2
+        && look.touched.iter().any(|&body| {
+            let (before, after) = (look.before_of(body), look.after_of(body));
+            let ([from], [to]) = (before.as_slice(), after.as_slice()) else {
+                return false;
+            };
+            let jaw = look.touched.iter().find(|c| **c != body).copied();
+            // Touched by the same colour on both of two opposite sides.
+            let held = |part: &Part, colour: &dyn Fn(Place) -> u8, across: bool| {
+                let [t, l, b, r] = part.bounds;
+                let (y, x) = ((t + b) / 2, (l + r) / 2);
+                let sides = if across {
+                    [(y, l - 1), (y, r + 1)]
+                } else {
+                    [(t - 1, x), (b + 1, x)]
+                };
+                sides.iter().all(|&p| Some(colour(p)) == jaw)
+            };
+            let (was, is) = (|p| look.was(p), |p| look.is(p));
+            let thinner = |across: bool| {
+                let (a, b) = if across {
+                    (from.wide() - to.wide(), to.tall() - from.tall())
+                } else {
+                    (from.tall() - to.tall(), to.wide() - from.wide())
+                };
+                a > 0 && b > 0 && held(from, &was, across) && held(to, &is, across)
+            };
+            look.kept(body, 4) && from.is_box() && to.is_box() && (thinner(true) || thinner(false))
+        })
+}
+
+fn pressed_out(look: &Look) -> bool {
+    if look.touched.len() != 3 {
+        return false;
     }
-    found
-}
-
-pub(super) fn melted(pair: &Pair) -> bool {
-    let high = |cells: &[Place]| bounds(cells).map_or(0, |[t, _, b, _]| b - t + 1);
-    became(pair).into_iter().any(|(ice, water)| {
-        let (a, b) = (pair.input.places_of(ice), pair.output.places_of(water));
-        a.len() >= 6 && a.len() == b.len() && high(&b) < high(&a)
+    look.touched.iter().any(|&jaw| {
+        let Some(all) = look.moves_of(&[jaw]) else {
+            return false;
+        };
+        let [a, b] = all.as_slice() else {
+            return false;
+        };
+        let upright = a.by.0 != 0;
+        let axis = usize::from(upright);
+        let together = a.by == (-b.by.0, -b.by.1) && a.by.0 * a.by.1 == 0 && {
+            let gap = |p: &Part, q: &Part| {
+                let (m, n) = (p.middle(), q.middle());
+                (m.0 - n.0).abs() + (m.1 - n.1).abs()
+            };
+            gap(a.to, b.to) < gap(a.from, b.from)
+        };
+        together
+            && look.touched.iter().filter(|c| **c != jaw).any(|&paste| {
+                let (before, after) = (look.before_of(paste), look.after_of(paste));
+                let ([from], [to]) = (before.as_slice(), after.as_slice()) else {
+                    return false;
+                };
+                let longer = |i: usize| {
+                    let (f, t) = (from.bounds, to.bounds);
+                    (t[i + 2] - t[i]) - (f[i + 2] - f[i])
+                };
+                look.kept(paste, 6) && from.is_box() && longer(axis) >= 2
+            })
     })
 }
 
-pub(super) fn vaporized(pair: &Pair) -> bool {
-    became(pair).into_iter().any(|(water, steam)| {
-        let cloud = pair.output.places_of(steam);
-        let rest = pair.output.count(water);
-        let surface = pair.input.places_of(water).first().map_or(0, |p| p.0);
-        rest > 0
-            && cloud.iter().all(|p| p.0 < surface)
-            && pair.output.regions(|c| c == steam, false).len() == cloud.len()
+fn rounded(look: &Look) -> bool {
+    let restless = |parts: &'_ [Part]| -> Vec<Part> {
+        parts.iter().filter(|p| look.restless(p)).cloned().collect()
+    };
+    if !look.same_counts || look.touched.len() > 3 {
+        return false;
+    }
+    let (before, after) = (restless(look.parts_before()), restless(look.parts_after()));
+    !before.is_empty()
+        && before.len() == after.len()
+        && before.iter().all(|p| {
+            after
+                .iter()
+                .find(|q| q.colour == p.colour)
+                .is_some_and(|q| {
+                    q.len() == p.len()
+                        && q.len() >= 6
+                        && 4 * skin(&look.output, &q.cells) <= 3 * skin(&look.input, &p.cells)
+                })
+        })
+}
+
+/// The highest row that this colour fills from edge to edge, the row under it too.
+fn surface(look: &Look, liquid: u8) -> Option<i32> {
+    let full = |r: i32| (0..look.cols()).all(|c| look.was((r, c)) == liquid);
+    (0..look.rows() - 1).find(|&r| full(r) && full(r + 1))
+}
+
+fn dented(look: &Look) -> bool {
+    let t = &look.touched;
+    let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
+        return false;
+    };
+    [(x, y), (y, x)].into_iter().any(|(insect, water)| {
+        let Some(top) = surface(look, water) else {
+            return false;
+        };
+        let Some(all) = look.moves_of(&[insect]) else {
+            return false;
+        };
+        let [one] = all.as_slice() else {
+            return false;
+        };
+        let lost = look.gone(water);
+        one.by.1 == 0
+            && one.by.0 > 0
+            && look.came(water).is_empty()
+            && one.to.bounds[2] >= top
+            && one.to.bounds[0] < top
+            && !lost.is_empty()
+            && lost.iter().all(|&p| one.to.touches(&[p]))
     })
+}
+
+fn splashed(look: &Look) -> bool {
+    if look.touched.len() > 2 {
+        return false;
+    }
+    look.touched.iter().any(|&water| {
+        if !look.kept(water, 20) {
+            return false;
+        }
+        let Some(top) = surface(look, water) else {
+            return false;
+        };
+        let up: Vec<Place> = look
+            .output
+            .places_of(water)
+            .into_iter()
+            .filter(|p| p.0 < top)
+            .collect();
+        // What fell: a body that is under water now, or a drop of the liquid itself.
+        let body = look.touched.iter().find(|c| **c != water);
+        let struck: Vec<Place> = match body {
+            Some(&c) => {
+                let fell = look
+                    .moves_of(&[c])
+                    .is_some_and(|m| m.len() == 1 && m.iter().all(|m| m.by.0 > 0 && m.by.1 == 0));
+                if !fell {
+                    return false;
+                }
+                look.output.places_of(c)
+            }
+            None => look.gone(water),
+        };
+        let pit: Vec<Place> = struck.iter().copied().filter(|p| p.0 >= top).collect();
+        let Some([_, l, _, r]) = super::bounds(&pit) else {
+            return false;
+        };
+        let m = (l + r) / 2;
+        let clumped = up.iter().any(|&(r, c)| {
+            [(r, c + 1), (r + 1, c), (r + 1, c + 1)]
+                .iter()
+                .all(|p| p.0 < top && look.is(*p) == water)
+        });
+        let sides = |ok: &dyn Fn(i32) -> bool| up.iter().any(|p| ok(p.1));
+        up.len() >= 2
+            && !clumped
+            && r - l < 5
+            && up
+                .iter()
+                .all(|p| p.1 <= l.min(m - 1) || p.1 >= r.max(m + 1))
+            && sides(&|c| c < m)
+            && sides(&|c| c > m)
+            && up.iter().all(|&p| look.was(p) != water || body.is_none())
+    })
+}
+
+fn soaked(look: &Look) -> bool {
+    let (Some(wet), true, 2) = (look.one_fresh(), look.only_recoloured, look.touched.len()) else {
+        return false;
+    };
+    let cloth = look.touched.iter().find(|c| **c != wet).copied();
+    let Some(cloth) = cloth else { return false };
+    if look.has(cloth) == 0 || look.changed.len() < 4 {
+        return false;
+    }
+    let near = look.still_beside(&look.changed);
+    near.iter().filter(|c| **c != cloth).any(|&water| {
+        let sources = look.input.places_of(water);
+        let far = |p: &Place| {
+            let steps = |q: &Place| (p.0 - q.0).abs() + (p.1 - q.1).abs();
+            sources.iter().map(steps).min().unwrap_or(99)
+        };
+        let front = look.changed.iter().map(far).max().unwrap_or(0);
+        let dry = look.output.places_of(cloth);
+        (2..=6).contains(&front) && dry.iter().all(|p| far(p) > front)
+    })
+}
+
+fn became_a_film(look: &Look) -> bool {
+    let [water] = *look.touched.as_slice() else {
+        return false;
+    };
+    let (before, after) = (look.before_of(water), look.after_of(water));
+    let ([a, b], [c, d]) = (before.as_slice(), after.as_slice()) else {
+        return false;
+    };
+    let rests = |part: &Part| {
+        part.cells
+            .iter()
+            .any(|&(r, x)| !part.has((r + 1, x)) && edge_or(&look.output, (r + 1, x), |v| v != 0))
+    };
+    let under = |part: &Part| look.is((part.bounds[2] + 1, part.bounds[1]));
+    a.alike(b)
+        && [(c, d), (d, c)].into_iter().any(|(ball, film)| {
+            ball.alike(a)
+                && film.len() == a.len()
+                && film.tall() < a.tall()
+                && film.wide() > a.wide()
+                && [ball, film].iter().all(|p| rests(p))
+                && ball.bounds[2] > a.bounds[2]
+                && under(film) != look.is((ball.bounds[2] + 1, ball.bounds[3] - 1))
+        })
 }
