@@ -23,8 +23,9 @@ macro_rules! checkpoints {
     };
 }
 
-/// Training step and weights, earliest first.
-const NANO: &[(&str, &[u8])] = checkpoints!(
+/// Training step and weights, earliest first. A `static`, since a constant would be embedded wherever
+/// it is used.
+static NANO: &[(&str, &[u8])] = checkpoints!(
     "0", "16", "64", "128", "256", "512", "1000", "2000", "3000", "5000", "7000", "10000"
 );
 const CONFIG: &[u8] = include_bytes!("../assets/nano/config.json");
