@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Turns the CUDA kernels into PTX text, with NVRTC from a package and no CUDA toolkit.
+"""Turns the CUDA kernels of scoring and of training into PTX text, with NVRTC from a package and no CUDA toolkit.
 
-    python3 tools/compile_cuda_kernels.py            # writes ptx/*.ptx.gz beside kernels.cu
+    python3 tools/compile_cuda_kernels.py            # writes ptx/*.ptx.gz beside each source
     python3 tools/compile_cuda_kernels.py --check    # also compiles to machine code, prints registers
 
 Needs `pip` and a Linux machine; neither a GPU nor a driver. The PTX is for compute capability 8.0;
@@ -20,17 +20,21 @@ import tempfile
 import zipfile
 
 PACKAGE = "nvidia-cuda-nvrtc-cu12==12.4.127"
-# Each part of the source is a module of its own; `lean` is for cards with less shared memory.
-PARTS = {
-    "base": ["-DBASE"],
-    "attend_b": ["-DATTEND_B"],
-    "attend_h": ["-DATTEND_H"],
-    "product_b": ["-DPRODUCTS_B", "-DSTAGES_LARGE=4"],
-    "product_h": ["-DPRODUCTS_H", "-DSTAGES_LARGE=4"],
-    "product_b_lean": ["-DPRODUCTS_B", "-DSTAGES_LARGE=2"],
-    "product_h_lean": ["-DPRODUCTS_H", "-DSTAGES_LARGE=2"],
+CRATES = os.path.join(os.path.dirname(__file__), "../crates")
+# Each source with its parts; each part is a module of its own. `lean` is for cards with less shared
+# memory.
+SOURCES = {
+    "mary-local/src/kernels/cuda/kernels.cu": {
+        "base": ["-DBASE"],
+        "attend_b": ["-DATTEND_B"],
+        "attend_h": ["-DATTEND_H"],
+        "product_b": ["-DPRODUCTS_B", "-DSTAGES_LARGE=4"],
+        "product_h": ["-DPRODUCTS_H", "-DSTAGES_LARGE=4"],
+        "product_b_lean": ["-DPRODUCTS_B", "-DSTAGES_LARGE=2"],
+        "product_h_lean": ["-DPRODUCTS_H", "-DSTAGES_LARGE=2"],
+    },
+    "mary-train/src/net/cuda/train.cu": {"train": []},
 }
-FOLDER = os.path.join(os.path.dirname(__file__), "../crates/mary-local/src/kernels/cuda")
 
 
 def nvrtc(cache):
@@ -75,25 +79,34 @@ def compile_to(lib, source, options, cubin):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--only", default="", help="sources whose path contains this")
     parser.add_argument("--cache", default=os.path.join(tempfile.gettempdir(), "mary-nvrtc"))
     args = parser.parse_args()
-    with open(os.path.join(FOLDER, "kernels.cu"), "rb") as file:
-        source = file.read()
     lib = nvrtc(args.cache)
+    for path, parts in SOURCES.items():
+        if args.only in path:
+            compile_source(lib, os.path.join(CRATES, path), parts, args.check)
+
+
+def compile_source(lib, path, parts, check):
+    with open(path, "rb") as file:
+        source = file.read()
     options = ["--std=c++17", "--extra-device-vectorization"]
     name = fingerprint(source)
-    os.makedirs(os.path.join(FOLDER, "ptx"), exist_ok=True)
-    for part, defines in PARTS.items():
-        if args.check and not part.endswith("lean"):
+    folder = os.path.join(os.path.dirname(path), "ptx")
+    os.makedirs(folder, exist_ok=True)
+    for part, defines in parts.items():
+        if check and not part.endswith("lean"):
             machine = ["--gpu-architecture=sm_90", "--ptxas-options=-v"]
             compile_to(lib, source, options + defines + machine, True)
         ptx = compile_to(lib, source, options + defines + ["--gpu-architecture=compute_80"], False)
         lines = ptx.decode().rstrip("\0").splitlines()
-        text = f"// from kernels.cu, FNV-1a {name}\n" + "\n".join(line.rstrip() for line in lines) + "\n"
-        path = os.path.join(FOLDER, "ptx", part + ".ptx.gz")
-        with open(path, "wb") as file:
+        origin = os.path.basename(path)
+        text = f"// from {origin}, FNV-1a {name}\n" + "\n".join(line.rstrip() for line in lines) + "\n"
+        packed = os.path.join(folder, part + ".ptx.gz")
+        with open(packed, "wb") as file:
             file.write(gzip.compress(text.encode(), mtime=0))
-        print(f"{part}: {len(text) >> 10} KiB, packed {os.path.getsize(path) >> 10}")
+        print(f"{part}: {len(text) >> 10} KiB, packed {os.path.getsize(packed) >> 10}")
 
 
 main()

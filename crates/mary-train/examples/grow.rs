@@ -67,6 +67,7 @@ fn main() -> Result<(), TrainError> {
                 tokens_per_step,
                 memory,
                 from_step,
+                ..
             } => writeln!(
                 err,
                 "{parameters} parameters, {tokens_per_step} tokens a step, about {} MB, from step {from_step}",

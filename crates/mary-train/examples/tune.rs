@@ -44,6 +44,7 @@ fn main() -> Result<(), TrainError> {
                 conversations.1,
                 memory / 1_000_000
             ),
+            TuneEvent::Note(note) => writeln!(err, "{note}"),
             TuneEvent::Step {
                 step,
                 loss,

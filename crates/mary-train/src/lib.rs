@@ -5,14 +5,15 @@
 //! - [`tune`] trains LoRA adapters on a local GPT-NeoX or LLaMA model and saves them in PEFT's
 //!   layout; [`merge`] folds them into the weights.
 //!
-//! Everything runs on the CPU, is seeded, and does not depend on the number of threads. No suite
-//! and no report is known here.
+//! Everything is seeded and runs on the processor, where it does not depend on the number of
+//! threads, or, with the feature `cuda`, on an NVIDIA card. No suite and no report is known here.
 
 mod error;
 #[cfg(test)]
 mod golden;
 mod grow;
 mod hf;
+mod learner;
 mod memory;
 pub mod net;
 mod optimizer;
@@ -26,6 +27,7 @@ pub use mary_world as corpus;
 
 pub use grow::{GrowEvent, GrowReport, GrowSettings, Size, grow};
 pub use hf::Storage;
+pub use learner::Device;
 pub use memory::Estimate;
 pub use optimizer::{AdamW, Decline, Schedule};
 pub use probe::ProbeReport;

@@ -29,6 +29,20 @@ fn sequence(shape: &Shape, tokens: usize) -> u64 {
     (tokens * (shape.layers * block + passing) + logits) as u64
 }
 
+/// Tokens a card with this much free memory computes at once: what 80 % of it holds, at most 65,536.
+#[cfg(feature = "cuda")]
+pub(crate) fn tokens_at_once(shape: &Shape, rank: usize, free: u64) -> usize {
+    const MOST: usize = 65_536;
+    let heads = shape.heads * shape.head_width;
+    let adapters = shape.layers * 7 * rank + shape.inner.max(shape.width);
+    let numbers = (sequence(shape, 2) - sequence(shape, 1)) + (adapters + heads) as u64;
+    let logits = (1u64 << 27) * 4;
+    let room = (free / 5 * 4).saturating_sub(logits);
+    usize::try_from(room / (4 * numbers))
+        .unwrap_or(MOST)
+        .clamp(1, MOST)
+}
+
 fn growing_bytes(shape: &Shape, slots: usize) -> u64 {
     let parameters = Layout::new(shape).total as u64;
     let slots = slots as u64;
@@ -81,6 +95,16 @@ impl Estimate {
         Self {
             bytes: need(tokens, slots),
             smaller,
+        }
+    }
+
+    /// Of a run whose batches are computed on a card: the machine keeps the numbers of the model, of
+    /// what is trained and of its moments.
+    pub fn beside_card(shape: &Shape, trained: usize) -> Self {
+        let base = Layout::new(shape).total as u64;
+        Self {
+            bytes: 4 * (2 * base + 4 * trained as u64),
+            smaller: Vec::new(),
         }
     }
 

@@ -1,8 +1,9 @@
 //! Growing a GPT-NeoX-shaped model from scratch: seeded, resumable, with its whole history.
 //!
-//! Every sequence of a step is computed on one thread; gradients are summed slot by slot in a
-//! fixed order. So the number of threads changes the speed and nothing else: a run is the same
-//! bit for bit on one thread and on sixteen, and after any number of interruptions.
+//! On the processor the number of threads changes the speed and nothing else ([`crate::learner`]): a
+//! run is the same bit for bit on one thread and on sixteen, and after any number of interruptions.
+//! On a card it is the same each time on the same kind of card. The state a run resumes from does
+//! not say where it was computed: a run may go on elsewhere.
 
 mod settings;
 mod state;
@@ -10,15 +11,15 @@ mod state;
 pub use settings::{GrowSettings, Size};
 
 use crate::hf::{Folder, write_whole};
+use crate::learner::{Device, Learner, Lesson, Means, Work};
 use crate::memory::Estimate;
-use crate::net::{Gradients, Layout, Net, Packed, Parameters, Shape, Workspace};
-use crate::optimizer::{Moments, Schedule, reduce, update};
+use crate::net::{Layout, Net, Packed, Shape};
+use crate::optimizer::{Moments, Schedule};
 use crate::probe::{ProbeReport, Prober};
 use crate::stream::{Documents, Position, TokenStream};
 use crate::{TrainError, tokenizer};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde_json::json;
 use state::State;
 use std::io::Write as _;
@@ -44,7 +45,11 @@ pub enum GrowEvent {
         memory: u64,
         /// The step the run goes on from.
         from_step: u64,
+        /// Where it is computed, in words.
+        device: String,
     },
+    /// Something the user should know.
+    Note(String),
     /// One step is done.
     Step {
         /// Its number, from 1.
@@ -89,24 +94,15 @@ struct Batch {
     after: Position,
 }
 
-/// Sequences of one slot and the room to compute them in.
-struct Slot {
-    workspace: Workspace,
-    loss: f64,
-}
-
 struct Grower<'a> {
     settings: &'a GrowSettings,
-    net: Net,
+    learner: Learner,
+    step: u64,
+    position: Position,
     tokenizer: Tokenizer,
     tokenizer_json: String,
     end: u32,
     recipe: String,
-    state: State,
-    slots: Vec<Slot>,
-    gradients: Vec<Vec<f32>>,
-    transposed: Vec<f32>,
-    groups: Vec<(Range<usize>, f64)>,
     schedule: Schedule,
     prober: Option<Prober>,
 }
@@ -119,24 +115,25 @@ pub fn grow(
 ) -> Result<GrowReport, TrainError> {
     settings.check()?;
     let shape = settings.size.shape(settings.size.vocabulary);
-    let memory = Estimate::growing(&shape, settings).check(settings.memory_limit)?;
+    let memory = match settings.device {
+        Device::Cpu => Estimate::growing(&shape, settings),
+        Device::Cuda(_) => Estimate::beside_card(&shape, Layout::new(&shape).total),
+    }
+    .check(settings.memory_limit)?;
     std::fs::create_dir_all(&settings.out).map_err(TrainError::file(&settings.out))?;
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(settings.threads)
-        .build()
-        .map_err(|e| {
-            TrainError::Settings(format!("could not start {} threads: {e}", settings.threads))
-        })?;
     let documents = Documents::open(&settings.source, settings.seed)?;
-    let mut grower = pool.install(|| Grower::new(settings, &documents))?;
+    let mut grower = Grower::new(settings, &documents)?;
+    let device = grower.learner.describe();
+    grower.note_device(&device)?;
     let started = GrowEvent::Started {
-        parameters: grower.net.layout.total,
+        parameters: grower.learner.net().layout.total,
         tokens_per_step: settings.batch * settings.size.context,
         memory,
-        from_step: grower.state.step,
+        from_step: grower.step,
+        device,
     };
     let stopped = on_event(started).is_break();
-    grower.run(&pool, documents, stopped, on_event)
+    grower.run(documents, stopped, on_event)
 }
 
 impl<'a> Grower<'a> {
@@ -163,53 +160,68 @@ impl<'a> Grower<'a> {
             &settings.out.join("recipe.json"),
             format!("{recipe}\n").as_bytes(),
         )?;
-        let count = settings.slots.min(settings.batch);
-        let slots = (0..count)
-            .map(|_| Slot {
-                workspace: Workspace::default(),
-                loss: 0.0,
-            })
-            .collect();
-        let decay = settings.optimizer.decay;
-        let groups = net
-            .layout
-            .entries
-            .iter()
-            .map(|e| (e.place.clone(), if e.dims.len() == 2 { decay } else { 0.0 }))
-            .collect();
+        let groups = groups(&net, settings.optimizer.decay);
         let generated = matches!(documents, Documents::Generated(_));
         let prober = if settings.probe && generated {
             Some(Prober::new(&tokenizer, end, settings.seed)?)
         } else {
             None
         };
+        let lesson = Lesson {
+            net,
+            base: state.parameters,
+            adapter: None,
+            moments: state.moments,
+            optimizer: settings.optimizer.clone(),
+            groups,
+        };
+        let means = Means {
+            device: settings.device,
+            threads: settings.threads,
+            slots: settings.slots.min(settings.batch),
+        };
         Ok(Self {
             settings,
-            gradients: vec![vec![0.0; net.layout.total]; count],
-            transposed: Vec::new(),
+            learner: Learner::new(lesson, &means)?,
+            step: state.step,
+            position: state.position,
             schedule: settings.schedule(),
-            net,
             tokenizer,
             tokenizer_json,
             end,
             recipe,
-            state,
-            slots,
-            groups,
             prober,
         })
     }
 
+    /// Writes down where the steps from here on are computed.
+    fn note_device(&self, device: &str) -> Result<(), TrainError> {
+        let path = self.settings.out.join("devices.jsonl");
+        let line = json!({"from_step": self.step, "device": device});
+        append(&path, &line.to_string())
+    }
+
+    /// Saves what a run resumes from.
+    fn save(&mut self) -> Result<(), TrainError> {
+        self.learner.fetch()?;
+        let lesson = self.learner.lesson();
+        state::save(
+            &self.settings.out.join("state.safetensors"),
+            &self.recipe,
+            (self.step, &self.position),
+            (&lesson.base, &lesson.moments),
+        )
+    }
+
     fn run(
         &mut self,
-        pool: &rayon::ThreadPool,
         documents: Documents,
         stopped: bool,
         on_event: &mut dyn FnMut(GrowEvent) -> ControlFlow<()>,
     ) -> Result<GrowReport, TrainError> {
         let settings = self.settings;
         let begun = Instant::now();
-        let first = self.state.step;
+        let first = self.step;
         let mut report = GrowReport {
             step: first,
             finished: first >= settings.steps,
@@ -225,22 +237,22 @@ impl<'a> Grower<'a> {
             .map_err(TrainError::file(&path))?;
         let mut stop = stopped;
         if first == 0 && !stop {
-            stop = self.checkpoint(pool, &mut report, on_event)?;
+            stop = self.checkpoint(&mut report, on_event)?;
         }
         let stream = TokenStream::new(
             documents,
             self.tokenizer.clone(),
             self.end,
-            self.state.position.clone(),
+            self.position.clone(),
         );
         let left = settings.steps.saturating_sub(first);
         std::thread::scope(|scope| -> Result<(), TrainError> {
             let (send, batches) = mpsc::sync_channel(3);
             let (batch, context) = (settings.batch, settings.size.context);
             scope.spawn(move || read_ahead(stream, left, (batch, context), &send));
-            while self.state.step < settings.steps && !stop {
+            while self.step < settings.steps && !stop {
                 let Ok(batch) = batches.recv() else { break };
-                let event = pool.install(|| self.step(batch?))?;
+                let event = self.step(batch?)?;
                 let GrowEvent::Step {
                     step,
                     loss,
@@ -266,16 +278,18 @@ impl<'a> Grower<'a> {
                     tokens_per_second,
                 };
                 stop |= on_event(event).is_break();
+                if let Some(note) = self.learner.note() {
+                    stop |= on_event(GrowEvent::Note(note)).is_break();
+                }
                 if settings.is_checkpoint(step) {
-                    stop |= self.checkpoint(pool, &mut report, on_event)?;
+                    stop |= self.checkpoint(&mut report, on_event)?;
                 }
                 stop |= settings
                     .stop_after
                     .is_some_and(|limit| begun.elapsed() >= limit);
                 if stop || step == settings.steps || step % settings.save_every == 0 {
                     log.flush().map_err(TrainError::file(&path))?;
-                    self.state
-                        .save(&settings.out.join("state.safetensors"), &self.recipe)?;
+                    self.save()?;
                 }
             }
             Ok(())
@@ -287,55 +301,24 @@ impl<'a> Grower<'a> {
     /// One step: every slot its sequences, one sum, one update.
     fn step(&mut self, batch: Batch) -> Result<GrowEvent, TrainError> {
         let weight: f64 = batch.packed.iter().map(Packed::weight).sum();
-        let scale = (1.0 / weight.max(1.0)) as f32;
-        let (net, slots) = (&self.net, self.slots.len());
-        let base = self.state.parameters.as_slice();
-        net.transposed(base, &mut self.transposed);
-        let transposed = Some(self.transposed.as_slice());
-        let share = batch.packed.len().div_ceil(slots);
-        self.slots
-            .par_iter_mut()
-            .zip(self.gradients.par_iter_mut())
-            .enumerate()
-            .try_for_each(|(index, (slot, gradient))| -> Result<(), TrainError> {
-                gradient.fill(0.0);
-                slot.loss = 0.0;
-                let from = (index * share).min(batch.packed.len());
-                let to = (from + share).min(batch.packed.len());
-                for packed in &batch.packed[from..to] {
-                    let p = Parameters {
-                        base,
-                        transposed,
-                        adapter: None,
-                    };
-                    let mut g = Gradients {
-                        base: Some(gradient),
-                        adapter: None,
-                    };
-                    slot.loss +=
-                        net.loss_and_gradient(&p, packed, scale, &mut g, &mut slot.workspace)?;
-                }
-                Ok(())
-            })?;
-        let loss = self.slots.iter().map(|slot| slot.loss).sum::<f64>() / weight.max(1.0);
-        let step = self.state.step + 1;
-        let gradient_norm = reduce(&mut self.gradients);
-        if !(loss.is_finite() && gradient_norm.is_finite()) {
-            return Err(TrainError::Diverged { step, loss });
+        let slots = self.settings.slots.min(self.settings.batch);
+        let share = batch.packed.len().div_ceil(slots).max(1);
+        let work = |packed| Work {
+            packed,
+            noise: None,
+        };
+        let mut dealt: Vec<Vec<Work>> = Vec::with_capacity(slots);
+        for (i, packed) in batch.packed.into_iter().enumerate() {
+            match dealt.last_mut() {
+                Some(slot) if i % share != 0 => slot.push(work(packed)),
+                _ => dealt.push(vec![work(packed)]),
+            }
         }
+        let step = self.step + 1;
         let rate = self.settings.optimizer.rate * self.schedule.share(step);
-        let state = &mut self.state;
-        let gradient = self.gradients.first().map_or(&[][..], Vec::as_slice);
-        let numbers = (state.parameters.as_mut_slice(), gradient, gradient_norm);
-        update(
-            &self.settings.optimizer,
-            (step, rate),
-            numbers,
-            &mut state.moments,
-            &self.groups,
-        );
-        state.step = step;
-        state.position = batch.after;
+        let (loss, gradient_norm) = self.learner.step(&dealt, weight.max(1.0), (step, rate))?;
+        self.step = step;
+        self.position = batch.after;
         Ok(GrowEvent::Step {
             step,
             loss,
@@ -348,16 +331,16 @@ impl<'a> Grower<'a> {
     /// Writes a checkpoint and probes it; true when the callback asks to stop.
     fn checkpoint(
         &mut self,
-        pool: &rayon::ThreadPool,
         report: &mut GrowReport,
         on_event: &mut dyn FnMut(GrowEvent) -> ControlFlow<()>,
     ) -> Result<bool, TrainError> {
-        let step = self.state.step;
+        self.learner.fetch()?;
+        let (step, net) = (self.step, self.learner.net());
         let folder = self.settings.out.join(format!("step{step}"));
         Folder {
-            shape: &self.net.shape,
-            layout: &self.net.layout,
-            parameters: &self.state.parameters,
+            shape: &net.shape,
+            layout: &net.layout,
+            parameters: &self.learner.lesson().base,
             storage: self.settings.storage,
             tokenizer_json: &self.tokenizer_json,
             end_token: self.end,
@@ -366,24 +349,27 @@ impl<'a> Grower<'a> {
         report.last_checkpoint = Some(folder.clone());
         let mut stop = on_event(GrowEvent::Checkpoint { step, folder }).is_break();
         if let Some(prober) = &self.prober {
-            let base = self.state.parameters.as_slice();
-            self.net.transposed(base, &mut self.transposed);
-            let p = Parameters {
-                base,
-                transposed: Some(&self.transposed),
-                adapter: None,
-            };
-            let probed = pool.install(|| prober.run(step, &self.net, &p))?;
-            append_probe(&self.settings.out.join("probes.jsonl"), &probed)?;
+            let probed = self.learner.with(|net, p| prober.run(step, net, p))?;
+            let path = self.settings.out.join("probes.jsonl");
+            trim_losses(&path, step.saturating_sub(1))?;
+            let line = serde_json::to_string(&probed).map_err(|e| TrainError::content(&path, e))?;
+            append(&path, &line)?;
             stop |= on_event(GrowEvent::Probed(probed)).is_break();
         }
         Ok(stop)
     }
 }
 
-fn append_probe(path: &Path, probed: &ProbeReport) -> Result<(), TrainError> {
-    trim_losses(path, probed.step.saturating_sub(1))?;
-    let line = serde_json::to_string(probed).map_err(|e| TrainError::content(path, e))?;
+/// The places of all parameters with their weight decay: matrices decay, vectors do not.
+pub(crate) fn groups(net: &Net, decay: f64) -> Vec<(Range<usize>, f64)> {
+    let entries = net.layout.entries.iter();
+    entries
+        .map(|e| (e.place.clone(), if e.dims.len() == 2 { decay } else { 0.0 }))
+        .collect()
+}
+
+/// Adds a line to a log.
+fn append(path: &Path, line: &str) -> Result<(), TrainError> {
     let mut file = std::fs::OpenOptions::new()
         .create(true)
         .append(true)
@@ -485,7 +471,7 @@ fn trim_losses(path: &Path, step: u64) -> Result<(), TrainError> {
 }
 
 /// New weights: small normal matrices, the two that write to the residual stream smaller still.
-fn initial(shape: &Shape, layout: &Layout, seed: u64) -> Vec<f32> {
+pub(crate) fn initial(shape: &Shape, layout: &Layout, seed: u64) -> Vec<f32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(u64::MAX);
     let mut values = vec![0.0; layout.total];

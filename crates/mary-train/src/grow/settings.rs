@@ -2,6 +2,7 @@
 
 use crate::TrainError;
 use crate::hf::Storage;
+use crate::learner::Device;
 use crate::net::Shape;
 use crate::optimizer::{AdamW, Decline, Schedule};
 use crate::stream::Source;
@@ -84,6 +85,8 @@ pub struct GrowSettings {
     pub storage: Storage,
     /// A probe on held-out items at every checkpoint (generated corpus only).
     pub probe: bool,
+    /// Where it is computed; no part of the recipe.
+    pub device: Device,
     /// Worker threads; they change the speed and nothing else.
     pub threads: usize,
     /// Sums of gradients kept apart; fixed by the recipe, so that threads do not matter.
@@ -119,6 +122,7 @@ impl GrowSettings {
             checkpoint_every: 1000,
             storage: Storage::F16,
             probe: true,
+            device: Device::Cpu,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             slots: 16,
             save_every: 200,

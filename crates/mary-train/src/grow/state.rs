@@ -21,30 +21,34 @@ fn bytes(numbers: &[f32]) -> Vec<u8> {
     numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
-impl State {
-    /// Saves the state; `recipe` is what must be the same for it to be resumed.
-    pub(crate) fn save(&self, path: &Path, recipe: &str) -> Result<(), TrainError> {
-        let fail = |e: safetensors::SafeTensorError| TrainError::content(path, e);
-        let parts = [
-            ("parameters", bytes(&self.parameters)),
-            ("first", bytes(&self.moments.first)),
-            ("second", bytes(&self.moments.second)),
-        ];
-        let mut tensors = Vec::new();
-        for (name, bytes) in &parts {
-            let view = TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes).map_err(fail)?;
-            tensors.push((*name, view));
-        }
-        let position =
-            serde_json::to_string(&self.position).map_err(|e| TrainError::content(path, e))?;
-        let metadata = HashMap::from([
-            ("step".to_owned(), self.step.to_string()),
-            ("position".to_owned(), position),
-            ("recipe".to_owned(), recipe.to_owned()),
-        ]);
-        write_whole(path, &serialize(tensors, Some(metadata)).map_err(fail)?)
+/// Saves a state; `recipe` is what must be the same for it to be resumed.
+pub(crate) fn save(
+    path: &Path,
+    recipe: &str,
+    (step, position): (u64, &Position),
+    (parameters, moments): (&[f32], &Moments),
+) -> Result<(), TrainError> {
+    let fail = |e: safetensors::SafeTensorError| TrainError::content(path, e);
+    let parts = [
+        ("parameters", bytes(parameters)),
+        ("first", bytes(&moments.first)),
+        ("second", bytes(&moments.second)),
+    ];
+    let mut tensors = Vec::new();
+    for (name, bytes) in &parts {
+        let view = TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes).map_err(fail)?;
+        tensors.push((*name, view));
     }
+    let position = serde_json::to_string(position).map_err(|e| TrainError::content(path, e))?;
+    let metadata = HashMap::from([
+        ("step".to_owned(), step.to_string()),
+        ("position".to_owned(), position),
+        ("recipe".to_owned(), recipe.to_owned()),
+    ]);
+    write_whole(path, &serialize(tensors, Some(metadata)).map_err(fail)?)
+}
 
+impl State {
     /// Loads a state of the same recipe; None where there is no file.
     pub(crate) fn load(
         path: &Path,

@@ -48,6 +48,15 @@ impl Rotary {
         Self { half, table }
     }
 
+    /// Cosine and sine of every position and pair, one after the other.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn numbers(&self) -> Vec<f32> {
+        self.table
+            .iter()
+            .flat_map(|(cos, sin)| [*cos, *sin])
+            .collect()
+    }
+
     /// Rotates one head at one position; `back` turns the other way.
     fn turn(&self, head: &mut [f32], position: usize, back: bool) {
         let half = self.half;

@@ -19,7 +19,7 @@ pub(super) struct LowBack<'a> {
 }
 
 /// The input with a share of its numbers dropped, the rest scaled up; the same on both ways.
-fn drop_into(x: &[f32], share: f32, seed: u64, out: &mut Vec<f32>) {
+pub(super) fn drop_into(x: &[f32], share: f32, seed: u64, out: &mut Vec<f32>) {
     let keep = 1.0 / (1.0 - share);
     let limit = (f64::from(share) * 4_294_967_296.0) as u64;
     out.clear();

@@ -7,6 +7,8 @@
 mod adapter;
 mod attention;
 mod backward;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub(crate) mod kernels;
 mod layout;
 mod linear;

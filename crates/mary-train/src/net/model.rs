@@ -171,7 +171,6 @@ impl Net {
 
     /// Checks what the kernels rely on.
     fn check(&self, p: &Parameters<'_>, packed: &Packed) -> Result<(), TrainError> {
-        let n = packed.tokens.len();
         let fail = |what: String| Err(TrainError::Settings(what));
         if p.base.len() != self.layout.total {
             return fail(format!(
@@ -198,6 +197,13 @@ impl Net {
                 values.len()
             ));
         }
+        self.check_packed(packed)
+    }
+
+    /// Checks that texts fit the model.
+    pub(crate) fn check_packed(&self, packed: &Packed) -> Result<(), TrainError> {
+        let n = packed.tokens.len();
+        let fail = |what: String| Err(TrainError::Settings(what));
         if packed.targets.len() != n {
             return fail(format!("{n} tokens but {} targets", packed.targets.len()));
         }

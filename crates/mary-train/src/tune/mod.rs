@@ -8,15 +8,15 @@ pub use adapter::{Adapter, merge};
 pub use settings::TuneSettings;
 
 use crate::TrainError;
+use crate::learner::{Device, Learner, Lesson, Means, Work};
 use crate::memory::Estimate;
-use crate::net::{AdapterLayout, Gradients, Net, Packed, Parameters, Shape, Workspace};
-use crate::optimizer::{Moments, Schedule, reduce, update};
+use crate::net::{AdapterLayout, Net, Packed, Shape};
+use crate::optimizer::{Moments, Schedule};
 use conversation::{Example, Reader};
 use mary_contract::PromptForm;
 use mary_weights::Checkpoint;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
@@ -36,7 +36,11 @@ pub enum TuneEvent {
         steps: u64,
         /// Estimated memory in bytes.
         memory: u64,
+        /// Where it is computed, in words.
+        device: String,
     },
+    /// Something the user should know.
+    Note(String),
     /// One step is done.
     Step {
         /// Its number, from 1.
@@ -97,14 +101,7 @@ pub(crate) fn open_base(path: &Path) -> Result<(Checkpoint, Net, Vec<f32>), Trai
 
 struct Tuner<'a> {
     settings: &'a TuneSettings,
-    net: Net,
-    base: Vec<f32>,
-    transposed: Vec<f32>,
-    adapter: AdapterLayout,
-    values: Vec<f32>,
-    moments: Moments,
-    gradients: Vec<Vec<f32>>,
-    workspaces: Vec<Workspace>,
+    learner: Learner,
     schedule: Schedule,
 }
 
@@ -126,8 +123,11 @@ pub fn tune(
         &targets,
     )?;
     let slots = settings.slots.min(settings.batch);
-    let memory = Estimate::tuning(&shape, adapter.total, settings.pack, slots)
-        .check(settings.memory_limit)?;
+    let memory = match settings.device {
+        Device::Cpu => Estimate::tuning(&shape, adapter.total, settings.pack, slots),
+        Device::Cuda(_) => Estimate::beside_card(&shape, adapter.total),
+    }
+    .check(settings.memory_limit)?;
     let (checkpoint, net, base) = open_base(&settings.model)?;
     let form = settings.form.unwrap_or(match checkpoint.template() {
         Some(_) => PromptForm::Chat,
@@ -141,24 +141,23 @@ pub fn tune(
     };
     let (train, held) = split(reader.read(&settings.data)?, settings)?;
     let steps = (train.len().div_ceil(settings.batch) * settings.epochs) as u64;
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(settings.threads)
-        .build()
-        .map_err(|e| {
-            TrainError::Settings(format!("could not start {} threads: {e}", settings.threads))
-        })?;
+    let (base_parameters, trained_parameters) = (base.len(), adapter.total);
+    let mut tuner = Tuner::new(settings, net, base, adapter, steps)?;
     let started = TuneEvent::Started {
-        base_parameters: base.len(),
-        trained_parameters: adapter.total,
+        base_parameters,
+        trained_parameters,
         conversations: (train.len(), held.len()),
         steps,
         memory,
+        device: tuner.learner.describe(),
     };
     let stopped = on_event(started).is_break();
-    let mut tuner = Tuner::new(settings, net, base, adapter, steps);
-    let report = tuner.run(&pool, (&train, &held), stopped, on_event)?;
-    let done = Adapter::new(tuner.adapter, tuner.values, settings.alpha, targets);
-    done.save(&settings.out, &settings.model)?;
+    let report = tuner.run((&train, &held), stopped, on_event)?;
+    tuner.learner.fetch()?;
+    if let Some((table, values)) = tuner.learner.into_lesson().adapter {
+        let done = Adapter::new(table, values, settings.alpha, targets);
+        done.save(&settings.out, &settings.model)?;
+    }
     Ok(report)
 }
 
@@ -220,37 +219,40 @@ impl<'a> Tuner<'a> {
         base: Vec<f32>,
         adapter: AdapterLayout,
         steps: u64,
-    ) -> Self {
-        let slots = settings.slots.min(settings.batch);
-        let mut transposed = Vec::new();
-        net.transposed(&base, &mut transposed);
-        Self {
-            settings,
+    ) -> Result<Self, TrainError> {
+        let values = adapter.initial(settings.seed);
+        let lesson = Lesson {
             net,
             base,
-            transposed,
-            values: adapter.initial(settings.seed),
             moments: Moments::new(adapter.total),
-            gradients: vec![vec![0.0; adapter.total]; slots],
-            workspaces: (0..slots).map(|_| Workspace::default()).collect(),
-            adapter,
+            optimizer: settings.optimizer.clone(),
+            groups: vec![(0..adapter.total, settings.optimizer.decay)],
+            adapter: Some((adapter, values)),
+        };
+        let means = Means {
+            device: settings.device,
+            threads: settings.threads,
+            slots: settings.slots.min(settings.batch),
+        };
+        Ok(Self {
+            settings,
+            learner: Learner::new(lesson, &means)?,
             schedule: Schedule {
                 warm_up: settings.warm_up.min(steps / 2),
                 steps,
                 floor: 0.0,
                 decline: settings.decline,
             },
-        }
+        })
     }
 
     fn run(
         &mut self,
-        pool: &rayon::ThreadPool,
         (train, held): (&[Example], &[Example]),
         stopped: bool,
         on_event: &mut dyn FnMut(TuneEvent) -> ControlFlow<()>,
     ) -> Result<TuneReport, TrainError> {
-        let before = pool.install(|| self.score(held))?;
+        let before = self.score(held)?;
         let mut report = TuneReport {
             losses: Vec::new(),
             before,
@@ -269,98 +271,68 @@ impl<'a> Tuner<'a> {
                 step += 1;
                 let examples: Vec<&Example> = chosen.iter().filter_map(|i| train.get(*i)).collect();
                 tokens += examples.iter().map(|e| e.tokens.len()).sum::<usize>();
-                let (loss, rate) = pool.install(|| self.step(step, &examples))?;
+                let (loss, rate) = self.step(step, &examples)?;
                 report.losses.push(loss);
+                let note = self.learner.note().map(TuneEvent::Note);
                 let tokens_per_second = tokens as f64 / begun.elapsed().as_secs_f64();
-                if on_event(TuneEvent::Step {
+                let done = TuneEvent::Step {
                     step,
                     loss,
                     rate,
                     tokens_per_second,
-                })
-                .is_break()
-                {
+                };
+                let mut events = note.into_iter().chain([done]);
+                if events.any(|event| on_event(event).is_break()) {
                     report.finished = false;
                     break 'epochs;
                 }
             }
         }
-        report.after = pool.install(|| self.score(held))?;
+        report.after = self.score(held)?;
         Ok(report)
     }
 
     /// One step over whole conversations; returns the loss and the learning rate.
     fn step(&mut self, step: u64, examples: &[&Example]) -> Result<(f64, f64), TrainError> {
+        let settings = self.settings;
         let weight = examples.iter().map(|e| e.targets()).sum::<usize>().max(1) as f64;
-        let scale = (1.0 / weight) as f32;
-        let share = examples.len().div_ceil(self.gradients.len()).max(1);
-        let (net, settings) = (&self.net, self.settings);
-        let (table, values) = (&self.adapter, self.values.as_slice());
-        let (base, transposed) = (self.base.as_slice(), Some(self.transposed.as_slice()));
-        let losses: Vec<f64> = self
-            .gradients
-            .par_iter_mut()
-            .zip(self.workspaces.par_iter_mut())
-            .enumerate()
-            .map(|(slot, (gradient, ws))| -> Result<f64, TrainError> {
-                gradient.fill(0.0);
-                let own = examples.chunks(share).nth(slot).unwrap_or(&[]);
-                let mut loss = 0.0;
-                for (place, packed) in packs(own, settings.pack).iter().enumerate() {
-                    let noise = settings.seed ^ (step << 24) ^ ((slot as u64) << 12) ^ place as u64;
-                    let p = Parameters {
-                        base,
-                        transposed,
-                        adapter: Some((table, values, Some(noise))),
-                    };
-                    let mut g = Gradients {
-                        base: None,
-                        adapter: Some(gradient),
-                    };
-                    loss += net.loss_and_gradient(&p, packed, scale, &mut g, ws)?;
-                }
-                Ok(loss)
-            })
-            .collect::<Result<_, _>>()?;
-        let loss = losses.iter().sum::<f64>() / weight;
-        let norm = reduce(&mut self.gradients);
-        if !(loss.is_finite() && norm.is_finite()) {
-            return Err(TrainError::Diverged { step, loss });
-        }
+        let slots = settings.slots.min(settings.batch);
+        let share = examples.len().div_ceil(slots).max(1);
+        let dealt = examples.chunks(share).enumerate().map(|(slot, own)| {
+            let packs = packs(own, settings.pack).into_iter().enumerate();
+            packs
+                .map(|(place, packed)| Work {
+                    packed,
+                    noise: Some(
+                        settings.seed ^ (step << 24) ^ ((slot as u64) << 12) ^ place as u64,
+                    ),
+                })
+                .collect()
+        });
+        let dealt: Vec<Vec<Work>> = dealt.collect();
         let rate = settings.optimizer.rate * self.schedule.share(step);
-        let groups = [(0..self.adapter.total, settings.optimizer.decay)];
-        let gradient = self.gradients.first().map_or(&[][..], Vec::as_slice);
-        let numbers = (self.values.as_mut_slice(), gradient, norm);
-        update(
-            &settings.optimizer,
-            (step, rate),
-            numbers,
-            &mut self.moments,
-            &groups,
-        );
+        let (loss, _) = self.learner.step(&dealt, weight, (step, rate))?;
         Ok((loss, rate))
     }
 
     /// The answers of held-out conversations under the adapters as they are now.
-    fn score(&self, held: &[Example]) -> Result<Vec<AnswerScore>, TrainError> {
-        let p = Parameters {
-            base: &self.base,
-            transposed: Some(&self.transposed),
-            adapter: Some((&self.adapter, &self.values, None)),
-        };
-        held.par_iter()
-            .map_init(Workspace::default, |ws, example| {
+    fn score(&mut self, held: &[Example]) -> Result<Vec<AnswerScore>, TrainError> {
+        let work: Vec<Work> = held
+            .iter()
+            .map(|example| {
                 let mut packed = Packed::default();
                 example.add_to(&mut packed);
-                let scores = self.net.answers(&p, &packed, ws)?;
-                Ok(AnswerScore {
-                    log_probability: scores
-                        .iter()
-                        .map(|(log_probability, _)| f64::from(*log_probability))
-                        .sum(),
-                    greedy: scores.iter().all(|(_, top)| *top),
-                })
+                Work {
+                    packed,
+                    noise: None,
+                }
             })
-            .collect()
+            .collect();
+        let answers = self.learner.answers(&work)?;
+        let score = |tokens: Vec<(f32, bool)>| AnswerScore {
+            log_probability: tokens.iter().map(|(value, _)| f64::from(*value)).sum(),
+            greedy: tokens.iter().all(|(_, top)| *top),
+        };
+        Ok(answers.into_iter().map(score).collect())
     }
 }

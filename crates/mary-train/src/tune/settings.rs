@@ -1,6 +1,7 @@
 //! What can be chosen about tuning, and the papers' recipes by name.
 
 use crate::TrainError;
+use crate::learner::Device;
 use crate::net::Family;
 use crate::optimizer::{AdamW, Decline};
 use mary_contract::PromptForm;
@@ -39,6 +40,8 @@ pub struct TuneSettings {
     pub form: Option<PromptForm>,
     /// Seed of the adapters, the order, the split and the dropout.
     pub seed: u64,
+    /// Where it is computed; no part of the recipe.
+    pub device: Device,
     /// Worker threads; they change the speed and nothing else.
     pub threads: usize,
     /// Sums of gradients kept apart; fixed, so that threads do not matter.
@@ -75,6 +78,7 @@ impl TuneSettings {
             held_out: 0.1,
             form: None,
             seed: 1,
+            device: Device::Cpu,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             slots: 8,
             pack: 512,

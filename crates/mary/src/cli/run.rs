@@ -131,6 +131,9 @@ pub struct GrowArgs {
     /// Seed of weights, data and order
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Where it is computed: cpu, or cuda:N in builds with CUDA
+    #[arg(long, default_value = "cpu")]
+    pub device: String,
     /// CPU threads [default: all]; they change the speed and nothing else
     #[arg(long)]
     pub threads: Option<usize>,
@@ -214,6 +217,9 @@ pub struct LoraArgs {
     /// Seed
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    /// Where it is tuned and tested: cpu, or cuda:N in builds with CUDA
+    #[arg(long, default_value = "cpu")]
+    pub device: String,
     /// CPU threads [default: all]
     #[arg(long)]
     pub threads: Option<usize>,

@@ -23,6 +23,7 @@ pub fn grow(place: &Place, args: &GrowArgs) -> anyhow::Result<Status> {
     let steps = args.steps.unwrap_or(STEPS);
     let mut settings = GrowSettings::new(args.out.clone(), Size::named(&args.size)?, steps);
     settings.seed = args.seed;
+    settings.device = super::tune::device(&args.device)?;
     if let Some(threads) = args.threads {
         settings.threads = threads;
     }
@@ -152,11 +153,12 @@ impl Display {
                 tokens_per_step,
                 memory,
                 from_step,
+                device,
             } => {
                 self.bar.set_position(*from_step);
                 self.bar.reset_eta();
                 self.say(&format!(
-                    "{parameters} parameters, {tokens_per_step} tokens a step, about {} MB of memory, from step {from_step}",
+                    "{parameters} parameters, {tokens_per_step} tokens a step, about {} MB of memory, from step {from_step}, on {device}",
                     memory / 1_000_000
                 ));
             }
@@ -182,6 +184,7 @@ impl Display {
                 self.bar.set_message(line);
             }
             GrowEvent::Checkpoint { .. } => {}
+            GrowEvent::Note(note) => self.say(note),
             GrowEvent::Probed(probe) => self.say(&format!(
                 "step {:>6}: minimal pairs {:.1} %, comparisons {:.1} %, number distance R² {:.2}",
                 probe.step,

@@ -51,6 +51,7 @@ fn tune_and_test(
         tasks: &tasks,
         testing: &args.testing,
         seed: args.lora.seed,
+        device: &args.lora.device,
     };
     let mut models = vec![base.as_path()];
     models.extend(tuned.values().map(PathBuf::as_path));

@@ -38,6 +38,7 @@ pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
         tasks: &args.test,
         testing: &args.testing,
         seed: args.lora.seed,
+        device: &args.lora.device,
     };
     let run = tests.run(place, &[&base, &merged])?;
     tuned::show_differences(&run, |_, _| true)?;
@@ -56,6 +57,14 @@ pub fn base_folder(place: &Place, model: &str) -> anyhow::Result<PathBuf> {
     Ok(mary_weights::locate(&model)?)
 }
 
+/// Where training is computed, from `--device`.
+pub fn device(name: &str) -> anyhow::Result<mary_train::Device> {
+    Ok(match mary_local::Device::parse(Some(name))? {
+        mary_local::Device::Cpu => mary_train::Device::Cpu,
+        mary_local::Device::Cuda(number) => mary_train::Device::Cuda(number),
+    })
+}
+
 /// Trains an adapter, with a bar.
 pub fn train(base: &Path, data: &Path, out: &Path, lora: &LoraArgs) -> anyhow::Result<TuneReport> {
     let mut settings = TuneSettings::new(base.to_owned(), data.to_owned(), out.to_owned());
@@ -67,6 +76,7 @@ pub fn train(base: &Path, data: &Path, out: &Path, lora: &LoraArgs) -> anyhow::R
     settings.batch = lora.batch_size;
     settings.seed = lora.seed;
     settings.targets = lora.target.clone();
+    settings.device = device(&lora.device)?;
     if let Some(threads) = lora.threads {
         settings.threads = threads;
     }
@@ -88,17 +98,19 @@ pub fn train(base: &Path, data: &Path, out: &Path, lora: &LoraArgs) -> anyhow::R
                 conversations,
                 steps,
                 memory,
+                device,
             } => {
                 bar.set_length(steps);
                 bar.suspend(|| {
                     super::tell(&format!(
-                        "{trained_parameters} of {base_parameters} parameters are trained, on {} conversations ({} kept back), {steps} steps, about {} MB of memory",
+                        "{trained_parameters} of {base_parameters} parameters are trained, on {} conversations ({} kept back), {steps} steps, about {} MB of memory, on {device}",
                         conversations.0,
                         conversations.1,
                         memory / 1_000_000
                     ));
                 });
             }
+            TuneEvent::Note(note) => bar.suspend(|| super::tell(&note)),
             TuneEvent::Step {
                 step,
                 loss,

@@ -18,6 +18,8 @@ pub struct Tests<'a> {
     pub testing: &'a TestingArgs,
     /// Seed of the items.
     pub seed: u64,
+    /// Where the models run.
+    pub device: &'a str,
 }
 
 impl Tests<'_> {
@@ -41,6 +43,7 @@ impl Tests<'_> {
             words.extend(["--set".to_owned(), set.clone()]);
         }
         words.extend(["--seed".to_owned(), self.seed.to_string()]);
+        words.extend(["--device".to_owned(), self.device.to_owned()]);
         run::run_quietly(place, &RunArgs::typed(&words)?)
     }
 }

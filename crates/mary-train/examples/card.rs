@@ -1,0 +1,359 @@
+//! Training on a card held against training on the processor, and timed.
+//!
+//! `card [--device N] [kernels] [golden FOLDER] [parity] [repeat] [time]`
+//!
+//! - `kernels`: every kernel beside its twin on the processor;
+//! - `golden`: three steps of the golden files (`tests/golden`), made with PyTorch;
+//! - `parity`: loss, every gradient and twenty steps beside the processor's, for whole models and
+//!   for adapters with dropout;
+//! - `repeat`: twenty steps twice, the same to the last bit;
+//! - `time`: tokens a second (`tools/bench_train_cuda.py` puts PyTorch beside it).
+//!
+//! Ends with 1 where a tolerance is not kept.
+
+use mary_train::net::cuda::check::{Adapting, Multiply, Plan, Trial, kernels, relative};
+use mary_train::net::{Activation, Family, Packed, Shape};
+use mary_train::{AdamW, Device, TrainError};
+use safetensors::SafeTensors;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Instant;
+
+type Outcome = Result<bool, TrainError>;
+
+fn say(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+fn fail(error: impl std::fmt::Display) -> TrainError {
+    TrainError::Settings(error.to_string())
+}
+
+fn mark(good: bool) -> &'static str {
+    if good { "" } else { "   TOO FAR" }
+}
+
+fn check_kernels(number: usize) -> Outcome {
+    let mut good = true;
+    for how in [Multiply::Own, Multiply::Library, Multiply::Split] {
+        for (name, error) in kernels(number, how)? {
+            let fine = error < 2e-6 || (name.starts_with("slope of attention") && error < 1e-5);
+            good &= fine;
+            if how == Multiply::Own || name.starts_with("product") {
+                say(&format!("{how:?}: {name}: {error:.1e}{}", mark(fine)));
+            }
+        }
+    }
+    Ok(good)
+}
+
+/// Windows of tokens without any order.
+fn windows(vocabulary: usize, count: usize, length: usize, seed: u64) -> Vec<Packed> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        // Small tokens are met more often, as in a language.
+        let share = (state >> 11) as f64 / (1u64 << 53) as f64;
+        ((share * share * vocabulary as f64) as u32).min(vocabulary as u32 - 1)
+    };
+    (0..count)
+        .map(|_| Packed::from_window(&(0..=length).map(|_| next()).collect::<Vec<_>>()))
+        .collect()
+}
+
+/// Packs of several short texts, of which only a part counts.
+fn packs(vocabulary: usize, seed: u64) -> Vec<Packed> {
+    let mut out = Vec::new();
+    for pack in 0..3 {
+        let mut joined = Packed::default();
+        for (i, mut text) in windows(vocabulary, 4, 20 + 13 * pack, seed + pack as u64)
+            .into_iter()
+            .enumerate()
+        {
+            let start = joined.tokens.len();
+            for segment in &mut text.segments {
+                segment.start += start;
+            }
+            let counted = text.targets.len() / (i + 2);
+            for (_, weight) in text.targets.iter_mut().take(counted) {
+                *weight = 0.0;
+            }
+            joined.tokens.extend(text.tokens);
+            joined.targets.extend(text.targets);
+            joined.segments.extend(text.segments);
+        }
+        out.push(joined);
+    }
+    out
+}
+
+fn llama() -> Shape {
+    let mut shape = Shape::neox(512, 128, 3, 4, 256);
+    shape.family = Family::Llama;
+    shape.kv_heads = 2;
+    shape.inner = 352;
+    shape.rotary = shape.head_width;
+    shape.parallel_residual = false;
+    shape.activation = Activation::GatedSilu;
+    shape
+}
+
+fn plans() -> Vec<(&'static str, Plan)> {
+    let nano = Shape::neox(1280, 128, 4, 4, 512);
+    let mut sequential = Shape::neox(512, 96, 2, 2, 256);
+    sequential.parallel_residual = false;
+    sequential.activation = Activation::GeluTanh;
+    sequential.tied = false;
+    let adapting = |shape: Shape, dropout: f32, targets: &[&str]| Plan {
+        adapting: Some(Adapting {
+            rank: 8,
+            dropout,
+            targets: targets.iter().map(|t| (*t).to_owned()).collect(),
+        }),
+        ..Plan::new(shape)
+    };
+    let neox = ["query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"];
+    let all = [
+        "q_proj",
+        "k_proj",
+        "v_proj",
+        "o_proj",
+        "gate_proj",
+        "up_proj",
+        "down_proj",
+    ];
+    vec![
+        ("GPT-NeoX, whole", Plan::new(nano.clone())),
+        ("GPT-NeoX, sequential, whole", Plan::new(sequential)),
+        ("LLaMA, whole", Plan::new(llama())),
+        ("GPT-NeoX, adapters, dropout", adapting(nano, 0.1, &neox)),
+        ("LLaMA, adapters, dropout", adapting(llama(), 0.1, &all)),
+        (
+            "LLaMA, query and value",
+            adapting(llama(), 0.0, &["q_proj", "v_proj"]),
+        ),
+    ]
+}
+
+/// One gradient, twenty steps and the answers, here and on the card.
+fn parity(number: usize, name: &str, plan: &Plan, how: Multiply) -> Outcome {
+    let mut here = Trial::new(plan, Device::Cpu, how)?;
+    let mut there = Trial::new(plan, Device::Cuda(number), how)?;
+    let texts = match plan.adapting {
+        Some(_) => packs(plan.shape.vocabulary, 5),
+        None => windows(plan.shape.vocabulary, 3, 200, 5),
+    };
+    let (loss, norm, want) = here.gradient(&texts)?;
+    let (card_loss, card_norm, got) = there.gradient(&texts)?;
+    let mut worst = (0.0f64, String::new());
+    let tensors = there.tensors(&got);
+    for ((tensor, got), (_, want)) in tensors.iter().zip(here.tensors(&want)) {
+        // The bias of keys has a true slope of zero where keys are not rotated: rounding alone.
+        let error = relative(got, want);
+        if error.is_nan() || error > worst.0 {
+            worst = (error, tensor.clone());
+        }
+    }
+    there.at_once(200);
+    let (_, _, halved) = there.gradient(&texts)?;
+    there.at_once(65_536);
+    let split = relative(&halved, &got);
+    let of_loss = ((card_loss - loss) / loss).abs();
+    let of_norm = ((card_norm - norm) / norm).abs();
+    let mut steps = 0.0f64;
+    for _ in 0..20 {
+        let (a, b) = (here.step(&texts)?, there.step(&texts)?);
+        steps = steps.max(((a.0 - b.0) / a.0).abs());
+    }
+    let answers = |trial: &mut Trial| -> Result<Vec<f32>, TrainError> {
+        Ok(trial
+            .answers(&texts)?
+            .concat()
+            .iter()
+            .map(|a| a.0)
+            .collect())
+    };
+    let of_answers = relative(&answers(&mut there)?, &answers(&mut here)?);
+    let good = worst.0 <= 1e-4
+        && of_loss <= 1e-5
+        && of_norm <= 1e-4
+        && steps <= 1e-4
+        && of_answers <= 1e-3;
+    let good = good && split <= 1e-4;
+    say(&format!(
+        "{how:?}: {name}: loss {of_loss:.1e}, norm {of_norm:.1e}, worst gradient {:.1e} ({}), in parts {split:.1e}, losses of 20 steps {steps:.1e}, answers {of_answers:.1e}{}",
+        worst.0,
+        worst.1,
+        mark(good)
+    ));
+    Ok(good)
+}
+
+fn repeat(number: usize, plan: &Plan, how: Multiply) -> Outcome {
+    let run = || -> Result<Vec<u32>, TrainError> {
+        let mut trial = Trial::new(plan, Device::Cuda(number), how)?;
+        for step in 0..20 {
+            trial.step(&windows(plan.shape.vocabulary, 16, 256, step))?;
+        }
+        Ok(trial.trained()?.iter().map(|x| x.to_bits()).collect())
+    };
+    let same = run()? == run()?;
+    say(&format!(
+        "{how:?}: twenty steps twice: the same bits: {same}"
+    ));
+    Ok(same)
+}
+
+/// Three steps of a golden file.
+fn golden(number: usize, file: &Path, how: Multiply) -> Outcome {
+    let bytes = std::fs::read(file).map_err(fail)?;
+    let (_, header) = SafeTensors::read_metadata(&bytes).map_err(fail)?;
+    let text = header.metadata().as_ref().and_then(|m| m.get("golden"));
+    let settings: serde_json::Value =
+        serde_json::from_str(text.ok_or_else(|| fail("no settings"))?).map_err(fail)?;
+    let number_of = |key: &str| settings[key].as_f64().unwrap_or(f64::NAN);
+    let tensors = SafeTensors::deserialize(&bytes).map_err(fail)?;
+    let shape = Shape::from_config(&settings["config"])?;
+    let mut plan = Plan::new(shape.clone());
+    plan.optimizer = AdamW {
+        rate: number_of("rate"),
+        beta1: number_of("beta1"),
+        beta2: number_of("beta2"),
+        eps: number_of("eps"),
+        decay: number_of("decay"),
+        clip: number_of("clip"),
+    };
+    let layout = mary_train::net::Layout::new(&shape);
+    let flat = |prefix: &str| -> Result<Vec<f32>, TrainError> {
+        let mut out = Vec::new();
+        for entry in &layout.entries {
+            let view = tensors.tensor(&format!("{prefix}.{}", entry.name));
+            let words = view.map_err(fail)?.data().chunks_exact(4);
+            out.extend(words.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])));
+        }
+        Ok(out)
+    };
+    plan.base = Some(flat("before")?);
+    let view = tensors.tensor("tokens").map_err(fail)?;
+    let length = view.shape().last().copied().unwrap_or(1);
+    let words = view.data().chunks_exact(4);
+    let tokens: Vec<u32> = words
+        .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        .collect();
+    let texts: Vec<Packed> = tokens.chunks(length).map(Packed::from_window).collect();
+    let mut trial = Trial::new(&plan, Device::Cuda(number), how)?;
+    let (_, _, gradient) = trial.gradient(&texts)?;
+    let of_gradient = relative(&gradient, &flat("gradient")?);
+    let (mut losses, mut norms) = (0.0f64, 0.0f64);
+    for step in 0..3 {
+        let (loss, norm) = trial.step(&texts)?;
+        let want = |key: &str| settings[key][step].as_f64().unwrap_or(f64::NAN);
+        losses = losses.max((loss / want("losses") - 1.0).abs());
+        norms = norms.max((norm / want("norms") - 1.0).abs());
+    }
+    let weights = relative(&trial.trained()?, &flat("after3")?);
+    let good = losses <= 1e-4 && norms <= 1e-4 && of_gradient <= 1e-4 && weights <= 1e-3;
+    say(&format!(
+        "{how:?}: {}: against PyTorch: losses {losses:.1e}, norms {norms:.1e}, gradient {of_gradient:.1e}, weights after three steps {weights:.1e}{}",
+        file.display(),
+        mark(good)
+    ));
+    Ok(good)
+}
+
+fn pythia(width: usize, layers: usize, heads: usize) -> Shape {
+    let mut shape = Shape::neox(50_304, width, layers, heads, 2048);
+    shape.rotary = shape.head_width / 4;
+    shape.tied = false;
+    shape
+}
+
+/// Tokens a second of one shape.
+fn time(number: usize, name: &str, shape: Shape, (batch, length): (usize, usize)) -> Outcome {
+    for how in [Multiply::Library, Multiply::Split] {
+        let mut plan = Plan::new(shape.clone());
+        plan.optimizer.rate = 1e-4;
+        let mut trial = Trial::new(&plan, Device::Cuda(number), how)?;
+        let texts = windows(shape.vocabulary, batch, length, 1);
+        let (mut times, mut loss) = (Vec::new(), 0.0);
+        for step in 0..12 {
+            let begun = Instant::now();
+            (loss, _) = trial.step(&texts)?;
+            if step >= 3 {
+                times.push(begun.elapsed().as_secs_f64());
+            }
+        }
+        times.sort_by(f64::total_cmp);
+        let median = times.get(times.len() / 2).copied().unwrap_or(f64::NAN);
+        let rate = (batch * length) as f64 / median;
+        say(&format!(
+            "time {name} {batch}x{length} {how:?} {rate:.0} tokens/s, {:.2} ms a step, loss {loss:.3}",
+            median * 1e3
+        ));
+    }
+    Ok(true)
+}
+
+fn main() -> Result<(), TrainError> {
+    let mut args = std::env::args().skip(1);
+    let (mut number, mut good) = (0, true);
+    while let Some(arg) = args.next() {
+        let fine = match arg.as_str() {
+            "--device" => {
+                number = args.next().and_then(|n| n.parse().ok()).unwrap_or(0);
+                Ok(true)
+            }
+            "kernels" => check_kernels(number),
+            "golden" => {
+                let folder = args.next().unwrap_or_default();
+                let file = |name: &str| Path::new(&folder).join(format!("{name}.safetensors"));
+                let mut all = true;
+                for how in [Multiply::Library, Multiply::Own] {
+                    all &=
+                        golden(number, &file("neox"), how)? & golden(number, &file("llama"), how)?;
+                }
+                Ok(all)
+            }
+            "parity" => plans().iter().try_fold(true, |all, (name, plan)| {
+                let mut fine = parity(number, name, plan, Multiply::Library)?;
+                fine &= parity(number, name, plan, Multiply::Split)?;
+                Ok(all & fine)
+            }),
+            "small" => plans().iter().take(6).try_fold(true, |all, (name, plan)| {
+                Ok(all & parity(number, name, plan, Multiply::Own)?)
+            }),
+            "repeat" => {
+                let plan = Plan::new(Shape::neox(1280, 128, 4, 4, 512));
+                let mut all = true;
+                for how in [Multiply::Library, Multiply::Split, Multiply::Own] {
+                    all &= repeat(number, &plan, how)?;
+                }
+                Ok(all)
+            }
+            "time" => {
+                time(number, "nano", Shape::neox(1280, 128, 4, 4, 512), (16, 512))?;
+                time(
+                    number,
+                    "nano",
+                    Shape::neox(1280, 128, 4, 4, 512),
+                    (128, 512),
+                )?;
+                time(number, "70m", pythia(512, 6, 8), (32, 512))?;
+                time(number, "70m", pythia(512, 6, 8), (8, 2048))?;
+                time(number, "160m", pythia(768, 12, 12), (32, 512))
+            }
+            other => Err(fail(format!("`{other}` is not a check"))),
+        };
+        match fine {
+            Ok(fine) => good &= fine,
+            Err(error) => {
+                say(&format!("{arg}: {error}"));
+                good = false;
+            }
+        }
+    }
+    say(if good { "all kept" } else { "NOT all kept" });
+    std::process::exit(i32::from(!good));
+}

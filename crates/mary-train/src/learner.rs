@@ -1,0 +1,369 @@
+//! A model in training, wherever it is computed: its numbers, one step, and what comes of it.
+//!
+//! On the processor every slot of a step is computed on one thread and the slots' gradients are
+//! summed in order, so that the number of threads changes the speed and nothing else. On a card all
+//! of a step is one packed batch, and the numbers come back only when they are asked for.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::TrainError;
+#[cfg(feature = "cuda")]
+use crate::net::cuda::{Card, CardTrainer, Multiply, Start};
+use crate::net::{AdapterLayout, Gradients, Net, Packed, Parameters, Workspace};
+use crate::optimizer::{AdamW, Moments, reduce, update};
+
+/// Where a model is trained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Device {
+    /// The processor.
+    #[default]
+    Cpu,
+    /// An NVIDIA card, by its number.
+    Cuda(usize),
+}
+
+/// Packed texts of a step, and the seed of what is dropped in them.
+#[derive(Debug, Clone)]
+pub(crate) struct Work {
+    pub(crate) packed: Packed,
+    pub(crate) noise: Option<u64>,
+}
+
+/// What is trained and how.
+pub(crate) struct Lesson {
+    pub(crate) net: Net,
+    pub(crate) base: Vec<f32>,
+    /// Where there is an adapter, it alone is trained.
+    pub(crate) adapter: Option<(AdapterLayout, Vec<f32>)>,
+    pub(crate) moments: Moments,
+    pub(crate) optimizer: AdamW,
+    /// Places of what is trained, with their weight decay.
+    pub(crate) groups: Vec<(Range<usize>, f64)>,
+}
+
+/// Where and with how much it is computed.
+pub(crate) struct Means {
+    pub(crate) device: Device,
+    pub(crate) threads: usize,
+    /// Sums of gradients kept apart on the processor.
+    pub(crate) slots: usize,
+}
+
+enum Engine {
+    Processor(Processor),
+    #[cfg(feature = "cuda")]
+    Card(Box<CardTrainer>),
+}
+
+/// Room of every slot.
+struct Processor {
+    workspaces: Vec<Workspace>,
+    gradients: Vec<Vec<f32>>,
+}
+
+/// A model in training.
+pub(crate) struct Learner {
+    lesson: Lesson,
+    engine: Engine,
+    pool: rayon::ThreadPool,
+    transposed: Vec<f32>,
+    /// `transposed` is that of the base as it is.
+    turned: bool,
+}
+
+#[cfg(feature = "cuda")]
+fn engine(lesson: &Lesson, means: &Means, how: Multiply) -> Result<Engine, TrainError> {
+    let Device::Cuda(number) = means.device else {
+        return Ok(Engine::Processor(Processor::new(lesson, means)));
+    };
+    let card = Card::open(number, how)?;
+    let start = Start {
+        net: &lesson.net,
+        base: &lesson.base,
+        adapter: lesson.adapter.as_ref().map(|(t, v)| (t, v.as_slice())),
+        moments: &lesson.moments,
+        groups: &lesson.groups,
+    };
+    Ok(Engine::Card(Box::new(CardTrainer::new(card, &start)?)))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn engine(lesson: &Lesson, means: &Means) -> Result<Engine, TrainError> {
+    match means.device {
+        Device::Cpu => Ok(Engine::Processor(Processor::new(lesson, means))),
+        Device::Cuda(number) => Err(TrainError::Settings(format!(
+            "cuda:{number}: this program was built without CUDA; see docs/cuda.md, or use --device cpu"
+        ))),
+    }
+}
+
+impl Processor {
+    fn new(lesson: &Lesson, means: &Means) -> Self {
+        let trained = lesson.moments.first.len();
+        Self {
+            workspaces: (0..means.slots).map(|_| Workspace::default()).collect(),
+            gradients: vec![vec![0.0; trained]; means.slots],
+        }
+    }
+
+    /// Every slot its packs; returns the summed loss.
+    fn gradients(
+        &mut self,
+        lesson: &Lesson,
+        transposed: &[f32],
+        work: &[Vec<Work>],
+        scale: f32,
+    ) -> Result<f64, TrainError> {
+        let losses: Vec<f64> = self
+            .gradients
+            .par_iter_mut()
+            .zip(self.workspaces.par_iter_mut())
+            .enumerate()
+            .map(|(slot, (gradient, ws))| -> Result<f64, TrainError> {
+                gradient.fill(0.0);
+                let mut loss = 0.0;
+                for w in work.get(slot).map_or(&[][..], Vec::as_slice) {
+                    let p = Parameters {
+                        base: &lesson.base,
+                        transposed: Some(transposed),
+                        adapter: lesson
+                            .adapter
+                            .as_ref()
+                            .map(|(table, values)| (table, values.as_slice(), w.noise)),
+                    };
+                    let mut g = Gradients::default();
+                    match lesson.adapter {
+                        Some(_) => g.adapter = Some(gradient),
+                        None => g.base = Some(gradient),
+                    }
+                    loss += lesson
+                        .net
+                        .loss_and_gradient(&p, &w.packed, scale, &mut g, ws)?;
+                }
+                Ok(loss)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(losses.iter().sum())
+    }
+}
+
+fn pool(threads: usize) -> Result<rayon::ThreadPool, TrainError> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|e| TrainError::Settings(format!("could not start {threads} threads: {e}")))
+}
+
+impl Learner {
+    pub(crate) fn new(lesson: Lesson, means: &Means) -> Result<Self, TrainError> {
+        #[cfg(feature = "cuda")]
+        let engine = engine(&lesson, means, Multiply::default())?;
+        #[cfg(not(feature = "cuda"))]
+        let engine = engine(&lesson, means)?;
+        Self::of(lesson, means, engine)
+    }
+
+    /// With another way of multiplying on the card.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn multiplying(
+        lesson: Lesson,
+        means: &Means,
+        how: Multiply,
+    ) -> Result<Self, TrainError> {
+        let engine = engine(&lesson, means, how)?;
+        Self::of(lesson, means, engine)
+    }
+
+    fn of(lesson: Lesson, means: &Means, engine: Engine) -> Result<Self, TrainError> {
+        Ok(Self {
+            pool: pool(means.threads)?,
+            engine,
+            lesson,
+            transposed: Vec::new(),
+            turned: false,
+        })
+    }
+
+    /// Where it is computed, in words.
+    pub(crate) fn describe(&self) -> String {
+        match &self.engine {
+            Engine::Processor(_) => format!("cpu, {} threads", self.pool.current_num_threads()),
+            #[cfg(feature = "cuda")]
+            Engine::Card(card) => card.describe(),
+        }
+    }
+
+    /// What the user should know and has not been told yet.
+    pub(crate) fn note(&mut self) -> Option<String> {
+        match &mut self.engine {
+            Engine::Processor(_) => None,
+            #[cfg(feature = "cuda")]
+            Engine::Card(card) => card.note(),
+        }
+    }
+
+    pub(crate) fn net(&self) -> &Net {
+        &self.lesson.net
+    }
+
+    /// The numbers as they were last brought back.
+    pub(crate) fn lesson(&self) -> &Lesson {
+        &self.lesson
+    }
+
+    /// All the numbers, when training is over.
+    pub(crate) fn into_lesson(self) -> Lesson {
+        self.lesson
+    }
+
+    /// One step over packs dealt out to slots; `weight` is that of all their targets. Returns the
+    /// mean loss and the gradient's norm before clipping.
+    pub(crate) fn step(
+        &mut self,
+        work: &[Vec<Work>],
+        weight: f64,
+        (step, rate): (u64, f64),
+    ) -> Result<(f64, f64), TrainError> {
+        let scale = (1.0 / weight) as f32;
+        let diverged = |loss: f64, norm: f64| match loss.is_finite() && norm.is_finite() {
+            true => Ok((loss, norm)),
+            false => Err(TrainError::Diverged { step, loss }),
+        };
+        self.turn();
+        self.turned &= self.lesson.adapter.is_some();
+        let (lesson, transposed) = (&mut self.lesson, self.transposed.as_slice());
+        match &mut self.engine {
+            Engine::Processor(processor) => self.pool.install(|| {
+                let loss = processor.gradients(lesson, transposed, work, scale)? / weight;
+                let norm = reduce(&mut processor.gradients);
+                diverged(loss, norm)?;
+                let gradient = processor.gradients.first().map_or(&[][..], Vec::as_slice);
+                let values = match &mut lesson.adapter {
+                    Some((_, values)) => values,
+                    None => &mut lesson.base,
+                };
+                let numbers = (values.as_mut_slice(), gradient, norm);
+                let moments = &mut lesson.moments;
+                let groups = &lesson.groups;
+                update(&lesson.optimizer, (step, rate), numbers, moments, groups);
+                Ok((loss, norm))
+            }),
+            #[cfg(feature = "cuda")]
+            Engine::Card(card) => {
+                let all: Vec<&Work> = work.iter().flatten().collect();
+                for w in &all {
+                    lesson.net.check_packed(&w.packed)?;
+                }
+                let (loss, norm) = card.step(&all, scale, &lesson.optimizer, (step, rate))?;
+                diverged(loss / weight, norm)
+            }
+        }
+    }
+
+    /// Summed loss, norm and gradient of a step that is not taken; for checks.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn gradient(
+        &mut self,
+        work: &[Vec<Work>],
+        scale: f32,
+    ) -> Result<(f64, f64, Vec<f32>), TrainError> {
+        self.turn();
+        match &mut self.engine {
+            Engine::Processor(processor) => {
+                let (lesson, transposed) = (&self.lesson, self.transposed.as_slice());
+                let loss = processor.gradients(lesson, transposed, work, scale)?;
+                let norm = reduce(&mut processor.gradients);
+                let gradient = processor.gradients.first().cloned().unwrap_or_default();
+                Ok((loss, norm, gradient))
+            }
+            Engine::Card(card) => {
+                let all: Vec<&Work> = work.iter().flatten().collect();
+                Ok(card.gradient(&all, scale)?)
+            }
+        }
+    }
+
+    /// Takes at most this many tokens at once on a card; for checks.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn at_once(&mut self, most: usize) {
+        if let Engine::Card(card) = &mut self.engine {
+            card.at_once(most);
+        }
+    }
+
+    /// The base with its matrices transposed, where the processor will want it.
+    fn turn(&mut self) {
+        #[cfg(feature = "cuda")]
+        if matches!(self.engine, Engine::Card(_)) {
+            return;
+        }
+        if !self.turned {
+            self.pool.install(|| {
+                self.lesson
+                    .net
+                    .transposed(&self.lesson.base, &mut self.transposed)
+            });
+            self.turned = true;
+        }
+    }
+
+    /// Brings what was trained back to where it can be read.
+    pub(crate) fn fetch(&mut self) -> Result<(), TrainError> {
+        match &mut self.engine {
+            Engine::Processor(_) => {}
+            #[cfg(feature = "cuda")]
+            Engine::Card(card) => {
+                let lesson = &mut self.lesson;
+                let values = match &mut lesson.adapter {
+                    Some((_, values)) => values,
+                    None => {
+                        self.turned = false;
+                        &mut lesson.base
+                    }
+                };
+                card.fetch(values, &mut lesson.moments)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs something with the model as it is, on the processor.
+    pub(crate) fn with<T: Send>(
+        &mut self,
+        act: impl FnOnce(&Net, &Parameters<'_>) -> Result<T, TrainError> + Send,
+    ) -> Result<T, TrainError> {
+        if !self.turned {
+            let (lesson, to) = (&self.lesson, &mut self.transposed);
+            self.pool
+                .install(|| lesson.net.transposed(&lesson.base, to));
+            self.turned = true;
+        }
+        let lesson = &self.lesson;
+        let adapter = lesson.adapter.as_ref();
+        let p = Parameters {
+            base: &lesson.base,
+            transposed: Some(&self.transposed),
+            adapter: adapter.map(|(table, values)| (table, values.as_slice(), None)),
+        };
+        self.pool.install(|| act(&lesson.net, &p))
+    }
+
+    /// For every pack, the targets that count: log-probability, and whether none was more probable.
+    pub(crate) fn answers(&mut self, work: &[Work]) -> Result<Vec<Vec<(f32, bool)>>, TrainError> {
+        #[cfg(feature = "cuda")]
+        if let Engine::Card(card) = &mut self.engine {
+            let all: Vec<&Work> = work.iter().collect();
+            for w in &all {
+                self.lesson.net.check_packed(&w.packed)?;
+            }
+            return Ok(card.answers(&all)?);
+        }
+        self.with(|net, p| {
+            work.par_iter()
+                .map_init(Workspace::default, |ws, w| net.answers(p, &w.packed, ws))
+                .collect()
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! Training on an NVIDIA card: the same transformer, forward and backward, in float32.
+//!
+//! Parameters, moments, gradients and everything kept for the way back live on the card; tokens go
+//! over, the loss and the gradient's norm come back. All sequences of a step are computed as one
+//! packed batch, or as few as the card's memory needs. Sums are taken in a fixed order: the same
+//! step gives the same bits each time on the same kind of card.
+
+mod attention;
+mod batch;
+pub mod check;
+mod linear;
+mod pass;
+mod products;
+mod room;
+mod rows;
+mod trainer;
+mod twins;
+
+pub use products::Multiply;
+pub(crate) use trainer::{CardTrainer, Start};
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use mary_contract::ModelError;
+use mary_cuda::{Blas, Device, Lender, Parts};
+
+/// The kernels, as they are embedded.
+const PARTS: Parts = Parts(&[("train", include_bytes!("ptx/train.ptx.gz"))]);
+const TRAIN: &str = "train";
+
+/// A card, how it multiplies, and what its copies need.
+pub(crate) struct Card {
+    device: Arc<Device>,
+    blas: Option<Blas>,
+    how: Multiply,
+    lender: Arc<Lender>,
+    scratch: RefCell<products::Scratch>,
+}
+
+impl Card {
+    /// Opens a card by its number.
+    pub(crate) fn open(number: usize, how: Multiply) -> Result<Self, ModelError> {
+        let device = Device::open(number, PARTS)?;
+        let blas = match how {
+            Multiply::Own => None,
+            _ => Blas::find(&device),
+        };
+        Ok(Self {
+            device,
+            blas,
+            how,
+            lender: Arc::default(),
+            scratch: RefCell::default(),
+        })
+    }
+
+    /// The card and how it multiplies, in words.
+    pub(crate) fn describe(&self) -> String {
+        let how = match (&self.blas, self.how) {
+            (None, _) => "own kernels",
+            (Some(_), Multiply::Split) => "three bfloat16 parts, cuBLASLt",
+            (Some(_), _) => "cuBLASLt",
+        };
+        let (major, minor) = self.device.capability;
+        format!(
+            "{}, compute capability {major}.{minor}, float32, {how}",
+            self.device.name
+        )
+    }
+}
+
+fn int(n: usize) -> i32 {
+    i32::try_from(n).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    /// The embedded kernels were compiled from the source that is there.
+    #[test]
+    fn kernels_come_from_their_source() {
+        let stale = super::PARTS.stale(include_bytes!("train.cu"));
+        assert_eq!(stale, None, "run tools/compile_cuda_kernels.py");
+    }
+}

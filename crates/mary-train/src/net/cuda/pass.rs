@@ -1,0 +1,400 @@
+//! One batch through the transformer on the card, there and back.
+
+use mary_contract::ModelError;
+
+use super::Card;
+use super::batch::Batch;
+use super::linear::{LowRooms, Numbers};
+use super::products::{Call, View};
+use super::room::{BlockRoom, Room, Rooms};
+use super::rows::NormAt;
+use crate::net::Net;
+use crate::net::layout::{Block, Norm};
+use crate::net::shape::Activation;
+
+type Done = Result<(), ModelError>;
+
+/// Logits computed at a time.
+const LOGITS: usize = 1 << 27;
+
+/// One batch on its way.
+pub(super) struct Pass<'a> {
+    pub(super) card: &'a Card,
+    pub(super) net: &'a Net,
+    pub(super) n: Numbers<'a>,
+    pub(super) batch: &'a Batch,
+    /// Cosines and sines of every position.
+    pub(super) angles: u64,
+}
+
+/// The parts of a batch's room that linear layers use.
+macro_rules! low {
+    ($rooms:expr) => {
+        &mut LowRooms {
+            kept: &mut $rooms.low_rank,
+            dropped: &mut $rooms.dropped,
+            slope: &mut $rooms.slope_low,
+            slabs: &mut $rooms.slabs,
+        }
+    };
+}
+
+/// Rows of logits computed at a time.
+fn head_rows(vocabulary: usize) -> usize {
+    (LOGITS / vocabulary.max(1) / 128 * 128).max(128)
+}
+
+impl Pass<'_> {
+    fn norm_at(&self, norm: &Norm) -> NormAt {
+        NormAt {
+            weight: self.n.at(&norm.weight),
+            bias: norm.bias.as_ref().map_or(0, |b| self.n.at(b)),
+            width: self.net.shape.width,
+            kind: self.net.norm_kind(),
+        }
+    }
+
+    fn turn(&self, qkv: u64, back: bool) -> Done {
+        let half = self.net.shape.rotary / 2;
+        let positions = self.batch.positions();
+        self.card.rotate(
+            qkv,
+            &self.batch.attention,
+            positions,
+            (self.angles, half),
+            back,
+        )
+    }
+
+    /// From tokens to normed rows after the last block.
+    pub(super) fn forward(&self, rooms: &mut Rooms) -> Done {
+        let (card, device) = (self.card, &self.card.device);
+        let (d, rows) = (self.net.shape.width, self.batch.rows());
+        let layout = &self.net.layout;
+        rooms
+            .blocks
+            .resize_with(layout.blocks.len(), BlockRoom::default);
+        rooms
+            .low_rank
+            .resize_with(layout.linear_count, Room::default);
+        for block in &mut rooms.blocks {
+            block.input.size(device, rows * d)?;
+        }
+        let stream = rooms.stream.size(device, rows * d)?;
+        let first = rooms.blocks.first().map_or(stream, |b| b.input.at());
+        let tokens = (self.batch.tokens(), rows);
+        card.embed(self.n.at(&layout.embedding), tokens, d, first)?;
+        for (index, block) in layout.blocks.iter().enumerate() {
+            let next = rooms.blocks.get(index + 1).map_or(stream, |b| b.input.at());
+            self.block(index, block, next, rooms)?;
+        }
+        let normed = rooms.final_normed.size(device, rows * d)?;
+        let moments = rooms.final_moments.size(device, 2 * rows)?;
+        card.norm(
+            stream,
+            rows,
+            self.norm_at(&layout.final_norm),
+            normed,
+            moments,
+        )
+    }
+
+    fn block(&self, index: usize, layout: &Block, next: u64, rooms: &mut Rooms) -> Done {
+        let (card, device, shape) = (self.card, &self.card.device, &self.net.shape);
+        let (d, rows, joint) = (shape.width, self.batch.rows(), shape.qkv_width());
+        let mut s = std::mem::take(&mut rooms.blocks[index]);
+        let input = s.input.at();
+        let normed = s.normed1.size(device, rows * d)?;
+        let moments = s.moments1.size(device, 2 * rows)?;
+        card.norm(input, rows, self.norm_at(&layout.norm1), normed, moments)?;
+        let qkv = s.qkv.size(device, rows * joint)?;
+        for (linear, column) in &layout.qkv {
+            let to = (qkv + *column as u64 * 4, joint, false);
+            card.apply(linear, &self.n, (normed, self.batch), to, low!(rooms))?;
+        }
+        self.turn(qkv, false)?;
+        let heads = s
+            .heads
+            .size(device, rows * shape.heads * shape.head_width)?;
+        let log_sums = s.log_sums.size(device, rows * shape.heads)?;
+        card.attend(qkv, &self.batch.attention, heads, log_sums)?;
+        let middle = if shape.parallel_residual {
+            next
+        } else {
+            s.middle.size(device, rows * d)?
+        };
+        device.copy(input, middle, rows * d * 4)?;
+        let to = (middle, d, true);
+        card.apply(&layout.out, &self.n, (heads, self.batch), to, low!(rooms))?;
+        let from = if shape.parallel_residual {
+            input
+        } else {
+            device.copy(middle, next, rows * d * 4)?;
+            middle
+        };
+        self.feed_forward(layout, (from, next), &mut s, rooms)?;
+        rooms.blocks[index] = s;
+        Ok(())
+    }
+
+    fn feed_forward(
+        &self,
+        layout: &Block,
+        (from, to): (u64, u64),
+        s: &mut BlockRoom,
+        rooms: &mut Rooms,
+    ) -> Done {
+        let (card, device, shape) = (self.card, &self.card.device, &self.net.shape);
+        let (d, rows, inner) = (shape.width, self.batch.rows(), shape.inner);
+        let normed = s.normed2.size(device, rows * d)?;
+        let moments = s.moments2.size(device, 2 * rows)?;
+        card.norm(from, rows, self.norm_at(&layout.norm2), normed, moments)?;
+        let up = s.up.size(device, rows * inner)?;
+        let active = s.active.size(device, rows * inner)?;
+        let x = (normed, self.batch);
+        card.apply(&layout.up, &self.n, x, (up, inner, false), low!(rooms))?;
+        match &layout.gate {
+            Some(linear) => {
+                let gate = s.gate.size(device, rows * inner)?;
+                card.apply(linear, &self.n, x, (gate, inner, false), low!(rooms))?;
+                card.gated_silu(gate, up, active, rows * inner)?;
+            }
+            None => {
+                let exact = shape.activation != Activation::GeluTanh;
+                card.gelu(exact, up, active, rows * inner)?;
+            }
+        }
+        let x = (active, self.batch);
+        card.apply(&layout.down, &self.n, x, (to, d, true), low!(rooms))
+    }
+
+    /// Logits of the rows that count, block by block: what to do with the rows (their number, the
+    /// place of the first among those that count), their normed rows and their logits.
+    fn logits(
+        &self,
+        rooms: &mut Rooms,
+        act: &mut dyn FnMut(&mut Rooms, (usize, usize), u64, u64) -> Done,
+    ) -> Done {
+        let (card, device) = (self.card, &self.card.device);
+        let (d, v) = (self.net.shape.width, self.net.shape.vocabulary);
+        let count = self.batch.count();
+        let step = head_rows(v);
+        for first in (0..count).step_by(step) {
+            let rows = step.min(count - first);
+            let chosen = match self.batch.counted(first) {
+                Some(list) => {
+                    let to = rooms.chosen.size(device, rows * d)?;
+                    card.gather(rooms.final_normed.at(), (list, rows), d, to)?;
+                    to
+                }
+                None => rooms.final_normed.at() + (first * d * 4) as u64,
+            };
+            let logits = rooms.logits.size(device, rows * v)?;
+            let head = View::turned(self.n.at(&self.net.layout.head), d);
+            let call = Call::new((rows, d, v), View::rows(chosen, d), head, (logits, v));
+            card.multiply(&call)?;
+            act(rooms, (rows, first), chosen, logits)?;
+        }
+        Ok(())
+    }
+
+    /// Log-probability of every target that counts, and whether none was more probable.
+    pub(super) fn answers(&self, rooms: &mut Rooms) -> Result<Vec<f32>, ModelError> {
+        let (card, v) = (self.card, self.net.shape.vocabulary);
+        if self.batch.count() == 0 {
+            return Ok(Vec::new());
+        }
+        self.forward(rooms)?;
+        let mut out = Vec::with_capacity(2 * self.batch.count());
+        self.logits(rooms, &mut |rooms, (rows, first), _, logits| {
+            let to = rooms.losses.size(&card.device, 2 * rows)?;
+            card.answers((logits, rows), v, self.batch.targets(first).0, to)?;
+            out.extend(card.device.read::<f32>(to, 2 * rows)?);
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// The head, its loss added to `total`, and the way back to the end of the last block, which is
+    /// left in `rooms.slope`.
+    fn head_and_back(&self, rooms: &mut Rooms, scale: f32, total: u64) -> Done {
+        let (card, device) = (self.card, &self.card.device);
+        let (d, v, rows) = (
+            self.net.shape.width,
+            self.net.shape.vocabulary,
+            self.batch.rows(),
+        );
+        let count = self.batch.count();
+        let back = rooms.slope_narrow.size(device, rows * d)?;
+        if count < rows {
+            device.zero(back, rows * d * 4)?;
+        }
+        let losses = rooms.losses.size(device, count)?;
+        let head = &self.net.layout.head;
+        self.logits(rooms, &mut |rooms, (rows, first), chosen, logits| {
+            let targets = self.batch.targets(first);
+            let kept = losses + first as u64 * 4;
+            card.cross_entropy((logits, rows), v, targets, scale, kept)?;
+            if let Some(dhead) = self.n.gradient(head) {
+                let (slope, x) = (View::turned(logits, v), View::rows(chosen, d));
+                let call = Call::new((v, rows, d), slope, x, (dhead, d));
+                card.multiply(&call.adding(true))?;
+            }
+            let to = match self.batch.counted(first) {
+                Some(_) => rooms.chosen_slope.size(device, rows * d)?,
+                None => back + (first * d * 4) as u64,
+            };
+            let weight = View::rows(self.n.at(head), d);
+            card.multiply(&Call::new(
+                (rows, v, d),
+                View::rows(logits, v),
+                weight,
+                (to, d),
+            ))?;
+            match self.batch.counted(first) {
+                Some(list) => card.scatter(to, (list, rows), d, back),
+                None => Ok(()),
+            }
+        })?;
+        card.add_losses((losses, self.batch.targets(0).1), count, total)?;
+        let slope = rooms.slope.size(device, rows * d)?;
+        let (x, moments) = (rooms.stream.at(), rooms.final_moments.at());
+        self.norm_back(
+            &self.net.layout.final_norm,
+            (x, moments),
+            back,
+            (0, slope),
+            rooms,
+        )
+    }
+
+    /// The way back through a norm: `dx = base + …`, and its own gradients where it is trained.
+    fn norm_back(
+        &self,
+        norm: &Norm,
+        (x, moments): (u64, u64),
+        dy: u64,
+        to: (u64, u64),
+        rooms: &mut Rooms,
+    ) -> Done {
+        let (d, rows) = (self.net.shape.width, self.batch.rows());
+        self.card
+            .norm_back((x, moments, rows), self.norm_at(norm), dy, to)?;
+        let Some(dw) = self.n.gradient(&norm.weight) else {
+            return Ok(());
+        };
+        let db = norm.bias.as_ref().and_then(|b| self.n.gradient(b));
+        self.card.column_sums(
+            (dy, d),
+            Some((x, moments)),
+            (rows, d),
+            (db.unwrap_or(0), dw),
+            &mut rooms.slabs,
+        )
+    }
+
+    /// Forward and back: adds the loss to `total` and `scale` times its slopes to the gradients.
+    pub(super) fn loss_and_gradient(&self, rooms: &mut Rooms, scale: f32, total: u64) -> Done {
+        if self.batch.rows() == 0 {
+            return Ok(());
+        }
+        self.forward(rooms)?;
+        self.head_and_back(rooms, scale, total)?;
+        for (index, layout) in self.net.layout.blocks.iter().enumerate().rev() {
+            let mut s = std::mem::take(&mut rooms.blocks[index]);
+            self.feed_forward_back(layout, &mut s, rooms)?;
+            self.attention_back(layout, &mut s, rooms)?;
+            rooms.blocks[index] = s;
+        }
+        if let Some(table) = self.n.gradient(&self.net.layout.embedding) {
+            let (places, groups) = self.batch.by_token();
+            let d = self.net.shape.width;
+            self.card
+                .embed_back(rooms.slope.at(), places, groups, d, table)?;
+        }
+        Ok(())
+    }
+
+    /// The way back through the feed-forward half; `rooms.slope_middle` becomes the slope at its
+    /// input, the residual's own slope included.
+    fn feed_forward_back(&self, layout: &Block, s: &mut BlockRoom, rooms: &mut Rooms) -> Done {
+        let (card, device, shape) = (self.card, &self.card.device, &self.net.shape);
+        let (d, rows, inner) = (shape.width, self.batch.rows(), shape.inner);
+        let wide = rooms
+            .slope_wide
+            .size(device, rows * inner.max(shape.heads * shape.head_width))?;
+        let narrow = rooms.slope_narrow.size(device, rows * d)?;
+        let slope = rooms.slope.at();
+        let x = (s.active.at(), self.batch);
+        card.apply_back(
+            &layout.down,
+            &self.n,
+            x,
+            (slope, d),
+            (wide, false),
+            low!(rooms),
+        )?;
+        let x = (s.normed2.at(), self.batch);
+        if let Some(linear) = &layout.gate {
+            let gate = rooms.slope_gate.size(device, rows * inner)?;
+            card.times(wide, s.gate.at(), gate, rows * inner)?;
+            card.apply_back(
+                linear,
+                &self.n,
+                x,
+                (gate, inner),
+                (narrow, false),
+                low!(rooms),
+            )?;
+        }
+        card.times(wide, s.up.at(), wide, rows * inner)?;
+        let to = (narrow, layout.gate.is_some());
+        card.apply_back(&layout.up, &self.n, x, (wide, inner), to, low!(rooms))?;
+        let middle = rooms.slope_middle.size(device, rows * d)?;
+        let from = if shape.parallel_residual {
+            s.input.at()
+        } else {
+            s.middle.at()
+        };
+        let kept = (from, s.moments2.at());
+        self.norm_back(&layout.norm2, kept, narrow, (slope, middle), rooms)
+    }
+
+    /// The way back through the attention half; leaves the block's slope in `rooms.slope`.
+    fn attention_back(&self, layout: &Block, s: &mut BlockRoom, rooms: &mut Rooms) -> Done {
+        let (card, device, shape) = (self.card, &self.card.device, &self.net.shape);
+        let (d, rows, joint) = (shape.width, self.batch.rows(), shape.qkv_width());
+        let (wide, narrow) = (rooms.slope_wide.at(), rooms.slope_narrow.at());
+        let middle = rooms.slope_middle.at();
+        // In a sequential block the stream between the halves carries its own slope.
+        let incoming = if shape.parallel_residual {
+            rooms.slope.at()
+        } else {
+            middle
+        };
+        let x = (s.heads.at(), self.batch);
+        card.apply_back(
+            &layout.out,
+            &self.n,
+            x,
+            (incoming, d),
+            (wide, false),
+            low!(rooms),
+        )?;
+        let dots = rooms.dots.size(device, rows * shape.heads)?;
+        let dqkv = rooms.slope_qkv.size(device, rows * joint)?;
+        let kept = (s.heads.at(), s.log_sums.at());
+        let attention = &self.batch.attention;
+        card.attend_back(s.qkv.at(), attention, kept, wide, (dots, dqkv))?;
+        self.turn(dqkv, true)?;
+        let x = (s.normed1.at(), self.batch);
+        for (i, (linear, column)) in layout.qkv.iter().enumerate() {
+            let dy = (dqkv + *column as u64 * 4, joint);
+            card.apply_back(linear, &self.n, x, dy, (narrow, i > 0), low!(rooms))?;
+        }
+        let kept = (s.input.at(), s.moments1.at());
+        self.norm_back(&layout.norm1, kept, narrow, (middle, middle), rooms)?;
+        std::mem::swap(&mut rooms.slope, &mut rooms.slope_middle);
+        Ok(())
+    }
+}

@@ -1,0 +1,281 @@
+//! Products of float32 matrices: by cuBLASLt where it is found, by a plain kernel of our own where not.
+
+use mary_contract::{ErrorKind, ModelError};
+use mary_cuda::{Factor, Kind, Memory, Places, Product, args};
+
+use super::room::grow;
+use super::{Card, TRAIN, int};
+
+/// How a card multiplies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Multiply {
+    /// cuBLASLt in float32 where it is found.
+    #[default]
+    Library,
+    /// cuBLASLt on the matrix units: every number is the sum of three bfloat16s, six products are
+    /// summed, and the result is as exact as a float32 product.
+    Split,
+    /// Kernels of our own.
+    Own,
+}
+
+/// A matrix on the card.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View {
+    at: u64,
+    factor: Factor,
+}
+
+impl View {
+    /// Rows as they lie.
+    pub(super) fn rows(at: u64, step: usize) -> Self {
+        Self {
+            at,
+            factor: Factor::rows(step),
+        }
+    }
+
+    /// Rows that are columns of the factor.
+    pub(super) fn turned(at: u64, step: usize) -> Self {
+        Self {
+            at,
+            factor: Factor::transposed(step),
+        }
+    }
+}
+
+/// `out (rows × columns) = scale · left (rows × inner) · right (inner × columns)`, with a bias added
+/// to every row where there is one, added to what is there where `add` says so.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    pub(super) size: (usize, usize, usize),
+    pub(super) left: View,
+    pub(super) right: View,
+    pub(super) bias: u64,
+    pub(super) scale: f32,
+    pub(super) out: (u64, usize),
+    pub(super) add: bool,
+}
+
+impl Call {
+    /// A plain product of this size: rows, inner, columns.
+    pub(super) fn new(
+        size: (usize, usize, usize),
+        left: View,
+        right: View,
+        out: (u64, usize),
+    ) -> Self {
+        Self {
+            size,
+            left,
+            right,
+            bias: 0,
+            scale: 1.0,
+            out,
+            add: false,
+        }
+    }
+
+    /// Adds to what is there.
+    pub(super) fn adding(mut self, add: bool) -> Self {
+        self.add = add;
+        self
+    }
+
+    /// Multiplies the product by a number.
+    pub(super) fn scaled(mut self, scale: f32) -> Self {
+        self.scale = scale;
+        self
+    }
+
+    /// Adds a bias to every row; 0 is none.
+    pub(super) fn with_bias(mut self, bias: u64) -> Self {
+        self.bias = bias;
+        self
+    }
+
+    fn product(&self, (left, right): (Factor, Factor), kind: Kind, aligned: u32) -> Product {
+        let (rows, inner, columns) = self.size;
+        Product {
+            rows,
+            columns,
+            inner,
+            left,
+            right,
+            step: self.out.1,
+            kind,
+            out: Kind::Single,
+            bias: self.bias != 0,
+            add: self.add,
+            aligned,
+        }
+    }
+}
+
+/// Room for numbers split in three.
+#[derive(Default)]
+pub(super) struct Scratch {
+    left: Option<Memory>,
+    right: Option<Memory>,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Shape {
+    rows: i32,
+    columns: i32,
+    inner: i32,
+    left_step: i32,
+    right_step: i32,
+    step: i32,
+    left_turned: i32,
+    right_turned: i32,
+    add: i32,
+    scale: f32,
+}
+
+/// The parts of the two factors that each pass multiplies, least products first; the first parts are
+/// the greatest.
+const PASSES: [(usize, usize); 6] = [(2, 0), (1, 1), (0, 2), (1, 0), (0, 1), (0, 0)];
+/// Multiplications from which on splitting numbers pays.
+const WORTH_SPLITTING: usize = 1 << 27;
+
+/// The largest power of two up to 256 that divides all addresses.
+fn alignment(addresses: &[u64]) -> u32 {
+    let all = addresses.iter().fold(256, |all, at| all | at);
+    1 << all.trailing_zeros()
+}
+
+impl Card {
+    /// Multiplies.
+    pub(super) fn multiply(&self, call: &Call) -> Result<(), ModelError> {
+        let (rows, inner, columns) = call.size;
+        if rows == 0 || columns == 0 {
+            return Ok(());
+        }
+        let large = rows * columns * inner >= WORTH_SPLITTING && rows.min(columns).min(inner) >= 64;
+        if self.how == Multiply::Split && large && self.by_parts(call)? {
+            return Ok(());
+        }
+        if self.by_library(call) {
+            return Ok(());
+        }
+        let shape = Shape {
+            rows: int(rows),
+            columns: int(columns),
+            inner: int(inner),
+            left_step: int(call.left.factor.step),
+            right_step: int(call.right.factor.step),
+            step: int(call.out.1),
+            left_turned: i32::from(call.left.factor.transposed),
+            right_turned: i32::from(call.right.factor.transposed),
+            add: i32::from(call.add),
+            scale: call.scale,
+        };
+        let (left, right, bias, out) = (call.left.at, call.right.at, call.bias, call.out.0);
+        let grid = (columns.div_ceil(64), rows.div_ceil(64));
+        let words = args![left, right, bias, out, shape];
+        self.device.launch((TRAIN, "product"), grid, 256, 0, words)
+    }
+
+    /// By the library in float32; false where it is not there or does not take this product.
+    fn by_library(&self, call: &Call) -> bool {
+        let Some(blas) = &self.blas else { return false };
+        let places = Places {
+            left: call.left.at,
+            right: call.right.at,
+            bias: call.bias,
+            out: call.out.0,
+            scale: call.scale,
+        };
+        let aligned = alignment(&[places.left, places.right, places.bias, places.out]);
+        let steps = call.left.factor.step | call.right.factor.step | call.out.1;
+        if aligned < 16 || !steps.is_multiple_of(4) {
+            return false;
+        }
+        let factors = (call.left.factor, call.right.factor);
+        blas.multiply(call.product(factors, Kind::Single, aligned), places)
+    }
+
+    /// By the library on numbers split in three; false where it does not take this product.
+    fn by_parts(&self, call: &Call) -> Result<bool, ModelError> {
+        let Some(blas) = &self.blas else {
+            return Ok(false);
+        };
+        let (rows, inner, columns) = call.size;
+        let mut scratch = self.scratch.borrow_mut();
+        let scratch = &mut *scratch;
+        let (left, left_plane, left_step) =
+            self.split(&mut scratch.left, call.left, (rows, inner))?;
+        let (right, right_plane, right_step) =
+            self.split(&mut scratch.right, call.right, (inner, columns))?;
+        let factor = |step, view: View| Factor {
+            step,
+            transposed: view.factor.transposed,
+        };
+        let factors = (factor(left_step, call.left), factor(right_step, call.right));
+        for (i, &(of_left, of_right)) in PASSES.iter().enumerate() {
+            let last = i + 1 == PASSES.len();
+            let pass = Call {
+                bias: if last { call.bias } else { 0 },
+                add: call.add || i > 0,
+                ..*call
+            };
+            let places = Places {
+                left: left + (of_left * left_plane * 2) as u64,
+                right: right + (of_right * right_plane * 2) as u64,
+                bias: pass.bias,
+                out: call.out.0,
+                scale: call.scale,
+            };
+            let aligned = alignment(&[places.left, places.right, places.bias, places.out]);
+            if !blas.multiply(pass.product(factors, Kind::Bf16, aligned), places) {
+                if i == 0 {
+                    return Ok(false);
+                }
+                let message = "cuBLASLt stopped in the middle of a product".to_owned();
+                return Err(ModelError::new(ErrorKind::Internal, message));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Splits a factor's numbers in three planes; their address, the size of a plane, its step.
+    fn split(
+        &self,
+        room: &mut Option<Memory>,
+        view: View,
+        (rows, columns): (usize, usize),
+    ) -> Result<(u64, usize, usize), ModelError> {
+        let (rows, columns) = match view.factor.transposed {
+            true => (columns, rows),
+            false => (rows, columns),
+        };
+        let wide = columns.next_multiple_of(8);
+        let plane = (rows * wide).next_multiple_of(128);
+        let to = grow(&self.device, room, plane * 6)?;
+        let (from, step, width, count, size) = (
+            view.at,
+            int(view.factor.step),
+            int(columns),
+            int(wide),
+            plane as u64,
+        );
+        let words = args![from, step, width, count, size, to];
+        self.device
+            .launch((TRAIN, "split"), (rows, 1), 256, 0, words)?;
+        Ok((to, plane, wide))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::alignment;
+
+    #[test]
+    fn addresses_are_aligned_as_the_least_of_them() {
+        assert_eq!(alignment(&[4096, 512, 0]), 256);
+        assert_eq!(alignment(&[4096, 528, 0]), 16);
+        assert_eq!(alignment(&[4096, 4100]), 4);
+    }
+}

@@ -1,0 +1,763 @@
+// The kernels that grow and tune models on a card, in float32. `tools/compile_cuda_kernels.py` turns
+// this file into the PTX text that is embedded in the program. Every kernel has a twin on the
+// processor (`net/kernels.rs`, `net/attention.rs`, `net/linear.rs`), and `examples/card.rs` holds the
+// two against each other.
+//
+// Every sum is taken in an order that does not depend on the card's mood: no atomic additions. The
+// same batch gives the same bits each time.
+
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+#define DEVICE __device__ __forceinline__
+#define KERNEL extern "C" __global__ void
+#define INF __int_as_float(0x7f800000)
+
+DEVICE float warp_sum(float x) {
+    for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(~0u, x, d);
+    return x;
+}
+DEVICE float warp_max(float x) {
+    for (int d = 16; d; d >>= 1) x = fmaxf(x, __shfl_xor_sync(~0u, x, d));
+    return x;
+}
+
+// Sums and maxima over a block of whole warps; every thread gets them. `room` holds 32 numbers.
+DEVICE float block_sum(float x, float *room) {
+    x = warp_sum(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = x;
+    __syncthreads();
+    float total = 0;
+    for (int i = 0; i < (int)blockDim.x / 32; i++) total += room[i];
+    return total;
+}
+DEVICE float block_max(float x, float *room) {
+    x = warp_max(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = x;
+    __syncthreads();
+    float top = room[0];
+    for (int i = 1; i < (int)blockDim.x / 32; i++) top = fmaxf(top, room[i]);
+    return top;
+}
+
+// ---------------------------------------------------------------- rows
+
+// The vector of every token.
+KERNEL embed(const float *table, const int *tokens, int width, float *out) {
+    const float *from = table + (u64)tokens[blockIdx.x] * width;
+    float *to = out + (u64)blockIdx.x * width;
+    for (int c = threadIdx.x; c < width; c += blockDim.x) to[c] = from[c];
+}
+
+// Adds the slopes of every place of a token to the token's row. `order` lists places token by token;
+// those of token which[u] are order[starts[u]] .. order[starts[u + 1]]. 32 columns, 8 lanes of rows.
+KERNEL embed_back(const float *slope, const int *order, const int *starts, const int *which, int width,
+                  float *table) {
+    __shared__ float room[8][32];
+    int lane = threadIdx.x / 32, column = blockIdx.y * 32 + threadIdx.x % 32;
+    int begin = starts[blockIdx.x], end = starts[blockIdx.x + 1];
+    float sum = 0;
+    if (column < width) {
+        for (int i = begin + lane; i < end; i += 8) sum += slope[(u64)order[i] * width + column];
+    }
+    room[lane][threadIdx.x % 32] = sum;
+    __syncthreads();
+    if (lane == 0 && column < width) {
+        for (int l = 1; l < 8; l++) sum += room[l][threadIdx.x];
+        table[(u64)which[blockIdx.x] * width + column] += sum;
+    }
+}
+
+KERNEL gather_rows(const float *from, const int *rows, int width, float *to) {
+    const float *x = from + (u64)rows[blockIdx.x] * width;
+    float *y = to + (u64)blockIdx.x * width;
+    for (int c = threadIdx.x; c < width; c += blockDim.x) y[c] = x[c];
+}
+
+KERNEL scatter_rows(const float *from, const int *rows, int width, float *to) {
+    const float *x = from + (u64)blockIdx.x * width;
+    float *y = to + (u64)rows[blockIdx.x] * width;
+    for (int c = threadIdx.x; c < width; c += blockDim.x) y[c] = x[c];
+}
+
+// Layer or root-mean-square norm of every row; keeps its mean and 1 / deviation.
+KERNEL norm_rows(const float *x, const float *weight, const float *bias, int width, int centred, float eps,
+            float *y, float *moments) {
+    __shared__ float room[32];
+    const float *row = x + (u64)blockIdx.x * width;
+    float *to = y + (u64)blockIdx.x * width;
+    float mean = 0;
+    if (centred) {
+        float sum = 0;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) sum += row[c];
+        mean = block_sum(sum, room) / width;
+    }
+    float squares = 0;
+    for (int c = threadIdx.x; c < width; c += blockDim.x) squares += (row[c] - mean) * (row[c] - mean);
+    float inverse = 1.0f / sqrtf(block_sum(squares, room) / width + eps);
+    for (int c = threadIdx.x; c < width; c += blockDim.x) {
+        float value = (row[c] - mean) * inverse * weight[c];
+        to[c] = bias ? value + bias[c] : value;
+    }
+    if (threadIdx.x == 0) {
+        moments[2 * (u64)blockIdx.x] = mean;
+        moments[2 * (u64)blockIdx.x + 1] = inverse;
+    }
+}
+
+// dx = base + the norm's slope; base may be nothing.
+KERNEL norm_rows_back(const float *x, const float *moments, const float *weight, const float *dy, int width,
+                 int centred, const float *base, float *dx) {
+    __shared__ float room[32];
+    u64 at = (u64)blockIdx.x * width;
+    float mean = moments[2 * (u64)blockIdx.x], inverse = moments[2 * (u64)blockIdx.x + 1];
+    float along = 0, level = 0;
+    for (int c = threadIdx.x; c < width; c += blockDim.x) {
+        float slope = dy[at + c] * weight[c];
+        along += slope * (x[at + c] - mean);
+        level += slope;
+    }
+    along = block_sum(along, room) * inverse / width;
+    level = centred ? block_sum(level, room) / width : 0;
+    for (int c = threadIdx.x; c < width; c += blockDim.x) {
+        float unit = (x[at + c] - mean) * inverse;
+        float slope = inverse * (dy[at + c] * weight[c] - level - unit * along);
+        dx[at + c] = base ? base[at + c] + slope : slope;
+    }
+}
+
+// Column sums of slabs of rows: of dy, and of dy times the normalised x where there is one. A block
+// takes 32 columns of one slab in 8 lanes.
+KERNEL column_sums(const float *dy, int step, const float *x, const float *moments, int rows, int width,
+                   int slab, float *sums, float *products) {
+    __shared__ float room[2][8][32];
+    int lane = threadIdx.x / 32, column = blockIdx.x * 32 + threadIdx.x % 32;
+    int begin = blockIdx.y * slab, end = min(begin + slab, rows);
+    float sum = 0, product = 0;
+    if (column < width) {
+        for (int r = begin + lane; r < end; r += 8) {
+            float slope = dy[(u64)r * step + column];
+            sum += slope;
+            if (x) product += slope * (x[(u64)r * width + column] - moments[2 * (u64)r]) * moments[2 * (u64)r + 1];
+        }
+    }
+    room[0][lane][threadIdx.x % 32] = sum;
+    room[1][lane][threadIdx.x % 32] = product;
+    __syncthreads();
+    if (lane == 0 && column < width) {
+        for (int l = 1; l < 8; l++) {
+            sum += room[0][l][threadIdx.x];
+            product += room[1][l][threadIdx.x];
+        }
+        u64 at = (u64)blockIdx.y * width + column;
+        if (sums) sums[at] = sum;
+        if (x) products[at] = product;
+    }
+}
+
+// Adds the slabs' sums to the gradient, in order.
+KERNEL add_slabs(const float *slabs, int count, int width, float *out) {
+    int column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (column >= width) return;
+    float sum = 0;
+    for (int s = 0; s < count; s++) sum += slabs[(u64)s * width + column];
+    out[column] += sum;
+}
+
+// ---------------------------------------------------------------- one number at a time
+
+// Exact GELU; x becomes its derivative.
+KERNEL gelu(float *x, float *y, u64 count) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    float v = x[i];
+    float cumulative = 0.5f * erfcf(-v * 0.70710678f);
+    y[i] = v * cumulative;
+    x[i] = cumulative + v * expf(-0.5f * v * v) * 0.3989423f;
+}
+
+KERNEL gelu_tanh(float *x, float *y, u64 count) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    const float c = 0.7978846f, a = 0.044715f;
+    float v = x[i], t = tanhf(c * (v + a * v * v * v));
+    y[i] = 0.5f * v * (1.0f + t);
+    x[i] = 0.5f * (1.0f + t) + 0.5f * v * (1.0f - t * t) * c * (1.0f + 3.0f * a * v * v);
+}
+
+// silu(gate) · up; gate and up become the two derivatives.
+KERNEL gated_silu(float *gate, float *up, float *y, u64 count) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    float g = gate[i], u = up[i], s = 1.0f / (1.0f + expf(-g)), silu = g * s;
+    y[i] = silu * u;
+    gate[i] = u * s * (1.0f + g * (1.0f - s));
+    up[i] = silu;
+}
+
+KERNEL multiply(const float *a, const float *b, float *out, u64 count) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) out[i] = a[i] * b[i];
+}
+
+// Turns queries and keys by their positions; `back` turns the other way.
+struct Heads {
+    int heads, group, width, row;
+    int q_step, k_base, k_step, v_base, v_step;
+};
+KERNEL rotate(float *qkv, const int *positions, const float *angles, Heads h, int half, int back) {
+    float *row = qkv + (u64)blockIdx.x * h.row;
+    const float *turn = angles + (u64)positions[blockIdx.x] * 2 * half;
+    int keys = h.heads / h.group;
+    for (int i = threadIdx.x; i < (h.heads + keys) * half; i += blockDim.x) {
+        int head = i / half, c = i % half;
+        float *at = row + (head < h.heads ? head * h.q_step : h.k_base + (head - h.heads) * h.k_step) + c;
+        float cos = turn[2 * c], sin = back ? -turn[2 * c + 1] : turn[2 * c + 1];
+        float a = at[0], b = at[half];
+        at[0] = a * cos - b * sin;
+        at[half] = b * cos + a * sin;
+    }
+}
+
+// 32 random bits of a place (splitmix64).
+DEVICE u64 noise(u64 seed, u64 place) {
+    u64 z = seed + place * 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return (z ^ (z >> 31)) >> 32;
+}
+
+// The numbers of every row that are not dropped, scaled up. A pack of texts has its own seed and counts
+// its own rows, so that the noise does not depend on what is computed beside it.
+KERNEL drop(const float *x, const int *packs, const int *places, const u64 *seeds, u64 salt, u64 limit,
+            float keep, int width, int add, float *out) {
+    u64 seed = seeds[packs[blockIdx.x]] ^ salt, first = (u64)places[blockIdx.x] * width;
+    u64 at = (u64)blockIdx.x * width;
+    for (int c = threadIdx.x; c < width; c += blockDim.x) {
+        float value = noise(seed, first + c) < limit ? 0.0f : x[at + c] * keep;
+        out[at + c] = add ? out[at + c] + value : value;
+    }
+}
+
+// ---------------------------------------------------------------- the loss
+
+// Logits become the slope; the loss of each row is kept.
+KERNEL cross_entropy(float *logits, int vocabulary, const int *targets, const float *weights, float scale,
+                     float *losses) {
+    __shared__ float room[32];
+    float *row = logits + (u64)blockIdx.x * vocabulary;
+    int target = targets[blockIdx.x];
+    float wanted = row[target];
+    float top = -INF, sum = 0;
+    for (int c = threadIdx.x; c < vocabulary; c += blockDim.x) {
+        float x = row[c];
+        if (x > top) {
+            sum = sum * expf(top - x) + 1.0f;
+            top = x;
+        } else {
+            sum += expf(x - top);
+        }
+    }
+    float highest = block_max(top, room);
+    sum = block_sum(top == -INF ? 0.0f : sum * expf(top - highest), room);
+    float factor = scale * weights[blockIdx.x], each = factor / sum;
+    for (int c = threadIdx.x; c < vocabulary; c += blockDim.x) {
+        float slope = expf(row[c] - highest) * each;
+        row[c] = c == target ? slope - factor : slope;
+    }
+    if (threadIdx.x == 0) losses[blockIdx.x] = highest + logf(sum) - wanted;
+}
+
+// Log-probability of each row's target, and 1 where no token has a greater logit.
+KERNEL answers(const float *logits, int vocabulary, const int *targets, float *out) {
+    __shared__ float room[32];
+    const float *row = logits + (u64)blockIdx.x * vocabulary;
+    float wanted = row[targets[blockIdx.x]], top = -INF, sum = 0;
+    for (int c = threadIdx.x; c < vocabulary; c += blockDim.x) top = fmaxf(top, row[c]);
+    top = block_max(top, room);
+    for (int c = threadIdx.x; c < vocabulary; c += blockDim.x) sum += expf(row[c] - top);
+    sum = block_sum(sum, room);
+    if (threadIdx.x == 0) {
+        out[2 * blockIdx.x] = wanted - (top + logf(sum));
+        out[2 * blockIdx.x + 1] = top <= wanted ? 1.0f : 0.0f;
+    }
+}
+
+// Sums of doubles over one block of 256 threads.
+DEVICE double block_total(double x, double *room) {
+    room[threadIdx.x] = x;
+    __syncthreads();
+    for (int d = blockDim.x / 2; d; d /= 2) {
+        if (threadIdx.x < d) room[threadIdx.x] += room[threadIdx.x + d];
+        __syncthreads();
+    }
+    return room[0];
+}
+
+// Adds the weighted losses to the total; one block.
+KERNEL add_losses(const float *losses, const float *weights, int count, double *total) {
+    __shared__ double room[256];
+    double sum = 0;
+    for (int i = threadIdx.x; i < count; i += blockDim.x) sum += (double)weights[i] * (double)losses[i];
+    sum = block_total(sum, room);
+    if (threadIdx.x == 0) *total += sum;
+}
+
+// ---------------------------------------------------------------- the step
+
+// The sum of squares of 16384 numbers.
+KERNEL squares(const float *x, u64 count, double *parts) {
+    __shared__ double room[256];
+    u64 first = (u64)blockIdx.x * 16384, end = first + 16384 < count ? first + 16384 : count;
+    float sum = 0;
+    for (u64 i = first + threadIdx.x; i < end; i += blockDim.x) sum += x[i] * x[i];
+    double total = block_total(sum, room);
+    if (threadIdx.x == 0) parts[blockIdx.x] = total;
+}
+
+// The gradient's norm, and what the gradient is multiplied by so that it is not longer than `clip`.
+KERNEL gradient_norm(const double *parts, int count, double clip, double *norm, float *scale) {
+    __shared__ double room[256];
+    double sum = 0;
+    for (int i = threadIdx.x; i < count; i += blockDim.x) sum += parts[i];
+    sum = sqrt(block_total(sum, room));
+    if (threadIdx.x == 0) {
+        *norm = sum;
+        *scale = clip > 0 && sum > clip ? (float)(clip / (sum + 1e-6)) : 1.0f;
+    }
+}
+
+struct Adam {
+    float rate, whole_rate, beta1, beta2, eps, root2;
+};
+struct Chunk {
+    u64 first;
+    int count;
+    float decay;
+};
+// AdamW on one chunk of parameters for each block.
+KERNEL adam(float *p, const float *g, float *m, float *v, const Chunk *chunks, const float *scale, Adam a) {
+    Chunk chunk = chunks[blockIdx.x];
+    float keep = 1.0f - a.whole_rate * chunk.decay, factor = *scale;
+    for (int i = threadIdx.x; i < chunk.count; i += blockDim.x) {
+        u64 at = chunk.first + i;
+        float slope = g[at] * factor;
+        float first = a.beta1 * m[at] + (1.0f - a.beta1) * slope;
+        float second = a.beta2 * v[at] + (1.0f - a.beta2) * slope * slope;
+        m[at] = first;
+        v[at] = second;
+        p[at] = p[at] * keep - a.rate * first / (sqrtf(second) * a.root2 + a.eps);
+    }
+}
+
+// ---------------------------------------------------------------- products
+
+struct Product {
+    int rows, columns, inner;
+    int left_step, right_step, step;
+    int left_turned, right_turned, add;
+    float scale;
+};
+// out (rows × columns) = scale · left · right (+ bias) (+ out); 64 × 64 numbers a block, 256 threads.
+KERNEL product(const float *left, const float *right, const float *bias, float *out, Product p) {
+    __shared__ float a[16][68], b[16][68];
+    int row0 = blockIdx.y * 64, column0 = blockIdx.x * 64;
+    int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
+    float sums[4][4] = {};
+    for (int k0 = 0; k0 < p.inner; k0 += 16) {
+        for (int i = threadIdx.x; i < 64 * 16; i += 256) {
+            int r = p.left_turned ? i % 64 : i / 16, k = p.left_turned ? i / 64 : i % 16;
+            bool in = row0 + r < p.rows && k0 + k < p.inner;
+            u64 at = p.left_turned ? (u64)(k0 + k) * p.left_step + row0 + r
+                                   : (u64)(row0 + r) * p.left_step + k0 + k;
+            a[k][r] = in ? left[at] : 0.0f;
+            int c = p.right_turned ? i / 16 : i % 64;
+            k = p.right_turned ? i % 16 : i / 64;
+            in = column0 + c < p.columns && k0 + k < p.inner;
+            at = p.right_turned ? (u64)(column0 + c) * p.right_step + k0 + k
+                                : (u64)(k0 + k) * p.right_step + column0 + c;
+            b[k][c] = in ? right[at] : 0.0f;
+        }
+        __syncthreads();
+        for (int k = 0; k < 16; k++) {
+            float4 x = *(const float4 *)&a[k][ty * 4], y = *(const float4 *)&b[k][tx * 4];
+            float xs[4] = {x.x, x.y, x.z, x.w}, ys[4] = {y.x, y.y, y.z, y.w};
+            for (int i = 0; i < 4; i++)
+                for (int j = 0; j < 4; j++) sums[i][j] += xs[i] * ys[j];
+        }
+        __syncthreads();
+    }
+    for (int i = 0; i < 4; i++) {
+        int r = row0 + ty * 4 + i;
+        for (int j = 0; j < 4; j++) {
+            int c = column0 + tx * 4 + j;
+            if (r >= p.rows || c >= p.columns) continue;
+            float value = sums[i][j] * p.scale + (bias ? bias[c] : 0.0f);
+            u64 at = (u64)r * p.step + c;
+            out[at] = p.add ? out[at] + value : value;
+        }
+    }
+}
+
+// Every number as the sum of three bfloat16s, in three planes whose rows are `wide` numbers long.
+DEVICE u16 nearest(float x) {
+    u32 bits = __float_as_uint(x);
+    return (u16)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+KERNEL split(const float *x, int step, int width, int wide, u64 plane, u16 *out) {
+    const float *row = x + (u64)blockIdx.x * step;
+    u16 *to = out + (u64)blockIdx.x * wide;
+    for (int c = threadIdx.x; c < wide; c += blockDim.x) {
+        float rest = c < width ? row[c] : 0.0f;
+        for (int part = 0; part < 3; part++) {
+            u16 bits = nearest(rest);
+            to[(u64)part * plane + c] = bits;
+            rest -= __uint_as_float((u32)bits << 16);
+        }
+    }
+}
+
+// ---------------------------------------------------------------- attention
+
+// Tiles of B rows of a head of at most W numbers lie in shared memory with rows of W + 4, so that
+// neighbouring threads read from different banks. 256 threads stand in 16 rows (ty) of 16 (tx); each
+// takes every sixteenth row and column of a tile's product.
+#define TY (threadIdx.x / 16)
+#define TX (threadIdx.x % 16)
+
+template <int W, int B>
+DEVICE void load_tile(float *to, const float *from, u64 step, int rows, int width) {
+    if (((step | width) & 3) == 0 && ((u64)from & 15) == 0) {
+        for (int i = threadIdx.x; i < B * W / 4; i += 256) {
+            int r = i / (W / 4), c = i % (W / 4) * 4;
+            float4 value = make_float4(0, 0, 0, 0);
+            if (r < rows && c < width) value = *(const float4 *)(from + r * step + c);
+            *(float4 *)(to + r * (W + 4) + c) = value;
+        }
+        return;
+    }
+    for (int i = threadIdx.x; i < B * W; i += 256) {
+        int r = i / W, c = i % W;
+        to[r * (W + 4) + c] = r < rows && c < width ? from[r * step + c] : 0.0f;
+    }
+}
+
+// sums[a][b] = row TY + 16 a of x times row TX + 16 b of y.
+template <int W, int B> DEVICE void rows_by_rows(const float *x, const float *y, float (&sums)[B / 16][B / 16]) {
+    const int N = B / 16;
+    for (int a = 0; a < N; a++)
+        for (int b = 0; b < N; b++) sums[a][b] = 0;
+#pragma unroll 4
+    for (int c = 0; c < W; c += 4) {
+        float4 xs[N], ys[N];
+#pragma unroll
+        for (int a = 0; a < N; a++) xs[a] = *(const float4 *)(x + (TY + 16 * a) * (W + 4) + c);
+#pragma unroll
+        for (int b = 0; b < N; b++) ys[b] = *(const float4 *)(y + (TX + 16 * b) * (W + 4) + c);
+#pragma unroll
+        for (int a = 0; a < N; a++)
+#pragma unroll
+            for (int b = 0; b < N; b++) {
+                float s = sums[a][b];
+                s += xs[a].x * ys[b].x;
+                s += xs[a].y * ys[b].y;
+                s += xs[a].z * ys[b].z;
+                s += xs[a].w * ys[b].w;
+                sums[a][b] = s;
+            }
+    }
+}
+
+// The columns a thread has of a tile W numbers wide: pairs of neighbours where W is 32, else fours.
+template <int W> struct Columns {
+    static const int COUNT = W / 16, RUN = COUNT < 4 ? COUNT : 4;
+    static DEVICE int at(int e) { return (e / RUN) * (16 * RUN) + TX * RUN + e % RUN; }
+};
+
+// sums[a][e] += row TY + 16 a of p (B numbers, rows of B + 4) times column at(e) of x.
+template <int W, int B>
+DEVICE void rows_by_columns(const float *p, const float *x, float (&sums)[B / 16][W / 16]) {
+    const int N = B / 16, C = W / 16;
+#pragma unroll 2
+    for (int k = 0; k < B; k += 4) {
+        float ps[N][4];
+#pragma unroll
+        for (int a = 0; a < N; a++) {
+            float4 v = *(const float4 *)(p + (TY + 16 * a) * (B + 4) + k);
+            ps[a][0] = v.x;
+            ps[a][1] = v.y;
+            ps[a][2] = v.z;
+            ps[a][3] = v.w;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float xs[C];
+            const float *row = x + (k + i) * (W + 4);
+            if (C == 2) {
+                float2 v = *(const float2 *)(row + TX * 2);
+                xs[0] = v.x;
+                xs[C - 1] = v.y;
+            } else {
+#pragma unroll
+                for (int e = 0; e + 3 < C; e += 4) {
+                    float4 v = *(const float4 *)(row + Columns<W>::at(e));
+                    xs[e] = v.x;
+                    xs[e + 1] = v.y;
+                    xs[e + 2] = v.z;
+                    xs[e + 3] = v.w;
+                }
+            }
+#pragma unroll
+            for (int a = 0; a < N; a++)
+#pragma unroll
+                for (int e = 0; e < C; e++) sums[a][e] += ps[a][i] * xs[e];
+        }
+    }
+}
+
+// Sums and maxima over the sixteen threads of a row.
+DEVICE float row_sum(float x) {
+    for (int d = 8; d; d >>= 1) x += __shfl_xor_sync(~0u, x, d);
+    return x;
+}
+DEVICE float row_max(float x) {
+    for (int d = 8; d; d >>= 1) x = fmaxf(x, __shfl_xor_sync(~0u, x, d));
+    return x;
+}
+
+// What a block is to do: rows first .. of a segment, and a head.
+struct Task {
+    int start, length, first;
+};
+DEVICE Task task_of(const int *tiles) {
+    Task t = {tiles[3 * blockIdx.x], tiles[3 * blockIdx.x + 1], tiles[3 * blockIdx.x + 2]};
+    return t;
+}
+#define QUERY(h) ((h) * heads.q_step)
+#define KEY(h) (heads.k_base + (h) / heads.group * heads.k_step)
+#define VALUE(h) (heads.v_base + (h) / heads.group * heads.v_step)
+
+template <int W, int B>
+DEVICE void attend(const float *qkv, Heads heads, const int *tiles, int tokens, float scale, float *out,
+                   float *log_sums) {
+    extern __shared__ float4 shared[];
+    const int N = B / 16, C = W / 16;
+    float *q = (float *)shared, *k = q + B * (W + 4), *v = k + B * (W + 4), *p = v + B * (W + 4);
+    Task t = task_of(tiles);
+    int h = blockIdx.y;
+    const float *joint = qkv + (u64)t.start * heads.row;
+    load_tile<W, B>(q, joint + (u64)t.first * heads.row + QUERY(h), heads.row, t.length - t.first, heads.width);
+    float sums[N][C], top[N], total[N];
+    for (int a = 0; a < N; a++) {
+        top[a] = -INF;
+        total[a] = 0;
+        for (int e = 0; e < C; e++) sums[a][e] = 0;
+    }
+    for (int k0 = 0; k0 <= t.first; k0 += B) {
+        __syncthreads();
+        const float *from = joint + (u64)k0 * heads.row;
+        load_tile<W, B>(k, from + KEY(h), heads.row, t.length - k0, heads.width);
+        load_tile<W, B>(v, from + VALUE(h), heads.row, t.length - k0, heads.width);
+        __syncthreads();
+        float s[N][N];
+        rows_by_rows<W, B>(q, k, s);
+#pragma unroll
+        for (int a = 0; a < N; a++) {
+            int i = t.first + TY + 16 * a;
+            float high = -INF;
+#pragma unroll
+            for (int b = 0; b < N; b++) {
+                int j = k0 + TX + 16 * b;
+                s[a][b] = j <= i && j < t.length ? s[a][b] * scale : -INF;
+                high = fmaxf(high, s[a][b]);
+            }
+            high = fmaxf(top[a], row_max(high));
+            float fade = expf(top[a] - high), sum = 0;
+            top[a] = high;
+#pragma unroll
+            for (int b = 0; b < N; b++) {
+                float e = expf(s[a][b] - high);
+                sum += e;
+                p[(TY + 16 * a) * (B + 4) + TX + 16 * b] = e;
+            }
+            total[a] = total[a] * fade + row_sum(sum);
+#pragma unroll
+            for (int e = 0; e < C; e++) sums[a][e] *= fade;
+        }
+        __syncwarp();
+        rows_by_columns<W, B>(p, v, sums);
+        __syncwarp();
+    }
+    int across = heads.heads * heads.width;
+    for (int a = 0; a < N; a++) {
+        int i = t.first + TY + 16 * a;
+        if (i >= t.length) continue;
+        u64 row = t.start + i;
+        for (int e = 0; e < C; e++) {
+            int c = Columns<W>::at(e);
+            if (c < heads.width) out[row * across + h * heads.width + c] = sums[a][e] / total[a];
+        }
+        if (TX == 0) log_sums[(u64)h * tokens + row] = top[a] + logf(total[a]);
+    }
+}
+
+// The inner product of every head's output with its slope; one warp for each.
+KERNEL attend_dots(const float *out, const float *dout, Heads heads, int tokens, float *dots) {
+    u64 pair = (u64)blockIdx.x * 8 + threadIdx.x / 32;
+    u64 row = pair / heads.heads;
+    int h = pair % heads.heads;
+    float sum = 0;
+    if (row < tokens) {
+        u64 at = pair * heads.width;
+        for (int c = threadIdx.x % 32; c < heads.width; c += 32) sum += out[at + c] * dout[at + c];
+    }
+    sum = warp_sum(sum);
+    if (row < tokens && threadIdx.x % 32 == 0) dots[(u64)h * tokens + row] = sum;
+}
+
+template <int W, int B>
+DEVICE void attend_back_q(const float *qkv, Heads heads, const int *tiles, int tokens, float scale,
+                          const float *dout, const float *log_sums, const float *dots, float *dqkv) {
+    extern __shared__ float4 shared[];
+    const int N = B / 16, C = W / 16;
+    float *q = (float *)shared, *g = q + B * (W + 4), *k = g + B * (W + 4), *v = k + B * (W + 4);
+    float *p = v + B * (W + 4);
+    Task t = task_of(tiles);
+    int h = blockIdx.y, across = heads.heads * heads.width;
+    const float *joint = qkv + (u64)t.start * heads.row;
+    u64 first = t.start + t.first;
+    load_tile<W, B>(q, joint + (u64)t.first * heads.row + QUERY(h), heads.row, t.length - t.first, heads.width);
+    load_tile<W, B>(g, dout + first * across + h * heads.width, across, t.length - t.first, heads.width);
+    float sums[N][C], log_sum[N], dot[N];
+    for (int a = 0; a < N; a++) {
+        bool in = t.first + TY + 16 * a < t.length;
+        log_sum[a] = in ? log_sums[(u64)h * tokens + first + TY + 16 * a] : 0;
+        dot[a] = in ? dots[(u64)h * tokens + first + TY + 16 * a] : 0;
+        for (int e = 0; e < C; e++) sums[a][e] = 0;
+    }
+    for (int k0 = 0; k0 <= t.first; k0 += B) {
+        __syncthreads();
+        const float *from = joint + (u64)k0 * heads.row;
+        load_tile<W, B>(k, from + KEY(h), heads.row, t.length - k0, heads.width);
+        load_tile<W, B>(v, from + VALUE(h), heads.row, t.length - k0, heads.width);
+        __syncthreads();
+        float s[N][N], d[N][N];
+        rows_by_rows<W, B>(q, k, s);
+        rows_by_rows<W, B>(g, v, d);
+#pragma unroll
+        for (int a = 0; a < N; a++) {
+            int i = t.first + TY + 16 * a;
+#pragma unroll
+            for (int b = 0; b < N; b++) {
+                int j = k0 + TX + 16 * b;
+                float e = j <= i && i < t.length ? expf(s[a][b] * scale - log_sum[a]) : 0.0f;
+                p[(TY + 16 * a) * (B + 4) + TX + 16 * b] = scale * e * (d[a][b] - dot[a]);
+            }
+        }
+        __syncwarp();
+        rows_by_columns<W, B>(p, k, sums);
+        __syncwarp();
+    }
+    for (int a = 0; a < N; a++) {
+        int i = t.first + TY + 16 * a;
+        if (i >= t.length) continue;
+        for (int e = 0; e < C; e++) {
+            int c = Columns<W>::at(e);
+            if (c < heads.width) dqkv[(u64)(t.start + i) * heads.row + QUERY(h) + c] = sums[a][e];
+        }
+    }
+}
+
+// Slopes of keys and values: for each key head, over the queries that see the tile, of every query head
+// that shares it.
+template <int W, int B>
+DEVICE void attend_back_kv(const float *qkv, Heads heads, const int *tiles, int tokens, float scale,
+                           const float *dout, const float *log_sums, const float *dots, float *dqkv) {
+    extern __shared__ float4 shared[];
+    const int N = B / 16, C = W / 16;
+    float *k = (float *)shared, *v = k + B * (W + 4), *q = v + B * (W + 4), *g = q + B * (W + 4);
+    float *p = g + B * (W + 4);
+    Task t = task_of(tiles);
+    int across = heads.heads * heads.width, h0 = blockIdx.y * heads.group;
+    const float *joint = qkv + (u64)t.start * heads.row;
+    const float *keys = joint + (u64)t.first * heads.row;
+    load_tile<W, B>(k, keys + KEY(h0), heads.row, t.length - t.first, heads.width);
+    load_tile<W, B>(v, keys + VALUE(h0), heads.row, t.length - t.first, heads.width);
+    float dk[N][C], dv[N][C];
+    for (int a = 0; a < N; a++)
+        for (int e = 0; e < C; e++) dk[a][e] = dv[a][e] = 0;
+    for (int h = h0; h < h0 + heads.group; h++) {
+        for (int q0 = t.first; q0 < t.length; q0 += B) {
+            __syncthreads();
+            u64 row = t.start + q0;
+            load_tile<W, B>(q, joint + (u64)q0 * heads.row + QUERY(h), heads.row, t.length - q0, heads.width);
+            load_tile<W, B>(g, dout + row * across + h * heads.width, across, t.length - q0, heads.width);
+            __syncthreads();
+            float s[N][N], d[N][N], log_sum[N], dot[N];
+#pragma unroll
+            for (int b = 0; b < N; b++) {
+                bool in = q0 + TX + 16 * b < t.length;
+                log_sum[b] = in ? log_sums[(u64)h * tokens + row + TX + 16 * b] : 0;
+                dot[b] = in ? dots[(u64)h * tokens + row + TX + 16 * b] : 0;
+            }
+            rows_by_rows<W, B>(k, q, s);
+#pragma unroll
+            for (int a = 0; a < N; a++) {
+                int j = t.first + TY + 16 * a;
+#pragma unroll
+                for (int b = 0; b < N; b++) {
+                    int i = q0 + TX + 16 * b;
+                    s[a][b] = j <= i && i < t.length ? expf(s[a][b] * scale - log_sum[b]) : 0.0f;
+                    p[(TY + 16 * a) * (B + 4) + TX + 16 * b] = s[a][b];
+                }
+            }
+            __syncwarp();
+            rows_by_columns<W, B>(p, g, dv);
+            rows_by_rows<W, B>(v, g, d);
+            __syncwarp();
+#pragma unroll
+            for (int a = 0; a < N; a++)
+#pragma unroll
+                for (int b = 0; b < N; b++)
+                    p[(TY + 16 * a) * (B + 4) + TX + 16 * b] = scale * s[a][b] * (d[a][b] - dot[b]);
+            __syncwarp();
+            rows_by_columns<W, B>(p, q, dk);
+            __syncwarp();
+        }
+    }
+    for (int a = 0; a < N; a++) {
+        int j = t.first + TY + 16 * a;
+        if (j >= t.length) continue;
+        float *to = dqkv + (u64)(t.start + j) * heads.row;
+        for (int e = 0; e < C; e++) {
+            int c = Columns<W>::at(e);
+            if (c < heads.width) {
+                to[KEY(h0) + c] = dk[a][e];
+                to[VALUE(h0) + c] = dv[a][e];
+            }
+        }
+    }
+}
+
+#define ATTENTION(W, B)                                                                                  \
+    KERNEL __launch_bounds__(256) attend_##W(const float *qkv, Heads heads, const int *tiles, int tokens, \
+                                             float scale, float *out, float *log_sums) {                 \
+        attend<W, B>(qkv, heads, tiles, tokens, scale, out, log_sums);                                   \
+    }                                                                                                    \
+    KERNEL __launch_bounds__(256)                                                                        \
+        attend_back_q_##W(const float *qkv, Heads heads, const int *tiles, int tokens, float scale,      \
+                          const float *dout, const float *log_sums, const float *dots, float *dqkv) {    \
+        attend_back_q<W, B>(qkv, heads, tiles, tokens, scale, dout, log_sums, dots, dqkv);               \
+    }                                                                                                    \
+    KERNEL __launch_bounds__(256)                                                                        \
+        attend_back_kv_##W(const float *qkv, Heads heads, const int *tiles, int tokens, float scale,     \
+                           const float *dout, const float *log_sums, const float *dots, float *dqkv) {   \
+        attend_back_kv<W, B>(qkv, heads, tiles, tokens, scale, dout, log_sums, dots, dqkv);              \
+    }
+ATTENTION(32, 64)
+ATTENTION(64, 64)
+ATTENTION(128, 32)
+ATTENTION(256, 16)

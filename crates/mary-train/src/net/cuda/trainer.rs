@@ -1,0 +1,333 @@
+//! A model in training on a card: its numbers, its steps, and what comes back.
+
+use std::ops::Range;
+
+use mary_contract::{ErrorKind, ModelError};
+use mary_cuda::{Device, Memory, args};
+use std::sync::Arc;
+
+use super::batch::{Batch, groups};
+use super::linear::{Adapted, Numbers};
+use super::pass::Pass;
+use super::room::Rooms;
+use super::{Card, TRAIN, int};
+use crate::learner::Work;
+use crate::memory::tokens_at_once;
+use crate::net::{AdapterLayout, Net};
+use crate::optimizer::{AdamW, Moments};
+
+/// Numbers of a chunk that one block of threads updates.
+const CHUNK: usize = 16_384;
+
+/// What a trainer starts from.
+pub(crate) struct Start<'a> {
+    pub(crate) net: &'a Net,
+    pub(crate) base: &'a [f32],
+    pub(crate) adapter: Option<(&'a AdapterLayout, &'a [f32])>,
+    pub(crate) moments: &'a Moments,
+    /// Places of what is trained, with their weight decay.
+    pub(crate) groups: &'a [(Range<usize>, f64)],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Adam {
+    rate: f32,
+    whole_rate: f32,
+    beta1: f32,
+    beta2: f32,
+    eps: f32,
+    root2: f32,
+}
+
+/// A model in training on a card.
+pub(crate) struct CardTrainer {
+    card: Card,
+    net: Net,
+    base: Memory,
+    adapter: Option<(AdapterLayout, Memory)>,
+    gradient: Memory,
+    first: Memory,
+    second: Memory,
+    trained: usize,
+    chunks: Memory,
+    chunk_count: usize,
+    parts: Memory,
+    /// The loss and the norm as doubles, then what the gradient is multiplied by.
+    totals: Memory,
+    angles: Memory,
+    rooms: Rooms,
+    most: usize,
+    note: Option<String>,
+}
+
+fn bring(device: &Arc<Device>, numbers: &[f32]) -> Result<Memory, ModelError> {
+    let memory = device.alloc(numbers.len() * 4)?;
+    device.write(numbers, memory.at())?;
+    Ok(memory)
+}
+
+/// Places to update as the kernel takes them: first number, how many, weight decay.
+fn chunks(groups: &[(Range<usize>, f64)]) -> Vec<u32> {
+    let mut out = Vec::new();
+    for (place, decay) in groups {
+        for first in place.clone().step_by(CHUNK) {
+            let count = CHUNK.min(place.end - first);
+            let at = first as u64;
+            out.extend([at as u32, (at >> 32) as u32, count as u32]);
+            out.push((*decay as f32).to_bits());
+        }
+    }
+    out
+}
+
+impl CardTrainer {
+    /// Brings a model onto a card.
+    pub(crate) fn new(card: Card, start: &Start<'_>) -> Result<Self, ModelError> {
+        let device = Arc::clone(&card.device);
+        let base = bring(&device, start.base)?;
+        let adapter = match start.adapter {
+            Some((table, values)) => Some((table.clone(), bring(&device, values)?)),
+            None => None,
+        };
+        let trained = start.moments.first.len();
+        let table = chunks(start.groups);
+        let list = device.alloc(table.len() * 4)?;
+        device.write(&table, list.at())?;
+        let angles = bring(&device, &start.net.rotary.numbers())?;
+        let (first, second) = (
+            bring(&device, &start.moments.first)?,
+            bring(&device, &start.moments.second)?,
+        );
+        let gradient = device.alloc(trained * 4)?;
+        let parts = device.alloc(trained.div_ceil(CHUNK) * 8)?;
+        let totals = device.alloc(256)?;
+        let rank = start.adapter.map_or(0, |(table, _)| table.rank);
+        let free = device.free().unwrap_or(0);
+        Ok(Self {
+            net: start.net.clone(),
+            most: tokens_at_once(&start.net.shape, rank, free),
+            card,
+            base,
+            adapter,
+            gradient,
+            first,
+            second,
+            trained,
+            chunks: list,
+            chunk_count: table.len() / 4,
+            parts,
+            totals,
+            angles,
+            rooms: Rooms::default(),
+            note: None,
+        })
+    }
+
+    /// The card and how it multiplies, in words.
+    pub(crate) fn describe(&self) -> String {
+        self.card.describe()
+    }
+
+    /// What the user should know and has not been told yet.
+    pub(crate) fn note(&mut self) -> Option<String> {
+        self.note.take()
+    }
+
+    /// One step: forward and back over all packs, the gradient's norm, AdamW. Returns the summed loss
+    /// and the norm.
+    pub(crate) fn step(
+        &mut self,
+        work: &[&Work],
+        scale: f32,
+        settings: &AdamW,
+        (step, rate): (u64, f64),
+    ) -> Result<(f64, f64), ModelError> {
+        self.gradient_of(work, scale)?;
+        let device = Arc::clone(&self.card.device);
+        let power = i32::try_from(step).unwrap_or(i32::MAX);
+        let correction = |beta: f64| (1.0 - beta.powi(power)) as f32;
+        let adam = Adam {
+            rate: rate as f32 / correction(settings.beta1),
+            whole_rate: rate as f32,
+            beta1: settings.beta1 as f32,
+            beta2: settings.beta2 as f32,
+            eps: settings.eps as f32,
+            root2: 1.0 / correction(settings.beta2).sqrt(),
+        };
+        let (p, g, m, v) = (
+            self.adapter
+                .as_ref()
+                .map_or(self.base.at(), |(_, m)| m.at()),
+            self.gradient.at(),
+            self.first.at(),
+            self.second.at(),
+        );
+        self.norm(settings.clip)?;
+        let (chunks, factor) = (self.chunks.at(), self.totals.at() + 16);
+        let words = args![p, g, m, v, chunks, factor, adam];
+        device.launch((TRAIN, "adam"), (self.chunk_count, 1), 256, 0, words)?;
+        self.totals()
+    }
+
+    /// Loss and norm of the last step.
+    fn totals(&self) -> Result<(f64, f64), ModelError> {
+        let totals = self.card.device.read::<f64>(self.totals.at(), 2)?;
+        Ok((
+            totals.first().copied().unwrap_or(f64::NAN),
+            totals.get(1).copied().unwrap_or(f64::NAN),
+        ))
+    }
+
+    fn norm(&self, clip: f64) -> Result<(), ModelError> {
+        let device = &self.card.device;
+        let (g, count, parts) = (self.gradient.at(), self.trained as u64, self.parts.at());
+        let blocks = self.trained.div_ceil(CHUNK);
+        let words = args![g, count, parts];
+        device.launch((TRAIN, "squares"), (blocks, 1), 256, 0, words)?;
+        let (blocks, norm) = (int(blocks), self.totals.at() + 8);
+        let factor = self.totals.at() + 16;
+        let words = args![parts, blocks, clip, norm, factor];
+        device.launch((TRAIN, "gradient_norm"), (1, 1), 256, 0, words)
+    }
+
+    /// Loss and gradient; where memory runs out, again with half as many tokens at once.
+    fn gradient_of(&mut self, work: &[&Work], scale: f32) -> Result<(), ModelError> {
+        let longest = work.iter().map(|w| w.packed.tokens.len()).max();
+        loop {
+            match self.try_gradient(work, scale) {
+                Err(error) if error.kind == ErrorKind::OutOfMemory && Some(self.most) > longest => {
+                    self.smaller()?;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Gives back a batch's memory and takes half as many tokens at once from now on.
+    fn smaller(&mut self) -> Result<(), ModelError> {
+        self.card.device.wait()?;
+        self.rooms = Rooms::default();
+        self.most /= 2;
+        self.note = Some(format!(
+            "the card's memory is full: {} tokens at once from now on",
+            self.most
+        ));
+        Ok(())
+    }
+
+    fn try_gradient(&mut self, work: &[&Work], scale: f32) -> Result<(), ModelError> {
+        let device = &self.card.device;
+        device.zero(self.gradient.at(), self.trained * 4)?;
+        device.zero(self.totals.at(), 8)?;
+        let total = self.totals.at();
+        for group in groups(work, self.most) {
+            self.pass(&group, true, |pass, rooms| {
+                pass.loss_and_gradient(rooms, scale, total)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Sends packs to the card and does something with them.
+    fn pass<T>(
+        &mut self,
+        work: &[&Work],
+        training: bool,
+        act: impl FnOnce(&Pass<'_>, &mut Rooms) -> Result<T, ModelError>,
+    ) -> Result<T, ModelError> {
+        let batch = Batch::send(&self.card, &self.net, work)?;
+        let mut rooms = std::mem::take(&mut self.rooms);
+        let pass = Pass {
+            card: &self.card,
+            net: &self.net,
+            n: self.numbers(training),
+            batch: &batch,
+            angles: self.angles.at(),
+        };
+        let done = act(&pass, &mut rooms);
+        self.rooms = rooms;
+        done
+    }
+
+    fn numbers(&self, training: bool) -> Numbers<'_> {
+        let gradient = if training { self.gradient.at() } else { 0 };
+        Numbers {
+            base: self.base.at(),
+            base_gradient: match &self.adapter {
+                Some(_) => 0,
+                None => gradient,
+            },
+            adapter: self.adapter.as_ref().map(|(table, values)| Adapted {
+                table,
+                values: values.at(),
+                gradient,
+                dropping: training,
+            }),
+        }
+    }
+
+    /// For every pack, the targets that count: log-probability, and whether none was more probable.
+    pub(crate) fn answers(&mut self, work: &[&Work]) -> Result<Vec<Vec<(f32, bool)>>, ModelError> {
+        let mut out = Vec::with_capacity(work.len());
+        for group in groups(work, self.most) {
+            let found = self.pass(&group, false, |pass, rooms| pass.answers(rooms))?;
+            let mut rest = found.chunks_exact(2).map(|x| (x[0], x[1] != 0.0));
+            for w in &group {
+                let count = w.packed.targets.iter().filter(|(_, w)| *w != 0.0).count();
+                out.push(rest.by_ref().take(count).collect());
+            }
+        }
+        Ok(out)
+    }
+
+    /// What is trained, back from the card, with its moments.
+    pub(crate) fn fetch(
+        &self,
+        values: &mut Vec<f32>,
+        moments: &mut Moments,
+    ) -> Result<(), ModelError> {
+        let device = &self.card.device;
+        let at = self
+            .adapter
+            .as_ref()
+            .map_or(self.base.at(), |(_, m)| m.at());
+        *values = device.read(at, self.trained)?;
+        moments.first = device.read(self.first.at(), self.trained)?;
+        moments.second = device.read(self.second.at(), self.trained)?;
+        Ok(())
+    }
+
+    /// Loss and gradient alone, with their norm; for checks.
+    pub(crate) fn gradient(
+        &mut self,
+        work: &[&Work],
+        scale: f32,
+    ) -> Result<(f64, f64, Vec<f32>), ModelError> {
+        self.gradient_of(work, scale)?;
+        self.norm(0.0)?;
+        let (loss, norm) = self.totals()?;
+        let numbers = self.card.device.read(self.gradient.at(), self.trained)?;
+        Ok((loss, norm, numbers))
+    }
+
+    /// Takes at most this many tokens at once; for checks.
+    pub(crate) fn at_once(&mut self, most: usize) {
+        self.most = most;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_cover_every_group_with_its_decay() {
+        let table = chunks(&[(0..20_000, 0.5), (20_000..20_001, 0.0)]);
+        let rows: Vec<&[u32]> = table.chunks(4).collect();
+        let half = 0.5f32.to_bits();
+        assert_eq!(rows[0], [0, 0, 16_384, half]);
+        assert_eq!(rows[1], [16_384, 0, 3_616, half]);
+        assert_eq!(rows[2], [20_000, 0, 1, 0]);
+    }
+}

@@ -1,0 +1,334 @@
+//! Every kernel beside its twin on the processor, on numbers without any order.
+
+use std::sync::Arc;
+
+use mary_contract::ModelError;
+use mary_cuda::Memory;
+
+use super::attention::{Attention, Heads, Tiling};
+use super::check::ripple;
+use super::products::{Call, View};
+use super::room::Room;
+use super::rows::{Dropping, NormAt};
+use super::{Card, Multiply, int};
+use crate::net::attention::{Rotary, Saved, Scratch, backward, forward};
+use crate::net::kernels::{self, NormKind, NormSaved};
+use crate::net::linear::drop_into;
+use crate::net::{Segment, Shape, add_product};
+
+/// ‖a − b‖ / ‖b‖; not a number where either holds one that is none.
+pub fn relative(a: &[f32], b: &[f32]) -> f64 {
+    let square = |x: f64| x * x;
+    let difference: f64 = a
+        .iter()
+        .zip(b)
+        .map(|(a, b)| square(f64::from(*a) - f64::from(*b)))
+        .sum();
+    let size: f64 = b.iter().map(|b| square(f64::from(*b))).sum();
+    if a.len() == b.len() {
+        (difference / size.max(1e-60)).sqrt()
+    } else {
+        f64::NAN
+    }
+}
+
+struct Bench {
+    card: Card,
+    found: Vec<(String, f64)>,
+}
+
+/// The relative error of every kernel against its twin.
+pub fn kernels(number: usize, how: Multiply) -> Result<Vec<(String, f64)>, ModelError> {
+    let mut bench = Bench {
+        card: Card::open(number, how)?,
+        found: Vec::new(),
+    };
+    bench.products()?;
+    bench.norms(true)?;
+    bench.norms(false)?;
+    bench.activations()?;
+    bench.sums_and_drops()?;
+    bench.losses()?;
+    for (width, heads, kv_heads) in [
+        (32, 4, 4),
+        (64, 2, 2),
+        (24, 4, 2),
+        (128, 2, 1),
+        (96, 2, 2),
+        (256, 2, 1),
+    ] {
+        bench.attention(width, heads, kv_heads)?;
+    }
+    Ok(bench.found)
+}
+
+impl Bench {
+    fn put(&self, x: &[f32]) -> Result<Memory, ModelError> {
+        let memory = self.card.device.alloc(size_of_val(x))?;
+        self.card.device.write(x, memory.at())?;
+        Ok(memory)
+    }
+
+    fn ints(&self, x: &[i32]) -> Result<Memory, ModelError> {
+        let memory = self.card.device.alloc(size_of_val(x))?;
+        self.card.device.write(x, memory.at())?;
+        Ok(memory)
+    }
+
+    fn expect(&mut self, name: &str, memory: &Memory, want: &[f32]) -> Result<(), ModelError> {
+        let got: Vec<f32> = self.card.device.read(memory.at(), want.len())?;
+        self.found.push((name.to_owned(), relative(&got, want)));
+        Ok(())
+    }
+
+    fn products(&mut self) -> Result<(), ModelError> {
+        for (m, k, n) in [(70, 37, 130), (128, 64, 64), (256, 1024, 512)] {
+            let (a, b) = (ripple(m * k, 1.0, 1), ripple(k * n, 1.0, 2));
+            let (bias, before) = (ripple(n, 1.0, 3), ripple(m * n, 1.0, 4));
+            let mut want = before.clone();
+            add_product((m, k, n), (&a, &b), 0.5, &mut want);
+            want.chunks_mut(n).for_each(|row| kernels::add(row, &bias));
+            let turned = |x: &[f32], rows: usize, columns: usize| -> Vec<f32> {
+                (0..columns)
+                    .flat_map(|c| (0..rows).map(move |r| (r, c)))
+                    .map(|(r, c)| x[r * columns + c])
+                    .collect()
+            };
+            let (at, bt) = (turned(&a, m, k), turned(&b, k, n));
+            for (left_turned, right_turned) in [(false, false), (false, true), (true, false)] {
+                let left = self.put(if left_turned { &at } else { &a })?;
+                let right = self.put(if right_turned { &bt } else { &b })?;
+                let (out, bias) = (self.put(&before)?, self.put(&bias)?);
+                let view = |memory: &Memory, turn: bool, wide: usize, high: usize| match turn {
+                    true => View::turned(memory.at(), high),
+                    false => View::rows(memory.at(), wide),
+                };
+                let (l, r) = (
+                    view(&left, left_turned, k, m),
+                    view(&right, right_turned, n, k),
+                );
+                let call = Call::new((m, k, n), l, r, (out.at(), n));
+                self.card
+                    .multiply(&call.scaled(0.5).adding(true).with_bias(bias.at()))?;
+                let name = format!("product {m}×{k}×{n} {left_turned} {right_turned}");
+                self.expect(&name, &out, &want)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn norms(&mut self, centred: bool) -> Result<(), ModelError> {
+        let (rows, width) = (300, 136);
+        let kind = NormKind { centred, eps: 1e-5 };
+        let (x, dy, base) = (
+            ripple(rows * width, 1.0, 1),
+            ripple(rows * width, 1.0, 2),
+            ripple(rows * width, 1.0, 3),
+        );
+        let (weight, bias) = (ripple(width, 1.0, 4), ripple(width, 1.0, 5));
+        let (mut y, mut moments) = (vec![0.0; rows * width], vec![[0.0; 2]; rows]);
+        kernels::norm(&x, kind, (&weight, Some(&bias)), &mut y, &mut moments);
+        let (mut dx, mut dw, mut db) = (base.clone(), vec![0.0; width], vec![0.0; width]);
+        let saved = NormSaved {
+            x: &x,
+            moments: &moments,
+            weight: &weight,
+            kind,
+        };
+        kernels::norm_back(&saved, &dy, &mut dx, Some((&mut dw, Some(&mut db))));
+        let empty = vec![0.0; rows * width];
+        let (x, dy, base) = (self.put(&x)?, self.put(&dy)?, self.put(&base)?);
+        let (weight, bias) = (self.put(&weight)?, self.put(&bias)?);
+        let (out, kept) = (self.put(&empty)?, self.put(&empty)?);
+        let by = NormAt {
+            weight: weight.at(),
+            bias: bias.at(),
+            width,
+            kind,
+        };
+        self.card.norm(x.at(), rows, by, out.at(), kept.at())?;
+        self.expect(&format!("norm, centred {centred}"), &out, &y)?;
+        let flat: Vec<f32> = moments.iter().flatten().copied().collect();
+        self.expect("moments", &kept, &flat)?;
+        let to = (base.at(), base.at());
+        self.card
+            .norm_back((x.at(), kept.at(), rows), by, dy.at(), to)?;
+        self.expect("norm back", &base, &dx)?;
+        let (sums, products) = (self.put(&empty[..width])?, self.put(&empty[..width])?);
+        let mut room = Room::default();
+        let normed = Some((x.at(), kept.at()));
+        let to = (sums.at(), products.at());
+        self.card
+            .column_sums((dy.at(), width), normed, (rows, width), to, &mut room)?;
+        self.expect("norm's bias", &sums, &db)?;
+        self.expect("norm's weight", &products, &dw)
+    }
+
+    fn activations(&mut self) -> Result<(), ModelError> {
+        let len = 5000;
+        let (x, u) = (ripple(len, 4.0, 1), ripple(len, 2.0, 2));
+        type Twin = fn(&mut [f32], &mut [f32]);
+        for (exact, twin) in [(true, kernels::gelu as Twin), (false, kernels::gelu_tanh)] {
+            let (mut slope, mut y) = (x.clone(), vec![0.0; len]);
+            twin(&mut slope, &mut y);
+            let (at, out) = (self.put(&x)?, self.put(&x)?);
+            self.card.gelu(exact, at.at(), out.at(), len)?;
+            self.expect(&format!("gelu, exact {exact}"), &out, &y)?;
+            self.expect("its slope", &at, &slope)?;
+        }
+        let (mut gate, mut up, mut y) = (x.clone(), u.clone(), vec![0.0; len]);
+        kernels::gated_silu(&mut gate, &mut up, &mut y);
+        let (a, b, out) = (self.put(&x)?, self.put(&u)?, self.put(&x)?);
+        self.card.gated_silu(a.at(), b.at(), out.at(), len)?;
+        self.expect("gated silu", &out, &y)?;
+        self.expect("slope of the gate", &a, &gate)?;
+        self.expect("slope of up", &b, &up)?;
+        self.card.times(a.at(), b.at(), out.at(), len)?;
+        kernels::multiply(&mut gate, &up);
+        self.expect("multiply", &out, &gate)
+    }
+
+    fn sums_and_drops(&mut self) -> Result<(), ModelError> {
+        let (rows, width, step) = (777, 72, 100);
+        let x = ripple(rows * step, 1.0, 1);
+        let mut want = ripple(width, 1.0, 2);
+        let (at, sums) = (self.put(&x)?, self.put(&want)?);
+        kernels::add_column_sums(&x, step, &mut want);
+        let mut room = Room::default();
+        let to = (sums.at(), 0);
+        self.card
+            .column_sums((at.at(), step), None, (rows, width), to, &mut room)?;
+        self.expect("column sums", &sums, &want)?;
+        let (seeds, half) = ([0x1234_5678_9abc_def0u64, 42], rows / 2);
+        let mut want = Vec::new();
+        for (seed, part) in seeds.iter().zip([&x[..half * step], &x[half * step..]]) {
+            let mut dropped = Vec::new();
+            drop_into(part, 0.3, seed ^ (5 << 40), &mut dropped);
+            want.extend(dropped);
+        }
+        let packs: Vec<i32> = (0..rows).map(|r| i32::from(r >= half)).collect();
+        let places: Vec<i32> = (0..rows)
+            .map(|r| int(if r < half { r } else { r - half }))
+            .collect();
+        let words: Vec<i32> = seeds
+            .iter()
+            .flat_map(|s| [*s as u32, (*s >> 32) as u32].map(u32::cast_signed))
+            .collect();
+        let (packs, places, words) = (self.ints(&packs)?, self.ints(&places)?, self.ints(&words)?);
+        let by = Dropping {
+            places: (packs.at(), places.at(), words.at()),
+            salt: 5 << 40,
+            share: 0.3,
+        };
+        let out = self.put(&x)?;
+        self.card
+            .drop_numbers(at.at(), &by, (rows, step), (out.at(), false))?;
+        self.expect("dropout", &out, &want)
+    }
+
+    fn losses(&mut self) -> Result<(), ModelError> {
+        let (rows, vocabulary, scale) = (37, 1003, 0.25);
+        let logits = ripple(rows * vocabulary, 5.0, 1);
+        let targets: Vec<(u32, f32)> = (0..rows as u32).map(|r| (r * 27, 1.0 + r as f32)).collect();
+        let mut slope = logits.clone();
+        let each = targets.iter().zip(logits.chunks(vocabulary));
+        let mut losses: Vec<f32> = Vec::new();
+        for (target, row) in each {
+            losses.push(-kernels::log_probabilities(&mut row.to_vec(), vocabulary, &[target.0])[0]);
+        }
+        let total = kernels::cross_entropy(&mut slope, vocabulary, &targets, scale);
+        let numbers: Vec<i32> = targets.iter().map(|(t, _)| t.cast_signed()).collect();
+        let weights: Vec<f32> = targets.iter().map(|(_, w)| *w).collect();
+        let (at, out) = (self.put(&logits)?, self.put(&vec![0.0; rows])?);
+        let (numbers, weights) = (self.ints(&numbers)?, self.put(&weights)?);
+        let wanted = (numbers.at(), weights.at());
+        self.card
+            .cross_entropy((at.at(), rows), vocabulary, wanted, scale, out.at())?;
+        self.expect("slope of the loss", &at, &slope)?;
+        self.expect("losses", &out, &losses)?;
+        let sum = self.ints(&[0; 4])?;
+        self.card
+            .add_losses((out.at(), weights.at()), rows, sum.at())?;
+        let got = self.card.device.read::<f64>(sum.at(), 1)?;
+        let error = got.first().map_or(f64::NAN, |x| (x - total).abs() / total);
+        self.found.push(("sum of losses".to_owned(), error));
+        Ok(())
+    }
+
+    fn attention(&mut self, width: usize, heads: usize, kv_heads: usize) -> Result<(), ModelError> {
+        let mut shape = Shape::neox(100, width * heads, 1, heads, 256);
+        if kv_heads != heads {
+            shape.family = crate::net::Family::Llama;
+            shape.kv_heads = kv_heads;
+        }
+        let lengths = [130, 1, 64, 33];
+        let mut segments = Vec::new();
+        let mut rows = 0;
+        for length in lengths {
+            segments.push(Segment {
+                start: rows,
+                length,
+            });
+            rows += length;
+        }
+        let (joint, across) = (shape.qkv_width(), heads * width);
+        let (mut qkv, dout) = (ripple(rows * joint, 2.0, 1), ripple(rows * across, 1.0, 2));
+        let (plain, rotary) = (qkv.clone(), Rotary::new(&shape));
+        rotary.apply(&shape, &segments, &mut qkv, false);
+        let (mut out, mut log_sums) = (vec![0.0; rows * across], vec![0.0; rows * heads]);
+        let mut scratch = Scratch::default();
+        forward(
+            &shape,
+            &segments,
+            &qkv,
+            &mut scratch,
+            &mut out,
+            &mut log_sums,
+        );
+        let mut slope = vec![0.0; rows * joint];
+        let saved = Saved {
+            qkv: &qkv,
+            out: &out,
+            log_sums: &log_sums,
+        };
+        backward(&shape, &segments, &saved, &mut scratch, &dout, &mut slope);
+        let tiling = Tiling::new(width)?;
+        let tiles = tiling.tiles(&segments);
+        let list = self.ints(&tiles)?;
+        let attention = Attention {
+            heads: Heads::new(&shape),
+            tiling,
+            tiles: list.at(),
+            tile_count: tiles.len() / 3,
+            tokens: rows,
+        };
+        let positions: Vec<i32> = lengths.iter().flat_map(|l| (0..*l).map(int)).collect();
+        let (positions, angles) = (self.ints(&positions)?, self.put(&rotary.numbers())?);
+        let at = self.put(&plain)?;
+        let turning = (angles.at(), shape.rotary / 2);
+        let card = &self.card;
+        card.rotate(at.at(), &attention, positions.at(), turning, false)?;
+        let name = |what: &str| format!("{what}, {heads}/{kv_heads} heads of {width}");
+        self.expect(&name("rotation"), &at, &qkv)?;
+        let poison = |len: usize| vec![f32::NAN; len];
+        let (got, sums) = (
+            self.put(&poison(out.len()))?,
+            self.put(&poison(log_sums.len()))?,
+        );
+        self.card.attend(at.at(), &attention, got.at(), sums.at())?;
+        self.expect(&name("attention"), &got, &out)?;
+        self.expect(&name("log-sums"), &sums, &log_sums)?;
+        let (dots, back) = (
+            self.put(&poison(log_sums.len()))?,
+            self.put(&poison(slope.len()))?,
+        );
+        let dout = self.put(&dout)?;
+        let kept = (got.at(), sums.at());
+        let to = (dots.at(), back.at());
+        let card = Arc::clone(&self.card.device);
+        self.card
+            .attend_back(at.at(), &attention, kept, dout.at(), to)?;
+        card.wait()?;
+        self.expect(&name("slope of attention"), &back, &slope)
+    }
+}
