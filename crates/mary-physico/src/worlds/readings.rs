@@ -7,10 +7,12 @@
 //! they can be asked of an instance as it is shown, too.
 
 mod look;
+mod part;
 
 mod air;
 mod falling;
 mod fields;
+mod filters;
 mod forces;
 mod frames;
 mod heat;
@@ -22,6 +24,7 @@ mod matter;
 mod motion;
 mod particles;
 mod rays;
+mod rings;
 mod shapes;
 mod swings;
 mod waves;
@@ -44,8 +47,51 @@ pub struct Reading {
     pub asks: &'static str,
     /// Whether the answer depends on where down is.
     pub turn: Turn,
-    /// Whether the pair is explained by it.
+    first: First,
+    may: Option<fn(&Look) -> bool>,
     fits: fn(&Look) -> bool,
+}
+
+/// What a reading asks first of any pair, however it is turned: it costs next to nothing and is most
+/// often answered with no.
+#[derive(Debug, Clone, Copy)]
+struct First {
+    /// Fewest and most colours that take part in the change.
+    touched: (usize, usize),
+    /// How many colours are new, where that matters.
+    fresh: Option<usize>,
+    /// How many colours are gone, where that matters.
+    lost: Option<usize>,
+    /// Nothing but empty cells changed.
+    added: bool,
+    /// No cell was or became empty.
+    recoloured: bool,
+    /// Every colour has as many cells as before.
+    same_counts: bool,
+    /// Of some colour that takes part there are as many cells as before, and at least so many.
+    keeping: usize,
+    /// So many of the colours that take part only went elsewhere.
+    movers: usize,
+    /// Of some colour that did more than go elsewhere there are as many cells as before, and at least
+    /// so many.
+    reshaping: usize,
+}
+
+impl First {
+    fn holds(&self, look: &Look) -> bool {
+        let touched = look.touched.len();
+        touched >= self.touched.0
+            && touched <= self.touched.1
+            && self.fresh.is_none_or(|n| n == look.fresh.len())
+            && self.lost.is_none_or(|n| n == look.lost.len())
+            && (!self.added || look.only_added)
+            && (!self.recoloured || look.only_recoloured)
+            && (!self.same_counts || look.same_counts)
+            && self.keeping <= look.keeps
+            && (self.movers == 0 || self.movers <= look.ways().movers)
+            && (self.reshaping == 0
+                || (self.reshaping <= look.keeps && self.reshaping <= look.ways().reshaped))
+    }
 }
 
 impl Reading {
@@ -60,6 +106,18 @@ impl Reading {
             aspects,
             asks,
             turn: Turn::Free,
+            first: First {
+                touched: (1, 9),
+                fresh: None,
+                lost: None,
+                added: false,
+                recoloured: false,
+                same_counts: false,
+                keeping: 0,
+                movers: 0,
+                reshaping: 0,
+            },
+            may: None,
             fits,
         }
     }
@@ -70,17 +128,85 @@ impl Reading {
         self
     }
 
+    /// A question that comes first because its answer is the same whichever way the pair is turned.
+    const fn may(mut self, asked: fn(&Look) -> bool) -> Self {
+        self.may = Some(asked);
+        self
+    }
+
+    /// Only if so many colours take part in the change.
+    const fn touching(mut self, fewest: usize, most: usize) -> Self {
+        self.first.touched = (fewest, most);
+        self
+    }
+
+    /// Only if so many colours are new.
+    const fn fresh(mut self, colours: usize) -> Self {
+        self.first.fresh = Some(colours);
+        self
+    }
+
+    /// Only if so many colours are gone.
+    const fn lost(mut self, colours: usize) -> Self {
+        self.first.lost = Some(colours);
+        self
+    }
+
+    /// Only if nothing but empty cells changed.
+    const fn added(mut self) -> Self {
+        self.first.added = true;
+        self
+    }
+
+    /// Only if no cell was or became empty.
+    const fn recoloured(mut self) -> Self {
+        self.first.recoloured = true;
+        self
+    }
+
+    /// Only if no colour is new and none is gone.
+    const fn kinds_stay(self) -> Self {
+        self.fresh(0).lost(0)
+    }
+
+    /// Only if of some colour that takes part there are as many cells as before, and at least so many.
+    const fn keeping(mut self, cells: usize) -> Self {
+        self.first.keeping = cells;
+        self
+    }
+
+    /// Only if at least so many of the colours that take part only went elsewhere.
+    const fn movers(mut self, colours: usize) -> Self {
+        self.first.movers = colours;
+        self
+    }
+
+    /// Only if some colour of at least so many cells changed its form and kept its number of cells.
+    const fn reshaping(mut self, cells: usize) -> Self {
+        self.first.reshaping = cells;
+        self
+    }
+
+    /// Only if every colour has as many cells as before.
+    const fn same_counts(mut self) -> Self {
+        self.first.same_counts = true;
+        self
+    }
+
     /// Whether the pair, as it lies, is explained by the concept's rule.
     pub fn fits(&self, look: &Look) -> bool {
-        (self.fits)(look)
+        self.first.holds(look) && (self.fits)(look)
     }
 
     /// Whether the pair is explained as it lies or, where down matters, turned some way.
-    fn fits_some_way(&self, look: &Look) -> bool {
-        match self.turn {
-            Turn::Free => self.fits(look),
-            Turn::Upright => look.some_way(|l| self.fits(l)),
-        }
+    pub fn fits_some_way(&self, look: &Look) -> bool {
+        self.first.holds(look)
+            && match self.turn {
+                Turn::Free => (self.fits)(look),
+                Turn::Upright => {
+                    self.may.is_none_or(|asked| asked(look)) && look.some_way(self.fits)
+                }
+            }
     }
 }
 
@@ -88,6 +214,7 @@ static THEMES: &[&[Reading]] = &[
     air::READINGS,
     falling::READINGS,
     fields::READINGS,
+    filters::READINGS,
     forces::READINGS,
     frames::READINGS,
     heat::READINGS,
@@ -99,6 +226,7 @@ static THEMES: &[&[Reading]] = &[
     motion::READINGS,
     particles::READINGS,
     rays::READINGS,
+    rings::READINGS,
     shapes::READINGS,
     swings::READINGS,
     waves::READINGS,

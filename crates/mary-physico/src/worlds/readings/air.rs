@@ -11,49 +11,70 @@ pub(super) static READINGS: &[Reading] = &[
         "did a liquid sink on both sides of a closed tube and rise in it by as many cells?",
         rose_in_a_tube,
     )
+    .touching(1, 2)
+    .kinds_stay()
+    .reshaping(8)
     .upright(),
     Reading::new(
         "atmospheric-pressure",
         &["crushed-can"],
         "was the middle of every side of a closed frame pushed in, its corners staying?",
         pushed_in,
-    ),
+    )
+    .touching(1, 2)
+    .kinds_stay(),
     Reading::new(
         "vacuum",
         &["evacuated-box"],
         "did all cells of one colour inside a closed frame vanish, and nothing else change?",
         emptied,
-    ),
+    )
+    .touching(1, 1),
     Reading::new(
         "vacuum",
         &["nozzle"],
         "did loose specks all go into a chamber that is open to them, and nothing else change?",
         sucked_in,
-    ),
+    )
+    .touching(1, 1)
+    .reshaping(5),
     Reading::new(
         "diffusion",
         &["ink-drop"],
         "did one dense patch come apart over a much larger room without loss?",
         spread,
-    ),
+    )
+    .touching(1, 2)
+    .kinds_stay()
+    .reshaping(4),
     Reading::new(
         "diffusion",
         &["no-more-wall"],
         "is a wall between two kinds of particles gone, and are both on both sides now?",
         mixed,
-    ),
+    )
+    .touching(3, 3)
+    .kinds_stay()
+    .keeping(2),
     Reading::new(
         "brownian-motion",
         &["drunken-path"],
         "did a grain go elsewhere along a crooked path that is drawn, among specks that jumped?",
         staggered,
-    ),
+    )
+    .touching(2, 3)
+    .fresh(1)
+    .keeping(2)
+    .movers(1),
     Reading::new(
         "brownian-motion",
         &["many-paths"],
         "did every grain go another way along a crooked path that is drawn?",
         all_staggered,
-    ),
+    )
+    .touching(2, 2)
+    .fresh(1)
+    .keeping(2),
 ];
 
 fn rose_in_a_tube(look: &Look) -> bool {

@@ -11,19 +11,23 @@ pub(super) static READINGS: &[Reading] = &[
         "did at least two bodies go straight down and come to rest on something, while all else stayed?",
         fell,
     )
+    .may(several_went)
+    .same_counts().movers(1)
     .upright(),
     Reading::new(
         "gravity",
         &["planet"],
         "did single stones all around a body go straight towards its middle until they lay on it?",
         drawn_to_the_middle,
-    ),
+    )
+    .touching(1, 1).same_counts(),
     Reading::new(
         "gravity",
         &["throw"],
         "does a level trail go on over an edge and bend down ever more steeply to the ground?",
         thrown,
     )
+    .touching(1, 1).added()
     .upright(),
 ];
 
@@ -32,6 +36,10 @@ fn rests(look: &Look, part: &Part) -> bool {
         let under = (r + 1, c);
         !part.has(under) && edge_or(&look.output, under, |v| v != 0)
     })
+}
+
+fn several_went(look: &Look) -> bool {
+    look.moves().is_some_and(|all| all.len() >= 2)
 }
 
 fn fell(look: &Look) -> bool {

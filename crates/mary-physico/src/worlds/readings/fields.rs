@@ -11,19 +11,28 @@ pub(super) static READINGS: &[Reading] = &[
         &["moving-source", "siren"],
         "did a source go on, and do its even fronts now lie closer ahead of it than behind?",
         crowded_ahead,
-    ),
+    )
+    .touching(2, 2)
+    .kinds_stay()
+    .keeping(1)
+    .movers(1),
     Reading::new(
         "electromagnetic-wave",
         &["two-fields"],
         "did two waves of new colours appear along one line, each the other's mirror image?",
         two_fields,
-    ),
+    )
+    .touching(2, 2)
+    .added()
+    .fresh(2),
     Reading::new(
         "electromagnetic-wave",
         &["radio"],
         "did arcs around a lit point appear, and a body far off take on the point's colour?",
         received,
-    ),
+    )
+    .touching(2, 3)
+    .lost(1),
 ];
 
 fn crowded_ahead(look: &Look) -> bool {

@@ -10,13 +10,15 @@ pub(super) static READINGS: &[Reading] = &[
         &["spring"],
         "did a coil get longer at one end only and push the body at that end as far?",
         sprang,
-    ),
+    )
+    .touching(2, 2).kinds_stay().keeping(2).movers(1),
     Reading::new(
         "elastic-force",
         &["trampoline"],
         "did a sagging sheet become flat, and what lay in it fly straight up?",
         thrown_up,
     )
+    .touching(2, 2).kinds_stay().keeping(1).movers(1)
     .upright(),
     Reading::new(
         "friction",
@@ -24,6 +26,7 @@ pub(super) static READINGS: &[Reading] = &[
         "of two equal blocks, did the one on the one-coloured floor slide to a wall and the other stop before?",
         slid_unequally,
     )
+    .touching(1, 1).same_counts().movers(1)
     .upright(),
     Reading::new(
         "friction",
@@ -31,32 +34,37 @@ pub(super) static READINGS: &[Reading] = &[
         "did a block slide, lose its lowest row, and did the floor change colour all along its way?",
         wore_off,
     )
+    .touching(3, 3).fresh(1)
     .upright(),
     Reading::new(
         "repulsive-force",
         &["like-poles"],
         "did two bars with like ends facing part by equal distances?",
         driven_apart,
-    ),
+    )
+    .touching(2, 2).same_counts(),
     Reading::new(
         "repulsive-force",
         &["two-threads"],
         "did two equal hanging balls go apart by equal distances, and their threads spread?",
         threads_spread,
     )
+    .touching(2, 2).kinds_stay().keeping(2).movers(1)
     .upright(),
     Reading::new(
         "magnet",
         &["iron-filings"],
         "did all bits of one colour go straight to a two-coloured bar and come to lie against it?",
         flew_to_the_bar,
-    ),
+    )
+    .touching(1, 1).same_counts(),
     Reading::new(
         "magnet",
         &["unlike-poles"],
         "did two bars with unlike ends facing meet by equal distances?",
         drawn_together,
-    ),
+    )
+    .touching(2, 2).same_counts(),
 ];
 
 fn sprang(look: &Look) -> bool {

@@ -11,25 +11,32 @@ pub(super) static READINGS: &[Reading] = &[
         &["new-origin"],
         "do the same two crossed axes now meet at another body, and did nothing else change?",
         axes_elsewhere,
-    ),
+    )
+    .touching(1, 1),
     Reading::new(
         "reference-frame",
         &["own-view"],
         "was everything but two crossed axes shifted alike, so that one body lies where they meet?",
         scene_shifted,
-    ),
+    )
+    .touching(2, 5)
+    .kinds_stay()
+    .keeping(1)
+    .movers(1),
     Reading::new(
         "relativity",
         &["shorter"],
         "of two equal bodies, did one go elsewhere and become half as long, as high as before?",
         shorter,
-    ),
+    )
+    .fresh(1),
     Reading::new(
         "relativity",
         &["slower-clock"],
         "of two equal dials, did the one that went elsewhere go half as far round?",
         slower,
-    ),
+    )
+    .fresh(1),
 ];
 
 /// Where two lines of this colour, from edge to edge, cross: bodies may lie over them.

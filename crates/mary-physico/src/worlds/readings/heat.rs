@@ -10,19 +10,22 @@ pub(super) static READINGS: &[Reading] = &[
         &["heated-rod"],
         "did a rod take on two new colours, one after the other from one end, its far end staying?",
         warmed_from_an_end,
-    ),
+    )
+    .touching(3, 3).recoloured().fresh(2),
     Reading::new(
         "heat-conduction",
         &["touching-blocks"],
         "did two equal blocks that touch take on one new colour, while their like stay apart as they are?",
         evened_out,
-    ),
+    )
+    .touching(3, 3).recoloured().fresh(1),
     Reading::new(
         "melting",
         &["ice-on-the-table", "cubes-in-a-glass"],
         "did one colour become another, as many cells, in a flatter heap?",
         melted,
     )
+    .touching(2, 2).fresh(1)
     .upright(),
     Reading::new(
         "vaporization",
@@ -30,13 +33,15 @@ pub(super) static READINGS: &[Reading] = &[
         "did part of one colour become as many single cells of a new colour above it?",
         vaporized,
     )
+    .touching(2, 2).fresh(1)
     .upright(),
     Reading::new(
         "thermal-expansion-and-contraction",
         &["rods", "thermometers"],
         "of two bodies of one colour, did one get longer and the other shorter by as many cells?",
         longer_and_shorter,
-    ),
+    )
+    .touching(1, 1).same_counts().reshaping(6),
 ];
 
 fn warmed_from_an_end(look: &Look) -> bool {

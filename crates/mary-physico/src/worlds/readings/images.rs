@@ -11,31 +11,36 @@ pub(super) static READINGS: &[Reading] = &[
         &["pinhole"],
         "did all that is on one side of a wall appear on the other, turned about the hole in it?",
         through_the_hole,
-    ),
+    )
+    .touching(1, 9).added().fresh(0),
     Reading::new(
         "light-imaging",
         &["lens"],
         "did a smaller thing in the same colours appear upside down, with rays of a new colour to it?",
         through_the_lens,
-    ),
+    )
+    .touching(3, 3).added().fresh(1),
     Reading::new(
         "mirror",
         &["behind-the-glass", "four-quarters"],
         "did a picture without symmetry keep its cells and become its own mirror image?",
         mirrored,
-    ),
+    )
+    .touching(1, 9).added(),
     Reading::new(
         "projection",
         &["shadow"],
         "did a ground change colour just where something lies straight over it?",
         shadowed,
-    ),
+    )
+    .touching(2, 2).recoloured().fresh(1),
     Reading::new(
         "projection",
         &["slide-projector"],
         "did a screen take on a slide's colours twice as large, with rays of a new colour to it?",
         shown_on_a_screen,
-    ),
+    )
+    .touching(3, 9).fresh(1),
     Reading::new(
         "zoom-in",
         &["larger"],
@@ -259,20 +264,25 @@ fn times(small: &[(Place, u8)], k: i32) -> Vec<(Place, u8)> {
     image
 }
 
-fn scaled(small: &Grid, large: &Grid) -> bool {
-    let count = |g: &Grid| g.places_where(|c| c != 0).len();
-    let (n, m) = (count(small), count(large));
+fn scaled(small: &Grid, large: &Grid, (n, m): (usize, usize)) -> bool {
     [2, 3]
         .into_iter()
-        .any(|k: i32| n * (k * k) as usize == m && n > 0 && times(&form(small), k) == form(large))
+        .any(|k: i32| n > 0 && n * (k * k) as usize == m && times(&form(small), k) == form(large))
+}
+
+/// How many cells are not empty before and after.
+fn filled(look: &Look) -> (usize, usize) {
+    let cells = look.input.rows() * look.input.cols();
+    (cells - look.had(0), cells - look.has(0))
 }
 
 fn enlarged(look: &Look) -> bool {
-    scaled(&look.input, &look.output)
+    scaled(&look.input, &look.output, filled(look))
 }
 
 fn reduced(look: &Look) -> bool {
-    scaled(&look.output, &look.input)
+    let (before, after) = filled(look);
+    scaled(&look.output, &look.input, (after, before))
 }
 
 fn only_the_framed(look: &Look) -> bool {

@@ -12,49 +12,57 @@ pub(super) static READINGS: &[Reading] = &[
         "did a colour turn into another that widens from there, row by row, down to a floor?",
         lit_the_floor,
     )
+    .touching(2, 2).fresh(1).lost(1)
     .upright(),
     Reading::new(
         "lighting",
         &["candle"],
         "did a new colour fill the space around a point, but for what lies behind a body?",
         lit_all_it_sees,
-    ),
+    )
+    .touching(1, 1).added().fresh(1),
     Reading::new(
         "lumination",
         &["halo"],
         "did a ring of a new colour appear right around every point of one colour and nowhere else?",
         haloed,
-    ),
+    )
+    .touching(1, 1).added().fresh(1),
     Reading::new(
         "lumination",
         &["radiance"],
         "did strokes of a new colour appear around a body, alike in all directions?",
         radiated,
-    ),
+    )
+    .touching(1, 1).added().fresh(1),
     Reading::new(
         "long-exposure",
         &["light-trails"],
         "did at least two single points leave connected streaks of their own colour, and nothing else change?",
         streaked,
-    ),
+    )
+    .touching(1, 9).added().fresh(0),
     Reading::new(
         "long-exposure",
         &["star-trails"],
         "did points leave arcs of their own colour, all around the same still point?",
         circled,
-    ),
+    )
+    .touching(1, 9).added().fresh(0),
     Reading::new(
         "photoelectric-effect",
         &["knocked-out"],
         "did every short stroke of one colour vanish, and as many particles leave their places?",
         knocked_out,
-    ),
+    )
+    .touching(2, 2).lost(1).keeping(2),
     Reading::new(
         "photoelectric-effect",
         &["threshold"],
         "did two colours reach a plate, and did particles leave it only where one of them did?",
         one_drove_out,
-    ),
+    )
+    .touching(4, 4).kinds_stay().keeping(4),
 ];
 
 fn lit_the_floor(look: &Look) -> bool {
@@ -260,7 +268,7 @@ fn knocked_out(look: &Look) -> bool {
         .iter()
         .all(|p| p.tall() > 1 && p.wide() > 1);
     look.kept(electron, 2)
-        && quanta % 3 == 0
+        && quanta.is_multiple_of(3)
         && quanta >= 3
         && left.len() == quanta / 3
         && slanted

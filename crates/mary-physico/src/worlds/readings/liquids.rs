@@ -12,6 +12,7 @@ pub(super) static READINGS: &[Reading] = &[
         "did a liquid with different levels come to one level without loss?",
         levelled,
     )
+    .touching(1, 3).kinds_stay().reshaping(4)
     .upright(),
     Reading::new(
         "siphon",
@@ -19,6 +20,7 @@ pub(super) static READINGS: &[Reading] = &[
         "did a liquid go from one side of a bent tube to a lower place on its other side, none lost?",
         siphoned,
     )
+    .touching(1, 1).same_counts().keeping(4)
     .upright(),
     Reading::new(
         "fluid-pressure",
@@ -26,6 +28,7 @@ pub(super) static READINGS: &[Reading] = &[
         "are plugs in an upright wall gone, and does the liquid spring farther from the deepest than from the highest?",
         sprang_out,
     )
+    .touching(2, 3).lost(1)
     .upright(),
     Reading::new(
         "fluid-pressure",
@@ -33,6 +36,7 @@ pub(super) static READINGS: &[Reading] = &[
         "were equal pistons pushed out the farther the deeper they lie, the liquid behind them?",
         pushed_out,
     )
+    .touching(2, 2).kinds_stay().keeping(3).movers(1)
     .upright(),
     Reading::new(
         "bernoulli-effect",
@@ -40,6 +44,7 @@ pub(super) static READINGS: &[Reading] = &[
         "did a new colour run along a liquid, and one of several columns over it, not an outer one, sink?",
         sank_over_the_flow,
     )
+    .touching(2, 2).fresh(1)
     .upright(),
     Reading::new(
         "bernoulli-effect",
@@ -47,6 +52,7 @@ pub(super) static READINGS: &[Reading] = &[
         "did a new stream between two hanging sheets draw their lower ends together?",
         sheets_met,
     )
+    .touching(2, 2).fresh(1)
     .upright(),
     Reading::new(
         "buoyancy",
@@ -54,6 +60,7 @@ pub(super) static READINGS: &[Reading] = &[
         "did bodies in a liquid go straight up to its surface, and the others straight down to a floor?",
         rose_and_sank,
     )
+    .touching(2, 4).same_counts().movers(1)
     .upright(),
     Reading::new(
         "buoyancy",
@@ -61,6 +68,7 @@ pub(super) static READINGS: &[Reading] = &[
         "did a cargo come down into a hull on a liquid, and the hull sink by as many rows as the cargo is high?",
         took_on_cargo,
     )
+    .touching(3, 3).kinds_stay().keeping(1).movers(2)
     .upright(),
 ];
 

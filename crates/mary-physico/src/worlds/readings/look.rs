@@ -3,106 +3,9 @@
 
 use std::cell::OnceCell;
 
+pub(super) use super::part::Part;
+use super::part::hanging_together;
 use crate::grid::{Grid, Pair, Place, around};
-
-/// Connected cells of one colour, sides or corners touching.
-#[derive(Debug, Clone)]
-pub struct Part {
-    /// Its colour in the grid.
-    pub(super) colour: u8,
-    /// Its cells, row by row.
-    pub(super) cells: Vec<Place>,
-    /// First row, first column, last row, last column.
-    pub(super) bounds: [i32; 4],
-}
-
-impl Part {
-    /// A part of these cells.
-    pub(super) fn new(colour: u8, mut cells: Vec<Place>) -> Self {
-        cells.sort_unstable();
-        let bounds = super::bounds(&cells).unwrap_or([0, 0, -1, -1]);
-        Self {
-            colour,
-            cells,
-            bounds,
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.cells.len()
-    }
-
-    pub(super) fn tall(&self) -> i32 {
-        self.bounds[2] - self.bounds[0] + 1
-    }
-
-    pub(super) fn wide(&self) -> i32 {
-        self.bounds[3] - self.bounds[1] + 1
-    }
-
-    /// Whether it fills its bounds.
-    pub(super) fn is_box(&self) -> bool {
-        self.len() as i32 == self.tall() * self.wide()
-    }
-
-    /// Whether it is one cell wide and straight along a row or a column.
-    pub(super) fn is_run(&self) -> bool {
-        self.is_box() && (self.tall() == 1 || self.wide() == 1)
-    }
-
-    /// Whether it is the outline of a box with room inside.
-    pub(super) fn is_frame(&self) -> bool {
-        let [t, l, b, r] = self.bounds;
-        self.tall() > 2
-            && self.wide() > 2
-            && self.len() as i32 == 2 * (self.tall() + self.wide()) - 4
-            && self
-                .cells
-                .iter()
-                .all(|&(y, x)| y == t || y == b || x == l || x == r)
-    }
-
-    pub(super) fn has(&self, place: Place) -> bool {
-        self.cells.binary_search(&place).is_ok()
-    }
-
-    /// Whether both have the same form, wherever they lie.
-    pub(super) fn alike(&self, other: &Self) -> bool {
-        self.len() == other.len() && {
-            let by = self.step_to(other);
-            self.cells
-                .iter()
-                .zip(&other.cells)
-                .all(|(a, b)| (a.0 + by.0, a.1 + by.1) == *b)
-        }
-    }
-
-    /// How far the other's corner lies from this one's.
-    pub(super) fn step_to(&self, other: &Self) -> Place {
-        (
-            other.bounds[0] - self.bounds[0],
-            other.bounds[1] - self.bounds[1],
-        )
-    }
-
-    /// Twice the middle of its bounds.
-    pub(super) fn middle(&self) -> Place {
-        let [t, l, b, r] = self.bounds;
-        (t + b, l + r)
-    }
-
-    /// Whether one of its cells touches one of these, by a side or a corner.
-    pub(super) fn touches(&self, cells: &[Place]) -> bool {
-        let [t, l, b, r] = self.bounds;
-        cells.iter().any(|&(y, x)| {
-            y >= t - 1
-                && y <= b + 1
-                && x >= l - 1
-                && x <= r + 1
-                && (-1..=1).any(|dr| (-1..=1).any(|dc| self.has((y + dr, x + dc))))
-        })
-    }
-}
 
 /// A part that lies elsewhere in the output.
 #[derive(Debug, Clone, Copy)]
@@ -110,6 +13,14 @@ pub(super) struct Move<'a> {
     pub(super) from: &'a Part,
     pub(super) to: &'a Part,
     pub(super) by: Place,
+}
+
+/// How many of the colours that take part in a change only went elsewhere, and the most cells of one
+/// that kept its number but did not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ways {
+    pub(super) movers: usize,
+    pub(super) reshaped: usize,
 }
 
 /// A pair as readings see it.
@@ -131,11 +42,16 @@ pub struct Look {
     pub(super) same_counts: bool,
     /// Colours that differing cells have, in either grid, other than black.
     pub(super) touched: Vec<u8>,
+    /// The most cells of a colour that takes part in the change and has as many as before.
+    pub(super) keeps: usize,
     /// Colours that are only in the output.
     pub(super) fresh: Vec<u8>,
     /// Colours that are only in the input.
     pub(super) lost: Vec<u8>,
     parts: OnceCell<[Vec<Part>; 2]>,
+    /// Which parts changed, as indices.
+    restless: OnceCell<[Vec<usize>; 2]>,
+    ways: OnceCell<Ways>,
     bodies: OnceCell<[Vec<Part>; 2]>,
     turns: [OnceCell<Box<Look>>; 3],
 }
@@ -143,8 +59,7 @@ pub struct Look {
 impl Look {
     /// A look at a pair. A background of another colour is taken for black.
     pub fn new(pair: &Pair) -> Self {
-        let pair = black_ground(pair);
-        let Pair { input, output } = pair;
+        let Pair { input, output } = black_ground(pair);
         let (before, after) = (input.counts(), output.counts());
         let changed = input.places_unlike(&output);
         let mut touched = [false; 10];
@@ -160,9 +75,13 @@ impl Look {
             }
         }
         let of = |counts: &[usize; 10], c: u8| counts.get(usize::from(c)).copied().unwrap_or(0);
-        let colours = |wanted: &dyn Fn(u8) -> bool| (1u8..10).filter(|&c| wanted(c)).collect();
+        let colours =
+            |wanted: &dyn Fn(u8) -> bool| -> Vec<u8> { (1u8..10).filter(|&c| wanted(c)).collect() };
+        let touched: Vec<u8> = colours(&|c| touched.get(usize::from(c)) == Some(&true));
+        let kept = touched.iter().map(|&c| (of(&before, c), of(&after, c)));
         Self {
-            touched: colours(&|c| touched.get(usize::from(c)) == Some(&true)),
+            keeps: kept.filter(|(a, b)| a == b).map(|k| k.0).max().unwrap_or(0),
+            touched,
             fresh: colours(&|c| of(&before, c) == 0 && of(&after, c) > 0),
             lost: colours(&|c| of(&before, c) > 0 && of(&after, c) == 0),
             same_counts: before == after,
@@ -174,6 +93,8 @@ impl Look {
             only_added,
             only_recoloured,
             parts: OnceCell::new(),
+            restless: OnceCell::new(),
+            ways: OnceCell::new(),
             bodies: OnceCell::new(),
             turns: [OnceCell::new(), OnceCell::new(), OnceCell::new()],
         }
@@ -184,13 +105,42 @@ impl Look {
         let Some(cell) = quarters.checked_sub(1).and_then(|q| self.turns.get(q)) else {
             return self;
         };
-        cell.get_or_init(|| {
-            let turn = |g: &Grid| (1..quarters).fold(g.turned(), |g, _| g.turned());
-            Box::new(Self::new(&Pair {
-                input: turn(&self.input),
-                output: turn(&self.output),
-            }))
-        })
+        cell.get_or_init(|| Box::new(self.turned(quarters - 1).turned_once()))
+    }
+
+    /// What is counted stays the same; what lies somewhere is turned.
+    fn turned_once(&self) -> Self {
+        let bottom = self.rows() - 1;
+        let turn = |&(r, c): &Place| (c, bottom - r);
+        let mut changed: Vec<Place> = self.changed.iter().map(turn).collect();
+        changed.sort_unstable();
+        let parts = OnceCell::new();
+        if let Some(both) = self.parts.get() {
+            let turned =
+                |part: &Part| Part::new(part.colour, part.cells.iter().map(turn).collect());
+            let all = |parts: &Vec<Part>| {
+                let mut all: Vec<Part> = parts.iter().map(turned).collect();
+                all.sort_unstable_by(|a, b| a.cells.first().cmp(&b.cells.first()));
+                all
+            };
+            let [before, after] = both;
+            // A new cell is empty, so that this cannot fail.
+            let _ = parts.set([all(before), all(after)]);
+        }
+        Self {
+            input: self.input.turned(),
+            output: self.output.turned(),
+            changed,
+            parts,
+            touched: self.touched.clone(),
+            fresh: self.fresh.clone(),
+            lost: self.lost.clone(),
+            restless: OnceCell::new(),
+            ways: OnceCell::new(),
+            bodies: OnceCell::new(),
+            turns: [OnceCell::new(), OnceCell::new(), OnceCell::new()],
+            ..*self
+        }
     }
 
     /// Whether a question is true of the pair turned some way.
@@ -238,11 +188,6 @@ impl Look {
         self.had(colour) >= fewest && self.had(colour) == self.has(colour)
     }
 
-    /// Whether only these colours are involved in what changed.
-    pub(super) fn only_touches(&self, colours: &[u8]) -> bool {
-        self.touched.iter().all(|c| colours.contains(c))
-    }
-
     /// The only colour that is new, if there is one and only one.
     pub(super) fn one_fresh(&self) -> Option<u8> {
         match self.fresh.as_slice() {
@@ -282,15 +227,8 @@ impl Look {
     }
 
     fn both_parts(&self) -> &[Vec<Part>; 2] {
-        self.parts.get_or_init(|| {
-            [&self.input, &self.output].map(|g| {
-                let colour = |cells: &[Place]| cells.first().map_or(0, |&(r, c)| g.at(r, c));
-                g.parts(0)
-                    .into_iter()
-                    .map(|cells| Part::new(colour(&cells), cells))
-                    .collect()
-            })
-        })
+        self.parts
+            .get_or_init(|| [&self.input, &self.output].map(|g| hanging_together(g, true)))
     }
 
     /// The input's connected parts of one colour.
@@ -316,15 +254,9 @@ impl Look {
     fn both_bodies(&self) -> &[Vec<Part>; 2] {
         self.bodies.get_or_init(|| {
             [&self.input, &self.output].map(|g| {
-                let mut mask = g.clone();
-                for (r, c) in g.places() {
-                    mask.set(r, c, u8::from(g.at(r, c) != 0));
-                }
-                mask.parts(0)
-                    .into_iter()
-                    .map(|cells| Part::new(0, cells))
-                    .filter(|p| self.restless(p))
-                    .collect()
+                let mut bodies = hanging_together(g, false);
+                bodies.retain(|p| self.restless(p));
+                bodies
             })
         })
     }
@@ -344,12 +276,26 @@ impl Look {
         part.cells.iter().any(|&p| self.was(p) != self.is(p))
     }
 
+    fn restless_parts(&self) -> &[Vec<usize>; 2] {
+        self.restless.get_or_init(|| {
+            [self.parts_before(), self.parts_after()].map(|parts| {
+                let changed = |(_, p): &(usize, &Part)| self.restless(p);
+                let all = parts.iter().enumerate().filter(changed);
+                all.map(|(i, _)| i).collect()
+            })
+        })
+    }
+
     /// The parts that changed, leaving out some colours, each with the part of the same colour and
     /// form that it became; `None` if one has no counterpart or none changed.
     pub(super) fn moves_but(&self, but: &[u8]) -> Option<Vec<Move<'_>>> {
-        let wanted = |p: &&Part| !but.contains(&p.colour) && self.restless(p);
-        let gone: Vec<&Part> = self.parts_before().iter().filter(wanted).collect();
-        let mut come: Vec<&Part> = self.parts_after().iter().filter(wanted).collect();
+        let [gone, come] = self.restless_parts();
+        let wanted = |p: &&Part| !but.contains(&p.colour);
+        let (before, after) = (self.parts_before(), self.parts_after());
+        let gone = gone.iter().filter_map(|&i| before.get(i)).filter(wanted);
+        let gone: Vec<&Part> = gone.collect();
+        let come = come.iter().filter_map(|&i| after.get(i)).filter(wanted);
+        let mut come: Vec<&Part> = come.collect();
         if gone.is_empty() || gone.len() != come.len() {
             return None;
         }
@@ -381,6 +327,22 @@ impl Look {
         }
     }
 
+    /// How the colours that take part in the change did so.
+    pub(super) fn ways(&self) -> Ways {
+        *self.ways.get_or_init(|| {
+            let kept = |c: &u8| self.kept(*c, 1);
+            let (movers, others): (Vec<u8>, Vec<u8>) = self
+                .touched
+                .iter()
+                .filter(|c| kept(c))
+                .partition(|c| self.moves_of(&[**c]).is_some());
+            Ways {
+                movers: movers.len(),
+                reshaped: others.iter().map(|&c| self.had(c)).max().unwrap_or(0),
+            }
+        })
+    }
+
     /// The moves of parts of these colours only.
     pub(super) fn moves_of(&self, colours: &[u8]) -> Option<Vec<Move<'_>>> {
         let but: Vec<u8> = (1..10).filter(|c| !colours.contains(c)).collect();
@@ -393,10 +355,7 @@ impl Look {
         for &(r, c) in &self.changed {
             only.set(r, c, self.output.at(r, c));
         }
-        only.parts(0)
-            .into_iter()
-            .map(|cells| Part::new(cells.first().map_or(0, |&(r, c)| only.at(r, c)), cells))
-            .collect()
+        hanging_together(&only, true)
     }
 
     /// Whether a cell is coloured and the same in both grids.
@@ -425,7 +384,8 @@ fn of_colour(parts: &[Part], colour: u8) -> Vec<&Part> {
 
 /// The pair with black as its background.
 fn black_ground(pair: &Pair) -> Pair {
-    if pair.input.count(0) + pair.output.count(0) > 0 {
+    let black = |g: &Grid| g.places().any(|(r, c)| g.at(r, c) == 0);
+    if black(&pair.input) || black(&pair.output) {
         return pair.clone();
     }
     let ground = pair.background();

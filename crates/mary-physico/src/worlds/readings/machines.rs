@@ -11,6 +11,8 @@ pub(super) static READINGS: &[Reading] = &[
         "did a plank tip about a still point, its ends as far as their arms are long, with what lies on them?",
         tipped,
     )
+    .may(two_loads)
+    .touching(2, 3).kinds_stay().keeping(1).movers(1)
     .upright(),
     Reading::new(
         "pulley",
@@ -18,6 +20,8 @@ pub(super) static READINGS: &[Reading] = &[
         "did one thing on an upright rope go down as far, or twice as far, as what hangs on the other goes up?",
         went_over_a_wheel,
     )
+    .may(hand_and_load)
+    .touching(2, 4).kinds_stay().keeping(1).movers(1)
     .upright(),
     Reading::new(
         "inclined-plane",
@@ -25,6 +29,7 @@ pub(super) static READINGS: &[Reading] = &[
         "did something go between the top of a slope and its foot, resting on both?",
         went_along_a_slope,
     )
+    .touching(1, 2).same_counts()
     .upright(),
     Reading::new(
         "lifting",
@@ -32,19 +37,23 @@ pub(super) static READINGS: &[Reading] = &[
         "did something go straight up because a rope over it got shorter or a column under it longer by as much?",
         lifted,
     )
+    .may(all_alike)
+    .touching(2, 3).kinds_stay().keeping(1).movers(1)
     .upright(),
     Reading::new(
         "force-composition",
         &["parallelogram"],
         "do two lines from a point get a third to the far corner of their parallelogram?",
         diagonal,
-    ),
+    )
+    .touching(2, 4).fresh(1),
     Reading::new(
         "force-composition",
         &["tug-of-war"],
         "do two opposite arms of a body become one, as long as their difference, on the longer's side?",
         difference,
-    ),
+    )
+    .touching(2, 2),
 ];
 
 /// Splits the colours that changed into one and the others, in every way.
@@ -53,6 +62,10 @@ fn apart(colours: &[u8]) -> impl Iterator<Item = (u8, Vec<u8>)> {
         let others = colours.iter().copied().filter(|c| *c != one).collect();
         (one, others)
     })
+}
+
+fn two_loads(look: &Look) -> bool {
+    apart(&look.touched).any(|(_, loads)| look.moves_of(&loads).is_some_and(|m| m.len() == 2))
 }
 
 fn tipped(look: &Look) -> bool {
@@ -111,6 +124,13 @@ fn beside(part: &Part, over: bool, colour: impl Fn(Place) -> bool) -> bool {
     let [t, l, b, r] = part.bounds;
     let row = if over { t - 1 } else { b + 1 };
     (l..=r).any(|c| colour((row, c)))
+}
+
+fn hand_and_load(look: &Look) -> bool {
+    apart(&look.touched).any(|(rope, _)| {
+        look.moves_but(&[rope])
+            .is_some_and(|m| (2..=4).contains(&m.len()))
+    })
 }
 
 fn went_over_a_wheel(look: &Look) -> bool {
@@ -207,6 +227,16 @@ fn went_along_a_slope(look: &Look) -> bool {
             let far = (top(&a) - top(&b)).abs() >= 2;
             far && ((on_slope(&a) && at_foot(&b)) || (at_foot(&a) && on_slope(&b)))
         })
+    })
+}
+
+fn all_alike(look: &Look) -> bool {
+    apart(&look.touched).any(|(line, _)| {
+        let alike = |all: Vec<Move<'_>>| {
+            let first = all.first().map(|m| m.by);
+            all.iter().all(|m| Some(m.by) == first)
+        };
+        look.has(line) != look.had(line) && look.moves_but(&[line]).is_some_and(alike)
     })
 }
 

@@ -11,37 +11,43 @@ pub(super) static READINGS: &[Reading] = &[
         &["piston"],
         "did loose particles crowd into a much smaller room without loss?",
         crowded,
-    ),
+    )
+    .touching(1, 2).kinds_stay().reshaping(6),
     Reading::new(
         "compression",
         &["sponge"],
         "did a block full of holes become half as high and solid, no cell lost?",
         holes_closed,
-    ),
+    )
+    .touching(1, 2).kinds_stay().reshaping(6),
     Reading::new(
         "squeeze",
         &["soft-body"],
         "did a block between two jaws that close become thinner and longer without loss?",
         squeezed,
-    ),
+    )
+    .touching(2, 2).kinds_stay().reshaping(4),
     Reading::new(
         "squeeze",
         &["tube"],
         "did two jaws close and as much of one colour come out at the end of what they press?",
         pressed_out,
-    ),
+    )
+    .touching(3, 3).kinds_stay().keeping(6).movers(1),
     Reading::new(
         "surface-tension",
         &["round-drop"],
         "did ragged patches draw together into compact ones of the same size?",
         rounded,
-    ),
+    )
+    .touching(1, 3).same_counts().reshaping(6),
     Reading::new(
         "surface-tension",
         &["water-strider"],
         "did a body come down on a liquid that gives way only right around its feet?",
         dented,
     )
+    .touching(2, 2).kinds_stay().keeping(1).movers(1)
     .upright(),
     Reading::new(
         "splashing",
@@ -49,19 +55,22 @@ pub(super) static READINGS: &[Reading] = &[
         "did something strike a liquid, and as much of it fly up on both sides?",
         splashed,
     )
+    .touching(1, 2).kinds_stay().reshaping(20)
     .upright(),
     Reading::new(
         "wetting",
         &["soaking"],
         "did a body change colour just where it is near another that touches it, up to a distance?",
         soaked,
-    ),
+    )
+    .touching(2, 2).recoloured().fresh(1),
     Reading::new(
         "wetting",
         &["spreading"],
         "of two equal drops that came down, did one become a flat film and the other keep its form?",
         became_a_film,
     )
+    .touching(1, 1).same_counts().reshaping(4)
     .upright(),
 ];
 

@@ -10,19 +10,22 @@ pub(super) static READINGS: &[Reading] = &[
         &["one-body", "all-alike"],
         "did some bodies go the same way, unchanged, while all else stayed?",
         moved,
-    ),
+    )
+    .same_counts(),
     Reading::new(
         "acceleration",
         &["widening-steps", "race"],
         "do equal stamps follow one another at distances that grow by one?",
         sped_up,
-    ),
+    )
+    .touching(1, 2),
     Reading::new(
         "inertia",
         &["sudden-stop"],
         "did something stop at a body, and what lay on it go on beyond?",
         flew_on,
     )
+    .touching(2, 3).same_counts().movers(2)
     .upright(),
     Reading::new(
         "inertia",
@@ -30,6 +33,7 @@ pub(super) static READINGS: &[Reading] = &[
         "was a sheet drawn away sideways, and did what lay on it fall straight down?",
         stayed_behind,
     )
+    .touching(2, 2).same_counts().movers(2)
     .upright(),
     Reading::new(
         "fictitious-force",
@@ -37,13 +41,16 @@ pub(super) static READINGS: &[Reading] = &[
         "did a hollow body go sideways, and what is inside it end at its back?",
         pressed_back,
     )
+    .may(a_hollow_went)
+    .touching(2, 4).kinds_stay().keeping(1).movers(1)
     .upright(),
     Reading::new(
         "fictitious-force",
         &["carousel"],
         "did a mark on a ring go round by a quarter, and what was inside go straight outwards to it?",
         pressed_outwards,
-    ),
+    )
+    .touching(3, 3).same_counts(),
 ];
 
 fn moved(look: &Look) -> bool {
@@ -90,7 +97,7 @@ fn stamped(look: &Look) -> bool {
 }
 
 /// The only part of a colour that went elsewhere.
-fn single<'a>(look: &'a Look, colour: u8) -> Option<(&'a Part, &'a Part, Place)> {
+fn single(look: &Look, colour: u8) -> Option<(&Part, &Part, Place)> {
     match look.moves_of(&[colour])?.as_slice() {
         [m] => Some((m.from, m.to, m.by)),
         _ => None,
@@ -153,6 +160,14 @@ fn stayed_behind(look: &Look) -> bool {
             && [(nb, nl - 1), (nb, nr + 1), (nb + 1, nl)]
                 .iter()
                 .all(|&p| look.stays(p))
+    })
+}
+
+fn a_hollow_went(look: &Look) -> bool {
+    look.touched.iter().any(|&bus| {
+        look.had(bus) >= 14
+            && single(look, bus)
+                .is_some_and(|(from, ..)| from.len() as i32 + 4 <= from.tall() * from.wide())
     })
 }
 

@@ -10,49 +10,57 @@ pub(super) static READINGS: &[Reading] = &[
         &["split-nucleus"],
         "did a body that a single particle flies at become two equal ones and several single particles, none lost?",
         split,
-    ),
+    )
+    .touching(1, 2).same_counts(),
     Reading::new(
         "nuclear-fission",
         &["chain-reaction"],
         "did every one of several equal blocks become two halves, and one loose particle many?",
         all_split,
-    ),
+    )
+    .touching(2, 2).kinds_stay().keeping(8),
     Reading::new(
         "nuclear-fusion",
         &["two-become-one"],
         "did two equal bodies become one and a single particle, none lost?",
         joined,
-    ),
+    )
+    .touching(1, 2).same_counts(),
     Reading::new(
         "nuclear-fusion",
         &["in-a-star"],
         "did single particles come together into one block, with a new colour around it on all sides?",
         gathered_and_shone,
-    ),
+    )
+    .touching(2, 2).fresh(1).keeping(3),
     Reading::new(
         "chemical-bond",
         &["bridges"],
         "did short straight bridges of a new colour appear, each between two equal bodies?",
         bridged,
-    ),
+    )
+    .touching(1, 1).added().fresh(1),
     Reading::new(
         "chemical-bond",
         &["shared-electrons"],
         "did two equal shells with a core come together, with a particle of each now on the line between them?",
         shared,
-    ),
+    )
+    .touching(3, 3).kinds_stay().keeping(2),
     Reading::new(
         "electricity",
         &["circuit"],
         "did a loop that was open become closed, and all of its colour turn into a new one?",
         closed_and_live,
-    ),
+    )
+    .touching(2, 2).fresh(1).lost(1),
     Reading::new(
         "electricity",
         &["lightning"],
         "did a jagged line of a new colour appear from a body above to the tallest of several towers?",
         flashed,
     )
+    .touching(1, 1).added().fresh(1)
     .upright(),
 ];
 

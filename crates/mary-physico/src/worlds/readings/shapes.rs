@@ -10,55 +10,64 @@ pub(super) static READINGS: &[Reading] = &[
         &["knife", "along-marks"],
         "did one full rectangle become several with the same cells?",
         cut,
-    ),
+    )
+    .touching(1, 3).kinds_stay().reshaping(4),
     Reading::new(
         "expansion",
         &["every-side"],
         "did every body grow by the same number of cells on all sides?",
         grew,
-    ),
+    )
+    .touching(1, 9).added().fresh(0),
     Reading::new(
         "expansion",
         &["balloon"],
         "did a closed skin become wider on all sides around as many particles as before?",
         swelled,
-    ),
+    )
+    .touching(2, 2).kinds_stay().reshaping(3),
     Reading::new(
         "explosion",
         &["fragments"],
         "did a block come apart into cells that lie around it in all directions, none lost?",
         burst,
-    ),
+    )
+    .touching(1, 2).kinds_stay().reshaping(6),
     Reading::new(
         "explosion",
         &["blast"],
         "did something turn into a new colour that shoots out to all sides and breaks what stood around?",
         blasted,
-    ),
+    )
+    .touching(3, 3).fresh(1).lost(1),
     Reading::new(
         "rotation",
         &["quarter-turn"],
         "is what changed the same coloured form, turned by a quarter or a half?",
         turned,
-    ),
+    )
+    .same_counts(),
     Reading::new(
         "rotation",
         &["hand-of-a-clock"],
         "did all that is inside a still ring turn about its middle by a quarter?",
         turned_inside,
-    ),
+    )
+    .touching(1, 3).same_counts(),
     Reading::new(
         "vortex",
         &["spiral"],
         "did a line become one long spiral that always bends the same way?",
         spiralled,
-    ),
+    )
+    .touching(1, 1).added(),
     Reading::new(
         "vortex",
         &["wound-arms"],
         "did two straight opposite arms of a still point wind around it?",
         wound_up,
-    ),
+    )
+    .touching(2, 2).kinds_stay(),
 ];
 
 fn cut(look: &Look) -> bool {

@@ -11,6 +11,7 @@ pub(super) static READINGS: &[Reading] = &[
         "in a row of equal hanging balls, is the picture its own mirror image, another end ball raised?",
         swung_to_the_far_side,
     )
+    .touching(2, 2).same_counts()
     .upright(),
     Reading::new(
         "energy-conservation",
@@ -18,6 +19,7 @@ pub(super) static READINGS: &[Reading] = &[
         "did a ball cross a valley to a place just as high?",
         just_as_high,
     )
+    .touching(1, 1).same_counts()
     .upright(),
     Reading::new(
         "energy-conservation",
@@ -25,6 +27,8 @@ pub(super) static READINGS: &[Reading] = &[
         "did a body fall, and did one part of a bar of fixed length give as much to the other?",
         traded,
     )
+    .may(a_box_turned)
+    .touching(2, 3).keeping(1).movers(1)
     .upright(),
     Reading::new(
         "oscillation",
@@ -32,6 +36,7 @@ pub(super) static READINGS: &[Reading] = &[
         "did a bob swing across to the same height, with its places between drawn lower in a new colour?",
         swung_across,
     )
+    .touching(3, 3).fresh(1).keeping(1).movers(1)
     .upright(),
     Reading::new(
         "oscillation",
@@ -39,6 +44,7 @@ pub(super) static READINGS: &[Reading] = &[
         "did a weight go up or down, and a new line beside it go evenly up and down?",
         drew_a_zigzag,
     )
+    .touching(2, 3).fresh(1).keeping(1).movers(1)
     .upright(),
     Reading::new(
         "resonance",
@@ -46,6 +52,7 @@ pub(super) static READINGS: &[Reading] = &[
         "did the mark over one body appear over all bodies of its form and no others?",
         sounds_too,
     )
+    .touching(1, 1).added()
     .upright(),
     Reading::new(
         "resonance",
@@ -53,6 +60,8 @@ pub(super) static READINGS: &[Reading] = &[
         "did just those bobs swing out that hang as low as one that did already?",
         swings_too,
     )
+    .may(single_bobs)
+    .touching(2, 2)
     .upright(),
 ];
 
@@ -116,6 +125,13 @@ fn just_as_high(look: &Look) -> bool {
         .iter()
         .zip(&came)
         .all(|x| crossed(x) && Some(one_way(x)) == way)
+}
+
+/// Whether what changed from one colour to another, neither black, is a box.
+fn a_box_turned(look: &Look) -> bool {
+    let both = |p: &&Place| look.was(**p) != 0 && look.is(**p) != 0;
+    let cells: Vec<Place> = look.changed.iter().filter(both).copied().collect();
+    !cells.is_empty() && Part::new(0, cells).is_box()
 }
 
 fn traded(look: &Look) -> bool {
@@ -250,6 +266,13 @@ fn sounds_too(look: &Look) -> bool {
             .all(|f| f.is_some_and(|f| f.colour == struck.colour && f.alike(struck)))
         && twins == marks.len()
         && forks.len() > twins
+}
+
+fn single_bobs(look: &Look) -> bool {
+    look.touched.iter().any(|&ball| {
+        let single = |parts: Vec<&Part>| parts.iter().all(|p| p.len() == 1);
+        single(look.before_of(ball)) && single(look.after_of(ball))
+    })
 }
 
 fn swings_too(look: &Look) -> bool {

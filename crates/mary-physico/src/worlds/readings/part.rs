@@ -1,0 +1,144 @@
+//! Connected cells: parts of one colour, and bodies of any colours.
+
+use crate::grid::{Grid, Place};
+
+/// Connected cells of one colour, sides or corners touching.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Its colour in the grid.
+    pub(super) colour: u8,
+    /// Its cells, row by row.
+    pub(super) cells: Vec<Place>,
+    /// First row, first column, last row, last column.
+    pub(super) bounds: [i32; 4],
+}
+
+impl Part {
+    /// A part of these cells.
+    pub(super) fn new(colour: u8, mut cells: Vec<Place>) -> Self {
+        cells.sort_unstable();
+        let bounds = super::bounds(&cells).unwrap_or([0, 0, -1, -1]);
+        Self {
+            colour,
+            cells,
+            bounds,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    pub(super) fn tall(&self) -> i32 {
+        self.bounds[2] - self.bounds[0] + 1
+    }
+
+    pub(super) fn wide(&self) -> i32 {
+        self.bounds[3] - self.bounds[1] + 1
+    }
+
+    /// Whether it fills its bounds.
+    pub(super) fn is_box(&self) -> bool {
+        self.len() as i32 == self.tall() * self.wide()
+    }
+
+    /// Whether it is one cell wide and straight along a row or a column.
+    pub(super) fn is_run(&self) -> bool {
+        self.is_box() && (self.tall() == 1 || self.wide() == 1)
+    }
+
+    /// Whether it is the outline of a box with room inside.
+    pub(super) fn is_frame(&self) -> bool {
+        let [t, l, b, r] = self.bounds;
+        self.tall() > 2
+            && self.wide() > 2
+            && self.len() as i32 == 2 * (self.tall() + self.wide()) - 4
+            && self
+                .cells
+                .iter()
+                .all(|&(y, x)| y == t || y == b || x == l || x == r)
+    }
+
+    pub(super) fn has(&self, place: Place) -> bool {
+        self.cells.binary_search(&place).is_ok()
+    }
+
+    /// Whether both have the same form, wherever they lie.
+    pub(super) fn alike(&self, other: &Self) -> bool {
+        self.len() == other.len() && {
+            let by = self.step_to(other);
+            self.cells
+                .iter()
+                .zip(&other.cells)
+                .all(|(a, b)| (a.0 + by.0, a.1 + by.1) == *b)
+        }
+    }
+
+    /// How far the other's corner lies from this one's.
+    pub(super) fn step_to(&self, other: &Self) -> Place {
+        (
+            other.bounds[0] - self.bounds[0],
+            other.bounds[1] - self.bounds[1],
+        )
+    }
+
+    /// Twice the middle of its bounds.
+    pub(super) fn middle(&self) -> Place {
+        let [t, l, b, r] = self.bounds;
+        (t + b, l + r)
+    }
+
+    /// Whether one of its cells touches one of these, by a side or a corner.
+    pub(super) fn touches(&self, cells: &[Place]) -> bool {
+        let [t, l, b, r] = self.bounds;
+        cells.iter().any(|&(y, x)| {
+            y >= t - 1
+                && y <= b + 1
+                && x >= l - 1
+                && x <= r + 1
+                && (-1..=1).any(|dr| (-1..=1).any(|dc| self.has((y + dr, x + dc))))
+        })
+    }
+}
+
+/// The cells that are not black and touch by a side or a corner, of one colour each or of any.
+pub(super) fn hanging_together(grid: &Grid, one_colour: bool) -> Vec<Part> {
+    let places = grid.places_where(|c| c != 0);
+    // The colours with a black rim, so that no neighbour lies outside.
+    let wide = grid.cols() + 2;
+    let index = |(r, c): Place| (r + 1) as usize * wide + (c + 1) as usize;
+    let mut kinds = vec![0u8; wide * (grid.rows() + 2)];
+    for &(r, c) in &places {
+        if let Some(kind) = kinds.get_mut(index((r, c))) {
+            *kind = if one_colour { grid.at(r, c) } else { 1 };
+        }
+    }
+    let steps = [1, wide - 1, wide, wide + 1];
+    let mut found = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    for start in places.into_iter().map(index) {
+        let kind = kinds.get(start).copied().unwrap_or(0);
+        if kind == 0 {
+            continue;
+        }
+        let mut cells = Vec::new();
+        let mut reach = |at: usize, open: &mut Vec<usize>| {
+            if let Some(other) = kinds.get_mut(at)
+                && *other == kind
+            {
+                *other = 0;
+                open.push(at);
+            }
+        };
+        reach(start, &mut open);
+        while let Some(at) = open.pop() {
+            cells.push(((at / wide) as i32 - 1, (at % wide) as i32 - 1));
+            for step in steps {
+                reach(at + step, &mut open);
+                reach(at.wrapping_sub(step), &mut open);
+            }
+        }
+        found.push(Part::new(if one_colour { kind } else { 0 }, cells));
+    }
+    found
+}
