@@ -15,7 +15,7 @@ use crate::likeness::{self, BLOCK as OPTIONS, Card, apart};
 use crate::matching;
 use crate::setup::{Part, Setup, Source};
 use crate::upstream;
-use crate::worlds::{self, Concept, Mode, Set};
+use crate::worlds::{self, Aspect, Concept, Mode, Set};
 
 /// The paper's three sets of instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -156,6 +156,11 @@ impl Planned {
         self.card.concept
     }
 
+    /// The aspect that it shows.
+    pub fn aspect(&self) -> Option<&'static Aspect> {
+        self.card.concept.aspects.get(self.card.aspect)
+    }
+
     /// The instance without its grids: what the low level needs.
     pub fn bare(&self) -> Instance {
         let (block, concept) = (&self.block, self.card.concept);
@@ -182,9 +187,8 @@ impl Planned {
                 concept.name
             ))
         })?;
-        let aspect = concept.aspects.get(self.card.aspect);
         Ok(Instance {
-            aspect: aspect.map(|a| a.id.to_owned()),
+            aspect: self.aspect().map(|a| a.id.to_owned()),
             pairs,
             ..self.bare()
         })

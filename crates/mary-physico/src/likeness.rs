@@ -96,6 +96,7 @@ impl Spread {
             group.filled = wider(group.filled, c.filled);
         }
         let mean = |of: fn(&Counts) -> usize| counts.iter().map(|c| of(c) as f32).sum::<f32>() / n;
+        near(&mut there, &mut groups);
         Self {
             there,
             groups,
@@ -133,8 +134,30 @@ impl Spread {
         let go = block.iter().map(|s| s.go).fold(f32::MAX, f32::min);
         let each = block
             .iter()
-            .map(|s| 0.2 * (most - s.colours) + 0.5 * (s.come - come + s.go - go));
+            .map(|s| 0.2 * (most - s.colours) + (s.come - come + s.go - go));
         least + each.sum::<f32>()
+    }
+}
+
+/// Numbers that hardly differ from one that comes count as rare ones: better than none in common.
+fn near(there: &mut [u64; WORDS], groups: &mut [Group]) {
+    const RARE: f32 = 0.008;
+    let own: Vec<(usize, Group)> = groups.iter().copied().enumerate().collect();
+    for (changed, group) in own.into_iter().filter(|(_, g)| g.share > 0.0) {
+        let by = changed / 14;
+        for close in changed.saturating_sub(by)..=changed + by {
+            let (Some(word), Some(other)) = (there.get_mut(close / 64), groups.get_mut(close))
+            else {
+                continue;
+            };
+            if other.share == 0.0 {
+                *word |= 1_u64 << (close % 64);
+                *other = Group {
+                    share: RARE,
+                    ..group
+                };
+            }
+        }
     }
 }
 
@@ -277,6 +300,29 @@ impl Table {
         })
     }
 
+    /// Exchanges two cards unless that costs more than `bear`; whether it did.
+    fn exchange(&mut self, costs: &mut [f32], (a, b): (usize, usize), bear: f32) -> bool {
+        let (x, y) = (a / BLOCK, b / BLOCK);
+        let (Some(&of_x), Some(&of_y)) = (costs.get(x), costs.get(y)) else {
+            return false;
+        };
+        if x == y {
+            return false;
+        }
+        self.cards.swap(a, b);
+        let (new_x, new_y) = (self.cost(x), self.cost(y));
+        if new_x + new_y > of_x + of_y + bear {
+            self.cards.swap(a, b);
+            return false;
+        }
+        for (block, new) in [(x, new_x), (y, new_y)] {
+            if let Some(cost) = costs.get_mut(block) {
+                *cost = new;
+            }
+        }
+        true
+    }
+
     fn cost(&self, block: usize) -> f32 {
         let start = block * BLOCK;
         let Some([a, b, c, d]) = self.cards.get(start..start + BLOCK) else {
@@ -289,32 +335,38 @@ impl Table {
             + meet(b.1, c.1)
             + meet(b.1, d.1)
             + meet(c.1, d.1)
-            + Spread::unlike([a.2, b.2, c.2, d.2])
+            // One bad block gives more away than two that are half as bad.
+            + Spread::unlike([a.2, b.2, c.2, d.2]).powf(1.5)
     }
 
     /// Exchanges cards between blocks if that makes the blocks more alike, at first also where it makes
     /// them a little less so, to come out of dead ends.
     fn deal(mut self, rng: &mut Stream) -> Option<Vec<Vec<Card>>> {
-        const EXCHANGES: usize = 500;
         let n = self.cards.len();
         let mut costs: Vec<f32> = (0..n / BLOCK).map(|b| self.cost(b)).collect();
-        let all = EXCHANGES * n;
+        let all = 100_000 + 1500 * n;
         for done in 0..all {
-            let (a, b) = (below(rng, n), below(rng, n));
-            let (x, y) = (a / BLOCK, b / BLOCK);
-            if x == y {
-                continue;
-            }
-            let now = costs.get(x)? + costs.get(y)?;
-            self.cards.swap(a, b);
-            let (cost_x, cost_y) = (self.cost(x), self.cost(y));
-            let patience = 1.5 * (1.0 - done as f32 / all as f32 / 0.9).max(0.0).powi(2);
-            let luck = (below(rng, 1 << 20) + 1) as f32 / (1 << 20) as f32;
-            if cost_x + cost_y < now - patience * luck.ln() {
-                *costs.get_mut(x)? = cost_x;
-                *costs.get_mut(y)? = cost_y;
+            let (a, b, c) = (below(rng, n), below(rng, n), below(rng, n));
+            // Of two the one in the worse block.
+            let a = if costs.get(a / BLOCK) < costs.get(c / BLOCK) {
+                c
             } else {
-                self.cards.swap(a, b);
+                a
+            };
+            let patience = 30.0 * (1.0 - done as f32 / all as f32).powi(3);
+            let luck = (below(rng, 1 << 20) + 1) as f32 / (1 << 20) as f32;
+            self.exchange(&mut costs, (a, b), -patience * luck.ln());
+        }
+        // At the end every exchange that helps.
+        for _ in 0..4 {
+            let mut better = false;
+            for a in 0..n {
+                for b in 0..a {
+                    better |= self.exchange(&mut costs, (a, b), -0.001);
+                }
+            }
+            if !better {
+                break;
             }
         }
         let fits = costs.iter().all(|c| *c < NEVER);

@@ -9,12 +9,12 @@ use mary_items::Stream;
 
 use crate::grid::Pair;
 use crate::likeness::{Card, Counts};
-use crate::worlds::{self, Aspect, Dress, Mode, Pose, Setting, Wanted, readings};
+use crate::worlds::{self, Aspect, Dress, Mode, Pose, SMALL, Setting, Wanted, readings};
 
 /// Pairs in an instance.
 const PAIRS: usize = 3;
 /// Draws of each card in a round.
-const DRAWS: usize = 40;
+const DRAWS: usize = 48;
 /// Rounds of draws at most, each at a size of its own.
 const ROUNDS: usize = 6;
 /// A choice that costs less is good enough.
@@ -25,7 +25,7 @@ const AGAIN: f32 = 2.0;
 /// The most cells of bystanders in a pair.
 fn bystander_cells(mode: Mode) -> usize {
     match mode {
-        Mode::Clear => 14,
+        Mode::Clear => 12,
         Mode::Analogy => 24,
     }
 }
@@ -41,6 +41,14 @@ struct Drawing<'a> {
     /// The pairs so far, before they were turned and dressed.
     plain: Vec<Pair>,
     pairs: Vec<Pair>,
+    /// Changed and filled cells that its pairs so far have more than the block wanted: the next one
+    /// makes up for it, so that the four are alike on the whole.
+    over: (i32, i32),
+}
+
+/// A count with what came before it.
+fn carried(count: usize, over: i32) -> usize {
+    (count as i32 + over).max(0) as usize
 }
 
 /// The pairs of each card; `None` only if an aspect cannot be drawn at all.
@@ -52,15 +60,25 @@ pub fn block(cards: &[Card], mode: Mode, rng: &mut Stream) -> Option<Vec<Vec<Pai
     let mut rounds: Vec<Round> = Vec::new();
     let mut tried = 0;
     for _ in 0..PAIRS {
-        let mut best = cheapest(&rounds);
-        // Small grids do not hold every aspect, hence the second bound.
-        while best.is_none_or(|(cost, _)| cost >= GOOD) && rounds.len() < ROUNDS && tried < 100 {
-            rounds.extend(Round::draw(&mut drawings, mode, rng));
-            tried += 1;
-            best = cheapest(&rounds);
+        for round in &mut rounds {
+            round.choose(&drawings);
         }
-        let (_, index) = best?;
-        rounds.get_mut(index)?.take(&mut drawings)?;
+        loop {
+            let mut best = cheapest(&rounds);
+            // Small grids do not hold every aspect, hence the second bound.
+            while best.is_none_or(|(cost, _)| cost >= GOOD) && rounds.len() < ROUNDS && tried < 100
+            {
+                rounds.extend(Round::draw(&mut drawings, mode, rng));
+                tried += 1;
+                best = cheapest(&rounds);
+            }
+            let round = rounds.get_mut(best?.1)?;
+            if round.is_safe(&drawings) {
+                round.take(&mut drawings)?;
+                break;
+            }
+            round.choose(&drawings);
+        }
     }
     Some(drawings.into_iter().map(|d| d.pairs).collect())
 }
@@ -88,11 +106,12 @@ impl<'a> Drawing<'a> {
             rng: own,
             plain: Vec::with_capacity(PAIRS),
             pairs: Vec::with_capacity(PAIRS),
+            over: (0, 0),
         })
     }
 
     /// Pairs that will have this size once they are turned.
-    fn pool(&mut self, (rows, cols): (i32, i32), pose: Pose) -> Option<Vec<(Counts, Pair)>> {
+    fn pool(&mut self, (rows, cols): (i32, i32), pose: Pose) -> Option<Vec<Draw>> {
         let size = if pose.lies() {
             (cols, rows)
         } else {
@@ -106,16 +125,28 @@ impl<'a> Drawing<'a> {
         Some(all.map(|p| (Counts::of(&p), p)).collect())
     }
 
+    /// Counts as if what the pairs so far have too much were in this one.
+    fn carry(&self, counts: Counts) -> Counts {
+        Counts {
+            changed: carried(counts.changed, self.over.0),
+            filled: carried(counts.filled, self.over.1),
+            ..counts
+        }
+    }
+
     /// Whether the pair is new and no other concept explains it.
     fn may_take(&self, pair: &Pair) -> bool {
         !self.plain.contains(pair) && readings::elsewhere(self.card.concept.id, pair).is_none()
     }
 }
 
+/// One draw of a card.
+type Draw = (Counts, Pair);
+
 /// Draws of all four at one size.
 struct Round {
     poses: Vec<Pose>,
-    pools: Vec<Vec<(Counts, Pair)>>,
+    pools: Vec<Vec<Draw>>,
     best: Option<Choice>,
     most: usize,
     taken: f32,
@@ -144,28 +175,28 @@ impl Round {
         Some(round)
     }
 
-    /// Finds the best choice of which no pair is explained by another concept; those that are leave
-    /// their pools.
+    /// Finds the best choice.
     fn choose(&mut self, drawings: &[Drawing]) {
-        loop {
-            let counts: Vec<Vec<Counts>> = self
-                .pools
-                .iter()
-                .map(|pool| pool.iter().map(|(c, _)| *c).collect())
-                .collect();
-            self.best = choose(&counts, self.most);
-            let Some(best) = &self.best else { return };
-            let mut all = true;
-            for ((drawing, pool), &pick) in drawings.iter().zip(&mut self.pools).zip(&best.picks) {
-                if pool.get(pick).is_some_and(|(_, p)| !drawing.may_take(p)) {
-                    pool.swap_remove(pick);
-                    all = false;
-                }
-            }
-            if all {
-                return;
+        let counts: Vec<Vec<Counts>> = drawings
+            .iter()
+            .zip(&self.pools)
+            .map(|(drawing, pool)| pool.iter().map(|d| drawing.carry(d.0)).collect())
+            .collect();
+        self.best = choose(&counts, self.most);
+    }
+
+    /// Whether no pair of the choice came before or is explained by another concept; those that are
+    /// leave their pools.
+    fn is_safe(&mut self, drawings: &[Drawing]) -> bool {
+        let mut all = true;
+        let picks = self.best.iter().flat_map(|b| &b.picks);
+        for ((drawing, pool), &pick) in drawings.iter().zip(&mut self.pools).zip(picks) {
+            if pool.get(pick).is_some_and(|(_, p)| !drawing.may_take(p)) {
+                pool.swap_remove(pick);
+                all = false;
             }
         }
+        all
     }
 
     /// Gives each of the four its pair, turned and dressed.
@@ -175,14 +206,18 @@ impl Round {
         for (drawing, ((pool, pose), &pick)) in drawings.iter_mut().zip(parts) {
             let plain = (pick < pool.len()).then(|| pool.swap_remove(pick).1)?;
             let posed = plain.map(|g| pose.of(g));
-            let dressed = drawing
-                .dress
-                .match_to(&posed, &best.wanted, &mut drawing.rng);
+            let own = Wanted {
+                filled: carried(best.wanted.filled, -drawing.over.1),
+                ..best.wanted
+            };
+            let dressed = drawing.dress.match_to(&posed, &own, &mut drawing.rng);
+            let counts = Counts::of(&dressed);
+            drawing.over.0 += counts.changed as i32 - best.changed as i32;
+            drawing.over.1 += counts.filled as i32 - best.wanted.filled as i32;
             drawing.pairs.push(dressed);
             drawing.plain.push(plain);
         }
         self.taken += 1.0;
-        self.choose(drawings);
         Some(())
     }
 }
@@ -191,6 +226,8 @@ impl Round {
 #[derive(Debug, Clone)]
 struct Choice {
     picks: Vec<usize>,
+    /// Changed cells that all four come nearest to.
+    changed: usize,
     wanted: Wanted,
     cost: f32,
 }
@@ -247,14 +284,14 @@ fn choose(pools: &[Vec<Counts>], most: usize) -> Option<Choice> {
             .zip(each)
             .map(|(pool, least)| near(pool, *least))
             .collect();
-        fill_up(&lists, most, &mut best);
+        fill_up(&lists, *target, most, &mut best);
     }
     best
 }
 
 /// The numbers of colours and of filled cells to which these can be brought most easily, if that is
 /// easier than the best so far.
-fn fill_up(lists: &[Vec<Candidate>], most: usize, best: &mut Option<Choice>) {
+fn fill_up(lists: &[Vec<Candidate>], changed: usize, most: usize, best: &mut Option<Choice>) {
     let all = || lists.iter().flatten().map(|(_, c, _)| c);
     // Colours that come or go can be kept from it by a bystander of that colour, not made to.
     let fewest = |of: fn(&Counts) -> usize| {
@@ -296,6 +333,7 @@ fn fill_up(lists: &[Vec<Candidate>], most: usize, best: &mut Option<Choice>) {
             if picks.len() == lists.len() {
                 *best = Some(Choice {
                     picks,
+                    changed,
                     wanted,
                     cost,
                 });
@@ -311,8 +349,9 @@ impl Wanted {
         let strangers = self.colours.checked_sub(c.colours + stay)?;
         let bodies = strangers + stay + keep;
         let least = c.filled + bodies;
-        let reach = if bodies == 0 {
-            c.filled
+        // Only strangers grow large: what has the colour of the thing at work would be taken for it.
+        let reach = if strangers == 0 {
+            c.filled + SMALL * bodies
         } else {
             c.filled + self.most
         };
@@ -324,7 +363,7 @@ impl Wanted {
             0.0
         };
         let added = self.filled.clamp(least, reach.max(least)) - c.filled;
-        let trouble = 0.15 * added as f32 + 0.4 * strangers as f32 + (stay + keep) as f32;
+        let trouble = 0.15 * added as f32 + 0.4 * strangers as f32 + 2.0 * (stay + keep) as f32;
         Some(OFF * missed + trouble)
     }
 }

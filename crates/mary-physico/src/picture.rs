@@ -8,10 +8,10 @@ mod letters;
 
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{Rgb, RgbImage};
-use mary_items::stream;
 
 use crate::grid::{Grid, Pair};
-use crate::worlds::{Concept, Mode, instance_of};
+use crate::instances::{Level, Planned, planned};
+use crate::worlds::{Concept, Set};
 
 /// The colours of the cells: ARC's.
 pub const ARC_COLOURS: [[u8; 3]; 10] = [
@@ -74,8 +74,8 @@ pub fn png(picture: &RgbImage) -> Result<Vec<u8>, PictureError> {
     Ok(bytes)
 }
 
-/// A contact sheet: a row for every aspect of these concepts, with its name and three pairs of a clear
-/// instance; concepts of the associative set only are shown as analogies.
+/// A contact sheet: a row for every aspect of these concepts, with its name and the three pairs of an
+/// instance as it is asked, core where the concept has core instances, else associative.
 pub fn sheet(concepts: &[&'static Concept], seed: u64) -> RgbImage {
     let rows: Vec<_> = concepts
         .iter()
@@ -85,6 +85,11 @@ pub fn sheet(concepts: &[&'static Concept], seed: u64) -> RgbImage {
     const SLOT: u32 = 18 * CELL + 8;
     const LABEL: u32 = 20;
     const TALL: u32 = 18 * CELL + LABEL + 6;
+    // As often as a concept has aspects, so that each of them comes.
+    let times = concepts.iter().map(|c| c.aspects.len()).max().unwrap_or(1);
+    // Blocks that cannot be dealt would be an error of a run; a row without grids says so here.
+    let core = planned(Level::Core, seed, times).unwrap_or_default();
+    let associative = planned(Level::Associative, seed, times).unwrap_or_default();
     let mut picture = RgbImage::from_pixel(SLOT * 6 + 48, TALL * rows.len() as u32 + 8, PAPER);
     for (i, (concept, aspect)) in rows.into_iter().enumerate() {
         let top = i as u32 * TALL + 4;
@@ -95,15 +100,16 @@ pub fn sheet(concepts: &[&'static Concept], seed: u64) -> RgbImage {
             &format!("{}: {}", concept.name, aspect.id),
             INK,
         );
-        let mode = match concept.set {
-            crate::worlds::Set::Associative => Mode::Analogy,
-            _ => Mode::Clear,
+        let all = match concept.set {
+            Set::Associative => &associative,
+            Set::CoreDev | Set::CoreTest => &core,
         };
-        let mut rng = stream(seed, &format!("sheet/{}/{}", concept.id, aspect.id));
-        let Some(made) = instance_of(concept, aspect, &mut rng, mode) else {
-            continue;
+        let shows = |p: &&Planned| {
+            p.concept().id == concept.id && p.aspect().is_some_and(|a| a.id == aspect.id)
         };
-        for (j, pair) in made.pairs.iter().enumerate() {
+        let found = all.iter().find(shows).and_then(|p| p.draw().ok());
+        let pairs = found.map(|i| i.pairs).unwrap_or_default();
+        for (j, pair) in pairs.iter().enumerate() {
             let x = 8 + j as u32 * (2 * SLOT + 16);
             grid(&mut picture, &pair.input, (x, top + LABEL), CELL);
             grid(&mut picture, &pair.output, (x + SLOT, top + LABEL), CELL);

@@ -209,22 +209,18 @@ fn all_together(lessons: &[Instance], asked: &[Instance]) -> Result<Reached, Tas
     )
 }
 
-fn score(
-    feature: &'static str,
-    sees: &'static str,
-    implied: bool,
+/// What the learner scores on each instance; ties are shared.
+fn scores(
     of: &dyn Fn(&Instance) -> Vec<usize>,
     lessons: &[Instance],
     asked: &[Instance],
-) -> Result<Reached, TaskError> {
+) -> Vec<f64> {
     let mut learnt = Learnt::default();
     for lesson in lessons {
         learnt.add(&lesson.concept, &of(lesson));
     }
     let own = std::ptr::eq(lessons, asked);
-    let mut scores = Vec::with_capacity(asked.len());
-    let mut clusters = Vec::with_capacity(asked.len());
-    for (index, instance) in asked.iter().enumerate() {
+    let one = |instance: &Instance| {
         let features = of(instance);
         let likelihoods: Vec<f64> = instance
             .options
@@ -237,9 +233,22 @@ fn score(
             .fold(f64::NEG_INFINITY, f64::max);
         let winners = likelihoods.iter().filter(|l| **l == most).count().max(1) as f64;
         let right = likelihoods.get(instance.correct) == Some(&most);
-        scores.push(if right { 1.0 / winners } else { 0.0 });
-        clusters.push(instance.block.clone().unwrap_or_else(|| index.to_string()));
-    }
+        if right { 1.0 / winners } else { 0.0 }
+    };
+    asked.iter().map(one).collect()
+}
+
+fn score(
+    feature: &'static str,
+    sees: &'static str,
+    implied: bool,
+    of: &dyn Fn(&Instance) -> Vec<usize>,
+    lessons: &[Instance],
+    asked: &[Instance],
+) -> Result<Reached, TaskError> {
+    let scores = scores(of, lessons, asked);
+    let cluster = |(index, i): (usize, &Instance)| i.block.clone().unwrap_or(index.to_string());
+    let clusters: Vec<String> = asked.iter().enumerate().map(cluster).collect();
     let ids = intervals::cluster_ids(clusters.iter().map(String::as_str));
     let accuracy = mary_stats::score_interval(&scores, Some(&ids))
         .map_err(|e| TaskError::Generator(format!("physico: surface audit: {e}")))?;

@@ -99,3 +99,38 @@ fn what_is_hard_to_match() {
         eprintln!("exact of {pairs}: changed, filled, colours, come, go {exact:?}");
     }
 }
+
+/// Which concepts a feature finds most often; run with `--ignored --nocapture`.
+#[test]
+#[ignore = "prints figures of many seeds; takes minutes in a debug build"]
+fn which_concepts_are_found() {
+    for level in [Level::Core, Level::Associative] {
+        let draw = |seed: u64, times: usize| -> Vec<Instance> {
+            let all = planned(level, seed, times).unwrap();
+            all.iter().map(|p| p.draw().unwrap()).collect()
+        };
+        let lessons = draw(TRAIN, LESSONS);
+        let asked: Vec<Instance> = (0..8).flat_map(|seed| draw(seed, 4)).collect();
+        for &(feature, _, _, of) in &FEATURES {
+            let scores = scores(&|i| of(&i.pairs), &lessons, &asked);
+            let mut found: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+            for (i, score) in asked.iter().zip(&scores) {
+                let name = format!("{}/{}", i.concept, i.aspect.as_ref().unwrap());
+                for name in [name, "all".into()] {
+                    let entry = found.entry(name).or_default();
+                    *entry = (entry.0 + score, entry.1 + 1.0);
+                }
+            }
+            let mut rates: Vec<(f64, String)> = found
+                .into_iter()
+                .map(|(n, (s, all))| (100.0 * s / all, n))
+                .collect();
+            rates.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let all = rates.iter().find(|r| r.1 == "all").unwrap().0;
+            let words = |r: &(f64, String)| format!("{} {:.0}", r.1, r.0);
+            let most: Vec<String> = rates.iter().take(14).map(words).collect();
+            let least: Vec<String> = rates.iter().rev().take(6).map(words).collect();
+            eprintln!("{level:?} {feature} {all:.1}\n  most {most:?}\n  least {least:?}");
+        }
+    }
+}

@@ -79,15 +79,17 @@ fn barometer(s: &mut Setting) -> Option<Pair> {
 fn crushed_can(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (tin, air) = (s.colour(0), s.colour(1));
-    let tall = s.between(7, s.rows - 4);
-    let wide = s.between(7, s.cols - 4);
+    let tall = s.between(7, s.rows - 5);
+    let wide = s.between(7, s.cols - 5);
     let (top, left) = s.place((2, s.rows - tall - 2), (2, s.cols - wide - 2));
     let (bottom, right) = (top + tall - 1, left + wide - 1);
     let deep = if tall.min(wide) >= 9 { 2 } else { 1 };
     let speckle = |g: &mut Grid| {
         for (r, c) in g.places() {
-            let out = r < top - 1 || r > bottom + 1 || c < left - 1 || c > right + 1;
-            if (r + c) % 2 == 0 && g.free(r, c) && out {
+            let within = |by: i32| {
+                (top - by..=bottom + by).contains(&r) && (left - by..=right + by).contains(&c)
+            };
+            if (r + c) % 2 == 0 && g.free(r, c) && !within(1) && within(3) {
                 g.set(r, c, air);
             }
         }
@@ -161,9 +163,10 @@ fn evacuated_box(s: &mut Setting) -> Option<Pair> {
     let (top, left) = s.place((1, s.rows - tall - 1), (1, s.cols - wide - 1));
     let (bottom, right) = (top + tall - 1, left + wide - 1);
     p.both(|g| g.frame((top, left), (bottom, right), wall));
+    let sparse = s.between(2, 6);
     for (r, c) in p.input.places() {
         let inside = r > top && r < bottom && c > left && c < right;
-        if p.input.free(r, c) && s.between(0, 2) == 0 {
+        if p.input.free(r, c) && s.between(0, sparse) == 0 {
             p.input.set(r, c, gas);
             if !inside {
                 p.output.set(r, c, gas);
@@ -250,9 +253,9 @@ fn ink_drop(s: &mut Setting) -> Option<Pair> {
     let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
     let (bottom, right) = (top + tall - 1, left + wide - 1);
     p.both(|g| g.frame((top, left), (bottom, right), wall));
-    let big = s.between(3, 4);
-    let at = s.place((top + 2, bottom - 1 - big), (left + 2, right - 1 - big));
-    let drop = room(at, (at.0 + big - 1, at.1 + big - 1));
+    let (high, broad) = (s.between(2, 4), s.between(3, 4));
+    let at = s.place((top + 2, bottom - 1 - high), (left + 2, right - 1 - broad));
+    let drop = room(at, (at.0 + high - 1, at.1 + broad - 1));
     let cells = room((top + 1, left + 1), (bottom - 1, right - 1));
     let spread = evenly(s, &cells, drop.len());
     p.input.paint(drop, ink);
@@ -272,7 +275,7 @@ fn no_more_wall(s: &mut Setting) -> Option<Pair> {
     p.input.fill((top, mid), (bottom, mid), wall);
     let near = room((top + 1, left + 1), (bottom - 1, mid - 1));
     let far = room((top + 1, mid + 1), (bottom - 1, right - 1));
-    let many = near.len().min(far.len()) * 3 / 5;
+    let many = near.len().min(far.len()) * s.between(2, 6) as usize / 10;
     p.input.paint(s.shuffled(near).into_iter().take(many), one);
     p.input.paint(s.shuffled(far).into_iter().take(many), two);
     let cells = room((top + 1, left + 1), (bottom - 1, right - 1));

@@ -13,6 +13,9 @@ use super::draw::shifted;
 use super::{Mode, Setting};
 use crate::grid::{Grid, Pair, Place};
 
+/// The most cells of each bystander that has the colour of something at work.
+pub(crate) const SMALL: usize = 2;
+
 /// The counts that bystanders bring a pair to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wanted {
@@ -102,44 +105,51 @@ impl Dress {
     fn fill(&self, pair: &Pair, wanted: &Wanted, rng: &mut Stream) -> (usize, Pair) {
         const LARGEST: usize = 5;
         let mut out = pair.clone();
-        let colours = self.bodies(pair, wanted);
+        let (own, strangers) = self.bodies(pair, wanted);
+        let bodies = own.len() + strangers.len();
         let filled = pair.input.rows() * pair.input.cols() - pair.input.count(0);
-        let mut cells = wanted
-            .filled
-            .saturating_sub(filled)
-            .clamp(colours.len(), wanted.most.max(colours.len()));
-        if colours.is_empty() {
-            return (0, out);
-        }
+        let most = if strangers.is_empty() {
+            SMALL * bodies
+        } else {
+            wanted.most.max(bodies)
+        };
+        let mut cells = wanted.filled.saturating_sub(filled).clamp(bodies, most);
         let mut missing = 0;
-        // Each colour once, then as many more as are needed to use the cells up.
-        let mut left = colours.len();
-        for &colour in colours.iter().cycle().take(8 * colours.len()) {
+        for (i, &colour) in own.iter().chain(&strangers).enumerate() {
+            let after = bodies - i - 1;
+            let room = cells.saturating_sub(after).clamp(1, LARGEST);
+            let size = match (i < own.len(), after) {
+                (true, _) => 1,
+                (false, 0) => room,
+                // About a fair share.
+                (false, _) => 1 + below(rng, room.min(2 * cells / (after + 1)).max(1)),
+            };
+            let placed = self.stand_up_to(&mut out, colour, size, rng);
+            cells = cells.saturating_sub(placed);
+            missing += if placed == 0 { 10 } else { 0 };
+        }
+        // Then as many more as are needed to use the cells up.
+        let again = if strangers.is_empty() { own } else { strangers };
+        for &colour in again.iter().cycle().take(8 * again.len()) {
             if cells == 0 {
                 break;
             }
-            let after = left.saturating_sub(1);
-            let fair = cells.saturating_sub(after).max(1);
-            let size = if after == 0 {
-                fair.min(LARGEST)
-            } else {
-                1 + below(rng, fair.min(2 * cells / left).min(LARGEST))
-            };
-            let placed = (1..=size)
-                .rev()
-                .find(|&n| self.stand(&mut out, colour, n, rng))
-                .unwrap_or(0);
-            if placed == 0 && left > 0 {
-                missing += 10;
-            }
-            cells -= placed;
-            left = after;
+            let size = 1 + below(rng, cells.min(LARGEST));
+            cells -= self.stand_up_to(&mut out, colour, size, rng);
         }
         (missing + cells, out)
     }
 
-    /// The colours that bystanders have: of what comes and goes, then strangers.
-    fn bodies(&self, pair: &Pair, wanted: &Wanted) -> Vec<u8> {
+    /// One bystander of so many cells or as many as there is room for; how many.
+    fn stand_up_to(&self, pair: &mut Pair, colour: u8, cells: usize, rng: &mut Stream) -> usize {
+        (1..=cells)
+            .rev()
+            .find(|&n| self.stand(pair, colour, n, rng))
+            .unwrap_or(0)
+    }
+
+    /// The colours that bystanders have: of what comes and goes, and strange ones.
+    fn bodies(&self, pair: &Pair, wanted: &Wanted) -> (Vec<u8>, Vec<u8>) {
         let comes = |c: u8| pair.input.count(c) == 0 && pair.output.count(c) > 0;
         let goes = |c: u8| pair.input.count(c) > 0 && pair.output.count(c) == 0;
         let of = |is: &dyn Fn(u8) -> bool| -> Vec<u8> {
@@ -152,11 +162,9 @@ impl Dress {
         let strangers = wanted.colours.saturating_sub(pair.input.colours() + stay);
         // The last colour is kept for the ground.
         let free = self.palette.iter().rev().skip(1).copied();
-        come.into_iter()
-            .take(stay)
-            .chain(go.into_iter().take(keep))
-            .chain(free.filter(|&c| !used(pair, c)).take(strangers))
-            .collect()
+        let own = come.into_iter().take(stay).chain(go.into_iter().take(keep));
+        let strange = free.filter(|&c| !used(pair, c)).take(strangers);
+        (own.collect(), strange.collect())
     }
 
     /// One bystander of so many cells where there is room in both grids; in clear instances at the edge.

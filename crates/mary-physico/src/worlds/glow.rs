@@ -1,6 +1,6 @@
 //! Light that fills a space or a film: lighting, glowing, long exposure, the photoelectric effect.
 
-use super::draw::{disc, line, ring};
+use super::draw::{disc, line, ring, square_ring};
 use super::{Aspect, Concept, Setting};
 use crate::grid::{Grid, Pair, Place};
 
@@ -116,7 +116,7 @@ fn halo(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (source, light, dark) = (s.colour(0), s.colour(1), s.colour(2));
     let mut put = [0, 0];
-    let many = s.between(3, 9);
+    let (many, round) = (s.between(3, 9), s.coin());
     for _ in 0..60 {
         let at = s.place((1, s.rows - 2), (1, s.cols - 2));
         let near: Vec<Place> = disc(at, 2);
@@ -125,8 +125,8 @@ fn halo(s: &mut Setting) -> Option<Pair> {
         }
         let shines = put[0] <= put[1];
         if shines {
-            p.output
-                .fill((at.0 - 1, at.1 - 1), (at.0 + 1, at.1 + 1), light);
+            let glow = if round { disc(at, 1) } else { square(at) };
+            p.output.paint(glow, light);
         }
         let colour = if shines { source } else { dark };
         p.both(|g| g.set(at.0, at.1, colour));
@@ -135,10 +135,17 @@ fn halo(s: &mut Setting) -> Option<Pair> {
     (put[0] >= 2 && put[1] >= 1).then_some(p)
 }
 
+/// A place and all around it.
+fn square(at: Place) -> Vec<Place> {
+    let mut cells = square_ring(at, 1);
+    cells.push(at);
+    cells
+}
+
 fn radiance(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (source, light) = (s.colour(0), s.colour(1));
-    let far = s.between(2, 5);
+    let far = s.between(3, 5);
     let at = s.place((far + 1, s.rows - far - 2), (far + 1, s.cols - far - 2));
     p.both(|g| g.fill((at.0, at.1), (at.0 + 1, at.1 + 1), source));
     let corners = [
@@ -223,7 +230,8 @@ fn star_trails(s: &mut Setting) -> Option<Pair> {
     p.both(|g| {
         g.set(pole.0, pole.1, s.colour(2));
     });
-    for radius in (2..=s.cols.max(s.rows)).step_by(2) {
+    let outermost = s.between(4, s.cols.max(s.rows));
+    for radius in (2..=outermost).step_by(2) {
         // The ring in the order of the angle, from a random start, a quarter long.
         let mut cells: Vec<Place> = ring(pole, radius)
             .into_iter()

@@ -164,7 +164,7 @@ fn four_quarters(s: &mut Setting) -> Option<Pair> {
         g.fill((mr, 0), (mr, 2 * mc), glass);
         g.fill((0, mc), (2 * mr, mc), glass);
     });
-    let size = s.between(5, 9) as usize;
+    let size = s.between(5, 12) as usize;
     let form = lopsided(s, size)?;
     let (tall, wide) = extent(&form);
     let at = s.place((0, mr - tall), (0, mc - wide));
@@ -323,12 +323,12 @@ fn larger(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// Cells of several colours, loosely strewn.
-fn strewn(s: &mut Setting, rows: i32, cols: i32) -> Vec<(Place, u8)> {
+/// Cells of several colours, loosely strewn over so many rows and columns from a corner on.
+fn strewn(s: &mut Setting, from: Place, (rows, cols): (i32, i32)) -> Vec<(Place, u8)> {
     let mut cells = Vec::new();
     let sparse = s.between(2, 8);
-    for r in 0..rows {
-        for c in 0..cols {
+    for r in from.0..from.0 + rows {
+        for c in from.1..from.1 + cols {
             if s.between(0, sparse) == 0 {
                 cells.push(((r, c), s.any_colour(0, 2)));
             }
@@ -340,9 +340,17 @@ fn strewn(s: &mut Setting, rows: i32, cols: i32) -> Vec<(Place, u8)> {
 fn framed_part(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let frame = s.colour(3);
-    let scene = strewn(s, s.rows, s.cols);
-    let (tall, wide) = (s.between(3, s.rows / 2 - 1), s.between(3, s.cols / 2 - 1));
-    let at = s.place((1, s.rows - tall - 1), (1, s.cols - wide - 1));
+    let size = (s.between(8, s.rows), s.between(8, s.cols));
+    let from = s.place((0, s.rows - size.0), (0, s.cols - size.1));
+    let scene = strewn(s, from, size);
+    let (tall, wide) = (
+        s.between(3, s.rows / 2 - 1).min(size.0 - 2),
+        s.between(3, s.cols / 2 - 1).min(size.1 - 2),
+    );
+    let at = s.place(
+        (from.0 + 1, from.0 + size.0 - tall - 1),
+        (from.1 + 1, from.1 + size.1 - wide - 1),
+    );
     enlarged(&mut p.input, &scene, (0, 0), 1);
     p.input
         .frame((at.0 - 1, at.1 - 1), (at.0 + tall, at.1 + wide), frame);

@@ -333,7 +333,7 @@ fn narrow_pipe(s: &mut Setting) -> Option<Pair> {
     let (top, mid) = (bottom - 2, bottom - 1);
     let a = s.cols / 3;
     let b = s.cols - s.cols / 3 - 1;
-    let high = s.between(4, top - 2);
+    let high = s.between(4, (top - 2).min(7));
     let low = s.between(1, 2);
     p.both(|g| {
         let cols = g.cols() as i32;

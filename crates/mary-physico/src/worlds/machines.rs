@@ -75,14 +75,14 @@ fn crowbar(s: &mut Setting) -> Option<Pair> {
     let short = 2;
     let long = short * ratio;
     let lift = 1;
-    let wide = s.between(1, 3);
+    let wide = s.between(2, 3);
     let mid = s.between(short + wide, s.cols - 2 - long);
     let pivot = (ground - 1 - ratio * lift, mid);
     p.both(|g| {
         g.fill((ground, 0), (ground, g.cols() as i32), earth);
         foot(g, (pivot.0 + 1, mid), ground, earth);
     });
-    let big = s.between(1, 4);
+    let big = s.between(2, 4);
     for (g, t) in [(&mut p.input, lift), (&mut p.output, -lift)] {
         let ends = (
             (pivot.0 + t, mid - short),

@@ -34,7 +34,7 @@ use rand::SeedableRng as _;
 
 use crate::grid::Pair;
 
-pub(crate) use bystanders::{Dress, Wanted};
+pub(crate) use bystanders::{Dress, SMALL, Wanted};
 pub use confusable::{CONFUSABLE, confusable};
 pub use objects::{Change, Object, Seen, objects};
 pub use setting::{LONGEST_SIDE, SHORTEST_SIDE, Setting};

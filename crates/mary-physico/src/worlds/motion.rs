@@ -396,7 +396,7 @@ fn shorter(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// The cells of a dial of 3 × 3 or 5 × 5, clockwise from the top.
+/// The cells of a square dial, clockwise from the top.
 fn dial(at: Place, side: i32) -> Vec<Place> {
     let (half, last) = (side / 2, side - 1);
     let mut rim = Vec::new();
@@ -411,7 +411,7 @@ fn dial(at: Place, side: i32) -> Vec<Place> {
 fn slower_clock(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (face, gone, middle, speed) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
-    let side = s.choose(&[3, 5])?;
+    let side = 5;
     let draw = |g: &mut Grid, at: Place, lit: i32| {
         g.paint(dial(at, side), face);
         g.paint(dial(at, side).into_iter().take(lit as usize), gone);
@@ -423,11 +423,11 @@ fn slower_clock(s: &mut Setting) -> Option<Pair> {
     let (rest, fly) = if s.coin() { (top, low) } else { (low, top) };
     draw(&mut p.input, (top, left), 1);
     draw(&mut p.input, (low, left), 1);
-    let ticks = 2 * s.between(side - 1, 2 * side - 3);
+    let ticks = 2 * s.between(4, 7);
     draw(&mut p.output, (rest, left), ticks);
     let to = s.cols - side - s.between(0, 1);
     draw(&mut p.output, (fly, to), ticks / 2);
-    let streak = s.between(2, 4);
+    let streak = s.between(1, 4);
     for r in [fly + side / 2 - 1, fly + side / 2 + 1] {
         p.output.fill((r, to - 1 - streak), (r, to - 2), speed);
     }

@@ -255,7 +255,7 @@ fn shared_electrons(s: &mut Setting) -> Option<Pair> {
     let (shell, core, electron) = (s.colour(0), s.colour(1), s.colour(2));
     let radius = 2;
     let row = s.between(radius, s.rows - 1 - radius);
-    let apart = s.between(6, s.cols - 1 - 2 * radius);
+    let apart = s.between(7, s.cols - 1 - 2 * radius);
     let left = s.between(radius, s.cols - 1 - radius - apart);
     let near = left + (apart - 2 * radius) / 2;
     let atom = |g: &mut Grid, c: i32| {

@@ -96,7 +96,7 @@ fn flat_mirror(s: &mut Setting) -> Option<Pair> {
     let hit = s.between(s.cols / 2 - 1, s.cols / 2 + 1);
     p.both(|g| g.fill((row, 0), (g.rows() as i32, g.cols() as i32), glass));
     let most = ((hit - 1).min(s.cols - 2 - hit) / run).min(row - 1);
-    let far = s.between(most - 1, most);
+    let far = s.between(3.min(most), most);
     for d in 0..=far * run {
         let r = row - 1 - d / run;
         p.input.set(r, hit - d, light);
@@ -456,6 +456,7 @@ fn second_grating(s: &mut Setting) -> Option<Pair> {
     let upright = s.coin();
     let left = (s.cols - 3) / 2;
     let half = s.rows / 2;
+    let two = half >= 8 && s.coin();
     let lets_top = s.coin();
     for (rows, lets) in [
         ((0, half - 2), lets_top),
@@ -464,15 +465,20 @@ fn second_grating(s: &mut Setting) -> Option<Pair> {
         let way = if lets { upright } else { !upright };
         p.both(|g| grating(g, rows, left, way, bars));
         let mid = (rows.0 + rows.1) / 2;
-        for c in [left - 3, left - 5] {
-            if c > 0 {
-                p.both(|g| swing(g, (mid, c), upright, !upright, light));
+        let rays = if two {
+            vec![mid - 2, mid + 2]
+        } else {
+            vec![mid]
+        };
+        for row in rays {
+            for c in [left - 3, left - 5] {
+                if c > 0 {
+                    p.both(|g| swing(g, (row, c), upright, !upright, light));
+                }
             }
-        }
-        if lets {
             for c in [left + 5, left + 7] {
-                if c < s.cols - 1 {
-                    swing(&mut p.output, (mid, c), upright, !upright, light);
+                if lets && c < s.cols - 1 {
+                    swing(&mut p.output, (row, c), upright, !upright, light);
                 }
             }
         }

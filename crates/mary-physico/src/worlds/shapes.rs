@@ -129,8 +129,8 @@ fn balloon(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (skin, gas) = (s.colour(0), s.colour(1));
     let most = (s.rows.min(s.cols) - 1) / 2;
-    let large = s.between(5, most);
-    let small = s.between(2, large - 2).min(4);
+    let small = s.between(2, 4).min(most - 2);
+    let large = s.between(small + 2, most);
     let centre = s.place((large, s.rows - 1 - large), (large, s.cols - 1 - large));
     let inside = |radius: i32| {
         let edge = ring(centre, radius);

@@ -44,7 +44,7 @@ fn cradle(s: &mut Setting) -> Option<Pair> {
     let width = 2 * (many - 1) + 1;
     let left = s.between(out, s.cols - out - width);
     p.both(|g| g.fill((top, left - 1), (top, left + width), beam));
-    let raised = s.between(1, 2);
+    let raised = s.between(1, (many - 2).min(2));
     let hang = |g: &mut Grid, i: i32, swing: i32| {
         let c = left + 2 * i;
         let end = if swing == 0 {
@@ -200,10 +200,11 @@ fn pen_on_spring(s: &mut Setting) -> Option<Pair> {
             3 * swing - phase
         }
     };
-    for c in start..s.cols {
+    let end = s.between((start + 4 * swing).min(s.cols), s.cols);
+    for c in start..end {
         p.output.set(middle + wave(c - start), c, trace);
     }
-    hang(&mut p.output, middle + wave(s.cols - start).max(1));
+    hang(&mut p.output, middle + wave(end - start).max(1));
     Some(p)
 }
 
