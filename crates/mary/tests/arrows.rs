@@ -37,7 +37,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("mary-audit", &["mary-contract", "mary-stats"]),
     ("mary-weights", &["mary-contract"]),
-    ("mary-local", &["mary-contract", "mary-weights"]),
+    ("mary-cuda", &["mary-contract"]),
+    (
+        "mary-local",
+        &["mary-contract", "mary-weights", "mary-cuda"],
+    ),
     ("mary-remote", &["mary-contract"]),
     ("mary-engine", &["mary-contract", "mary-stats"]),
     ("mary-store", &["mary-contract"]),
@@ -45,7 +49,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mary-report", &["mary-contract", "mary-stats"]),
     (
         "mary-train",
-        &["mary-contract", "mary-weights", "mary-local", "mary-world"],
+        &["mary-contract", "mary-weights", "mary-cuda", "mary-world"],
     ),
     ("mary-testkit", &["mary-contract"]),
 ];
