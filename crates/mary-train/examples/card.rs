@@ -1,21 +1,26 @@
 //! Training on a card held against training on the processor, and timed.
 //!
-//! `card [--device N] [kernels] [golden FOLDER] [parity] [repeat] [time]`
+//! `card [--device N] [kernels] [golden FOLDER] [parity] [repeat] [runs] [time]`
 //!
 //! - `kernels`: every kernel beside its twin on the processor;
 //! - `golden`: three steps of the golden files (`tests/golden`), made with PyTorch;
 //! - `parity`: loss, every gradient and twenty steps beside the processor's, for whole models and
 //!   for adapters with dropout;
 //! - `repeat`: twenty steps twice, the same to the last bit;
+//! - `runs`: growing and tuning as `mary grow` and `mary tune` do it, moved between card and
+//!   processor;
 //! - `time`: tokens a second (`tools/bench_train_cuda.py` puts PyTorch beside it).
 //!
 //! Ends with 1 where a tolerance is not kept.
 
 use mary_train::net::cuda::check::{Adapting, Multiply, Plan, Trial, kernels, relative};
 use mary_train::net::{Activation, Family, Packed, Shape};
-use mary_train::{AdamW, Device, TrainError};
+use mary_train::{
+    AdamW, Device, GrowEvent, GrowSettings, Size, TrainError, TuneSettings, grow, tune,
+};
 use safetensors::SafeTensors;
 use std::io::Write as _;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
@@ -270,13 +275,15 @@ fn pythia(width: usize, layers: usize, heads: usize) -> Shape {
     shape
 }
 
-/// Tokens a second of one shape.
+/// Tokens a second of one shape, and how far the gradients of the two ways of multiplying differ.
 fn time(number: usize, name: &str, shape: Shape, (batch, length): (usize, usize)) -> Outcome {
+    let mut gradients = Vec::new();
     for how in [Multiply::Library, Multiply::Split] {
         let mut plan = Plan::new(shape.clone());
         plan.optimizer.rate = 1e-4;
         let mut trial = Trial::new(&plan, Device::Cuda(number), how)?;
         let texts = windows(shape.vocabulary, batch, length, 1);
+        gradients.push(trial.gradient(&texts)?.2);
         let (mut times, mut loss) = (Vec::new(), 0.0);
         for step in 0..12 {
             let begun = Instant::now();
@@ -289,11 +296,104 @@ fn time(number: usize, name: &str, shape: Shape, (batch, length): (usize, usize)
         let median = times.get(times.len() / 2).copied().unwrap_or(f64::NAN);
         let rate = (batch * length) as f64 / median;
         say(&format!(
-            "time {name} {batch}x{length} {how:?} {rate:.0} tokens/s, {:.2} ms a step, loss {loss:.3}",
+            "time {name} {batch}x{length} {how:?} {rate:.0} tokens/s, {:.2} ms a step, loss {loss:.4}",
             median * 1e3
         ));
     }
-    Ok(true)
+    let apart = match gradients.as_slice() {
+        [single, parts] => relative(parts, single),
+        _ => f64::NAN,
+    };
+    let good = apart < 1e-4;
+    say(&format!(
+        "{name}: gradients of the two ways {apart:.1e} apart{}",
+        mark(good)
+    ));
+    Ok(good)
+}
+
+/// A run begun on the card goes on on the processor, and the other way round; a model is tuned on
+/// both. Losses are those of a run on the processor alone.
+fn runs(number: usize) -> Outcome {
+    let folder = std::env::temp_dir().join(format!("mary-card-{}", std::process::id()));
+    let part = |name: &str, devices: [Device; 2]| -> Result<Vec<f64>, TrainError> {
+        let mut settings = GrowSettings::new(folder.join(name), Size::named("pico")?, 40);
+        settings.batch = 4;
+        let mut losses = Vec::new();
+        for (device, until) in devices.into_iter().zip([20, 40]) {
+            settings.device = device;
+            let report = grow(&settings, &mut |event| {
+                if let GrowEvent::Started {
+                    device, from_step, ..
+                } = &event
+                {
+                    say(&format!("{name}: from step {from_step} on {device}"));
+                }
+                match event {
+                    GrowEvent::Step { step, .. } if step == until => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(()),
+                }
+            })?;
+            losses.extend(report.losses);
+        }
+        Ok(losses)
+    };
+    let card = Device::Cuda(number);
+    let want = part("processor", [Device::Cpu, Device::Cpu])?;
+    let there = part("card", [card, card])?;
+    let mixed = part("card-then-processor", [card, Device::Cpu])?;
+    let back = part("processor-then-card", [Device::Cpu, card])?;
+    let worst = |got: &[f64]| {
+        let each = got.iter().zip(&want).map(|(a, b)| (a / b - 1.0).abs());
+        each.fold(
+            if got.len() == want.len() {
+                0.0
+            } else {
+                f64::NAN
+            },
+            f64::max,
+        )
+    };
+    let lines: String = (0..48)
+        .map(|i| {
+            let (a, b) = (i % 7 + 2, i % 5 + 1);
+            format!("{{\"messages\": [{{\"role\": \"user\", \"content\": \"{a} and {b} make\"}}, {{\"role\": \"assistant\", \"content\": \"{}\"}}]}}\n", a + b)
+        })
+        .collect();
+    let data = folder.join("sums.jsonl");
+    std::fs::write(&data, lines).map_err(fail)?;
+    let tuned = |device: Device, name: &str| -> Result<(Vec<f64>, Vec<f64>), TrainError> {
+        let model = folder.join("processor/step40");
+        let mut settings = TuneSettings::new(model, data.clone(), folder.join(name));
+        settings.device = device;
+        let report = tune(&settings, &mut |_| ControlFlow::Continue(()))?;
+        let after = report.after.iter().map(|a| a.log_probability).collect();
+        Ok((report.losses, after))
+    };
+    let (here, there_tuned) = (tuned(Device::Cpu, "a")?, tuned(card, "b")?);
+    let apart = |a: &[f64], b: &[f64]| {
+        let each = a.iter().zip(b).map(|(a, b)| (a / b - 1.0).abs());
+        each.fold(if a.len() == b.len() { 0.0 } else { f64::NAN }, f64::max)
+    };
+    let found = [
+        worst(&there),
+        worst(&mixed),
+        worst(&back),
+        apart(&there_tuned.0, &here.0),
+        apart(&there_tuned.1, &here.1),
+    ];
+    let good = found.iter().all(|error| *error < 1e-3);
+    say(&format!(
+        "runs against the processor's: grown on the card {:.1e}, card then processor {:.1e}, processor then card {:.1e}; tuned on the card: losses {:.1e}, held-out answers {:.1e}{}",
+        found[0],
+        found[1],
+        found[2],
+        found[3],
+        found[4],
+        mark(good)
+    ));
+    let _ = std::fs::remove_dir_all(folder);
+    Ok(good)
 }
 
 fn main() -> Result<(), TrainError> {
@@ -318,11 +418,8 @@ fn main() -> Result<(), TrainError> {
             }
             "parity" => plans().iter().try_fold(true, |all, (name, plan)| {
                 let mut fine = parity(number, name, plan, Multiply::Library)?;
-                fine &= parity(number, name, plan, Multiply::Split)?;
+                fine &= parity(number, name, plan, Multiply::Own)?;
                 Ok(all & fine)
-            }),
-            "small" => plans().iter().take(6).try_fold(true, |all, (name, plan)| {
-                Ok(all & parity(number, name, plan, Multiply::Own)?)
             }),
             "repeat" => {
                 let plan = Plan::new(Shape::neox(1280, 128, 4, 4, 512));
@@ -332,17 +429,17 @@ fn main() -> Result<(), TrainError> {
                 }
                 Ok(all)
             }
+            "runs" => runs(number),
             "time" => {
-                time(number, "nano", Shape::neox(1280, 128, 4, 4, 512), (16, 512))?;
-                time(
-                    number,
-                    "nano",
-                    Shape::neox(1280, 128, 4, 4, 512),
-                    (128, 512),
-                )?;
-                time(number, "70m", pythia(512, 6, 8), (32, 512))?;
-                time(number, "70m", pythia(512, 6, 8), (8, 2048))?;
-                time(number, "160m", pythia(768, 12, 12), (32, 512))
+                let nano = || Shape::neox(1280, 128, 4, 4, 512);
+                let fine = [
+                    time(number, "nano", nano(), (16, 512))?,
+                    time(number, "nano", nano(), (128, 512))?,
+                    time(number, "70m", pythia(512, 6, 8), (32, 512))?,
+                    time(number, "70m", pythia(512, 6, 8), (8, 2048))?,
+                    time(number, "160m", pythia(768, 12, 12), (32, 512))?,
+                ];
+                Ok(fine.iter().all(|f| *f))
             }
             other => Err(fail(format!("`{other}` is not a check"))),
         };

@@ -4,7 +4,7 @@ use mary_contract::ModelError;
 
 use super::Card;
 use super::batch::Batch;
-use super::products::{Call, View};
+use super::products::{Call, Shared, View};
 use super::room::Room;
 use super::rows::Dropping;
 use crate::net::AdapterLayout;
@@ -42,6 +42,15 @@ pub(super) struct Adapted<'a> {
     pub(super) dropping: bool,
 }
 
+/// A linear layer with its input: rows of a batch.
+#[derive(Clone, Copy)]
+pub(super) struct Layer<'a> {
+    pub(super) linear: &'a Linear,
+    pub(super) n: &'a Numbers<'a>,
+    pub(super) batch: &'a Batch,
+    pub(super) x: u64,
+}
+
 /// Room for the low-rank rows, their slopes, what is dropped, and sums of columns.
 pub(super) struct LowRooms<'a> {
     pub(super) kept: &'a mut [Room],
@@ -63,12 +72,16 @@ impl Card {
     /// `y = x Wᵀ + b`, plus the adapter's part; added to what is there where `add` says so.
     pub(super) fn apply(
         &self,
-        linear: &Linear,
-        n: &Numbers<'_>,
-        (x, batch): (u64, &Batch),
+        layer: &Layer<'_>,
         (y, step, add): (u64, usize, bool),
         low: &mut LowRooms<'_>,
     ) -> Result<(), ModelError> {
+        let Layer {
+            linear,
+            n,
+            batch,
+            x,
+        } = *layer;
         let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.rows());
         let weight = View::turned(n.at(&linear.weight), inputs);
         let bias = linear.bias.as_ref().map_or(0, |b| n.at(b));
@@ -105,21 +118,31 @@ impl Card {
     /// The way back through [`Card::apply`]: to `dx`, to the base's gradient and to the adapter's.
     pub(super) fn apply_back(
         &self,
-        linear: &Linear,
-        n: &Numbers<'_>,
-        (x, batch): (u64, &Batch),
+        layer: &Layer<'_>,
         (dy, step): (u64, usize),
         (dx, add): (u64, bool),
         low: &mut LowRooms<'_>,
     ) -> Result<(), ModelError> {
+        let Layer {
+            linear,
+            n,
+            batch,
+            x,
+        } = *layer;
         let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.rows());
         let weight = View::rows(n.at(&linear.weight), inputs);
         let size = (rows, outputs, inputs);
-        self.multiply(&Call::new(size, View::rows(dy, step), weight, (dx, inputs)).adding(add))?;
-        if let Some(dw) = n.gradient(&linear.weight) {
+        let back = Call::new(size, View::rows(dy, step), weight, (dx, inputs)).adding(add);
+        let trained = n.gradient(&linear.weight);
+        self.multiply(&match trained {
+            Some(_) => back.sharing(Shared::First),
+            None => back,
+        })?;
+        if let Some(dw) = trained {
             let size = (outputs, rows, inputs);
             let (slope, x) = (View::turned(dy, step), View::rows(x, inputs));
-            self.multiply(&Call::new(size, slope, x, (dw, inputs)).adding(true))?;
+            let call = Call::new(size, slope, x, (dw, inputs)).adding(true);
+            self.multiply(&call.sharing(Shared::Second))?;
         }
         if let Some(bias) = &linear.bias
             && let Some(db) = n.gradient(bias)
@@ -127,20 +150,22 @@ impl Card {
             self.column_sums((dy, step), None, (rows, outputs), (db, 0), low.slabs)?;
         }
         match n.adapter {
-            Some(a) => self.adapter_back(linear, &a, (x, batch), (dy, step), dx, low),
+            Some(a) => self.adapter_back(layer, &a, (dy, step), dx, low),
             None => Ok(()),
         }
     }
 
     fn adapter_back(
         &self,
-        linear: &Linear,
+        layer: &Layer<'_>,
         a: &Adapted<'_>,
-        (x, batch): (u64, &Batch),
         (dy, step): (u64, usize),
         dx: u64,
         low: &mut LowRooms<'_>,
     ) -> Result<(), ModelError> {
+        let Layer {
+            linear, batch, x, ..
+        } = *layer;
         let Some(Some(site)) = a.table.sites.get(linear.index) else {
             return Ok(());
         };

@@ -9,6 +9,7 @@ mod attention;
 mod batch;
 pub mod check;
 mod linear;
+mod parts;
 mod pass;
 mod products;
 mod room;
@@ -35,7 +36,7 @@ pub(crate) struct Card {
     blas: Option<Blas>,
     how: Multiply,
     lender: Arc<Lender>,
-    scratch: RefCell<products::Scratch>,
+    scratch: RefCell<parts::Scratch>,
 }
 
 impl Card {

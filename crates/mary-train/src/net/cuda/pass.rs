@@ -4,12 +4,12 @@ use mary_contract::ModelError;
 
 use super::Card;
 use super::batch::Batch;
-use super::linear::{LowRooms, Numbers};
-use super::products::{Call, View};
+use super::linear::{Layer, LowRooms, Numbers};
+use super::products::{Call, Shared, View};
 use super::room::{BlockRoom, Room, Rooms};
 use super::rows::NormAt;
 use crate::net::Net;
-use crate::net::layout::{Block, Norm};
+use crate::net::layout::{Block, Linear, Norm};
 use crate::net::shape::Activation;
 
 type Done = Result<(), ModelError>;
@@ -39,6 +39,17 @@ macro_rules! low {
     };
 }
 
+/// Logits of some of the rows that count.
+#[derive(Clone, Copy)]
+struct Logits {
+    rows: usize,
+    /// Place of the first among the rows that count.
+    first: usize,
+    /// The rows they come from.
+    chosen: u64,
+    at: u64,
+}
+
 /// Rows of logits computed at a time.
 fn head_rows(vocabulary: usize) -> usize {
     (LOGITS / vocabulary.max(1) / 128 * 128).max(128)
@@ -51,6 +62,15 @@ impl Pass<'_> {
             bias: norm.bias.as_ref().map_or(0, |b| self.n.at(b)),
             width: self.net.shape.width,
             kind: self.net.norm_kind(),
+        }
+    }
+
+    fn layer<'b>(&'b self, linear: &'b Linear, x: u64) -> Layer<'b> {
+        Layer {
+            linear,
+            n: &self.n,
+            batch: self.batch,
+            x,
         }
     }
 
@@ -110,7 +130,7 @@ impl Pass<'_> {
         let qkv = s.qkv.size(device, rows * joint)?;
         for (linear, column) in &layout.qkv {
             let to = (qkv + *column as u64 * 4, joint, false);
-            card.apply(linear, &self.n, (normed, self.batch), to, low!(rooms))?;
+            card.apply(&self.layer(linear, normed), to, low!(rooms))?;
         }
         self.turn(qkv, false)?;
         let heads = s
@@ -125,7 +145,7 @@ impl Pass<'_> {
         };
         device.copy(input, middle, rows * d * 4)?;
         let to = (middle, d, true);
-        card.apply(&layout.out, &self.n, (heads, self.batch), to, low!(rooms))?;
+        card.apply(&self.layer(&layout.out, heads), to, low!(rooms))?;
         let from = if shape.parallel_residual {
             input
         } else {
@@ -151,12 +171,19 @@ impl Pass<'_> {
         card.norm(from, rows, self.norm_at(&layout.norm2), normed, moments)?;
         let up = s.up.size(device, rows * inner)?;
         let active = s.active.size(device, rows * inner)?;
-        let x = (normed, self.batch);
-        card.apply(&layout.up, &self.n, x, (up, inner, false), low!(rooms))?;
+        card.apply(
+            &self.layer(&layout.up, normed),
+            (up, inner, false),
+            low!(rooms),
+        )?;
         match &layout.gate {
             Some(linear) => {
                 let gate = s.gate.size(device, rows * inner)?;
-                card.apply(linear, &self.n, x, (gate, inner, false), low!(rooms))?;
+                card.apply(
+                    &self.layer(linear, normed),
+                    (gate, inner, false),
+                    low!(rooms),
+                )?;
                 card.gated_silu(gate, up, active, rows * inner)?;
             }
             None => {
@@ -164,17 +191,15 @@ impl Pass<'_> {
                 card.gelu(exact, up, active, rows * inner)?;
             }
         }
-        let x = (active, self.batch);
-        card.apply(&layout.down, &self.n, x, (to, d, true), low!(rooms))
+        card.apply(
+            &self.layer(&layout.down, active),
+            (to, d, true),
+            low!(rooms),
+        )
     }
 
-    /// Logits of the rows that count, block by block: what to do with the rows (their number, the
-    /// place of the first among those that count), their normed rows and their logits.
-    fn logits(
-        &self,
-        rooms: &mut Rooms,
-        act: &mut dyn FnMut(&mut Rooms, (usize, usize), u64, u64) -> Done,
-    ) -> Done {
+    /// Logits of the rows that count, block by block, and what to do with each block.
+    fn logits(&self, rooms: &mut Rooms, act: &mut dyn FnMut(&mut Rooms, Logits) -> Done) -> Done {
         let (card, device) = (self.card, &self.card.device);
         let (d, v) = (self.net.shape.width, self.net.shape.vocabulary);
         let count = self.batch.count();
@@ -193,7 +218,13 @@ impl Pass<'_> {
             let head = View::turned(self.n.at(&self.net.layout.head), d);
             let call = Call::new((rows, d, v), View::rows(chosen, d), head, (logits, v));
             card.multiply(&call)?;
-            act(rooms, (rows, first), chosen, logits)?;
+            let block = Logits {
+                rows,
+                first,
+                chosen,
+                at: logits,
+            };
+            act(rooms, block)?;
         }
         Ok(())
     }
@@ -206,9 +237,10 @@ impl Pass<'_> {
         }
         self.forward(rooms)?;
         let mut out = Vec::with_capacity(2 * self.batch.count());
-        self.logits(rooms, &mut |rooms, (rows, first), _, logits| {
+        self.logits(rooms, &mut |rooms, block| {
+            let Logits { rows, first, .. } = block;
             let to = rooms.losses.size(&card.device, 2 * rows)?;
-            card.answers((logits, rows), v, self.batch.targets(first).0, to)?;
+            card.answers((block.at, rows), v, self.batch.targets(first).0, to)?;
             out.extend(card.device.read::<f32>(to, 2 * rows)?);
             Ok(())
         })?;
@@ -231,26 +263,28 @@ impl Pass<'_> {
         }
         let losses = rooms.losses.size(device, count)?;
         let head = &self.net.layout.head;
-        self.logits(rooms, &mut |rooms, (rows, first), chosen, logits| {
+        self.logits(rooms, &mut |rooms, block| {
+            let Logits {
+                rows,
+                first,
+                chosen,
+                at: logits,
+            } = block;
             let targets = self.batch.targets(first);
             let kept = losses + first as u64 * 4;
             card.cross_entropy((logits, rows), v, targets, scale, kept)?;
             if let Some(dhead) = self.n.gradient(head) {
                 let (slope, x) = (View::turned(logits, v), View::rows(chosen, d));
                 let call = Call::new((v, rows, d), slope, x, (dhead, d));
-                card.multiply(&call.adding(true))?;
+                card.multiply(&call.adding(true).sharing(Shared::First))?;
             }
             let to = match self.batch.counted(first) {
                 Some(_) => rooms.chosen_slope.size(device, rows * d)?,
                 None => back + (first * d * 4) as u64,
             };
             let weight = View::rows(self.n.at(head), d);
-            card.multiply(&Call::new(
-                (rows, v, d),
-                View::rows(logits, v),
-                weight,
-                (to, d),
-            ))?;
+            let call = Call::new((rows, v, d), View::rows(logits, v), weight, (to, d));
+            card.multiply(&call.sharing(Shared::Second))?;
             match self.batch.counted(first) {
                 Some(list) => card.scatter(to, (list, rows), d, back),
                 None => Ok(()),
@@ -325,23 +359,19 @@ impl Pass<'_> {
             .size(device, rows * inner.max(shape.heads * shape.head_width))?;
         let narrow = rooms.slope_narrow.size(device, rows * d)?;
         let slope = rooms.slope.at();
-        let x = (s.active.at(), self.batch);
+        let x = s.active.at();
         card.apply_back(
-            &layout.down,
-            &self.n,
-            x,
+            &self.layer(&layout.down, x),
             (slope, d),
             (wide, false),
             low!(rooms),
         )?;
-        let x = (s.normed2.at(), self.batch);
+        let x = s.normed2.at();
         if let Some(linear) = &layout.gate {
             let gate = rooms.slope_gate.size(device, rows * inner)?;
             card.times(wide, s.gate.at(), gate, rows * inner)?;
             card.apply_back(
-                linear,
-                &self.n,
-                x,
+                &self.layer(linear, x),
                 (gate, inner),
                 (narrow, false),
                 low!(rooms),
@@ -349,7 +379,7 @@ impl Pass<'_> {
         }
         card.times(wide, s.up.at(), wide, rows * inner)?;
         let to = (narrow, layout.gate.is_some());
-        card.apply_back(&layout.up, &self.n, x, (wide, inner), to, low!(rooms))?;
+        card.apply_back(&self.layer(&layout.up, x), (wide, inner), to, low!(rooms))?;
         let middle = rooms.slope_middle.size(device, rows * d)?;
         let from = if shape.parallel_residual {
             s.input.at()
@@ -372,11 +402,9 @@ impl Pass<'_> {
         } else {
             middle
         };
-        let x = (s.heads.at(), self.batch);
+        let x = s.heads.at();
         card.apply_back(
-            &layout.out,
-            &self.n,
-            x,
+            &self.layer(&layout.out, x),
             (incoming, d),
             (wide, false),
             low!(rooms),
@@ -387,10 +415,10 @@ impl Pass<'_> {
         let attention = &self.batch.attention;
         card.attend_back(s.qkv.at(), attention, kept, wide, (dots, dqkv))?;
         self.turn(dqkv, true)?;
-        let x = (s.normed1.at(), self.batch);
+        let x = s.normed1.at();
         for (i, (linear, column)) in layout.qkv.iter().enumerate() {
             let dy = (dqkv + *column as u64 * 4, joint);
-            card.apply_back(linear, &self.n, x, dy, (narrow, i > 0), low!(rooms))?;
+            card.apply_back(&self.layer(linear, x), dy, (narrow, i > 0), low!(rooms))?;
         }
         let kept = (s.input.at(), s.moments1.at());
         self.norm_back(&layout.norm1, kept, narrow, (middle, middle), rooms)?;

@@ -1,10 +1,9 @@
 //! Products of float32 matrices: by cuBLASLt where it is found, by a plain kernel of our own where not.
 
-use mary_contract::{ErrorKind, ModelError};
-use mary_cuda::{Factor, Kind, Memory, Places, Product, args};
+use mary_contract::ModelError;
+use mary_cuda::{Factor, Kind, Places, Product, args};
 
-use super::room::grow;
-use super::{Card, TRAIN, int};
+use super::{Card, TRAIN, int, parts};
 
 /// How a card multiplies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,8 +21,8 @@ pub enum Multiply {
 /// A matrix on the card.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View {
-    at: u64,
-    factor: Factor,
+    pub(super) at: u64,
+    pub(super) factor: Factor,
 }
 
 impl View {
@@ -55,6 +54,15 @@ pub(super) struct Call {
     pub(super) scale: f32,
     pub(super) out: (u64, usize),
     pub(super) add: bool,
+    /// The left factor's numbers are those of the call before or after this one.
+    pub(super) shared: Option<Shared>,
+}
+
+/// Two calls in a row whose left factor is the same memory, turned or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shared {
+    First,
+    Second,
 }
 
 impl Call {
@@ -73,12 +81,19 @@ impl Call {
             scale: 1.0,
             out,
             add: false,
+            shared: None,
         }
     }
 
     /// Adds to what is there.
     pub(super) fn adding(mut self, add: bool) -> Self {
         self.add = add;
+        self
+    }
+
+    /// Says that the left factor is that of the next call, or of the one before.
+    pub(super) fn sharing(mut self, shared: Shared) -> Self {
+        self.shared = Some(shared);
         self
     }
 
@@ -94,7 +109,12 @@ impl Call {
         self
     }
 
-    fn product(&self, (left, right): (Factor, Factor), kind: Kind, aligned: u32) -> Product {
+    pub(super) fn product(
+        &self,
+        (left, right): (Factor, Factor),
+        kind: Kind,
+        aligned: u32,
+    ) -> Product {
         let (rows, inner, columns) = self.size;
         Product {
             rows,
@@ -112,13 +132,6 @@ impl Call {
     }
 }
 
-/// Room for numbers split in three.
-#[derive(Default)]
-pub(super) struct Scratch {
-    left: Option<Memory>,
-    right: Option<Memory>,
-}
-
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Shape {
@@ -134,14 +147,8 @@ struct Shape {
     scale: f32,
 }
 
-/// The parts of the two factors that each pass multiplies, least products first; the first parts are
-/// the greatest.
-const PASSES: [(usize, usize); 6] = [(2, 0), (1, 1), (0, 2), (1, 0), (0, 1), (0, 0)];
-/// Multiplications from which on splitting numbers pays.
-const WORTH_SPLITTING: usize = 1 << 27;
-
 /// The largest power of two up to 256 that divides all addresses.
-fn alignment(addresses: &[u64]) -> u32 {
+pub(super) fn alignment(addresses: &[u64]) -> u32 {
     let all = addresses.iter().fold(256, |all, at| all | at);
     1 << all.trailing_zeros()
 }
@@ -153,8 +160,10 @@ impl Card {
         if rows == 0 || columns == 0 {
             return Ok(());
         }
-        let large = rows * columns * inner >= WORTH_SPLITTING && rows.min(columns).min(inner) >= 64;
-        if self.how == Multiply::Split && large && self.by_parts(call)? {
+        if call.shared != Some(Shared::Second) {
+            self.scratch.borrow_mut().forget();
+        }
+        if self.how == Multiply::Split && parts::pays(call) && self.by_parts(call)? {
             return Ok(());
         }
         if self.by_library(call) {
@@ -195,76 +204,6 @@ impl Card {
         }
         let factors = (call.left.factor, call.right.factor);
         blas.multiply(call.product(factors, Kind::Single, aligned), places)
-    }
-
-    /// By the library on numbers split in three; false where it does not take this product.
-    fn by_parts(&self, call: &Call) -> Result<bool, ModelError> {
-        let Some(blas) = &self.blas else {
-            return Ok(false);
-        };
-        let (rows, inner, columns) = call.size;
-        let mut scratch = self.scratch.borrow_mut();
-        let scratch = &mut *scratch;
-        let (left, left_plane, left_step) =
-            self.split(&mut scratch.left, call.left, (rows, inner))?;
-        let (right, right_plane, right_step) =
-            self.split(&mut scratch.right, call.right, (inner, columns))?;
-        let factor = |step, view: View| Factor {
-            step,
-            transposed: view.factor.transposed,
-        };
-        let factors = (factor(left_step, call.left), factor(right_step, call.right));
-        for (i, &(of_left, of_right)) in PASSES.iter().enumerate() {
-            let last = i + 1 == PASSES.len();
-            let pass = Call {
-                bias: if last { call.bias } else { 0 },
-                add: call.add || i > 0,
-                ..*call
-            };
-            let places = Places {
-                left: left + (of_left * left_plane * 2) as u64,
-                right: right + (of_right * right_plane * 2) as u64,
-                bias: pass.bias,
-                out: call.out.0,
-                scale: call.scale,
-            };
-            let aligned = alignment(&[places.left, places.right, places.bias, places.out]);
-            if !blas.multiply(pass.product(factors, Kind::Bf16, aligned), places) {
-                if i == 0 {
-                    return Ok(false);
-                }
-                let message = "cuBLASLt stopped in the middle of a product".to_owned();
-                return Err(ModelError::new(ErrorKind::Internal, message));
-            }
-        }
-        Ok(true)
-    }
-
-    /// Splits a factor's numbers in three planes; their address, the size of a plane, its step.
-    fn split(
-        &self,
-        room: &mut Option<Memory>,
-        view: View,
-        (rows, columns): (usize, usize),
-    ) -> Result<(u64, usize, usize), ModelError> {
-        let (rows, columns) = match view.factor.transposed {
-            true => (columns, rows),
-            false => (rows, columns),
-        };
-        let wide = columns.next_multiple_of(8);
-        let plane = (rows * wide).next_multiple_of(128);
-        let to = grow(&self.device, room, plane * 6)?;
-        let (from, step, width, count, size) = (
-            view.at,
-            int(view.factor.step),
-            int(columns),
-            int(wide),
-            plane as u64,
-        );
-        let words = args![from, step, width, count, size, to];
-        self.device
-            .launch((TRAIN, "split"), (rows, 1), 256, 0, words)?;
-        Ok((to, plane, wide))
     }
 }
 

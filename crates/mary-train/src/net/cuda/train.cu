@@ -402,21 +402,46 @@ KERNEL product(const float *left, const float *right, const float *bias, float *
     }
 }
 
-// Every number as the sum of three bfloat16s, in three planes whose rows are `wide` numbers long.
+// Every number as the sum of three bfloat16s, which go to `parts` places `part_step` apart; `order` says
+// which of the three goes where, two bits each. Rows are filled with zeros to `wide`, a multiple of 4.
 DEVICE u16 nearest(float x) {
     u32 bits = __float_as_uint(x);
     return (u16)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
-KERNEL split(const float *x, int step, int width, int wide, u64 plane, u16 *out) {
-    const float *row = x + (u64)blockIdx.x * step;
-    u16 *to = out + (u64)blockIdx.x * wide;
-    for (int c = threadIdx.x; c < wide; c += blockDim.x) {
-        float rest = c < width ? row[c] : 0.0f;
-        for (int part = 0; part < 3; part++) {
-            u16 bits = nearest(rest);
-            to[(u64)part * plane + c] = bits;
-            rest -= __uint_as_float((u32)bits << 16);
+struct Splitting {
+    u64 quads, row_step, part_step;
+    int step, width, wide, parts;
+    u32 order;
+};
+KERNEL split(const float *x, Splitting s, u16 *out) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= s.quads) return;
+    int across = s.wide / 4, c = (int)(i % across) * 4;
+    u64 row = i / across;
+    const float *from = x + row * s.step + c;
+    float rest[4];
+    if (c + 3 < s.width && ((u64)from & 15) == 0) {
+        float4 v = *(const float4 *)from;
+        rest[0] = v.x;
+        rest[1] = v.y;
+        rest[2] = v.z;
+        rest[3] = v.w;
+    } else {
+        for (int k = 0; k < 4; k++) rest[k] = c + k < s.width ? from[k] : 0.0f;
+    }
+    u64 three[3];
+    for (int part = 0; part < 3; part++) {
+        three[part] = 0;
+        for (int k = 0; k < 4; k++) {
+            u16 bits = nearest(rest[k]);
+            three[part] |= (u64)bits << (16 * k);
+            rest[k] -= __uint_as_float((u32)bits << 16);
         }
+    }
+    u16 *to = out + row * s.row_step + c;
+    for (int place = 0; place < s.parts; place++) {
+        u32 which = s.order >> (2 * place) & 3u;
+        *(u64 *)(to + place * s.part_step) = which == 0 ? three[0] : which == 1 ? three[1] : three[2];
     }
 }
 

@@ -7,7 +7,7 @@ use mary_cuda::Memory;
 
 use super::attention::{Attention, Heads, Tiling};
 use super::check::ripple;
-use super::products::{Call, View};
+use super::products::{Call, Shared, View};
 use super::room::Room;
 use super::rows::{Dropping, NormAt};
 use super::{Card, Multiply, int};
@@ -44,6 +44,7 @@ pub fn kernels(number: usize, how: Multiply) -> Result<Vec<(String, f64)>, Model
         found: Vec::new(),
     };
     bench.products()?;
+    bench.shared_products()?;
     bench.norms(true)?;
     bench.norms(false)?;
     bench.activations()?;
@@ -82,7 +83,7 @@ impl Bench {
     }
 
     fn products(&mut self) -> Result<(), ModelError> {
-        for (m, k, n) in [(70, 37, 130), (128, 64, 64), (256, 1024, 512)] {
+        for (m, k, n) in [(70, 37, 130), (128, 64, 64), (1024, 512, 1536)] {
             let (a, b) = (ripple(m * k, 1.0, 1), ripple(k * n, 1.0, 2));
             let (bias, before) = (ripple(n, 1.0, 3), ripple(m * n, 1.0, 4));
             let mut want = before.clone();
@@ -115,6 +116,37 @@ impl Bench {
             }
         }
         Ok(())
+    }
+
+    /// The way back through a layer: two products with the same left factor.
+    fn shared_products(&mut self) -> Result<(), ModelError> {
+        let (rows, outputs, inputs) = (1024, 1536, 512);
+        let (dy, weight, x) = (
+            ripple(rows * outputs, 1.0, 1),
+            ripple(outputs * inputs, 1.0, 2),
+            ripple(rows * inputs, 1.0, 3),
+        );
+        let (mut dx, mut dw) = (vec![0.0; rows * inputs], ripple(outputs * inputs, 1.0, 4));
+        let before = dw.clone();
+        add_product((rows, outputs, inputs), (&dy, &weight), 1.0, &mut dx);
+        let mut turned = vec![0.0; dy.len()];
+        crate::net::matmul::transpose(&dy, outputs, outputs, &mut turned);
+        add_product((outputs, rows, inputs), (&turned, &x), 1.0, &mut dw);
+        let (dy, weight, x) = (self.put(&dy)?, self.put(&weight)?, self.put(&x)?);
+        let (to_dx, to_dw) = (self.put(&dx)?, self.put(&before)?);
+        let (left, right) = (
+            View::rows(dy.at(), outputs),
+            View::rows(weight.at(), inputs),
+        );
+        let size = (rows, outputs, inputs);
+        let call = Call::new(size, left, right, (to_dx.at(), inputs));
+        self.card.multiply(&call.sharing(Shared::First))?;
+        let (left, right) = (View::turned(dy.at(), outputs), View::rows(x.at(), inputs));
+        let size = (outputs, rows, inputs);
+        let call = Call::new(size, left, right, (to_dw.at(), inputs)).adding(true);
+        self.card.multiply(&call.sharing(Shared::Second))?;
+        self.expect("product back to the input", &to_dx, &dx)?;
+        self.expect("product back to the weights", &to_dw, &dw)
     }
 
     fn norms(&mut self, centred: bool) -> Result<(), ModelError> {
