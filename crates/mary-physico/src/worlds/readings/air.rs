@@ -100,7 +100,17 @@ fn rose_in_a_tube(look: &Look) -> bool {
         let lid = (0..top).rev().find(|&r| look.is((r, col)) != 0);
         let shut = lid.is_some_and(|r| look.stays((r, col)) && look.is((r, col)) != liquid);
         let fell = |side: i32| gone.iter().any(|p| (p.1 - col).signum() == side);
-        came.len() >= 3
+        // The air over the dish comes down with it, and nothing changes elsewhere.
+        let (left, right) = (
+            gone.iter().map(|p| p.1).min().unwrap_or(0),
+            gone.iter().map(|p| p.1).max().unwrap_or(0),
+        );
+        let over_the_dish = look
+            .changed
+            .iter()
+            .all(|p| p.1 >= left - 1 && p.1 <= right + 1);
+        over_the_dish
+            && came.len() >= 3
             && in_tube
             && shut
             && fell(-1)
@@ -134,7 +144,10 @@ fn pushed_in(look: &Look) -> bool {
             (0..4).find(|k| look.is((at.0 + inward.0 * k, at.1 + inward.1 * k)) == tin)
         };
         let depths = sides.map(deep);
-        corners.iter().all(|&p| look.stays(p)) && depths.iter().all(|d| d.is_some_and(|d| d > 0))
+        let air = |p: &Place| look.is(*p) == tin || (p.0 >= t && p.0 <= b && p.1 >= l && p.1 <= r);
+        look.changed.iter().all(air)
+            && corners.iter().all(|&p| look.stays(p))
+            && depths.iter().all(|d| d.is_some_and(|d| d > 0))
     })
 }
 

@@ -64,7 +64,14 @@ fn crowded_ahead(look: &Look) -> bool {
             };
             let mean = |g: &[i32]| g.iter().sum::<i32>() as f64 / g.len().max(1) as f64;
             let all_before = [c, d].concat();
+            let crosses = |parts: Vec<&Part>| {
+                parts
+                    .iter()
+                    .all(|p| p.bounds[0] <= row && row <= p.bounds[2])
+            };
             !a.is_empty()
+                && crosses(look.before_of(sound))
+                && crosses(look.after_of(sound))
                 && !b.is_empty()
                 && even(&all_before)
                 && a.iter().max() <= b.iter().min()
@@ -164,7 +171,7 @@ fn received(look: &Look) -> bool {
             dr.hypot(dc)
         });
         let (most, least) = far.fold((0.0f64, 99.0f64), |(a, b), x| (a.max(x), b.min(x)));
-        most - least <= 1.6 && most >= 2.0
+        most - least <= 1.6 && most >= 2.0 && cells.len() > 1
     };
     2 * lit >= lamp.len() && air.len() >= 3 && arcs.parts(0).iter().all(round)
 }

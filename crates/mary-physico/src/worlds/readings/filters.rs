@@ -48,7 +48,8 @@ fn passed_the_plate(look: &Look) -> bool {
             kinds.dedup();
             let passes = (0..look.rows())
                 .all(|r| (from(r) == own) == (to(r) == own) && (to(r) == own || to(r) == 0));
-            kinds.len() >= 2 && passes
+            let in_lane = |p: &Place| from(p.0) == own && (p.1 - at) * side < 0;
+            kinds.len() >= 2 && passes && look.changed.iter().all(in_lane)
         })
     })
 }

@@ -194,6 +194,11 @@ fn wore_off(look: &Look) -> bool {
             && to.wide() == from.wide()
             && nl != l
             && on_floor.count() as i32 == way.1 - way.0 + 1
+            && look
+                .touched
+                .iter()
+                .all(|&c| c == hot || c == block || look.came(c).is_empty())
+            && look.gone(look.was((b + 1, l))).len() as i32 == way.1 - way.0 + 1
             && heat.iter().all(|p| {
                 (p.0 == b + 1 && look.was(*p) != 0 && p.1 >= way.0 && p.1 <= way.1)
                     || (p.0 == b && p.1 >= nl && p.1 <= nr)
@@ -302,6 +307,7 @@ fn threads_spread(look: &Look) -> bool {
             && l.from.alike(r.from)
             && hooks(&was) == hooks(&is)
             && hooks(&was).len() == 2
+            && look.has_parts(thread, 2, 2)
             && [l, r]
                 .iter()
                 .all(|m| m.from.touches(&was) && m.to.touches(&is))

@@ -117,7 +117,9 @@ fn shorter(look: &Look) -> bool {
             && p.tall() == ship.tall()
             && p.wide() == ship.wide()
     });
+    let streak = |p: &&Part| p.is_run() && p.len() >= 2;
     halved
+        && look.after_of(speed).iter().all(|p| streak(&p))
         && ship.is_box()
         && short.is_box()
         && ship.len() >= 8
@@ -151,12 +153,35 @@ fn slower(look: &Look) -> bool {
             .filter(|&&(r, x)| grid.at(r, x) == colour)
             .count()
     };
-    look.touched.iter().any(|&gone| {
-        let (n, m) = (
-            count(&look.output, rest, gone),
-            count(&look.output, fly, gone),
-        );
-        let (p, q) = (count(&look.input, a, gone), count(&look.input, b, gone));
-        p == q && m > p && n == 2 * m
-    })
+    // Nothing else but the pins inside the dials and streaks of the new colour.
+    let within = |part: &Part, dial: &Part| {
+        let ([t, l, b, r], [dt, dl, db, dr]) = (part.bounds, dial.bounds);
+        t >= dt && l >= dl && b <= db && r <= dr
+    };
+    let streak = |p: &Part| {
+        let ([t, l, b, r], [ft, fl, fb, fr]) = (p.bounds, fly.bounds);
+        let beside = (t >= ft && b <= fb) || (l >= fl && r <= fr);
+        p.is_run()
+            && beside
+            && p.cells
+                .iter()
+                .all(|&q| Some(look.is(q)) == look.one_fresh())
+    };
+    let all_explained = look
+        .bodies_before()
+        .iter()
+        .all(|p| within(p, a) || within(p, b))
+        && look
+            .bodies_after()
+            .iter()
+            .all(|p| within(p, rest) || within(p, fly) || streak(p));
+    all_explained
+        && look.touched.iter().any(|&gone| {
+            let (n, m) = (
+                count(&look.output, rest, gone),
+                count(&look.output, fly, gone),
+            );
+            let (p, q) = (count(&look.input, a, gone), count(&look.input, b, gone));
+            p == q && m > p && n == 2 * m
+        })
 }

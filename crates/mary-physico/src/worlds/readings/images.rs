@@ -139,7 +139,15 @@ fn through_the_lens(look: &Look) -> bool {
             (q[3], p[1])
         };
         let lens = (l + 1..r).any(|c| (0..look.rows()).any(|r| look.stays((r, c))));
-        a * b == -1 && size(&image) < size(&thing) && r - l > 2 && lens
+        let rays = look.after_of(ray);
+        a * b == -1
+            && size(&image) < size(&thing)
+            && super::connected(&image.concat())
+            && rays
+                .iter()
+                .all(|p| p.len() > 1 || look.attached(p, &look.output))
+            && r - l > 2
+            && lens
     })
 }
 
@@ -207,7 +215,10 @@ fn shown_on_a_screen(look: &Look) -> bool {
     let Some(light) = look.one_fresh() else {
         return false;
     };
-    if look.came(light).iter().any(|&p| look.was(p) != 0) {
+    let rays = look.after_of(light);
+    if look.came(light).iter().any(|&p| look.was(p) != 0)
+        || !rays.iter().all(|p| look.attached(p, &look.output))
+    {
         return false;
     }
     look.lying_or_upright(|look| {
@@ -310,6 +321,10 @@ fn view(wide: &Grid, near: &Grid, frame: u8) -> bool {
     let ring = 2 * (b - t + r - l) as usize;
     doubled
         && wide.count(frame) == ring
+        && near
+            .places_where(|c| c != 0)
+            .iter()
+            .all(|&(y, x)| y >= nt && y <= nb && x >= nl && x <= nr)
         && (t + 1..b).all(|y| {
             (l + 1..r).all(|x| {
                 let (py, px) = (nt + 1 + 2 * (y - t - 1), nl + 1 + 2 * (x - l - 1));

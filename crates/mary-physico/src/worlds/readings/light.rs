@@ -185,7 +185,13 @@ fn radiated(look: &Look) -> bool {
             let to = ((y + dc) / 2, (x - dr) / 2);
             !look.holds(to) || look.is(to) == light
         };
-        [4, 8].contains(&new_directions(look, (y, x))) && look.changed.iter().all(turned)
+        // In line with the source, straight or at half a right angle.
+        let in_line = |&(r, c): &Place| {
+            let (dr, dc) = ((2 * r - y).abs(), (2 * c - x).abs());
+            dr.min(dc) <= 1 || dr == dc
+        };
+        [4, 8].contains(&new_directions(look, (y, x)))
+            && look.changed.iter().all(|p| in_line(p) && turned(p))
     })
 }
 
@@ -247,11 +253,22 @@ fn circled(look: &Look) -> bool {
             // What rose from behind a still body has no point that it began with.
             let arcs = look.new_parts();
             let rose = |part: &Part| !look.still_beside(&part.cells).is_empty();
-            let round = |part: &Part| part.cells.iter().all(|&p| with(p, part.colour));
+            let round = |part: &Part| {
+                part.cells.iter().all(|&p| with(p, part.colour))
+                    && (part.len() > 1
+                        || at_edge(look, part)
+                        || dots.iter().any(|d| part.touches(&[d.0])))
+            };
             let bent = arcs.iter().any(|p| p.tall() > 1 && p.wide() > 1);
             bent && arcs.iter().all(|p| round(p) || rose(p))
                 && 2 * arcs.iter().filter(|p| round(p)).count() > arcs.len()
         })
+}
+
+/// Whether part of it may lie outside the grid.
+fn at_edge(look: &Look, part: &Part) -> bool {
+    let [t, l, b, r] = part.bounds;
+    t == 0 || l == 0 || b + 1 == look.rows() || r + 1 == look.cols()
 }
 
 fn knocked_out(look: &Look) -> bool {
@@ -303,5 +320,6 @@ fn one_drove_out(look: &Look) -> bool {
                 && left.iter().all(|&p| look.is(p) == plate)
                 && came.iter().all(|&p| look.was(p) == 0)
                 && lights.len() == 2
+                && lights.iter().all(|&c| look.has_parts(c, 1, 1))
         })
 }

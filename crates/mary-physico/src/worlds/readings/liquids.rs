@@ -104,7 +104,12 @@ fn levelled(look: &Look) -> bool {
             let level = |t: &[i32]| t.iter().all(|r| Some(r) == t.first());
             let was = surfaces(&look.input, &before, colour);
             let is = surfaces(&look.output, &after, colour);
-            is.len() >= 2 && level(&is) && !level(&was)
+            // A valve that opened, and what it uncovers.
+            let valve = |c: &&u8| {
+                let went = look.moves_of(&[**c]).is_some_and(|all| all.len() == 1);
+                **c == colour || went || look.came(**c).len() + look.gone(**c).len() == 1
+            };
+            is.len() >= 2 && level(&is) && !level(&was) && look.touched.iter().all(|c| valve(&c))
         })
 }
 
@@ -181,6 +186,7 @@ fn sprang_out(look: &Look) -> bool {
             .count()
     };
     outside.len() >= 4
+        && look.has_parts(water, 1, 1)
         && outside.iter().all(|p| (p.1 - col) * way > 0)
         && level(last.0) > level(first.0)
 }
@@ -209,6 +215,7 @@ fn pushed_out(look: &Look) -> bool {
             && far.windows(2).all(|w| w[0] <= w[1])
             && far.first() < far.last()
             && look.gone(water).is_empty()
+            && look.has_parts(water, 1, 1)
     })
 }
 
@@ -240,7 +247,13 @@ fn sank_over_the_flow(look: &Look) -> bool {
             .filter(|c| (c - col).signum() == side)
             .any(|c| look.is((top, c)) == water && look.is((top - 1, c)) != water)
     };
-    stream.len() >= 4 && along && column && top < row && stands(-1) && stands(1)
+    stream.len() >= 4
+        && look.came(water).is_empty()
+        && along
+        && column
+        && top < row
+        && stands(-1)
+        && stands(1)
 }
 
 fn sheets_met(look: &Look) -> bool {
@@ -273,6 +286,7 @@ fn sheets_met(look: &Look) -> bool {
     let (top, end) = (a.bounds[0], a.bounds[2]);
     stream.len() >= 3
         && stream.iter().all(|p| p.1 == mid)
+        && look.after_of(sheet).len() == 2
         && [a, b].iter().all(|p| p.wide() == 1 && p.tall() >= 4)
         && a.bounds[1] + b.bounds[1] == 2 * mid
         && (top..=end).all(both_sides)
@@ -297,7 +311,9 @@ fn rose_and_sank(look: &Look) -> bool {
         };
         let (was, is) = (|p| look.was(p), |p| look.is(p));
         let ups = all.iter().filter(|m| m.by.0 < 0).count();
+        let splash = look.before_of(water).iter().any(|p| p.len() == 1);
         ups >= 1
+            && !splash
             && ups < all.len()
             && all.iter().all(|m| {
                 let [t, l, b, _] = m.to.bounds;
@@ -333,6 +349,8 @@ fn took_on_cargo(look: &Look) -> bool {
                 && cr < hr
                 && cb + 1 == hb
                 && look.is((hb + 1, hl)) == water
+                && look.came(water).is_empty()
+                && look.gone(water).iter().all(|p| p.1 >= hl && p.1 <= hr)
                 && look.was((hull.from.bounds[2] + 1, hl)) == water
         })
     })

@@ -363,6 +363,21 @@ impl Look {
         self.was(place) != 0 && self.was(place) == self.is(place)
     }
 
+    /// Whether something of another colour lies next to a part of one of the grids.
+    pub(super) fn attached(&self, part: &Part, grid: &Grid) -> bool {
+        part.cells.iter().any(|&(r, c)| {
+            around(true).any(|(dr, dc)| {
+                let beside = grid.at(r + dr, c + dc);
+                beside != 0 && beside != part.colour
+            })
+        })
+    }
+
+    /// Whether a colour has so many parts before and so many after.
+    pub(super) fn has_parts(&self, colour: u8, before: usize, after: usize) -> bool {
+        self.before_of(colour).len() == before && self.after_of(colour).len() == after
+    }
+
     /// The colours that stay with at least one cell next to these cells (sides or corners).
     pub(super) fn still_beside(&self, cells: &[Place]) -> Vec<u8> {
         let mut found = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::Reading;
 use super::look::{Look, Move, Part};
-use crate::grid::Place;
+use crate::grid::{Grid, Place};
 
 pub(super) static READINGS: &[Reading] = &[
     Reading::new(
@@ -154,7 +154,11 @@ fn went_over_a_wheel(look: &Look) -> bool {
             beside(m.from, true, |p| look.was(p) == rope)
                 && beside(m.to, true, |p| look.is(p) == rope)
         };
-        let upright = |parts: Vec<&Part>| parts.iter().all(|p| p.wide() == 1);
+        let upright = |parts: Vec<&Part>, grid: &Grid| {
+            parts
+                .iter()
+                .all(|p| p.wide() == 1 && look.attached(p, grid))
+        };
         let up = -load.by.0;
         all.iter().all(|m| m.by.1 == 0)
             && up > 0
@@ -162,8 +166,8 @@ fn went_over_a_wheel(look: &Look) -> bool {
             && (hand.by.0 == up || hand.by.0 == 2 * up)
             && hangs(hand)
             && ups.iter().any(|m| hangs(m))
-            && upright(look.before_of(rope))
-            && upright(look.after_of(rope))
+            && upright(look.before_of(rope), &look.input)
+            && upright(look.after_of(rope), &look.output)
     })
 }
 
@@ -225,7 +229,13 @@ fn went_along_a_slope(look: &Look) -> bool {
             };
             let top = |cells: &[Place]| cells.first().map_or(0, |p| p.0);
             let far = (top(&a) - top(&b)).abs() >= 2;
-            far && ((on_slope(&a) && at_foot(&b)) || (at_foot(&a) && on_slope(&b)))
+            // What goes with it goes the same way.
+            let together = look.touched.len() == 1
+                || look.moves().is_some_and(|all| {
+                    let first = all.first().map(|m| m.by);
+                    all.iter().all(|m| Some(m.by) == first)
+                });
+            far && together && ((on_slope(&a) && at_foot(&b)) || (at_foot(&a) && on_slope(&b)))
         })
     })
 }
@@ -307,7 +317,17 @@ fn diagonal(look: &Look) -> bool {
         let corner = (a.0 + b.0 - at.0, a.1 + b.1 - at.1);
         let line = look.output.places_of(sum);
         let far = |p: &Place| (p.0 - at.0).abs().max((p.1 - at.1).abs());
+        // The dashes lie along the two far sides.
+        let along = |p: &Place, from: &Place| {
+            let (u, v) = (
+                (corner.0 - from.0, corner.1 - from.1),
+                (p.0 - from.0, p.1 - from.1),
+            );
+            (u.0 * v.1 - u.1 * v.0).abs() <= u.0.abs().max(u.1.abs())
+        };
+        let dashes = look.came(body);
         look.is(corner) == sum
+            && dashes.iter().all(|p| along(p, a) || along(p, b))
             && line.iter().all(|p| far(p) <= far(&corner))
             && line.iter().any(|p| far(p) == 1)
             && line.len() as i32 == far(&corner)

@@ -84,9 +84,11 @@ fn crowded(look: &Look) -> bool {
         // Fewer clumps, or a piston of another colour that came in.
         let plate = |c: &&u8| **c != colour && look.has(**c) > look.had(**c);
         let pushed = look.touched.len() == 2 && look.touched.iter().any(|c| plate(&c));
+        let whole = |c: &&u8| **c == colour || look.has_parts(**c, 1, 1);
         3 * area(&after) <= 2 * area(&before)
             && 3 * after.len() as i32 >= area(&after)
             && (pushed || 2 * is <= was + 1)
+            && look.touched.iter().all(|c| whole(&c))
             && 2 * skin(&look.input, &before) >= 3 * before.len()
             && was > 1
     })
@@ -100,7 +102,9 @@ fn holes_closed(look: &Look) -> bool {
                 return false;
             };
             let loose = look.input.places_of(foam);
+            let plate = |c: &&u8| **c == foam || look.has_parts(**c, 1, 1);
             look.kept(foam, 6)
+                && look.touched.iter().all(|c| plate(&c))
                 && block.is_box()
                 && skin(&look.input, &loose) == 4 * loose.len()
                 && area(&loose) == 2 * area(&block.cells)
@@ -135,7 +139,12 @@ fn squeezed(look: &Look) -> bool {
                 };
                 a > 0 && b > 0 && held(from, &was, across) && held(to, &is, across)
             };
-            look.kept(body, 4) && from.is_box() && to.is_box() && (thinner(true) || thinner(false))
+            let jaws = |parts: Vec<&Part>| parts.len() == 2 && parts.iter().all(|p| p.is_box());
+            look.kept(body, 4)
+                && from.is_box()
+                && to.is_box()
+                && (thinner(true) || thinner(false))
+                && jaw.is_some_and(|c| jaws(look.before_of(c)) && jaws(look.after_of(c)))
         })
 }
 
@@ -169,7 +178,11 @@ fn pressed_out(look: &Look) -> bool {
                     let (f, t) = (from.bounds, to.bounds);
                     (t[i + 2] - t[i]) - (f[i + 2] - f[i])
                 };
-                look.kept(paste, 6) && from.is_box() && longer(axis) >= 2
+                let skin = look.touched.iter().find(|c| **c != jaw && **c != paste);
+                look.kept(paste, 6)
+                    && from.is_box()
+                    && longer(axis) >= 2
+                    && skin.is_some_and(|&c| look.has_parts(c, 1, 1))
             })
     })
 }
@@ -259,6 +272,16 @@ fn splashed(look: &Look) -> bool {
             }
             None => look.gone(water),
         };
+        // Before it struck, nothing of the liquid was above but the drop.
+        let above: Vec<Place> = look
+            .input
+            .places_of(water)
+            .into_iter()
+            .filter(|p| p.0 < top)
+            .collect();
+        if above.is_empty() != body.is_some() || !super::connected(&above) {
+            return false;
+        }
         let pit: Vec<Place> = struck.iter().copied().filter(|p| p.0 >= top).collect();
         let Some([_, l, _, r]) = super::bounds(&pit) else {
             return false;

@@ -131,7 +131,12 @@ fn flew_on(look: &Look) -> bool {
         } else {
             load.1.bounds[3] < front
         };
-        cart.2.0 == 0 && load.2.0 == 0 && way != 0 && stopped && lay_on && beyond
+        // Its wheels, if it has any, go along right under it.
+        let wheels = look.changed.iter().all(|p| {
+            let part = |c: u8| c == 0 || c == cart.0.colour || c == load.0.colour;
+            (part(look.was(*p)) && part(look.is(*p))) || p.0 == cart.0.bounds[2] + 1
+        });
+        wheels && cart.2.0 == 0 && load.2.0 == 0 && way != 0 && stopped && lay_on && beyond
     })
 }
 
@@ -210,7 +215,21 @@ fn pressed_back(look: &Look) -> bool {
             .iter()
             .filter(held)
             .any(|&c| look.output.places_of(c).iter().any(|p| p.1 == back));
-        at_back && slides.iter().all(|s| *s <= 0) && slides.iter().any(|s| *s < 0)
+        // Outside only streaks appear.
+        let streaks = |c: &&u8| {
+            let new = look.new_parts();
+            **c == bus
+                || held(c)
+                || (look.gone(**c).is_empty()
+                    && new
+                        .iter()
+                        .filter(|p| p.colour == **c)
+                        .all(|p| p.is_run() && p.len() == 2))
+        };
+        at_back
+            && look.touched.iter().all(|c| streaks(&c))
+            && slides.iter().all(|s| *s <= 0)
+            && slides.iter().any(|s| *s < 0)
     })
 }
 
@@ -248,7 +267,12 @@ fn pressed_outwards(look: &Look) -> bool {
                     rays(look.input.places_of(ball)),
                     rays(look.output.places_of(ball)),
                 );
+                let rim = |c: &&u8| {
+                    let moves = (look.gone(**c).len(), look.came(**c).len());
+                    **c == ball || moves == (1, 1)
+                };
                 (2..=12).contains(&a.len())
+                    && look.touched.iter().all(|c| rim(&c))
                     && a.iter().zip(&b).all(|(p, q)| p.0 == q.0 && p.1 < q.1)
             })
     })

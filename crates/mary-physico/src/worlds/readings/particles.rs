@@ -101,6 +101,11 @@ fn all_split(look: &Look) -> bool {
         let Some(first) = whole.first() else {
             return false;
         };
+        // Set free beside one of the blocks.
+        let near = |n: &Part, w: &Part| {
+            let gap = |a: usize| (n.bounds[a] - w.bounds[a + 2]).max(w.bounds[a] - n.bounds[a + 2]);
+            gap(0) <= 2 && gap(1) <= 2
+        };
         look.kept(core, 8)
             && look.had(neutron) == 1
             && look.has(neutron) > whole.len()
@@ -110,6 +115,10 @@ fn all_split(look: &Look) -> bool {
             && halves
                 .iter()
                 .all(|p| p.is_box() && 2 * p.len() == first.len())
+            && look
+                .after_of(neutron)
+                .iter()
+                .all(|n| whole.iter().any(|w| near(n, w)))
     })
 }
 
@@ -145,7 +154,9 @@ fn gathered_and_shone(look: &Look) -> bool {
     let [t, l, b, r] = block.bounds;
     let shine = look.output.places_of(light);
     let on = |side: &dyn Fn(&Place) -> bool| shine.iter().any(side);
+    let in_line = |p: &Place| (p.0 >= t && p.0 <= b) || (p.1 >= l && p.1 <= r);
     look.kept(particle, 3)
+        && shine.iter().all(in_line)
         && before.len() == block.len()
         && block.is_box()
         && on(&|p| p.0 < t)
@@ -211,7 +222,12 @@ fn shared(look: &Look) -> bool {
                     && is.iter().all(|p| p.1 == middle)
                     && was.iter().all(|p| p.1 > a.1 && p.1 < c.1)
             };
-            nearer && look.touched.iter().any(electron)
+            let shell = |c: &&u8| {
+                **c == core
+                    || electron(c)
+                    || (look.before_of(**c).len() == 2 && look.after_of(**c).len() <= 3)
+            };
+            nearer && look.touched.iter().any(electron) && look.touched.iter().all(|c| shell(&c))
         })
     })
 }
@@ -245,7 +261,8 @@ fn closed_and_live(look: &Look) -> bool {
             .filter(|&(r, c)| mask.at(r, c) == 0 && out.at(r, c) == 0)
             .count()
     };
-    shut(&look.output) > shut(&look.input) + 4
+    let switch = [closed, lifted].concat();
+    super::connected(&switch) && shut(&look.output) > shut(&look.input) + 4
 }
 
 fn flashed(look: &Look) -> bool {

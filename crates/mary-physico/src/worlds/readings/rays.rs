@@ -243,6 +243,10 @@ fn seems_broken(look: &Look) -> bool {
         return false;
     };
     look.kept(stick, 5)
+        && look
+            .after_of(water)
+            .iter()
+            .all(|p| look.attached(p, &look.output))
         && look.some_way(|look| {
             let (Some((a, was)), Some((b, is))) = (
                 one_a_row(&look.input.places_of(stick)),
@@ -300,5 +304,7 @@ fn scattered(look: &Look) -> bool {
     let leaves = |p: &Place| look.changed.iter().any(|q| near(p, q));
     // A ray thrown out of sight leaves nothing.
     let left = hits.iter().filter(|p| leaves(p)).count();
-    left >= 1 && 2 * left >= hits.len()
+    let starts = |part: &Part| part.cells.iter().any(|p| hits.iter().any(|q| near(q, p)));
+    let thrown = |part: &Part| starts(part) || look.attached(part, &look.output);
+    left >= 1 && 2 * left >= hits.len() && look.new_parts().iter().all(thrown)
 }

@@ -83,10 +83,16 @@ fn rings_crossed(look: &Look) -> bool {
         radii
     };
     let (a, b) = (radii(one, p), radii(two, q));
+    // Both have rings of the same one or two sizes.
+    let mut fewest = [a.clone(), b.clone()].concat();
+    fewest.sort_unstable();
+    fewest.dedup();
+    fewest.truncate(2);
     let crossings = look.output.places_of(both);
     crossings.len() >= 2
-        && (1..=3).contains(&a.len())
-        && (1..=3).contains(&b.len())
+        && !a.is_empty()
+        && !b.is_empty()
+        && a.iter().chain(&b).all(|k| fewest.contains(k))
         && crossings
             .iter()
             .all(|&c| a.contains(&far(c, p)) && b.contains(&far(c, q)))
@@ -130,7 +136,7 @@ fn spread_behind_a_gap(look: &Look) -> bool {
             };
             p.bounds[1] > col && p.has((row, tip)) && p.cells.iter().all(twin) && p.tall() > 1
         };
-        let clipped = |p: &Part| p.bounds[3] == look.cols() - 1 && p.bounds[1] > col;
+        let clipped = |p: &Part| p.bounds[3] == look.cols() - 1 && p.bounds[1] > col && p.len() > 1;
         fronts(look, water, col)
             && arcs.iter().filter(|p| arc(p)).count() >= 2
             && arcs.iter().all(|p| arc(p) || clipped(p))
@@ -217,7 +223,14 @@ fn rippled(look: &Look) -> bool {
                 .iter()
                 .all(|&(dr, dc)| look.is((mr + dr, mc + dc)) == colour)
         };
-        round && (1..=4).any(whole) && rings.max().unwrap_or(0) >= 2
+        let joined = |p: &Part| {
+            let [t, l, b, r] = p.bounds;
+            p.len() > 1 || t == 0 || l == 0 || b + 1 == look.rows() || r + 1 == look.cols()
+        };
+        round
+            && (1..=4).any(whole)
+            && rings.max().unwrap_or(0) >= 2
+            && look.new_parts().iter().all(joined)
     })
 }
 

@@ -77,7 +77,19 @@ fn cut(look: &Look) -> bool {
         }
         let (before, after) = (look.before_of(colour), look.after_of(colour));
         let solid = |p: &&&Part| p.is_box() && p.tall() > 1 && p.wide() > 1;
+        // What cut it only went somewhere.
+        let tools: Vec<u8> = look
+            .touched
+            .iter()
+            .copied()
+            .filter(|c| *c != colour)
+            .collect();
+        let went = tools.is_empty()
+            || look
+                .moves_of(&tools)
+                .is_some_and(|all| all.iter().all(|m| m.by.0 * m.by.1 == 0));
         before.len() == 1
+            && went
             && after.len() >= 2
             && before.iter().all(|p| solid(&p))
             && after.iter().all(|p| solid(&p))
@@ -162,7 +174,9 @@ fn burst(look: &Look) -> bool {
         let rim = a.iter().map(far).max().unwrap_or(0);
         let edge = b.iter().map(far).max().unwrap_or(0);
         let (was, is) = (look.before_of(colour).len(), look.after_of(colour).len());
+        let flash = |c: &&u8| **c == colour || look.has_parts(**c, 1, 1);
         was == 1
+            && look.touched.iter().all(|c| flash(&c))
             && is + 1 >= b.len()
             && area(&a) <= 30
             && area(&a) <= a.len() as i32 + 2
@@ -195,6 +209,8 @@ fn blasted(look: &Look) -> bool {
         && charge
             .iter()
             .all(|&p| look.is(p) == fire || look.is(p) == 0)
+        && look.has_parts(bomb, 1, 0)
+        && look.has_parts(fire, 0, 1)
 }
 
 fn turned(look: &Look) -> bool {

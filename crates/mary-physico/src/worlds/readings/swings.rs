@@ -194,7 +194,13 @@ fn swung_across(look: &Look) -> bool {
                 && g.bounds[0] >= bob.from.bounds[0]
         };
         let lower = ghosts.iter().any(|g| g.bounds[0] > bob.from.bounds[0]);
-        bob.by.0 == 0 && r - l >= 4 && ghosts.len() >= 3 && ghosts.iter().all(between) && lower
+        let thread = look.touched.iter().find(|c| **c != ghost && **c != ball);
+        thread.is_some_and(|&c| look.has_parts(c, 1, 1))
+            && bob.by.0 == 0
+            && r - l >= 4
+            && ghosts.len() >= 3
+            && ghosts.iter().all(between)
+            && lower
     })
 }
 
@@ -233,6 +239,10 @@ fn drew_a_zigzag(look: &Look) -> bool {
             .iter()
             .filter(|c| **c != trace)
             .any(|c| bobbed(&c))
+        && look
+            .touched
+            .iter()
+            .all(|&c| look.after_of(c).len() == 1 && look.before_of(c).len() <= 1)
 }
 
 /// The nearest still part under a part, in its middle column or beside it.
@@ -305,6 +315,10 @@ fn swings_too(look: &Look) -> bool {
             .iter()
             .filter(|p| slanted(p) && look.restless(p))
             .collect();
+        let hung = |parts: Vec<&Part>| {
+            let top = parts.iter().map(|p| p.bounds[0]).min();
+            parts.iter().all(|p| Some(p.bounds[0]) == top)
+        };
         let driver = threads
             .iter()
             .filter(|p| slanted(p) && !look.restless(p))
@@ -318,6 +332,8 @@ fn swings_too(look: &Look) -> bool {
                 })
             });
         stepped
+            && hung(look.before_of(thread))
+            && hung(look.after_of(thread))
             && gone.iter().all(|p| p.0 == low)
             && look.before_of(ball).iter().all(|p| p.len() == 1)
             && driver

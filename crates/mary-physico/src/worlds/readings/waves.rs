@@ -88,7 +88,9 @@ fn shaken(look: &Look) -> bool {
             sides.len() >= 2
                 && ways.len() >= 3
                 && columns.len() + 2 >= line.len()
-                && others.copied().all(|c| look.kept(c, 1) && look.had(c) <= 4)
+                && others
+                    .copied()
+                    .all(|c| look.kept(c, 1) && look.had(c) <= 4 && look.has_parts(c, 1, 1))
         })
     })
 }
@@ -176,6 +178,15 @@ fn met_along_a_row(look: &Look) -> bool {
             [(_, hump)] => sum != 0 && peak(hump) == sum,
             _ => false,
         };
-        l == m && a == b && one.len() == two.len() && added
+        // Marks may go along.
+        let marks = |c: &&u8| {
+            let along = look.moves_of(&[**c]);
+            **c == rope || along.is_some_and(|all| all.iter().all(|m| m.by.0 == 0))
+        };
+        l == m
+            && a == b
+            && one.len() == two.len()
+            && added
+            && look.touched.iter().all(|c| marks(&c))
     })
 }
