@@ -7,6 +7,8 @@ use mary_contract::{
     Desk, ErrorKind, Finish, Generate, Generated, Job, ModelError, Reply, ReplyMeta, Usage,
 };
 
+use rayon::prelude::*;
+
 use crate::engine::Session;
 use crate::model::LocalModel;
 use crate::sampling::Sampler;
@@ -14,11 +16,11 @@ use crate::text::Reader;
 use crate::transformer::Batch;
 
 /// Prompts taken at once, at most.
-const WINDOW: usize = 256;
+const WINDOW: usize = 1024;
 /// Prompts that write together unless the user says otherwise.
 const GROUP: usize = 16;
 /// The same where a card computes: a step costs it little more.
-const GROUP_ON_CARD: usize = 128;
+const GROUP_ON_CARD: usize = 256;
 /// A common beginning shorter than this is not worth sharing.
 const SHARED: usize = 8;
 
@@ -155,10 +157,14 @@ fn write(
         let rows: Vec<usize> = (0..batch.len()).collect();
         let greedy = writers.iter().all(|w| w.sampler.is_greedy());
         let next = step(model, &mut session, &batch, &rows, greedy)?;
-        for (i, writing) in writers.into_iter().enumerate() {
-            let request = &jobs[writing.job].request;
-            take(model, writing, &next, i, &request.sampling.stop);
-        }
+        // A draw goes over the whole vocabulary: on one thread it would cost more than a card's step.
+        model.install(|| {
+            let all = writers.into_par_iter().enumerate();
+            all.for_each(|(i, writing)| {
+                let request = &jobs[writing.job].request;
+                take(model, writing, &next, i, &request.sampling.stop);
+            });
+        });
     }
 }
 
