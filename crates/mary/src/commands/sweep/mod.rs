@@ -248,8 +248,7 @@ fn run_all(
                 outcome,
                 held,
                 opened,
-            } =
-                ready.map_err(|_| anyhow::anyhow!("preparing {} broke down", member.model))?;
+            } = ready.map_err(|_| anyhow::anyhow!("preparing {} broke down", member.model))?;
             shelf.all_done();
             if let Some(held) = held {
                 shelf.put(held);
@@ -259,7 +258,8 @@ fn run_all(
             }
             let record = match outcome {
                 Ok((inspection, card)) => {
-                    let ending = run_one(place, plan, (member, card, opened), state, &mut surveyed)?;
+                    let ending =
+                        run_one(place, plan, (member, card, opened), state, &mut surveyed)?;
                     Record::new(member, Some(inspection), ending)
                 }
                 Err(error) => Record::new(member, None, unreadable(&error)?),
