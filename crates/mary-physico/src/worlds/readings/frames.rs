@@ -119,7 +119,7 @@ fn shorter(look: &Look) -> bool {
     });
     let streak = |p: &&Part| p.is_run() && p.len() >= 2;
     halved
-        && look.after_of(speed).iter().all(|p| streak(&p))
+        && look.after_of(speed).iter().all(streak)
         && ship.is_box()
         && short.is_box()
         && ship.len() >= 8
