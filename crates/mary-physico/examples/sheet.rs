@@ -1,9 +1,10 @@
-//! Renders contact sheets of the concepts as PNG: `sheet <folder> [seed] [first] [last]`.
+//! Renders the pictures of the page as PNG: `sheet <folder> [seed] [concept …]`. Without concepts all
+//! 67 and the picture of a prompt.
 
 use std::error::Error;
 use std::path::PathBuf;
 
-use mary_physico::{picture, worlds};
+use mary_physico::{instances, picture, worlds};
 
 /// Rows of aspects on one sheet.
 const ROWS: usize = 10;
@@ -14,6 +15,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seed: u64 = arguments.next().map_or(Ok(1), |s| s.parse())?;
     let names: Vec<String> = arguments.collect();
     std::fs::create_dir_all(&folder)?;
+    if names.is_empty() {
+        let gravity = worlds::concept("gravity").ok_or("no gravity")?;
+        let pairs = instances::sample_pairs(gravity, 2, false).ok_or("nothing drawn")?;
+        let bytes = picture::png(&picture::prompt(&pairs))?;
+        std::fs::write(folder.join("physico-prompt.png"), bytes)?;
+    }
     let wanted: Vec<_> = worlds::concepts()
         .iter()
         .copied()

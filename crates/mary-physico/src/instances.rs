@@ -268,15 +268,20 @@ pub fn instances(
     ))
 }
 
-/// Three pairs to look at.
+/// Three pairs to look at: of an instance as it is asked where the set has the concept, else of one
+/// drawn alone.
 pub fn sample_pairs(concept: &'static Concept, seed: u64, associative: bool) -> Option<Vec<Pair>> {
-    let mode = if associative {
-        Mode::Analogy
+    let level = if associative {
+        Level::Associative
     } else {
-        Mode::Clear
+        Level::Core
     };
+    let asked = planned(level, seed, 1).ok()?;
+    if let Some(asked) = asked.iter().find(|p| p.concept().id == concept.id) {
+        return asked.draw().ok().map(|i| i.pairs);
+    }
     let mut rng = stream(seed, &format!("physico/sample/{}", concept.id));
-    let made = worlds::instance(concept, &mut rng, mode)?;
+    let made = worlds::instance(concept, &mut rng, level.mode())?;
     Some(made.pairs.to_vec())
 }
 

@@ -2,7 +2,9 @@
 //! colours, how many cells changed) and has to choose among the four options.
 //!
 //! It learns from fresh instances of other seeds how each concept's surface usually is, and takes the
-//! option under which this surface is the most likely. At 25 % the surface tells nothing.
+//! option under which this surface is the most likely. At 25 % the surface tells nothing. The four
+//! instances of a block are drawn to share one surface (`matching`), so that such a learner sees four
+//! times the same; what it still reaches is what could not be matched.
 
 use std::collections::BTreeMap;
 
@@ -22,9 +24,9 @@ pub struct Reached {
     pub feature: &'static str,
     /// What the learner sees, in words.
     pub sees: &'static str,
-    /// Whether the concept itself decides it in part (a laser is a thin line and a vessel a full one,
-    /// a lever needs more kinds of things than a fall), so that it cannot be at chance without ceasing
-    /// to be the concept. It is matched within a block as far as that goes, and the rest is stated.
+    /// Whether the concept itself decides it in part (a vessel is full, a beam of light adds cells and a
+    /// fall does not), so that it cannot be at chance without ceasing to be the concept. What is left of
+    /// it is stated, not called a shortcut.
     pub implied: bool,
     /// Share of right choices; ties are shared.
     pub accuracy: Interval,
@@ -32,43 +34,91 @@ pub struct Reached {
     pub p: f64,
 }
 
+/// What a feature has to do with the concept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tie {
+    /// Nothing.
+    Free,
+    /// The concept decides it in part; fresh instances are matched so that it tells nothing.
+    Matched,
+    /// The concept decides it in part, and matching reaches only so far.
+    Kept,
+}
+
+impl Tie {
+    /// Whether what a learner makes of it comes from the concept.
+    fn implied(self, source: Source) -> bool {
+        match self {
+            Self::Free => false,
+            Self::Matched => source != Source::Fresh,
+            Self::Kept => true,
+        }
+    }
+}
+
 type Of = fn(&[Pair]) -> Vec<usize>;
 
-/// Name, words, implied by the concept, values (coarse numbers).
-const FEATURES: [(&str, &str, bool, Of); 7] = [
-    ("grid_size", "rows and columns of the inputs", false, size),
+/// A surface feature: name, words, tie to the concept, values (coarse numbers).
+type Feature = (&'static str, &'static str, Tie, Of);
+
+const FEATURES: [Feature; 8] = [
+    (
+        "grid_size",
+        "rows and columns of the inputs",
+        Tie::Free,
+        size,
+    ),
     (
         "main_colour",
         "which colour is the most frequent in the inputs",
-        false,
+        Tie::Free,
         main_colour,
     ),
-    ("colours_used", "how many colours there are", true, colours),
+    (
+        "colours_used",
+        "how many colours there are",
+        Tie::Matched,
+        colours,
+    ),
     (
         "cells_filled",
         "how much of the inputs is not background",
-        true,
+        Tie::Kept,
         filled,
     ),
     (
         "cells_changed",
         "how many cells change from input to output",
-        true,
+        Tie::Matched,
         changed,
     ),
     (
         "size_changed",
         "whether the output has another size than the input",
-        true,
+        Tie::Matched,
         size_changed,
     ),
     (
         "colours_changed",
         "whether colours come or go",
-        true,
+        Tie::Matched,
         colours_changed,
     ),
+    (
+        "cells_vary",
+        "how much changed and filled cells differ from pair to pair",
+        Tie::Kept,
+        varying,
+    ),
 ];
+
+/// What is not on the surface of a grid but in what became of it: for comparison.
+const GAINED: Feature = (
+    "cells_gained",
+    "how many more cells are filled after than before",
+    Tie::Kept,
+    gained,
+);
 
 fn mean(pairs: &[Pair], of: impl Fn(&Pair) -> usize) -> f64 {
     pairs.iter().map(|p| of(p) as f64).sum::<f64>() / pairs.len().max(1) as f64
@@ -102,6 +152,22 @@ fn filled(pairs: &[Pair]) -> Vec<usize> {
 
 fn changed(pairs: &[Pair]) -> Vec<usize> {
     vec![band(mean(pairs, Pair::changed))]
+}
+
+fn varying(pairs: &[Pair]) -> Vec<usize> {
+    let spread = |of: &dyn Fn(&Pair) -> usize| {
+        let least = pairs.iter().map(of).min().unwrap_or(0);
+        band((pairs.iter().map(of).max().unwrap_or(0) - least) as f64)
+    };
+    vec![spread(&|p| p.changed()), spread(&|p| Counts::of(p).filled)]
+}
+
+fn gained(pairs: &[Pair]) -> Vec<usize> {
+    let cells = |p: &Pair| (p.output.rows() * p.output.cols()) as f64;
+    let full = |p: &Pair| cells(p) - p.output.count(p.background()) as f64;
+    let more = pairs.iter().map(|p| full(p) - Counts::of(p).filled as f64);
+    let mean = more.sum::<f64>() / pairs.len().max(1) as f64;
+    vec![usize::from(mean >= 0.0), band(mean.abs())]
 }
 
 fn size_changed(pairs: &[Pair]) -> Vec<usize> {
@@ -173,12 +239,13 @@ pub fn surface(
     };
     // Of loaded grids there are no others: each is then left out of its own lesson.
     let lessons = if other.is_empty() { &asked } else { &other };
-    FEATURES
-        .iter()
-        .map(|&feature| reached(feature, lessons, &asked))
-        .chain([all_together(lessons, &asked)])
-        .collect::<Result<Vec<_>, _>>()
-        .map(Some)
+    let mut found = Vec::with_capacity(FEATURES.len() + 2);
+    for feature in FEATURES {
+        found.push(reached(feature, setup.source, lessons, &asked)?);
+    }
+    found.push(all_together(lessons, &asked)?);
+    found.push(reached(GAINED, setup.source, lessons, &asked)?);
+    Ok(Some(found))
 }
 
 /// Fresh instances of another seed.
@@ -190,23 +257,19 @@ fn lessons(level: Level, setup: &Setup) -> Result<Vec<Instance>, TaskError> {
 }
 
 fn reached(
-    (feature, sees, implied, of): (&'static str, &'static str, bool, Of),
+    (feature, sees, tie, of): Feature,
+    source: Source,
     lessons: &[Instance],
     asked: &[Instance],
 ) -> Result<Reached, TaskError> {
-    score(feature, sees, implied, &|i| of(&i.pairs), lessons, asked)
+    let implied = tie.implied(source);
+    score((feature, sees, implied), &|i| of(&i.pairs), lessons, asked)
 }
 
 fn all_together(lessons: &[Instance], asked: &[Instance]) -> Result<Reached, TaskError> {
     let of = |i: &Instance| FEATURES.iter().flat_map(|f| f.3(&i.pairs)).collect();
-    score(
-        "all_surface",
-        "all of these together",
-        true,
-        &of,
-        lessons,
-        asked,
-    )
+    let named = ("all_surface", "all of the above together", true);
+    score(named, &of, lessons, asked)
 }
 
 /// What the learner scores on each instance; ties are shared.
@@ -239,9 +302,7 @@ fn scores(
 }
 
 fn score(
-    feature: &'static str,
-    sees: &'static str,
-    implied: bool,
+    (feature, sees, implied): (&'static str, &'static str, bool),
     of: &dyn Fn(&Instance) -> Vec<usize>,
     lessons: &[Instance],
     asked: &[Instance],

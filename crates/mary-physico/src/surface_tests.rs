@@ -25,78 +25,83 @@ fn figures_of_several_seeds() {
     }
 }
 
-/// Which aspects miss their block's counts, and what they are like; run with `--ignored --nocapture`.
-#[test]
-#[ignore = "prints which aspects are hard to match"]
-fn what_is_hard_to_match() {
-    use crate::likeness::measured;
-    use std::time::Instant;
-    let start = Instant::now();
-    for c in crate::worlds::concepts() {
-        for (i, a) in c.aspects.iter().enumerate() {
-            let counts = measured(c, i);
-            let range = |of: fn(&Counts) -> usize| {
-                let mut v: Vec<usize> = counts.iter().map(of).collect();
-                v.sort_unstable();
-                let at = |s: f64| v[((v.len() - 1) as f64 * s) as usize];
-                format!("{:>3} {:>3} {:>3}", at(0.05), at(0.5), at(0.95))
-            };
-            eprintln!(
-                "{:<55} n {:>3} changed {}  filled {}  colours {}  come {}  go {}",
-                format!("{}/{}", c.id, a.id),
-                counts.len(),
-                range(|c| c.changed),
-                range(|c| c.filled),
-                range(|c| c.colours),
-                range(|c| c.come),
-                range(|c| c.go)
-            );
-        }
+fn drawn(level: Level, seed: u64, times: usize) -> Vec<Instance> {
+    let all = planned(level, seed, times).unwrap();
+    all.iter().map(|p| p.draw().unwrap()).collect()
+}
+
+fn blocks(instances: &[Instance]) -> BTreeMap<&str, Vec<&Instance>> {
+    let mut blocks: BTreeMap<&str, Vec<&Instance>> = BTreeMap::new();
+    for i in instances {
+        blocks.entry(i.block.as_ref().unwrap()).or_default().push(i);
     }
-    eprintln!("measured in {:?}", start.elapsed());
+    blocks
+}
+
+/// The largest over the smallest of four numbers.
+fn ratio(values: impl Iterator<Item = usize>) -> f64 {
+    let values: Vec<usize> = values.collect();
+    *values.iter().max().unwrap() as f64 / (*values.iter().min().unwrap()).max(1) as f64
+}
+
+#[test]
+fn the_four_of_a_block_share_one_surface() {
     for level in [Level::Core, Level::Associative] {
-        let start = Instant::now();
-        let all = planned(level, 0, 4).unwrap();
-        eprintln!("planned in {:?}", start.elapsed());
-        let start = Instant::now();
-        let drawn: Vec<Instance> = all.iter().map(|p| p.draw().unwrap()).collect();
-        eprintln!("{} drawn in {:?}", drawn.len(), start.elapsed());
-        let mut blocks: BTreeMap<String, Vec<&Instance>> = BTreeMap::new();
-        for i in &drawn {
-            blocks.entry(i.block.clone().unwrap()).or_default().push(i);
-        }
-        let (mut exact, mut pairs) = ([0usize; 5], 0usize);
-        for (name, block) in &blocks {
+        let instances = drawn(level, 1, 2);
+        let blocks = blocks(&instances);
+        let (mut pairs, mut colours, mut come_and_go) = (0, 0, 0);
+        let (mut changed, mut filled) = (0, 0);
+        for block in blocks.values() {
             for j in 0..3 {
+                let of = |i: &Instance| Counts::of(&i.pairs[j]);
+                let sides = |i: &Instance| (i.pairs[j].input.rows(), i.pairs[j].input.cols());
+                assert!(block.iter().all(|i| sides(i) == sides(block[0])));
+                let first = of(block[0]);
+                let same =
+                    |is: &dyn Fn(Counts) -> bool| usize::from(block.iter().all(|i| is(of(i))));
                 pairs += 1;
-                let counts: Vec<Counts> = block.iter().map(|i| Counts::of(&i.pairs[j])).collect();
-                let get: [fn(&Counts) -> usize; 5] = [
-                    |c| c.changed,
-                    |c| c.filled,
-                    |c| c.colours,
-                    |c| c.come,
-                    |c| c.go,
-                ];
-                let mut off = vec![];
-                for (k, of) in get.iter().enumerate() {
-                    if counts.iter().all(|c| of(c) == of(&counts[0])) {
-                        exact[k] += 1;
-                    } else {
-                        off.push(["changed", "filled", "colours", "come", "go"][k]);
-                    }
-                }
-                if !off.is_empty() {
-                    eprintln!("{name} pair {j} off in {off:?}");
-                    for (i, c) in block.iter().zip(&counts) {
-                        eprintln!(
-                            "    {:<50} {c:?}",
-                            format!("{}/{}", i.concept, i.aspect.as_ref().unwrap())
-                        );
-                    }
-                }
+                colours += same(&|c| c.colours == first.colours);
+                come_and_go += same(&|c| (c.come, c.go) == (first.come, first.go));
             }
+            let total = |i: &Instance, of: fn(&Counts) -> usize| -> usize {
+                i.pairs.iter().map(|p| of(&Counts::of(p))).sum()
+            };
+            changed += usize::from(ratio(block.iter().map(|i| total(i, |c| c.changed))) < 1.25);
+            filled += usize::from(ratio(block.iter().map(|i| total(i, |c| c.filled))) < 1.25);
         }
-        eprintln!("exact of {pairs}: changed, filled, colours, come, go {exact:?}");
+        let all = blocks.len();
+        eprintln!(
+            "{level:?}: {colours} and {come_and_go} of {pairs} pairs, {changed} and {filled} of {all} blocks"
+        );
+        // Where bystanders find no room or the ranges of the four do not meet, the nearest is taken.
+        assert!(colours * 100 >= pairs * 93, "colours: {colours} of {pairs}");
+        assert!(
+            come_and_go * 100 >= pairs * 97,
+            "come, go: {come_and_go} of {pairs}"
+        );
+        assert!(
+            changed * 100 >= all * 60,
+            "changed: {changed} of {all} blocks"
+        );
+        assert!(filled * 100 >= all * 60, "filled: {filled} of {all} blocks");
+    }
+}
+
+#[test]
+fn a_learner_that_counts_finds_no_concept() {
+    let (lessons, asked) = (drawn(Level::Core, TRAIN, 4), drawn(Level::Core, 0, 2));
+    for (feature, bound) in [
+        ("grid_size", 0.26),
+        ("colours_used", 0.30),
+        ("colours_changed", 0.30),
+        ("cells_changed", 0.36),
+        ("cells_filled", 0.40),
+    ] {
+        let of = FEATURES.iter().find(|f| f.0 == feature).unwrap().3;
+        let scores = scores(&|i| of(&i.pairs), &lessons, &asked);
+        let right = scores.iter().sum::<f64>() / scores.len() as f64;
+        eprintln!("{feature}: {right:.3}");
+        assert!(right < bound, "{feature} reaches {right}");
     }
 }
 
@@ -105,13 +110,9 @@ fn what_is_hard_to_match() {
 #[ignore = "prints figures of many seeds; takes minutes in a debug build"]
 fn which_concepts_are_found() {
     for level in [Level::Core, Level::Associative] {
-        let draw = |seed: u64, times: usize| -> Vec<Instance> {
-            let all = planned(level, seed, times).unwrap();
-            all.iter().map(|p| p.draw().unwrap()).collect()
-        };
-        let lessons = draw(TRAIN, LESSONS);
-        let asked: Vec<Instance> = (0..8).flat_map(|seed| draw(seed, 4)).collect();
-        for &(feature, _, _, of) in &FEATURES {
+        let lessons = drawn(level, TRAIN, LESSONS);
+        let asked: Vec<Instance> = (0..8).flat_map(|seed| drawn(level, seed, 4)).collect();
+        for (feature, _, _, of) in FEATURES.into_iter().chain([GAINED]) {
             let scores = scores(&|i| of(&i.pairs), &lessons, &asked);
             let mut found: BTreeMap<String, (f64, f64)> = BTreeMap::new();
             for (i, score) in asked.iter().zip(&scores) {
