@@ -185,7 +185,7 @@ fn stone(s: &mut Setting) -> Option<Pair> {
     let surface = s.rows - s.between(5, 6);
     let mid = s.between(5, s.cols - 6);
     p.both(|g| g.fill((surface, 0), (g.rows() as i32, g.cols() as i32), water));
-    let (tall, wide) = (s.between(1, 3), s.between(2, 4));
+    let (tall, wide) = (s.between(1, 3), s.between(2, 3));
     let top = s.between(0, 1);
     let left = mid - wide / 2;
     p.input

@@ -232,26 +232,26 @@ fn star_trails(s: &mut Setting) -> Option<Pair> {
     });
     let outermost = s.between(4, s.cols.max(s.rows));
     for radius in (2..=outermost).step_by(2) {
-        // The ring in the order of the angle, from a random start, a quarter long.
+        // The ring above the skyline in the order of the angle.
         let mut cells: Vec<Place> = ring(pole, radius)
             .into_iter()
-            .filter(|q| p.input.holds(q.0, q.1) && q.0 < floor)
+            .filter(|q| p.input.holds(q.0, q.1) && q.0 < floor - 1)
             .collect();
         cells.sort_by_key(|&(r, c)| angle(r - pole.0, c - pole.1));
-        if cells.len() < 6 {
-            continue;
-        }
-        // Two stars on each ring, each with an arc of a quarter of it.
-        let half = cells.len() / 2;
-        let many = (cells.len() / 4).max(3).min(half - 1);
-        for start in [0, half] {
-            let from = start + s.between(0, (half - many) as i32 - 1) as usize;
-            let colour = s.any_colour(0, 1);
-            let arc: Vec<Place> = cells.iter().skip(from).take(many).copied().collect();
-            if let Some(&(r, c)) = arc.first() {
-                p.input.set(r, c, colour);
+        // Two stars on each unbroken stretch of it, each with an arc of half its half.
+        let touch = |a: &Place, b: &Place| (a.0 - b.0).abs().max((a.1 - b.1).abs()) <= 1;
+        for stretch in cells.chunk_by(touch).filter(|c| c.len() >= 8) {
+            let half = stretch.len() / 2;
+            let many = (half / 2).max(3).min(half - 1);
+            for start in [0, half] {
+                let from = start + s.between(0, (half - many) as i32 - 1) as usize;
+                let colour = s.any_colour(0, 1);
+                let arc: Vec<Place> = stretch.iter().skip(from).take(many).copied().collect();
+                if let Some(&(r, c)) = arc.first() {
+                    p.input.set(r, c, colour);
+                }
+                p.output.paint(arc, colour);
             }
-            p.output.paint(arc, colour);
         }
     }
     let skyline: Vec<i32> = (0..s.cols).map(|_| s.between(0, 1)).collect();

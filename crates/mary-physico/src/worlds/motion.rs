@@ -183,7 +183,7 @@ fn starting_bus(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let ground = s.rows - 1;
     let (road, bus, ball, lamp) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
-    let (long, tall) = (s.between(5, 8), s.between(5, 7));
+    let (long, tall) = (s.between(6, 8), s.between(5, 7));
     p.both(|g| g.fill((ground, 0), (ground, g.cols() as i32), road));
     let floor = ground - 2;
     let top = floor - tall + 1;

@@ -110,11 +110,7 @@ fn gauge(s: &mut Setting) -> Option<Pair> {
     let up = s.between(total / 2 + 1, total);
     let down = s.between(0, up - 3);
     for (g, h) in [(&mut p.input, up), (&mut p.output, down)] {
-        g.fill((ground - 1 - h, column), (ground - h, column + 1), ball);
-        if h == 0 {
-            g.fill((ground - 2, column), (ground - 1, column + 1), ball);
-            g.fill((ground, 0), (ground, s.cols), earth);
-        }
+        g.fill((ground - 2 - h, column), (ground - 1 - h, column + 1), ball);
         // One bar of fixed length, split between height and motion.
         g.fill((ground - total, bars), (ground - 1, bars + 1), motion);
         if h > 0 {
@@ -276,7 +272,8 @@ fn tuning_forks(s: &mut Setting) -> Option<Pair> {
 fn same_pendulums(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (beam, thread, ball, driver) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
-    let many = (s.cols + 1) / 4;
+    // A thread of the last one, swung out, still ends inside.
+    let many = s.cols / 4;
     let own = s.between(4, s.rows - 4);
     p.both(|g| g.fill((0, 0), (0, g.cols() as i32), beam));
     let order = s.shuffled((0..many).collect::<Vec<_>>());
