@@ -1,6 +1,6 @@
 //! Training on a card held against training on the processor, and timed.
 //!
-//! `card [--device N] [kernels] [golden FOLDER] [parity] [repeat] [runs] [time]`
+//! `card [--device N] [kernels] [golden FOLDER] [parity] [repeat] [runs] [wide] [once] [time]`
 //!
 //! - `kernels`: every kernel beside its twin on the processor;
 //! - `golden`: three steps of the golden files (`tests/golden`), made with PyTorch;
@@ -9,6 +9,8 @@
 //! - `repeat`: twenty steps twice, the same to the last bit;
 //! - `runs`: growing and tuning as `mary grow` and `mary tune` do it, moved between card and
 //!   processor;
+//! - `wide`: the gradient of a model with products as long as real ones;
+//! - `once`: one step of the Pythia-70M shape, for a profiler;
 //! - `time`: tokens a second (`tools/bench_train_cuda.py` puts PyTorch beside it).
 //!
 //! Ends with 1 where a tolerance is not kept.
@@ -275,6 +277,30 @@ fn pythia(width: usize, layers: usize, heads: usize) -> Shape {
     shape
 }
 
+/// One gradient of the Pythia-70M shape here and on the card: products as long as real ones.
+fn wide(number: usize) -> Outcome {
+    let plan = Plan::new(pythia(512, 6, 8));
+    let texts = windows(plan.shape.vocabulary, 4, 512, 5);
+    let (_, _, want) = Trial::new(&plan, Device::Cpu, Multiply::Own)?.gradient(&texts)?;
+    let mut good = true;
+    for how in [Multiply::Library, Multiply::Split] {
+        let mut there = Trial::new(&plan, Device::Cuda(number), how)?;
+        let (_, _, got) = there.gradient(&texts)?;
+        let worst = (there.tensors(&got).iter())
+            .zip(there.tensors(&want))
+            .map(|((_, got), (_, want))| relative(got, want))
+            .fold(0.0, f64::max);
+        let fine = worst <= 1e-4;
+        good &= fine;
+        say(&format!(
+            "{how:?}: Pythia-70M's shape, whole: gradient {:.1e}, worst tensor {worst:.1e}{}",
+            relative(&got, &want),
+            mark(fine)
+        ));
+    }
+    Ok(good)
+}
+
 /// Tokens a second of one shape, and how far the gradients of the two ways of multiplying differ.
 fn time(number: usize, name: &str, shape: Shape, (batch, length): (usize, usize)) -> Outcome {
     let mut gradients = Vec::new();
@@ -430,6 +456,14 @@ fn main() -> Result<(), TrainError> {
                 Ok(all)
             }
             "runs" => runs(number),
+            "wide" => wide(number),
+            "once" => {
+                let mut plan = Plan::new(pythia(512, 6, 8));
+                plan.optimizer.rate = 1e-4;
+                let mut trial = Trial::new(&plan, Device::Cuda(number), Multiply::Split)?;
+                trial.step(&windows(50_304, 32, 512, 1))?;
+                Ok(true)
+            }
             "time" => {
                 let nano = || Shape::neox(1280, 128, 4, 4, 512);
                 let fine = [

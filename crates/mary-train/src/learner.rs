@@ -24,6 +24,21 @@ pub enum Device {
     Cuda(usize),
 }
 
+impl Device {
+    /// Says what is wrong with a device that cannot be used, before anything is prepared for it.
+    pub(crate) fn ready(self) -> Result<(), TrainError> {
+        let Self::Cuda(number) = self else {
+            return Ok(());
+        };
+        #[cfg(feature = "cuda")]
+        return Ok(Card::open(number, Multiply::Own).map(drop)?);
+        #[cfg(not(feature = "cuda"))]
+        Err(TrainError::Settings(format!(
+            "cuda:{number}: this program was built without CUDA; see docs/cuda.md, or use --device cpu"
+        )))
+    }
+}
+
 /// Packed texts of a step, and the seed of what is dropped in them.
 #[derive(Debug, Clone)]
 pub(crate) struct Work {
@@ -91,12 +106,8 @@ fn engine(lesson: &Lesson, means: &Means, how: Multiply) -> Result<Engine, Train
 
 #[cfg(not(feature = "cuda"))]
 fn engine(lesson: &Lesson, means: &Means) -> Result<Engine, TrainError> {
-    match means.device {
-        Device::Cpu => Ok(Engine::Processor(Processor::new(lesson, means))),
-        Device::Cuda(number) => Err(TrainError::Settings(format!(
-            "cuda:{number}: this program was built without CUDA; see docs/cuda.md, or use --device cpu"
-        ))),
-    }
+    means.device.ready()?;
+    Ok(Engine::Processor(Processor::new(lesson, means)))
 }
 
 impl Processor {

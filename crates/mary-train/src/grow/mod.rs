@@ -114,6 +114,7 @@ pub fn grow(
     on_event: &mut dyn FnMut(GrowEvent) -> ControlFlow<()>,
 ) -> Result<GrowReport, TrainError> {
     settings.check()?;
+    settings.device.ready()?;
     let shape = settings.size.shape(settings.size.vocabulary);
     let memory = match settings.device {
         Device::Cpu => Estimate::growing(&shape, settings),

@@ -111,6 +111,7 @@ pub fn tune(
     on_event: &mut dyn FnMut(TuneEvent) -> ControlFlow<()>,
 ) -> Result<TuneReport, TrainError> {
     settings.check()?;
+    settings.device.ready()?;
     let fail = |e: mary_contract::ModelError| TrainError::content(&settings.model, e);
     let shape = Shape::from_config(Checkpoint::open(&settings.model).map_err(fail)?.config())?;
     let targets = settings.target_names(shape.family);

@@ -43,6 +43,12 @@ impl Card {
     /// Opens a card by its number.
     pub(crate) fn open(number: usize, how: Multiply) -> Result<Self, ModelError> {
         let device = Device::open(number, PARTS)?;
+        // Cards for desks have few matrix units: there six products take longer than one.
+        let many_units = matches!(device.capability, (8..=10, 0));
+        let how = match how {
+            Multiply::Split if !many_units => Multiply::Library,
+            other => other,
+        };
         let blas = match how {
             Multiply::Own => None,
             _ => Blas::find(&device),
@@ -60,7 +66,7 @@ impl Card {
     pub(crate) fn describe(&self) -> String {
         let how = match (&self.blas, self.how) {
             (None, _) => "own kernels",
-            (Some(_), Multiply::Split) => "three bfloat16 parts, cuBLASLt",
+            (Some(_), Multiply::Split) => "cuBLASLt, three bfloat16 parts where that is faster",
             (Some(_), _) => "cuBLASLt",
         };
         let (major, minor) = self.device.capability;

@@ -1,6 +1,10 @@
 //! Float32 products on the matrix units: every number is the sum of three bfloat16s, and the six
 //! greatest of the nine products of parts are summed in float32.
 //!
+//! The matrix units cut off what they cannot keep while they add, so that the error of a sum grows with
+//! its length. The product of the greatest parts is therefore taken in stretches of the inner dimension
+//! that are added up in float32; of the others only the first few bits count.
+//!
 //! The parts lie either one after the other along the inner dimension, so that one long product does
 //! all six, or in three planes that six products take in pairs. The first writes the output once, the
 //! second writes less for the factors; what moves fewer bytes is taken.
@@ -32,6 +36,11 @@ impl Scratch {
 /// greatest.
 const PASSES: [(usize, usize); 6] = [(2, 0), (1, 1), (0, 2), (1, 0), (0, 1), (0, 0)];
 
+/// Numbers along the inner dimension that the matrix units add up at once.
+const STRETCH: usize = 2048;
+/// The longest inner dimension of one long product.
+const LONGEST: usize = 2 * STRETCH;
+
 /// Products a second in float32 and in bfloat16, and bytes moved a second, of a card of the Hopper
 /// kind; only their ratios count.
 const SINGLE: f64 = 50e12;
@@ -55,7 +64,7 @@ fn lie(call: &Call) -> (Lie, f64) {
     let own = if call.shared.is_some() { 0.5 } else { 1.0 };
     let long = 20.0 * (left + right) + 4.0 * out;
     let planes = 12.0 * (own * left + right) + 30.0 * out;
-    if call.shared.is_none() && k.is_multiple_of(8) && long < planes {
+    if call.shared.is_none() && k.is_multiple_of(8) && k <= LONGEST && long < planes {
         (Lie::Long, long)
     } else {
         (Lie::Planes, planes)
@@ -164,21 +173,37 @@ impl Card {
             .is_some_and(|blas| blas.multiply(product, places))
     }
 
-    /// Six products of planes.
+    /// Products of planes: five whole ones, and that of the greatest parts stretch by stretch.
     fn in_six(&self, call: &Call, left: InParts, right: InParts) -> Result<bool, ModelError> {
         let Some(blas) = &self.blas else {
             return Ok(false);
         };
-        for (i, &(of_left, of_right)) in PASSES.iter().enumerate() {
-            let last = i + 1 == PASSES.len();
+        let (rows, inner, columns) = call.size;
+        let stretches = inner.div_ceil(STRETCH);
+        let whole = PASSES[..5].iter().map(|&pass| (pass, 0, inner));
+        let last = (0..stretches).map(|i| {
+            let first = i * STRETCH;
+            ((0, 0), first, STRETCH.min(inner - first))
+        });
+        for (i, ((of_left, of_right), first, count)) in whole.chain(last).enumerate() {
             let pass = Call {
-                bias: if last { call.bias } else { 0 },
+                size: (rows, count, columns),
+                bias: if i + 1 == 5 + stretches { call.bias } else { 0 },
                 add: call.add || i > 0,
                 ..*call
             };
+            // Along the inner dimension numbers are neighbours, or a row apart.
+            let along = |parts: InParts, neighbours: bool| match neighbours {
+                true => first,
+                false => first * parts.row_step,
+            };
+            let (left_first, right_first) = (
+                along(left, !call.left.factor.transposed),
+                along(right, call.right.factor.transposed),
+            );
             let places = Places {
-                left: left.at + (of_left * left.part_step * 2) as u64,
-                right: right.at + (of_right * right.part_step * 2) as u64,
+                left: left.at + ((of_left * left.part_step + left_first) * 2) as u64,
+                right: right.at + ((of_right * right.part_step + right_first) * 2) as u64,
                 bias: pass.bias,
                 out: call.out.0,
                 scale: call.scale,

@@ -9,10 +9,10 @@ use super::{Card, TRAIN, int, parts};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Multiply {
     /// cuBLASLt in float32 where it is found.
-    #[default]
     Library,
-    /// cuBLASLt on the matrix units: every number is the sum of three bfloat16s, six products are
-    /// summed, and the result is as exact as a float32 product.
+    /// The same, and where it is faster on the matrix units: every number is the sum of three
+    /// bfloat16s, and six products are summed in float32.
+    #[default]
     Split,
     /// Kernels of our own.
     Own,

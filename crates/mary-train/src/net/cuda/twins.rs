@@ -120,7 +120,7 @@ impl Bench {
 
     /// The way back through a layer: two products with the same left factor.
     fn shared_products(&mut self) -> Result<(), ModelError> {
-        let (rows, outputs, inputs) = (1024, 1536, 512);
+        let (rows, outputs, inputs) = (5000, 1536, 512);
         let (dy, weight, x) = (
             ripple(rows * outputs, 1.0, 1),
             ripple(outputs * inputs, 1.0, 2),
