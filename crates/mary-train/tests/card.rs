@@ -1,5 +1,6 @@
-//! Training on an NVIDIA card beside the processor, where there is a card; what is said where there is
-//! none. `examples/card.rs` checks more and measures.
+//! Training on an NVIDIA card beside the processor: on a real one where there is one, and always on an
+//! emulated one (`tests/emulator`), where a C++ compiler is found. `examples/card.rs` checks more and
+//! measures.
 
 #![allow(clippy::expect_used, reason = "a test stops where it fails")]
 
@@ -22,6 +23,8 @@ mod with_a_card {
     use mary_train::net::cuda::check::{Adapting, Multiply, Plan, Trial, kernels, relative};
     use mary_train::net::{Packed, Shape};
     use mary_train::{Device, TrainError};
+    use std::path::Path;
+    use std::process::Command;
 
     /// True where there is a card; says so where there is none.
     fn card() -> bool {
@@ -84,5 +87,64 @@ mod with_a_card {
                 assert!((a / b - 1.0).abs() < 1e-4, "{a} {b}");
             }
         }
+    }
+
+    /// Names of the kernels in the source, as the emulator lists them.
+    fn names(source: &str) -> String {
+        let mut all = String::new();
+        for line in source.lines() {
+            if let Some(rest) = line.strip_prefix("KERNEL ") {
+                let name = rest.split('(').next().unwrap_or_default();
+                all.push_str(&format!("NAMED({name})\n"));
+            }
+            if let Some(rest) = line.strip_prefix("ATTENTION(") {
+                let width = rest.split(',').next().unwrap_or_default();
+                for what in ["attend", "attend_back_q", "attend_back_kv"] {
+                    all.push_str(&format!("NAMED({what}_{width})\n"));
+                }
+            }
+        }
+        all
+    }
+
+    /// The two tests above again, in a process that finds an emulated card.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_emulated_card_computes_the_same() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = std::fs::read_to_string(here.join("src/net/cuda/train.cu")).expect("kernels");
+        std::fs::write(folder.path().join("kernels.inc"), names(&source)).expect("a list");
+        let compiled = Command::new("c++")
+            .args(["-std=c++17", "-O2", "-w", "-U_FORTIFY_SOURCE", "-shared"])
+            .args(["-fPIC", "-I"])
+            .arg(folder.path())
+            .arg(here.join("tests/emulator/card.cpp"))
+            .arg("-o")
+            .arg(folder.path().join("libcuda.so.1"))
+            .output();
+        let compiled = match compiled {
+            Ok(output) => output,
+            Err(error) => {
+                eprintln!("skipped: no C++ compiler for the emulated card: {error}");
+                return;
+            }
+        };
+        let said = String::from_utf8_lossy(&compiled.stderr);
+        assert!(compiled.status.success(), "{said}");
+        let output = Command::new(std::env::current_exe().expect("this program"))
+            .env("LD_LIBRARY_PATH", folder.path())
+            .args(["--exact", "--test-threads", "1", "--nocapture"])
+            .arg("with_a_card::every_kernel_does_what_its_twin_does")
+            .arg("with_a_card::gradients_and_steps_are_the_processors")
+            .output()
+            .expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{told}{said}");
+        assert!(
+            told.contains("2 passed") && !said.contains("skipped"),
+            "{told}{said}"
+        );
     }
 }

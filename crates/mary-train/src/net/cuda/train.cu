@@ -13,6 +13,10 @@ typedef unsigned long long u64;
 #define DEVICE __device__ __forceinline__
 #define KERNEL extern "C" __global__ void
 #define INF __int_as_float(0x7f800000)
+// Memory whose size is said at launch; `tests/emulator` has its own.
+#ifndef SHARED_AT_LAUNCH
+#define SHARED_AT_LAUNCH extern __shared__ float4 shared[]
+#endif
 
 DEVICE float warp_sum(float x) {
     for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(~0u, x, d);
@@ -568,7 +572,7 @@ DEVICE Task task_of(const int *tiles) {
 template <int W, int B>
 DEVICE void attend(const float *qkv, Heads heads, const int *tiles, int tokens, float scale, float *out,
                    float *log_sums) {
-    extern __shared__ float4 shared[];
+    SHARED_AT_LAUNCH;
     const int N = B / 16, C = W / 16;
     float *q = (float *)shared, *k = q + B * (W + 4), *v = k + B * (W + 4), *p = v + B * (W + 4);
     Task t = task_of(tiles);
@@ -646,7 +650,7 @@ KERNEL attend_dots(const float *out, const float *dout, Heads heads, int tokens,
 template <int W, int B>
 DEVICE void attend_back_q(const float *qkv, Heads heads, const int *tiles, int tokens, float scale,
                           const float *dout, const float *log_sums, const float *dots, float *dqkv) {
-    extern __shared__ float4 shared[];
+    SHARED_AT_LAUNCH;
     const int N = B / 16, C = W / 16;
     float *q = (float *)shared, *g = q + B * (W + 4), *k = g + B * (W + 4), *v = k + B * (W + 4);
     float *p = v + B * (W + 4);
@@ -701,7 +705,7 @@ DEVICE void attend_back_q(const float *qkv, Heads heads, const int *tiles, int t
 template <int W, int B>
 DEVICE void attend_back_kv(const float *qkv, Heads heads, const int *tiles, int tokens, float scale,
                            const float *dout, const float *log_sums, const float *dots, float *dqkv) {
-    extern __shared__ float4 shared[];
+    SHARED_AT_LAUNCH;
     const int N = B / 16, C = W / 16;
     float *k = (float *)shared, *v = k + B * (W + 4), *q = v + B * (W + 4), *g = q + B * (W + 4);
     float *p = g + B * (W + 4);

@@ -43,8 +43,14 @@ pub fn kernels(number: usize, how: Multiply) -> Result<Vec<(String, f64)>, Model
         card: Card::open(number, how)?,
         found: Vec::new(),
     };
-    bench.products()?;
-    bench.shared_products()?;
+    let sizes = [(70, 37, 130), (128, 64, 64), (1024, 512, 1536)];
+    let large = how != Multiply::Own;
+    for size in &sizes[..if large { 3 } else { 2 }] {
+        bench.products(*size)?;
+    }
+    if large {
+        bench.shared_products()?;
+    }
     bench.norms(true)?;
     bench.norms(false)?;
     bench.activations()?;
@@ -82,38 +88,36 @@ impl Bench {
         Ok(())
     }
 
-    fn products(&mut self) -> Result<(), ModelError> {
-        for (m, k, n) in [(70, 37, 130), (128, 64, 64), (1024, 512, 1536)] {
-            let (a, b) = (ripple(m * k, 1.0, 1), ripple(k * n, 1.0, 2));
-            let (bias, before) = (ripple(n, 1.0, 3), ripple(m * n, 1.0, 4));
-            let mut want = before.clone();
-            add_product((m, k, n), (&a, &b), 0.5, &mut want);
-            want.chunks_mut(n).for_each(|row| kernels::add(row, &bias));
-            let turned = |x: &[f32], rows: usize, columns: usize| -> Vec<f32> {
-                (0..columns)
-                    .flat_map(|c| (0..rows).map(move |r| (r, c)))
-                    .map(|(r, c)| x[r * columns + c])
-                    .collect()
+    fn products(&mut self, (m, k, n): (usize, usize, usize)) -> Result<(), ModelError> {
+        let (a, b) = (ripple(m * k, 1.0, 1), ripple(k * n, 1.0, 2));
+        let (bias, before) = (ripple(n, 1.0, 3), ripple(m * n, 1.0, 4));
+        let mut want = before.clone();
+        add_product((m, k, n), (&a, &b), 0.5, &mut want);
+        want.chunks_mut(n).for_each(|row| kernels::add(row, &bias));
+        let turned = |x: &[f32], rows: usize, columns: usize| -> Vec<f32> {
+            (0..columns)
+                .flat_map(|c| (0..rows).map(move |r| (r, c)))
+                .map(|(r, c)| x[r * columns + c])
+                .collect()
+        };
+        let (at, bt) = (turned(&a, m, k), turned(&b, k, n));
+        for (left_turned, right_turned) in [(false, false), (false, true), (true, false)] {
+            let left = self.put(if left_turned { &at } else { &a })?;
+            let right = self.put(if right_turned { &bt } else { &b })?;
+            let (out, bias) = (self.put(&before)?, self.put(&bias)?);
+            let view = |memory: &Memory, turn: bool, wide: usize, high: usize| match turn {
+                true => View::turned(memory.at(), high),
+                false => View::rows(memory.at(), wide),
             };
-            let (at, bt) = (turned(&a, m, k), turned(&b, k, n));
-            for (left_turned, right_turned) in [(false, false), (false, true), (true, false)] {
-                let left = self.put(if left_turned { &at } else { &a })?;
-                let right = self.put(if right_turned { &bt } else { &b })?;
-                let (out, bias) = (self.put(&before)?, self.put(&bias)?);
-                let view = |memory: &Memory, turn: bool, wide: usize, high: usize| match turn {
-                    true => View::turned(memory.at(), high),
-                    false => View::rows(memory.at(), wide),
-                };
-                let (l, r) = (
-                    view(&left, left_turned, k, m),
-                    view(&right, right_turned, n, k),
-                );
-                let call = Call::new((m, k, n), l, r, (out.at(), n));
-                self.card
-                    .multiply(&call.scaled(0.5).adding(true).with_bias(bias.at()))?;
-                let name = format!("product {m}×{k}×{n} {left_turned} {right_turned}");
-                self.expect(&name, &out, &want)?;
-            }
+            let (l, r) = (
+                view(&left, left_turned, k, m),
+                view(&right, right_turned, n, k),
+            );
+            let call = Call::new((m, k, n), l, r, (out.at(), n));
+            self.card
+                .multiply(&call.scaled(0.5).adding(true).with_bias(bias.at()))?;
+            let name = format!("product {m}×{k}×{n} {left_turned} {right_turned}");
+            self.expect(&name, &out, &want)?;
         }
         Ok(())
     }
