@@ -279,7 +279,7 @@ def real(args):
     work = {"kind": "score", "requests": [["", list(p)] for p in pairs]}
     truth = ours(args, args.real, work, "f32", "--device", "cpu")
     for dtype, extra in (("f32", ()), ("bf16", ()), ("bf16", ("--arg", "matmul=own")), ("f16", ()),
-                         ("bf16", ("--arg", "trie=off")), ("bf16", ("--device", "cpu"))):
+                         ("bf16", ("--arg", "rounding=weights")), ("bf16", ("--device", "cpu"))):
         got = ours(args, args.real, work, dtype, *extra)
         if not got or not truth:
             note(f"verdicts {dtype}", failed=True)
