@@ -34,6 +34,7 @@ SOURCES = {
         "product_h_lean": ["-DPRODUCTS_H", "-DSTAGES_LARGE=2"],
     },
     "mary-train/src/net/cuda/train.cu": {"train": []},
+    "mary-train/src/net/cuda/attention.cu": {"attention": []},
 }
 
 

@@ -113,8 +113,11 @@ mod with_a_card {
     fn an_emulated_card_computes_the_same() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let folder = tempfile::tempdir().expect("a folder");
-        let source = std::fs::read_to_string(here.join("src/net/cuda/train.cu")).expect("kernels");
-        std::fs::write(folder.path().join("kernels.inc"), names(&source)).expect("a list");
+        let list: String = ["train", "attention"]
+            .map(|name| here.join(format!("src/net/cuda/{name}.cu")))
+            .map(|path| names(&std::fs::read_to_string(path).expect("kernels")))
+            .concat();
+        std::fs::write(folder.path().join("kernels.inc"), list).expect("a list");
         let compiled = Command::new("c++")
             .args(["-std=c++17", "-O2", "-w", "-U_FORTIFY_SOURCE", "-shared"])
             .args(["-fPIC", "-I"])

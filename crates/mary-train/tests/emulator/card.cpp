@@ -1,4 +1,4 @@
-// A card that is none: the driver's calls on the processor's memory, and the kernels of `train.cu`
+// A card that is none: the driver's calls on the processor's memory, and the kernels of training
 // compiled as they stand. Every thread of a block is a fibre that runs until it waits for the others,
 // so barriers and exchanges within a warp mean what they mean on a card. It is slow and computes
 // the same, and lets the kernels and all that launches them be tested where there is no card.
@@ -94,6 +94,7 @@ static float __shfl_xor_sync(unsigned, float x, int distance) {
 }
 
 #include "../../src/net/cuda/train.cu"
+#include "../../src/net/cuda/attention.cu"
 
 // ---------------------------------------------------------------- launching
 

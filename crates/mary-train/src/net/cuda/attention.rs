@@ -3,7 +3,7 @@
 use mary_contract::{ErrorKind, ModelError};
 use mary_cuda::args;
 
-use super::{Card, TRAIN, int};
+use super::{ATTENTION, Card, int};
 use crate::net::Segment;
 use crate::net::shape::Shape;
 
@@ -120,7 +120,7 @@ impl Card {
         let (heads, half, back) = (a.heads, int(half), i32::from(back));
         let words = args![qkv, positions, angles, heads, half, back];
         self.device
-            .launch((TRAIN, "rotate"), (a.tokens, 1), 128, 0, words)
+            .launch((ATTENTION, "rotate"), (a.tokens, 1), 128, 0, words)
     }
 
     /// Attention over rotated joint rows; keeps the log-sums of every head and row.
@@ -136,7 +136,7 @@ impl Card {
         let name = format!("attend_{}", a.tiling.wide);
         let grid = (a.tile_count, heads.heads as usize);
         self.device
-            .launch((TRAIN, &name), grid, 256, a.tiling.shared(3), words)
+            .launch((ATTENTION, &name), grid, 256, a.tiling.shared(3), words)
     }
 
     /// Slopes of the joint rows, still rotated. `kept` are the forward pass's output and log-sums.
@@ -153,14 +153,14 @@ impl Card {
         let words = args![out, dout, heads, tokens, dots];
         let grid = (pairs.div_ceil(8), 1);
         self.device
-            .launch((TRAIN, "attend_dots"), grid, 256, 0, words)?;
+            .launch((ATTENTION, "attend_dots"), grid, 256, 0, words)?;
         let key_heads = heads.heads / heads.group;
         for (half, count) in [("q", heads.heads), ("kv", key_heads)] {
             let name = format!("attend_back_{half}_{}", a.tiling.wide);
             let words = args![qkv, heads, tiles, tokens, scale, dout, log_sums, dots, dqkv];
             let grid = (a.tile_count, count as usize);
             self.device
-                .launch((TRAIN, &name), grid, 256, a.tiling.shared(4), words)?;
+                .launch((ATTENTION, &name), grid, 256, a.tiling.shared(4), words)?;
         }
         Ok(())
     }

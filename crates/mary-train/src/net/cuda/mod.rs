@@ -27,8 +27,12 @@ use mary_contract::ModelError;
 use mary_cuda::{Blas, Device, Lender, Parts};
 
 /// The kernels, as they are embedded.
-const PARTS: Parts = Parts(&[("train", include_bytes!("ptx/train.ptx.gz"))]);
+const PARTS: Parts = Parts(&[
+    (TRAIN, include_bytes!("ptx/train.ptx.gz")),
+    (ATTENTION, include_bytes!("ptx/attention.ptx.gz")),
+]);
 const TRAIN: &str = "train";
+const ATTENTION: &str = "attention";
 
 /// A card, how it multiplies, and what its copies need.
 pub(crate) struct Card {
@@ -86,7 +90,10 @@ mod tests {
     /// The embedded kernels were compiled from the source that is there.
     #[test]
     fn kernels_come_from_their_source() {
-        let stale = super::PARTS.stale(include_bytes!("train.cu"));
-        assert_eq!(stale, None, "run tools/compile_cuda_kernels.py");
+        let sources: [&[u8]; 2] = [include_bytes!("train.cu"), include_bytes!("attention.cu")];
+        for (part, source) in super::PARTS.0.chunks(1).zip(sources) {
+            let stale = mary_cuda::Parts(part).stale(source);
+            assert_eq!(stale, None, "run tools/compile_cuda_kernels.py");
+        }
     }
 }
