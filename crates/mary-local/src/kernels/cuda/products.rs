@@ -33,6 +33,19 @@ const PASSES: [(usize, usize); 6] = [(2, 0), (1, 1), (0, 2), (1, 0), (0, 1), (0,
 /// The same where the weights have one part.
 const ROW_PASSES: [(usize, usize); 3] = [(2, 0), (1, 0), (0, 0)];
 
+/// The matrix units cut off low bits while they add, so that the error grows with the length of a sum:
+/// in products that are to be exact, sums of the leading parts are this long at most and are added up
+/// in float32.
+const STRETCH: usize = 2048;
+
+/// One product of the library: parts of both sides, from a place on, so many numbers wide.
+struct Step {
+    of_x: usize,
+    of_weights: usize,
+    first: usize,
+    inner: usize,
+}
+
 impl Cuda {
     /// Parts of a row that enters a product.
     pub(super) fn row_parts(&self) -> usize {
@@ -46,6 +59,28 @@ impl Cuda {
             (_, 1) => &ROW_PASSES,
             _ => &PASSES,
         }
+    }
+
+    /// The same for the library, the leading parts in stretches.
+    fn steps(&self, layer: &Linear) -> Vec<Step> {
+        let mut steps = vec![];
+        for &(of_x, of_weights) in self.passes(layer) {
+            let leading = (of_x, of_weights) == (0, 0) && self.row_parts() > 1;
+            let stretch = if leading {
+                STRETCH
+            } else {
+                layer.inputs.max(1)
+            };
+            for first in (0..layer.inputs).step_by(stretch) {
+                steps.push(Step {
+                    of_x,
+                    of_weights,
+                    first,
+                    inner: stretch.min(layer.inputs - first),
+                });
+            }
+        }
+        steps
     }
 
     /// Brings weights onto the card in the type that products take, in one part or three.
@@ -170,13 +205,13 @@ impl Cuda {
             Kind::Single => layer.bias.as_ref().map_or(0, Vector::at),
             _ => layer.short_bias.as_ref().map_or(0, Memory::at),
         };
-        let passes = self.passes(layer);
-        for (i, &(of_x, of_weights)) in passes.iter().enumerate() {
-            let last = i + 1 == passes.len();
+        let steps = self.steps(layer);
+        for (i, step) in steps.iter().enumerate() {
+            let last = i + 1 == steps.len();
             let product = Product {
                 rows,
                 columns: layer.outputs,
-                inner: layer.inputs,
+                inner: step.inner,
                 left: Factor::rows(layer.inputs * self.row_parts()),
                 right: Factor::transposed(layer.inputs * layer.parts),
                 step: layer.outputs,
@@ -186,10 +221,10 @@ impl Cuda {
                 add: add || i > 0,
                 aligned: 256,
             };
-            let part = |n: usize| (n * layer.inputs * 2) as u64;
+            let place = |part: usize| ((part * layer.inputs + step.first) * 2) as u64;
             let places = Places {
-                left: x + part(of_x),
-                right: weights + part(of_weights),
+                left: x + place(step.of_x),
+                right: weights + place(step.of_weights),
                 bias,
                 out,
                 scale: 1.0,
