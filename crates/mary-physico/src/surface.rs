@@ -107,7 +107,8 @@ const FEATURES: [Feature; 8] = [
     (
         "cells_vary",
         "how much changed and filled cells differ from pair to pair",
-        Tie::Kept,
+        // How much a world's scenes vary is the world's doing, not the concept's.
+        Tie::Matched,
         varying,
     ),
 ];
