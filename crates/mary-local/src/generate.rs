@@ -9,11 +9,11 @@ use mary_contract::{
 
 use rayon::prelude::*;
 
+use crate::batch::Batch;
 use crate::engine::Session;
 use crate::model::LocalModel;
 use crate::sampling::Sampler;
 use crate::text::Reader;
-use crate::transformer::Batch;
 
 /// Prompts taken at once, at most.
 const WINDOW: usize = 1024;

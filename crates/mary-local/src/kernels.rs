@@ -10,8 +10,9 @@ pub mod cuda;
 
 use mary_contract::ModelError;
 
+use crate::batch::Batch;
+pub use crate::batch::Segment;
 use crate::config::{Activation, Norm, Rope};
-use crate::transformer::Batch;
 
 /// A device: where tensors live and who multiplies them.
 ///
@@ -41,7 +42,7 @@ pub trait Backend: Send + Sync {
     }
     /// Bytes the device can still give, where it says.
     fn free_memory(&self) -> Option<u64> {
-        crate::memory::available()
+        crate::machine::available()
     }
     /// Rows of a batch that keep the device busy.
     fn best_rows(&self) -> usize {
@@ -304,45 +305,6 @@ impl Turns {
     pub fn at(&self, row: usize) -> (&[f32], &[f32]) {
         let range = row * self.half..(row + 1) * self.half;
         (&self.cos[range.clone()], &self.sin[range])
-    }
-}
-
-/// A run of positions that follow one another, and where the keys they may see lie.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Segment {
-    /// First row of the batch.
-    pub first: usize,
-    /// Number of rows.
-    pub len: usize,
-    /// Position of the first row in its sequence.
-    pub position: usize,
-    /// Stretches of the cache (first row, length) that hold positions 0, 1, 2, … up to and
-    /// including the segment's own.
-    pub stretches: Vec<(usize, usize)>,
-}
-
-impl Segment {
-    /// Positions the stretches hold.
-    pub fn keys(&self) -> usize {
-        self.stretches.iter().map(|(_, len)| len).sum()
-    }
-
-    /// Cache rows of `count` positions from `from` on.
-    pub fn rows_of(&self, from: usize, count: usize, out: &mut Vec<usize>) {
-        out.clear();
-        let mut skip = from;
-        for &(first, len) in &self.stretches {
-            if skip >= len {
-                skip -= len;
-                continue;
-            }
-            let take = (len - skip).min(count - out.len());
-            out.extend(first + skip..first + skip + take);
-            skip = 0;
-            if out.len() == count {
-                break;
-            }
-        }
     }
 }
 

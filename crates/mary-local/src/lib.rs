@@ -6,14 +6,18 @@
 //! elsewhere. [`config`] knows how architectures differ, [`transformer`] is the one forward pass,
 //! [`trie`] plans what is computed, [`kernels`] computes it.
 
+mod batch;
 pub mod config;
 mod engine;
 mod generate;
 pub mod kernels;
 pub mod load;
+mod machine;
 pub mod memory;
 mod model;
 mod observe;
+mod options;
+mod precision;
 pub mod provider;
 pub mod sampling;
 mod score;
@@ -24,5 +28,7 @@ pub mod vectors;
 mod workers;
 
 pub use engine::Session;
-pub use model::{Device, LocalModel, Options};
+pub use model::LocalModel;
+pub use options::{Device, Options};
+pub use precision::Precision;
 pub use score::{SelfCheck, TOLERANCE, self_check};

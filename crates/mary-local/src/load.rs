@@ -7,47 +7,8 @@ use mary_weights::Checkpoint;
 use crate::config::{Architecture, Names, QkvLayout, QkvNames, UpNames};
 use crate::kernels::cpu::quant::Blocks;
 use crate::kernels::{Alibi, Backend, NormOf, Weights};
+use crate::precision::Precision;
 use crate::transformer::{BlockOf, TableOf, Transformer};
-
-/// The type weights are held in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Precision {
-    /// As stored, widened to 32 bits.
-    #[default]
-    Single,
-    /// Rounded to bfloat16; arithmetic stays in 32 bits.
-    Bf16,
-    /// Rounded to float16; arithmetic stays in 32 bits.
-    F16,
-}
-
-impl Precision {
-    /// Reads `--dtype`.
-    pub fn parse(text: Option<&str>) -> Result<Self, ModelError> {
-        match text.unwrap_or("f32") {
-            "f32" | "float32" | "auto" => Ok(Self::Single),
-            "bf16" | "bfloat16" => Ok(Self::Bf16),
-            "f16" | "fp16" | "float16" => Ok(Self::F16),
-            other => Err(ModelError::new(
-                ErrorKind::BadRequest,
-                format!("`{other}` is not a number type for weights"),
-            )
-            .hint("use --dtype f32, bf16 or f16")),
-        }
-    }
-
-    fn round(self, data: &mut [f32]) {
-        match self {
-            Self::Single => {}
-            Self::Bf16 => data
-                .iter_mut()
-                .for_each(|x| *x = half::bf16::from_f32(*x).to_f32()),
-            Self::F16 => data
-                .iter_mut()
-                .for_each(|x| *x = half::f16::from_f32(*x).to_f32()),
-        }
-    }
-}
 
 /// How weights are loaded.
 #[derive(Debug, Clone, Copy, Default)]

@@ -5,25 +5,8 @@ use mary_weights::{Checkpoint, TensorInfo, TensorType};
 
 use crate::kernels::cpu::matmul::Multiplier;
 use crate::kernels::cpu::quant::Blocks;
-use crate::load::Precision;
-use crate::model::Device;
-
-/// Memory the machine can give now, where the system says.
-pub fn available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|l| l.starts_with("MemAvailable:"))?;
-    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kib * 1024)
-}
-
-/// Memory a device can give now, where it says.
-pub fn free_on(device: Device) -> Option<u64> {
-    match device {
-        #[cfg(feature = "cuda")]
-        Device::Cuda(number) => crate::kernels::cuda::free(number),
-        _ => available(),
-    }
-}
+use crate::machine::available;
+use crate::precision::Precision;
 
 /// Bytes that weights take once loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use mary_weights::{Checkpoint, locate};
 
 use crate::config::Architecture;
 use crate::memory;
-use crate::model::{Options, describe, fingerprint};
+use crate::model::{describe, fingerprint};
+use crate::options::{Device, Options};
 use crate::workers::devices;
 pub use crate::workers::open;
 
@@ -58,12 +59,21 @@ pub fn fits_beside(checkpoint: &Checkpoint, settings: &ModelSettings) -> bool {
     };
     each.iter().all(|settings| {
         Options::read(settings).is_ok_and(|options| {
-            let free = memory::free_on(options.device);
+            let free = free_on(options.device);
             let needed = memory::estimate(checkpoint, options.precision, options.multiplier);
             let needed = needed.weights + needed.unpacked;
             free.is_some_and(|free| needed * (each.len() as u64) < free / 3)
         })
     })
+}
+
+/// Memory a device can give now, where it says.
+fn free_on(device: Device) -> Option<u64> {
+    match device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(number) => crate::kernels::cuda::free(number),
+        _ => crate::machine::available(),
+    }
 }
 
 /// How the model is opened on the first of its devices; the others are of the same kind.

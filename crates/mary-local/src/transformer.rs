@@ -2,55 +2,11 @@
 
 use mary_contract::{ErrorKind, ModelError};
 
+pub use crate::batch::Batch;
 use crate::config::{Architecture, Block};
 use crate::kernels::{
-    Alibi, AttentionCall, AttentionSettings, Backend, Groups, Heads, NormOf, Segment, Wanted,
+    Alibi, AttentionCall, AttentionSettings, Backend, Groups, Heads, NormOf, Wanted,
 };
-
-/// Positions computed together: any mixture of sequences, one row for each.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Batch {
-    /// The token of each row.
-    pub tokens: Vec<u32>,
-    /// Its position in its sequence.
-    pub positions: Vec<usize>,
-    /// The row of the cache that gets its keys and values.
-    pub slots: Vec<usize>,
-    /// Who attends to what.
-    pub segments: Vec<Segment>,
-}
-
-impl Batch {
-    /// Rows.
-    pub fn len(&self) -> usize {
-        self.tokens.len()
-    }
-
-    /// Whether there is nothing to compute.
-    pub fn is_empty(&self) -> bool {
-        self.tokens.is_empty()
-    }
-
-    /// Adds a run of positions whose predecessors lie in `past`; it gets cache rows from `slot` on.
-    pub fn push(&mut self, tokens: &[u32], past: &[(usize, usize)], slot: usize) {
-        let position = past.iter().map(|(_, len)| len).sum();
-        let mut stretches = past.to_vec();
-        match stretches.last_mut() {
-            Some((first, len)) if *first + *len == slot => *len += tokens.len(),
-            _ => stretches.push((slot, tokens.len())),
-        }
-        let segment = Segment {
-            first: self.len(),
-            len: tokens.len(),
-            position,
-            stretches,
-        };
-        self.tokens.extend_from_slice(tokens);
-        self.positions.extend(position..position + tokens.len());
-        self.slots.extend(slot..slot + tokens.len());
-        self.segments.push(segment);
-    }
-}
 
 /// Vectors that are looked up, and how many there are.
 pub(crate) struct TableOf<B: Backend> {

@@ -7,8 +7,8 @@
 //! first; a *chunk* is a run of them that fits one batch, and between chunks only the path to the
 //! next node is kept.
 
+use crate::batch::Batch;
 use crate::kernels::Wanted;
-use crate::transformer::Batch;
 
 /// A sequence whose tokens from `scored_from` on are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,8 @@ use mary_contract::{
 };
 use mary_weights::Checkpoint;
 
-use crate::model::{Device, LocalModel};
+use crate::model::LocalModel;
+use crate::options::Device;
 
 /// Requests of a round, at most.
 const ROUND: usize = 4096;

@@ -20,8 +20,8 @@ use attention::LayerCache;
 use matmul::{Linear, Matrix, Multiplier, Rows};
 
 use super::{AttentionCall, Backend, Groups, Heads, NormOf, Turns, Wanted, Weights};
+use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
-use crate::transformer::Batch;
 
 /// The processor as a device.
 pub struct Cpu {

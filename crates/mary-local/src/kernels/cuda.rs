@@ -19,7 +19,7 @@ use mary_contract::ModelError;
 use mary_cuda::{Blas, Device, Kind, Lender, Lent, Memory, Parts};
 
 use super::Alibi;
-use crate::load::Precision;
+use crate::precision::Precision;
 pub use plan::{MAX_WIDTH, Plan, tiles};
 
 /// How a card is used.

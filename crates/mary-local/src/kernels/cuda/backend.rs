@@ -6,9 +6,9 @@ use mary_contract::ModelError;
 use mary_cuda::{Kind, Memory, args};
 
 use super::{BASE, Cache, Cuda, Linear, Pending, Plan, Table, Tensor, Turns, Vector, int, plan};
+use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
 use crate::kernels::{AttentionCall, Backend, Groups, Heads, NormOf, Wanted, Weights};
-use crate::transformer::Batch;
 
 impl Backend for Cuda {
     type Tensor = Tensor;

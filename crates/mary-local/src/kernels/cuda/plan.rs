@@ -2,7 +2,7 @@
 
 use mary_cuda::Lent;
 
-use crate::transformer::Batch;
+use crate::batch::Batch;
 
 /// The widest head the kernels take.
 pub const MAX_WIDTH: usize = 256;

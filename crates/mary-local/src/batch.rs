@@ -1,0 +1,85 @@
+//! What is computed together: rows of any mixture of sequences, and which keys each may see.
+
+/// A run of positions that follow one another, and where the keys they may see lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// First row of the batch.
+    pub first: usize,
+    /// Number of rows.
+    pub len: usize,
+    /// Position of the first row in its sequence.
+    pub position: usize,
+    /// Stretches of the cache (first row, length) that hold positions 0, 1, 2, … up to and
+    /// including the segment's own.
+    pub stretches: Vec<(usize, usize)>,
+}
+
+impl Segment {
+    /// Positions the stretches hold.
+    pub fn keys(&self) -> usize {
+        self.stretches.iter().map(|(_, len)| len).sum()
+    }
+
+    /// Cache rows of `count` positions from `from` on.
+    pub fn rows_of(&self, from: usize, count: usize, out: &mut Vec<usize>) {
+        out.clear();
+        let mut skip = from;
+        for &(first, len) in &self.stretches {
+            if skip >= len {
+                skip -= len;
+                continue;
+            }
+            let take = (len - skip).min(count - out.len());
+            out.extend(first + skip..first + skip + take);
+            skip = 0;
+            if out.len() == count {
+                break;
+            }
+        }
+    }
+}
+
+/// Positions computed together: any mixture of sequences, one row for each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// The token of each row.
+    pub tokens: Vec<u32>,
+    /// Its position in its sequence.
+    pub positions: Vec<usize>,
+    /// The row of the cache that gets its keys and values.
+    pub slots: Vec<usize>,
+    /// Who attends to what.
+    pub segments: Vec<Segment>,
+}
+
+impl Batch {
+    /// Rows.
+    pub fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Whether there is nothing to compute.
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// Adds a run of positions whose predecessors lie in `past`; it gets cache rows from `slot` on.
+    pub fn push(&mut self, tokens: &[u32], past: &[(usize, usize)], slot: usize) {
+        let position = past.iter().map(|(_, len)| len).sum();
+        let mut stretches = past.to_vec();
+        match stretches.last_mut() {
+            Some((first, len)) if *first + *len == slot => *len += tokens.len(),
+            _ => stretches.push((slot, tokens.len())),
+        }
+        let segment = Segment {
+            first: self.len(),
+            len: tokens.len(),
+            position,
+            stretches,
+        };
+        self.tokens.extend_from_slice(tokens);
+        self.positions.extend(position..position + tokens.len());
+        self.slots.extend(slot..slot + tokens.len());
+        self.segments.push(segment);
+    }
+}
