@@ -11,13 +11,14 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use mary_contract::{Key, Reply, StoreError};
 use rusqlite::types::FromSql;
-use rusqlite::{Connection, ErrorCode, params};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, params};
 
+use super::patience::{PATIENCE, patiently};
 use crate::fault::{corrupt, io_at};
 
 const FORM: i32 = 1;
-/// Two processes take turns; a turn is a few milliseconds.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long SQLite itself waits for a lock before it hands the refusal to [`patiently`].
+const ONE_WAIT: Duration = Duration::from_secs(5);
 /// Answers above this many bytes are compressed.
 const LARGE: usize = 1024;
 /// No answer is larger than this; a damaged row must not fill the memory.
@@ -37,35 +38,41 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     }
     let at = said(path);
     let connection = Connection::open(path).map_err(&at)?;
-    connection.busy_timeout(PATIENCE).map_err(&at)?;
-    connection
-        .execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32768; \
-             PRAGMA temp_store = MEMORY;",
-        )
-        .map_err(&at)?;
-    let form: i32 = pragma(&connection, "user_version").map_err(&at)?;
-    match form {
-        FORM => {}
-        0 => connection
-            .execute_batch(&format!(
-                "BEGIN IMMEDIATE; \
-                 CREATE TABLE IF NOT EXISTS replies (\
-                   id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, model TEXT NOT NULL, \
-                   task TEXT NOT NULL, created INTEGER NOT NULL, reply BLOB NOT NULL) STRICT; \
-                 PRAGMA user_version = {FORM}; COMMIT;"
-            ))
-            .map_err(&at)?,
-        other => {
-            return Err(corrupt(
-                path,
-                0,
-                format!("the cache has form {other}, this version of Mary reads form {FORM}"),
-                "use the version of Mary that made it, another file with --cache, or --no-cache",
-            ));
-        }
+    connection.busy_timeout(ONE_WAIT).map_err(&at)?;
+    let form = patiently(|| prepare(&connection)).map_err(&at)?;
+    if form != FORM {
+        return Err(corrupt(
+            path,
+            0,
+            format!("the cache has form {form}, this version of Mary reads form {FORM}"),
+            "use the version of Mary that made it, another file with --cache, or --no-cache",
+        ));
     }
     Ok(connection)
+}
+
+/// Sets a connection up, makes the table in a new file, and returns the form the file has then. May
+/// be done again from the beginning whenever another process was in the way.
+pub(super) fn prepare(connection: &Connection) -> rusqlite::Result<i32> {
+    connection.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -32768; \
+         PRAGMA temp_store = MEMORY;",
+    )?;
+    if pragma::<i32>(connection, "user_version")? == 0 {
+        // The lock is taken before anything is read, and the form is read again under it: another
+        // process may have made the table since.
+        let making = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+        if pragma::<i32>(&making, "user_version")? == 0 {
+            making.execute_batch(&format!(
+                "CREATE TABLE IF NOT EXISTS replies (\
+                   id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, model TEXT NOT NULL, \
+                   task TEXT NOT NULL, created INTEGER NOT NULL, reply BLOB NOT NULL) STRICT; \
+                 PRAGMA user_version = {FORM};"
+            ))?;
+        }
+        making.commit()?;
+    }
+    pragma(connection, "user_version")
 }
 
 pub(super) fn pragma<T: FromSql>(connection: &Connection, name: &str) -> rusqlite::Result<T> {
@@ -73,7 +80,7 @@ pub(super) fn pragma<T: FromSql>(connection: &Connection, name: &str) -> rusqlit
 }
 
 pub(super) fn insert(connection: &mut Connection, rows: &[Row]) -> rusqlite::Result<()> {
-    let batch = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let batch = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     {
         let mut put = batch.prepare_cached(
             "INSERT INTO replies (key, model, task, created, reply) VALUES (?1, ?2, ?3, ?4, ?5) \
@@ -180,6 +187,18 @@ pub(super) fn said(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
                 format!("the response cache is damaged: {error}"),
                 hint,
             ),
+            Some(
+                ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::FileLockingProtocolFailed,
+            ) => StoreError::Database {
+                path: path.to_owned(),
+                message: format!(
+                    "another process has held the response cache for {} s ({error})\nhint: wait for \
+                     it, give this run its own file with --cache, or run with --no-cache",
+                    PATIENCE.as_secs()
+                ),
+            },
             code => StoreError::Database {
                 path: path.to_owned(),
                 message: format!("{error}\nhint: {}", advice(code)),
@@ -190,10 +209,6 @@ pub(super) fn said(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
 
 fn advice(code: Option<ErrorCode>) -> &'static str {
     match code {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "another process holds the response cache; wait for it, give this run its own file \
-             with --cache, or run with --no-cache"
-        }
         Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly) => {
             "choose a cache file you may write to with --cache, or run with --no-cache"
         }

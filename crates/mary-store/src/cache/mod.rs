@@ -5,6 +5,7 @@
 //! 200 ms, so that a killed process loses next to nothing and a fast model never waits.
 
 mod database;
+mod patience;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::finite::reply_is_finite;
 use database::{Row, blob_of, said};
+use patience::patiently;
 use writer::{Pending, Writer};
 
 /// A view older than this is opened anew, so that another process's answers are soon seen.
@@ -129,9 +131,7 @@ impl ResponseCache {
             return Ok(());
         }
         self.look_away()?;
-        self.reader
-            .execute_batch("BEGIN DEFERRED")
-            .map_err(said(&self.path))?;
+        patiently(|| self.reader.execute_batch("BEGIN DEFERRED")).map_err(said(&self.path))?;
         self.view = Some((commits, Instant::now()));
         Ok(())
     }
@@ -139,9 +139,7 @@ impl ResponseCache {
     /// Closes the view: one left open would keep the write-ahead log from being taken in.
     fn look_away(&mut self) -> Result<(), StoreError> {
         if self.view.take().is_some() {
-            self.reader
-                .execute_batch("COMMIT")
-                .map_err(said(&self.path))?;
+            patiently(|| self.reader.execute_batch("COMMIT")).map_err(said(&self.path))?;
         }
         Ok(())
     }
@@ -151,25 +149,24 @@ impl ResponseCache {
         self.look_away()?;
         self.writer.flush()?;
         let at = said(&self.path);
-        let mut query = self
-            .reader
-            .prepare(
-                "SELECT model, count(*), sum(length(reply)) FROM replies \
-                 GROUP BY model ORDER BY 3 DESC, 1",
-            )
-            .map_err(&at)?;
-        let models = query
-            .query_map([], |row| {
-                Ok(ModelShare {
-                    model: row.get(0)?,
-                    rows: count(row.get(1)?),
-                    bytes: count(row.get(2)?),
+        let models = patiently(|| {
+            self.reader
+                .prepare(
+                    "SELECT model, count(*), sum(length(reply)) FROM replies \
+                     GROUP BY model ORDER BY 3 DESC, 1",
+                )?
+                .query_map([], |row| {
+                    Ok(ModelShare {
+                        model: row.get(0)?,
+                        rows: count(row.get(1)?),
+                        bytes: count(row.get(2)?),
+                    })
                 })
-            })
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(&at)?;
-        let pages: i64 = database::pragma(&self.reader, "page_count").map_err(&at)?;
-        let page: i64 = database::pragma(&self.reader, "page_size").map_err(&at)?;
+                .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        })
+        .map_err(&at)?;
+        let pragma = |name| patiently(|| database::pragma::<i64>(&self.reader, name)).map_err(&at);
+        let (pages, page) = (pragma("page_count")?, pragma("page_size")?);
         Ok(CacheStats {
             path: self.path.clone(),
             rows: models.iter().map(|m| m.rows).sum(),
@@ -196,10 +193,12 @@ impl ResponseCache {
                        FROM replies WHERE ?2 IS NULL OR model = ?2) \
                      WHERE created <= ?1 AND (?3 IS NULL OR kept > ?3))";
         let max = what.max_bytes.map(|b| i64::try_from(b).unwrap_or(i64::MAX));
-        self.reader
-            .execute(sql, params![before_time, what.model, max])
-            .and_then(|_| self.reader.execute_batch("VACUUM"))
-            .map_err(said(&self.path))?;
+        patiently(|| {
+            self.reader
+                .execute(sql, params![before_time, what.model, max])
+        })
+        .and_then(|_| patiently(|| self.reader.execute_batch("VACUUM")))
+        .map_err(said(&self.path))?;
         let after = self.stats()?;
         Ok(Pruned {
             rows: before.rows.saturating_sub(after.rows),
@@ -220,15 +219,13 @@ impl Cache for ResponseCache {
             Pending::Waiting(bytes) => Ok(database::unpack(&bytes)),
             Pending::NotHere { commits } => {
                 self.look_at(commits)?;
-                let stored = self
-                    .reader
-                    .prepare_cached("SELECT reply FROM replies WHERE key = ?1")
-                    .and_then(|mut query| {
-                        query
-                            .query_row([blob_of(key).as_ref()], |row| row.get::<_, Vec<u8>>(0))
-                            .optional()
-                    })
-                    .map_err(said(&self.path))?;
+                let stored = patiently(|| {
+                    self.reader
+                        .prepare_cached("SELECT reply FROM replies WHERE key = ?1")?
+                        .query_row([blob_of(key).as_ref()], |row| row.get::<_, Vec<u8>>(0))
+                        .optional()
+                })
+                .map_err(said(&self.path))?;
                 Ok(stored.and_then(|bytes| database::unpack(&bytes)))
             }
         }

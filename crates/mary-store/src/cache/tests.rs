@@ -44,7 +44,10 @@ fn a_commit_comes_within_a_moment_without_anybody_flushing() {
     one.keep(&key(7), &reply("seen")).unwrap();
     let start = std::time::Instant::now();
     while other.recall(&key(7)).unwrap().is_none() {
-        assert!(start.elapsed() < Duration::from_secs(10), "never committed");
+        assert!(
+            start.elapsed() < Duration::from_secs(120),
+            "never committed"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -67,6 +70,109 @@ fn two_writers_share_one_file() {
     });
     let mut cache = ResponseCache::open(&path).unwrap();
     assert_eq!(cache.stats().unwrap().rows, 6_000);
+}
+
+/// SQLite refuses the switch to the write-ahead log at once while another connection is about to
+/// write, however long the busy time-out; the refusal must be waited out.
+#[test]
+fn a_refused_switch_to_the_write_ahead_log_is_tried_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cache.sqlite");
+    let other = Connection::open(&path).unwrap();
+    other
+        .execute_batch("CREATE TABLE t (x); BEGIN IMMEDIATE;")
+        .unwrap();
+    let ours = Connection::open(&path).unwrap();
+    // A test that waited for this would stand still; the refusal comes without any waiting.
+    ours.busy_timeout(Duration::from_secs(3_600)).unwrap();
+    let refused = database::prepare(&ours).unwrap_err();
+    assert!(patience::is_busy(&refused), "{refused}");
+    let mut refusals = 0;
+    let form = patience::again_while(
+        || database::prepare(&ours),
+        || {
+            refusals += 1;
+            other.execute_batch("COMMIT").unwrap();
+            true
+        },
+    );
+    assert_eq!((form.unwrap(), refusals), (1, 1));
+    assert!(patience::PATIENCE >= Duration::from_secs(120));
+}
+
+/// The whole of opening, with the other connection letting go only once ours has been refused.
+#[test]
+fn opening_waits_for_another_to_let_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cache.sqlite");
+    let other = Connection::open(&path).unwrap();
+    other
+        .execute_batch("CREATE TABLE t (x); BEGIN IMMEDIATE;")
+        .unwrap();
+    std::thread::scope(|scope| {
+        let opening = scope.spawn(|| ResponseCache::open(&path).map(drop));
+        // However the two are scheduled, opening must end well: before, under or after the lock.
+        std::thread::sleep(Duration::from_millis(50));
+        other.execute_batch("COMMIT").unwrap();
+        opening.join().unwrap().unwrap();
+    });
+}
+
+const CROWD_FILE: &str = "MARY_TEST_CROWD_FILE";
+const CROWD_PART: &str = "MARY_TEST_CROWD_PART";
+const EACH: usize = 60;
+
+/// Not a test of its own: one process of the crowd below. Opens the file anew for every few
+/// answers, since opening and closing are what collides.
+#[test]
+fn one_of_a_crowd() {
+    let (Ok(path), Ok(part)) = (std::env::var(CROWD_FILE), std::env::var(CROWD_PART)) else {
+        return;
+    };
+    let part: usize = part.parse().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let path = &path;
+            scope.spawn(move || {
+                for n in (0..EACH).step_by(6) {
+                    let mut cache = ResponseCache::open(Path::new(path)).unwrap();
+                    for m in n..n + 6 {
+                        let key = key((part * 2 + thread) * EACH + m);
+                        cache.keep(&key, &reply("x")).unwrap();
+                        assert!(cache.recall(&key).unwrap().is_some());
+                    }
+                    cache.flush().unwrap();
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_crowd_of_processes_opens_and_writes_one_new_file() {
+    const PROCESSES: usize = 8;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cache.sqlite");
+    let crowd: Vec<_> = (0..PROCESSES)
+        .map(|part| {
+            std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["cache::tests::one_of_a_crowd", "--exact", "--nocapture"])
+                .env(CROWD_FILE, &path)
+                .env(CROWD_PART, part.to_string())
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for (part, child) in crowd.into_iter().enumerate() {
+        let out = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.success(), "process {part}: {said}");
+    }
+    let mut cache = ResponseCache::open(&path).unwrap();
+    let rows = cache.stats().unwrap().rows;
+    assert_eq!(rows, (PROCESSES * 2 * EACH) as u64);
 }
 
 #[test]

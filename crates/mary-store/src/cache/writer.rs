@@ -10,6 +10,7 @@ use mary_contract::{Key, StoreError};
 use rusqlite::Connection;
 
 use super::database::{self, Row, said};
+use super::patience::patiently;
 use crate::fault::io_at;
 
 /// A batch is committed when it has this many rows …
@@ -195,7 +196,7 @@ fn serve(post: &Post, path: &Path, mut connection: Connection) {
             let _ = connection.pragma_update(None, "max_page_count", pages);
         }
         drop(shared);
-        let result = database::insert(&mut connection, &rows);
+        let result = patiently(|| database::insert(&mut connection, &rows));
         shared = post.lock();
         shared.in_hand = 0;
         match result {
