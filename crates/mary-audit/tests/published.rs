@@ -1,6 +1,5 @@
 //! The audit on the published H-TEST files finds the faults measured in them. Skipped with a notice
 //! where the files are not there.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::PathBuf;
 
@@ -8,16 +7,7 @@ use mary_audit::{AuditReport, AuditSettings, Example, audit, ceiling, shared};
 use serde_json::Value;
 
 fn folder() -> Option<PathBuf> {
-    let root = std::env::var_os("MARY_DATA_DIR").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/datasets"),
-        PathBuf::from,
-    );
-    let folder = root.join("htest");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("skipped: no published H-TEST files at {}", folder.display());
-    None
+    Some(mary_testkit::lacking::datasets("htest")?.join("htest"))
 }
 
 fn load(file: PathBuf) -> Vec<Example> {

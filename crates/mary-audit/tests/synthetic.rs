@@ -1,5 +1,4 @@
 //! Sets made here: clean ones, on which nothing may be found, and ones with a planted shortcut.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use mary_audit::{AuditError, AuditSettings, Example, Form, audit, shared};
 use mary_contract::{Item, Target};

@@ -1,5 +1,4 @@
 //! Zip archives from strangers.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
 use std::fs;
 use std::io::Write as _;

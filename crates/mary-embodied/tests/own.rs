@@ -1,10 +1,7 @@
 //! Our own sets: large enough, well formed, nothing shared with the authors' files, and nothing on the
 //! surface that gives an answer away.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::PathBuf;
 
 use mary_audit::{AuditSettings, Example, audit};
 use mary_embodied::own::{questions, triples};
@@ -151,22 +148,12 @@ fn the_right_option_is_not_told_by_its_looks() {
     assert!(share(true) < 0.30 && share(false) < 0.30);
 }
 
-fn upstream() -> Option<PathBuf> {
-    let given = std::env::var_os("MARY_DATA_DIR").map(PathBuf::from);
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/datasets");
-    given
-        .into_iter()
-        .chain([beside])
-        .map(|d| d.join("embodied"))
-        .find(|d| d.is_dir())
-}
-
 #[test]
 fn nothing_is_shared_with_the_released_files() {
-    let Some(folder) = upstream() else {
-        eprintln!("skipped: the released files of embodied are not there (MARY_DATA_DIR)");
+    let Some(root) = mary_testkit::lacking::datasets("embodied") else {
         return;
     };
+    let folder = root.join("embodied");
     let file = folder.join("SensoryVec/SensoryVec_Dataset_with_Predictions.csv");
     let mut reader = csv::ReaderBuilder::new()
         .flexible(true)

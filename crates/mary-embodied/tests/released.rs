@@ -1,14 +1,8 @@
 //! The authors' released answers through our import and judge must give their printed tables. Runs
 //! when the datasets are there (`MARY_DATA_DIR`, or `shared/datasets` beside the checkout).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking, in its own functions too"
-)]
-
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mary_contract::{
     DataError, DataSource, Outcome, Sample, Task as _, TaskSettings, UnscoredReason,
@@ -33,13 +27,7 @@ impl DataSource for Datasets {
 
 /// The datasets, when this one is there.
 fn datasets(dataset: &str) -> Option<Datasets> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/datasets");
-    let root = std::env::var_os("MARY_DATA_DIR").map_or(beside, PathBuf::from);
-    if root.join(dataset).is_dir() {
-        return Some(Datasets(root));
-    }
-    eprintln!("skipped: no dataset `{dataset}` under MARY_DATA_DIR or ../shared/datasets");
-    None
+    mary_testkit::lacking::datasets(dataset).map(Datasets)
 }
 
 fn runs(data: &Datasets, path: &str) -> Vec<ReleasedRun> {

@@ -1,7 +1,5 @@
 //! What the engine promises, with a scripted model.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
 

@@ -1,13 +1,7 @@
 //! The golden files on an NVIDIA card: every architecture in every number type. Runs with the feature
 //! `cuda` where a card is found, and says so where none is.
 
-#![cfg(feature = "cuda")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test stops where it fails"
-)]
-
+use mary_testkit::{Lacking, skip};
 use std::path::{Path, PathBuf};
 
 use mary_contract::{ErrorKind, ModelError, ModelSettings, Vector};
@@ -80,7 +74,7 @@ fn every_architecture_computes_on_a_card_what_transformers_computes() {
         for folder in families() {
             match error(&folder, dtype, matmul) {
                 Err(e) if e.kind == ErrorKind::BadRequest => {
-                    eprintln!("skipped: {e}");
+                    skip(Lacking::Gpu, &e.to_string());
                     return;
                 }
                 Err(e) => wrong.push(format!("{} {dtype} {matmul}: {e}", folder.display())),

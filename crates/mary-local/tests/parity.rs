@@ -1,12 +1,6 @@
 //! Every architecture against Hugging Face transformers: logits and all hidden states of a tiny
 //! random model, relative error at most 1e-4. The golden files come from `tools/golden_local.py`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test stops where it fails"
-)]
-
 use std::path::{Path, PathBuf};
 
 use mary_contract::{ModelSettings, Vector};

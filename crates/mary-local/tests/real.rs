@@ -1,15 +1,10 @@
 //! Real weights against Hugging Face transformers on the same numbers: 200 sentences of our own.
 //! Looks for the folder in `MARY_TEST_MODELS` (see `tools/make_test_models.py`).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test stops where it fails"
-)]
-
+use mary_testkit::Lacking;
+use mary_testkit::lacking::test_model;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use mary_contract::{
@@ -46,12 +41,8 @@ impl<Q, A> Desk<Q, A> for List<Q, A> {
     }
 }
 
-fn model(name: &str) -> Option<LocalModel> {
-    let folder = std::env::var_os("MARY_TEST_MODELS").map(PathBuf::from);
-    let Some(path) = folder.map(|f| f.join(name)).filter(|p| p.exists()) else {
-        eprintln!("skipped: {name} is not in MARY_TEST_MODELS");
-        return None;
-    };
+fn model(name: &str, what: Lacking) -> Option<LocalModel> {
+    let path = test_model(name, what)?;
     let begin = Instant::now();
     let checkpoint = Checkpoint::open(&path).unwrap();
     let reference = format!("hf/{name}").parse().unwrap();
@@ -95,7 +86,7 @@ fn differences(model: &LocalModel) -> (f64, f64) {
 
 #[test]
 fn a_real_safetensors_model_agrees_to_a_thousandth_of_a_nat() {
-    let Some(model) = model("smollm2-135m-hf") else {
+    let Some(model) = model("smollm2-135m-hf", Lacking::Extras) else {
         return;
     };
     let (worst, mean) = differences(&model);
@@ -105,7 +96,7 @@ fn a_real_safetensors_model_agrees_to_a_thousandth_of_a_nat() {
 
 #[test]
 fn a_real_gguf_file_agrees_with_its_dequantised_self() {
-    let Some(model) = model("smollm2-135m.gguf") else {
+    let Some(model) = model("smollm2-135m.gguf", Lacking::Models) else {
         return;
     };
     let (worst, mean) = differences(&model);
@@ -116,7 +107,9 @@ fn a_real_gguf_file_agrees_with_its_dequantised_self() {
 
 #[test]
 fn a_real_encoder_shows_the_same_states_in_every_layer() {
-    let Some(model) = model("minilm") else { return };
+    let Some(model) = model("minilm", Lacking::Models) else {
+        return;
+    };
     let golden = golden();
     let want: Vec<Vector> = serde_json::from_value(golden["minilm_mean"].clone()).unwrap();
     let text = golden["sentences"][0].as_str().unwrap().to_owned();

@@ -1,12 +1,6 @@
 //! A tiny model served over a desk: scores do not depend on batching or sharing, the conventions of
 //! the contract hold, hidden states are pooled as asked, answers are reproducible.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test stops where it fails"
-)]
-
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::path::Path;

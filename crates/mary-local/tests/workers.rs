@@ -1,12 +1,6 @@
 //! One model on several devices: the same scores as on one, every request answered once, questions
 //! that answers bring are served too, and stopping stops all workers.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test stops where it fails"
-)]
-
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::path::Path;

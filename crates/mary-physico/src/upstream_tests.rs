@@ -1,4 +1,5 @@
 use super::*;
+use mary_testkit::lacking::datasets;
 
 struct Folder(PathBuf);
 
@@ -134,20 +135,9 @@ fn folder_names_are_spoken() {
     assert_eq!(spoken("Copy"), "copy");
 }
 
-/// The datasets beside the checkout, where they are.
-fn datasets() -> Option<PathBuf> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/datasets");
-    std::env::var_os("MARY_DATA_DIR")
-        .map(PathBuf::from)
-        .into_iter()
-        .chain([beside])
-        .find(|p| p.join("arc").is_dir() && p.join("concept-arc").is_dir())
-}
-
 #[test]
 fn real_arc_and_concept_arc_are_read() {
-    let Some(base) = datasets() else {
-        eprintln!("skipped: no arc and concept-arc below MARY_DATA_DIR or ../shared/datasets");
+    let (Some(base), Some(_)) = (datasets("concept-arc"), datasets("arc")) else {
         return;
     };
     let found = concept_arc(&Folder(base.join("concept-arc")), 3).unwrap();

@@ -1,8 +1,6 @@
 //! Every concept has a reading of its own that shares no code with its world: it knows its concept's
 //! pairs, it refuses the others', and no instance can be read as another of its options.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 

@@ -1,8 +1,6 @@
 //! What a user of the tasks relies on: twins that can be paired, a blind guesser at a quarter, shots
 //! from where they are said to come, and verdicts that tell unread from wrong.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::{

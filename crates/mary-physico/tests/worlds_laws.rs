@@ -3,8 +3,6 @@
 //!
 //! Pairs are drawn with a plain palette, so that role n of an aspect has colour n + 1.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use mary_items::stream;
 use mary_physico::grid::{Grid, Pair, Place};
 use mary_physico::worlds::{concept, plain_pair};

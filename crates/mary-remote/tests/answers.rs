@@ -1,12 +1,6 @@
 //! What is read out of answers: finish reasons, refusals, filters, reasoning, usage and scores.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "functions of a test that are not tests themselves"
-)]
 
-mod room;
+use crate::room;
 
 use mary_contract::{ErrorKind, Finish, Prompt, Score, Scored, Start};
 use mary_remote::wire::ReadError;

@@ -1,12 +1,6 @@
 //! Submit, leave, come back: nothing is submitted twice.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "functions of a test that are not tests themselves"
-)]
 
-mod room;
+use crate::room;
 
 use mary_contract::{ErrorKind, Generate};
 use mary_remote::BatchState;

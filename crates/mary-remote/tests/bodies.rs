@@ -1,12 +1,6 @@
 //! What really goes over the wire, for each provider, held to its documented schema by snapshots.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "functions of a test that are not tests themselves"
-)]
 
-mod room;
+use crate::room;
 
 use mary_contract::{Generate, Image, Part, Prompt, PromptForm, Sampling, Speaker, Turn};
 use mary_testkit::faulty_server::{FaultyServer, Script};

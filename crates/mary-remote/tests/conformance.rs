@@ -1,12 +1,6 @@
 //! Every wire format keeps the promises that every model makes, with and without faults.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "functions of a test that are not tests themselves"
-)]
 
-mod room;
+use crate::room;
 
 use mary_testkit::conformance::check;
 use mary_testkit::faulty_server::{FaultyServer, Script};

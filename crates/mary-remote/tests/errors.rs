@@ -1,10 +1,4 @@
 //! Each provider's error shapes, turned into what happened and what to do.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "functions of a test that are not tests themselves"
-)]
 
 use mary_contract::ErrorKind;
 use mary_remote::api_error::{Remedy, Service, diagnose};

@@ -1,12 +1,6 @@
 //! Ten thousand requests to a server that breaks a third of the time.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "functions of a test that are not tests themselves"
-)]
 
-mod room;
+use crate::room;
 
 use std::time::{Duration, Instant};
 

@@ -1,18 +1,13 @@
 //! A server that we did not write: llama.cpp's own, from the PyPI package `xllamacpp`, with a real
 //! model. Runs when MARY_XLLAMACPP_PYTHON names a Python that has the package and
 //! MARY_TEST_GGUF a GGUF file (or MARY_TEST_MODELS a folder that holds one).
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "functions of a test that are not tests themselves"
-)]
 
+use mary_testkit::{Lacking, skip};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-mod room;
+use crate::room;
 
 use mary_contract::{
     Finish, Generate, Model, ModelSettings, Prompt, PromptForm, Sampling, Score, Scored, Start,
@@ -54,11 +49,17 @@ fn gguf() -> Option<PathBuf> {
 
 fn start() -> Option<Server> {
     let Some(python) = std::env::var_os("MARY_XLLAMACPP_PYTHON") else {
-        eprintln!("skipped: MARY_XLLAMACPP_PYTHON names no Python with xllamacpp");
+        skip(
+            Lacking::Peers,
+            "MARY_XLLAMACPP_PYTHON names no Python with xllamacpp",
+        );
         return None;
     };
     let Some(model) = gguf() else {
-        eprintln!("skipped: neither MARY_TEST_GGUF nor MARY_TEST_MODELS leads to a GGUF file");
+        skip(
+            Lacking::Models,
+            "neither MARY_TEST_GGUF nor MARY_TEST_MODELS leads to a GGUF file",
+        );
         return None;
     };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/serve_llamacpp.py");

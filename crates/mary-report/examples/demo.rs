@@ -2,6 +2,7 @@
 //! `cargo run -p mary-report --example demo [FILE [MODELS]]`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
+#[allow(dead_code, reason = "the tests use the rest of it")]
 #[path = "../tests/fixture/mod.rs"]
 mod fixture;
 

@@ -2,6 +2,7 @@
 //! `cargo run --release -p mary-report --example scale`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
+#[allow(dead_code, reason = "the tests use the rest of it")]
 #[path = "../tests/fixture/mod.rs"]
 mod fixture;
 

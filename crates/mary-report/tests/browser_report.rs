@@ -1,8 +1,7 @@
 //! The report in a real browser, opened from disk.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod chromium;
-mod fixture;
+use crate::chromium;
+use crate::fixture;
 
 use std::path::PathBuf;
 

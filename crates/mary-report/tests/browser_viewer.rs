@@ -1,8 +1,7 @@
 //! The viewer in a real browser, over a run that is still going on.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod chromium;
-mod fixture;
+use crate::chromium;
+use crate::fixture;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

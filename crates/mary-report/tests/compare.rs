@@ -1,7 +1,6 @@
 //! Two runs compared item by item.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod fixture;
+use crate::fixture;
 
 use mary_contract::{ErrorKind, Judgement, Sample};
 use mary_report::{

@@ -1,7 +1,6 @@
 //! A report stays small whatever passes by, and a list stays right however it is narrowed.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod fixture;
+use crate::fixture;
 
 use std::sync::{Arc, atomic::Ordering};
 

@@ -1,7 +1,6 @@
 //! What a person reads when a run ends.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod fixture;
+use crate::fixture;
 
 use mary_report::terminal::{self, TableStyle};
 

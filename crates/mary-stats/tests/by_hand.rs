@@ -1,5 +1,4 @@
 //! Cases small enough to check with a pencil, and everything that must be refused.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use mary_stats::bootstrap::{
     Bootstrap, Units, mean_bca, mean_percentile, percentile, quantile_sorted,

@@ -3,7 +3,6 @@
 //! A proportion is discrete: at one fixed p the coverage of any interval jumps with p, so that
 //! p is drawn anew for every simulation from the region named ("near 0" is 0.01 to 0.1). What an
 //! interval cannot do is tested too, as its true bound.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use mary_stats::bootstrap::{Bootstrap, mean_bca, mean_percentile};
 use mary_stats::intervals::{

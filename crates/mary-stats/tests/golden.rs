@@ -1,5 +1,4 @@
 //! Every statistic against another implementation's value (`tools/golden_stats.py`).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use mary_stats::bootstrap::{Bootstrap, mean_bca, mean_percentile};
 use mary_stats::paired::PairedCounts;

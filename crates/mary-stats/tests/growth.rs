@@ -1,6 +1,5 @@
 //! Windows of development on simulated trajectories of known shape (issue: onset recovered within
 //! its interval in at least 90 % of 200 simulations, no window on flat ones in at least 95 %).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use mary_stats::distributions::normal_quantile;
 use mary_stats::segmented::{Search, growth, order};

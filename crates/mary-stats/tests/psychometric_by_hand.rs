@@ -1,5 +1,4 @@
 //! What the psychometric family rests on, on cases small enough for paper and pencil.
-#![allow(clippy::unwrap_used)]
 
 use mary_stats::correlation::spearman_rho;
 use mary_stats::exponential::exponential;

@@ -1,7 +1,6 @@
 //! Runs go out in other tools' forms and come back; bad files are refused with their place.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
-mod support;
+use crate::support;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;

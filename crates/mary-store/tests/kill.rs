@@ -1,8 +1,7 @@
 //! `kill -9` at random moments: what was flushed is there, what was kept is recalled, and the log
 //! never needs more than its last line healed.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
-mod support;
+use crate::support;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -56,7 +55,7 @@ fn fifty_kills_lose_nothing_that_was_flushed() {
     let mut promised = 0;
     for round in 0..50u64 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["victim", "--exact", "--nocapture"])
+            .args(["kill::victim", "--exact", "--nocapture"])
             .env(FOLDER, dir.path())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

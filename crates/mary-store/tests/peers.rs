@@ -2,9 +2,9 @@
 //!
 //! Needs a Python that has inspect_ai, lm_eval or pyarrow: the one named by MARY_PEER_PYTHON, else
 //! `python3`. With MARY_PEER_PYTHON set, a tool that is missing there is an error, not a skip.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
-mod support;
+use crate::support;
+use mary_testkit::{Lacking, skip};
 
 use std::path::Path;
 use std::process::Command;
@@ -83,15 +83,16 @@ fn inspect_lm_eval_and_arrow_read_what_we_export() {
     }
     let Ok(result) = command.output() else {
         assert!(named.is_none(), "MARY_PEER_PYTHON: no {python} here");
-        eprintln!("skipped: no {python} here");
+        skip(Lacking::Peers, &format!("no {python} here"));
         return;
     };
     let text = String::from_utf8_lossy(&result.stdout);
     let errors = String::from_utf8_lossy(&result.stderr);
     if errors.contains("nothing was checked") {
-        eprintln!(
-            "skipped: {python} has neither inspect_ai nor lm_eval nor pyarrow; set MARY_PEER_PYTHON"
+        let why = format!(
+            "{python} has neither inspect_ai nor lm_eval nor pyarrow; set MARY_PEER_PYTHON"
         );
+        skip(Lacking::Peers, &why);
         return;
     }
     assert!(result.status.success(), "{text}\n{errors}");

@@ -1,7 +1,6 @@
 //! What a user may count on: nothing that was written is lost, nothing damaged goes unnoticed.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
-mod support;
+use crate::support;
 
 use std::fs;
 use std::io::Write as _;

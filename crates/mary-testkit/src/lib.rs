@@ -1,6 +1,9 @@
-//! What tests need and users never see: a scripted model, a faulty server, and the suite that every
-//! backend must pass. A dev-dependency only.
+//! What tests need and users never see: a scripted model, a faulty server, the suite that every
+//! backend must pass, and a way to say what a test did not find here. A dev-dependency only.
 
 pub mod conformance;
 pub mod faulty_server;
+pub mod lacking;
 pub mod scripted;
+
+pub use lacking::{Lacking, skip};

@@ -2,8 +2,6 @@
 //! emulated one (`tests/emulator`), where a C++ compiler is found. `examples/card.rs` checks more and
 //! measures.
 
-#![allow(clippy::expect_used, reason = "a test stops where it fails")]
-
 use mary_train::{Device, GrowSettings, Size, grow};
 use std::ops::ControlFlow;
 
@@ -31,7 +29,7 @@ mod with_a_card {
         match Trial::new(&plan(), Device::Cuda(0), Multiply::Own) {
             Ok(_) => true,
             Err(error) => {
-                eprintln!("skipped: {error}");
+                mary_testkit::skip(mary_testkit::Lacking::Gpu, &error.to_string());
                 false
             }
         }
@@ -129,7 +127,8 @@ mod with_a_card {
         let compiled = match compiled {
             Ok(output) => output,
             Err(error) => {
-                eprintln!("skipped: no C++ compiler for the emulated card: {error}");
+                let why = format!("no C++ compiler for the emulated card: {error}");
+                mary_testkit::skip(mary_testkit::Lacking::Compiler, &why);
                 return;
             }
         };
@@ -138,8 +137,8 @@ mod with_a_card {
         let output = Command::new(std::env::current_exe().expect("this program"))
             .env("LD_LIBRARY_PATH", folder.path())
             .args(["--exact", "--test-threads", "1", "--nocapture"])
-            .arg("with_a_card::every_kernel_does_what_its_twin_does")
-            .arg("with_a_card::gradients_and_steps_are_the_processors")
+            .arg("card::with_a_card::every_kernel_does_what_its_twin_does")
+            .arg("card::with_a_card::gradients_and_steps_are_the_processors")
             .output()
             .expect("it starts");
         let said = String::from_utf8_lossy(&output.stderr);

@@ -1,7 +1,5 @@
 //! The gradient of every layer kind against finite differences.
 
-#![allow(clippy::expect_used)]
-
 use mary_train::net::{
     Activation, AdapterLayout, Family, Gradients, Layout, Net, Packed, Parameters, Segment, Shape,
     Workspace,

@@ -1,10 +1,8 @@
 //! Growing as a user does it: killed, resumed, on any number of threads, from any text.
 
-#![allow(clippy::expect_used)]
-
 use mary_train::{GrowEvent, GrowSettings, Size, Source, TrainError, grow};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A tokenizer made once; growing uses the one it finds in the folder.
@@ -82,12 +80,16 @@ fn a_stopped_run_goes_on_bit_for_bit() {
 #[ignore = "started and killed by the test below"]
 fn child() {
     if let Ok(out) = std::env::var("MARY_TRAIN_CHILD") {
+        let out = PathBuf::from(out);
+        // It waits in the middle, so that it is killed there however busy the machine is.
         let mut on_event = |_| {
-            std::thread::sleep(Duration::from_millis(15));
+            while logged(&out).len() >= 6 {
+                std::thread::sleep(Duration::from_secs(1));
+            }
             ControlFlow::Continue(())
         };
-        with_tokenizer(Path::new(&out));
-        grow(&settings(Path::new(&out)), &mut on_event).expect("grows");
+        with_tokenizer(&out);
+        grow(&settings(&out), &mut on_event).expect("grows");
     }
 }
 
@@ -97,7 +99,7 @@ fn a_killed_run_goes_on_bit_for_bit() {
     let (whole, killed) = (folder.path().join("whole"), folder.path().join("killed"));
     let losses = run(&settings(&whole), None);
     let mut child = std::process::Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "child", "--ignored"])
+        .args(["--exact", "growing::child", "--ignored"])
         .env("MARY_TRAIN_CHILD", &killed)
         .stdout(std::process::Stdio::null())
         .spawn()

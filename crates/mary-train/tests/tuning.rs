@@ -1,7 +1,5 @@
 //! Tuning as a user does it: on a model grown here, with adapters saved, loaded and merged.
 
-#![allow(clippy::expect_used)]
-
 use mary_train::net::{AdapterLayout, Net, Packed, Parameters, Shape, Workspace};
 use mary_train::{
     Adapter, GrowSettings, Size, Storage, TuneEvent, TuneSettings, grow, merge, tune,

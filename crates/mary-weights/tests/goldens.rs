@@ -1,14 +1,7 @@
 //! The same bytes read by others: tensors, encodings and chats agree with Hugging Face
 //! transformers, sentencepiece and the Python package `gguf` (see `tools/golden_weights.py`).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test fails by panicking, in its own functions too"
-)]
-
-mod golden_files;
+use crate::golden_files;
 
 use golden_files::{
     assert_chats, assert_encodings, assert_tensors, folder_of, golden, golden_json, with_tokenizer,

@@ -5,14 +5,7 @@
 //! by extremes, pieces cut out, doubled, swapped); property tests add bytes that never were a
 //! file. A counting allocator watches.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test fails by panicking, in its own functions too"
-)]
-
-mod golden_files;
+use crate::golden_files;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;

@@ -1,13 +1,6 @@
 //! What is wrong with a checkpoint is said before any work starts, by file and tensor.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test fails by panicking, in its own functions too"
-)]
-
-mod golden_files;
+use crate::golden_files;
 
 use std::path::Path;
 

@@ -1,8 +1,7 @@
 //! Arrows between rooms go one way only: what may depend on what, held against `cargo metadata`.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
@@ -109,4 +108,31 @@ fn every_room_uses_only_the_rooms_it_may() {
 
 fn is_pure(room: &str) -> bool {
     matches!(room, "mary-stats" | "mary-audit" | "mary-weights")
+}
+
+/// A file of tests that `main.rs` does not name would be compiled by nobody and never fail.
+#[test]
+fn every_file_of_tests_is_part_of_its_crates_one_program() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut seen = 0;
+    for member in std::fs::read_dir(crates).unwrap().flatten() {
+        let tests = member.path().join("tests");
+        let Ok(entries) = std::fs::read_dir(&tests) else {
+            continue;
+        };
+        let main = std::fs::read_to_string(tests.join("main.rs")).unwrap();
+        let manifest = std::fs::read_to_string(member.path().join("Cargo.toml")).unwrap();
+        assert!(manifest.contains("autotests = false"), "{manifest}");
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let is_module =
+                path.join("mod.rs").exists() || path.extension().is_some_and(|e| e == "rs");
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            if is_module && name != "main" {
+                assert!(main.contains(&format!("mod {name};")), "{}", path.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 40, "{seen} files of tests");
 }

@@ -1,8 +1,6 @@
 //! Money over several commands: batches that are submitted, left and fetched, and budgets that
 //! remember what was spent before an interruption.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

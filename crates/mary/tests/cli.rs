@@ -1,7 +1,5 @@
 //! What a user types and what comes back: exit code, standard output and standard error together.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::path::Path;
 use std::process::Command;
 

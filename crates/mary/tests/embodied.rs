@@ -3,12 +3,8 @@
 //! for them (`MARY_TEST_MODELS`, `MARY_DATA_DIR` or `shared/datasets` beside the checkout) and says when
 //! it is skipped.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking, in its own functions too"
-)]
-
+use mary_testkit::Lacking;
+use mary_testkit::lacking::test_model;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,36 +12,7 @@ use std::process::Command;
 use serde_json::Value;
 
 fn datasets() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/datasets");
-    let root = std::env::var_os("MARY_DATA_DIR").map_or(beside, PathBuf::from);
-    if root.join("embodied").is_dir() {
-        return Some(root.canonicalize().unwrap());
-    }
-    eprintln!("skipped: no dataset `embodied` under MARY_DATA_DIR or ../shared/datasets");
-    None
-}
-
-/// A file or folder of this name somewhere under `MARY_TEST_MODELS`.
-fn model(name: &str) -> Option<PathBuf> {
-    fn search(folder: &Path, name: &str, depth: usize) -> Option<PathBuf> {
-        let entries: Vec<PathBuf> = std::fs::read_dir(folder)
-            .ok()?
-            .filter_map(|e| Some(e.ok()?.path()))
-            .collect();
-        let here = entries
-            .iter()
-            .find(|p| p.file_name().is_some_and(|n| n == name));
-        here.cloned().or_else(|| {
-            let folders = entries.iter().filter(|p| p.is_dir() && depth > 0);
-            folders.into_iter().find_map(|p| search(p, name, depth - 1))
-        })
-    }
-    let root = std::env::var_os("MARY_TEST_MODELS").map(PathBuf::from);
-    let found = root.and_then(|root| search(&root, name, 4));
-    if found.is_none() {
-        eprintln!("skipped: no {name} under MARY_TEST_MODELS");
-    }
-    found
+    mary_testkit::lacking::datasets("embodied")
 }
 
 struct Home(tempfile::TempDir);
@@ -161,7 +128,9 @@ fn beside_reference(provider: &str, path: &Path, name: &str, source: &str, pool:
 
 #[test]
 fn an_encoder_places_words_as_transformers_does() {
-    let Some(path) = model("minilm") else { return };
+    let Some(path) = test_model("minilm", Lacking::Models) else {
+        return;
+    };
     beside_reference("hf", &path, "encoder", "own", "target");
     beside_reference("hf", &path, "encoder", "own", "sentence");
     if datasets().is_some() {
@@ -171,7 +140,7 @@ fn an_encoder_places_words_as_transformers_does() {
 
 #[test]
 fn a_decoder_places_words_as_transformers_does() {
-    let Some(path) = model("smollm2-135m-hf") else {
+    let Some(path) = test_model("smollm2-135m-hf", Lacking::Extras) else {
         return;
     };
     beside_reference("hf", &path, "decoder", "own", "target");
@@ -183,7 +152,7 @@ fn a_decoder_places_words_as_transformers_does() {
 
 #[test]
 fn static_vectors_place_words_as_numpy_does_and_unknown_words_are_counted() {
-    let Some(path) = model("glove.6B.50d.txt") else {
+    let Some(path) = test_model("glove.6B.50d.txt", Lacking::Extras) else {
         return;
     };
     beside_reference("vectors", &path, "vectors", "own", "target");

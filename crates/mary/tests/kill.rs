@@ -1,8 +1,6 @@
 //! `kill -9` at random moments, fifty times: the same command goes on, and the run ends in the same
 //! summary as one that nobody disturbed.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -5,8 +5,7 @@
 //! (or MARY_TEST_MODELS a folder with `smollm2-135m.gguf`). `docs/remote.md` says how to start the
 //! server by hand.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
+use mary_testkit::{Lacking, skip};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -104,11 +103,17 @@ fn scores(samples: &[Value]) -> BTreeMap<String, Vec<(Value, Vec<f64>)>> {
 #[test]
 fn a_suite_runs_on_a_real_llama_cpp_server_and_agrees_with_our_backend() {
     let Ok(python) = std::env::var("MARY_XLLAMACPP_PYTHON") else {
-        eprintln!("skipped: MARY_XLLAMACPP_PYTHON names no Python with xllamacpp");
+        skip(
+            Lacking::Peers,
+            "MARY_XLLAMACPP_PYTHON names no Python with xllamacpp",
+        );
         return;
     };
     let Some(model) = gguf() else {
-        eprintln!("skipped: neither MARY_TEST_GGUF nor MARY_TEST_MODELS leads to a GGUF file");
+        skip(
+            Lacking::Models,
+            "neither MARY_TEST_GGUF nor MARY_TEST_MODELS leads to a GGUF file",
+        );
         return;
     };
     let server = start(&python, &model);

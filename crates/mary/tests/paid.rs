@@ -1,8 +1,6 @@
 //! A paid run that is killed again and again: what was answered is not paid for twice, and the key
 //! reaches no file.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,8 +1,6 @@
 //! A whole assessment from the command line: pictures against the scripted server, ending in the
 //! paper's tables; contact sheets, tuning sets and the form for people; the audit of the grids.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,6 @@
 //! `mary sweep` over real checkpoints with planted faults: each is reported, the rest is followed, and
 //! a kill in the middle costs nothing that was done.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};

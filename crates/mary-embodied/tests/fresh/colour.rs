@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::{between, names, only};
+use super::{between, names, only};
 
 type V = [f64; 3];
 type M = [V; 3];

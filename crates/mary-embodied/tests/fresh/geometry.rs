@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{between, names, only};
+use super::{between, names, only};
 
 pub fn solve(kind: &str, words: &str, options: &[String]) -> usize {
     let count = |n: usize| only(options, |o| o == n.to_string());

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ab_glyph::{Font as _, FontRef, OutlineCurve};
 
-use crate::geometry::{moved, pointing};
-use crate::{between, only};
+use super::geometry::{moved, pointing};
+use super::{between, only};
 
 static FONT: &[u8] = include_bytes!("../../../mary-items/assets/glyphs.ttf");
 /// Dots per em; the generator draws with 120 per line height.

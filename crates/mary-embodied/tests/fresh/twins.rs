@@ -76,7 +76,7 @@ fn a_patch_has_the_colour_that_is_named() {
         if item.tags["kind"] != "extreme" {
             continue;
         }
-        let named = crate::names(crate::between(question, "colours ", ". "));
+        let named = super::names(super::between(question, "colours ", ". "));
         let picture = picture(&item).unwrap();
         for (place, name) in named.iter().enumerate() {
             let dot = picture.get_pixel(64 + 128 * place as u32, 80).0;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::judges::{self, Pronunciations, Verdict};
+use super::judges::{self, Pronunciations, Verdict};
 use mary_htest::{AB_TASKS, Example, Label, Sets};
 
 const SEEDS: std::ops::Range<u64> = 100..120;

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::judges;
+use super::judges;
 use mary_contract::{DataError, DataSource, Item, Request, Target, Task, TaskSettings};
 use mary_htest::geometry::LETTER_GEOMETRY;
 use mary_htest::{AB_TASKS, Label, upstream};
@@ -23,12 +23,7 @@ impl DataSource for Folder {
 }
 
 fn released() -> Option<Folder> {
-    let folder = judges::datasets()?;
-    if folder.join("htest").is_dir() {
-        return Some(Folder(folder));
-    }
-    eprintln!("skipped: no htest in {}", folder.display());
-    None
+    mary_testkit::lacking::datasets("htest").map(Folder)
 }
 
 fn settings(params: &[(&str, &str)], shots: usize) -> TaskSettings {

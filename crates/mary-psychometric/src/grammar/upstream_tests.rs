@@ -23,21 +23,8 @@ impl DataSource for Folder {
 }
 
 fn released() -> Option<Folder> {
-    let root = std::env::var_os("MARY_DATA_DIR").map_or_else(
-        || {
-            PathBuf::from(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/../../../shared/datasets"
-            ))
-        },
-        PathBuf::from,
-    );
-    let folder = root.join(DATASET);
-    if !folder.join(ARCHIVE).is_file() {
-        eprintln!("skipped: BLiMP.zip is not at {}", folder.display());
-        return None;
-    }
-    Some(Folder(folder))
+    let folder = mary_testkit::lacking::datasets(DATASET)?.join(DATASET);
+    folder.join(ARCHIVE).is_file().then_some(Folder(folder))
 }
 
 fn archive(lines: &[&str]) -> tempfile::TempDir {

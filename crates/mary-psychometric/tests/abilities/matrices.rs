@@ -9,7 +9,7 @@ use mary_psychometric::matrices::{
     fresh_letters,
 };
 
-use crate::solver;
+use super::solver;
 
 const SEEDS: u64 = 10;
 const EACH: usize = 1000;

@@ -8,7 +8,7 @@ use mary_psychometric::matrices::{
 };
 use mary_psychometric::typicality::{TYPICALITY_SURPRISAL, norms};
 
-use crate::solver;
+use super::solver;
 
 struct Folder(PathBuf);
 
@@ -23,15 +23,7 @@ impl DataSource for Folder {
 }
 
 fn released(dataset: &str) -> Option<Folder> {
-    let root = std::env::var_os("MARY_DATA_DIR").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/datasets"),
-        PathBuf::from,
-    );
-    if root.join(dataset).is_dir() {
-        return Some(Folder(root));
-    }
-    eprintln!("skipped: no {dataset} in {}", root.display());
-    None
+    mary_testkit::lacking::datasets(dataset).map(Folder)
 }
 
 /// Upstream's rules are richer than ours in one point only: its arithmetic on size and colour is the

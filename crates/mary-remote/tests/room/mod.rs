@@ -1,12 +1,5 @@
 //! What the integration tests share: a desk, a working directory with a `.env`, and models opened
 //! against the faulty server.
-#![allow(dead_code, reason = "every test binary uses a part of it")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "functions of a test that are not tests themselves"
-)]
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;

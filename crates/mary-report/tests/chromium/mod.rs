@@ -1,8 +1,6 @@
 //! A real headless Chromium, driven over its DevTools protocol: open a page, run scripts in it, move
 //! the mouse, take pictures, and hear every console message and every request.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::io::Write as _;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -31,7 +29,8 @@ pub struct Browser {
     socket: WebSocket<TcpStream>,
     next: u64,
     session: String,
-    profile: tempfile::TempDir,
+    /// Kept so that the folder lives as long as the browser.
+    _profile: tempfile::TempDir,
     /// Console errors and warnings, exceptions, refused scripts.
     pub complaints: Vec<String>,
     /// Addresses asked for, data and blob addresses left out.
@@ -41,8 +40,7 @@ pub struct Browser {
 /// The browser, or `None` (with a notice) where the user asked for no browser tests.
 pub fn start() -> Option<Browser> {
     if std::env::var_os("MARY_SKIP_BROWSER").is_some_and(|v| v == "1") {
-        let notice = "skipped: MARY_SKIP_BROWSER=1, NO BROWSER TEST WAS RUN\n";
-        std::io::stderr().write_all(notice.as_bytes()).unwrap();
+        mary_testkit::skip(mary_testkit::Lacking::Browser, "MARY_SKIP_BROWSER is 1");
         return None;
     }
     Some(Browser::launch())
@@ -112,7 +110,7 @@ impl Browser {
             socket,
             next: 0,
             session: String::new(),
-            profile,
+            _profile: profile,
             complaints: vec![],
             requests: vec![],
         };

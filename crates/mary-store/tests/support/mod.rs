@@ -1,6 +1,4 @@
 //! Runs small enough to read, for the tests of this crate.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
-#![allow(dead_code, reason = "each test binary uses some of these")]
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,5 @@
 //! Reading the golden files, and making folders out of their parts.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use std::path::{Path, PathBuf};
 
 use mary_contract::{Part, Prompt, PromptForm, Speaker, Turn};

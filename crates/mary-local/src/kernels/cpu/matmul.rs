@@ -482,7 +482,10 @@ mod tests {
     #[test]
     fn tiles_lose_nothing_against_vectors() {
         if !amx::available() {
-            eprintln!("skipped: this processor has no tile unit");
+            mary_testkit::skip(
+                mary_testkit::Lacking::Processor,
+                "this processor has no tile unit",
+            );
             return;
         }
         let (m, n, k) = (64, 64, 1024);

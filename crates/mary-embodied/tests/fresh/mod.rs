@@ -2,8 +2,6 @@
 //! the words of the question by means that share nothing with the generator; no question comes twice;
 //! the right option stands in each place equally often; and nothing but the question tells it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 mod colour;
 mod gallery;
 mod geometry;

@@ -1,0 +1,16 @@
+//! The integration tests of `mary-report` as one program, so that the crate and what it uses are linked
+//! once. One file per topic; a topic's file opens by saying what it holds.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
+
+mod browser_report;
+mod browser_viewer;
+mod chromium;
+mod compare;
+mod fixture;
+mod scale;
+mod terminal;
