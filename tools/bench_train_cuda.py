@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Training on a card beside PyTorch on the same card: tokens a second, and the ratio.
+"""Training on a GPU beside PyTorch on the same GPU: tokens a second, and the ratio.
 
-    cargo build --release -p mary-train --example card --features cuda
-    python3 tools/bench_train_cuda.py --card target/release/examples/card
+    cargo build --release -p mary-train --example gpu --features cuda,checks
+    python3 tools/bench_train_cuda.py --program target/release/examples/gpu
 
 Needs torch with CUDA and transformers. Both train GPT-NeoX models of the same shapes with random
 weights on random tokens, in float32 (PyTorch without TF32, SDPA attention, fused AdamW, gradients
-clipped at norm 1), everything on the card; the median of nine steps after three.
+clipped at norm 1), everything on the GPU; the median of nine steps after three.
 """
 
 import argparse
@@ -58,10 +58,10 @@ def torch_rate(name, batch, length):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--card", required=True, help="the example `card` of mary-train")
+    parser.add_argument("--program", required=True, help="the example `gpu` of mary-train")
     parser.add_argument("--device", default="0")
     args = parser.parse_args()
-    out = subprocess.run([args.card, "--device", args.device, "time"], capture_output=True, text=True)
+    out = subprocess.run([args.program, "--device", args.device, "time"], capture_output=True, text=True)
     print(out.stdout, out.stderr, flush=True)
     ours = {}
     for line in out.stdout.splitlines():

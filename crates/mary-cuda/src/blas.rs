@@ -1,4 +1,4 @@
-//! Products by cuBLASLt, where that library is found when a card is opened: beside the program, under
+//! Products by cuBLASLt, where that library is found when a GPU is opened: beside the program, under
 //! `MARY_CUDA_LIBS`, or where the system keeps it. Without it the program's own kernels multiply.
 
 use std::collections::HashMap;
@@ -153,7 +153,7 @@ struct Recipe {
     algorithm: Algorithm,
 }
 
-/// The library on one card.
+/// The library on one GPU.
 pub struct Blas {
     api: Api,
     handle: Handle,
@@ -272,7 +272,7 @@ impl Blas {
         turned && bias && set(DESC_EPILOGUE, EPILOGUE_BIAS) && set(DESC_BIAS_TYPE, type_of(p.out))
     }
 
-    fn wishes(&self, p: &Product, wish: Handle) -> bool {
+    fn set_preferences(&self, p: &Product, wish: Handle) -> bool {
         let room: *const usize = &WORKSPACE;
         // SAFETY: the workspace's size has eight bytes, an alignment four.
         unsafe {
@@ -319,7 +319,7 @@ impl Blas {
                 && layout(&mut left, kind, left_rows, left_columns, p.left.step)
                 && layout(&mut out, type_of(p.out), m, n, p.step)
                 && (api.preference)(&mut wish) == 0
-                && self.wishes(&p, wish)
+                && self.set_preferences(&p, wish)
                 && (api.heuristic)(
                     self.handle,
                     desc,

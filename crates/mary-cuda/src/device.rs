@@ -1,5 +1,5 @@
-//! The NVIDIA driver, found when a card is asked for: the few calls that are needed, one context and
-//! one stream for each card, and kernels loaded when they are first used.
+//! The NVIDIA driver, found when a GPU is asked for: the few calls that are needed, one context and
+//! one stream for each GPU, and kernels loaded when they are first used.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -69,7 +69,7 @@ unsafe impl Send for Raw {}
 // SAFETY: as above; every call that changes what they point to is made under a lock or by the driver.
 unsafe impl Sync for Raw {}
 
-/// A card: its context, its stream, its kernels.
+/// A GPU: its context, its stream, its kernels.
 pub struct Device {
     pub(crate) api: Api,
     parts: Parts,
@@ -81,7 +81,7 @@ pub struct Device {
     /// Bytes this process may take; `u64::MAX` where nothing limits it.
     limit: AtomicU64,
     pub(crate) used: AtomicU64,
-    /// What the card is called.
+    /// What the GPU is called.
     pub name: String,
     /// Compute capability.
     pub capability: (i32, i32),
@@ -93,11 +93,11 @@ pub struct Device {
 
 fn unavailable(message: String) -> ModelError {
     ModelError::new(ErrorKind::BadRequest, message)
-        .hint("a card needs an NVIDIA driver on this machine; --device cpu runs everywhere")
+        .hint("a GPU needs an NVIDIA driver on this machine; --device cpu runs everywhere")
 }
 
 impl Device {
-    /// Opens a card by its number, with the kernels that will be launched on it.
+    /// Opens a GPU by its number, with the kernels that will be launched on it.
     pub fn open(number: usize, parts: Parts) -> Result<Arc<Self>, ModelError> {
         let names = ["libcuda.so.1", "libcuda.so", "nvcuda.dll"];
         // SAFETY: loading the driver runs its own initialisers only.
@@ -115,26 +115,23 @@ impl Device {
         unsafe {
             fail((api.init)(0), "starting the driver")?;
             let mut count = 0;
-            fail((api.count)(&mut count), "counting cards")?;
+            fail((api.count)(&mut count), "counting GPUs")?;
             if number >= usize::try_from(count).unwrap_or(0) {
                 return Err(unavailable(format!(
-                    "cuda:{number}: this machine has {count} card{}",
+                    "cuda:{number}: this machine has {count} GPU{}",
                     if count == 1 { "" } else { "s" }
                 )));
             }
             let mut device = 0;
-            fail(
-                (api.device)(&mut device, number as i32),
-                "choosing the card",
-            )?;
+            fail((api.device)(&mut device, number as i32), "choosing the GPU")?;
             let mut text = [0 as c_char; 128];
             fail(
                 (api.device_name)(text.as_mut_ptr(), 127, device),
-                "naming the card",
+                "naming the GPU",
             )?;
             let attribute = |what: i32| -> Result<i32, ModelError> {
                 let mut value = 0;
-                fail((api.attribute)(&mut value, what, device), "asking the card")?;
+                fail((api.attribute)(&mut value, what, device), "asking the GPU")?;
                 Ok(value)
             };
             let capability = (attribute(CAPABILITY_MAJOR)?, attribute(CAPABILITY_MINOR)?);
@@ -148,8 +145,8 @@ impl Device {
             let multiprocessors = attribute(MULTIPROCESSORS)?.max(1) as usize;
             let shared = attribute(MAX_SHARED_MEMORY_OPTIN)?.max(0) as usize;
             let mut context = std::ptr::null_mut();
-            fail((api.retain)(&mut context, device), "taking the card")?;
-            fail((api.set_current)(context), "taking the card")?;
+            fail((api.retain)(&mut context, device), "taking the GPU")?;
+            fail((api.set_current)(context), "taking the GPU")?;
             let mut stream = std::ptr::null_mut();
             const NON_BLOCKING: u32 = 1;
             fail((api.stream)(&mut stream, NON_BLOCKING), "making a stream")?;
@@ -171,7 +168,7 @@ impl Device {
         }
     }
 
-    /// Limits the memory that is taken, whatever the card has.
+    /// Limits the memory that is taken, whatever the GPU has.
     pub fn limit(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
     }
@@ -180,12 +177,12 @@ impl Device {
         fault(&self.api, code, what)
     }
 
-    /// Makes the card current for this thread.
+    /// Makes the GPU current for this thread.
     pub fn enter(&self) -> Result<(), ModelError> {
         // SAFETY: the context lives as long as the device.
         self.check(
             unsafe { (self.api.set_current)(self.context.0) },
-            "taking the card",
+            "taking the GPU",
         )
     }
 
@@ -234,17 +231,17 @@ impl Device {
         )
     }
 
-    /// Copies to the card and waits; for weights and checks.
+    /// Copies to the GPU and waits; for weights and checks.
     pub fn write<T: bytemuck::Pod>(&self, x: &[T], to: u64) -> Result<(), ModelError> {
         self.enter()?;
         let bytes = size_of_val(x);
         // SAFETY: the caller's memory holds `bytes` and stays until the wait is over.
         let code = unsafe { (self.api.to_device)(to, x.as_ptr().cast(), bytes, self.stream.0) };
-        self.check(code, "copying to the card")?;
+        self.check(code, "copying to the GPU")?;
         self.wait()
     }
 
-    /// Copies from the card and waits.
+    /// Copies from the GPU and waits.
     pub fn read<T: bytemuck::Pod>(&self, from: u64, len: usize) -> Result<Vec<T>, ModelError> {
         self.enter()?;
         let mut out = vec![T::zeroed(); len];
@@ -252,17 +249,17 @@ impl Device {
         // SAFETY: `out` holds `bytes` and stays until the wait is over.
         let code =
             unsafe { (self.api.to_host)(out.as_mut_ptr().cast(), from, bytes, self.stream.0) };
-        self.check(code, "copying from the card")?;
+        self.check(code, "copying from the GPU")?;
         self.wait()?;
         Ok(out)
     }
 
-    /// Copies within the card, in the order of what is launched.
+    /// Copies within the GPU, in the order of what is launched.
     pub fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), ModelError> {
         self.enter()?;
         // SAFETY: both places belong to memory the caller holds.
         let code = unsafe { (self.api.on_device)(to, from, bytes, self.stream.0) };
-        self.check(code, "copying on the card")
+        self.check(code, "copying on the GPU")
     }
 
     /// Fills memory with zeros, in the order of what is launched.
@@ -291,7 +288,7 @@ impl Device {
         let code = unsafe { (self.api.function)(&mut kernel, module.0, symbol.as_ptr()) };
         self.check(code, &format!("finding the kernel {name}"))?;
         if shared > 0 {
-            // SAFETY: raises a limit of this kernel within what the card offers; kernels that ask for
+            // SAFETY: raises a limit of this kernel within what the GPU offers; kernels that ask for
             // memory at launch have none of their own.
             let code = unsafe {
                 (self.api.function_set)(kernel, FUNCTION_DYNAMIC_SHARED, self.shared as i32)
@@ -364,7 +361,7 @@ impl Drop for Device {
             .modules
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: nothing uses the card any more: memory holds the device alive.
+        // SAFETY: nothing uses the GPU any more: memory holds the device alive.
         unsafe {
             (self.api.synchronize)(self.stream.0);
             for module in modules.values() {

@@ -1,4 +1,4 @@
-//! NVIDIA cards without a toolkit: the driver and cuBLASLt are found when a card is asked for, kernels
+//! NVIDIA GPUs without a toolkit: the driver and cuBLASLt are found when a GPU is asked for, kernels
 //! are embedded as PTX text by whoever uses them ([`Parts`]), and memory frees itself.
 //!
 //! Nothing here knows a model. `mary-local` scores with it, `mary-train` trains with it; each brings
@@ -15,7 +15,7 @@ pub use device::Device;
 pub use memory::{Lender, Lent, Memory, Staged};
 pub use parts::Parts;
 
-/// A type of number on the card.
+/// A type of number on the GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Kind {
     /// float32.

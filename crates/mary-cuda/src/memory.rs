@@ -1,4 +1,4 @@
-//! Memory on a card, and memory on both sides for copies that nobody waits for.
+//! Memory on a GPU, and memory on both sides for copies that nobody waits for.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use mary_contract::ModelError;
 
 use crate::device::{Device, Raw};
 
-/// Memory on a card.
+/// Memory on a GPU.
 pub struct Memory {
     device: Arc<Device>,
     at: u64,
@@ -19,7 +19,7 @@ impl Memory {
         Self { device, at, bytes }
     }
 
-    /// Its address on the card.
+    /// Its address on the GPU.
     pub fn at(&self) -> u64 {
         self.at
     }
@@ -44,43 +44,43 @@ impl Drop for Memory {
 
 /// Memory on both sides and the sign that a copy between them is over.
 pub struct Staged {
-    card: Memory,
+    memory: Memory,
     host: Raw,
     event: Raw,
 }
 
 impl Staged {
     fn new(device: &Arc<Device>, bytes: usize) -> Result<Self, ModelError> {
-        let card = device.alloc(bytes)?;
+        let memory = device.alloc(bytes)?;
         let (mut host, mut event) = (std::ptr::null_mut(), std::ptr::null_mut());
         const NO_TIMING: u32 = 2;
         // SAFETY: places to write to.
         unsafe {
-            let code = (device.api.host_alloc)(&mut host, card.bytes, 0);
+            let code = (device.api.host_alloc)(&mut host, memory.bytes, 0);
             device.check(code, "taking memory for copies")?;
             let code = (device.api.event)(&mut event, NO_TIMING);
             device.check(code, "making an event")?;
         }
         Ok(Self {
-            card,
+            memory,
             host: Raw(host),
             event: Raw(event),
         })
     }
 
-    /// Its address on the card.
+    /// Its address on the GPU.
     pub fn at(&self) -> u64 {
-        self.card.at
+        self.memory.at
     }
 
     fn done(&self) -> bool {
-        let device = &self.card.device;
+        let device = &self.memory.device;
         // SAFETY: the event lives as long as this.
         device.enter().is_ok() && unsafe { (device.api.event_query)(self.event.0) } == 0
     }
 
     fn mark(&self) -> Result<(), ModelError> {
-        let device = &self.card.device;
+        let device = &self.memory.device;
         device.enter()?;
         // SAFETY: both live as long as this.
         let code = unsafe { (device.api.event_record)(self.event.0, device.stream.0) };
@@ -88,7 +88,7 @@ impl Staged {
     }
 
     fn wait(&self) -> Result<(), ModelError> {
-        let device = &self.card.device;
+        let device = &self.memory.device;
         device.enter()?;
         // SAFETY: the event lives as long as this.
         device.check(
@@ -97,35 +97,35 @@ impl Staged {
         )
     }
 
-    /// Sends numbers to the card without waiting.
+    /// Sends numbers to the GPU without waiting.
     fn send(&mut self, x: &[i32]) -> Result<(), ModelError> {
-        let device = &self.card.device;
+        let device = &self.memory.device;
         device.enter()?;
-        let bytes = size_of_val(x).min(self.card.bytes);
+        let bytes = size_of_val(x).min(self.memory.bytes);
         // SAFETY: the host side holds at least `bytes`, and nothing reads it now: see `Desk::take`.
         unsafe {
             std::ptr::copy_nonoverlapping(x.as_ptr().cast::<u8>(), self.host.0.cast(), bytes);
-            let code = (device.api.to_device)(self.card.at, self.host.0, bytes, device.stream.0);
-            device.check(code, "copying to the card")
+            let code = (device.api.to_device)(self.memory.at, self.host.0, bytes, device.stream.0);
+            device.check(code, "copying to the GPU")
         }
     }
 
-    /// Asks for numbers from the card without waiting.
+    /// Asks for numbers from the GPU without waiting.
     pub fn ask(&mut self, len: usize) -> Result<(), ModelError> {
-        let device = &self.card.device;
+        let device = &self.memory.device;
         device.enter()?;
-        let bytes = (len * 4).min(self.card.bytes);
+        let bytes = (len * 4).min(self.memory.bytes);
         // SAFETY: the host side holds at least `bytes`.
         let code =
-            unsafe { (device.api.to_host)(self.host.0, self.card.at, bytes, device.stream.0) };
-        device.check(code, "copying from the card")?;
+            unsafe { (device.api.to_host)(self.host.0, self.memory.at, bytes, device.stream.0) };
+        device.check(code, "copying from the GPU")?;
         self.mark()
     }
 
     /// Waits for what was asked for.
     pub fn answer(&self, len: usize) -> Result<Vec<f32>, ModelError> {
         self.wait()?;
-        let len = len.min(self.card.bytes / 4);
+        let len = len.min(self.memory.bytes / 4);
         // SAFETY: the host side holds at least `len` numbers, and the copy is over.
         Ok(unsafe { std::slice::from_raw_parts(self.host.0.cast::<f32>(), len) }.to_vec())
     }
@@ -133,7 +133,7 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        let device = &self.card.device;
+        let device = &self.memory.device;
         if device.enter().is_ok() {
             // SAFETY: both came from the driver and are given back once, after the copies are over.
             unsafe {
@@ -145,7 +145,7 @@ impl Drop for Staged {
     }
 }
 
-/// Lends staged memory; what comes back is lent again when the card is done with it.
+/// Lends staged memory; what comes back is lent again when the GPU is done with it.
 #[derive(Default)]
 pub struct Lender {
     back: Mutex<Vec<Staged>>,
@@ -161,7 +161,7 @@ impl Lender {
     /// Staged memory of at least this size.
     pub fn take(self: &Arc<Self>, device: &Arc<Device>, bytes: usize) -> Result<Lent, ModelError> {
         let mut back = self.back.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |s: &Staged| s.card.bytes >= bytes && s.card.bytes <= 4 * bytes.max(1 << 16);
+        let fits = |s: &Staged| s.memory.bytes >= bytes && s.memory.bytes <= 4 * bytes.max(1 << 16);
         let found = back.iter().position(|s| fits(s) && s.done());
         let staged = match found {
             Some(i) => back.swap_remove(i),
@@ -179,7 +179,7 @@ impl Lender {
         })
     }
 
-    /// Sends numbers to the card without waiting.
+    /// Sends numbers to the GPU without waiting.
     pub fn send(self: &Arc<Self>, device: &Arc<Device>, x: &[i32]) -> Result<Lent, ModelError> {
         let mut lent = self.take(device, size_of_val(x))?;
         if let Some(staged) = &mut lent.staged {
@@ -195,7 +195,7 @@ impl Lent {
         self.staged.as_mut()
     }
 
-    /// Its address on the card.
+    /// Its address on the GPU.
     pub fn at(&self) -> u64 {
         self.staged.as_ref().map_or(0, Staged::at)
     }

@@ -9,22 +9,22 @@ pub struct Segment {
     pub len: usize,
     /// Position of the first row in its sequence.
     pub position: usize,
-    /// Stretches of the cache (first row, length) that hold positions 0, 1, 2, … up to and
+    /// Spans of the cache (first row, length) that hold positions 0, 1, 2, … up to and
     /// including the segment's own.
-    pub stretches: Vec<(usize, usize)>,
+    pub spans: Vec<(usize, usize)>,
 }
 
 impl Segment {
-    /// Positions the stretches hold.
+    /// Positions the spans hold.
     pub fn keys(&self) -> usize {
-        self.stretches.iter().map(|(_, len)| len).sum()
+        self.spans.iter().map(|(_, len)| len).sum()
     }
 
     /// Cache rows of `count` positions from `from` on.
     pub fn rows_of(&self, from: usize, count: usize, out: &mut Vec<usize>) {
         out.clear();
         let mut skip = from;
-        for &(first, len) in &self.stretches {
+        for &(first, len) in &self.spans {
             if skip >= len {
                 skip -= len;
                 continue;
@@ -66,16 +66,16 @@ impl Batch {
     /// Adds a run of positions whose predecessors lie in `past`; it gets cache rows from `slot` on.
     pub fn push(&mut self, tokens: &[u32], past: &[(usize, usize)], slot: usize) {
         let position = past.iter().map(|(_, len)| len).sum();
-        let mut stretches = past.to_vec();
-        match stretches.last_mut() {
+        let mut spans = past.to_vec();
+        match spans.last_mut() {
             Some((first, len)) if *first + *len == slot => *len += tokens.len(),
-            _ => stretches.push((slot, tokens.len())),
+            _ => spans.push((slot, tokens.len())),
         }
         let segment = Segment {
             first: self.len(),
             len: tokens.len(),
             position,
-            stretches,
+            spans,
         };
         self.tokens.extend_from_slice(tokens);
         self.positions.extend(position..position + tokens.len());

@@ -85,7 +85,7 @@ trait Steps: Send {
     fn ask(&mut self, rows: &[usize], wanted: &[Wanted]) -> Result<(), ModelError>;
     fn collect(&mut self) -> Result<Vec<f32>, ModelError>;
     fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>, ModelError>;
-    fn greatest(&mut self, rows: &[usize]) -> Result<Option<Vec<Option<u32>>>, ModelError>;
+    fn argmax(&mut self, rows: &[usize]) -> Result<Option<Vec<Option<u32>>>, ModelError>;
     fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError>;
 }
 
@@ -120,8 +120,8 @@ impl<B: Backend> Steps for Run<'_, B> {
         self.home.transformer.logits(&mut self.work, rows)
     }
 
-    fn greatest(&mut self, rows: &[usize]) -> Result<Option<Vec<Option<u32>>>, ModelError> {
-        self.home.transformer.greatest(&mut self.work, rows)
+    fn argmax(&mut self, rows: &[usize]) -> Result<Option<Vec<Option<u32>>>, ModelError> {
+        self.home.transformer.argmax(&mut self.work, rows)
     }
 
     fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError> {
@@ -168,8 +168,8 @@ impl Session<'_> {
     }
 
     /// The likeliest tokens after some rows, where the device finds them itself.
-    pub fn greatest(&mut self, rows: &[usize]) -> Result<Option<Vec<Option<u32>>>, ModelError> {
-        self.0.greatest(rows)
+    pub fn argmax(&mut self, rows: &[usize]) -> Result<Option<Vec<Option<u32>>>, ModelError> {
+        self.0.argmax(rows)
     }
 
     /// Copies rows of the cache, one after the other.

@@ -19,7 +19,7 @@ use crate::text::Reader;
 const WINDOW: usize = 1024;
 /// Prompts that write together unless the user says otherwise.
 const GROUP: usize = 16;
-/// The same where a card computes: a step costs it little more.
+/// The same where a GPU computes: a step costs it little more.
 const GROUP_ON_CARD: usize = 256;
 /// A common beginning shorter than this is not worth sharing.
 const SHARED: usize = 8;
@@ -157,7 +157,7 @@ fn write(
         let rows: Vec<usize> = (0..batch.len()).collect();
         let greedy = writers.iter().all(|w| w.sampler.is_greedy());
         let next = step(model, &mut session, &batch, &rows, greedy)?;
-        // A draw goes over the whole vocabulary: on one thread it would cost more than a card's step.
+        // A draw goes over the whole vocabulary: on one thread it would cost more than a GPU's step.
         model.install(|| {
             let all = writers.into_par_iter().enumerate();
             all.for_each(|(i, writing)| {
@@ -191,8 +191,8 @@ fn common(group: &[Writing]) -> Common {
 }
 
 fn past(common: &Common, writing: &Writing) -> Vec<(usize, usize)> {
-    let stretches = [(0, common.tokens.len()), (writing.first, writing.held)];
-    stretches.into_iter().filter(|(_, len)| *len > 0).collect()
+    let spans = [(0, common.tokens.len()), (writing.first, writing.held)];
+    spans.into_iter().filter(|(_, len)| *len > 0).collect()
 }
 
 fn read_common(
@@ -285,7 +285,7 @@ fn step(
         if rows.is_empty() {
             return Ok(Next::Tokens(vec![]));
         }
-        if greedy && let Some(tokens) = session.greatest(rows)? {
+        if greedy && let Some(tokens) = session.argmax(rows)? {
             return Ok(Next::Tokens(tokens));
         }
         let all = session.logits(rows)?;

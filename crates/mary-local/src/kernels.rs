@@ -32,7 +32,7 @@ pub trait Backend: Send + Sync {
     /// What a batch looks like, brought over once for all layers.
     type Plan<'a>;
     /// Sines and cosines of a batch.
-    type Turns;
+    type Rotary;
     /// Log-probabilities on their way.
     type Pending: Send;
 
@@ -70,7 +70,7 @@ pub trait Backend: Send + Sync {
     /// Brings over what a batch looks like.
     fn plan<'a>(&self, batch: &'a Batch, heads: &Heads) -> Self::Plan<'a>;
     /// Sines and cosines of these positions.
-    fn turns(&self, rope: &Rope, positions: &[usize]) -> Self::Turns;
+    fn rotary(&self, rope: &Rope, positions: &[usize]) -> Self::Rotary;
 
     /// Brings numbers onto the device.
     fn upload(&self, x: &[f32], to: &mut Self::Tensor);
@@ -117,14 +117,14 @@ pub trait Backend: Send + Sync {
     /// one layer of the cache. Queries stay where they are.
     #[expect(
         clippy::too_many_arguments,
-        reason = "one fused kernel: what it reads, what it turns by, where it writes"
+        reason = "one fused kernel: what it reads, what it rotates by, where it writes"
     )]
     fn place(
         &self,
         qkv: &mut Self::Tensor,
         heads: &Heads,
         norms: Option<(&Self::Vector, &Self::Vector, Norm)>,
-        turns: Option<&Self::Turns>,
+        rotary: Option<&Self::Rotary>,
         cache: (&mut Self::Cache, usize),
         plan: &Self::Plan<'_>,
     );
@@ -151,9 +151,9 @@ pub trait Backend: Send + Sync {
     ) -> Self::Pending;
     /// Waits for log-probabilities.
     fn collect(&self, pending: Self::Pending) -> Vec<f32>;
-    /// The token with the greatest of each row's logits, where the device finds it faster than the
+    /// The argmax of each row's logits, where the device finds it faster than the
     /// logits come back; `None` in a row where a logit is no number.
-    fn greatest(
+    fn argmax(
         &self,
         _logits: &Self::Tensor,
         _rows: usize,
@@ -279,13 +279,13 @@ impl Heads {
 
 /// Sines and cosines of a rotary embedding for every row of a batch.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Turns {
+pub struct Rotary {
     half: usize,
     cos: Vec<f32>,
     sin: Vec<f32>,
 }
 
-impl Turns {
+impl Rotary {
     /// For these positions.
     pub fn new(rope: &crate::config::Rope, positions: &[usize]) -> Self {
         let half = rope.frequencies.len();
@@ -388,7 +388,7 @@ mod tests {
             first: 0,
             len: 2,
             position: 5,
-            stretches: vec![(0, 3), (10, 2), (20, 2)],
+            spans: vec![(0, 3), (10, 2), (20, 2)],
         };
         let mut rows = vec![];
         segment.rows_of(2, 4, &mut rows);

@@ -65,7 +65,7 @@ pub fn check(what: &str, needed: u64) -> Result<(), ModelError> {
     compare(what, needed, available())
 }
 
-/// The same, with what is free known (of a card, for example).
+/// The same, with what is free known (of a GPU, for example).
 pub fn compare(what: &str, needed: u64, free: Option<u64>) -> Result<(), ModelError> {
     match free {
         Some(free) if needed > free => Err(ModelError::new(

@@ -146,7 +146,7 @@ impl LocalModel {
         lengths.take(most).take_while(fits).count().max(1)
     }
 
-    /// The error for numbers that are none.
+    /// The error for NaN and infinities.
     pub(crate) fn not_finite(&self) -> ModelError {
         ModelError::new(
             ErrorKind::NotFinite,
@@ -264,7 +264,7 @@ pub(crate) fn describe(
     card
 }
 
-/// Content hash; a number type other than the default is part of who the model is, and on a card it
+/// Content hash; a number type other than the default is part of who the model is, and on a GPU it
 /// rounds more than the weights.
 pub(crate) fn fingerprint(
     checkpoint: &Checkpoint,

@@ -10,7 +10,7 @@ use crate::precision::Precision;
 pub enum Device {
     /// The processor.
     Cpu,
-    /// An NVIDIA card, by its number.
+    /// An NVIDIA GPU, by its number.
     Cuda(usize),
 }
 
@@ -62,11 +62,11 @@ pub struct Options {
     pub threads: usize,
     /// Where it runs.
     pub device: Device,
-    /// On a card, 16-bit types round the weights only, as they do on the processor.
+    /// On a GPU, 16-bit types round the weights only, as they do on the processor.
     pub exact_rows: bool,
-    /// A card multiplies with this program's own kernels only.
+    /// A GPU multiplies with this program's own kernels only.
     pub own_kernels: bool,
-    /// Bytes that may be taken on a card, where the user limits it.
+    /// Bytes that may be taken on a GPU, where the user limits it.
     pub memory: Option<u64>,
 }
 
@@ -154,11 +154,11 @@ mod tests {
         assert_eq!(Device::parse(Some("auto")).unwrap(), Device::Cpu);
         let error = Device::parse(Some("tpu")).unwrap_err();
         assert!(error.hint.unwrap().contains("cuda:0"));
-        let card = Device::parse(Some("cuda:1"));
+        let gpu = Device::parse(Some("cuda:1"));
         if cfg!(feature = "cuda") {
-            assert_eq!(card.unwrap(), Device::Cuda(1));
+            assert_eq!(gpu.unwrap(), Device::Cuda(1));
         } else {
-            let error = card.unwrap_err();
+            let error = gpu.unwrap_err();
             assert!(error.message.contains("cuda:1"), "{error}");
             assert!(error.hint.unwrap().contains("docs/cuda.md"));
         }

@@ -31,7 +31,7 @@ impl Sampler {
 
     /// The next token; `None` when the logits are not numbers.
     pub fn draw(&mut self, logits: &[f32]) -> Option<u32> {
-        let (best, top) = greatest(logits)?;
+        let (best, top) = argmax(logits)?;
         if self.is_greedy() {
             return Some(best);
         }
@@ -78,8 +78,8 @@ impl Sampler {
     }
 }
 
-/// The greatest logit and the first token that has it.
-fn greatest(logits: &[f32]) -> Option<(u32, f32)> {
+/// The largest logit and the first token that has it.
+fn argmax(logits: &[f32]) -> Option<(u32, f32)> {
     let mut best = None;
     for (&x, i) in logits.iter().zip(0u32..) {
         if x.is_nan() || x == f32::INFINITY {

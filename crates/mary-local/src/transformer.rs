@@ -151,14 +151,14 @@ impl<B: Backend> Transformer<B> {
         if let Some(watch) = &mut watch {
             watch.see(&self.backend, 0, &work.x, (rows, a.hidden));
         }
-        let turn = |rope| self.backend.turns(rope, &batch.positions);
-        let turns: Vec<B::Turns> = a.ropes.iter().map(turn).collect();
+        let rotate = |rope| self.backend.rotary(rope, &batch.positions);
+        let rotary: Vec<B::Rotary> = a.ropes.iter().map(rotate).collect();
         for (layer, block) in self.blocks.iter().enumerate() {
             let pass = Pass::<'_, '_, B> {
                 rows,
                 plan: &plan,
                 layer,
-                turns: &turns,
+                rotary: &rotary,
             };
             self.block(block, &pass, cache, work);
             if let Some(watch) = &mut watch
@@ -324,9 +324,9 @@ impl<B: Backend> Transformer<B> {
         let kind = a.kinds.get(pass.layer).copied().unwrap_or_default();
         b.linear(&work.normed, rows, &block.qkv, &mut work.qkv, false);
         let norms = block.qk_norms.as_ref().map(|(q, k)| (q, k, a.norm));
-        let turns = kind.rope.and_then(|r| pass.turns.get(r));
+        let rotary = kind.rope.and_then(|r| pass.rotary.get(r));
         let place = (&mut *cache, pass.layer);
-        b.place(&mut work.qkv, &heads, norms, turns, place, pass.plan);
+        b.place(&mut work.qkv, &heads, norms, rotary, place, pass.plan);
         let call = AttentionCall {
             cache: &*cache,
             layer: pass.layer,
@@ -402,7 +402,7 @@ impl<B: Backend> Transformer<B> {
 
     /// The likeliest token after some rows, where the device can say; `None` in a row whose logits
     /// are no numbers.
-    pub fn greatest(
+    pub fn argmax(
         &self,
         work: &mut Workspace<B>,
         rows: &[usize],
@@ -413,7 +413,7 @@ impl<B: Backend> Transformer<B> {
         }
         self.project_rows(work, rows)?;
         let vocabulary = self.architecture.vocab;
-        let tokens = self.backend.greatest(&work.wide, rows.len(), vocabulary);
+        let tokens = self.backend.argmax(&work.wide, rows.len(), vocabulary);
         self.backend.check()?;
         Ok(tokens)
     }
@@ -434,5 +434,5 @@ struct Pass<'a, 'b, B: Backend + 'a + 'b> {
     rows: usize,
     plan: &'a B::Plan<'b>,
     layer: usize,
-    turns: &'a [B::Turns],
+    rotary: &'a [B::Rotary],
 }

@@ -242,11 +242,11 @@ impl<'a> Chunks<'a> {
         }
         chunk.batch.push(&tokens, &past, slot);
         if let Some(segment) = chunk.batch.segments.last() {
-            runs.push((first, segment.stretches.clone()));
+            runs.push((first, segment.spans.clone()));
         }
     }
 
-    /// The stretches of the cache that hold the beginning which ends in `node`.
+    /// The spans of the cache that hold the beginning which ends in `node`.
     fn past(&self, node: usize, runs: &[(usize, Vec<(usize, usize)>)]) -> Vec<(usize, usize)> {
         let depth = self.trie.depths[node] as usize + 1;
         let slot = self.slots[node] as usize;

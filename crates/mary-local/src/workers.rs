@@ -35,13 +35,13 @@ pub fn devices(settings: &ModelSettings) -> Result<Vec<ModelSettings>, ModelErro
         .iter()
         .map(|name| Device::parse(Some(name)))
         .collect::<Result<Vec<_>, _>>()?;
-    let cards = kinds.iter().filter(|d| matches!(d, Device::Cuda(_)));
-    if ![0, kinds.len()].contains(&cards.count()) {
+    let gpus = kinds.iter().filter(|d| matches!(d, Device::Cuda(_)));
+    if ![0, kinds.len()].contains(&gpus.count()) {
         return Err(ModelError::new(
             ErrorKind::BadRequest,
-            format!("`{text}` mixes the processor with cards"),
+            format!("`{text}` mixes the processor with GPUs"),
         )
-        .hint("they round differently: name cards only, for example --device cuda:0,cuda:1"));
+        .hint("they round differently: name GPUs only, for example --device cuda:0,cuda:1"));
     }
     let one = |name: &&str| ModelSettings {
         device: Some((*name).to_owned()),

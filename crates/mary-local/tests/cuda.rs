@@ -1,5 +1,5 @@
-//! The golden files on an NVIDIA card: every architecture in every number type. Runs with the feature
-//! `cuda` where a card is found, and says so where none is.
+//! The golden files on an NVIDIA GPU: every architecture in every number type. Runs with the feature
+//! `cuda` where a GPU is found, and says so where none is.
 
 use mary_testkit::{Lacking, skip};
 use std::path::{Path, PathBuf};

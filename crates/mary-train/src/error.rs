@@ -39,9 +39,9 @@ pub enum TrainError {
     /// The tokenizer refused.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
-    /// The card could not be used, or stopped.
+    /// The GPU could not be used, or stopped.
     #[error("{0}")]
-    Card(#[from] mary_contract::ModelError),
+    Gpu(#[from] mary_contract::ModelError),
     /// The loss stopped being a number.
     #[error("the loss is {loss} at step {step}; lower the learning rate or raise the warm-up")]
     Diverged {

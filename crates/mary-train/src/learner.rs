@@ -1,7 +1,7 @@
 //! A model in training, wherever it is computed: its numbers, one step, and what comes of it.
 //!
 //! On the processor every slot of a step is computed on one thread and the slots' gradients are
-//! summed in order, so that the number of threads changes the speed and nothing else. On a card all
+//! summed in order, so that the number of threads changes the speed and nothing else. On a GPU all
 //! of a step is one packed batch, and the numbers come back only when they are asked for.
 
 use std::ops::Range;
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::TrainError;
 #[cfg(feature = "cuda")]
-use crate::net::cuda::{Card, CardTrainer, Multiply, Start};
+use crate::net::cuda::{Gpu, GpuTrainer, Multiply, Start};
 use crate::net::{AdapterLayout, Gradients, Net, Packed, Parameters, Workspace};
 use crate::optimizer::{AdamW, Moments, reduce, update};
 
@@ -20,7 +20,7 @@ pub enum Device {
     /// The processor.
     #[default]
     Cpu,
-    /// An NVIDIA card, by its number.
+    /// An NVIDIA GPU, by its number.
     Cuda(usize),
 }
 
@@ -31,7 +31,7 @@ impl Device {
             return Ok(());
         };
         #[cfg(feature = "cuda")]
-        return Ok(Card::open(number, Multiply::Own).map(drop)?);
+        return Ok(Gpu::open(number, Multiply::Own).map(drop)?);
         #[cfg(not(feature = "cuda"))]
         Err(TrainError::Settings(format!(
             "cuda:{number}: this program was built without CUDA; see docs/cuda.md, or use --device cpu"
@@ -69,7 +69,7 @@ pub(crate) struct Means {
 enum Engine {
     Processor(Processor),
     #[cfg(feature = "cuda")]
-    Card(Box<CardTrainer>),
+    Gpu(Box<GpuTrainer>),
 }
 
 /// Room of every slot.
@@ -93,7 +93,7 @@ fn engine(lesson: &Lesson, means: &Means, how: Multiply) -> Result<Engine, Train
     let Device::Cuda(number) = means.device else {
         return Ok(Engine::Processor(Processor::new(lesson, means)));
     };
-    let card = Card::open(number, how)?;
+    let gpu = Gpu::open(number, how)?;
     let start = Start {
         net: &lesson.net,
         base: &lesson.base,
@@ -101,7 +101,7 @@ fn engine(lesson: &Lesson, means: &Means, how: Multiply) -> Result<Engine, Train
         moments: &lesson.moments,
         groups: &lesson.groups,
     };
-    Ok(Engine::Card(Box::new(CardTrainer::new(card, &start)?)))
+    Ok(Engine::Gpu(Box::new(GpuTrainer::new(gpu, &start)?)))
 }
 
 #[cfg(not(feature = "cuda"))]
@@ -176,7 +176,7 @@ impl Learner {
         Self::of(lesson, means, engine)
     }
 
-    /// With another way of multiplying on the card.
+    /// With another way of multiplying on the GPU.
     #[cfg(feature = "cuda")]
     pub(crate) fn multiplying(
         lesson: Lesson,
@@ -202,7 +202,7 @@ impl Learner {
         match &self.engine {
             Engine::Processor(_) => format!("cpu, {} threads", self.pool.current_num_threads()),
             #[cfg(feature = "cuda")]
-            Engine::Card(card) => card.describe(),
+            Engine::Gpu(gpu) => gpu.describe(),
         }
     }
 
@@ -211,7 +211,7 @@ impl Learner {
         match &mut self.engine {
             Engine::Processor(_) => None,
             #[cfg(feature = "cuda")]
-            Engine::Card(card) => card.note(),
+            Engine::Gpu(gpu) => gpu.note(),
         }
     }
 
@@ -262,19 +262,19 @@ impl Learner {
                 Ok((loss, norm))
             }),
             #[cfg(feature = "cuda")]
-            Engine::Card(card) => {
+            Engine::Gpu(gpu) => {
                 let all: Vec<&Work> = work.iter().flatten().collect();
                 for w in &all {
                     lesson.net.check_packed(&w.packed)?;
                 }
-                let (loss, norm) = card.step(&all, scale, &lesson.optimizer, (step, rate))?;
+                let (loss, norm) = gpu.step(&all, scale, &lesson.optimizer, (step, rate))?;
                 diverged(loss / weight, norm)
             }
         }
     }
 
     /// Summed loss, norm and gradient of a step that is not taken; for checks.
-    #[cfg(feature = "cuda")]
+    #[cfg(all(feature = "cuda", feature = "checks"))]
     pub(crate) fn gradient(
         &mut self,
         work: &[Vec<Work>],
@@ -289,25 +289,25 @@ impl Learner {
                 let gradient = processor.gradients.first().cloned().unwrap_or_default();
                 Ok((loss, norm, gradient))
             }
-            Engine::Card(card) => {
+            Engine::Gpu(gpu) => {
                 let all: Vec<&Work> = work.iter().flatten().collect();
-                Ok(card.gradient(&all, scale)?)
+                Ok(gpu.gradient(&all, scale)?)
             }
         }
     }
 
-    /// Takes at most this many tokens at once on a card; for checks.
-    #[cfg(feature = "cuda")]
+    /// Takes at most this many tokens at once on a GPU; for checks.
+    #[cfg(all(feature = "cuda", feature = "checks"))]
     pub(crate) fn at_once(&mut self, most: usize) {
-        if let Engine::Card(card) = &mut self.engine {
-            card.at_once(most);
+        if let Engine::Gpu(gpu) = &mut self.engine {
+            gpu.at_once(most);
         }
     }
 
     /// The base with its matrices transposed, where the processor will want it.
     fn turn(&mut self) {
         #[cfg(feature = "cuda")]
-        if matches!(self.engine, Engine::Card(_)) {
+        if matches!(self.engine, Engine::Gpu(_)) {
             return;
         }
         if !self.turned {
@@ -325,7 +325,7 @@ impl Learner {
         match &mut self.engine {
             Engine::Processor(_) => {}
             #[cfg(feature = "cuda")]
-            Engine::Card(card) => {
+            Engine::Gpu(gpu) => {
                 let lesson = &mut self.lesson;
                 let values = match &mut lesson.adapter {
                     Some((_, values)) => values,
@@ -334,7 +334,7 @@ impl Learner {
                         &mut lesson.base
                     }
                 };
-                card.fetch(values, &mut lesson.moments)?;
+                gpu.fetch(values, &mut lesson.moments)?;
             }
         }
         Ok(())
@@ -364,12 +364,12 @@ impl Learner {
     /// For every pack, the targets that count: log-probability, and whether none was more probable.
     pub(crate) fn answers(&mut self, work: &[Work]) -> Result<Vec<Vec<(f32, bool)>>, TrainError> {
         #[cfg(feature = "cuda")]
-        if let Engine::Card(card) = &mut self.engine {
+        if let Engine::Gpu(gpu) = &mut self.engine {
             let all: Vec<&Work> = work.iter().collect();
             for w in &all {
                 self.lesson.net.check_packed(&w.packed)?;
             }
-            return Ok(card.answers(&all)?);
+            return Ok(gpu.answers(&all)?);
         }
         self.with(|net, p| {
             work.par_iter()

@@ -6,7 +6,7 @@
 //!   layout; [`merge`] folds them into the weights.
 //!
 //! Everything is seeded and runs on the processor, where it does not depend on the number of
-//! threads, or, with the feature `cuda`, on an NVIDIA card. No suite and no report is known here.
+//! threads, or, with the feature `cuda`, on an NVIDIA GPU. No suite and no report is known here.
 
 mod error;
 #[cfg(test)]

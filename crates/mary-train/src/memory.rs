@@ -15,7 +15,7 @@ pub struct Estimate {
 
 const MB: u64 = 1_000_000;
 
-/// Numbers one sequence of this many tokens keeps for the way back.
+/// Numbers one sequence of this many tokens keeps for the backward pass.
 fn sequence(shape: &Shape, tokens: usize) -> u64 {
     let heads = shape.heads * shape.head_width;
     let gates = if shape.activation == crate::net::Activation::GatedSilu {
@@ -29,7 +29,7 @@ fn sequence(shape: &Shape, tokens: usize) -> u64 {
     (tokens * (shape.layers * block + passing) + logits) as u64
 }
 
-/// Tokens a card with this much free memory computes at once: what 80 % of it holds, at most 65,536.
+/// Tokens a GPU with this much free memory computes at once: what 80 % of it holds, at most 65,536.
 #[cfg(feature = "cuda")]
 pub(crate) fn tokens_at_once(shape: &Shape, rank: usize, free: u64) -> usize {
     const MOST: usize = 65_536;
@@ -98,7 +98,7 @@ impl Estimate {
         }
     }
 
-    /// Of a run whose batches are computed on a card: the machine keeps the numbers of the model, of
+    /// Of a run whose batches are computed on a GPU: the machine keeps the numbers of the model, of
     /// what is trained and of its moments.
     pub fn beside_card(shape: &Shape, trained: usize) -> Self {
         let base = Layout::new(shape).total as u64;

@@ -7,7 +7,7 @@
     reason = "a test may fail loudly"
 )]
 
-mod card;
+mod gpu;
 mod gradients;
 mod growing;
 mod tuning;

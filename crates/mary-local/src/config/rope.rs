@@ -8,7 +8,7 @@ use super::Fields;
 /// A rotary embedding: one frequency for each pair of dimensions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rope {
-    /// Dimensions of a head that turn; the rest stay.
+    /// Dimensions of a head that RoPE rotates; the rest stay.
     pub dim: usize,
     /// Radians per position, `dim / 2` of them.
     pub frequencies: Vec<f32>,

@@ -19,7 +19,7 @@ use amx::Activations;
 use attention::LayerCache;
 use matmul::{Linear, Matrix, Multiplier, Rows};
 
-use super::{AttentionCall, Backend, Groups, Heads, NormOf, Turns, Wanted, Weights};
+use super::{AttentionCall, Backend, Groups, Heads, NormOf, Rotary, Wanted, Weights};
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
 
@@ -106,7 +106,7 @@ impl Backend for Cpu {
     type Table = Table;
     type Cache = Cache;
     type Plan<'a> = &'a Batch;
-    type Turns = Turns;
+    type Rotary = Rotary;
     type Pending = Vec<f32>;
 
     fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
@@ -136,8 +136,8 @@ impl Backend for Cpu {
         batch
     }
 
-    fn turns(&self, rope: &Rope, positions: &[usize]) -> Turns {
-        Turns::new(rope, positions)
+    fn rotary(&self, rope: &Rope, positions: &[usize]) -> Rotary {
+        Rotary::new(rope, positions)
     }
 
     fn cache(&self, layers: usize, rows: usize, width: usize) -> Cache {
@@ -223,13 +223,13 @@ impl Backend for Cpu {
         qkv: &mut Buffer,
         heads: &Heads,
         norms: Option<(&Vec<f32>, &Vec<f32>, Norm)>,
-        turns: Option<&Turns>,
+        rotary: Option<&Rotary>,
         (cache, layer): (&mut Cache, usize),
         plan: &&Batch,
     ) {
         let norms = norms.map(|(q, k, how)| (q.as_slice(), k.as_slice(), how));
         let qkv = &mut qkv.0[..plan.len() * heads.qkv_width()];
-        elementwise::rotate(qkv, heads, norms, turns);
+        elementwise::rotate(qkv, heads, norms, rotary);
         let (q, kv) = (heads.q_width(), heads.kv_width());
         let rows = qkv.chunks_exact(heads.qkv_width());
         for (row, &slot) in rows.zip(&plan.slots) {

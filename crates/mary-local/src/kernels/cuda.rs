@@ -1,5 +1,5 @@
-//! An NVIDIA card: the same calls as the processor answers, with packed rows, keys and values that
-//! stay on the card, and log-probabilities that never write logits down.
+//! An NVIDIA GPU: the same calls as the processor answers, with packed rows, keys and values that
+//! stay on the GPU, and log-probabilities that never write logits down.
 //!
 //! With 16-bit weights, rows that enter a product are 16-bit and sums are 32-bit (the residual stream
 //! too). With 32-bit weights every number is split into three bfloat16s and six products are summed
@@ -22,20 +22,20 @@ use super::Alibi;
 use crate::precision::Precision;
 pub use plan::{MAX_WIDTH, Plan, tiles};
 
-/// How a card is used.
+/// How a GPU is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choices {
-    /// Which card.
+    /// Which GPU.
     pub number: usize,
     /// The type of rows and weights that enter a product.
     pub precision: Precision,
     /// Use cuBLASLt where it is found.
     pub blas: bool,
-    /// Bytes that may be taken on the card, where the user limits it.
+    /// Bytes that may be taken on the GPU, where the user limits it.
     pub memory: Option<u64>,
 }
 
-/// A card as a device.
+/// A GPU as a device.
 pub struct Cuda {
     device: Arc<Device>,
     blas: Option<Blas>,
@@ -58,14 +58,14 @@ struct Scratch {
     normalisers: Option<Memory>,
 }
 
-/// Sines and cosines of every position, on the card.
+/// Sines and cosines of every position, on the GPU.
 struct Angles {
     memory: Memory,
     positions: usize,
     half: usize,
 }
 
-/// Rows of numbers on the card.
+/// Rows of numbers on the GPU.
 #[derive(Default)]
 pub struct Tensor {
     memory: Option<Memory>,
@@ -78,7 +78,7 @@ impl Tensor {
     }
 }
 
-/// A linear layer on the card: rows of weights, in one part or three bfloat16s.
+/// A linear layer on the GPU: rows of weights, in one part or three bfloat16s.
 pub struct Linear {
     weights: Option<Memory>,
     outputs: usize,
@@ -116,7 +116,7 @@ pub struct Cache {
 }
 
 /// Where the sines and cosines of a batch lie.
-pub struct Turns(Option<Arc<Angles>>);
+pub struct Rotary(Option<Arc<Angles>>);
 
 /// Log-probabilities on their way.
 pub struct Pending {
@@ -142,7 +142,7 @@ const PARTS: Parts = Parts(&[
 ]);
 const BASE: &str = "base";
 
-/// Bytes that card `number` can still give, where there is such a card.
+/// Bytes that GPU `number` can still give, where there is such a GPU.
 pub fn free(number: usize) -> Option<u64> {
     Device::open(number, PARTS).ok()?.free()
 }
@@ -152,7 +152,7 @@ fn int(n: usize) -> i32 {
 }
 
 impl Cuda {
-    /// Opens a card.
+    /// Opens a GPU.
     pub fn new(choices: Choices) -> Result<Self, ModelError> {
         let device = Device::open(choices.number, PARTS)?;
         if let Some(bytes) = choices.memory {
@@ -175,7 +175,7 @@ impl Cuda {
         })
     }
 
-    /// The card and how it multiplies, in words.
+    /// The GPU and how it multiplies, in words.
     pub fn describe(&self) -> String {
         let how = match (self.kind, &self.blas) {
             (Kind::Single, Some(_)) => "rows in three bfloat16 parts, cuBLASLt",

@@ -2,7 +2,7 @@
 //!
 //! On the processor the number of threads changes the speed and nothing else ([`crate::learner`]): a
 //! run is the same bit for bit on one thread and on sixteen, and after any number of interruptions.
-//! On a card it is the same each time on the same kind of card. The state a run resumes from does
+//! On a GPU it is the same each time on the same kind of GPU. The state a run resumes from does
 //! not say where it was computed: a run may go on elsewhere.
 
 mod settings;

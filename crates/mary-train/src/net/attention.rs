@@ -1,6 +1,6 @@
 //! Causal attention in blocks of query rows, forward and backward.
 //!
-//! Probabilities are not kept: the way back computes them again from the log-sums, so memory
+//! Probabilities are not kept: the backward pass computes them again from the log-sums, so memory
 //! grows with the length of a sequence and not with its square.
 
 use super::kernels::{causal_softmax, causal_softmax_again, dot, softmax_back};

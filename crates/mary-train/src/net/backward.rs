@@ -1,4 +1,4 @@
-//! The way back through the head and the blocks.
+//! Backward pass through the head and the blocks.
 
 use super::attention;
 use super::kernels::{self, NormSaved};
@@ -8,7 +8,7 @@ use super::matmul::{View, Write, matmul};
 use super::model::{Gradients, Net, Packed, Parameters, Workspace, head_rows, size};
 
 impl Net {
-    /// The head, its loss, and the way back to the end of the last block (left in `ws.slope`).
+    /// The head, its loss, and the backward pass to the end of the last block (left in `ws.slope`).
     pub(super) fn head_and_back(
         &self,
         p: &Parameters<'_>,
@@ -161,7 +161,7 @@ impl Net {
         std::mem::swap(&mut ws.slope, &mut ws.slope_middle);
     }
 
-    /// The way back through the feed-forward half; `ws.slope_middle` becomes the slope at its
+    /// Backward pass through the feed-forward half; `ws.slope_middle` becomes the slope at its
     /// input, the residual's own slope included.
     fn feed_forward_back(
         &self,

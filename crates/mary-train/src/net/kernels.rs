@@ -67,7 +67,7 @@ fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))
 }
 
-/// Exact GELU of `x` into `y`; `x` is replaced by the derivative, ready for the way back.
+/// Exact GELU of `x` into `y`; `x` is replaced by the derivative, ready for the backward pass.
 pub(crate) fn gelu(x: &mut [f32], y: &mut [f32]) {
     Arch::new().dispatch(
         #[inline(always)]
@@ -167,7 +167,7 @@ pub(crate) struct NormKind {
     pub(crate) eps: f32,
 }
 
-/// Layer or root-mean-square norm; keeps (mean, 1/deviation) of every row for the way back.
+/// Layer or root-mean-square norm; keeps (mean, 1/deviation) of every row for the backward pass.
 pub(crate) fn norm(
     x: &[f32],
     kind: NormKind,

@@ -114,7 +114,7 @@ pub(super) fn apply(
     );
 }
 
-/// The way back through [`apply`]: to `dx`, to the base's gradient and to the adapter's.
+/// Backward pass through [`apply`]: to `dx`, to the base's gradient and to the adapter's.
 pub(super) fn apply_back(
     linear: &Linear,
     p: &Parameters<'_>,

@@ -1,4 +1,4 @@
-//! The differentiable twin of the laboratory's transformer: forward and backward, by hand.
+//! The differentiable counterpart of the laboratory's transformer: forward and backward, by hand.
 //!
 //! Candle's fused norms, softmax and rotary embedding have no backward, and its composed ones are
 //! slow on small models; here every layer's backward is written out, checked against finite

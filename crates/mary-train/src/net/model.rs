@@ -64,7 +64,7 @@ pub struct Gradients<'a> {
     pub adapter: Option<&'a mut [f32]>,
 }
 
-/// What one block keeps for the way back.
+/// What one block keeps for the backward pass.
 #[derive(Debug, Default)]
 pub(super) struct BlockSaved {
     pub(super) input: Vec<f32>,

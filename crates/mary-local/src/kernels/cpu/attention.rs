@@ -1,7 +1,7 @@
 //! Attention as one kernel, parallel over segments and key heads.
 //!
 //! A segment is a run of positions that follow one another; its keys lie in the cache in one or
-//! more stretches (the shared prefix, the branches of a token tree, its own positions). Scores are
+//! more spans (the shared prefix, the branches of a token tree, its own positions). Scores are
 //! computed block by block with a running softmax, so nothing grows with the square of the length.
 
 use rayon::prelude::*;
@@ -94,7 +94,7 @@ struct Scratch {
     transposed: Vec<f32>,
     scores: Vec<f32>,
     sums: Vec<f32>,
-    greatest: Vec<f32>,
+    row_max: Vec<f32>,
     totals: Vec<f32>,
     rows: Vec<usize>,
 }
@@ -144,7 +144,7 @@ fn run_inner<const FMA: bool>(
         transposed,
         scores,
         sums,
-        greatest,
+        row_max,
         totals,
         rows: key_rows,
     } = scratch;
@@ -208,12 +208,12 @@ fn run_inner<const FMA: bool>(
                     let visible = (position + 1).saturating_sub(window).saturating_sub(block);
                     line[..visible.min(span)].fill(f32::NEG_INFINITY);
                 }
-                let most = max(line).max(greatest[row]);
+                let most = max(line).max(row_max[row]);
                 if most == f32::NEG_INFINITY {
                     line.fill(0.0);
                     continue;
                 }
-                let shrink = exp::<FMA>(greatest[row] - most);
+                let shrink = exp::<FMA>(row_max[row] - most);
                 for s in line.iter_mut() {
                     *s = exp::<FMA>(*s - most);
                 }
@@ -223,7 +223,7 @@ fn run_inner<const FMA: bool>(
                         *x *= shrink;
                     }
                 }
-                greatest[row] = most;
+                row_max[row] = most;
             }
             let sums = &mut sums[r * padded..][..QUERIES * padded];
             weigh::<FMA>(
@@ -256,7 +256,7 @@ impl Scratch {
         };
         refill(&mut self.queries, rows * width, 0.0);
         refill(&mut self.sums, rows * padded, 0.0);
-        refill(&mut self.greatest, rows, f32::NEG_INFINITY);
+        refill(&mut self.row_max, rows, f32::NEG_INFINITY);
         refill(&mut self.totals, rows, 0.0);
         self.transposed.resize(width * KEYS, 0.0);
         self.scores.resize(QUERIES * KEYS, 0.0);

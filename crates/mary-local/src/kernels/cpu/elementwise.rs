@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::simd::{dot, erf, exp, madd, sum, widest};
 use crate::config::{Activation, Norm};
-use crate::kernels::{Heads, Turns};
+use crate::kernels::{Heads, Rotary};
 
 /// Numbers a thread takes at a time.
 const GRAIN: usize = 1 << 14;
@@ -193,10 +193,10 @@ pub fn rotate(
     qkv: &mut [f32],
     heads: &Heads,
     norms: Option<(&[f32], &[f32], Norm)>,
-    turns: Option<&Turns>,
+    rotary: Option<&Rotary>,
 ) {
     let width = heads.qkv_width();
-    if norms.is_none() && turns.is_none() {
+    if norms.is_none() && rotary.is_none() {
         return;
     }
     let rows = grain(width);
@@ -213,9 +213,9 @@ pub fn rotate(
                         norm_row(head, weight, None, how, &mut spare);
                         head.copy_from_slice(&spare);
                     }
-                    if let Some(turns) = turns {
-                        let (cos, sin) = turns.at(i * rows + j);
-                        turn(head, cos, sin);
+                    if let Some(rotary) = rotary {
+                        let (cos, sin) = rotary.at(i * rows + j);
+                        rotate_head(head, cos, sin);
                     }
                 }
             }
@@ -223,12 +223,12 @@ pub fn rotate(
 }
 
 widest! {
-    fn turn(head: &mut [f32], cos: &[f32], sin: &[f32]) = turn_inner
+    fn rotate_head(head: &mut [f32], cos: &[f32], sin: &[f32]) = rotate_head_inner
 }
 
-/// Dimension i turns with dimension i + half, as in GPT-NeoX and everything after it.
+/// Dimension i is rotated with dimension i + half, as in GPT-NeoX and everything after it.
 #[inline(always)]
-fn turn_inner<const FMA: bool>(head: &mut [f32], cos: &[f32], sin: &[f32]) {
+fn rotate_head_inner<const FMA: bool>(head: &mut [f32], cos: &[f32], sin: &[f32]) {
     let half = cos.len();
     let (first, rest) = head.split_at_mut(half);
     for (((a, b), c), s) in first.iter_mut().zip(&mut rest[..half]).zip(cos).zip(sin) {

@@ -5,9 +5,9 @@ use std::sync::{Arc, PoisonError};
 use mary_contract::{ErrorKind, ModelError};
 use mary_cuda::{Kind, Memory, args};
 
-use super::{Angles, BASE, Cache, Cuda, MAX_WIDTH, Plan, Tensor, Turns, Vector, int};
+use super::{Angles, BASE, Cache, Cuda, MAX_WIDTH, Plan, Rotary, Tensor, Vector, int};
 use crate::config::{Norm, Rope};
-use crate::kernels::{Alibi, AttentionCall, Heads, Turns as Turned};
+use crate::kernels::{Alibi, AttentionCall, Heads, Rotary as Rotation};
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -56,7 +56,7 @@ impl Cuda {
         let positions = most.next_power_of_two().max(1024);
         let half = rope.frequencies.len();
         let places: Vec<usize> = (0..positions).collect();
-        let turned = Turned::new(rope, &places);
+        let turned = Rotation::new(rope, &places);
         let mut numbers = Vec::with_capacity(positions * 2 * half);
         for place in places {
             let (cos, sin) = turned.at(place);
@@ -112,7 +112,7 @@ impl Cuda {
     pub(super) fn keep_keys(
         &self,
         qkv: &mut Tensor,
-        (heads, turns): (&Heads, Option<&Turns>),
+        (heads, rotary): (&Heads, Option<&Rotary>),
         norms: Option<(&Vector, &Vector, Norm)>,
         (cache, layer): (&mut Cache, usize),
         plan: &Plan,
@@ -126,7 +126,7 @@ impl Cuda {
         let (q, k, rms, eps) = norms.map_or((0u64, 0u64, 0i32, 0.0f32), |(q, k, how)| {
             (q.at(), k.at(), i32::from(how.rms), how.eps)
         });
-        let angles = turns.and_then(|t| t.0.as_ref());
+        let angles = rotary.and_then(|t| t.0.as_ref());
         let (turned, half) = angles.map_or((0u64, 0i32), |a| (a.memory.at(), int(a.half)));
         let (at, places, slots) = (qkv.at(), plan.positions(), plan.slots());
         let name = format!("place_{}", self.kind.letter());
@@ -136,7 +136,7 @@ impl Cuda {
         self.launch((BASE, &name), (plan.rows, 1), 256, words);
     }
 
-    /// Attention of every tile over its stretches of the cache.
+    /// Attention of every tile over its spans of the cache.
     pub(super) fn weigh(
         &self,
         qkv: &Tensor,
@@ -168,11 +168,9 @@ impl Cuda {
         };
         let slopes = settings.alibi.and_then(|a| self.slopes(a));
         let slopes = slopes.as_ref().map_or(0, |m| m.at());
-        let (at, tiles, stretches) = (qkv.at(), plan.tiles(), plan.stretches());
+        let (at, tiles, spans) = (qkv.at(), plan.tiles(), plan.spans());
         let letter = self.kind.letter();
-        let words = args![
-            at, shape, keys, values, tiles, stretches, weighing, slopes, out
-        ];
+        let words = args![at, shape, keys, values, tiles, spans, weighing, slopes, out];
         let grid = (plan.tile_count, heads.kv_heads);
         let units = matches!(heads.head_dim, 32 | 64 | 80 | 96 | 128 | 256);
         match self.kind {

@@ -1,11 +1,11 @@
-//! The card as a device of the transformer: every call of [`Backend`].
+//! The GPU as a device of the transformer: every call of [`Backend`].
 
 use std::sync::PoisonError;
 
 use mary_contract::ModelError;
 use mary_cuda::{Kind, Memory, args};
 
-use super::{BASE, Cache, Cuda, Linear, Pending, Plan, Table, Tensor, Turns, Vector, int, plan};
+use super::{BASE, Cache, Cuda, Linear, Pending, Plan, Rotary, Table, Tensor, Vector, int, plan};
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
 use crate::kernels::{AttentionCall, Backend, Groups, Heads, NormOf, Wanted, Weights};
@@ -17,7 +17,7 @@ impl Backend for Cuda {
     type Table = Table;
     type Cache = Cache;
     type Plan<'a> = Plan;
-    type Turns = Turns;
+    type Rotary = Rotary;
     type Pending = Pending;
 
     fn check(&self) -> Result<(), ModelError> {
@@ -120,9 +120,9 @@ impl Backend for Cuda {
         Plan::new(&numbers, self.send(&numbers.all))
     }
 
-    fn turns(&self, rope: &Rope, positions: &[usize]) -> Turns {
+    fn rotary(&self, rope: &Rope, positions: &[usize]) -> Rotary {
         let most = positions.iter().max().map_or(0, |p| p + 1);
-        Turns(self.angles(rope, most))
+        Rotary(self.angles(rope, most))
     }
 
     fn upload(&self, x: &[f32], to: &mut Tensor) {
@@ -250,11 +250,11 @@ impl Backend for Cuda {
         qkv: &mut Tensor,
         heads: &Heads,
         norms: Option<(&Vector, &Vector, Norm)>,
-        turns: Option<&Turns>,
+        rotary: Option<&Rotary>,
         (cache, layer): (&mut Cache, usize),
         plan: &Plan,
     ) {
-        self.keep_keys(qkv, (heads, turns), norms, (cache, layer), plan);
+        self.keep_keys(qkv, (heads, rotary), norms, (cache, layer), plan);
     }
 
     fn attend(&self, qkv: &Tensor, plan: &Plan, call: &AttentionCall<'_, Cache>, to: &mut Tensor) {
@@ -316,7 +316,7 @@ impl Backend for Cuda {
         self.answers(pending)
     }
 
-    fn greatest(&self, logits: &Tensor, rows: usize, width: usize) -> Option<Vec<Option<u32>>> {
+    fn argmax(&self, logits: &Tensor, rows: usize, width: usize) -> Option<Vec<Option<u32>>> {
         self.likeliest(logits, rows, width)
     }
 }

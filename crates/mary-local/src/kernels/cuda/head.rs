@@ -1,11 +1,11 @@
-//! The head: log-probabilities of wanted tokens without writing down all logits, and the greatest.
+//! The head: log-probabilities of wanted tokens without writing down all logits, and the argmax.
 
 use mary_cuda::{Kind, Lent, Memory, args};
 
 use super::{BASE, Cuda, Linear, Pending, Scratch, Tensor, Vector, int};
 use crate::kernels::Wanted;
 
-/// Logits kept at once where they are written down at all: what stays in the card's cache.
+/// Logits kept at once where they are written down at all: what stays in the GPU's cache.
 const LOGITS: usize = 13 << 20;
 
 impl Cuda {
@@ -51,7 +51,7 @@ impl Cuda {
             self.launch((BASE, "normalise"), (rows.div_ceil(8), 1), 256, words);
             return out;
         }
-        // Blocks of logits that lie in memory, so few that they stay in the card's cache.
+        // Blocks of logits that lie in memory, so few that they stay in the GPU's cache.
         let step = LOGITS / head.outputs.max(1);
         let step = (step / 128 * 128).max(128);
         let width = int(head.outputs);

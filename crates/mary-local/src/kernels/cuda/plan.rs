@@ -1,4 +1,4 @@
-//! What a batch looks like to the card: one array of whole numbers that goes over in one copy.
+//! What a batch looks like to the GPU: one array of whole numbers that goes over in one copy.
 
 use mary_cuda::Lent;
 
@@ -22,16 +22,16 @@ pub struct Tile {
     pub rows: usize,
     /// Position of the segment's first row.
     pub position: usize,
-    /// Place of the segment's first stretch among all stretches.
-    pub stretches: usize,
-    /// Keys in all its stretches.
+    /// Place of the segment's first span among all spans.
+    pub spans: usize,
+    /// Keys in all its spans.
     pub keys: usize,
 }
 
 /// The tiles of a batch whose key heads serve `group` query heads each.
 pub fn tiles(batch: &Batch, group: usize) -> Vec<Tile> {
     let mut all = Vec::with_capacity(batch.segments.len());
-    let mut stretches = 0;
+    let mut spans = 0;
     for segment in &batch.segments {
         let (queries, keys) = (segment.len * group, segment.keys());
         for begin in (0..queries).step_by(TILE) {
@@ -40,16 +40,16 @@ pub fn tiles(batch: &Batch, group: usize) -> Vec<Tile> {
                 begin,
                 rows: TILE.min(queries - begin),
                 position: segment.position,
-                stretches,
+                spans,
                 keys,
             });
         }
-        stretches += segment.stretches.len();
+        spans += segment.spans.len();
     }
     all
 }
 
-/// A batch as whole numbers: tokens, positions, slots, tiles, stretches.
+/// A batch as whole numbers: tokens, positions, slots, tiles, spans.
 pub struct Numbers {
     /// All of them.
     pub all: Vec<i32>,
@@ -73,11 +73,11 @@ impl Numbers {
         all.extend(batch.positions.iter().map(|&p| int(p)));
         all.extend(batch.slots.iter().map(|&s| int(s)));
         for t in &tiles {
-            let numbers = [t.first, t.begin, t.rows, t.position, t.stretches, t.keys];
+            let numbers = [t.first, t.begin, t.rows, t.position, t.spans, t.keys];
             all.extend(numbers.map(int));
         }
-        let stretches = batch.segments.iter().flat_map(|s| &s.stretches);
-        all.extend(stretches.flat_map(|&(first, len)| [int(first), int(len)]));
+        let spans = batch.segments.iter().flat_map(|s| &s.spans);
+        all.extend(spans.flat_map(|&(first, len)| [int(first), int(len)]));
         Self {
             all,
             rows,
@@ -87,7 +87,7 @@ impl Numbers {
     }
 }
 
-/// A batch on the card.
+/// A batch on the GPU.
 pub struct Plan {
     lent: Option<Lent>,
     /// Rows of the batch.
@@ -128,7 +128,7 @@ impl Plan {
         self.at(3 * self.rows)
     }
 
-    pub(super) fn stretches(&self) -> u64 {
+    pub(super) fn spans(&self) -> u64 {
         self.at(3 * self.rows + TILE_NUMBERS * self.tile_count)
     }
 }
@@ -146,11 +146,11 @@ mod tests {
         let rows: Vec<usize> = all.iter().map(|t| t.rows).collect();
         assert_eq!(rows, [16, 5, 6]);
         assert_eq!(all[1].begin, 16);
-        assert_eq!((all[2].first, all[2].position, all[2].stretches), (7, 4, 1));
+        assert_eq!((all[2].first, all[2].position, all[2].spans), (7, 4, 1));
         assert_eq!(all[2].keys, 6);
         let numbers = Numbers::new(&batch, 3);
-        let stretches = &numbers.all[3 * 9 + 6 * 3..];
-        assert_eq!(stretches, [0, 7, 0, 3, 20, 1, 30, 2]);
+        let spans = &numbers.all[3 * 9 + 6 * 3..];
+        assert_eq!(spans, [0, 7, 0, 3, 20, 1, 30, 2]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(super) struct Tiling {
 }
 
 /// The parts of a row and of the weights that each pass multiplies, least products first; the first
-/// parts are the greatest. `kernels.cu` has the same list.
+/// parts are the largest. `kernels.cu` has the same list.
 const PASSES: [(usize, usize); 6] = [(2, 0), (1, 1), (0, 2), (1, 0), (0, 1), (0, 0)];
 /// The same where the weights have one part.
 const ROW_PASSES: [(usize, usize); 3] = [(2, 0), (1, 0), (0, 0)];
@@ -36,7 +36,7 @@ const ROW_PASSES: [(usize, usize); 3] = [(2, 0), (1, 0), (0, 0)];
 /// The matrix units cut off low bits while they add, so that the error grows with the length of a sum:
 /// in products that are to be exact, sums of the leading parts are this long at most and are added up
 /// in float32.
-const STRETCH: usize = 2048;
+const CHUNK: usize = 2048;
 
 /// One product of the library: parts of both sides, from a place on, so many numbers wide.
 struct Step {
@@ -61,16 +61,12 @@ impl Cuda {
         }
     }
 
-    /// The same for the library, the leading parts in stretches.
+    /// The same for the library, the leading parts in chunks.
     fn steps(&self, layer: &Linear) -> Vec<Step> {
         let mut steps = vec![];
         for &(of_x, of_weights) in self.passes(layer) {
             let leading = (of_x, of_weights) == (0, 0) && self.row_parts() > 1;
-            let stretch = if leading {
-                STRETCH
-            } else {
-                layer.inputs.max(1)
-            };
+            let stretch = if leading { CHUNK } else { layer.inputs.max(1) };
             for first in (0..layer.inputs).step_by(stretch) {
                 steps.push(Step {
                     of_x,
@@ -83,7 +79,7 @@ impl Cuda {
         steps
     }
 
-    /// Brings weights onto the card in the type that products take, in one part or three.
+    /// Brings weights onto the GPU in the type that products take, in one part or three.
     pub(super) fn bring(&self, data: &[f32], width: usize, to: u64, parts: usize) {
         let mut scratch = self.lock();
         let step = ((16 << 20) / width.max(1)).max(1) * width.max(1);

@@ -1,9 +1,9 @@
-//! Attention on the card: which kernel takes which heads, and the tiles it works through.
+//! Attention on the GPU: which kernel takes which heads, and the tiles it works through.
 
 use mary_contract::{ErrorKind, ModelError};
 use mary_cuda::args;
 
-use super::{ATTENTION, Card, int};
+use super::{ATTENTION, Gpu, int};
 use crate::net::Segment;
 use crate::net::shape::Shape;
 
@@ -104,7 +104,7 @@ impl Attention {
     }
 }
 
-impl Card {
+impl Gpu {
     /// Turns queries and keys by their positions; `back` turns the other way.
     pub(super) fn rotate(
         &self,

@@ -1,10 +1,10 @@
-//! What a batch looks like to the card: one array of whole numbers that goes over in one copy.
+//! What a batch looks like to the GPU: one array of whole numbers that goes over in one copy.
 
 use mary_contract::ModelError;
 use mary_cuda::Lent;
 
 use super::attention::{Attention, Heads, Tiling};
-use super::{Card, int};
+use super::{Gpu, int};
 use crate::learner::Work;
 use crate::net::{Net, Segment};
 
@@ -121,7 +121,7 @@ impl Numbers {
     }
 }
 
-/// A batch on the card.
+/// A batch on the GPU.
 pub(super) struct Batch {
     lent: Lent,
     n: Numbers,
@@ -129,11 +129,11 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Sends packs to the card.
-    pub(super) fn send(card: &Card, net: &Net, work: &[&Work]) -> Result<Self, ModelError> {
+    /// Sends packs to the GPU.
+    pub(super) fn send(gpu: &Gpu, net: &Net, work: &[&Work]) -> Result<Self, ModelError> {
         let tiling = Tiling::new(net.shape.head_width)?;
         let n = Numbers::new(work, net.shape.vocabulary, tiling);
-        let lent = card.lender.send(&card.device, &n.all)?;
+        let lent = gpu.lender.send(&gpu.device, &n.all)?;
         let attention = Attention {
             heads: Heads::new(&net.shape),
             tiling,

@@ -1,5 +1,5 @@
-//! Trials: a model of any shape with seeded numbers, trained a few steps here or on a card, so that
-//! the two can be held against each other. `examples/card.rs` does so and measures.
+//! Trials: a model of any shape with seeded numbers, trained a few steps here or on a GPU, so that
+//! the two can be held against each other. `examples/gpu.rs` does so and measures.
 
 use crate::learner::{Device, Learner, Lesson, Means, Work};
 use crate::net::{AdapterLayout, Net, Packed, Shape};
@@ -7,7 +7,7 @@ use crate::optimizer::{AdamW, Moments};
 use crate::{TrainError, grow};
 
 pub use super::Multiply;
-pub use super::twins::{kernels, relative};
+pub use super::reference::{kernels, relative};
 
 /// An adapter that is trained instead of the base.
 #[derive(Debug, Clone)]
@@ -182,7 +182,7 @@ impl Trial {
         }
     }
 
-    /// Takes at most this many tokens at once on the card.
+    /// Takes at most this many tokens at once on the GPU.
     pub fn at_once(&mut self, most: usize) {
         self.learner.at_once(most);
     }

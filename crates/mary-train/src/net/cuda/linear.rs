@@ -1,8 +1,8 @@
-//! Linear layers with their adapters on the card, forward and backward.
+//! Linear layers with their adapters on the GPU, forward and backward.
 
 use mary_contract::ModelError;
 
-use super::Card;
+use super::Gpu;
 use super::batch::Batch;
 use super::products::{Call, Shared, View};
 use super::room::Room;
@@ -59,7 +59,7 @@ pub(super) struct LowRooms<'a> {
     pub(super) slabs: &'a mut Room,
 }
 
-impl Card {
+impl Gpu {
     /// How a layer's inputs are dropped, where they are.
     fn dropping(&self, linear: &Linear, a: &Adapted<'_>, batch: &Batch) -> Option<Dropping> {
         (a.dropping && a.table.dropout > 0.0).then(|| Dropping {
@@ -115,7 +115,7 @@ impl Card {
         )
     }
 
-    /// The way back through [`Card::apply`]: to `dx`, to the base's gradient and to the adapter's.
+    /// Backward pass through [`Gpu::apply`]: to `dx`, to the base's gradient and to the adapter's.
     pub(super) fn apply_back(
         &self,
         layer: &Layer<'_>,

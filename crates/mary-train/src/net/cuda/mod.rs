@@ -1,24 +1,26 @@
-//! Training on an NVIDIA card: the same transformer, forward and backward, in float32.
+//! Training on an NVIDIA GPU: the same transformer, forward and backward, in float32.
 //!
-//! Parameters, moments, gradients and everything kept for the way back live on the card; tokens go
+//! Parameters, moments, gradients and everything kept for the backward pass live on the GPU; tokens go
 //! over, the loss and the gradient's norm come back. All sequences of a step are computed as one
-//! packed batch, or as few as the card's memory needs. Sums are taken in a fixed order: the same
-//! step gives the same bits each time on the same kind of card.
+//! packed batch, or as few as the GPU's memory needs. Sums are taken in a fixed order: the same
+//! step gives the same bits each time on the same kind of GPU.
 
 mod attention;
 mod batch;
+#[cfg(feature = "checks")]
 pub mod check;
 mod linear;
 mod parts;
 mod pass;
 mod products;
+#[cfg(feature = "checks")]
+mod reference;
 mod room;
 mod rows;
 mod trainer;
-mod twins;
 
 pub use products::Multiply;
-pub(crate) use trainer::{CardTrainer, Start};
+pub(crate) use trainer::{GpuTrainer, Start};
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -34,8 +36,8 @@ const PARTS: Parts = Parts(&[
 const TRAIN: &str = "train";
 const ATTENTION: &str = "attention";
 
-/// A card, how it multiplies, and what its copies need.
-pub(crate) struct Card {
+/// A GPU, how it multiplies, and what its copies need.
+pub(crate) struct Gpu {
     device: Arc<Device>,
     blas: Option<Blas>,
     how: Multiply,
@@ -43,11 +45,11 @@ pub(crate) struct Card {
     scratch: RefCell<parts::Scratch>,
 }
 
-impl Card {
-    /// Opens a card by its number.
+impl Gpu {
+    /// Opens a GPU by its number.
     pub(crate) fn open(number: usize, how: Multiply) -> Result<Self, ModelError> {
         let device = Device::open(number, PARTS)?;
-        // Cards for desks have few matrix units: there six products take longer than one.
+        // Workstation GPUs have few matrix units: there six products take longer than one.
         let many_units = matches!(device.capability, (8..=10, 0));
         let how = match how {
             Multiply::Split if !many_units => Multiply::Library,
@@ -66,7 +68,7 @@ impl Card {
         })
     }
 
-    /// The card and how it multiplies, in words.
+    /// The GPU and how it multiplies, in words.
     pub(crate) fn describe(&self) -> String {
         let how = match (&self.blas, self.how) {
             (None, _) => "own kernels",

@@ -1,8 +1,8 @@
 //! Float32 products on the matrix units: every number is the sum of three bfloat16s, and the six
-//! greatest of the nine products of parts are summed in float32.
+//! largest of the nine products of parts are summed in float32.
 //!
 //! The matrix units cut off what they cannot keep while they add, so that the error of a sum grows with
-//! its length. The product of the greatest parts is therefore taken in stretches of the inner dimension
+//! its length. The product of the largest parts is therefore taken in chunks of the inner dimension
 //! that are added up in float32; of the others only the first few bits count.
 //!
 //! The parts lie either one after the other along the inner dimension, so that one long product does
@@ -14,7 +14,7 @@ use mary_cuda::{Factor, Kind, Memory, Places, args};
 
 use super::products::{Call, Shared, View, alignment};
 use super::room::grow;
-use super::{Card, TRAIN, int};
+use super::{Gpu, TRAIN, int};
 
 /// Room for numbers split in three.
 #[derive(Default)]
@@ -33,15 +33,15 @@ impl Scratch {
 }
 
 /// The parts of the two factors that are multiplied, least products first; the first parts are the
-/// greatest.
+/// largest.
 const PASSES: [(usize, usize); 6] = [(2, 0), (1, 1), (0, 2), (1, 0), (0, 1), (0, 0)];
 
 /// Numbers along the inner dimension that the matrix units add up at once.
-const STRETCH: usize = 2048;
+const CHUNK: usize = 2048;
 /// The longest inner dimension of one long product.
-const LONGEST: usize = 2 * STRETCH;
+const LONGEST: usize = 2 * CHUNK;
 
-/// Products a second in float32 and in bfloat16, and bytes moved a second, of a card of the Hopper
+/// Products a second in float32 and in bfloat16, and bytes moved a second, of a GPU of the Hopper
 /// kind; only their ratios count.
 const SINGLE: f64 = 50e12;
 const SHORT: f64 = 650e12;
@@ -115,7 +115,7 @@ fn memory_of(view: View, (rows, columns): (usize, usize), left: bool) -> (usize,
     }
 }
 
-impl Card {
+impl Gpu {
     /// By the library on numbers split in three; false where it does not take this product.
     pub(super) fn by_parts(&self, call: &Call) -> Result<bool, ModelError> {
         if self.blas.is_none() {
@@ -173,22 +173,22 @@ impl Card {
             .is_some_and(|blas| blas.multiply(product, places))
     }
 
-    /// Products of planes: five whole ones, and that of the greatest parts stretch by stretch.
+    /// Products of planes: five whole ones, and that of the largest parts chunk by chunk.
     fn in_six(&self, call: &Call, left: InParts, right: InParts) -> Result<bool, ModelError> {
         let Some(blas) = &self.blas else {
             return Ok(false);
         };
         let (rows, inner, columns) = call.size;
-        let stretches = inner.div_ceil(STRETCH);
+        let chunks = inner.div_ceil(CHUNK);
         let whole = PASSES[..5].iter().map(|&pass| (pass, 0, inner));
-        let last = (0..stretches).map(|i| {
-            let first = i * STRETCH;
-            ((0, 0), first, STRETCH.min(inner - first))
+        let last = (0..chunks).map(|i| {
+            let first = i * CHUNK;
+            ((0, 0), first, CHUNK.min(inner - first))
         });
         for (i, ((of_left, of_right), first, count)) in whole.chain(last).enumerate() {
             let pass = Call {
                 size: (rows, count, columns),
-                bias: if i + 1 == 5 + stretches { call.bias } else { 0 },
+                bias: if i + 1 == 5 + chunks { call.bias } else { 0 },
                 add: call.add || i > 0,
                 ..*call
             };

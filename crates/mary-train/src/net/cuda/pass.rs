@@ -1,8 +1,8 @@
-//! One batch through the transformer on the card, there and back.
+//! One batch through the transformer on the GPU, forward and backward.
 
 use mary_contract::ModelError;
 
-use super::Card;
+use super::Gpu;
 use super::batch::Batch;
 use super::linear::{Layer, LowRooms, Numbers};
 use super::products::{Call, Shared, View};
@@ -19,7 +19,7 @@ const LOGITS: usize = 1 << 27;
 
 /// One batch on its way.
 pub(super) struct Pass<'a> {
-    pub(super) card: &'a Card,
+    pub(super) gpu: &'a Gpu,
     pub(super) net: &'a Net,
     pub(super) n: Numbers<'a>,
     pub(super) batch: &'a Batch,
@@ -77,7 +77,7 @@ impl Pass<'_> {
     fn turn(&self, qkv: u64, back: bool) -> Done {
         let half = self.net.shape.rotary / 2;
         let positions = self.batch.positions();
-        self.card.rotate(
+        self.gpu.rotate(
             qkv,
             &self.batch.attention,
             positions,
@@ -88,7 +88,7 @@ impl Pass<'_> {
 
     /// From tokens to normed rows after the last block.
     pub(super) fn forward(&self, rooms: &mut Rooms) -> Done {
-        let (card, device) = (self.card, &self.card.device);
+        let (gpu, device) = (self.gpu, &self.gpu.device);
         let (d, rows) = (self.net.shape.width, self.batch.rows());
         let layout = &self.net.layout;
         rooms
@@ -103,14 +103,14 @@ impl Pass<'_> {
         let stream = rooms.stream.size(device, rows * d)?;
         let first = rooms.blocks.first().map_or(stream, |b| b.input.at());
         let tokens = (self.batch.tokens(), rows);
-        card.embed(self.n.at(&layout.embedding), tokens, d, first)?;
+        gpu.embed(self.n.at(&layout.embedding), tokens, d, first)?;
         for (index, block) in layout.blocks.iter().enumerate() {
             let next = rooms.blocks.get(index + 1).map_or(stream, |b| b.input.at());
             self.block(index, block, next, rooms)?;
         }
         let normed = rooms.final_normed.size(device, rows * d)?;
         let moments = rooms.final_moments.size(device, 2 * rows)?;
-        card.norm(
+        gpu.norm(
             stream,
             rows,
             self.norm_at(&layout.final_norm),
@@ -120,24 +120,24 @@ impl Pass<'_> {
     }
 
     fn block(&self, index: usize, layout: &Block, next: u64, rooms: &mut Rooms) -> Done {
-        let (card, device, shape) = (self.card, &self.card.device, &self.net.shape);
+        let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.shape);
         let (d, rows, joint) = (shape.width, self.batch.rows(), shape.qkv_width());
         let mut s = std::mem::take(&mut rooms.blocks[index]);
         let input = s.input.at();
         let normed = s.normed1.size(device, rows * d)?;
         let moments = s.moments1.size(device, 2 * rows)?;
-        card.norm(input, rows, self.norm_at(&layout.norm1), normed, moments)?;
+        gpu.norm(input, rows, self.norm_at(&layout.norm1), normed, moments)?;
         let qkv = s.qkv.size(device, rows * joint)?;
         for (linear, column) in &layout.qkv {
             let to = (qkv + *column as u64 * 4, joint, false);
-            card.apply(&self.layer(linear, normed), to, low!(rooms))?;
+            gpu.apply(&self.layer(linear, normed), to, low!(rooms))?;
         }
         self.turn(qkv, false)?;
         let heads = s
             .heads
             .size(device, rows * shape.heads * shape.head_width)?;
         let log_sums = s.log_sums.size(device, rows * shape.heads)?;
-        card.attend(qkv, &self.batch.attention, heads, log_sums)?;
+        gpu.attend(qkv, &self.batch.attention, heads, log_sums)?;
         let middle = if shape.parallel_residual {
             next
         } else {
@@ -145,7 +145,7 @@ impl Pass<'_> {
         };
         device.copy(input, middle, rows * d * 4)?;
         let to = (middle, d, true);
-        card.apply(&self.layer(&layout.out, heads), to, low!(rooms))?;
+        gpu.apply(&self.layer(&layout.out, heads), to, low!(rooms))?;
         let from = if shape.parallel_residual {
             input
         } else {
@@ -164,14 +164,14 @@ impl Pass<'_> {
         s: &mut BlockRoom,
         rooms: &mut Rooms,
     ) -> Done {
-        let (card, device, shape) = (self.card, &self.card.device, &self.net.shape);
+        let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.shape);
         let (d, rows, inner) = (shape.width, self.batch.rows(), shape.inner);
         let normed = s.normed2.size(device, rows * d)?;
         let moments = s.moments2.size(device, 2 * rows)?;
-        card.norm(from, rows, self.norm_at(&layout.norm2), normed, moments)?;
+        gpu.norm(from, rows, self.norm_at(&layout.norm2), normed, moments)?;
         let up = s.up.size(device, rows * inner)?;
         let active = s.active.size(device, rows * inner)?;
-        card.apply(
+        gpu.apply(
             &self.layer(&layout.up, normed),
             (up, inner, false),
             low!(rooms),
@@ -179,19 +179,19 @@ impl Pass<'_> {
         match &layout.gate {
             Some(linear) => {
                 let gate = s.gate.size(device, rows * inner)?;
-                card.apply(
+                gpu.apply(
                     &self.layer(linear, normed),
                     (gate, inner, false),
                     low!(rooms),
                 )?;
-                card.gated_silu(gate, up, active, rows * inner)?;
+                gpu.gated_silu(gate, up, active, rows * inner)?;
             }
             None => {
                 let exact = shape.activation != Activation::GeluTanh;
-                card.gelu(exact, up, active, rows * inner)?;
+                gpu.gelu(exact, up, active, rows * inner)?;
             }
         }
-        card.apply(
+        gpu.apply(
             &self.layer(&layout.down, active),
             (to, d, true),
             low!(rooms),
@@ -200,7 +200,7 @@ impl Pass<'_> {
 
     /// Logits of the rows that count, block by block, and what to do with each block.
     fn logits(&self, rooms: &mut Rooms, act: &mut dyn FnMut(&mut Rooms, Logits) -> Done) -> Done {
-        let (card, device) = (self.card, &self.card.device);
+        let (gpu, device) = (self.gpu, &self.gpu.device);
         let (d, v) = (self.net.shape.width, self.net.shape.vocabulary);
         let count = self.batch.count();
         let step = head_rows(v);
@@ -209,7 +209,7 @@ impl Pass<'_> {
             let chosen = match self.batch.counted(first) {
                 Some(list) => {
                     let to = rooms.chosen.size(device, rows * d)?;
-                    card.gather(rooms.final_normed.at(), (list, rows), d, to)?;
+                    gpu.gather(rooms.final_normed.at(), (list, rows), d, to)?;
                     to
                 }
                 None => rooms.final_normed.at() + (first * d * 4) as u64,
@@ -217,7 +217,7 @@ impl Pass<'_> {
             let logits = rooms.logits.size(device, rows * v)?;
             let head = View::turned(self.n.at(&self.net.layout.head), d);
             let call = Call::new((rows, d, v), View::rows(chosen, d), head, (logits, v));
-            card.multiply(&call)?;
+            gpu.multiply(&call)?;
             let block = Logits {
                 rows,
                 first,
@@ -231,7 +231,7 @@ impl Pass<'_> {
 
     /// Log-probability of every target that counts, and whether none was more probable.
     pub(super) fn answers(&self, rooms: &mut Rooms) -> Result<Vec<f32>, ModelError> {
-        let (card, v) = (self.card, self.net.shape.vocabulary);
+        let (gpu, v) = (self.gpu, self.net.shape.vocabulary);
         if self.batch.count() == 0 {
             return Ok(Vec::new());
         }
@@ -239,18 +239,18 @@ impl Pass<'_> {
         let mut out = Vec::with_capacity(2 * self.batch.count());
         self.logits(rooms, &mut |rooms, block| {
             let Logits { rows, first, .. } = block;
-            let to = rooms.losses.size(&card.device, 2 * rows)?;
-            card.answers((block.at, rows), v, self.batch.targets(first).0, to)?;
-            out.extend(card.device.read::<f32>(to, 2 * rows)?);
+            let to = rooms.losses.size(&gpu.device, 2 * rows)?;
+            gpu.answers((block.at, rows), v, self.batch.targets(first).0, to)?;
+            out.extend(gpu.device.read::<f32>(to, 2 * rows)?);
             Ok(())
         })?;
         Ok(out)
     }
 
-    /// The head, its loss added to `total`, and the way back to the end of the last block, which is
+    /// The head, its loss added to `total`, and the backward pass to the end of the last block, which is
     /// left in `rooms.slope`.
     fn head_and_back(&self, rooms: &mut Rooms, scale: f32, total: u64) -> Done {
-        let (card, device) = (self.card, &self.card.device);
+        let (gpu, device) = (self.gpu, &self.gpu.device);
         let (d, v, rows) = (
             self.net.shape.width,
             self.net.shape.vocabulary,
@@ -272,11 +272,11 @@ impl Pass<'_> {
             } = block;
             let targets = self.batch.targets(first);
             let kept = losses + first as u64 * 4;
-            card.cross_entropy((logits, rows), v, targets, scale, kept)?;
+            gpu.cross_entropy((logits, rows), v, targets, scale, kept)?;
             if let Some(dhead) = self.n.gradient(head) {
                 let (slope, x) = (View::turned(logits, v), View::rows(chosen, d));
                 let call = Call::new((v, rows, d), slope, x, (dhead, d));
-                card.multiply(&call.adding(true).sharing(Shared::First))?;
+                gpu.multiply(&call.adding(true).sharing(Shared::First))?;
             }
             let to = match self.batch.counted(first) {
                 Some(_) => rooms.chosen_slope.size(device, rows * d)?,
@@ -284,13 +284,13 @@ impl Pass<'_> {
             };
             let weight = View::rows(self.n.at(head), d);
             let call = Call::new((rows, v, d), View::rows(logits, v), weight, (to, d));
-            card.multiply(&call.sharing(Shared::Second))?;
+            gpu.multiply(&call.sharing(Shared::Second))?;
             match self.batch.counted(first) {
-                Some(list) => card.scatter(to, (list, rows), d, back),
+                Some(list) => gpu.scatter(to, (list, rows), d, back),
                 None => Ok(()),
             }
         })?;
-        card.add_losses((losses, self.batch.targets(0).1), count, total)?;
+        gpu.add_losses((losses, self.batch.targets(0).1), count, total)?;
         let slope = rooms.slope.size(device, rows * d)?;
         let (x, moments) = (rooms.stream.at(), rooms.final_moments.at());
         self.norm_back(
@@ -302,7 +302,7 @@ impl Pass<'_> {
         )
     }
 
-    /// The way back through a norm: `dx = base + …`, and its own gradients where it is trained.
+    /// Backward pass through a norm: `dx = base + …`, and its own gradients where it is trained.
     fn norm_back(
         &self,
         norm: &Norm,
@@ -312,13 +312,13 @@ impl Pass<'_> {
         rooms: &mut Rooms,
     ) -> Done {
         let (d, rows) = (self.net.shape.width, self.batch.rows());
-        self.card
+        self.gpu
             .norm_back((x, moments, rows), self.norm_at(norm), dy, to)?;
         let Some(dw) = self.n.gradient(&norm.weight) else {
             return Ok(());
         };
         let db = norm.bias.as_ref().and_then(|b| self.n.gradient(b));
-        self.card.column_sums(
+        self.gpu.column_sums(
             (dy, d),
             Some((x, moments)),
             (rows, d),
@@ -343,16 +343,16 @@ impl Pass<'_> {
         if let Some(table) = self.n.gradient(&self.net.layout.embedding) {
             let (places, groups) = self.batch.by_token();
             let d = self.net.shape.width;
-            self.card
+            self.gpu
                 .embed_back(rooms.slope.at(), places, groups, d, table)?;
         }
         Ok(())
     }
 
-    /// The way back through the feed-forward half; `rooms.slope_middle` becomes the slope at its
+    /// Backward pass through the feed-forward half; `rooms.slope_middle` becomes the slope at its
     /// input, the residual's own slope included.
     fn feed_forward_back(&self, layout: &Block, s: &mut BlockRoom, rooms: &mut Rooms) -> Done {
-        let (card, device, shape) = (self.card, &self.card.device, &self.net.shape);
+        let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.shape);
         let (d, rows, inner) = (shape.width, self.batch.rows(), shape.inner);
         let wide = rooms
             .slope_wide
@@ -360,7 +360,7 @@ impl Pass<'_> {
         let narrow = rooms.slope_narrow.size(device, rows * d)?;
         let slope = rooms.slope.at();
         let x = s.active.at();
-        card.apply_back(
+        gpu.apply_back(
             &self.layer(&layout.down, x),
             (slope, d),
             (wide, false),
@@ -369,17 +369,17 @@ impl Pass<'_> {
         let x = s.normed2.at();
         if let Some(linear) = &layout.gate {
             let gate = rooms.slope_gate.size(device, rows * inner)?;
-            card.times(wide, s.gate.at(), gate, rows * inner)?;
-            card.apply_back(
+            gpu.times(wide, s.gate.at(), gate, rows * inner)?;
+            gpu.apply_back(
                 &self.layer(linear, x),
                 (gate, inner),
                 (narrow, false),
                 low!(rooms),
             )?;
         }
-        card.times(wide, s.up.at(), wide, rows * inner)?;
+        gpu.times(wide, s.up.at(), wide, rows * inner)?;
         let to = (narrow, layout.gate.is_some());
-        card.apply_back(&self.layer(&layout.up, x), (wide, inner), to, low!(rooms))?;
+        gpu.apply_back(&self.layer(&layout.up, x), (wide, inner), to, low!(rooms))?;
         let middle = rooms.slope_middle.size(device, rows * d)?;
         let from = if shape.parallel_residual {
             s.input.at()
@@ -390,9 +390,9 @@ impl Pass<'_> {
         self.norm_back(&layout.norm2, kept, narrow, (slope, middle), rooms)
     }
 
-    /// The way back through the attention half; leaves the block's slope in `rooms.slope`.
+    /// Backward pass through the attention half; leaves the block's slope in `rooms.slope`.
     fn attention_back(&self, layout: &Block, s: &mut BlockRoom, rooms: &mut Rooms) -> Done {
-        let (card, device, shape) = (self.card, &self.card.device, &self.net.shape);
+        let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.shape);
         let (d, rows, joint) = (shape.width, self.batch.rows(), shape.qkv_width());
         let (wide, narrow) = (rooms.slope_wide.at(), rooms.slope_narrow.at());
         let middle = rooms.slope_middle.at();
@@ -403,7 +403,7 @@ impl Pass<'_> {
             middle
         };
         let x = s.heads.at();
-        card.apply_back(
+        gpu.apply_back(
             &self.layer(&layout.out, x),
             (incoming, d),
             (wide, false),
@@ -413,12 +413,12 @@ impl Pass<'_> {
         let dqkv = rooms.slope_qkv.size(device, rows * joint)?;
         let kept = (s.heads.at(), s.log_sums.at());
         let attention = &self.batch.attention;
-        card.attend_back(s.qkv.at(), attention, kept, wide, (dots, dqkv))?;
+        gpu.attend_back(s.qkv.at(), attention, kept, wide, (dots, dqkv))?;
         self.turn(dqkv, true)?;
         let x = s.normed1.at();
         for (i, (linear, column)) in layout.qkv.iter().enumerate() {
             let dy = (dqkv + *column as u64 * 4, joint);
-            card.apply_back(&self.layer(linear, x), dy, (narrow, i > 0), low!(rooms))?;
+            gpu.apply_back(&self.layer(linear, x), dy, (narrow, i > 0), low!(rooms))?;
         }
         let kept = (s.input.at(), s.moments1.at());
         self.norm_back(&layout.norm1, kept, narrow, (middle, middle), rooms)?;

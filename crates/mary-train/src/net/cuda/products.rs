@@ -3,9 +3,9 @@
 use mary_contract::ModelError;
 use mary_cuda::{Factor, Kind, Places, Product, args};
 
-use super::{Card, TRAIN, int, parts};
+use super::{Gpu, TRAIN, int, parts};
 
-/// How a card multiplies.
+/// How a GPU multiplies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Multiply {
     /// cuBLASLt in float32 where it is found.
@@ -18,7 +18,7 @@ pub enum Multiply {
     Own,
 }
 
-/// A matrix on the card.
+/// A matrix on the GPU.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View {
     pub(super) at: u64,
@@ -153,7 +153,7 @@ pub(super) fn alignment(addresses: &[u64]) -> u32 {
     1 << all.trailing_zeros()
 }
 
-impl Card {
+impl Gpu {
     /// Multiplies.
     pub(super) fn multiply(&self, call: &Call) -> Result<(), ModelError> {
         let (rows, inner, columns) = call.size;

@@ -1,4 +1,4 @@
-//! Memory of one batch on the card, kept from step to step.
+//! Memory of one batch on the GPU, kept from step to step.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Room {
     }
 }
 
-/// What one block keeps for the way back.
+/// What one block keeps for the backward pass.
 #[derive(Default)]
 pub(super) struct BlockRoom {
     pub(super) input: Room,

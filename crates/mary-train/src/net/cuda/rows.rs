@@ -5,7 +5,7 @@ use mary_contract::ModelError;
 use mary_cuda::args;
 
 use super::room::Room;
-use super::{Card, TRAIN, int};
+use super::{Gpu, TRAIN, int};
 use crate::net::kernels::NormKind;
 
 type Done = Result<(), ModelError>;
@@ -28,7 +28,7 @@ pub(super) struct Dropping {
     pub(super) share: f32,
 }
 
-impl Card {
+impl Gpu {
     fn rows(&self, name: &str, rows: usize, words: &mut [*mut std::ffi::c_void]) -> Done {
         self.device.launch((TRAIN, name), (rows, 1), 128, 0, words)
     }

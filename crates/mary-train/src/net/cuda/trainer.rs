@@ -1,4 +1,4 @@
-//! A model in training on a card: its numbers, its steps, and what comes back.
+//! A model in training on a GPU: its numbers, its steps, and what comes back.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::batch::{Batch, groups};
 use super::linear::{Adapted, Numbers};
 use super::pass::Pass;
 use super::room::Rooms;
-use super::{Card, TRAIN, int};
+use super::{Gpu, TRAIN, int};
 use crate::learner::Work;
 use crate::memory::tokens_at_once;
 use crate::net::{AdapterLayout, Net};
@@ -40,9 +40,9 @@ struct Adam {
     root2: f32,
 }
 
-/// A model in training on a card.
-pub(crate) struct CardTrainer {
-    card: Card,
+/// A model in training on a GPU.
+pub(crate) struct GpuTrainer {
+    gpu: Gpu,
     net: Net,
     base: Memory,
     adapter: Option<(AdapterLayout, Memory)>,
@@ -81,10 +81,10 @@ fn chunks(groups: &[(Range<usize>, f64)]) -> Vec<u32> {
     out
 }
 
-impl CardTrainer {
-    /// Brings a model onto a card.
-    pub(crate) fn new(card: Card, start: &Start<'_>) -> Result<Self, ModelError> {
-        let device = Arc::clone(&card.device);
+impl GpuTrainer {
+    /// Brings a model onto a GPU.
+    pub(crate) fn new(gpu: Gpu, start: &Start<'_>) -> Result<Self, ModelError> {
+        let device = Arc::clone(&gpu.device);
         let base = bring(&device, start.base)?;
         let adapter = match start.adapter {
             Some((table, values)) => Some((table.clone(), bring(&device, values)?)),
@@ -107,7 +107,7 @@ impl CardTrainer {
         Ok(Self {
             net: start.net.clone(),
             most: tokens_at_once(&start.net.shape, rank, free),
-            card,
+            gpu,
             base,
             adapter,
             gradient,
@@ -124,9 +124,9 @@ impl CardTrainer {
         })
     }
 
-    /// The card and how it multiplies, in words.
+    /// The GPU and how it multiplies, in words.
     pub(crate) fn describe(&self) -> String {
-        self.card.describe()
+        self.gpu.describe()
     }
 
     /// What the user should know and has not been told yet.
@@ -144,7 +144,7 @@ impl CardTrainer {
         (step, rate): (u64, f64),
     ) -> Result<(f64, f64), ModelError> {
         self.gradient_of(work, scale)?;
-        let device = Arc::clone(&self.card.device);
+        let device = Arc::clone(&self.gpu.device);
         let power = i32::try_from(step).unwrap_or(i32::MAX);
         let correction = |beta: f64| (1.0 - beta.powi(power)) as f32;
         let adam = Adam {
@@ -172,7 +172,7 @@ impl CardTrainer {
 
     /// Loss and norm of the last step.
     fn totals(&self) -> Result<(f64, f64), ModelError> {
-        let totals = self.card.device.read::<f64>(self.totals.at(), 2)?;
+        let totals = self.gpu.device.read::<f64>(self.totals.at(), 2)?;
         Ok((
             totals.first().copied().unwrap_or(f64::NAN),
             totals.get(1).copied().unwrap_or(f64::NAN),
@@ -180,7 +180,7 @@ impl CardTrainer {
     }
 
     fn norm(&self, clip: f64) -> Result<(), ModelError> {
-        let device = &self.card.device;
+        let device = &self.gpu.device;
         let (g, count, parts) = (self.gradient.at(), self.trained as u64, self.parts.at());
         let blocks = self.trained.div_ceil(CHUNK);
         let words = args![g, count, parts];
@@ -206,18 +206,18 @@ impl CardTrainer {
 
     /// Gives back a batch's memory and takes half as many tokens at once from now on.
     fn smaller(&mut self) -> Result<(), ModelError> {
-        self.card.device.wait()?;
+        self.gpu.device.wait()?;
         self.rooms = Rooms::default();
         self.most /= 2;
         self.note = Some(format!(
-            "the card's memory is full: {} tokens at once from now on",
+            "the GPU's memory is full: {} tokens at once from now on",
             self.most
         ));
         Ok(())
     }
 
     fn try_gradient(&mut self, work: &[&Work], scale: f32) -> Result<(), ModelError> {
-        let device = &self.card.device;
+        let device = &self.gpu.device;
         device.zero(self.gradient.at(), self.trained * 4)?;
         device.zero(self.totals.at(), 8)?;
         let total = self.totals.at();
@@ -229,17 +229,17 @@ impl CardTrainer {
         Ok(())
     }
 
-    /// Sends packs to the card and does something with them.
+    /// Sends packs to the GPU and does something with them.
     fn pass<T>(
         &mut self,
         work: &[&Work],
         training: bool,
         act: impl FnOnce(&Pass<'_>, &mut Rooms) -> Result<T, ModelError>,
     ) -> Result<T, ModelError> {
-        let batch = Batch::send(&self.card, &self.net, work)?;
+        let batch = Batch::send(&self.gpu, &self.net, work)?;
         let mut rooms = std::mem::take(&mut self.rooms);
         let pass = Pass {
-            card: &self.card,
+            gpu: &self.gpu,
             net: &self.net,
             n: self.numbers(training),
             batch: &batch,
@@ -281,13 +281,13 @@ impl CardTrainer {
         Ok(out)
     }
 
-    /// What is trained, back from the card, with its moments.
+    /// What is trained, back from the GPU, with its moments.
     pub(crate) fn fetch(
         &self,
         values: &mut Vec<f32>,
         moments: &mut Moments,
     ) -> Result<(), ModelError> {
-        let device = &self.card.device;
+        let device = &self.gpu.device;
         let at = self
             .adapter
             .as_ref()
@@ -307,7 +307,7 @@ impl CardTrainer {
         self.gradient_of(work, scale)?;
         self.norm(0.0)?;
         let (loss, norm) = self.totals()?;
-        let numbers = self.card.device.read(self.gradient.at(), self.trained)?;
+        let numbers = self.gpu.device.read(self.gradient.at(), self.trained)?;
         Ok((loss, norm, numbers))
     }
 

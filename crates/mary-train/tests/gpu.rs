@@ -1,5 +1,5 @@
-//! Training on an NVIDIA card beside the processor: on a real one where there is one, and always on an
-//! emulated one (`tests/emulator`), where a C++ compiler is found. `examples/card.rs` checks more and
+//! Training on an NVIDIA GPU beside the processor: on a real one where there is one, and always on an
+//! emulated one (`tests/emulator`), where a C++ compiler is found. `examples/gpu.rs` checks more and
 //! measures.
 
 use mary_train::{Device, GrowSettings, Size, grow};
@@ -11,21 +11,21 @@ fn a_card_that_is_not_there_is_said_before_anything_is_written() {
     let out = folder.path().join("out");
     let mut settings = GrowSettings::new(out.clone(), Size::named("pico").expect("a size"), 2);
     settings.device = Device::Cuda(99);
-    let error = grow(&settings, &mut |_| ControlFlow::Continue(())).expect_err("no such card");
+    let error = grow(&settings, &mut |_| ControlFlow::Continue(())).expect_err("no such GPU");
     assert!(error.to_string().contains("cuda:99"), "{error}");
     assert!(!out.exists());
 }
 
 #[cfg(feature = "cuda")]
-mod with_a_card {
+mod with_a_gpu {
     use mary_train::net::cuda::check::{Adapting, Multiply, Plan, Trial, kernels, relative};
     use mary_train::net::{Packed, Shape};
     use mary_train::{Device, TrainError};
     use std::path::Path;
     use std::process::Command;
 
-    /// True where there is a card; says so where there is none.
-    fn card() -> bool {
+    /// True where there is a GPU; says so where there is none.
+    fn gpu() -> bool {
         match Trial::new(&plan(), Device::Cuda(0), Multiply::Own) {
             Ok(_) => true,
             Err(error) => {
@@ -49,8 +49,8 @@ mod with_a_card {
     }
 
     #[test]
-    fn every_kernel_does_what_its_twin_does() {
-        if !card() {
+    fn every_kernel_does_what_its_cpu_reference_does() {
+        if !gpu() {
             return;
         }
         for (name, error) in kernels(0, Multiply::Own).expect("kernels run") {
@@ -60,7 +60,7 @@ mod with_a_card {
 
     #[test]
     fn gradients_and_steps_are_the_processors() {
-        if !card() {
+        if !gpu() {
             return;
         }
         let adapted = Plan {
@@ -105,10 +105,10 @@ mod with_a_card {
         all
     }
 
-    /// The two tests above again, in a process that finds an emulated card.
+    /// The two tests above again, in a process that finds an emulated GPU.
     #[cfg(target_os = "linux")]
     #[test]
-    fn an_emulated_card_computes_the_same() {
+    fn an_emulated_gpu_computes_the_same() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let folder = tempfile::tempdir().expect("a folder");
         let list: String = ["train", "attention"]
@@ -120,14 +120,14 @@ mod with_a_card {
             .args(["-std=c++17", "-O2", "-w", "-U_FORTIFY_SOURCE", "-shared"])
             .args(["-fPIC", "-I"])
             .arg(folder.path())
-            .arg(here.join("tests/emulator/card.cpp"))
+            .arg(here.join("tests/emulator/gpu.cpp"))
             .arg("-o")
             .arg(folder.path().join("libcuda.so.1"))
             .output();
         let compiled = match compiled {
             Ok(output) => output,
             Err(error) => {
-                let why = format!("no C++ compiler for the emulated card: {error}");
+                let why = format!("no C++ compiler for the emulated GPU: {error}");
                 mary_testkit::skip(mary_testkit::Lacking::Compiler, &why);
                 return;
             }
@@ -137,8 +137,8 @@ mod with_a_card {
         let output = Command::new(std::env::current_exe().expect("this program"))
             .env("LD_LIBRARY_PATH", folder.path())
             .args(["--exact", "--test-threads", "1", "--nocapture"])
-            .arg("card::with_a_card::every_kernel_does_what_its_twin_does")
-            .arg("card::with_a_card::gradients_and_steps_are_the_processors")
+            .arg("gpu::with_a_gpu::every_kernel_does_what_its_cpu_reference_does")
+            .arg("gpu::with_a_gpu::gradients_and_steps_are_the_processors")
             .output()
             .expect("it starts");
         let said = String::from_utf8_lossy(&output.stderr);

@@ -1,9 +1,9 @@
-// A card that is none: the driver's calls on the processor's memory, and the kernels of training
+// A GPU that is none: the driver's calls on the processor's memory, and the kernels of training
 // compiled as they stand. Every thread of a block is a fibre that runs until it waits for the others,
-// so barriers and exchanges within a warp mean what they mean on a card. It is slow and computes
-// the same, and lets the kernels and all that launches them be tested where there is no card.
+// so barriers and exchanges within a warp mean what they mean on a GPU. It is slow and computes
+// the same, and lets the kernels and all that launches them be tested where there is no gpu.
 //
-// `kernels.inc` lists the kernels by name; `tests/card.rs` writes it and compiles this file.
+// `kernels.inc` lists the kernels by name; `tests/gpu.rs` writes it and compiles this file.
 
 #include <setjmp.h>
 #include <ucontext.h>
@@ -159,7 +159,7 @@ extern "C" {
 int cuInit(unsigned) { return 0; }
 int cuDeviceGetCount(int *count) { return *count = 1, 0; }
 int cuDeviceGet(int *device, int) { return *device = 0, 0; }
-int cuDeviceGetName(char *name, int room, int) { return std::strncpy(name, "emulated card", room), 0; }
+int cuDeviceGetName(char *name, int room, int) { return std::strncpy(name, "emulated GPU", room), 0; }
 int cuDeviceGetAttribute(int *value, int what, int) {
     const int SHARED = 97, MULTIPROCESSORS = 16, MAJOR = 75;
     *value = what == SHARED ? 227 * 1024 : what == MULTIPROCESSORS ? 132 : what == MAJOR ? 9 : 0;
@@ -216,5 +216,5 @@ int cuEventRecord(Handle, Handle) { return 0; }
 int cuEventQuery(Handle) { return 0; }
 int cuEventSynchronize(Handle) { return 0; }
 int cuEventDestroy_v2(Handle) { return 0; }
-int cuGetErrorString(int, const char **text) { return *text = "the emulated card refused", 0; }
+int cuGetErrorString(int, const char **text) { return *text = "the emulated GPU refused", 0; }
 }

@@ -1,4 +1,4 @@
-//! Every kernel beside its twin on the processor, on numbers without any order.
+//! Every kernel beside its CPU reference, on numbers without any order.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use super::check::ripple;
 use super::products::{Call, Shared, View};
 use super::room::Room;
 use super::rows::{Dropping, NormAt};
-use super::{Card, Multiply, int};
+use super::{Gpu, Multiply, int};
 use crate::net::attention::{Rotary, Saved, Scratch, backward, forward};
 use crate::net::kernels::{self, NormKind, NormSaved};
 use crate::net::linear::drop_into;
 use crate::net::{Segment, Shape, add_product};
 
-/// ‖a − b‖ / ‖b‖; not a number where either holds one that is none.
+/// ‖a − b‖ / ‖b‖; NaN where either holds one.
 pub fn relative(a: &[f32], b: &[f32]) -> f64 {
     let square = |x: f64| x * x;
     let difference: f64 = a
@@ -33,14 +33,14 @@ pub fn relative(a: &[f32], b: &[f32]) -> f64 {
 }
 
 struct Bench {
-    card: Card,
+    gpu: Gpu,
     found: Vec<(String, f64)>,
 }
 
-/// The relative error of every kernel against its twin.
+/// The relative error of every kernel against its CPU reference.
 pub fn kernels(number: usize, how: Multiply) -> Result<Vec<(String, f64)>, ModelError> {
     let mut bench = Bench {
-        card: Card::open(number, how)?,
+        gpu: Gpu::open(number, how)?,
         found: Vec::new(),
     };
     let sizes = [(70, 37, 130), (128, 64, 64), (1024, 512, 1536)];
@@ -71,19 +71,19 @@ pub fn kernels(number: usize, how: Multiply) -> Result<Vec<(String, f64)>, Model
 
 impl Bench {
     fn put(&self, x: &[f32]) -> Result<Memory, ModelError> {
-        let memory = self.card.device.alloc(size_of_val(x))?;
-        self.card.device.write(x, memory.at())?;
+        let memory = self.gpu.device.alloc(size_of_val(x))?;
+        self.gpu.device.write(x, memory.at())?;
         Ok(memory)
     }
 
     fn ints(&self, x: &[i32]) -> Result<Memory, ModelError> {
-        let memory = self.card.device.alloc(size_of_val(x))?;
-        self.card.device.write(x, memory.at())?;
+        let memory = self.gpu.device.alloc(size_of_val(x))?;
+        self.gpu.device.write(x, memory.at())?;
         Ok(memory)
     }
 
     fn expect(&mut self, name: &str, memory: &Memory, want: &[f32]) -> Result<(), ModelError> {
-        let got: Vec<f32> = self.card.device.read(memory.at(), want.len())?;
+        let got: Vec<f32> = self.gpu.device.read(memory.at(), want.len())?;
         self.found.push((name.to_owned(), relative(&got, want)));
         Ok(())
     }
@@ -114,7 +114,7 @@ impl Bench {
                 view(&right, right_turned, n, k),
             );
             let call = Call::new((m, k, n), l, r, (out.at(), n));
-            self.card
+            self.gpu
                 .multiply(&call.scaled(0.5).adding(true).with_bias(bias.at()))?;
             let name = format!("product {m}×{k}×{n} {left_turned} {right_turned}");
             self.expect(&name, &out, &want)?;
@@ -122,7 +122,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The way back through a layer: two products with the same left factor.
+    /// Backward pass through a layer: two products with the same left factor.
     fn shared_products(&mut self) -> Result<(), ModelError> {
         let (rows, outputs, inputs) = (5000, 1536, 512);
         let (dy, weight, x) = (
@@ -144,11 +144,11 @@ impl Bench {
         );
         let size = (rows, outputs, inputs);
         let call = Call::new(size, left, right, (to_dx.at(), inputs));
-        self.card.multiply(&call.sharing(Shared::First))?;
+        self.gpu.multiply(&call.sharing(Shared::First))?;
         let (left, right) = (View::turned(dy.at(), outputs), View::rows(x.at(), inputs));
         let size = (outputs, rows, inputs);
         let call = Call::new(size, left, right, (to_dw.at(), inputs)).adding(true);
-        self.card.multiply(&call.sharing(Shared::Second))?;
+        self.gpu.multiply(&call.sharing(Shared::Second))?;
         self.expect("product back to the input", &to_dx, &dx)?;
         self.expect("product back to the weights", &to_dw, &dw)
     }
@@ -182,19 +182,19 @@ impl Bench {
             width,
             kind,
         };
-        self.card.norm(x.at(), rows, by, out.at(), kept.at())?;
+        self.gpu.norm(x.at(), rows, by, out.at(), kept.at())?;
         self.expect(&format!("norm, centred {centred}"), &out, &y)?;
         let flat: Vec<f32> = moments.iter().flatten().copied().collect();
         self.expect("moments", &kept, &flat)?;
         let to = (base.at(), base.at());
-        self.card
+        self.gpu
             .norm_back((x.at(), kept.at(), rows), by, dy.at(), to)?;
         self.expect("norm back", &base, &dx)?;
         let (sums, products) = (self.put(&empty[..width])?, self.put(&empty[..width])?);
         let mut room = Room::default();
         let normed = Some((x.at(), kept.at()));
         let to = (sums.at(), products.at());
-        self.card
+        self.gpu
             .column_sums((dy.at(), width), normed, (rows, width), to, &mut room)?;
         self.expect("norm's bias", &sums, &db)?;
         self.expect("norm's weight", &products, &dw)
@@ -203,23 +203,26 @@ impl Bench {
     fn activations(&mut self) -> Result<(), ModelError> {
         let len = 5000;
         let (x, u) = (ripple(len, 4.0, 1), ripple(len, 2.0, 2));
-        type Twin = fn(&mut [f32], &mut [f32]);
-        for (exact, twin) in [(true, kernels::gelu as Twin), (false, kernels::gelu_tanh)] {
+        type Reference = fn(&mut [f32], &mut [f32]);
+        for (exact, reference) in [
+            (true, kernels::gelu as Reference),
+            (false, kernels::gelu_tanh),
+        ] {
             let (mut slope, mut y) = (x.clone(), vec![0.0; len]);
-            twin(&mut slope, &mut y);
+            reference(&mut slope, &mut y);
             let (at, out) = (self.put(&x)?, self.put(&x)?);
-            self.card.gelu(exact, at.at(), out.at(), len)?;
+            self.gpu.gelu(exact, at.at(), out.at(), len)?;
             self.expect(&format!("gelu, exact {exact}"), &out, &y)?;
             self.expect("its slope", &at, &slope)?;
         }
         let (mut gate, mut up, mut y) = (x.clone(), u.clone(), vec![0.0; len]);
         kernels::gated_silu(&mut gate, &mut up, &mut y);
         let (a, b, out) = (self.put(&x)?, self.put(&u)?, self.put(&x)?);
-        self.card.gated_silu(a.at(), b.at(), out.at(), len)?;
+        self.gpu.gated_silu(a.at(), b.at(), out.at(), len)?;
         self.expect("gated silu", &out, &y)?;
         self.expect("slope of the gate", &a, &gate)?;
         self.expect("slope of up", &b, &up)?;
-        self.card.times(a.at(), b.at(), out.at(), len)?;
+        self.gpu.times(a.at(), b.at(), out.at(), len)?;
         kernels::multiply(&mut gate, &up);
         self.expect("multiply", &out, &gate)
     }
@@ -232,7 +235,7 @@ impl Bench {
         kernels::add_column_sums(&x, step, &mut want);
         let mut room = Room::default();
         let to = (sums.at(), 0);
-        self.card
+        self.gpu
             .column_sums((at.at(), step), None, (rows, width), to, &mut room)?;
         self.expect("column sums", &sums, &want)?;
         let (seeds, half) = ([0x1234_5678_9abc_def0u64, 42], rows / 2);
@@ -257,7 +260,7 @@ impl Bench {
             share: 0.3,
         };
         let out = self.put(&x)?;
-        self.card
+        self.gpu
             .drop_numbers(at.at(), &by, (rows, step), (out.at(), false))?;
         self.expect("dropout", &out, &want)
     }
@@ -278,14 +281,14 @@ impl Bench {
         let (at, out) = (self.put(&logits)?, self.put(&vec![0.0; rows])?);
         let (numbers, weights) = (self.ints(&numbers)?, self.put(&weights)?);
         let wanted = (numbers.at(), weights.at());
-        self.card
+        self.gpu
             .cross_entropy((at.at(), rows), vocabulary, wanted, scale, out.at())?;
         self.expect("slope of the loss", &at, &slope)?;
         self.expect("losses", &out, &losses)?;
         let sum = self.ints(&[0; 4])?;
-        self.card
+        self.gpu
             .add_losses((out.at(), weights.at()), rows, sum.at())?;
-        let got = self.card.device.read::<f64>(sum.at(), 1)?;
+        let got = self.gpu.device.read::<f64>(sum.at(), 1)?;
         let error = got.first().map_or(f64::NAN, |x| (x - total).abs() / total);
         self.found.push(("sum of losses".to_owned(), error));
         Ok(())
@@ -342,8 +345,8 @@ impl Bench {
         let (positions, angles) = (self.ints(&positions)?, self.put(&rotary.numbers())?);
         let at = self.put(&plain)?;
         let turning = (angles.at(), shape.rotary / 2);
-        let card = &self.card;
-        card.rotate(at.at(), &attention, positions.at(), turning, false)?;
+        let gpu = &self.gpu;
+        gpu.rotate(at.at(), &attention, positions.at(), turning, false)?;
         let name = |what: &str| format!("{what}, {heads}/{kv_heads} heads of {width}");
         self.expect(&name("rotation"), &at, &qkv)?;
         let poison = |len: usize| vec![f32::NAN; len];
@@ -351,7 +354,7 @@ impl Bench {
             self.put(&poison(out.len()))?,
             self.put(&poison(log_sums.len()))?,
         );
-        self.card.attend(at.at(), &attention, got.at(), sums.at())?;
+        self.gpu.attend(at.at(), &attention, got.at(), sums.at())?;
         self.expect(&name("attention"), &got, &out)?;
         self.expect(&name("log-sums"), &sums, &log_sums)?;
         let (dots, back) = (
@@ -361,10 +364,10 @@ impl Bench {
         let dout = self.put(&dout)?;
         let kept = (got.at(), sums.at());
         let to = (dots.at(), back.at());
-        let card = Arc::clone(&self.card.device);
-        self.card
+        let gpu = Arc::clone(&self.gpu.device);
+        self.gpu
             .attend_back(at.at(), &attention, kept, dout.at(), to)?;
-        card.wait()?;
+        gpu.wait()?;
         self.expect(&name("slope of attention"), &back, &slope)
     }
 }

@@ -1,13 +1,13 @@
-//! Training on a card held against training on the processor, and timed.
+//! Training on a GPU held against training on the processor, and timed.
 //!
-//! `card [--device N] [kernels] [golden FOLDER] [parity] [repeat] [runs] [wide] [once] [time]`
+//! `gpu [--device N] [kernels] [golden FOLDER] [parity] [repeat] [runs] [wide] [once] [time]`
 //!
-//! - `kernels`: every kernel beside its twin on the processor;
+//! - `kernels`: every kernel beside its CPU reference;
 //! - `golden`: three steps of the golden files (`tests/golden`), made with PyTorch;
 //! - `parity`: loss, every gradient and twenty steps beside the processor's, for whole models and
 //!   for adapters with dropout;
 //! - `repeat`: twenty steps twice, the same to the last bit;
-//! - `runs`: growing and tuning as `mary grow` and `mary tune` do it, moved between card and
+//! - `runs`: growing and tuning as `mary grow` and `mary tune` do it, moved between GPU and
 //!   processor;
 //! - `wide`: the gradient of a model with products as long as real ones;
 //! - `once`: one step of the Pythia-70M shape, for a profiler;
@@ -144,7 +144,7 @@ fn plans() -> Vec<(&'static str, Plan)> {
     ]
 }
 
-/// One gradient, twenty steps and the answers, here and on the card.
+/// One gradient, twenty steps and the answers, here and on the GPU.
 fn parity(number: usize, name: &str, plan: &Plan, how: Multiply) -> Outcome {
     let mut here = Trial::new(plan, Device::Cpu, how)?;
     let mut there = Trial::new(plan, Device::Cuda(number), how)?;
@@ -277,7 +277,7 @@ fn pythia(width: usize, layers: usize, heads: usize) -> Shape {
     shape
 }
 
-/// One gradient of the Pythia-70M shape here and on the card: products as long as real ones.
+/// One gradient of the Pythia-70M shape here and on the GPU: products as long as real ones.
 fn wide(number: usize) -> Outcome {
     let plan = Plan::new(pythia(512, 6, 8));
     let texts = windows(plan.shape.vocabulary, 4, 512, 5);
@@ -338,10 +338,10 @@ fn time(number: usize, name: &str, shape: Shape, (batch, length): (usize, usize)
     Ok(good)
 }
 
-/// A run begun on the card goes on on the processor, and the other way round; a model is tuned on
+/// A run begun on the GPU goes on on the processor, and the other way round; a model is tuned on
 /// both. Losses are those of a run on the processor alone.
 fn runs(number: usize) -> Outcome {
-    let folder = std::env::temp_dir().join(format!("mary-card-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("mary-gpu-{}", std::process::id()));
     let part = |name: &str, devices: [Device; 2]| -> Result<Vec<f64>, TrainError> {
         let mut settings = GrowSettings::new(folder.join(name), Size::named("pico")?, 40);
         settings.batch = 4;
@@ -364,11 +364,11 @@ fn runs(number: usize) -> Outcome {
         }
         Ok(losses)
     };
-    let card = Device::Cuda(number);
+    let gpu = Device::Cuda(number);
     let want = part("processor", [Device::Cpu, Device::Cpu])?;
-    let there = part("card", [card, card])?;
-    let mixed = part("card-then-processor", [card, Device::Cpu])?;
-    let back = part("processor-then-card", [Device::Cpu, card])?;
+    let there = part("gpu", [gpu, gpu])?;
+    let mixed = part("gpu-then-processor", [gpu, Device::Cpu])?;
+    let back = part("processor-then-gpu", [Device::Cpu, gpu])?;
     let worst = |got: &[f64]| {
         let each = got.iter().zip(&want).map(|(a, b)| (a / b - 1.0).abs());
         each.fold(
@@ -396,7 +396,7 @@ fn runs(number: usize) -> Outcome {
         let after = report.after.iter().map(|a| a.log_probability).collect();
         Ok((report.losses, after))
     };
-    let (here, there_tuned) = (tuned(Device::Cpu, "a")?, tuned(card, "b")?);
+    let (here, there_tuned) = (tuned(Device::Cpu, "a")?, tuned(gpu, "b")?);
     let apart = |a: &[f64], b: &[f64]| {
         let each = a.iter().zip(b).map(|(a, b)| (a / b - 1.0).abs());
         each.fold(if a.len() == b.len() { 0.0 } else { f64::NAN }, f64::max)
@@ -410,7 +410,7 @@ fn runs(number: usize) -> Outcome {
     ];
     let good = found.iter().all(|error| *error < 1e-3);
     say(&format!(
-        "runs against the processor's: grown on the card {:.1e}, card then processor {:.1e}, processor then card {:.1e}; tuned on the card: losses {:.1e}, held-out answers {:.1e}{}",
+        "runs against the processor's: grown on the GPU {:.1e}, GPU then processor {:.1e}, processor then GPU {:.1e}; tuned on the GPU: losses {:.1e}, held-out answers {:.1e}{}",
         found[0],
         found[1],
         found[2],
