@@ -176,8 +176,8 @@ impl Learner {
         Self::of(lesson, means, engine)
     }
 
-    /// With another way of multiplying on the GPU.
-    #[cfg(feature = "cuda")]
+    /// With another way of multiplying on the GPU; for checks.
+    #[cfg(all(feature = "cuda", feature = "checks"))]
     pub(crate) fn multiplying(
         lesson: Lesson,
         means: &Means,

@@ -299,6 +299,7 @@ impl GpuTrainer {
     }
 
     /// Loss and gradient alone, with their norm; for checks.
+    #[cfg(feature = "checks")]
     pub(crate) fn gradient(
         &mut self,
         work: &[&Work],
@@ -312,6 +313,7 @@ impl GpuTrainer {
     }
 
     /// Takes at most this many tokens at once; for checks.
+    #[cfg(feature = "checks")]
     pub(crate) fn at_once(&mut self, most: usize) {
         self.most = most;
     }
