@@ -17,6 +17,8 @@ struct Parts<'a> {
     fingerprint: &'a str,
     task: &'a str,
     task_version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_content: Option<&'a str>,
     trial: u32,
     request: &'a Request,
 }
@@ -32,8 +34,9 @@ impl Key {
         let parts = Parts {
             schema: 1,
             fingerprint,
-            task: task.id,
+            task: &task.id,
             task_version: task.version,
+            task_content: task.content.as_deref(),
             trial,
             request,
         };

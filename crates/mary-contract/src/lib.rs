@@ -4,14 +4,17 @@
 //! [`Item`]s, a backend answers their [`Request`]s, the engine carries both ways, the store keeps
 //! what was said, the report shows it; all of them meet only in these types.
 
+mod card;
 mod data;
 mod event;
 mod exhibit;
+mod family;
 mod item;
 mod key;
 mod model;
 mod outcome;
 mod prompt;
+mod registry;
 mod request;
 mod response;
 mod run;
@@ -19,11 +22,13 @@ mod store;
 mod task;
 mod vector;
 
+pub use card::{Citation, Param, Reference, TaskCard, Text, text};
 pub use data::{DataError, DataSource, NoData};
 pub use event::{Event, Observer as EventObserver};
 pub use exhibit::{
     Axis, Exhibits, Figure, FigureKind, Picture, Point, ReferenceLine, Scale, Series, Table,
 };
+pub use family::{Family, built_in};
 pub use item::{Ask, Item, ModelRole, Target};
 pub use key::Key;
 pub use model::{
@@ -32,6 +37,7 @@ pub use model::{
 };
 pub use outcome::{Failure, Judgement, Outcome, UnscoredReason};
 pub use prompt::{Image, Part, Prompt, PromptForm, Speaker, Turn};
+pub use registry::{Registry, RegistryError};
 pub use request::{Generate, Layers, Observe, Pool, Request, RequestKind, Sampling, Score, Start};
 pub use response::{
     ContinuationScore, Finish, Generated, LayerVector, Observed, PooledVectors, Response, Scored,
@@ -41,7 +47,5 @@ pub use run::{
     SummaryRow, TaskRun,
 };
 pub use store::{Cache, StoreError};
-pub use task::{
-    Citation, Family, Items, Needs, Param, Reference, Task, TaskCard, TaskError, TaskSettings,
-};
+pub use task::{Items, Needs, Task, TaskError, TaskSettings};
 pub use vector::Vector;

@@ -71,6 +71,9 @@ pub struct TaskRun {
     pub id: String,
     /// The task's version.
     pub version: u32,
+    /// Hash of what a task of one's own is made of; built-in tasks have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
     /// Its settings.
     pub settings: TaskSettings,
     /// How many items are run, where limited.

@@ -1,13 +1,15 @@
-//! A task: what is asked, how an answer is judged, and what a reader must know about it.
+//! A task: what is asked and how an answer is judged. What a reader must know about it is its
+//! [`TaskCard`].
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Ask, Capabilities, DataError, DataSource, Exhibits, Item, Judgement, Measure, PromptForm,
-    Reply, RunSummary, Sample,
+    Ask, Capabilities, DataError, DataSource, Item, Judgement, Measure, PromptForm, Reference,
+    Reply, Sample, TaskCard,
 };
 
 /// A stream of items, made or read lazily.
@@ -79,64 +81,6 @@ impl Needs {
     }
 }
 
-/// A value a user can set with `--set name=value`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Param {
-    /// Its name.
-    pub name: &'static str,
-    /// What it is when nobody sets it.
-    pub default: &'static str,
-    /// What it can be, for people.
-    pub values: &'static str,
-    /// One sentence.
-    pub about: &'static str,
-}
-
-/// A published or human figure shown beside ours.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Reference {
-    /// The value on the task's scale.
-    pub value: f64,
-    /// Where it is from ("Lee & Lim 2024, Table 6").
-    pub source: &'static str,
-}
-
-/// A paper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Citation {
-    /// As in a reference list.
-    pub text: &'static str,
-    /// DOI or arXiv id.
-    pub link: &'static str,
-}
-
-/// What a reader must know about a task.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct TaskCard {
-    /// `family/task`.
-    pub id: &'static str,
-    /// The family.
-    pub family: &'static str,
-    /// Raised whenever items, prompts or judging change; part of every cache key.
-    pub version: u32,
-    /// For tables.
-    pub title: &'static str,
-    /// What it measures and why, one paragraph.
-    pub about: &'static str,
-    /// Score of a guesser on the task's scale, where that means something.
-    pub chance: Option<f64>,
-    /// Score of people, where known.
-    pub human: Option<Reference>,
-    /// What can be set.
-    pub params: &'static [Param],
-    /// Dataset it reads, if any; `None` for tasks that make their own items.
-    pub dataset: Option<&'static str>,
-    /// The paper.
-    pub citation: Citation,
-    /// Part of the starter selection, with this many items.
-    pub starter: Option<usize>,
-}
-
 /// How a task is run; recorded with the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -155,25 +99,17 @@ pub struct TaskSettings {
 
 impl TaskSettings {
     /// The value of a parameter: the user's, or the card's default.
-    pub fn param<'a>(&'a self, card: &TaskCard, name: &str) -> &'a str {
-        let default = card
-            .params
-            .iter()
-            .find(|p| p.name == name)
-            .map_or("", |p| p.default);
+    pub fn param<'a>(&'a self, card: &'a TaskCard, name: &str) -> &'a str {
+        let default = card.param(name).map_or("", |p| &p.default);
         self.params.get(name).map_or(default, String::as_str)
     }
 
     /// Refuses parameters that the task does not have.
     pub fn check(&self, card: &TaskCard) -> Result<(), TaskError> {
-        match self
-            .params
-            .keys()
-            .find(|k| card.params.iter().all(|p| p.name != k.as_str()))
-        {
+        match self.params.keys().find(|name| card.param(name).is_none()) {
             None => Ok(()),
             Some(unknown) => {
-                let known: Vec<_> = card.params.iter().map(|p| p.name).collect();
+                let known: Vec<&str> = card.params.iter().map(|p| &*p.name).collect();
                 let known = if known.is_empty() {
                     "none".into()
                 } else {
@@ -191,14 +127,14 @@ impl TaskSettings {
 /// One task. Pure: it makes items and judges answers, and never sees a model.
 pub trait Task: Send + Sync {
     /// What a reader must know.
-    fn card(&self) -> &'static TaskCard;
+    fn card(&self) -> &TaskCard;
 
     /// What it needs under these settings.
     fn needs(&self, settings: &TaskSettings) -> Needs;
 
     /// What people score on these items; the card's figure, unless it was measured on others.
     fn human(&self, _settings: &TaskSettings) -> Option<Reference> {
-        self.card().human
+        self.card().human.clone()
     }
 
     /// Its items, in a fixed order for given settings.
@@ -232,19 +168,58 @@ pub trait Task: Send + Sync {
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String>;
 }
 
-/// A family of tasks, one per paper.
-pub trait Family: Send + Sync {
-    /// The word before the slash.
-    fn id(&self) -> &'static str;
+/// Every method is handed on, those with a default too: a default here would silently replace what
+/// the task itself says.
+macro_rules! task_behind_a_pointer {
+    ($pointer:ty) => {
+        impl<T: Task + ?Sized> Task for $pointer {
+            fn card(&self) -> &TaskCard {
+                (**self).card()
+            }
 
-    /// For people.
-    fn title(&self) -> &'static str;
+            fn needs(&self, settings: &TaskSettings) -> Needs {
+                (**self).needs(settings)
+            }
 
-    /// Its tasks.
-    fn tasks(&self) -> &'static [&'static dyn Task];
+            fn human(&self, settings: &TaskSettings) -> Option<Reference> {
+                (**self).human(settings)
+            }
 
-    /// The paper's tables and figures, made from summaries of one or more runs.
-    fn exhibits(&self, _runs: &[RunSummary]) -> Exhibits {
-        Exhibits::default()
-    }
+            fn items(
+                &self,
+                settings: &TaskSettings,
+                data: &dyn DataSource,
+            ) -> Result<Items, TaskError> {
+                (**self).items(settings, data)
+            }
+
+            fn follow_up(
+                &self,
+                settings: &TaskSettings,
+                item: &Item,
+                answers: &[Reply],
+            ) -> Result<Vec<Ask>, TaskError> {
+                (**self).follow_up(settings, item, answers)
+            }
+
+            fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+                (**self).judge(settings, item, answers)
+            }
+
+            fn overall(
+                &self,
+                settings: &TaskSettings,
+                samples: &mut dyn Iterator<Item = Sample>,
+            ) -> Vec<Measure> {
+                (**self).overall(settings, samples)
+            }
+
+            fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+                (**self).conventions(settings)
+            }
+        }
+    };
 }
+
+task_behind_a_pointer!(&T);
+task_behind_a_pointer!(Arc<T>);

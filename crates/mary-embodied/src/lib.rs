@@ -29,14 +29,16 @@ pub use released::{PEOPLE, ReleasedRun, released_runs};
 pub use source::{SOURCE, Source};
 pub use tuning::tuning_set;
 
-use mary_contract::{Citation, Exhibits, Family, RunSummary, Task};
+use std::sync::Arc;
+
+use mary_contract::{Citation, Exhibits, Family, RunSummary, Task, built_in};
 
 /// The paper.
-pub const CITATION: Citation = Citation {
-    text: "Zhihui Yang, Yupei Wang, Kaijie Mo, Zhe Zhao and Renfen Hu. 2025. Does Visual Grounding \
+pub const CITATION: Citation = Citation::new(
+    "Zhihui Yang, Yupei Wang, Kaijie Mo, Zhe Zhao and Renfen Hu. 2025. Does Visual Grounding \
            Enhance the Understanding of Embodied Knowledge in Large Language Models?",
-    link: "https://github.com/ererdewubudesi/embodied_knowledge_2025",
-};
+    "https://github.com/ererdewubudesi/embodied_knowledge_2025",
+);
 
 /// The family.
 #[derive(Debug, Clone, Copy)]
@@ -46,23 +48,22 @@ pub struct Embodied;
 pub static EMBODIED: Embodied = Embodied;
 
 impl Family for Embodied {
-    fn id(&self) -> &'static str {
+    fn id(&self) -> &str {
         "embodied"
     }
 
-    fn title(&self) -> &'static str {
+    fn title(&self) -> &str {
         "Embodied knowledge: SensoryVec and PerceptualQA"
     }
 
-    fn tasks(&self) -> &'static [&'static dyn Task] {
-        static TASKS: [&dyn Task; 5] = [
+    fn tasks(&self) -> Vec<Arc<dyn Task>> {
+        built_in(&[
             &sensoryvec::SENSORY_VEC,
             &perceptualqa::PERCEPTUAL_QA,
             &fresh::FRESH_COLOUR,
             &fresh::FRESH_GEOMETRY,
             &fresh::FRESH_SYMBOLS,
-        ];
-        &TASKS
+        ])
     }
 
     fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::Path;
+use std::sync::Arc;
 
 use mary_contract::{
     DataSource, Exchange, Finish, Generated, Item, Key, PromptForm, Reply, Response, Sample,
@@ -20,7 +21,7 @@ pub struct ReleasedRun {
     /// `published/MODEL`, or `people/yang-2025`.
     pub model: String,
     /// The task they answer.
-    pub task: &'static dyn Task,
+    pub task: Arc<dyn Task>,
     /// The settings under which the task makes the same items.
     pub settings: TaskSettings,
     /// Times an item was asked.
@@ -141,7 +142,7 @@ fn answers(
         .collect();
     Ok(ReleasedRun {
         model,
-        task: &PERCEPTUAL_QA,
+        task: Arc::new(&PERCEPTUAL_QA),
         settings,
         trials,
         samples,
@@ -170,7 +171,7 @@ fn sample(
     let judgement = PERCEPTUAL_QA.judge(settings, &item, std::slice::from_ref(&reply));
     let key = Key::of(model, PERCEPTUAL_QA.card(), trial, &ask.request).ok()?;
     Some(Sample {
-        id: sample_id(model, PERCEPTUAL_QA.card().id, &item, trial),
+        id: sample_id(model, &PERCEPTUAL_QA.card().id, &item, trial),
         item,
         exchanges: vec![Exchange {
             key,
@@ -202,7 +203,7 @@ fn stored_vectors(path: &Path) -> Result<Vec<ReleasedRun>, TaskError> {
         let samples = samples.map(|(place, (triple, cosines))| {
             let item = sensoryvec::stored_item(place, triple, *cosines);
             Sample {
-                id: sample_id(&model, SENSORY_VEC.card().id, &item, 0),
+                id: sample_id(&model, &SENSORY_VEC.card().id, &item, 0),
                 judgement: SENSORY_VEC.judge(&settings, &item, &[]),
                 item,
                 exchanges: vec![],
@@ -211,7 +212,7 @@ fn stored_vectors(path: &Path) -> Result<Vec<ReleasedRun>, TaskError> {
         ReleasedRun {
             samples: samples.collect(),
             model,
-            task: &SENSORY_VEC,
+            task: Arc::new(&SENSORY_VEC),
             settings: settings.clone(),
             trials: 1,
             remark: "cosines released by Yang et al. 2025; pooling and layer as there, which is not said",

@@ -5,12 +5,12 @@ use mary_contract::{Param, TaskCard, TaskError, TaskSettings};
 use crate::choice::not_one_of;
 
 /// The parameter `source`.
-pub const SOURCE: Param = Param {
-    name: "source",
-    default: "own",
-    values: "own, upstream",
-    about: "Our own set, which needs no download, or the authors' released files.",
-};
+pub const SOURCE: Param = Param::new(
+    "source",
+    "own",
+    "own, upstream",
+    "Our own set, which needs no download, or the authors' released files.",
+);
 
 /// Where triples and questions come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -23,21 +23,22 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 struct Sums(usize);
 
 const CARD: TaskCard = TaskCard {
-    id: "bench/sums",
-    family: "bench",
+    id: text("bench/sums"),
+    family: text("bench"),
     version: 1,
-    title: "Sums",
-    about: "",
+    title: text("Sums"),
+    about: text(""),
     chance: Some(0.5),
     human: None,
-    params: &[],
+    params: Param::list(&[]),
     dataset: None,
-    citation: Citation { text: "", link: "" },
+    citation: Citation::new("", ""),
     starter: None,
+    content: None,
 };
 
 impl Task for Sums {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

@@ -1,5 +1,7 @@
 //! Whether a model can do what a task needs, found out before weights are loaded or money is spent.
 
+use std::sync::Arc;
+
 use mary_contract::{ModelCard, Task, TaskSettings};
 
 use crate::EngineError;
@@ -19,7 +21,7 @@ pub struct Misfit {
 pub fn misfits(
     models: &[ModelCard],
     judge: Option<&ModelCard>,
-    tasks: &[(&'static dyn Task, TaskSettings)],
+    tasks: &[(Arc<dyn Task>, TaskSettings)],
 ) -> Vec<Misfit> {
     let mut out = Vec::new();
     for (task, settings) in tasks {
@@ -33,7 +35,7 @@ pub fn misfits(
                 let model = card.model.to_string();
                 out.push(Misfit {
                     model,
-                    task: task.card().id.to_owned(),
+                    task: task.card().id.to_string(),
                     missing,
                 });
             }
@@ -46,8 +48,8 @@ pub fn misfits(
 pub fn admit(
     models: &[ModelCard],
     judge: Option<&ModelCard>,
-    tasks: &[(&'static dyn Task, TaskSettings)],
-    fitting_models: impl Fn(&'static dyn Task, &TaskSettings) -> Vec<String>,
+    tasks: &[(Arc<dyn Task>, TaskSettings)],
+    fitting_models: impl Fn(&dyn Task, &TaskSettings) -> Vec<String>,
 ) -> Result<(), EngineError> {
     let misfits = misfits(models, judge, tasks);
     let Some(first) = misfits.first() else {
@@ -73,12 +75,12 @@ pub fn admit(
 fn hint(
     first: &Misfit,
     misfits: &[Misfit],
-    tasks: &[(&'static dyn Task, TaskSettings)],
-    fitting_models: impl Fn(&'static dyn Task, &TaskSettings) -> Vec<String>,
+    tasks: &[(Arc<dyn Task>, TaskSettings)],
+    fitting_models: impl Fn(&dyn Task, &TaskSettings) -> Vec<String>,
 ) -> String {
     let fits: Vec<&str> = tasks
         .iter()
-        .map(|(task, _)| task.card().id)
+        .map(|(task, _)| &*task.card().id)
         .filter(|id| {
             !misfits
                 .iter()
@@ -92,7 +94,7 @@ fn hint(
         hints.push(format!("{} can run {shown}{more}", first.model));
     }
     if let Some((task, settings)) = tasks.iter().find(|(t, _)| t.card().id == first.task) {
-        let models = fitting_models(*task, settings);
+        let models = fitting_models(task.as_ref(), settings);
         if !models.is_empty() {
             hints.push(format!("{} works with {}", first.task, models.join(", ")));
         }

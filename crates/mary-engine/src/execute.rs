@@ -94,7 +94,7 @@ pub fn execute(
     cache: &mut dyn Cache,
     observer: &mut dyn EventObserver,
 ) -> Result<(), EngineError> {
-    let task = execution.task.card().id;
+    let task = execution.task.card().id.as_ref();
     let model = execution.cast.subject.card().model.to_string();
     let planned = execution.survey.count * execution.trials as usize;
     observer.observe(&Event::TaskStarted {
@@ -529,7 +529,7 @@ impl<'a, 'b> Hall<'a, 'b> {
         let (item, exchanges) = pending.into_exchanges();
         let id = SampleId {
             model: self.model.clone(),
-            task: self.run.task.card().id.to_owned(),
+            task: self.run.task.card().id.to_string(),
             item: item.id.clone(),
             trial,
         };
@@ -579,7 +579,7 @@ fn open_places(pending: &Pending) -> impl Iterator<Item = usize> + '_ {
 
 fn task_error(task: &dyn Task, source: TaskError) -> EngineError {
     EngineError::Task {
-        task: task.card().id.to_owned(),
+        task: task.card().id.to_string(),
         source,
     }
 }

@@ -25,9 +25,9 @@ pub fn survey(
     data: &dyn DataSource,
     limit: Option<Limit>,
 ) -> Result<Survey, EngineError> {
-    let id = task.card().id;
+    let id = &task.card().id;
     let wrap = |source| EngineError::Task {
-        task: id.to_owned(),
+        task: id.to_string(),
         source,
     };
     settings.check(task.card()).map_err(wrap)?;
@@ -39,7 +39,7 @@ pub fn survey(
         let hash = rank(settings.seed, &item.id);
         if !seen.insert(hash) {
             return Err(EngineError::DuplicateItem {
-                task: id.to_owned(),
+                task: id.to_string(),
                 item: item.id,
             });
         }
@@ -53,7 +53,7 @@ pub fn survey(
     }
     if available == 0 {
         return Err(EngineError::Empty {
-            task: id.to_owned(),
+            task: id.to_string(),
         });
     }
     let wanted = match limit {

@@ -5,6 +5,7 @@
 //! disturbed run is the same to the last bit.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use mary_contract::{
     Breakdown, Estimate, Judgement, Measure, Outcome, RunManifest, RunSummary, Sample, SampleId,
@@ -126,7 +127,7 @@ impl Summariser {
         self,
         manifest: RunManifest,
         planned: usize,
-        tasks: &[&dyn Task],
+        tasks: &[Arc<dyn Task>],
         mut overall: impl FnMut(&str, &dyn Task) -> Vec<Measure>,
     ) -> RunSummary {
         let seen: usize = self.tallies.values().map(|t| t.samples).sum();
@@ -137,11 +138,11 @@ impl Summariser {
         for card in &manifest.models {
             let model = card.model.to_string();
             for task in tasks {
-                let key = (model.clone(), task.card().id.to_owned());
+                let key = (model.clone(), task.card().id.to_string());
                 let Some(tally) = tallies.remove(&key) else {
                     continue;
                 };
-                let more = overall(&model, *task);
+                let more = overall(&model, task.as_ref());
                 let run = manifest.tasks.iter().find(|t| t.id == key.1);
                 let settings = run.map(|t| t.settings.clone()).unwrap_or_default();
                 // One half is a tie only where a score is a share of right answers.
@@ -195,7 +196,7 @@ impl Tally {
         });
         SummaryRow {
             model,
-            task: card.id.to_owned(),
+            task: card.id.to_string(),
             scored: self.scores.len(),
             breakdowns: breakdowns.collect(),
             score: estimate(self.scores, clustered),

@@ -16,21 +16,22 @@ struct Parity {
 }
 
 const CARD: TaskCard = TaskCard {
-    id: "test/parity",
-    family: "test",
+    id: text("test/parity"),
+    family: text("test"),
     version: 1,
-    title: "Parity",
-    about: "Whether a number is even.",
+    title: text("Parity"),
+    about: text("Whether a number is even."),
     chance: Some(0.5),
     human: None,
-    params: &[],
+    params: Param::list(&[]),
     dataset: None,
-    citation: Citation { text: "", link: "" },
+    citation: Citation::new("", ""),
     starter: None,
+    content: None,
 };
 
 impl Task for Parity {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     Ask, Citation, DataSource, ErrorKind, Finish, Generate, Generated, Item, Items, Judgement,
-    Needs, Prompt, PromptForm, Reference, Reply, Request, Response, Sampling, Score, Scored, Start,
-    Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Needs, Param, Prompt, PromptForm, Reference, Reply, Request, Response, Sampling, Score, Scored,
+    Start, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
 };
 use serde_json::json;
 
@@ -14,29 +14,30 @@ use super::setup::{AB_PARAMS, Mode, Setup, Source, Tail};
 use super::{parse, prompt, upstream};
 
 /// The paper.
-pub const CITATION: Citation = Citation {
-    text: "Bruce W. Lee and JaeHyuk Lim. 2024. Language Models Don't Learn the Physical Manifestation \
+pub const CITATION: Citation = Citation::new(
+    "Bruce W. Lee and JaeHyuk Lim. 2024. Language Models Don't Learn the Physical Manifestation \
            of Language. ACL 2024.",
-    link: "arXiv:2402.11349",
-};
+    "arXiv:2402.11349",
+);
 
 /// The card of an A/B task.
 pub const fn card(id: &'static str, title: &'static str, about: &'static str) -> TaskCard {
     TaskCard {
-        id,
-        family: "htest",
+        id: text(id),
+        family: text("htest"),
         version: 1,
-        title,
-        about,
+        title: text(title),
+        about: text(about),
         chance: Some(0.5),
-        human: Some(Reference {
-            value: 1.0,
-            source: "Lee & Lim 2024, Table 7: four people named the rule from the shots, 10 of 10 each",
-        }),
-        params: &AB_PARAMS,
-        dataset: Some(super::upstream::DATASET),
+        human: Some(Reference::new(
+            1.0,
+            "Lee & Lim 2024, Table 7: four people named the rule from the shots, 10 of 10 each",
+        )),
+        params: Param::list(&AB_PARAMS),
+        dataset: Some(text(super::upstream::DATASET)),
         citation: CITATION,
         starter: Some(20),
+        content: None,
     }
 }
 
@@ -132,7 +133,7 @@ fn item(setup: &Setup, shots: &[Example], index: usize, example: Example) -> Ite
 }
 
 impl Task for AbTask {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         self.card
     }
 

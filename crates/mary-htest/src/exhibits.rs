@@ -49,7 +49,7 @@ fn geometry_of<'a>(results: &'a [Outcome], profile: &Profile<'_>) -> Option<&'a 
 /// Table 6, models as rows.
 fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
     let mut head: Vec<String> = ["model", "k", "how"].map(String::from).to_vec();
-    head.extend(AB_TASKS.iter().map(|t| t.card.title.to_owned()));
+    head.extend(AB_TASKS.iter().map(|t| t.card.title.to_string()));
     head.extend(["Average", "Letter Geometry"].map(String::from));
     let cell = |e: Option<&Estimate>| e.map_or_else(|| "–".to_owned(), |e| percent(e.value));
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -62,7 +62,7 @@ fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
         row.extend(
             AB_TASKS
                 .iter()
-                .map(|t| cell(profile.tasks.get(t.card.id).map(|o| &o.accuracy))),
+                .map(|t| cell(profile.tasks.get(&*t.card.id).map(|o| &o.accuracy))),
         );
         row.push(cell(profile.average().as_ref()));
         row.push(cell(geometry_of(results, profile).map(|o| &o.accuracy)));

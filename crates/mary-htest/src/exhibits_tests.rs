@@ -55,7 +55,7 @@ fn run(model: &str, params: &[(&str, &str)], k: usize, value: f64, geometry: boo
     };
     let mut card = ModelCard::new(model.parse().unwrap(), Capabilities::default());
     card.parameters = Some(1_000_000);
-    let mut ids: Vec<&str> = AB_TASKS.iter().map(|t| t.card.id).collect();
+    let mut ids: Vec<&str> = AB_TASKS.iter().map(|t| &*t.card.id).collect();
     if geometry {
         ids.push(GEOMETRY);
     }
@@ -64,6 +64,7 @@ fn run(model: &str, params: &[(&str, &str)], k: usize, value: f64, geometry: boo
         .map(|id| TaskRun {
             id: (*id).to_owned(),
             version: 1,
+            content: None,
             settings: settings.clone(),
             limit: None,
             conventions: BTreeMap::new(),

@@ -32,7 +32,9 @@ pub use setup::{Mode, Setup, Source, Tail};
 pub use tasks::{AB_TASKS, rule_baselines};
 pub use tuning::{ab_task, published_matrix, tuning_matrix, tuning_set};
 
-use mary_contract::{Exhibits, Family, RunSummary, Task};
+use std::sync::Arc;
+
+use mary_contract::{Exhibits, Family, RunSummary, Task, built_in};
 
 /// The family.
 #[derive(Debug, Clone, Copy)]
@@ -42,29 +44,18 @@ pub struct HTest;
 pub static HTEST: HTest = HTest;
 
 impl Family for HTest {
-    fn id(&self) -> &'static str {
+    fn id(&self) -> &str {
         "htest"
     }
 
-    fn title(&self) -> &'static str {
+    fn title(&self) -> &str {
         "H-TEST: how language looks and sounds"
     }
 
-    fn tasks(&self) -> &'static [&'static dyn Task] {
-        static TASKS: [&dyn Task; 11] = [
-            AB_TASKS[0],
-            AB_TASKS[1],
-            AB_TASKS[2],
-            AB_TASKS[3],
-            AB_TASKS[4],
-            AB_TASKS[5],
-            AB_TASKS[6],
-            AB_TASKS[7],
-            AB_TASKS[8],
-            AB_TASKS[9],
-            &geometry::LETTER_GEOMETRY,
-        ];
-        &TASKS
+    fn tasks(&self) -> Vec<Arc<dyn Task>> {
+        let ab = AB_TASKS.iter().map(|task| *task as &dyn Task);
+        let all: Vec<&'static dyn Task> = ab.chain([&geometry::LETTER_GEOMETRY as _]).collect();
+        built_in(&all)
     }
 
     fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {

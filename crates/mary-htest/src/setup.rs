@@ -6,69 +6,64 @@ use super::dataset::SHOT_POOL;
 
 /// The parameters of the ten A/B tasks.
 pub static AB_PARAMS: [Param; 6] = [
-    Param {
-        name: "mode",
-        default: "score",
-        values: "score, generate, cot",
-        about: "Compare the labels' log-probabilities, let the model write five tokens (the paper), or \
+    Param::new(
+        "mode",
+        "score",
+        "score, generate, cot",
+        "Compare the labels' log-probabilities, let the model write five tokens (the paper), or \
                 let it think out loud and have a judge read it.",
-    },
+    ),
     SOURCE,
-    Param {
-        name: "n",
-        default: "200",
-        values: "an even number",
-        about: "Fresh items, half of them A.",
-    },
-    Param {
-        name: "tail",
-        default: "auto",
-        values: "auto, label, published",
-        about: "Where scored labels follow: after `Label:` as in every shot (plain form), or after the \
+    Param::new("n", "200", "an even number", "Fresh items, half of them A."),
+    Param::new(
+        "tail",
+        "auto",
+        "auto, label, published",
+        "Where scored labels follow: after `Label:` as in every shot (plain form), or after the \
                 published last line (chat form); auto chooses by form.",
-    },
+    ),
     TEMPERATURE,
     MAX_TOKENS,
 ];
 
 /// The parameters of letter geometry.
 pub static GEOMETRY_PARAMS: [Param; 5] = [
-    Param {
-        name: "mode",
-        default: "score",
-        values: "score, generate, cot",
-        about: "Compare the symbols' log-probabilities, let the model write its answer (the paper), or \
+    Param::new(
+        "mode",
+        "score",
+        "score, generate, cot",
+        "Compare the symbols' log-probabilities, let the model write its answer (the paper), or \
                 let it think out loud and have a judge read it.",
-    },
+    ),
     SOURCE,
-    Param {
-        name: "n",
-        default: "200",
-        values: "a multiple of 4",
-        about: "Fresh items, four to an option set.",
-    },
+    Param::new(
+        "n",
+        "200",
+        "a multiple of 4",
+        "Fresh items, four to an option set.",
+    ),
     TEMPERATURE,
     MAX_TOKENS,
 ];
 
-const SOURCE: Param = Param {
-    name: "source",
-    default: "fresh",
-    values: "fresh, published",
-    about: "Items made from the seed that nobody has seen, or the authors' released files.",
-};
-const TEMPERATURE: Param = Param {
-    name: "temperature",
-    default: "0.7",
-    values: "0 or more",
-    about: "Of generated answers; the paper's is 0.7.",
-};
-const MAX_TOKENS: Param = Param {
-    name: "max_tokens",
-    default: "",
-    values: "a number",
-    about: "Longest answer; by default 5 (the paper), or 512 for a chain of thought.",
-};
+const SOURCE: Param = Param::new(
+    "source",
+    "fresh",
+    "fresh, published",
+    "Items made from the seed that nobody has seen, or the authors' released files.",
+);
+const TEMPERATURE: Param = Param::new(
+    "temperature",
+    "0.7",
+    "0 or more",
+    "Of generated answers; the paper's is 0.7.",
+);
+const MAX_TOKENS: Param = Param::new(
+    "max_tokens",
+    "",
+    "a number",
+    "Longest answer; by default 5 (the paper), or 512 for a chain of thought.",
+);
 
 /// Where the items come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,7 +179,7 @@ fn unknown(card: &TaskCard, name: &str, found: &str) -> TaskError {
         .params
         .iter()
         .find(|p| p.name == name)
-        .map_or("", |p| p.values);
+        .map_or("", |p| &p.values);
     TaskError::Setting(format!(
         "{}: `{name}={found}` is not one of: {values}",
         card.id

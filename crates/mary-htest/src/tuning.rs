@@ -45,8 +45,8 @@ pub fn tuning_matrix(
     let results = results(runs);
     let columns: Vec<(String, &str)> = std::iter::once(("original".to_owned(), original))
         .chain(AB_TASKS.iter().filter_map(|task| {
-            let model = tuned.get(task.card.id)?;
-            Some((task.card.title.to_owned(), model.as_str()))
+            let model = tuned.get(&*task.card.id)?;
+            Some((task.card.title.to_string(), model.as_str()))
         }))
         .collect();
     let accuracy = |model: &str, task: &str| {
@@ -57,10 +57,10 @@ pub fn tuning_matrix(
     };
     let mut rows = Vec::new();
     for task in AB_TASKS {
-        let mut row = vec![task.card.title.to_owned()];
+        let mut row = vec![task.card.title.to_string()];
         row.extend(columns.iter().map(|(trained, model)| {
-            let own = trained == task.card.title;
-            match accuracy(model, task.card.id) {
+            let own = *trained == task.card.title;
+            match accuracy(model, &task.card.id) {
                 Some(value) if own => format!("[{}]", percent(value)),
                 Some(value) => percent(value),
                 None => "–".into(),
@@ -72,7 +72,7 @@ pub fn tuning_matrix(
     average.extend(columns.iter().map(|(_, model)| {
         let values: Vec<f64> = AB_TASKS
             .iter()
-            .filter_map(|t| accuracy(model, t.card.id))
+            .filter_map(|t| accuracy(model, &t.card.id))
             .collect();
         if values.len() == AB_TASKS.len() {
             percent(values.iter().sum::<f64>() / values.len() as f64)
@@ -100,7 +100,7 @@ pub fn tuning_matrix(
 pub fn published_matrix() -> Table {
     let matrix = &published().table_8;
     let title = |name: &String| {
-        ab_task(name).map_or_else(|| name.clone(), |task| task.card.title.to_owned())
+        ab_task(name).map_or_else(|| name.clone(), |task| task.card.title.to_string())
     };
     let mut head = vec!["tested on".to_owned()];
     head.extend(matrix.trained.iter().map(title));

@@ -75,6 +75,7 @@ fn run(rows: Vec<SummaryRow>) -> RunSummary {
                 .map(|r| TaskRun {
                     id: r.task.clone(),
                     version: 1,
+                    content: None,
                     settings: TaskSettings::default(),
                     limit: None,
                     conventions: BTreeMap::new(),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Image, Item, Items, Judgement, Measure, Needs, Reference, Reply, Sample, Target,
-    Task, TaskCard, TaskError, TaskSettings,
+    DataSource, Image, Item, Items, Judgement, Measure, Needs, Param, Reference, Reply, Sample,
+    Target, Task, TaskCard, TaskError, TaskSettings, text,
 };
 use mary_items::{shuffle, stream};
 
@@ -43,20 +43,21 @@ const fn card(
     starter: Option<usize>,
 ) -> TaskCard {
     TaskCard {
-        id,
-        family: "physico",
+        id: text(id),
+        family: text("physico"),
         version: 2,
-        title,
-        about,
+        title: text(title),
+        about: text(about),
         chance: Some(0.25),
-        human: Some(Reference {
-            value: human,
-            source: "Yu et al. 2025, Table 3, on the authors' own grids (core: the test set)",
-        }),
-        params,
-        dataset: Some(upstream::DATASET),
+        human: Some(Reference::new(
+            human,
+            "Yu et al. 2025, Table 3, on the authors' own grids (core: the test set)",
+        )),
+        params: Param::list(params),
+        dataset: Some(text(upstream::DATASET)),
         citation: CITATION,
         starter,
+        content: None,
     }
 }
 
@@ -291,7 +292,7 @@ fn has_core_options(instance: &Instance) -> bool {
 }
 
 impl Task for GridTask {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         self.card
     }
 
@@ -300,7 +301,7 @@ impl Task for GridTask {
         let published = self
             .setup(settings)
             .is_ok_and(|s| s.source == Source::Published);
-        self.card.human.filter(|_| published)
+        self.card.human.clone().filter(|_| published)
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {

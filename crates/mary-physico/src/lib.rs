@@ -37,7 +37,9 @@ pub use perception::Perception;
 pub use setup::{Icl, Mode, Part, Setup, Source};
 pub use surface::{Reached, surface};
 
-use mary_contract::{Exhibits, Family, RunSummary, Task};
+use std::sync::Arc;
+
+use mary_contract::{Exhibits, Family, RunSummary, Task, built_in};
 
 /// The family.
 #[derive(Debug, Clone, Copy)]
@@ -60,16 +62,16 @@ pub(crate) static TASKS: [&dyn Task; 9] = [
 ];
 
 impl Family for Physico {
-    fn id(&self) -> &'static str {
+    fn id(&self) -> &str {
         "physico"
     }
 
-    fn title(&self) -> &'static str {
+    fn title(&self) -> &str {
         "PHYSICO: physical concepts as grids"
     }
 
-    fn tasks(&self) -> &'static [&'static dyn Task] {
-        &TASKS
+    fn tasks(&self) -> Vec<Arc<dyn Task>> {
+        built_in(&TASKS)
     }
 
     fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {

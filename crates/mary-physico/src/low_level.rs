@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    Ask, DataSource, Generate, Image, Item, Items, Judgement, Measure, Needs, Outcome, Reference,
-    Reply, Request, Response, Sample, Sampling, Target, Task, TaskCard, TaskError, TaskSettings,
-    UnscoredReason,
+    Ask, DataSource, Generate, Image, Item, Items, Judgement, Measure, Needs, Outcome, Param,
+    Reference, Reply, Request, Response, Sample, Sampling, Target, Task, TaskCard, TaskError,
+    TaskSettings, UnscoredReason, text,
 };
 use mary_items::{below, shuffle, stream};
 use serde_json::json;
@@ -25,53 +25,62 @@ use crate::setup::{CITATION, DEFINITION, DESCRIBE, Mode, PHOTO, Part, Setup};
 use crate::worlds;
 
 static DEFINITION_CARD: TaskCard = TaskCard {
-    id: "physico/definition",
-    family: "physico",
+    id: text("physico/definition"),
+    family: text("physico"),
     version: 2,
-    title: "Concept from its definition",
-    about: "A definition of a physical concept in words, its names masked; which of four is it? The \
+    title: text("Concept from its definition"),
+    about: text(
+        "A definition of a physical concept in words, its names masked; which of four is it? The \
             option sets are those of the high-level instances with the same ids, so that low and high \
             are paired by concept and options.",
+    ),
     chance: Some(0.25),
     human: None,
-    params: &DEFINITION,
+    params: Param::list(&DEFINITION),
     dataset: None,
     citation: CITATION,
     starter: Some(20),
+    content: None,
 };
 
 static PHOTO_CARD: TaskCard = TaskCard {
-    id: "physico/photo",
-    family: "physico",
+    id: text("physico/photo"),
+    family: text("physico"),
     version: 1,
-    title: "Concept from a photograph",
-    about: "A photograph of a phenomenon, from your own collection; which of four concepts is it? The \
+    title: text("Concept from a photograph"),
+    about: text(
+        "A photograph of a phenomenon, from your own collection; which of four concepts is it? The \
             manifest names each picture and its concept.",
+    ),
     chance: Some(0.25),
     human: None,
-    params: &PHOTO,
+    params: Param::list(&PHOTO),
     dataset: None,
     citation: CITATION,
     starter: None,
+    content: None,
 };
 
 static DESCRIBE_CARD: TaskCard = TaskCard {
-    id: "physico/describe",
-    family: "physico",
+    id: text("physico/describe"),
+    family: text("physico"),
     version: 2,
-    title: "Concept described, then recognised",
-    about: "The model describes a concept; all its names are masked in the description, and the same \
+    title: text("Concept described, then recognised"),
+    about: text(
+        "The model describes a concept; all its names are masked in the description, and the same \
             model has to recognise it among four. With judge=on a second model says whether the \
             description holds a factual error.",
+    ),
     chance: Some(0.25),
-    human: Some(Reference {
-        value: 1.0,
-        source: "Yu et al. 2025, Table 2: descriptions of three of four models without factual error",
-    }),
-    params: &DESCRIBE,
+    human: Some(Reference::new(
+        1.0,
+        "Yu et al. 2025, Table 2: descriptions of three of four models without factual error",
+    )),
+    params: Param::list(&DESCRIBE),
     dataset: None,
     citation: CITATION,
     starter: None,
+    content: None,
 };
 
 /// The instances whose options the low level shares.
@@ -99,7 +108,7 @@ fn words_for(concept: &str) -> Result<&'static Entry, TaskError> {
 pub struct Definition;
 
 impl Task for Definition {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &DEFINITION_CARD
     }
 
@@ -255,7 +264,7 @@ fn photo_instance(
 }
 
 impl Task for Photo {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &PHOTO_CARD
     }
 
@@ -339,7 +348,7 @@ impl Describe {
 }
 
 impl Task for Describe {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &DESCRIBE_CARD
     }
 

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Item, Items, Judgement, Measure, Needs, Reference, Reply, Sample, Target, Task,
-    TaskCard, TaskError, TaskSettings,
+    DataSource, Item, Items, Judgement, Measure, Needs, Param, Reference, Reply, Sample, Target,
+    Task, TaskCard, TaskError, TaskSettings, text,
 };
 use mary_items::{Stream, below, shuffle, stream};
 
@@ -337,17 +337,18 @@ const fn card(
     params: &'static [mary_contract::Param],
 ) -> TaskCard {
     TaskCard {
-        id,
-        family: "physico",
+        id: text(id),
+        family: text("physico"),
         version: 2,
-        title,
-        about: ABOUT,
+        title: text(title),
+        about: text(ABOUT),
         chance: Some(0.25),
         human: PAPER,
-        params,
+        params: Param::list(params),
         dataset: None,
         citation: CITATION,
         starter: None,
+        content: None,
     }
 }
 
@@ -371,7 +372,7 @@ pub static PERCEPTION_VISUAL_TASK: Perception = Perception {
 };
 
 impl Task for Perception {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         self.card
     }
 

@@ -5,90 +5,76 @@ use mary_contract::{Citation, Param, PromptForm, TaskCard, TaskError, TaskSettin
 use crate::prompt::GridText;
 
 /// The paper.
-pub const CITATION: Citation = Citation {
-    text: "Mo Yu, Lemao Liu, Junjie Wu, Tsz Ting Chung, Shunchi Zhang, Jiangnan Li, Dit-Yan Yeung and \
+pub const CITATION: Citation = Citation::new(
+    "Mo Yu, Lemao Liu, Junjie Wu, Tsz Ting Chung, Shunchi Zhang, Jiangnan Li, Dit-Yan Yeung and \
            Jie Zhou. 2025. The Stochastic Parrot on LLM's Shoulder: A Summative Assessment of Physical \
            Concept Understanding. NAACL 2025.",
-    link: "arXiv:2502.08946",
-};
+    "arXiv:2502.08946",
+);
 
-const fn param(
-    name: &'static str,
-    default: &'static str,
-    values: &'static str,
-    about: &'static str,
-) -> Param {
-    Param {
-        name,
-        default,
-        values,
-        about,
-    }
-}
-
-const MODE: Param = param(
+const MODE: Param = Param::new(
     "mode",
     "score",
     "score, generate",
     "Compare the options' log-probabilities, or let the model write its answer (the paper).",
 );
-const MODE_SEEN: Param = param(
+const MODE_SEEN: Param = Param::new(
     "mode",
     "generate",
     "generate, score",
     "Let the model write its answer (the paper), or compare the options' log-probabilities.",
 );
-const COT: Param = param(
+const COT: Param = Param::new(
     "cot",
     "off",
     "off, on",
     "Describe each option first, then decide (the paper's +CoT); written answers only.",
 );
-const ICL: Param = param(
+const ICL: Param = Param::new(
     "icl",
     "0",
     "0, 3, 9, 9-same",
     "Shots from other concepts, or nine core shots whose labels are among the item's options.",
 );
-const SOURCE: Param = param(
+const SOURCE: Param = Param::new(
     "source",
     "fresh",
     "fresh, published, concept-arc, arc",
     "Instances made from the seed, the authors' files, ConceptARC's folders as labels, or ARC tasks \
      with your labels.",
 );
-const LABELS: Param = param(
+const LABELS: Param = Param::new(
     "labels",
     "",
     "a CSV file",
     "For source=arc: lines `task,concept`, for example `00576224,mirror`.",
 );
-const PER_CONCEPT: Param = param(
+const PER_CONCEPT: Param = Param::new(
     "per_concept",
     "4",
     "a number",
     "Fresh instances of each concept, each with an option set of its own.",
 );
-const SPLIT: Param = param(
+const SPLIT: Param = Param::new(
     "split",
     "all",
     "all, dev, test",
     "The core concepts of the paper's Table 6 (dev) or Table 7 (test), or both.",
 );
-const GRID: Param = param(
+const GRID: Param = Param::new(
     "grid",
     "rows",
     "rows, json",
     "A row a line with blanks between the numbers, or nested brackets.",
 );
-const TEMPERATURE: Param = param(
+const TEMPERATURE: Param = Param::new(
     "temperature",
     "1",
     "0 or more",
     "Of written answers; the paper uses the models' defaults.",
 );
-const MAX_TOKENS: Param = param("max_tokens", "1024", "a number", "Longest written answer.");
-const SET: Param = param(
+const MAX_TOKENS: Param = Param::new("max_tokens", "1024", "a number", "Longest written answer.");
+const SET: Param = Param::new(
     "set",
     "all",
     "all, core, associative",
@@ -148,7 +134,7 @@ pub static DEFINITION: [Param; 5] = [MODE, SET, PER_CONCEPT, TEMPERATURE, MAX_TO
 /// `physico/photo`.
 pub static PHOTO: [Param; 4] = [
     MODE_SEEN,
-    param(
+    Param::new(
         "manifest",
         "",
         "a CSV file",
@@ -160,13 +146,13 @@ pub static PHOTO: [Param; 4] = [
 /// `physico/describe`.
 pub static DESCRIBE: [Param; 5] = [
     SET,
-    param(
+    Param::new(
         "per_concept",
         "1",
         "a number",
         "Descriptions of each concept, each guessed among an option set of its own.",
     ),
-    param(
+    Param::new(
         "judge",
         "off",
         "off, on",
@@ -180,7 +166,7 @@ pub static PERCEPTION_TEXT: [Param; 5] = [MODE, PERCEPTION_N, GRID, TEMPERATURE,
 /// `physico/perception-visual`.
 pub static PERCEPTION_VISUAL: [Param; 4] = [MODE_SEEN, PERCEPTION_N, TEMPERATURE, MAX_TOKENS];
 
-const PERCEPTION_N: Param = param(
+const PERCEPTION_N: Param = Param::new(
     "n",
     "40",
     "a multiple of 4",
@@ -385,7 +371,7 @@ fn unknown(card: &TaskCard, name: &str, found: &str) -> TaskError {
         .params
         .iter()
         .find(|p| p.name == name)
-        .map_or("", |p| p.values);
+        .map_or("", |p| &p.values);
     TaskError::Setting(format!(
         "{}: `{name}={found}` is not one of: {values}",
         card.id

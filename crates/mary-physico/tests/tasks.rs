@@ -11,8 +11,8 @@ use mary_contract::{
 use mary_physico::PHYSICO;
 use mary_physico::instances::Split;
 
-fn task(id: &str) -> &'static dyn Task {
-    let mut tasks = PHYSICO.tasks().iter().copied();
+fn task(id: &str) -> std::sync::Arc<dyn Task> {
+    let mut tasks = PHYSICO.tasks().into_iter();
     tasks.find(|t| t.card().id == id).unwrap()
 }
 

@@ -14,14 +14,16 @@ pub mod trajectories;
 pub mod typicality;
 pub mod windows;
 
-use mary_contract::{Citation, Exhibits, Family, RunSummary, Task};
+use std::sync::Arc;
+
+use mary_contract::{Citation, Exhibits, Family, RunSummary, Task, built_in};
 
 /// The paper.
-pub const CITATION: Citation = Citation {
-    text: "Raj Sanjay Shah, Khushi Bhardwaj and Sashank Varma. 2024. Development of Cognitive \
+pub const CITATION: Citation = Citation::new(
+    "Raj Sanjay Shah, Khushi Bhardwaj and Sashank Varma. 2024. Development of Cognitive \
            Intelligence in Pre-trained Language Models. EMNLP 2024.",
-    link: "arXiv:2407.01047",
-};
+    "arXiv:2407.01047",
+);
 
 /// The family.
 #[derive(Debug, Clone, Copy)]
@@ -47,16 +49,16 @@ static TASKS: &[&dyn Task] = &[
 ];
 
 impl Family for Psychometric {
-    fn id(&self) -> &'static str {
+    fn id(&self) -> &str {
         "psychometric"
     }
 
-    fn title(&self) -> &'static str {
+    fn title(&self) -> &str {
         "Psychometric abilities and their development"
     }
 
-    fn tasks(&self) -> &'static [&'static dyn Task] {
-        TASKS
+    fn tasks(&self) -> Vec<Arc<dyn Task>> {
+        built_in(TASKS)
     }
 
     fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {

@@ -39,7 +39,7 @@ pub(crate) fn not_allowed(card: &TaskCard, name: &str, said: &str) -> TaskError 
         .params
         .iter()
         .find(|p| p.name == name)
-        .map_or("", |p| p.values);
+        .map_or("", |p| &p.values);
     TaskError::Setting(format!(
         "{}: `{name}={said}` is not one of: {values}",
         card.id
@@ -58,18 +58,18 @@ pub(crate) fn no_shots(card: &TaskCard, settings: &TaskSettings) -> Result<(), T
 }
 
 /// How the tokens of a text become one vector.
-pub(crate) const POOLING: Param = Param {
-    name: "pooling",
-    default: "mean",
-    values: "mean, last, first",
-    about: "How the tokens of a word become one vector: their mean, the last one, or the first place of \
+pub(crate) const POOLING: Param = Param::new(
+    "pooling",
+    "mean",
+    "mean, last, first",
+    "How the tokens of a word become one vector: their mean, the last one, or the first place of \
             the sequence (an encoder's [CLS]).",
-};
+);
 
 /// Which layers are observed, where all of them would make a large log.
-pub(crate) const LAYERS: Param = Param {
-    name: "layers",
-    default: "last",
-    values: "last, all",
-    about: "The last layer, or every layer with the embedding layer as 0 (the log grows with each).",
-};
+pub(crate) const LAYERS: Param = Param::new(
+    "layers",
+    "last",
+    "last, all",
+    "The last layer, or every layer with the embedding layer as 0 (the log grows with each).",
+);

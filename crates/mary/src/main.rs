@@ -51,7 +51,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<exit::Status> {
         Command::Export(args) => commands::export::export(&place, &args),
         Command::Import(args) => commands::export::import(&place, &args),
         Command::Merge(args) => commands::export::merge(&place, &args),
-        Command::Tasks(args) => commands::tasks::tasks(&args),
+        Command::Tasks(args) => commands::tasks::tasks(&place, &args),
         Command::Models(args) => commands::models::models(&args),
         Command::Data(args) => commands::data::data(&place, &args),
         Command::Cache(args) => commands::cache::cache(&place, &args),

@@ -1,9 +1,10 @@
-//! Where things are kept, resolved once: arguments, then environment, then `mary.toml`, then the
+//! What every command is given: the tasks there are, and where things are kept, resolved once: arguments, then environment, then `mary.toml`, then the
 //! usual places of the system.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use mary_contract::Registry;
 use serde::Deserialize;
 
 use crate::cli::PlaceArgs;
@@ -20,6 +21,8 @@ struct File {
 /// Resolved places.
 #[derive(Debug, Clone)]
 pub struct Place {
+    /// The tasks and families there are.
+    pub registry: Registry,
     /// Run folders.
     pub runs: PathBuf,
     /// Upstream datasets in their own layout, if the user has a mirror.
@@ -39,6 +42,7 @@ impl Place {
             )
         };
         Ok(Self {
+            registry: mary_suites::registry(),
             runs: args
                 .output_path
                 .clone()

@@ -1,31 +1,34 @@
 //! Which tasks a user means, and with which settings.
 
-use mary_contract::{Param, PromptForm, Task, TaskSettings};
+use std::sync::Arc;
+
+use mary_contract::{Param, PromptForm, Registry, Task, TaskSettings};
 
 use crate::exit::UsageError;
 use crate::matching;
 
 /// Tasks by id, family or wildcard, in the order named, none twice.
-pub fn select(patterns: &[String]) -> Result<Vec<&'static dyn Task>, UsageError> {
-    let mut chosen: Vec<&'static dyn Task> = Vec::new();
+pub fn select(registry: &Registry, patterns: &[String]) -> Result<Vec<Arc<dyn Task>>, UsageError> {
+    let mut chosen: Vec<Arc<dyn Task>> = Vec::new();
     for pattern in patterns.iter().map(|p| p.trim()).filter(|p| !p.is_empty()) {
         let before = chosen.len();
         let mut known = false;
-        for task in mary_suites::tasks() {
+        for task in registry.tasks() {
             let card = task.card();
             // Families and tasks may be written with underscores, as upstream files are.
             let wanted = pattern.replace('_', "-");
-            if wanted == card.family || wanted == "all" || matching::wildcard(&wanted, card.id) {
+            if wanted == card.family || wanted == "all" || matching::wildcard(&wanted, &card.id) {
                 known = true;
                 if !chosen.iter().any(|t| t.card().id == card.id) {
-                    chosen.push(task);
+                    chosen.push(Arc::clone(task));
                 }
             }
         }
         if !known && chosen.len() == before {
-            let names = mary_suites::tasks()
-                .map(|t| t.card().id)
-                .chain(mary_suites::families().iter().map(|f| f.id()));
+            let tasks = registry.tasks().iter();
+            let names = tasks
+                .map(|t| &*t.card().id)
+                .chain(registry.families().iter().map(|f| f.id()));
             let hint = matching::suggestion(pattern, names, "mary tasks");
             return Err(UsageError::new(format!(
                 "no task is called `{pattern}`\n{hint}"
@@ -72,19 +75,21 @@ impl Wishes {
     /// Settings for each task: a pair goes to the tasks that know it, and at least one must.
     pub fn settings(
         &self,
-        tasks: &[&'static dyn Task],
-    ) -> Result<Vec<(&'static dyn Task, TaskSettings)>, UsageError> {
+        tasks: &[Arc<dyn Task>],
+    ) -> Result<Vec<(Arc<dyn Task>, TaskSettings)>, UsageError> {
         // Hyphens and underscores are the same here too; the card's own spelling counts.
         let same = |a: &str, b: &str| a.replace('_', "-") == b.replace('_', "-");
-        let known = |task: &&'static dyn Task, name: &str| -> Option<&'static str> {
+        let known = |task: &Arc<dyn Task>, name: &str| -> Option<String> {
             let mut params = task.card().params.iter();
-            params.find(|p: &&Param| same(p.name, name)).map(|p| p.name)
+            params
+                .find(|p: &&Param| same(&p.name, name))
+                .map(|p| p.name.to_string())
         };
         for (name, _) in &self.set {
             if !tasks.iter().any(|task| known(task, name).is_some()) {
                 let mut names: Vec<&str> = tasks
                     .iter()
-                    .flat_map(|t| t.card().params.iter().map(|p| p.name))
+                    .flat_map(|t| t.card().params.iter().map(|p| &*p.name))
                     .collect();
                 names.sort_unstable();
                 names.dedup();
@@ -107,10 +112,10 @@ impl Wishes {
             let params = self
                 .set
                 .iter()
-                .filter_map(|(name, value)| Some((known(task, name)?.to_owned(), value.clone())))
+                .filter_map(|(name, value)| Some((known(task, name)?, value.clone())))
                 .collect();
             (
-                *task,
+                Arc::clone(task),
                 TaskSettings {
                     seed: self.seed,
                     shots: self.shots,

@@ -23,30 +23,26 @@ use crate::Language;
 pub const LETTERS: [&str; 4] = ["A", "B", "C", "D"];
 
 /// The parameter `mode`.
-pub const MODE: Param = Param {
-    name: "mode",
-    default: "score",
-    values: "score, generate",
-    about: "Compare the log-probabilities of the four letters, or let the model write a JSON answer \
+pub const MODE: Param = Param::new(
+    "mode",
+    "score",
+    "score, generate",
+    "Compare the log-probabilities of the four letters, or let the model write a JSON answer \
             with its rationale at temperature 0 (the paper).",
-};
+);
 
 /// The parameter `max_tokens`.
-pub const MAX_TOKENS: Param = Param {
-    name: "max_tokens",
-    default: "256",
-    values: "a number",
-    about: "Longest written answer.",
-};
+pub const MAX_TOKENS: Param =
+    Param::new("max_tokens", "256", "a number", "Longest written answer.");
 
 /// The parameter `template`, for tasks that a model can be tuned on.
-pub const TEMPLATE: Param = Param {
-    name: "template",
-    default: "published",
-    values: "published, tuning-chat, tuning-letter",
-    about: "The prompt of written answers: the evaluation's, or that of one of the two tuning sets, for \
+pub const TEMPLATE: Param = Param::new(
+    "template",
+    "published",
+    "published, tuning-chat, tuning-letter",
+    "The prompt of written answers: the evaluation's, or that of one of the two tuning sets, for \
             a model that was tuned on it.",
-};
+);
 
 /// The prompt of written answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -246,7 +242,7 @@ pub struct Shown<'a> {
 /// A setting that is none of its values.
 pub fn not_one_of(card: &TaskCard, name: &str, found: &str) -> TaskError {
     let param = card.params.iter().find(|p| p.name == name);
-    let values = param.map_or("", |p| p.values);
+    let values = param.map_or("", |p| &p.values);
     TaskError::Setting(format!(
         "{}: `{name}={found}` is not one of: {values}",
         card.id

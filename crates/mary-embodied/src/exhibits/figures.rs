@@ -46,7 +46,7 @@ fn chance(y: f64) -> ReferenceLine {
 
 /// Figure 2a: SensoryVec by sense.
 pub(super) fn by_sense(places: &[Places]) -> Option<Figure> {
-    let id = SENSORY_VEC.card().id;
+    let id = SENSORY_VEC.card().id.as_ref();
     let mut points = Vec::new();
     for sense in Sense::ALL {
         for p in places {
@@ -76,7 +76,7 @@ pub(super) fn by_sense(places: &[Places]) -> Option<Figure> {
 
 /// Figure 2b: PerceptualQA by subtask, with people.
 pub(super) fn by_subtask(answers: &[Answers]) -> Option<Figure> {
-    let id = PERCEPTUAL_QA.card().id;
+    let id = PERCEPTUAL_QA.card().id.as_ref();
     let english: Vec<&Answers> = answers
         .iter()
         .filter(|a| a.setup.language == Language::En)

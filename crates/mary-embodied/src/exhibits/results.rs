@@ -101,9 +101,9 @@ fn rows<'a>(
 /// Every PerceptualQA result, people first.
 pub(super) fn answers(runs: &[RunSummary]) -> Vec<Answers> {
     let card = PERCEPTUAL_QA.card();
-    let mut all: Vec<Answers> = rows(runs, card.id)
+    let mut all: Vec<Answers> = rows(runs, &card.id)
         .filter_map(|(run, row)| {
-            let setup = perceptualqa::Setup::read(card, settings(run, card.id)?).ok()?;
+            let setup = perceptualqa::Setup::read(card, settings(run, &card.id)?).ok()?;
             let measures: BTreeMap<String, Estimate> = row
                 .measures
                 .iter()
@@ -177,8 +177,8 @@ fn breakdown_columns(row: &SummaryRow, tag: &str) -> Columns {
 /// Every SensoryVec result.
 pub(super) fn places(runs: &[RunSummary]) -> Vec<Places> {
     let card = SENSORY_VEC.card();
-    let found = rows(runs, card.id).filter_map(|(run, row)| {
-        let setup = sensoryvec::Setup::read(card, settings(run, card.id)?).ok()?;
+    let found = rows(runs, &card.id).filter_map(|(run, row)| {
+        let setup = sensoryvec::Setup::read(card, settings(run, &card.id)?).ok()?;
         // `visual` is both a sense and a modality, with the same items.
         let columns = breakdown_columns(row, "sense");
         let layers = row.measures.iter().filter_map(|m| {

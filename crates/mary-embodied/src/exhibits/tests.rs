@@ -45,6 +45,7 @@ fn run(model: &str, task: &str, settings: TaskSettings, row: SummaryRow) -> RunS
             tasks: vec![TaskRun {
                 id: task.into(),
                 version: 1,
+                content: None,
                 settings,
                 limit: None,
                 conventions: Default::default(),
@@ -87,7 +88,7 @@ fn breakdown(tag: &str, values: &[(&str, f64)]) -> Breakdown {
 }
 
 fn qa(model: &str, language: &str, exact: f64) -> RunSummary {
-    let id = PERCEPTUAL_QA.card().id;
+    let id = PERCEPTUAL_QA.card().id.as_ref();
     let mut row = row(model, id);
     let names = [
         "exact",
@@ -111,7 +112,7 @@ fn qa(model: &str, language: &str, exact: f64) -> RunSummary {
 }
 
 fn vec(model: &str, source: &str) -> RunSummary {
-    let id = SENSORY_VEC.card().id;
+    let id = SENSORY_VEC.card().id.as_ref();
     let mut row = row(model, id);
     row.breakdowns = vec![
         breakdown("modality", &[("visual", 0.5), ("non-visual", 0.7)]),

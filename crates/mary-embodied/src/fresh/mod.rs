@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     DataSource, Item, Items, Judgement, Measure, Needs, Param, Reply, Sample, Target, Task,
-    TaskCard, TaskError, TaskSettings,
+    TaskCard, TaskError, TaskSettings, text,
 };
 
 use crate::Language;
@@ -24,19 +24,19 @@ use crate::choice::{Asking, MAX_TOKENS, MODE, Shown, judge, not_one_of, whole_se
 /// The parameters of the fresh tasks.
 static PARAMS: [Param; 4] = [
     MODE,
-    Param {
-        name: "show",
-        default: "text",
-        values: "text, picture, both",
-        about: "Say everything in words, show a picture and only ask, or both. The items are twins under \
+    Param::new(
+        "show",
+        "text",
+        "text, picture, both",
+        "Say everything in words, show a picture and only ask, or both. The items are twins under \
                 the same ids.",
-    },
-    Param {
-        name: "n",
-        default: "200",
-        values: "a multiple of 4",
-        about: "Items, four to an option set.",
-    },
+    ),
+    Param::new(
+        "n",
+        "200",
+        "a multiple of 4",
+        "Items, four to an option set.",
+    ),
     MAX_TOKENS,
 ];
 
@@ -78,29 +78,31 @@ pub struct FreshTask {
     margins: &'static str,
 }
 
-const CARD: TaskCard = TaskCard {
-    id: "",
-    family: "embodied",
-    version: 1,
-    title: "",
-    about: "",
-    chance: Some(0.25),
-    human: None,
-    params: &PARAMS,
-    dataset: None,
-    citation: crate::CITATION,
-    starter: None,
-};
+const fn card(id: &'static str, title: &'static str, about: &'static str) -> TaskCard {
+    TaskCard {
+        id: text(id),
+        family: text("embodied"),
+        version: 1,
+        title: text(title),
+        about: text(about),
+        chance: Some(0.25),
+        human: None,
+        params: Param::list(&PARAMS),
+        dataset: None,
+        citation: crate::CITATION,
+        starter: None,
+        content: None,
+    }
+}
 
-static COLOUR_CARD: TaskCard = TaskCard {
-    id: "embodied/fresh-colour",
-    title: "Fresh colour",
-    about: "Lightness, chroma, hue and mixtures of named colours, computed in two perceptual colour \
+static COLOUR_CARD: TaskCard = card(
+    "embodied/fresh-colour",
+    "Fresh colour",
+    "Lightness, chroma, hue and mixtures of named colours, computed in two perceptual colour \
             spaces that must agree. Four questions share one set of options, each option being right \
             once, so that the question must be read. With `show` the same questions are asked in \
             words, of a picture, or with both.",
-    ..CARD
-};
+);
 
 /// Colours.
 pub static FRESH_COLOUR: FreshTask = FreshTask {
@@ -109,15 +111,14 @@ pub static FRESH_COLOUR: FreshTask = FreshTask {
     margins: colour::MARGINS,
 };
 
-static GEOMETRY_CARD: TaskCard = TaskCard {
-    id: "embodied/fresh-geometry",
-    title: "Fresh geometry",
-    about: "Paper folded and punched, cakes and polygons cut, shapes compared, cubes folded and piled, \
+static GEOMETRY_CARD: TaskCard = card(
+    "embodied/fresh-geometry",
+    "Fresh geometry",
+    "Paper folded and punched, cakes and polygons cut, shapes compared, cubes folded and piled, \
             boards and arrows turned: questions that are answered by picturing it, computed from \
             coordinates. Four questions share one set of options, each option being right once. With \
             `show` the same questions are asked in words, of a picture, or with both.",
-    ..CARD
-};
+);
 
 /// Geometry.
 pub static FRESH_GEOMETRY: FreshTask = FreshTask {
@@ -126,15 +127,14 @@ pub static FRESH_GEOMETRY: FreshTask = FreshTask {
     margins: geometry::MARGINS,
 };
 
-static SYMBOLS_CARD: TaskCard = TaskCard {
-    id: "embodied/fresh-symbols",
-    title: "Fresh symbols",
-    about: "Printed letters, digits and signs as shapes: areas they enclose, pieces they fall into when \
+static SYMBOLS_CARD: TaskCard = card(
+    "embodied/fresh-symbols",
+    "Fresh symbols",
+    "Printed letters, digits and signs as shapes: areas they enclose, pieces they fall into when \
             cut, strokes a line crosses, the side they are open to when turned, symmetry, size; read \
             off the pictures of real glyphs. Four questions share one set of options, each option being \
             right once. With `show` the same questions are asked in words, of a picture, or with both.",
-    ..CARD
-};
+);
 
 /// Symbols.
 pub static FRESH_SYMBOLS: FreshTask = FreshTask {
@@ -158,7 +158,7 @@ struct Setup {
 impl FreshTask {
     /// `n` questions of a seed, before they are put to anyone.
     pub fn questions(&self, seed: u64, n: usize) -> Result<Vec<FreshItem>, TaskError> {
-        block::items(self.card.id, self.kinds, seed, n)
+        block::items(&self.card.id, self.kinds, seed, n)
     }
 
     /// The names of its kinds of question.
@@ -217,7 +217,7 @@ fn item(setup: &Setup, number: usize, fresh: &FreshItem) -> Result<Item, TaskErr
 }
 
 impl Task for FreshTask {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         self.card
     }
 

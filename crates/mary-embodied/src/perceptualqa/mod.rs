@@ -13,8 +13,8 @@ pub use setup::{Part, Setup};
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, ErrorKind, Item, Items, Judgement, Measure, Needs, Reference, Reply, Sample,
-    Target, Task, TaskCard, TaskError, TaskSettings,
+    DataSource, ErrorKind, Item, Items, Judgement, Measure, Needs, Param, Reference, Reply, Sample,
+    Target, Task, TaskCard, TaskError, TaskSettings, text,
 };
 
 use crate::choice::{self, Shown, Template};
@@ -26,22 +26,25 @@ pub static PERCEPTUAL_QA: PerceptualQa = PerceptualQa;
 
 /// What a reader must know.
 pub(crate) static CARD: TaskCard = TaskCard {
-    id: "embodied/perceptualqa",
-    family: "embodied",
+    id: text("embodied/perceptualqa"),
+    family: text("embodied"),
     version: 1,
-    title: "PerceptualQA",
-    about: "Questions that people answer by imagining what they would see, hear, touch, taste or smell: \
+    title: text("PerceptualQA"),
+    about: text(
+        "Questions that people answer by imagining what they would see, hear, touch, taste or smell: \
             colours, shapes folded and turned, letters as figures, parts of the body, and four other \
             senses. They ask for experience rather than facts.",
+    ),
     chance: Some(0.25),
-    human: Some(Reference {
-        value: 0.86,
-        source: "Yang et al. 2025, Table 5: seven people, two answers to each of 350 released questions",
-    }),
-    params: &setup::PARAMS,
-    dataset: Some(upstream::DATASET),
+    human: Some(Reference::new(
+        0.86,
+        "Yang et al. 2025, Table 5: seven people, two answers to each of 350 released questions",
+    )),
+    params: Param::list(&setup::PARAMS),
+    dataset: Some(text(upstream::DATASET)),
     citation: CITATION,
     starter: Some(36),
+    content: None,
 };
 
 /// PerceptualQA.
@@ -89,14 +92,14 @@ fn item(setup: &Setup, order: u32, asked: &Asked) -> Item {
 }
 
 impl Task for PerceptualQa {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 
     /// People were asked the authors' questions, not ours.
     fn human(&self, settings: &TaskSettings) -> Option<Reference> {
         let released = Setup::read(&CARD, settings).is_ok_and(|s| s.source == Source::Upstream);
-        CARD.human.filter(|_| released)
+        CARD.human.clone().filter(|_| released)
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {

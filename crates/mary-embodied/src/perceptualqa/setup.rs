@@ -9,25 +9,20 @@ use crate::{Language, Source};
 pub(super) static PARAMS: [Param; 7] = [
     choice::MODE,
     crate::SOURCE,
-    Param {
-        name: "language",
-        default: "en",
-        values: "en, zh",
-        about: "English or Chinese questions.",
-    },
-    Param {
-        name: "orders",
-        default: "both",
-        values: "both, 1, 2",
-        about: "Ask every question in two orders of its options (the paper's two trials), or in one.",
-    },
-    Param {
-        name: "split",
-        default: "all",
-        values: "all, train, test",
-        about: "All questions, or the four fifths that a tuning set of the same seed holds, or the fifth \
+    Param::new("language", "en", "en, zh", "English or Chinese questions."),
+    Param::new(
+        "orders",
+        "both",
+        "both, 1, 2",
+        "Ask every question in two orders of its options (the paper's two trials), or in one.",
+    ),
+    Param::new(
+        "split",
+        "all",
+        "all, train, test",
+        "All questions, or the four fifths that a tuning set of the same seed holds, or the fifth \
                 that it leaves out.",
-    },
+    ),
     choice::TEMPLATE,
     choice::MAX_TOKENS,
 ];

@@ -14,8 +14,8 @@ pub use setup::{Pooling, Setup};
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, ErrorKind, Item, Items, Judgement, Needs, Observe, Pool, Reply, Request,
-    Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Ask, DataSource, ErrorKind, Item, Items, Judgement, Needs, Observe, Param, Pool, Reply,
+    Request, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
 };
 use serde_json::{Value, json};
 
@@ -26,19 +26,22 @@ use cosine::{Cosines, Nothing, ROLES};
 pub static SENSORY_VEC: SensoryVec = SensoryVec;
 
 static CARD: TaskCard = TaskCard {
-    id: "embodied/sensoryvec",
-    family: "embodied",
+    id: text("embodied/sensoryvec"),
+    family: text("embodied"),
     version: 1,
-    title: "SensoryVec",
-    about: "Words of six senses as vectors: is a word nearer to its synonym than to its antonym? \
+    title: text("SensoryVec"),
+    about: text(
+        "Words of six senses as vectors: is a word nearer to its synonym than to its antonym? \
             Antonyms of the senses stand in the same sentences and differ in what is perceived, which \
             is what text alone may not tell.",
+    ),
     chance: Some(0.5),
     human: None,
-    params: &setup::PARAMS,
-    dataset: Some(upstream::DATASET),
+    params: Param::list(&setup::PARAMS),
+    dataset: Some(text(upstream::DATASET)),
     citation: CITATION,
     starter: Some(24),
+    content: None,
 };
 
 /// SensoryVec.
@@ -162,7 +165,7 @@ fn out_of_vocabulary(role: &str) -> Judgement {
 }
 
 impl Task for SensoryVec {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

@@ -8,26 +8,26 @@ use crate::choice::not_one_of;
 /// The parameters.
 pub(super) static PARAMS: [Param; 4] = [
     crate::SOURCE,
-    Param {
-        name: "pool",
-        default: "target",
-        values: "target, sentence",
-        about: "Average the vectors of the target word's tokens, or of all tokens of the sentence; the \
+    Param::new(
+        "pool",
+        "target",
+        "target, sentence",
+        "Average the vectors of the target word's tokens, or of all tokens of the sentence; the \
                 paper does not say which it did.",
-    },
-    Param {
-        name: "layer",
-        default: "-1",
-        values: "a number; 0 is the embedding layer, negative ones count from the end",
-        about: "The layer that is scored.",
-    },
-    Param {
-        name: "layers",
-        default: "scored",
-        values: "scored, all",
-        about: "Keep the scored layer only, or every layer from the same pass for a curve (the log then \
+    ),
+    Param::new(
+        "layer",
+        "-1",
+        "a number; 0 is the embedding layer, negative ones count from the end",
+        "The layer that is scored.",
+    ),
+    Param::new(
+        "layers",
+        "scored",
+        "scored, all",
+        "Keep the scored layer only, or every layer from the same pass for a curve (the log then \
                 holds nine vectors a triple for each layer).",
-    },
+    ),
 ];
 
 /// Which tokens are averaged.

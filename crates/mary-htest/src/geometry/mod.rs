@@ -15,9 +15,9 @@ pub use blocks::{GeometryItem, items as fresh_items};
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, ErrorKind, Finish, Generate, Generated, Item, Items, Judgement, Needs,
+    Ask, DataSource, ErrorKind, Finish, Generate, Generated, Item, Items, Judgement, Needs, Param,
     Picture, Prompt, PromptForm, Reply, Request, Response, Sampling, Score, Scored, Start, Target,
-    Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
 };
 use mary_items::best;
 use serde_json::json;
@@ -27,20 +27,23 @@ use super::setup::{GEOMETRY_PARAMS, Mode, Setup, Source};
 use super::{parse, prompt, upstream};
 
 static CARD: TaskCard = TaskCard {
-    id: "htest/letter-geometry",
-    family: "htest",
+    id: text("htest/letter-geometry"),
+    family: text("htest"),
     version: 1,
-    title: "Letter Geometry",
-    about: "Given a letter or symbol, which of four symbols does it look like when rotated, flipped, \
+    title: text("Letter Geometry"),
+    about: text(
+        "Given a letter or symbol, which of four symbols does it look like when rotated, flipped, \
             added to, taken from, or several of these? Fresh items are made from pictures of real \
             glyphs; four questions share one set of options, each option being right once, so that \
             the question must be read.",
+    ),
     chance: Some(0.25),
     human: None,
-    params: &GEOMETRY_PARAMS,
-    dataset: Some(upstream::DATASET),
+    params: Param::list(&GEOMETRY_PARAMS),
+    dataset: Some(text(upstream::DATASET)),
     citation: CITATION,
     starter: Some(20),
+    content: None,
 };
 
 /// The task.
@@ -150,7 +153,7 @@ fn item(setup: &Setup, asked: Asked) -> Item {
 }
 
 impl Task for LetterGeometry {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

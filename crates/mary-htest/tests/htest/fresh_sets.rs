@@ -49,13 +49,13 @@ fn twenty_seeds_without_a_mislabelled_duplicate_or_leaked_item() {
             assert_eq!(sizes, (50, 1000, 200));
             let mut texts = HashSet::new();
             for example in all(&sets) {
-                if let Some(verdict) = judge(task.card.id, &example.text, sounds.as_ref()) {
+                if let Some(verdict) = judge(&task.card.id, &example.text, sounds.as_ref()) {
                     let label = example.label.letter().chars().next().unwrap();
                     assert_eq!(verdict, Ok(label), "{} {}: {example:?}", task.card.id, seed);
                 }
                 assert!(texts.insert(&example.text), "twice in {seed}: {example:?}");
             }
-            no_leak(task.card.id, &sets);
+            no_leak(&task.card.id, &sets);
         }
     }
 }
@@ -210,7 +210,7 @@ fn nothing_on_the_surface_tells_a_from_b_but_the_rule() {
         reached.push(("bag of words", mean(&bag_of_words)));
         eprintln!("{}: {reached:?}", task.card.id);
         for (name, accuracy) in reached {
-            if is_the_rule(task.card.id, name) {
+            if is_the_rule(&task.card.id, name) {
                 assert!(
                     accuracy > 0.52,
                     "{}: {name} is the rule, reached {accuracy}",

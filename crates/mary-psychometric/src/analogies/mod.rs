@@ -17,25 +17,25 @@ pub use vectors::{ANALOGIES_VECTORS, AnalogiesVectors};
 
 use crate::settings::choose;
 
-const QUESTIONS: Param = Param {
-    name: "questions",
-    default: "own",
-    values: "own, sat",
-    about: "Questions written for Mary, or the user's file in the SAT layout (Turney's 374 questions are \
+const QUESTIONS: Param = Param::new(
+    "questions",
+    "own",
+    "own, sat",
+    "Questions written for Mary, or the user's file in the SAT layout (Turney's 374 questions are \
             given out on request only).",
-};
-const QUESTIONS_FILE: Param = Param {
-    name: "questions_file",
-    default: "",
-    values: "a path",
-    about: "With questions=sat: the file of questions.",
-};
+);
+const QUESTIONS_FILE: Param = Param::new(
+    "questions_file",
+    "",
+    "a path",
+    "With questions=sat: the file of questions.",
+);
 
-const CITATION: Citation = Citation {
-    text: "Peter D. Turney. 2005. Measuring semantic similarity by latent relational analysis. IJCAI. \
+const CITATION: Citation = Citation::new(
+    "Peter D. Turney. 2005. Measuring semantic similarity by latent relational analysis. IJCAI. \
            Protocol of Shah et al. 2024, Appendix B.4.1.",
-    link: "arXiv:2407.01047",
-};
+    "arXiv:2407.01047",
+);
 
 /// Chance of one in five.
 const CHANCE: Option<f64> = Some(0.2);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use mary_contract::{
     Ask, DataSource, Finish, Generate, Generated, Item, Items, Judgement, Needs, Param, Prompt,
     Reply, Request, Response, Sampling, Target, Task, TaskCard, TaskError, TaskSettings,
-    UnscoredReason,
+    UnscoredReason, text,
 };
 
 use super::{
@@ -18,27 +18,25 @@ use crate::settings::{no_shots, number};
 static PARAMS: [Param; 3] = [
     QUESTIONS,
     QUESTIONS_FILE,
-    Param {
-        name: "temperature",
-        default: "0",
-        values: "0 or more",
-        about: "Of the answers.",
-    },
+    Param::new("temperature", "0", "0 or more", "Of the answers."),
 ];
 
 static CARD: TaskCard = TaskCard {
-    id: "psychometric/analogies-prompting",
-    family: "psychometric",
+    id: text("psychometric/analogies-prompting"),
+    family: text("psychometric"),
     version: 1,
-    title: "Analogies by prompting",
-    about: "The model is shown a pair and five others and asked which of them is related in the same way.",
+    title: text("Analogies by prompting"),
+    about: text(
+        "The model is shown a pair and five others and asked which of them is related in the same way.",
+    ),
     chance: super::CHANCE,
     human: None,
-    params: &PARAMS,
+    params: Param::list(&PARAMS),
     dataset: None,
     citation: super::CITATION,
     // Models that only continue text do not answer it.
     starter: None,
+    content: None,
 };
 
 const LETTERS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
@@ -74,7 +72,7 @@ fn prompt(question: &Question) -> String {
 }
 
 impl Task for AnalogiesPrompting {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     Ask, DataSource, Item, Items, Judgement, Needs, Param, Prompt, Reply, Request, Response, Score,
-    Start, Target, Task, TaskCard, TaskError, TaskSettings,
+    Start, Target, Task, TaskCard, TaskError, TaskSettings, text,
 };
 
 use super::{QUESTIONS, QUESTIONS_FILE, id, questions, source_convention, target};
@@ -14,17 +14,18 @@ use crate::settings::no_shots;
 static PARAMS: [Param; 2] = [QUESTIONS, QUESTIONS_FILE];
 
 static CARD: TaskCard = TaskCard {
-    id: "psychometric/analogies-surprisal",
-    family: "psychometric",
+    id: text("psychometric/analogies-surprisal"),
+    family: text("psychometric"),
     version: 1,
-    title: "Analogies by surprisal",
-    about: "Which of five sentences \"A is to B as C is to D\" is the most probable?",
+    title: text("Analogies by surprisal"),
+    about: text("Which of five sentences \"A is to B as C is to D\" is the most probable?"),
     chance: super::CHANCE,
     human: None,
-    params: &PARAMS,
+    params: Param::list(&PARAMS),
     dataset: None,
     citation: super::CITATION,
     starter: Some(66),
+    content: None,
 };
 
 /// The task.
@@ -40,7 +41,7 @@ fn check(settings: &TaskSettings) -> Result<(), TaskError> {
 }
 
 impl Task for AnalogiesSurprisal {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

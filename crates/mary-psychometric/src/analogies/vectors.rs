@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     DataSource, Item, Items, Judgement, Layers, Needs, Param, Reply, Target, Task, TaskCard,
-    TaskError, TaskSettings, UnscoredReason,
+    TaskError, TaskSettings, UnscoredReason, text,
 };
 use mary_items::best;
 
@@ -17,18 +17,21 @@ use crate::settings::{LAYERS, POOLING, choose, no_shots};
 static PARAMS: [Param; 4] = [QUESTIONS, QUESTIONS_FILE, POOLING, LAYERS];
 
 static CARD: TaskCard = TaskCard {
-    id: "psychometric/analogies-vectors",
-    family: "psychometric",
+    id: text("psychometric/analogies-vectors"),
+    family: text("psychometric"),
     version: 1,
-    title: "Analogies by vectors",
-    about: "A is to B as C is to D: which of five pairs C : D fits best, by the closeness of vectors? The \
+    title: text("Analogies by vectors"),
+    about: text(
+        "A is to B as C is to D: which of five pairs C : D fits best, by the closeness of vectors? The \
             score is 3-cos-add in the last layer; 3-cos-mul and concat-cos stand beside it.",
+    ),
     chance: super::CHANCE,
     human: None,
-    params: &PARAMS,
+    params: Param::list(&PARAMS),
     dataset: None,
     citation: super::CITATION,
     starter: Some(30),
+    content: None,
 };
 
 /// The task.
@@ -48,7 +51,7 @@ fn read(settings: &TaskSettings) -> Result<(Pooling, bool), TaskError> {
 }
 
 impl Task for AnalogiesVectors {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

@@ -58,6 +58,7 @@ fn run(rows: Vec<SummaryRow>, shots: usize) -> RunSummary {
             tasks.push(TaskRun {
                 id: row.task.clone(),
                 version: 1,
+                content: None,
                 settings: settings.clone(),
                 limit: None,
                 conventions: BTreeMap::new(),

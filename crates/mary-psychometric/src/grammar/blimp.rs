@@ -4,41 +4,46 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     Citation, DataSource, Item, Items, Judgement, Needs, Param, Reference, Reply, Task, TaskCard,
-    TaskError, TaskSettings,
+    TaskError, TaskSettings, text,
 };
 
 use super::pair::{self, CONVENTION, Convention};
 use super::upstream;
 
+static PARAMS: [Param; 2] = [
+    CONVENTION,
+    Param::new(
+        "set",
+        "all",
+        "all, or one of upstream's 67 names",
+        "Run one set only.",
+    ),
+];
+
 static CARD: TaskCard = TaskCard {
-    id: "psychometric/blimp",
-    family: "psychometric",
+    id: text("psychometric/blimp"),
+    family: text("psychometric"),
     version: 1,
-    title: "BLiMP",
-    about: "67 sets of 1,000 pairs of sentences that differ in one grammatical point, in twelve \
+    title: text("BLiMP"),
+    about: text(
+        "67 sets of 1,000 pairs of sentences that differ in one grammatical point, in twelve \
             phenomena of morphology, syntax and semantics: does the model find the acceptable sentence \
             more probable? By set, phenomenon and field, by sum and per token.",
+    ),
     chance: Some(0.5),
-    human: Some(Reference {
-        value: 0.886,
-        source: "Warstadt et al. 2020, Table 3: individual annotators, forced choice",
-    }),
-    params: &[
-        CONVENTION,
-        Param {
-            name: "set",
-            default: "all",
-            values: "all, or one of upstream's 67 names",
-            about: "Run one set only.",
-        },
-    ],
-    dataset: Some(upstream::DATASET),
-    citation: Citation {
-        text: "Alex Warstadt et al. 2020. BLiMP: The Benchmark of Linguistic Minimal Pairs for \
+    human: Some(Reference::new(
+        0.886,
+        "Warstadt et al. 2020, Table 3: individual annotators, forced choice",
+    )),
+    params: Param::list(&PARAMS),
+    dataset: Some(text(upstream::DATASET)),
+    citation: Citation::new(
+        "Alex Warstadt et al. 2020. BLiMP: The Benchmark of Linguistic Minimal Pairs for \
                English. TACL 8.",
-        link: "doi:10.1162/tacl_a_00321",
-    },
+        "doi:10.1162/tacl_a_00321",
+    ),
     starter: None,
+    content: None,
 };
 
 /// The task.
@@ -49,7 +54,7 @@ pub struct Blimp;
 pub static BLIMP: Blimp = Blimp;
 
 impl Task for Blimp {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

@@ -4,61 +4,71 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     DataSource, Item, Items, Judgement, Needs, Param, Reply, Task, TaskCard, TaskError,
-    TaskSettings,
+    TaskSettings, text,
 };
 
 use super::pair::{self, CONVENTION, Convention, Pair};
 use super::writer::{FreshPair, fresh_pairs, small_pairs};
 use crate::CITATION;
 
-const PAIRS: Param = Param {
-    name: "n",
-    default: "200",
-    values: "a number",
-    about: "Pairs of each of the twelve phenomena.",
-};
+const PAIRS: Param = Param::new(
+    "n",
+    "200",
+    "a number",
+    "Pairs of each of the twelve phenomena.",
+);
+
+static WIDE_PARAMS: [Param; 3] = [
+    Param::new(
+        "lexicon",
+        "wide",
+        "wide, small",
+        "Our everyday lexicon, or the held-out pairs of the small world (the built-in \
+                    model's whole vocabulary).",
+    ),
+    PAIRS,
+    CONVENTION,
+];
 
 static WIDE_CARD: TaskCard = TaskCard {
-    id: "psychometric/grammar",
-    family: "psychometric",
+    id: text("psychometric/grammar"),
+    family: text("psychometric"),
     version: 1,
-    title: "Minimal pairs of our own",
-    about: "Fresh pairs of sentences in the twelve phenomena of BLiMP, written from a seed with our own \
+    title: text("Minimal pairs of our own"),
+    about: text(
+        "Fresh pairs of sentences in the twelve phenomena of BLiMP, written from a seed with our own \
             lexicon and templates, so that the score on sentences nobody has seen can be set beside the \
             published one. Every pair has equally many words in both sentences.",
+    ),
     chance: Some(0.5),
     human: None,
-    params: &[
-        Param {
-            name: "lexicon",
-            default: "wide",
-            values: "wide, small",
-            about: "Our everyday lexicon, or the held-out pairs of the small world (the built-in \
-                    model's whole vocabulary).",
-        },
-        PAIRS,
-        CONVENTION,
-    ],
+    params: Param::list(&WIDE_PARAMS),
     dataset: None,
     citation: CITATION,
     starter: None,
+    content: None,
 };
 
+static SMALL_PARAMS: [Param; 2] = [PAIRS, CONVENTION];
+
 static SMALL_CARD: TaskCard = TaskCard {
-    id: "psychometric/grammar-small",
-    family: "psychometric",
+    id: text("psychometric/grammar-small"),
+    family: text("psychometric"),
     version: 1,
-    title: "Minimal pairs of the small world",
-    about: "Pairs of sentences in the twelve phenomena, in the few words of the small world on which the \
+    title: text("Minimal pairs of the small world"),
+    about: text(
+        "Pairs of sentences in the twelve phenomena, in the few words of the small world on which the \
             built-in model was grown, none of whose good sentences it ever read. A model with a real \
             vocabulary should find them easy; for the built-in model they are the only fair ones, so \
             the starter selection and its developmental plot use them.",
+    ),
     chance: Some(0.5),
     human: None,
-    params: &[PAIRS, CONVENTION],
+    params: Param::list(&SMALL_PARAMS),
     dataset: None,
     citation: CITATION,
     starter: Some(120),
+    content: None,
 };
 
 /// Which words.
@@ -110,7 +120,7 @@ impl Grammar {
 }
 
 impl Task for Grammar {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         self.card
     }
 

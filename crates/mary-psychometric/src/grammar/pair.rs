@@ -15,13 +15,13 @@ use serde_json::json;
 use super::Phenomenon;
 
 /// The setting that all tasks of minimal pairs share.
-pub const CONVENTION: Param = Param {
-    name: "convention",
-    default: "mary",
-    values: "mary, lm-eval",
-    about: "mary: the sentence as it is, a tie is one half. lm-eval: as lm-evaluation-harness does it, \
+pub const CONVENTION: Param = Param::new(
+    "convention",
+    "mary",
+    "mary, lm-eval",
+    "mary: the sentence as it is, a tie is one half. lm-eval: as lm-evaluation-harness does it, \
             a space before the sentence and a tie counted as right.",
-};
+);
 
 /// How sentences are scored and ties counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

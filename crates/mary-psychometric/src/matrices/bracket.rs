@@ -17,20 +17,20 @@ pub(super) enum Mode {
     Generate,
 }
 
-pub(super) const MODE: Param = Param {
-    name: "mode",
-    default: "score",
-    values: "score, generate",
-    about: "Compare the candidates' log-probabilities, or let the model write the answer up to the \
+pub(super) const MODE: Param = Param::new(
+    "mode",
+    "score",
+    "score, generate",
+    "Compare the candidates' log-probabilities, or let the model write the answer up to the \
             closing bracket.",
-};
-pub(super) const SCORING: Param = Param {
-    name: "scoring",
-    default: "sum",
-    values: "sum, mean",
-    about: "Which makes the score of mode=score: the log-probability of the whole candidate, or its mean \
+);
+pub(super) const SCORING: Param = Param::new(
+    "scoring",
+    "sum",
+    "sum, mean",
+    "Which makes the score of mode=score: the log-probability of the whole candidate, or its mean \
             per token. Both are measured.",
-};
+);
 
 pub(super) fn mode(card: &TaskCard, settings: &TaskSettings) -> Result<Mode, TaskError> {
     choose(

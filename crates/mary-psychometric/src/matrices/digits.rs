@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     Citation, DataSource, Item, Items, Judgement, Needs, Param, Reply, Response, Target, Task,
-    TaskCard, TaskError, TaskSettings, UnscoredReason,
+    TaskCard, TaskError, TaskSettings, UnscoredReason, text,
 };
 
 use super::bracket::{MODE, Mode, SCORING, ask, bracketed, mode, written};
@@ -13,43 +13,46 @@ use super::scoring;
 use crate::choice::{self, By, failed};
 use crate::settings::{choose, no_shots, number};
 
-pub(super) const WEBB: Citation = Citation {
-    text: "Taylor Webb, Keith J. Holyoak and Hongjing Lu. 2023. Emergent analogical reasoning in large \
+pub(super) const WEBB: Citation = Citation::new(
+    "Taylor Webb, Keith J. Holyoak and Hongjing Lu. 2023. Emergent analogical reasoning in large \
            language models. Nature Human Behaviour 7.",
-    link: "doi:10.1038/s41562-023-01659-w",
-};
+    "doi:10.1038/s41562-023-01659-w",
+);
 
 static PARAMS: [Param; 4] = [
-    Param {
-        name: "source",
-        default: "fresh",
-        values: "fresh, published",
-        about: "Problems made from the seed, or those of Webb et al. 2023, experiment 1.",
-    },
-    Param {
-        name: "n",
-        default: "180",
-        values: "a number from 1 to 20000",
-        about: "Fresh problems, nine kinds by turns.",
-    },
+    Param::new(
+        "source",
+        "fresh",
+        "fresh, published",
+        "Problems made from the seed, or those of Webb et al. 2023, experiment 1.",
+    ),
+    Param::new(
+        "n",
+        "180",
+        "a number from 1 to 20000",
+        "Fresh problems, nine kinds by turns.",
+    ),
     MODE,
     SCORING,
 ];
 
 static CARD: TaskCard = TaskCard {
-    id: "psychometric/digit-matrices",
-    family: "psychometric",
+    id: text("psychometric/digit-matrices"),
+    family: text("psychometric"),
     version: 1,
-    title: "Digit matrices",
-    about: "Matrices of digits in brackets with one to three rules along rows or columns, or logic on \
+    title: text("Digit matrices"),
+    about: text(
+        "Matrices of digits in brackets with one to three rules along rows or columns, or logic on \
             sets of digits (union, intersection, exclusive or); the last cell is missing. The model's \
             answer is the most probable of eight candidates, or what it writes.",
+    ),
     chance: Some(0.125),
     human: None,
-    params: &PARAMS,
-    dataset: Some(DATASET),
+    params: Param::list(&PARAMS),
+    dataset: Some(text(DATASET)),
     citation: WEBB,
     starter: Some(36),
+    content: None,
 };
 
 /// The task.
@@ -117,7 +120,7 @@ fn item(setup: Setup, settings: &TaskSettings, problem: &DigitProblem) -> Item {
 }
 
 impl Task for DigitMatrices {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     DataSource, Item, Items, Judgement, Needs, Param, Reply, Response, Target, Task, TaskCard,
-    TaskError, TaskSettings, UnscoredReason,
+    TaskError, TaskSettings, UnscoredReason, text,
 };
 
 use super::bracket::{MODE, Mode, SCORING, ask, bracketed, mode, written};
@@ -18,38 +18,41 @@ use crate::settings::{no_shots, number};
 const OPENING: &str = "Let's try to complete the pattern:\n\n";
 
 static PARAMS: [Param; 4] = [
-    Param {
-        name: "n",
-        default: "180",
-        values: "a number from 1 to 2000",
-        about: "Fresh problems, six transformations by turns.",
-    },
-    Param {
-        name: "generalisations",
-        default: "0",
-        values: "0, 1, 2, 3",
-        about: "In how many ways the second line differs from the first: longer, a larger interval, \
+    Param::new(
+        "n",
+        "180",
+        "a number from 1 to 2000",
+        "Fresh problems, six transformations by turns.",
+    ),
+    Param::new(
+        "generalisations",
+        "0",
+        "0, 1, 2, 3",
+        "In how many ways the second line differs from the first: longer, a larger interval, \
                 reversed, grouped, interleaved, numbers for letters.",
-    },
+    ),
     MODE,
     SCORING,
 ];
 
 static CARD: TaskCard = TaskCard {
-    id: "psychometric/letter-strings",
-    family: "psychometric",
+    id: text("psychometric/letter-strings"),
+    family: text("psychometric"),
     version: 1,
-    title: "Letter strings",
-    about: "[a b c d] becomes [a b c e]; what becomes of [i j k l]? Six transformations (successor, \
+    title: text("Letter strings"),
+    about: text(
+        "[a b c d] becomes [a b c e]; what becomes of [i j k l]? Six transformations (successor, \
             predecessor, extension, removing a repeated letter, mending a letter, sorting), with up to \
             three generalisations between the lines. The model's answer is the most probable of six \
             candidates, or what it writes.",
+    ),
     chance: Some(1.0 / 6.0),
     human: None,
-    params: &PARAMS,
+    params: Param::list(&PARAMS),
     dataset: None,
     citation: WEBB,
     starter: Some(36),
+    content: None,
 };
 
 /// The task.
@@ -113,7 +116,7 @@ fn item(setup: Setup, settings: &TaskSettings, problem: &LetterProblem) -> Item 
 }
 
 impl Task for LetterStrings {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     Ask, DataSource, Item, Items, Judgement, Needs, Param, Prompt, PromptForm, Reply, Request,
-    Response, Score, Start, Target, Task, TaskCard, TaskError, TaskSettings,
+    Response, Score, Start, Target, Task, TaskCard, TaskError, TaskSettings, text,
 };
 
 pub use digit_problem::{DigitProblem, fresh_digits, upstream_digits};
@@ -31,57 +31,55 @@ use crate::choice::{self, By, failed};
 use crate::settings::{choose, no_shots, not_allowed, number};
 
 static PARAMS: [Param; 5] = [
-    Param {
-        name: "matrices",
-        default: "fresh",
-        values: "fresh, iraven, raven",
-        about: "Matrices made from the seed; or the 500 of lm-raven with I-RAVEN's balanced answers, or \
+    Param::new(
+        "matrices",
+        "fresh",
+        "fresh, iraven, raven",
+        "Matrices made from the seed; or the 500 of lm-raven with I-RAVEN's balanced answers, or \
                 with RAVEN's, which give the answer away.",
-    },
-    Param {
-        name: "n",
-        default: "200",
-        values: "a number from 1 to 100000",
-        about: "Fresh matrices.",
-    },
-    Param {
-        name: "instruction",
-        default: "1",
-        values: "1 to 8, all",
-        about: "Which of the paper's eight instructions stands before the matrix; all asks every matrix \
+    ),
+    Param::new("n", "200", "a number from 1 to 100000", "Fresh matrices."),
+    Param::new(
+        "instruction",
+        "1",
+        "1 to 8, all",
+        "Which of the paper's eight instructions stands before the matrix; all asks every matrix \
                 eight times.",
-    },
-    Param {
-        name: "scoring",
-        default: "sum",
-        values: "sum, mean",
-        about: "Which makes the score: the log-probability of the whole sequence (the paper) or the mean \
+    ),
+    Param::new(
+        "scoring",
+        "sum",
+        "sum, mean",
+        "Which makes the score: the log-probability of the whole sequence (the paper) or the mean \
                 per token of the candidate (lm-raven). Both are measured.",
-    },
-    Param {
-        name: "layout",
-        default: "paper",
-        values: "paper, lm-raven, choices",
-        about: "One row a line after an instruction; rows on one line without instruction; or the paper's \
+    ),
+    Param::new(
+        "layout",
+        "paper",
+        "paper, lm-raven, choices",
+        "One row a line after an instruction; rows on one line without instruction; or the paper's \
                 with the choices listed before the answer.",
-    },
+    ),
 ];
 
 static CARD: TaskCard = TaskCard {
-    id: "psychometric/matrices",
-    family: "psychometric",
+    id: text("psychometric/matrices"),
+    family: text("psychometric"),
     version: 1,
-    title: "Raven's matrices as text",
-    about: "Three rows of three panels, each a triple of numbers for type, size and colour; rules run \
+    title: text("Raven's matrices as text"),
+    about: text(
+        "Three rows of three panels, each a triple of numbers for type, size and colour; rules run \
             along the rows and the last panel is missing. The model's answer is the most probable of \
             eight candidates. The measure `context_blind` says what the candidates alone give away: \
             1/8 on fresh and I-RAVEN's matrices, everything on RAVEN's.",
+    ),
     chance: Some(0.125),
     human: None,
-    params: &PARAMS,
-    dataset: Some(upstream::DATASET),
+    params: Param::list(&PARAMS),
+    dataset: Some(text(upstream::DATASET)),
     citation: crate::CITATION,
     starter: Some(24),
+    content: None,
 };
 
 /// The task.
@@ -206,7 +204,7 @@ fn distinct(rules: &[String; 3]) -> usize {
 }
 
 impl Task for Matrices {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

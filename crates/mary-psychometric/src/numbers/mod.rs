@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     DataSource, Item, Items, Judgement, Layers, Needs, Param, Reply, Target, Task, TaskCard,
-    TaskError, TaskSettings, UnscoredReason,
+    TaskError, TaskSettings, UnscoredReason, text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -24,52 +24,55 @@ use crate::observed::{Layer, Pooling, layers, look, mean};
 use crate::settings::{POOLING, choose, no_shots};
 
 static PARAMS: [Param; 5] = [
-    Param {
-        name: "range",
-        default: "1-9",
-        values: "1-9, 10-99, magnitudes",
-        about: "Which numbers: 1 to 9 (the paper), 10 to 99, or powers of ten up to a million (distance \
+    Param::new(
+        "range",
+        "1-9",
+        "1-9, 10-99, magnitudes",
+        "Which numbers: 1 to 9 (the paper), 10 to 99, or powers of ten up to a million (distance \
                 and ratio then on the logarithm to base 10).",
-    },
-    Param {
-        name: "pairs",
-        default: "averaged",
-        values: "averaged, each",
-        about: "Whether pairs of equal distance (ratio, size) are averaged before a fit, or each pair is \
+    ),
+    Param::new(
+        "pairs",
+        "averaged",
+        "averaged, each",
+        "Whether pairs of equal distance (ratio, size) are averaged before a fit, or each pair is \
                 a point.",
-    },
+    ),
     POOLING,
-    Param {
-        name: "blank",
-        default: "no",
-        values: "no, yes",
-        about: "Whether a blank stands before the word, as within a sentence; a byte-pair tokenizer \
+    Param::new(
+        "blank",
+        "no",
+        "no, yes",
+        "Whether a blank stands before the word, as within a sentence; a byte-pair tokenizer \
                 reads it as another token.",
-    },
-    Param {
-        name: "words",
-        default: "yes",
-        values: "yes, no",
-        about: "Whether six words that are no numbers are read too, for number/word similarity.",
-    },
+    ),
+    Param::new(
+        "words",
+        "yes",
+        "yes, no",
+        "Whether six words that are no numbers are read too, for number/word similarity.",
+    ),
 ];
 
 static CARD: TaskCard = TaskCard {
-    id: "psychometric/numbers",
-    family: "psychometric",
+    id: text("psychometric/numbers"),
+    family: text("psychometric"),
     version: 1,
-    title: "Numbers: distance, ratio and size effect",
-    about: "People compare numbers faster the further apart they are, the larger their ratio and, at \
+    title: text("Numbers: distance, ratio and size effect"),
+    about: text(
+        "People compare numbers faster the further apart they are, the larger their ratio and, at \
             equal distance, the smaller they are: as if numbers lay on a line with a compressed scale. \
             Here the cosine of two numbers' hidden states stands for the time it takes to tell them \
             apart. The score is R² of the distance effect, mean over formats and layers; the other \
             effects, multidimensional scaling and every layer stand beside it.",
+    ),
     chance: None,
     human: None,
-    params: &PARAMS,
+    params: Param::list(&PARAMS),
     dataset: None,
     citation: crate::CITATION,
     starter: Some(3),
+    content: None,
 };
 
 /// The task.
@@ -140,7 +143,7 @@ fn item(setup: Setup, format: Format) -> Item {
 }
 
 impl Task for Numbers {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

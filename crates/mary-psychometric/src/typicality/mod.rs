@@ -24,20 +24,20 @@ pub use vectors::{TYPICALITY_VECTORS, Vectors};
 use crate::settings::choose;
 
 /// Where typicality is known from.
-const NORMS: Param = Param {
-    name: "norms",
-    default: "world",
-    values: "world, rosch, castro",
-    about: "The categories of the small world that the built-in model was grown on, ordered by how often \
+const NORMS: Param = Param::new(
+    "norms",
+    "world",
+    "world, rosch, castro",
+    "The categories of the small world that the built-in model was grown on, ordered by how often \
             its corpus mentions each member (no judgement of people); Rosch's norms of 1975; or a file \
             of the form of Castro et al. 2021.",
-};
-const NORMS_FILE: Param = Param {
-    name: "norms_file",
-    default: "",
-    values: "a path",
-    about: "With norms=castro: a CSV file with the columns category,item,proportion.",
-};
+);
+const NORMS_FILE: Param = Param::new(
+    "norms_file",
+    "",
+    "a path",
+    "With norms=castro: a CSV file with the columns category,item,proportion.",
+);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use mary_contract::{
     Ask, DataSource, Estimate, Finish, Generate, Generated, Item, Items, Judgement, Measure, Needs,
     Outcome, Param, Prompt, Reply, Request, Response, Sample, Sampling, Task, TaskCard, TaskError,
-    TaskSettings, UnscoredReason,
+    TaskSettings, UnscoredReason, text,
 };
 use mary_items::{shuffle, stream};
 use mary_stats::correlation::spearman_rho;
@@ -20,36 +20,39 @@ use crate::settings::{no_shots, number};
 static PARAMS: [Param; 4] = [
     NORMS,
     NORMS_FILE,
-    Param {
-        name: "runs",
-        default: "50",
-        values: "a number from 1 to 1000",
-        about: "Rankings of each category, each with the members in another order.",
-    },
-    Param {
-        name: "temperature",
-        default: "1",
-        values: "0 or more",
-        about: "Of the answers; the paper states none.",
-    },
+    Param::new(
+        "runs",
+        "50",
+        "a number from 1 to 1000",
+        "Rankings of each category, each with the members in another order.",
+    ),
+    Param::new(
+        "temperature",
+        "1",
+        "0 or more",
+        "Of the answers; the paper states none.",
+    ),
 ];
 
 static CARD: TaskCard = TaskCard {
-    id: "psychometric/typicality-prompting",
-    family: "psychometric",
+    id: text("psychometric/typicality-prompting"),
+    family: text("psychometric"),
     version: 1,
-    title: "Typicality by prompting",
-    about: "The model is asked, in the paper's words, to rank the members of a category by how well they \
+    title: text("Typicality by prompting"),
+    about: text(
+        "The model is asked, in the paper's words, to rank the members of a category by how well they \
             fill \"A ____ is a CATEGORY\"; fifty runs for each category. Rankings that leave a member \
             out are discarded and counted. The score is Spearman's correlation with typicality. The \
             paper got usable rankings only from models above 30 billion parameters.",
+    ),
     chance: Some(0.0),
     human: None,
-    params: &PARAMS,
-    dataset: Some(super::norms::DATASET),
+    params: Param::list(&PARAMS),
+    dataset: Some(text(super::norms::DATASET)),
     citation: crate::CITATION,
     // Its prompt does not fit the built-in model's context.
     starter: None,
+    content: None,
 };
 
 /// The task.
@@ -102,7 +105,7 @@ fn item(settings: &TaskSettings, category: &Category, run: usize, temperature: f
 }
 
 impl Task for Prompting {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mary_contract::{
     Ask, ContinuationScore, DataSource, ErrorKind, Item, Items, Judgement, Measure, Needs, Param,
     Prompt, Reply, Request, Response, Sample, Score, Start, Task, TaskCard, TaskError,
-    TaskSettings, UnscoredReason,
+    TaskSettings, UnscoredReason, text,
 };
 use mary_items::{shuffle, stream};
 
@@ -19,36 +19,39 @@ use crate::settings::choose;
 static PARAMS: [Param; 4] = [
     NORMS,
     NORMS_FILE,
-    Param {
-        name: "exemplars",
-        default: "drawn",
-        values: "drawn, typical",
-        about: "With shots: members shown first are drawn from the category by the seed, or its most \
+    Param::new(
+        "exemplars",
+        "drawn",
+        "drawn, typical",
+        "With shots: members shown first are drawn from the category by the seed, or its most \
                 typical ones; either way they are left out of the correlation.",
-    },
-    Param {
-        name: "start",
-        default: "model",
-        values: "model, always",
-        about: "What stands before the first token: what the tokenizer adds by itself, or always a \
+    ),
+    Param::new(
+        "start",
+        "model",
+        "model, always",
+        "What stands before the first token: what the tokenizer adds by itself, or always a \
                 begin-of-sequence token.",
-    },
+    ),
 ];
 
 static CARD: TaskCard = TaskCard {
-    id: "psychometric/typicality-surprisal",
-    family: "psychometric",
+    id: text("psychometric/typicality-surprisal"),
+    family: text("psychometric"),
     version: 1,
-    title: "Typicality by surprisal",
-    about: "Members of a category are ordered by the log-probability of the sentence that puts them there \
+    title: text("Typicality by surprisal"),
+    about: text(
+        "Members of a category are ordered by the log-probability of the sentence that puts them there \
             (\"a robin is a bird\"), after none to three exemplars (--shots). The score is Spearman's \
             correlation with typicality, mean over categories.",
+    ),
     chance: Some(0.0),
     human: None,
-    params: &PARAMS,
-    dataset: Some(super::norms::DATASET),
+    params: Param::list(&PARAMS),
+    dataset: Some(text(super::norms::DATASET)),
     citation: crate::CITATION,
     starter: Some(13),
+    content: None,
 };
 
 /// Most exemplars, as in the paper.
@@ -157,7 +160,7 @@ fn item(setup: Setup, category: &Category) -> Result<Item, TaskError> {
 }
 
 impl Task for Surprisal {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     DataSource, Item, Items, Judgement, Layers, Measure, Needs, Param, Reply, Sample, Task,
-    TaskCard, TaskError, TaskSettings, UnscoredReason,
+    TaskCard, TaskError, TaskSettings, UnscoredReason, text,
 };
 
 use super::{
@@ -17,19 +17,22 @@ use crate::settings::{LAYERS, POOLING, choose, no_shots};
 static PARAMS: [Param; 4] = [NORMS, NORMS_FILE, POOLING, LAYERS];
 
 static CARD: TaskCard = TaskCard {
-    id: "psychometric/typicality-vectors",
-    family: "psychometric",
+    id: text("psychometric/typicality-vectors"),
+    family: text("psychometric"),
     version: 1,
-    title: "Typicality by vectors",
-    about: "Members of a category are ordered by the cosine of their vector with the category's, and the \
+    title: text("Typicality by vectors"),
+    about: text(
+        "Members of a category are ordered by the cosine of their vector with the category's, and the \
             order is compared with people's (or, by default, with how often the small world mentions \
             each member). The score is Spearman's correlation in the last layer, mean over categories.",
+    ),
     chance: Some(0.0),
     human: None,
-    params: &PARAMS,
-    dataset: Some(super::norms::DATASET),
+    params: Param::list(&PARAMS),
+    dataset: Some(text(super::norms::DATASET)),
     citation: crate::CITATION,
     starter: Some(13),
+    content: None,
 };
 
 /// The task.
@@ -49,7 +52,7 @@ fn read(settings: &TaskSettings) -> Result<(Pooling, bool), TaskError> {
 }
 
 impl Task for Vectors {
-    fn card(&self) -> &'static TaskCard {
+    fn card(&self) -> &TaskCard {
         &CARD
     }
 

@@ -151,6 +151,7 @@ fn manifest(file: &Path, foreign: &Foreign, digest: &str) -> Result<RunManifest,
         tasks: vec![TaskRun {
             id: foreign.task.clone(),
             version: foreign.task_version,
+            content: None,
             settings: TaskSettings::default(),
             limit: None,
             conventions: BTreeMap::from([("imported".into(), foreign.tool.to_owned())]),

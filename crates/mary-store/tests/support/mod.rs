@@ -26,6 +26,7 @@ pub fn manifest(id: &str) -> RunManifest {
         tasks: vec![TaskRun {
             id: TASK.into(),
             version: 1,
+            content: None,
             settings: TaskSettings::default(),
             limit: None,
             conventions: BTreeMap::from([("ties".into(), "one half".into())]),

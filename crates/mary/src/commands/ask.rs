@@ -143,7 +143,7 @@ impl<'a> Asking<'a> {
             .enumerate()
             .filter(|(_, ((task, ..), survey))| {
                 let planned = survey.count * self.plan.trials as usize;
-                self.answered(&name, task.card().id) < planned
+                self.answered(&name, &task.card().id) < planned
             })
             .map(|(place, _)| place)
             .collect()
@@ -164,7 +164,7 @@ impl<'a> Asking<'a> {
     /// Asks one model the task at this place of the plan.
     fn task(&mut self, model: &str, subject: &dyn Model, place: usize) -> anyhow::Result<()> {
         let (task, settings, _) = &self.plan.tasks[place];
-        let id = task.card().id;
+        let id = &*task.card().id;
         let finished = &self.finished;
         let execution = Execution {
             cast: Cast {
@@ -174,7 +174,7 @@ impl<'a> Asking<'a> {
                     _ => self.judge.as_deref(),
                 },
             },
-            task: *task,
+            task: task.as_ref(),
             settings,
             data: self.data,
             survey: &self.checked.surveys[place],

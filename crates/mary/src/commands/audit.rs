@@ -9,11 +9,12 @@ use serde_json::json;
 
 use crate::cli::AuditArgs;
 use crate::exit::{Status, UsageError};
+use crate::settings::Place;
 use crate::suite::{self, Wishes};
 
 /// Audits each task named; leaves with 1 when a shortcut was found.
-pub fn audit(data: &LocalData, args: &AuditArgs) -> anyhow::Result<Status> {
-    let tasks = suite::select(&args.tasks)?;
+pub fn audit(place: &Place, data: &LocalData, args: &AuditArgs) -> anyhow::Result<Status> {
+    let tasks = suite::select(&place.registry, &args.tasks)?;
     let wishes = Wishes {
         seed: args.seed,
         set: Wishes::pairs(&args.set)?,
@@ -22,7 +23,7 @@ pub fn audit(data: &LocalData, args: &AuditArgs) -> anyhow::Result<Status> {
     let mut clean = true;
     let mut reports = Vec::new();
     for (task, settings) in wishes.settings(&tasks)? {
-        let id = task.card().id;
+        let id = &*task.card().id;
         let mut examples = Vec::new();
         for item in task.items(&settings, data)? {
             let mut example = Example::from_item(&item?);
@@ -38,7 +39,7 @@ pub fn audit(data: &LocalData, args: &AuditArgs) -> anyhow::Result<Status> {
             ));
             continue;
         }
-        let mut report = mary_audit::audit(&examples, &settings_for(task, args.seed))
+        let mut report = mary_audit::audit(&examples, &settings_for(task.as_ref(), args.seed))
             .map_err(|e| UsageError::new(format!("{id}: {e}")))?;
         report.findings.extend(surfaces(id, &settings, data)?);
         clean &= report.shortcuts().next().is_none();
@@ -59,7 +60,7 @@ pub fn audit(data: &LocalData, args: &AuditArgs) -> anyhow::Result<Status> {
 }
 
 fn settings_for(task: &dyn Task, seed: u64) -> AuditSettings {
-    let rule = mary_suites::htest::rule_baselines(task.card().id);
+    let rule = mary_suites::htest::rule_baselines(&task.card().id);
     AuditSettings {
         seed,
         expected: rule.iter().map(|b| (*b).to_owned()).collect(),

@@ -15,7 +15,7 @@ use crate::settings::Place;
 pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
     let paths = super::report::find_all(place, &args.runs)?;
     if !args.pair.is_empty() {
-        return super::pairs::pairs(&paths, args);
+        return super::pairs::pairs(place, &paths, args);
     }
     let mut sides = Vec::new();
     let mut seed = 0;

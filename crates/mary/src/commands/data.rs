@@ -21,7 +21,7 @@ pub fn data(place: &Place, args: &DataArgs) -> anyhow::Result<Status> {
         DataAction::List { json } => list(&local, *json),
         DataAction::Pull { ids } => pull(&local, ids),
         DataAction::Verify { ids } => verify(&local, ids),
-        DataAction::Audit(args) => super::audit::audit(&local, args),
+        DataAction::Audit(args) => super::audit::audit(place, &local, args),
         DataAction::Tuning {
             task,
             form,
@@ -31,7 +31,7 @@ pub fn data(place: &Place, args: &DataArgs) -> anyhow::Result<Status> {
             out,
         } => match task.replace('_', "-").as_str() {
             "embodied/perceptualqa" => super::tuning::perceptual(&local, *form, set, *seed, out),
-            _ => super::tuning::tuning(&local, task, (*form, *n), *seed, out),
+            _ => super::tuning::tuning(&place.registry, &local, task, (*form, *n), *seed, out),
         },
     }
 }

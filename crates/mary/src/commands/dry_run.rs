@@ -20,10 +20,17 @@ pub fn dry_run(place: &Place, plan: &Plan) -> anyhow::Result<Status> {
     for model in &plan.models {
         let mut estimator = remote(model, plan)?;
         for ((task, settings, _), survey) in plan.tasks.iter().zip(&checked.surveys) {
-            let estimate = estimate(*task, settings, survey, plan, &data, estimator.as_mut())?;
+            let estimate = estimate(
+                task.as_ref(),
+                settings,
+                survey,
+                plan,
+                &data,
+                estimator.as_mut(),
+            )?;
             dry.rows.push(EstimateRow {
                 model: model.to_string(),
-                task: task.card().id.to_owned(),
+                task: task.card().id.to_string(),
                 estimate,
             });
         }

@@ -40,13 +40,13 @@ pub fn import(place: &Place, args: &ImportArgs) -> anyhow::Result<Status> {
     for file in &args.files {
         if let Some(runs) = super::released::import(place, file)? {
             for (path, samples) in runs {
-                add_up(&path, samples)?;
+                add_up(place, &path, samples)?;
                 super::print(&format!("{}\n", path.display()))?;
             }
             continue;
         }
         let imported = mary_store::import(file, &options, &place.runs)?;
-        add_up(&imported.path, imported.samples)?;
+        add_up(place, &imported.path, imported.samples)?;
         super::tell(&format!("{}: {} samples", file.display(), imported.samples));
         super::print(&format!("{}\n", imported.path.display()))?;
     }
@@ -54,10 +54,10 @@ pub fn import(place: &Place, args: &ImportArgs) -> anyhow::Result<Status> {
 }
 
 /// Joins shards of one run.
-pub fn merge(_: &Place, args: &MergeArgs) -> anyhow::Result<Status> {
+pub fn merge(place: &Place, args: &MergeArgs) -> anyhow::Result<Status> {
     let sources: Vec<&Path> = args.runs.iter().map(|p| p.as_path()).collect();
     let merged = mary_store::merge(&args.into, &sources)?;
-    add_up(&merged.path, merged.samples)?;
+    add_up(place, &merged.path, merged.samples)?;
     super::tell(&format!(
         "{} samples ({} were in several shards, {} failures were replaced by answers)",
         merged.samples, merged.duplicates, merged.replaced
@@ -67,9 +67,9 @@ pub fn merge(_: &Place, args: &MergeArgs) -> anyhow::Result<Status> {
 }
 
 /// A folder that came from elsewhere gets a summary of its own.
-fn add_up(path: &Path, samples: usize) -> anyhow::Result<()> {
+fn add_up(place: &Place, path: &Path, samples: usize) -> anyhow::Result<()> {
     let mut folder = RunFolder::resume(path)?;
-    let summary = summary::summarise(&folder, samples)?;
+    let summary = summary::summarise(&place.registry, &folder, samples)?;
     folder.write_summary(&summary)?;
     Ok(())
 }

@@ -94,7 +94,13 @@ fn develop(place: &Place, args: &GrowArgs, tokens: Option<u64>) -> anyhow::Resul
         exhibits: growth.exhibits,
     };
     let paths: Vec<_> = growth.runs.iter().map(|(path, _)| path.clone()).collect();
-    report::write_with(&paths, vec![chapter], &out, &ReportOptions::default())?;
+    report::write_with(
+        &place.registry,
+        &paths,
+        vec![chapter],
+        &out,
+        &ReportOptions::default(),
+    )?;
     let Some((_, last)) = growth.runs.last() else {
         return Ok("no checkpoint yet".into());
     };

@@ -35,7 +35,7 @@ fn tune_and_test(
     let wanted = if args.tasks.is_empty() {
         htest::AB_TASKS
             .iter()
-            .map(|t| t.card.id.to_owned())
+            .map(|t| t.card.id.to_string())
             .collect()
     } else {
         args.tasks.clone()
@@ -44,7 +44,7 @@ fn tune_and_test(
     for (i, name) in wanted.iter().enumerate() {
         let task = ab_task(name)?;
         super::tell(&format!("[{}/{}] {}", i + 1, wanted.len(), task.card.id));
-        tuned.insert(task.card.id.to_owned(), tune_on(&base, task, out, args)?);
+        tuned.insert(task.card.id.to_string(), tune_on(&base, task, out, args)?);
     }
     let tasks: Vec<String> = tuned.keys().cloned().collect();
     let tests = tuned::Tests {
@@ -56,7 +56,7 @@ fn tune_and_test(
     let mut models = vec![base.as_path()];
     models.extend(tuned.values().map(PathBuf::as_path));
     let run = tests.run(place, &models)?;
-    let summary = report::load_summary(&RunFolder::open(&run)?)?;
+    let summary = report::load_summary(&place.registry, &RunFolder::open(&run)?)?;
     let names = tuned
         .iter()
         .map(|(task, folder)| (task.clone(), tuned::name(folder)))
@@ -104,7 +104,10 @@ fn from_runs(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
     let original = args.original.clone().unwrap_or_default();
     let mut summaries = Vec::new();
     for path in report::find_all(place, &args.runs)? {
-        summaries.push(report::load_summary(&RunFolder::open(&path)?)?);
+        summaries.push(report::load_summary(
+            &place.registry,
+            &RunFolder::open(&path)?,
+        )?);
     }
     let known = |model: &str| {
         summaries
@@ -118,7 +121,7 @@ fn from_runs(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
             return Err(UsageError::new(format!("`{pair}` is not of the form task=model")).into());
         };
         let task = ab_task(task)?;
-        tuned.insert(task.card.id.to_owned(), model.to_owned());
+        tuned.insert(task.card.id.to_string(), model.to_owned());
     }
     for model in tuned.values().chain([&original]) {
         if !known(model) {

@@ -10,9 +10,10 @@ use mary_suites::embodied::{Pair, Paired, before_after, pair_table};
 use super::{report, summary};
 use crate::cli::CompareArgs;
 use crate::exit::{Status, UsageError};
+use crate::settings::Place;
 
 /// Compares the named pairs over the runs.
-pub fn pairs(paths: &[PathBuf], args: &CompareArgs) -> anyhow::Result<Status> {
+pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Result<Status> {
     let mut gathered = Paired::new(&args.by, args.measure.as_deref());
     let (mut summaries, mut seed) = (Vec::new(), 0);
     for path in paths {
@@ -21,7 +22,7 @@ pub fn pairs(paths: &[PathBuf], args: &CompareArgs) -> anyhow::Result<Status> {
         for sample in folder.samples()? {
             gathered.add(&sample?);
         }
-        summaries.push(report::load_summary(&folder)?);
+        summaries.push(report::load_summary(&place.registry, &folder)?);
     }
     let models: Vec<String> = gathered.models().map(str::to_owned).collect();
     let chosen = args

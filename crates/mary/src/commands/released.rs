@@ -42,7 +42,7 @@ fn manifest(file: &Path, run: &ReleasedRun, hash: Option<String>) -> anyhow::Res
     let card = run.task.card();
     let mut who = ModelCard::new(model.clone(), Capabilities::default());
     who.remarks = vec![run.remark.to_owned()];
-    let task = card.id.rsplit('/').next().unwrap_or(card.id);
+    let task = card.id.rsplit('/').next().unwrap_or(&card.id);
     let language = run.settings.params.get("language");
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '.' {
@@ -67,8 +67,9 @@ fn manifest(file: &Path, run: &ReleasedRun, hash: Option<String>) -> anyhow::Res
         model_settings: ModelSettings::default(),
         judge: None,
         tasks: vec![TaskRun {
-            id: card.id.to_owned(),
+            id: card.id.to_string(),
             version: card.version,
+            content: card.content.as_deref().map(str::to_owned),
             settings: run.settings.clone(),
             limit: None,
             conventions: run.conventions(),

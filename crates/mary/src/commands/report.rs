@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use mary_contract::{Exhibits, RunSummary};
+use mary_contract::{Exhibits, Registry, RunSummary};
 use mary_report::html::{self, Chapter, ReportOptions};
 use mary_report::text;
 use mary_store::RunFolder;
@@ -27,9 +27,9 @@ pub fn report(place: &Place, args: &ReportArgs) -> anyhow::Result<Status> {
         max_samples: args.samples,
         ..ReportOptions::default()
     };
-    write(&runs, &out, &options)?;
+    write_with(&place.registry, &runs, Vec::new(), &out, &options)?;
     if let Some(folder) = &args.tables {
-        write_tables(&runs, folder)?;
+        write_tables(&place.registry, &runs, folder)?;
         super::tell(&format!("tables: {}", folder.display()));
     }
     super::print(&format!("{}\n", out.display()))?;
@@ -49,20 +49,16 @@ pub fn find_all(place: &Place, wanted: &[String]) -> anyhow::Result<Vec<PathBuf>
 
 /// The summary of a run: as stored, or added up from the log when there is none (a run that was
 /// killed before its end).
-pub fn load_summary(folder: &RunFolder) -> anyhow::Result<RunSummary> {
+pub fn load_summary(registry: &Registry, folder: &RunFolder) -> anyhow::Result<RunSummary> {
     match folder.summary()? {
         Some(summary) => Ok(summary),
-        None => summary::summarise(folder, usize::MAX),
+        None => summary::summarise(registry, folder, usize::MAX),
     }
-}
-
-/// Writes a report of these run folders.
-pub fn write(runs: &[PathBuf], out: &Path, options: &ReportOptions) -> anyhow::Result<()> {
-    write_with(runs, Vec::new(), out, options)
 }
 
 /// Writes a report of these run folders, with chapters of its own before those of the families.
 pub fn write_with(
+    registry: &Registry,
     runs: &[PathBuf],
     mut first: Vec<Chapter>,
     out: &Path,
@@ -74,9 +70,9 @@ pub fn write_with(
         .collect::<anyhow::Result<Vec<_>>>()?;
     let summaries = folders
         .iter()
-        .map(load_summary)
+        .map(|folder| load_summary(registry, folder))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    first.extend(chapters(&summaries));
+    first.extend(chapters(registry, &summaries));
     let chapters = first;
     let mut problem = None;
     let mut samples = folders.iter().flat_map(|folder| {
@@ -109,7 +105,7 @@ pub fn write_with(
 }
 
 /// What each family has to show for these runs.
-fn chapters(summaries: &[RunSummary]) -> Vec<Chapter> {
+fn chapters(registry: &Registry, summaries: &[RunSummary]) -> Vec<Chapter> {
     let involved = |id: &str| {
         let prefix = format!("{id}/");
         summaries
@@ -117,7 +113,8 @@ fn chapters(summaries: &[RunSummary]) -> Vec<Chapter> {
             .flat_map(|s| &s.rows)
             .any(|row| row.task.starts_with(&prefix))
     };
-    mary_suites::families()
+    registry
+        .families()
         .iter()
         .filter(|family| involved(family.id()))
         .map(|family| Chapter {
@@ -129,14 +126,14 @@ fn chapters(summaries: &[RunSummary]) -> Vec<Chapter> {
 }
 
 /// Every table and every figure's data as files, for papers.
-fn write_tables(runs: &[PathBuf], folder: &Path) -> anyhow::Result<()> {
+fn write_tables(registry: &Registry, runs: &[PathBuf], folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let mut summaries = Vec::new();
     for path in runs {
-        summaries.push(load_summary(&RunFolder::open(path)?)?);
+        summaries.push(load_summary(registry, &RunFolder::open(path)?)?);
     }
     let mut tables = vec![mary_report::summary_table(&summaries)];
-    for chapter in chapters(&summaries) {
+    for chapter in chapters(registry, &summaries) {
         let Exhibits {
             tables: own,
             figures,

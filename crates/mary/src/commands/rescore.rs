@@ -1,8 +1,11 @@
 //! `mary rescore`: judges stored answers again under other settings, and says what changed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use mary_contract::{Outcome, RunSummary, Sample, Table, Task, TaskSettings};
+use mary_contract::{
+    Outcome, Registry, RegistryError, RunSummary, Sample, Table, Task, TaskRun, TaskSettings,
+};
 use mary_engine::summarise::{Summariser, Verdict};
 use mary_report::terminal;
 use mary_store::RunFolder;
@@ -21,18 +24,18 @@ type Changes = BTreeMap<(String, String, String), usize>;
 pub fn rescore(place: &Place, args: &RescoreArgs) -> anyhow::Result<Status> {
     let folder = RunFolder::open(&rundir::find(place, args.run.as_deref())?)?;
     let manifest = folder.manifest();
-    let tasks = summary::known_tasks(&manifest.tasks);
+    let tasks = known_tasks(&place.registry, &manifest.tasks)?;
     let wishes = Wishes {
         set: Wishes::pairs(&args.set)?,
         ..Wishes::default()
     };
     let asked_for = wishes.settings(&tasks)?;
-    let settings = |id: &str| -> Option<(&'static dyn Task, TaskSettings)> {
+    let settings = |id: &str| -> Option<(&Arc<dyn Task>, TaskSettings)> {
         let stored = manifest.tasks.iter().find(|t| t.id == id)?;
         let (task, wished) = asked_for.iter().find(|(t, _)| t.card().id == id)?;
         let mut settings = stored.settings.clone();
         settings.params.extend(wished.params.clone());
-        Some((*task, settings))
+        Some((task, settings))
     };
     let mut summariser = Summariser::default();
     let mut changes = Changes::new();
@@ -44,7 +47,7 @@ pub fn rescore(place: &Place, args: &RescoreArgs) -> anyhow::Result<Status> {
             return Err(UsageError::new(format!("this Mary has no task `{id}`")).into());
         };
         let before = word(&sample.judgement.outcome);
-        sample = judged_again(task, &settings, sample);
+        sample = judged_again(task.as_ref(), &settings, sample);
         let after = word(&sample.judgement.outcome);
         if before != after {
             let change = (sample.id.task.clone(), before, after);
@@ -61,12 +64,24 @@ pub fn rescore(place: &Place, args: &RescoreArgs) -> anyhow::Result<Status> {
         }
     }
     let rescored = summariser.finish(manifest, samples, &tasks, |model, task| {
-        settings(task.card().id).map_or_else(Vec::new, |(task, settings)| {
-            let seen = |sample| judged_again(task, &settings, sample);
-            summary::overall(&folder, model, (task, &settings), seen)
+        settings(&task.card().id).map_or_else(Vec::new, |(task, settings)| {
+            let seen = |sample| judged_again(task.as_ref(), &settings, sample);
+            summary::overall(&folder, model, (task.as_ref(), &settings), seen)
         })
     });
     show(&folder, &rescored, &changes, args.json)
+}
+
+/// The tasks of a run. Unknown ones are refused only when a sample of theirs comes, as ever; a task of
+/// one's own that has changed is refused at once, since it would judge by other rules than it says.
+fn known_tasks(
+    registry: &Registry,
+    tasks: &[TaskRun],
+) -> Result<Vec<Arc<dyn Task>>, RegistryError> {
+    let found = tasks.iter().map(|run| registry.judge_of(run).cloned());
+    found
+        .filter(|task| !matches!(task, Err(RegistryError::Unknown(_))))
+        .collect()
 }
 
 /// The sample with a new verdict; what was never answered cannot be judged, now as then.

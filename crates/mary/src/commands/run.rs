@@ -1,11 +1,12 @@
 //! `mary run`: from what the user typed to a run folder, a table and a report.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context;
 use mary_contract::{
-    DataSource, Limit, Model, ModelCard, ModelRef, ModelSettings, RunManifest, RunSummary, Task,
-    TaskRun, TaskSettings,
+    DataSource, Limit, Model, ModelCard, ModelRef, ModelSettings, Registry, RegistryError,
+    RunManifest, RunSummary, Task, TaskRun, TaskSettings,
 };
 use mary_data::LocalData;
 use mary_engine::admit;
@@ -29,7 +30,7 @@ pub const DEFAULT_MODEL: &str = "builtin/nano";
 const STARTER_SHOTS: usize = 4;
 
 /// A task with its settings and, where limited, how many items.
-pub type Assignment = (&'static dyn Task, TaskSettings, Option<Limit>);
+pub type Assignment = (Arc<dyn Task>, TaskSettings, Option<Limit>);
 
 /// Everything decided before the first question.
 pub struct Plan {
@@ -142,7 +143,7 @@ pub fn resolve(place: &Place, args: &RunArgs) -> anyhow::Result<Plan> {
         models,
         judge: args.judge.as_deref().map(str::parse).transpose()?,
         settings,
-        tasks: tasks(args)?,
+        tasks: tasks(&place.registry, args)?,
         trials: args.trials,
         seed: args.seed,
         cached: !args.no_cache,
@@ -154,14 +155,16 @@ pub fn resolve(place: &Place, args: &RunArgs) -> anyhow::Result<Plan> {
 }
 
 /// The tasks named, or the starter selection.
-fn tasks(args: &RunArgs) -> Result<Vec<Assignment>, UsageError> {
+fn tasks(registry: &Registry, args: &RunArgs) -> Result<Vec<Assignment>, UsageError> {
     let starter = args.tasks.is_empty();
     let chosen = if starter {
-        mary_suites::tasks()
+        let starters = registry.tasks().iter();
+        starters
             .filter(|t| t.card().starter.is_some())
+            .cloned()
             .collect()
     } else {
-        suite::select(&args.tasks)?
+        suite::select(registry, &args.tasks)?
     };
     let wishes = Wishes {
         seed: args.seed,
@@ -196,7 +199,7 @@ pub fn carry_out(place: &Place, plan: &Plan, first: bool) -> anyhow::Result<Stat
             exhibits: super::sweep::growth(place, DEFAULT_MODEL, None)?.exhibits,
         });
     }
-    show(plan, &folder, &summary, chapters)
+    show(place, plan, &folder, &summary, chapters)
 }
 
 /// Opens, asks, judges and adds up what was checked. The first model may be `opened` already.
@@ -223,7 +226,7 @@ pub fn answer(
     let asked = Asking::begin(place, (plan, checked), &mut folder, &mut progress, data)
         .and_then(|asking| asking.everything(opened));
     folder.flush()?;
-    let summary = summary::summarise(&folder, planned)?;
+    let summary = summary::summarise(&place.registry, &folder, planned)?;
     folder.write_summary(&summary)?;
     asked.with_context(|| format!("run {} stopped", folder.path().display()))?;
     Ok((folder, summary))
@@ -231,6 +234,7 @@ pub fn answer(
 
 /// Prints the table, makes the report, names the folder.
 fn show(
+    place: &Place,
     plan: &Plan,
     folder: &RunFolder,
     summary: &RunSummary,
@@ -240,6 +244,7 @@ fn show(
     if plan.report {
         let path = summary::report_path(folder.path());
         super::report::write_with(
+            &place.registry,
             &[folder.path().to_owned()],
             chapters,
             &path,
@@ -284,13 +289,17 @@ pub fn check(plan: &Plan, data: &dyn DataSource) -> anyhow::Result<Checked> {
         (Some(Judge::Oneself), Some(first)) => Some(first.clone()),
         _ => judge.clone(),
     };
-    let pairs: Vec<_> = plan.tasks.iter().map(|(t, s, _)| (*t, s.clone())).collect();
+    let pairs: Vec<_> = plan
+        .tasks
+        .iter()
+        .map(|(t, s, _)| (Arc::clone(t), s.clone()))
+        .collect();
     admit::admit(&cards, sitting.as_ref(), &pairs, |task, settings| {
         providers::fitting(task, settings)
     })?;
     let mut surveys = Vec::new();
     for (task, settings, limit) in &plan.tasks {
-        surveys.push(survey(*task, settings, data, *limit)?);
+        surveys.push(survey(task.as_ref(), settings, data, *limit)?);
     }
     for card in cards.iter_mut().chain(judge.as_mut()) {
         if card.fingerprint.is_empty() {
@@ -310,10 +319,11 @@ fn manifest(plan: &Plan, checked: &Checked, data: &dyn DataSource) -> anyhow::Re
     for (task, settings, limit) in &plan.tasks {
         let card = task.card();
         // A task reads its dataset under some settings only; what is not there is not hashed.
-        let dataset_hash = card.dataset.and_then(|d| data.hash(d).ok());
+        let dataset_hash = card.dataset.as_ref().and_then(|d| data.hash(d).ok());
         tasks.push(TaskRun {
-            id: card.id.to_owned(),
+            id: card.id.to_string(),
             version: card.version,
+            content: card.content.as_deref().map(str::to_owned),
             settings: settings.clone(),
             limit: *limit,
             conventions: task.conventions(settings),
@@ -354,7 +364,7 @@ fn title(plan: &Plan) -> String {
         .rsplit('/')
         .find(|part| !part.is_empty())
         .unwrap_or("model");
-    let mut families: Vec<&str> = plan.tasks.iter().map(|(t, ..)| t.card().family).collect();
+    let mut families: Vec<&str> = plan.tasks.iter().map(|(t, ..)| &*t.card().family).collect();
     families.dedup();
     let more = if plan.models.len() > 1 {
         format!("-and-{}-more", plan.models.len() - 1)
@@ -381,23 +391,14 @@ pub fn from_folder(place: &Place, run: Option<&str>, json: bool) -> anyhow::Resu
     let manifest = folder.manifest();
     let mut tasks = Vec::new();
     for run in &manifest.tasks {
-        let task = mary_suites::task(&run.id).ok_or_else(|| {
-            UsageError::new(format!(
-                "this Mary has no task `{}`, which the run was made with",
-                run.id
-            ))
-        })?;
-        if task.card().version != run.version {
-            return Err(UsageError::new(format!(
-                "{} is version {} here and was version {} when the run began; its answers cannot be mixed\nhint: start a new run, or use Mary {}",
-                run.id,
-                task.card().version,
-                run.version,
+        let task = place.registry.recall(run).map_err(|error| match error {
+            RegistryError::Version { .. } => UsageError::new(format!(
+                "{error}\nhint: start a new run, or use Mary {}",
                 manifest.version
-            ))
-            .into());
-        }
-        tasks.push((task, run.settings.clone(), run.limit));
+            )),
+            error => UsageError::new(error.to_string()),
+        })?;
+        tasks.push((Arc::clone(task), run.settings.clone(), run.limit));
     }
     let judge = manifest.judge.as_ref().map(|card| {
         if manifest.models.iter().any(|m| m.model == card.model) {

@@ -2,22 +2,27 @@
 
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
 
-use mary_contract::{Measure, RunSummary, Sample, Task, TaskRun, TaskSettings};
+use mary_contract::{Measure, Registry, RunSummary, Sample, Task, TaskRun, TaskSettings};
 use mary_engine::summarise::{Summariser, Verdict};
 use mary_report::terminal::{self, TableStyle};
 use mary_store::RunFolder;
 
-/// The tasks of a manifest that this binary knows, in order.
-pub fn known_tasks(tasks: &[TaskRun]) -> Vec<&'static dyn Task> {
+/// The tasks of a manifest that are known and unchanged, in order.
+pub fn known_tasks(registry: &Registry, tasks: &[TaskRun]) -> Vec<Arc<dyn Task>> {
     tasks
         .iter()
-        .filter_map(|t| mary_suites::task(&t.id))
+        .filter_map(|t| registry.judge_of(t).ok().cloned())
         .collect()
 }
 
 /// Adds up the log. `planned` is the number of samples a complete run has.
-pub fn summarise(folder: &RunFolder, planned: usize) -> anyhow::Result<RunSummary> {
+pub fn summarise(
+    registry: &Registry,
+    folder: &RunFolder,
+    planned: usize,
+) -> anyhow::Result<RunSummary> {
     let mut summariser = Summariser::default();
     for verdict in folder.verdicts()? {
         let verdict = verdict?;
@@ -30,7 +35,7 @@ pub fn summarise(folder: &RunFolder, planned: usize) -> anyhow::Result<RunSummar
         });
     }
     let manifest = folder.manifest().clone();
-    let tasks = known_tasks(&manifest.tasks);
+    let tasks = known_tasks(registry, &manifest.tasks);
     let runs = manifest.tasks.clone();
     Ok(summariser.finish(manifest, planned, &tasks, |model, task| {
         let run = runs.iter().find(|r| r.id == task.card().id);
@@ -47,7 +52,7 @@ pub fn overall(
     (task, settings): (&dyn Task, &TaskSettings),
     seen: impl Fn(Sample) -> Sample,
 ) -> Vec<Measure> {
-    let id = task.card().id;
+    let id = &*task.card().id;
     // Opened only when the task takes the first sample.
     let mut samples: Option<Box<dyn Iterator<Item = Sample>>> = None;
     let mut lazy = std::iter::from_fn(|| {

@@ -1,20 +1,24 @@
 //! `mary tasks` and `mary tasks show`.
 
-use mary_contract::{NoData, Part, Request, Task};
+use std::sync::Arc;
+
+use mary_contract::{NoData, Part, Registry, Request, Task};
 use serde_json::json;
 
 use crate::cli::{TasksAction, TasksArgs};
 use crate::exit::Status;
+use crate::settings::Place;
 use crate::suite::{self, Wishes};
 
 /// Lists tasks or shows one.
-pub fn tasks(args: &TasksArgs) -> anyhow::Result<Status> {
+pub fn tasks(place: &Place, args: &TasksArgs) -> anyhow::Result<Status> {
     match &args.action {
         None if args.json => {
-            let cards: Vec<_> = mary_suites::tasks().map(|t| json!(t.card())).collect();
+            let tasks = place.registry.tasks();
+            let cards: Vec<_> = tasks.iter().map(|t| json!(t.card())).collect();
             super::print_json(&cards)?;
         }
-        None => super::print(&list())?,
+        None => super::print(&list(&place.registry))?,
         Some(TasksAction::Show {
             task,
             items,
@@ -28,11 +32,11 @@ pub fn tasks(args: &TasksArgs) -> anyhow::Result<Status> {
                 chat: false,
                 set: Wishes::pairs(set)?,
             };
-            for task in suite::select(std::slice::from_ref(task))? {
+            for task in suite::select(&place.registry, std::slice::from_ref(task))? {
                 if args.json {
                     super::print_json(&task.card())?;
                 } else {
-                    super::print(&show(task, &wishes, *items)?)?;
+                    super::print(&show(&task, &wishes, *items)?)?;
                 }
             }
         }
@@ -40,14 +44,25 @@ pub fn tasks(args: &TasksArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-fn list() -> String {
+fn list(registry: &Registry) -> String {
     let mut text = String::new();
-    for family in mary_suites::families() {
-        text.push_str(&format!("{}  {}\n", family.id(), family.title()));
-        for task in family.tasks() {
+    let mut families: Vec<&str> = Vec::new();
+    for task in registry.tasks() {
+        let family: &str = &task.card().family;
+        if !families.contains(&family) {
+            families.push(family);
+        }
+    }
+    for family in families {
+        // A task of one's own may be of a family that nobody described.
+        let title = registry.family(family).map_or("", |f| f.title());
+        text.push_str(format!("{family}  {title}").trim_end());
+        text.push('\n');
+        for task in registry.tasks_of(family) {
             let card = task.card();
             let data = card
                 .dataset
+                .as_ref()
                 .map_or(String::new(), |d| format!("  [data: {d}]"));
             text.push_str(&format!("  {:<28} {}{data}\n", card.id, card.title));
         }
@@ -56,10 +71,10 @@ fn list() -> String {
     text
 }
 
-fn show(task: &'static dyn Task, wishes: &Wishes, items: usize) -> anyhow::Result<String> {
+fn show(task: &Arc<dyn Task>, wishes: &Wishes, items: usize) -> anyhow::Result<String> {
     let card = task.card();
     let (_, settings) = wishes
-        .settings(&[task])?
+        .settings(std::slice::from_ref(task))?
         .pop()
         .ok_or_else(|| crate::exit::UsageError::new("no task"))?;
     let mut text = format!(
@@ -69,7 +84,7 @@ fn show(task: &'static dyn Task, wishes: &Wishes, items: usize) -> anyhow::Resul
     if let Some(chance) = card.chance {
         text.push_str(&format!("chance: {:.1} %\n", chance * 100.0));
     }
-    if let Some(human) = card.human {
+    if let Some(human) = &card.human {
         text.push_str(&format!(
             "people: {:.1} % ({})\n",
             human.value * 100.0,
@@ -81,7 +96,7 @@ fn show(task: &'static dyn Task, wishes: &Wishes, items: usize) -> anyhow::Resul
     }
     if !card.params.is_empty() {
         text.push_str("\nsettings (--set name=value):\n");
-        for p in card.params {
+        for p in card.params.iter() {
             text.push_str(&format!(
                 "  {:<12} {} [{}; default {}]\n",
                 p.name, p.about, p.values, p.default

@@ -1,9 +1,10 @@
 //! `mary data tuning`: fine-tuning sets as chat JSON lines or as a list of instructions.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
-use mary_contract::{Task, TaskSettings};
+use mary_contract::{Registry, Task, TaskSettings};
 use mary_data::LocalData;
 use mary_suites::physico::tuning::{
     Kind, MATRIX_PAIRS, chat_jsonl, instruction_json, tuning_examples,
@@ -16,6 +17,7 @@ use crate::suite::{self, Wishes};
 
 /// Writes items that share nothing with a task's test items or shots.
 pub fn tuning(
+    registry: &Registry,
     data: &LocalData,
     task: &str,
     (form, n): (TuningForm, Option<usize>),
@@ -37,7 +39,7 @@ pub fn tuning(
             };
             (name, text, examples.len())
         }
-        None => htest_set(&name, form, seed)?,
+        None => htest_set(registry, &name, form, seed)?,
     };
     std::fs::write(out, &text).with_context(|| out.display().to_string())?;
     super::tell(&format!(
@@ -55,7 +57,7 @@ pub fn perceptual(
     seed: u64,
     out: &Path,
 ) -> anyhow::Result<Status> {
-    let task: &'static dyn Task = &embodied::perceptualqa::PERCEPTUAL_QA;
+    let task: Arc<dyn Task> = Arc::new(&embodied::perceptualqa::PERCEPTUAL_QA);
     let mut pairs = Wishes::pairs(set)?;
     let template = match form {
         TuningForm::Chat => "tuning-chat",
@@ -68,7 +70,7 @@ pub fn perceptual(
         ..Wishes::default()
     };
     let settings: Vec<TaskSettings> = wishes
-        .settings(&[task])?
+        .settings(std::slice::from_ref(&task))?
         .into_iter()
         .map(|(_, s)| s)
         .collect();
@@ -88,12 +90,17 @@ pub fn perceptual(
     Ok(Status::Done)
 }
 
-fn htest_set(name: &str, form: TuningForm, seed: u64) -> anyhow::Result<(String, String, usize)> {
-    let tasks = suite::select(&[name.to_owned()])?;
+fn htest_set(
+    registry: &Registry,
+    name: &str,
+    form: TuningForm,
+    seed: u64,
+) -> anyhow::Result<(String, String, usize)> {
+    let tasks = suite::select(registry, &[name.to_owned()])?;
     let [task] = tasks.as_slice() else {
         return Err(UsageError::new("one task at a time").into());
     };
-    let id = task.card().id;
+    let id = &*task.card().id;
     let known = htest::ab_task(id).ok_or_else(|| {
         UsageError::new(format!(
             "{id} has no fine-tuning set\nhint: the ten A/B tasks of H-TEST have, and there are \

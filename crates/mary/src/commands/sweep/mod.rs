@@ -57,7 +57,7 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
     let stopped = run_all(place, &mut plan, &left, &mut state, args.disk_limit);
     // Whatever happened, what is there is shown.
     let records = state.records(&members);
-    let faulty = show::show(&state, &plan, &records)?;
+    let faulty = show::show(&place.registry, &state, &plan, &records)?;
     stopped?;
     Ok(if faulty || records.len() < members.len() {
         Status::Incomplete
@@ -95,7 +95,7 @@ pub fn growth(place: &Place, model: &str, tokens_per_step: Option<u64>) -> anyho
     for record in state.records(&members) {
         if let Some(folder) = record.run() {
             let path = state.runs().join(folder);
-            let summary = report::load_summary(&RunFolder::open(&path)?)?;
+            let summary = report::load_summary(&place.registry, &RunFolder::open(&path)?)?;
             runs.push((path, summary));
         }
     }
@@ -131,8 +131,13 @@ fn open_state(place: &Place, plan: &Plan, members: &[Member]) -> anyhow::Result<
         .tasks
         .iter()
         .map(|(task, settings, limit)| {
-            serde_json::json!({"id": task.card().id, "version": task.card().version,
-                               "settings": settings, "limit": limit})
+            let card = task.card();
+            let mut asked = serde_json::json!({"id": card.id, "version": card.version,
+                                               "settings": settings, "limit": limit});
+            if let (Some(content), Some(fields)) = (&card.content, asked.as_object_mut()) {
+                fields.insert("content".into(), content.as_ref().into());
+            }
+            asked
         })
         .collect();
     let essence = serde_json::json!({

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use mary_contract::{Exhibits, RunSummary, Table};
+use mary_contract::{Exhibits, Registry, RunSummary, Table};
 use mary_report::html::{Chapter, ReportOptions};
 use mary_report::terminal;
 use mary_store::RunFolder;
@@ -27,12 +27,17 @@ struct Ran {
 }
 
 /// Shows everything; true when some checkpoint is not what its name says.
-pub fn show(state: &State, plan: &Plan, records: &[Record]) -> anyhow::Result<bool> {
+pub fn show(
+    registry: &Registry,
+    state: &State,
+    plan: &Plan,
+    records: &[Record],
+) -> anyhow::Result<bool> {
     let mut runs: Vec<Ran> = Vec::new();
     for record in records {
         if let Some(folder) = record.run() {
             let path = state.runs().join(folder);
-            let summary = report::load_summary(&RunFolder::open(&path)?)?;
+            let summary = report::load_summary(registry, &RunFolder::open(&path)?)?;
             runs.push(Ran {
                 path,
                 model: record.model.clone(),
@@ -78,7 +83,13 @@ pub fn show(state: &State, plan: &Plan, records: &[Record]) -> anyhow::Result<bo
                 ..Exhibits::default()
             },
         };
-        report::write_with(&paths, vec![chapter], &out, &ReportOptions::default())?;
+        report::write_with(
+            registry,
+            &paths,
+            vec![chapter],
+            &out,
+            &ReportOptions::default(),
+        )?;
         tell(&format!("report: {}", out.display()));
     }
     tell(&format!("sweep:  {}", state.path().display()));
@@ -107,7 +118,11 @@ fn off_trend(summaries: &[RunSummary]) -> Vec<Fault> {
 
 /// One row for each checkpoint: scores by task, and what is wrong with it.
 fn checkpoints(plan: &Plan, records: &[Record], runs: &[Ran], wrong: &[Fault]) -> Table {
-    let tasks: Vec<&str> = plan.tasks.iter().map(|(task, ..)| task.card().id).collect();
+    let tasks: Vec<&str> = plan
+        .tasks
+        .iter()
+        .map(|(task, ..)| &*task.card().id)
+        .collect();
     let short = |task: &str| task.rsplit('/').next().unwrap_or(task).to_owned();
     let mut head = vec!["model".to_owned(), "checkpoint".into(), "tokens".into()];
     head.extend(tasks.iter().map(|task| short(task)));
