@@ -24,10 +24,10 @@ pub enum Source {
 impl Source {
     /// Reads [`SOURCE`].
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
-        match settings.param(card, SOURCE.name) {
+        match settings.param(card, &SOURCE.name) {
             "own" => Ok(Self::Own),
             "upstream" => Ok(Self::Upstream),
-            other => Err(not_one_of(card, SOURCE.name, other)),
+            other => Err(not_one_of(card, &SOURCE.name, other)),
         }
     }
 

@@ -22,7 +22,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 struct Sums(usize);
 
-const CARD: TaskCard = TaskCard {
+static CARD: TaskCard = TaskCard {
     id: text("bench/sums"),
     family: text("bench"),
     version: 1,

@@ -15,7 +15,7 @@ struct Parity {
     duplicate: bool,
 }
 
-const CARD: TaskCard = TaskCard {
+static CARD: TaskCard = TaskCard {
     id: text("test/parity"),
     family: text("test"),
     version: 1,

@@ -43,6 +43,9 @@ pub fn select(registry: &Registry, patterns: &[String]) -> Result<Vec<Arc<dyn Ta
     Ok(chosen)
 }
 
+/// A task and how it is to be run.
+pub type WithSettings = (Arc<dyn Task>, TaskSettings);
+
 /// What the user said about every task.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
@@ -73,10 +76,7 @@ impl Wishes {
     }
 
     /// Settings for each task: a pair goes to the tasks that know it, and at least one must.
-    pub fn settings(
-        &self,
-        tasks: &[Arc<dyn Task>],
-    ) -> Result<Vec<(Arc<dyn Task>, TaskSettings)>, UsageError> {
+    pub fn settings(&self, tasks: &[Arc<dyn Task>]) -> Result<Vec<WithSettings>, UsageError> {
         // Hyphens and underscores are the same here too; the card's own spelling counts.
         let same = |a: &str, b: &str| a.replace('_', "-") == b.replace('_', "-");
         let known = |task: &Arc<dyn Task>, name: &str| -> Option<String> {

@@ -82,24 +82,24 @@ impl Asking {
     /// Reads and checks [`MODE`] and [`MAX_TOKENS`] of a card that has both.
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;
-        let mode = match settings.param(card, MODE.name) {
+        let mode = match settings.param(card, &MODE.name) {
             "score" => Mode::Score,
             "generate" => Mode::Generate,
-            other => return Err(not_one_of(card, MODE.name, other)),
+            other => return Err(not_one_of(card, &MODE.name, other)),
         };
         // A card without the parameter gives nothing, which is the evaluation's prompt.
-        let template = match settings.param(card, TEMPLATE.name) {
+        let template = match settings.param(card, &TEMPLATE.name) {
             "" | "published" => Template::Published,
             "tuning-chat" => Template::TuningChat,
             "tuning-letter" => Template::TuningLetter,
-            other => return Err(not_one_of(card, TEMPLATE.name, other)),
+            other => return Err(not_one_of(card, &TEMPLATE.name, other)),
         };
-        let text = settings.param(card, MAX_TOKENS.name);
+        let text = settings.param(card, &MAX_TOKENS.name);
         let max_tokens: u32 = text
             .parse()
             .ok()
             .filter(|n| *n > 0)
-            .ok_or_else(|| not_one_of(card, MAX_TOKENS.name, text))?;
+            .ok_or_else(|| not_one_of(card, &MAX_TOKENS.name, text))?;
         Ok(Self {
             mode,
             form: settings.form,

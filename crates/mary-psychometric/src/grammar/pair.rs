@@ -36,7 +36,7 @@ pub enum Convention {
 impl Convention {
     /// Reads the setting.
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
-        match settings.param(card, CONVENTION.name) {
+        match settings.param(card, &CONVENTION.name) {
             "mary" => Ok(Self::Mary),
             "lm-eval" | "lm_eval" => Ok(Self::LmEval),
             other => Err(TaskError::Setting(format!(
