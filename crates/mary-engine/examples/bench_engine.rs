@@ -157,7 +157,7 @@ fn main() {
             usage: verdict.usage,
         });
     }
-    let summary = summariser.finish(manifest, items, &[&task], |_, _| vec![]);
+    let summary = summariser.finish(manifest, items, &[std::sync::Arc::new(task) as _], |_, _| vec![]);
     let total = start.elapsed();
     assert!(summary.complete);
     let model_time = inside.load(Ordering::Relaxed) as f64 / 1e9;
