@@ -37,7 +37,7 @@ pub struct RunFolder {
     index: Mutex<Index>,
     // The writer goes before the lock: its last lines are written while the folder is still ours.
     writer: Option<LogWriter>,
-    _lock: Option<File>,
+    _lock: Option<Lock>,
 }
 
 impl RunFolder {
@@ -97,7 +97,7 @@ impl RunFolder {
     fn writing(
         path: PathBuf,
         manifest: RunManifest,
-        lock: Option<File>,
+        lock: Option<Lock>,
     ) -> Result<Self, StoreError> {
         let log = path.join(SAMPLES);
         let healed = heal(&log)?;
@@ -249,9 +249,20 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, hint: &str) -> Result<
     serde_json::from_slice(&bytes).map_err(|e| corrupt(path, e.line(), e.to_string(), hint))
 }
 
+/// The lock of a run folder, given back in so many words: closing the file is not enough, because a
+/// process that is just being started by another thread holds a copy of it until it runs.
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure, and the file is closed in any case.
+        let _ = self.0.unlock();
+    }
+}
+
 /// Makes sure that one process at a time appends to a run. The operating system forgets the lock
 /// with the process, so a killed run never locks anybody out.
-fn lock(folder: &Path) -> Result<Option<File>, StoreError> {
+fn lock(folder: &Path) -> Result<Option<Lock>, StoreError> {
     let path = folder.join(LOCK);
     let mut file = OpenOptions::new()
         .read(true)
@@ -265,7 +276,7 @@ fn lock(folder: &Path) -> Result<Option<File>, StoreError> {
             file.set_len(0)
                 .and_then(|()| writeln!(file, "{}", std::process::id()))
                 .map_err(io_at(&path))?;
-            Ok(Some(file))
+            Ok(Some(Lock(file)))
         }
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
