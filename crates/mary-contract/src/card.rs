@@ -120,6 +120,27 @@ pub struct TaskCard {
 }
 
 impl TaskCard {
+    /// The card of a task of one's own: `family/task`, a title, and what it measures. What nobody knows
+    /// yet (chance, people, a paper) is absent.
+    pub fn new(id: impl Into<Text>, title: impl Into<Text>, about: impl Into<Text>) -> Self {
+        let id = id.into();
+        let family = id.split_once('/').map_or("", |(family, _)| family);
+        Self {
+            family: family.to_owned().into(),
+            id,
+            version: 1,
+            title: title.into(),
+            about: about.into(),
+            chance: None,
+            human: None,
+            params: Cow::Borrowed(&[]),
+            dataset: None,
+            citation: Citation::new("", ""),
+            starter: None,
+            content: None,
+        }
+    }
+
     /// The parameter of this name.
     pub fn param(&self, name: &str) -> Option<&Param> {
         self.params.iter().find(|p| p.name == name)

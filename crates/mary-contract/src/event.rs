@@ -25,6 +25,8 @@ pub enum Event<'a> {
     },
     /// An item came to its end.
     SampleFinished(&'a Sample),
+    /// Something worth saying while the run goes on: nothing is wrong.
+    Note(&'a str),
     /// Something the user should know, which does not stop the run.
     Warning(&'a str),
     /// A model and a task are done.
@@ -40,4 +42,11 @@ pub enum Event<'a> {
 pub trait Observer {
     /// Takes notice.
     fn observe(&mut self, event: &Event<'_>) -> Result<(), StoreError>;
+}
+
+/// A closure reads events too.
+impl<F: FnMut(&Event<'_>) -> Result<(), StoreError>> Observer for F {
+    fn observe(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
+        self(event)
+    }
 }

@@ -20,6 +20,7 @@ mod response;
 mod run;
 mod store;
 mod task;
+pub mod training;
 mod vector;
 
 pub use card::{Citation, Param, Reference, TaskCard, Text, text};
@@ -43,8 +44,8 @@ pub use response::{
     ContinuationScore, Finish, Generated, LayerVector, Observed, PooledVectors, Response, Scored,
 };
 pub use run::{
-    Breakdown, Estimate, Exchange, Limit, Measure, RunManifest, RunSummary, Sample, SampleId,
-    SummaryRow, TaskRun,
+    Breakdown, Estimate, Exchange, ExecutionSettings, JudgeChoice, Limit, Measure, RunManifest,
+    RunSummary, Sample, SampleId, SummaryRow, TaskRun,
 };
 pub use store::{Cache, StoreError};
 pub use task::{Items, Needs, Task, TaskError, TaskSettings};

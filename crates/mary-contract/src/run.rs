@@ -7,7 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Ask, Item, Judgement, Key, ModelCard, ModelError, ModelSettings, Reply, TaskSettings, Usage,
+    Ask, Item, Judgement, Key, ModelCard, ModelError, ModelRef, ModelSettings, Reply, TaskSettings,
+    Usage,
 };
 
 /// A value with its uncertainty. Intervals are 95 % unless `method` says otherwise.
@@ -86,6 +87,51 @@ pub struct TaskRun {
     pub dataset_hash: Option<String>,
 }
 
+/// Who reads answers, where a task wants a second model for that.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JudgeChoice {
+    /// Nobody.
+    #[default]
+    None,
+    /// Every model under study reads its own answers.
+    Subject,
+    /// This model reads the answers of all.
+    Model(ModelRef),
+}
+
+impl JudgeChoice {
+    /// Whether there is no judge.
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
+/// How a run is carried out beside [`ModelSettings`], where that changes no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExecutionSettings {
+    /// Answers are taken from the cache and kept in it.
+    pub cache: bool,
+    /// Everything goes through the providers' batch APIs.
+    pub batch: bool,
+}
+
+impl Default for ExecutionSettings {
+    fn default() -> Self {
+        Self {
+            cache: true,
+            batch: false,
+        }
+    }
+}
+
+impl ExecutionSettings {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Everything that was decided before the first question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunManifest {
@@ -106,12 +152,40 @@ pub struct RunManifest {
     /// The judge, where one was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<ModelCard>,
+    /// How the judge was chosen. Folders made before this was kept hold the card alone;
+    /// [`RunManifest::chosen_judge`] reads both.
+    #[serde(default, skip_serializing_if = "JudgeChoice::is_none")]
+    pub judge_choice: JudgeChoice,
     /// The tasks.
     pub tasks: Vec<TaskRun>,
     /// Times every item is asked.
     pub trials: u32,
     /// Seed of everything.
     pub seed: u64,
+    /// How it is carried out.
+    #[serde(default, skip_serializing_if = "ExecutionSettings::is_default")]
+    pub execution: ExecutionSettings,
+}
+
+impl RunManifest {
+    /// Who judges. In folders that do not say, the command line tells `--judge self` from the judge's
+    /// name.
+    pub fn chosen_judge(&self) -> JudgeChoice {
+        let Some(card) = self.judge.as_ref().filter(|_| self.judge_choice.is_none()) else {
+            return self.judge_choice.clone();
+        };
+        let mut words = self.command.iter().map(String::as_str);
+        let oneself = words.any(|word| word == "--judge=self")
+            || self
+                .command
+                .windows(2)
+                .any(|pair| pair[0] == "--judge" && pair[1] == "self");
+        if oneself {
+            JudgeChoice::Subject
+        } else {
+            JudgeChoice::Model(card.model.clone())
+        }
+    }
 }
 
 /// Names a sample within a run.

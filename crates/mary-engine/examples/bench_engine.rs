@@ -119,6 +119,8 @@ fn main() {
         models: vec![model.card().clone()],
         model_settings: ModelSettings::default(),
         judge: None,
+        judge_choice: Default::default(),
+        execution: Default::default(),
         tasks: vec![],
         trials: 1,
         seed: 0,
@@ -157,7 +159,12 @@ fn main() {
             usage: verdict.usage,
         });
     }
-    let summary = summariser.finish(manifest, items, &[std::sync::Arc::new(task) as _], |_, _| vec![]);
+    let summary = summariser.finish(
+        manifest,
+        items,
+        &[std::sync::Arc::new(task) as _],
+        |_, _| vec![],
+    );
     let total = start.elapsed();
     assert!(summary.complete);
     let model_time = inside.load(Ordering::Relaxed) as f64 / 1e9;

@@ -1,10 +1,29 @@
 //! Whether a model can do what a task needs, found out before weights are loaded or money is spent.
 
-use std::sync::Arc;
-
-use mary_contract::{ModelCard, Task, TaskSettings};
+use mary_contract::{ModelCard, Needs, Task, TaskSettings};
 
 use crate::EngineError;
+
+/// Who reads answers, where a task wants a second model for that.
+#[derive(Debug, Clone, Copy)]
+pub enum Judge<'a> {
+    /// Nobody.
+    Nobody,
+    /// Every model under study its own.
+    Subject,
+    /// Another model.
+    Model(&'a ModelCard),
+}
+
+/// What a judge is asked for: answers in words.
+const JUDGING: Needs = Needs {
+    generate: true,
+    score: false,
+    score_single_token: false,
+    observe: false,
+    images: false,
+    judge: false,
+};
 
 /// One model and one task that do not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,30 +34,50 @@ pub struct Misfit {
     pub task: String,
     /// What is missing, in words.
     pub missing: Vec<&'static str>,
+    /// The model was to judge, not to answer.
+    pub as_judge: bool,
 }
 
-/// Every pair of model and task that cannot work.
+/// Every pair of model and task that cannot work, the judge among the models.
 pub fn misfits(
     models: &[ModelCard],
-    judge: Option<&ModelCard>,
-    tasks: &[(Arc<dyn Task>, TaskSettings)],
+    judge: Judge<'_>,
+    tasks: &[(&dyn Task, TaskSettings)],
 ) -> Vec<Misfit> {
     let mut out = Vec::new();
     for (task, settings) in tasks {
         let needs = task.needs(settings);
-        for card in models {
-            let mut missing = needs.missing(&card.capabilities, settings.form);
-            if needs.judge && judge.is_none() {
-                missing.push("a judge model (--judge provider/name, or `--judge self`)");
-            }
+        let mut note = |card: &ModelCard, missing: Vec<&'static str>, as_judge: bool| {
             if !missing.is_empty() {
-                let model = card.model.to_string();
                 out.push(Misfit {
-                    model,
+                    model: card.model.to_string(),
                     task: task.card().id.to_string(),
                     missing,
+                    as_judge,
                 });
             }
+        };
+        for card in models {
+            let mut missing = needs.missing(&card.capabilities, settings.form);
+            if needs.judge && matches!(judge, Judge::Nobody) {
+                missing.push("a judge model (--judge provider/name, or `--judge self`)");
+            }
+            let fits = missing.is_empty();
+            note(card, missing, false);
+            if fits && needs.judge && matches!(judge, Judge::Subject) {
+                note(
+                    card,
+                    JUDGING.missing(&card.capabilities, settings.form),
+                    true,
+                );
+            }
+        }
+        if let (true, Judge::Model(card)) = (needs.judge, judge) {
+            note(
+                card,
+                JUDGING.missing(&card.capabilities, settings.form),
+                true,
+            );
         }
     }
     out
@@ -47,8 +86,8 @@ pub fn misfits(
 /// Refuses if anything cannot work, saying what is missing and what would fit.
 pub fn admit(
     models: &[ModelCard],
-    judge: Option<&ModelCard>,
-    tasks: &[(Arc<dyn Task>, TaskSettings)],
+    judge: Judge<'_>,
+    tasks: &[(&dyn Task, TaskSettings)],
     fitting_models: impl Fn(&dyn Task, &TaskSettings) -> Vec<String>,
 ) -> Result<(), EngineError> {
     let misfits = misfits(models, judge, tasks);
@@ -58,9 +97,10 @@ pub fn admit(
     let mut text = String::from("these do not fit together, so nothing was loaded or asked:\n");
     for misfit in misfits.iter().take(12) {
         text.push_str(&format!(
-            "  {} on {}: the model lacks {}\n",
+            "  {} on {}: the {} lacks {}\n",
             misfit.model,
             misfit.task,
+            if misfit.as_judge { "judge" } else { "model" },
             misfit.missing.join(" and ")
         ));
     }
@@ -75,12 +115,17 @@ pub fn admit(
 fn hint(
     first: &Misfit,
     misfits: &[Misfit],
-    tasks: &[(Arc<dyn Task>, TaskSettings)],
+    tasks: &[(&dyn Task, TaskSettings)],
     fitting_models: impl Fn(&dyn Task, &TaskSettings) -> Vec<String>,
 ) -> String {
-    let fits: Vec<&str> = tasks
+    if first.as_judge {
+        return String::from(
+            "hint: a judge answers in words: name another with --judge, or leave out what asks one",
+        );
+    }
+    let fits: Vec<String> = tasks
         .iter()
-        .map(|(task, _)| &*task.card().id)
+        .map(|(task, _)| task.card().id.to_string())
         .filter(|id| {
             !misfits
                 .iter()
@@ -90,11 +135,11 @@ fn hint(
     let mut hints = Vec::new();
     if !fits.is_empty() {
         let more = if fits.len() > 4 { ", …" } else { "" };
-        let shown = fits.iter().take(4).copied().collect::<Vec<_>>().join(", ");
+        let shown = fits.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
         hints.push(format!("{} can run {shown}{more}", first.model));
     }
-    if let Some((task, settings)) = tasks.iter().find(|(t, _)| t.card().id == first.task) {
-        let models = fitting_models(task.as_ref(), settings);
+    if let Some((task, settings)) = tasks.iter().find(|(t, _)| *t.card().id == *first.task) {
+        let models = fitting_models(*task, settings);
         if !models.is_empty() {
             hints.push(format!("{} works with {}", first.task, models.join(", ")));
         }

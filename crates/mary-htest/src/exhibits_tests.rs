@@ -84,6 +84,8 @@ fn run(model: &str, params: &[(&str, &str)], k: usize, value: f64, geometry: boo
             models: vec![card],
             model_settings: ModelSettings::default(),
             judge: None,
+            judge_choice: Default::default(),
+            execution: Default::default(),
             tasks,
             trials: 1,
             seed: 0,

@@ -70,6 +70,8 @@ fn run(rows: Vec<SummaryRow>) -> RunSummary {
             models: vec![],
             model_settings: ModelSettings::default(),
             judge: None,
+            judge_choice: Default::default(),
+            execution: Default::default(),
             tasks: rows
                 .iter()
                 .map(|r| TaskRun {

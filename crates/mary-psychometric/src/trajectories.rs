@@ -6,14 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use mary_contract::training::{TOKENS_SEEN, step_of, tokens_per_step};
 use mary_contract::{Estimate, ModelCard, RunSummary, SummaryRow};
-
-/// What a model card's conventions call the tokens seen.
-pub const TOKENS_SEEN: &str = "tokens_seen";
-/// Tokens of one step of every Pythia model on the hub.
-pub const PYTHIA_TOKENS_PER_STEP: u64 = 2_097_152;
-/// Tokens of one step of the built-in model, from its recipe.
-pub const NANO_TOKENS_PER_STEP: u64 = 8_192;
 
 /// A place in training.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,23 +18,6 @@ pub struct Stage {
     pub step: u64,
     /// Tokens seen by then, where known.
     pub tokens: Option<f64>,
-}
-
-/// The step in `step1000` or `checkpoint-1000`.
-pub fn step_of(name: &str) -> Option<u64> {
-    let digits = name
-        .strip_prefix("step")
-        .or_else(|| name.strip_prefix("checkpoint-"))?;
-    digits.trim_start_matches(['-', '_']).parse().ok()
-}
-
-/// Tokens of one step, where the family is known.
-pub fn tokens_per_step(size: &str) -> Option<u64> {
-    if size == "builtin/nano" {
-        return Some(NANO_TOKENS_PER_STEP);
-    }
-    size.starts_with("hf/EleutherAI/pythia-")
-        .then_some(PYTHIA_TOKENS_PER_STEP)
 }
 
 /// Where in training a model stands, if its name says so.

@@ -61,6 +61,22 @@ impl RunFolder {
             }
             atomic::write_json(&path.join(MANIFEST), manifest)?;
         }
+        Self::matching(path, manifest, lock)
+    }
+
+    /// Opens this very folder for appending, whatever it is called, if what is to be run is what it
+    /// holds; [`StoreError::Mismatch`] names the first difference otherwise.
+    pub fn continue_at(path: &Path, manifest: &RunManifest) -> Result<Self, StoreError> {
+        read_manifest(path)?;
+        let lock = lock(path)?;
+        Self::matching(path.to_owned(), manifest, lock)
+    }
+
+    fn matching(
+        path: PathBuf,
+        manifest: &RunManifest,
+        lock: Option<Lock>,
+    ) -> Result<Self, StoreError> {
         let found: RunManifest = read_manifest(&path)?;
         if let Some(field) = difference(&found, manifest)? {
             return Err(StoreError::Mismatch(format!(

@@ -1,6 +1,6 @@
 //! What makes two runs the same run: the part of a manifest that decides the answers.
 
-use mary_contract::{ModelCard, ModelSettings, RunManifest, StoreError, TaskRun};
+use mary_contract::{JudgeChoice, ModelCard, ModelSettings, RunManifest, StoreError, TaskRun};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,6 +13,10 @@ struct Essence<'a> {
     models: Vec<Who<'a>>,
     model_settings: How<'a>,
     judge: Option<Who<'a>>,
+    /// Left out where another model judges, so that runs from before this was kept go by their old
+    /// names.
+    #[serde(skip_serializing_if = "is_false")]
+    subject_judges: bool,
     tasks: &'a [TaskRun],
     trials: u32,
     seed: u64,
@@ -53,10 +57,19 @@ fn essence(manifest: &RunManifest) -> Essence<'_> {
         models: manifest.models.iter().map(who).collect(),
         model_settings: how(&manifest.model_settings),
         judge: manifest.judge.as_ref().map(who),
+        subject_judges: manifest.chosen_judge() == JudgeChoice::Subject,
         tasks: &manifest.tasks,
         trials: manifest.trials,
         seed: manifest.seed,
     }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature serde asks for"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn value_of<T: Serialize>(value: &T) -> Result<Value, StoreError> {

@@ -38,7 +38,7 @@ impl EventObserver for Recorder<'_> {
             }
             Event::SampleFinished(sample) => self.folder.append(sample),
             Event::TaskFinished { .. } => self.folder.flush(),
-            Event::Answered { .. } | Event::Warning(_) => Ok(()),
+            Event::Answered { .. } | Event::Note(_) | Event::Warning(_) => Ok(()),
         }
     }
 }

@@ -117,6 +117,8 @@ pub struct Script {
     pub refuses: Vec<&'static str>,
     /// Looks at a batch before it has ended.
     pub batch_looks: u32,
+    /// The models it says it serves.
+    pub models: Vec<&'static str>,
     /// Keep an account of every request; off where memory is measured.
     pub keeps_accounts: bool,
     /// The answer to a prompt.
@@ -136,6 +138,7 @@ impl Default for Script {
             always: None,
             refuses: Vec::new(),
             batch_looks: 1,
+            models: vec!["scripted"],
             keeps_accounts: true,
             reply: Arc::new(|prompt| format!("reply to {prompt}")),
         }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use mary_contract::{DataError, ErrorKind, ModelError, TaskError};
 use mary_engine::EngineError;
+use mary_run::RunError;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +92,8 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
 
 fn status_of(error: &anyhow::Error) -> Status {
     for cause in error.chain() {
-        if cause.is::<UsageError>() {
+        let unclear = matches!(cause.downcast_ref(), Some(RunError::Specification(_)));
+        if cause.is::<UsageError>() || unclear {
             return Status::Usage;
         }
         if cause.is::<MissingError>() || cause.is::<DataError>() {

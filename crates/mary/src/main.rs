@@ -3,17 +3,16 @@
 //! `main` only reads arguments and dispatches; each command is one file under `commands/`. Standard
 //! output carries what can be piped (tables, JSON); everything else goes to standard error.
 
-mod batch;
-mod builtin;
 mod cli;
 mod commands;
 mod exit;
+mod interrupt;
+mod laboratory;
 mod matching;
 mod progress;
-mod providers;
-mod purse;
 mod rundir;
 mod settings;
+mod specification;
 mod suite;
 
 use std::process::ExitCode;
@@ -52,7 +51,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<exit::Status> {
         Command::Import(args) => commands::export::import(&place, &args),
         Command::Merge(args) => commands::export::merge(&place, &args),
         Command::Tasks(args) => commands::tasks::tasks(&place, &args),
-        Command::Models(args) => commands::models::models(&args),
+        Command::Models(args) => commands::models::models(&place, &args),
         Command::Data(args) => commands::data::data(&place, &args),
         Command::Cache(args) => commands::cache::cache(&place, &args),
         Command::Grow(args) => commands::grow::grow(&place, &args),

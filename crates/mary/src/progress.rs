@@ -163,19 +163,10 @@ impl EventObserver for Progress {
             }
             Event::Answered { recalled, .. } => self.recalled += u64::from(*recalled),
             Event::SampleFinished(sample) => self.advance(&sample.judgement.outcome),
+            Event::Note(text) => self.say(text),
             Event::Warning(text) => self.say(&format!("warning: {text}")),
             Event::TaskFinished { .. } => self.finish(),
         }
         Ok(())
-    }
-}
-
-/// Several readers of one stream of events.
-pub struct Both<'a>(pub &'a mut dyn EventObserver, pub &'a mut dyn EventObserver);
-
-impl EventObserver for Both<'_> {
-    fn observe(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
-        self.0.observe(event)?;
-        self.1.observe(event)
     }
 }

@@ -41,9 +41,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "mary-local",
         &["mary-contract", "mary-weights", "mary-cuda"],
     ),
+    (
+        "mary-builtin",
+        &["mary-contract", "mary-local", "mary-weights"],
+    ),
     ("mary-remote", &["mary-contract"]),
     ("mary-engine", &["mary-contract", "mary-stats"]),
     ("mary-store", &["mary-contract"]),
+    (
+        "mary-run",
+        &["mary-contract", "mary-engine", "mary-remote", "mary-store"],
+    ),
+    (
+        "mary-checkpoints",
+        &["mary-builtin", "mary-contract", "mary-run", "mary-weights"],
+    ),
     ("mary-data", &["mary-contract"]),
     ("mary-report", &["mary-contract", "mary-stats"]),
     (
@@ -81,10 +93,14 @@ fn every_room_uses_only_the_rooms_it_may() {
             }
             if dependency.kind == DependencyKind::Development {
                 // Tests may use the testkit, and pure rooms whose results they check; the engine's
-                // benchmark runs with the real store.
-                let benchmark = (room, name) == ("mary-engine", "mary-store");
-                let fine =
-                    name == "mary-testkit" || may.contains(name) || is_pure(name) || benchmark;
+                // benchmark runs with the real store, the example of a run with a real model.
+                let real = [("mary-engine", "mary-store"), ("mary-run", "mary-builtin")];
+                // A crate that names itself turns one of its features on for its tests.
+                let fine = name == "mary-testkit"
+                    || name == room
+                    || may.contains(name)
+                    || is_pure(name)
+                    || real.contains(&(room, name));
                 assert!(fine, "the tests of {room} use {name}");
                 continue;
             }

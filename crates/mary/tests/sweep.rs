@@ -12,7 +12,7 @@ const STEPS: [u64; 12] = [
 ];
 
 fn assets() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/nano")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../mary-builtin/assets/nano")
 }
 
 /// A checkpoint folder with these weights.

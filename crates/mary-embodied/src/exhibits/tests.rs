@@ -42,6 +42,8 @@ fn run(model: &str, task: &str, settings: TaskSettings, row: SummaryRow) -> RunS
             )],
             model_settings: ModelSettings::default(),
             judge: None,
+            judge_choice: Default::default(),
+            execution: Default::default(),
             tasks: vec![TaskRun {
                 id: task.into(),
                 version: 1,

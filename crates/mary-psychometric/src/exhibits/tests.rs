@@ -76,6 +76,8 @@ fn run(rows: Vec<SummaryRow>, shots: usize) -> RunSummary {
             models,
             model_settings: ModelSettings::default(),
             judge: None,
+            judge_choice: Default::default(),
+            execution: Default::default(),
             tasks,
             trials: 1,
             seed: 0,

@@ -139,6 +139,8 @@ pub(crate) mod simulated {
                 models: vec![card],
                 model_settings: ModelSettings::default(),
                 judge: None,
+                judge_choice: Default::default(),
+                execution: Default::default(),
                 tasks: vec![],
                 trials: 1,
                 seed: 0,

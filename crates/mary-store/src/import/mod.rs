@@ -148,6 +148,8 @@ fn manifest(file: &Path, foreign: &Foreign, digest: &str) -> Result<RunManifest,
         models: vec![card],
         model_settings: ModelSettings::default(),
         judge: None,
+        judge_choice: Default::default(),
+        execution: Default::default(),
         tasks: vec![TaskRun {
             id: foreign.task.clone(),
             version: foreign.task_version,

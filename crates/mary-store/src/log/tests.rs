@@ -44,6 +44,8 @@ fn manifest() -> RunManifest {
         models: vec![],
         model_settings: ModelSettings::default(),
         judge: None,
+        judge_choice: Default::default(),
+        execution: Default::default(),
         tasks: vec![],
         trials: 1,
         seed: 0,

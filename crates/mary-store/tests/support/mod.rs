@@ -23,6 +23,8 @@ pub fn manifest(id: &str) -> RunManifest {
         models: vec![card],
         model_settings: ModelSettings::default(),
         judge: None,
+        judge_choice: Default::default(),
+        execution: Default::default(),
         tasks: vec![TaskRun {
             id: TASK.into(),
             version: 1,

@@ -19,7 +19,10 @@ pub(super) fn housekeeping(state: &State, incoming: &Incoming) -> Option<String>
         return Some(files(state, rest, get, &incoming.body));
     }
     if get && path.contains("/models") {
-        let models = json!([{"id": "scripted", "object": "model"}]);
+        let served = state.script.models.iter();
+        let models: Vec<Value> = served
+            .map(|name| json!({"id": name, "object": "model"}))
+            .collect();
         return Some(json!({"id": "scripted", "object": "list", "data": models}).to_string());
     }
     None

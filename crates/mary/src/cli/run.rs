@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, ValueEnum};
 use mary_contract::Limit;
 
 /// Arguments of `run`.
@@ -98,19 +98,6 @@ pub struct RunArgs {
     /// Accepted for users of lm-evaluation-harness: samples are always logged
     #[arg(long, hide = true)]
     pub log_samples: bool,
-}
-
-impl RunArgs {
-    /// The arguments as they would be typed after `mary run`, for commands that run on their own.
-    pub fn typed(words: &[String]) -> Result<Self, clap::Error> {
-        #[derive(Parser)]
-        struct Line {
-            #[command(flatten)]
-            run: RunArgs,
-        }
-        let line = std::iter::once("run").chain(words.iter().map(String::as_str));
-        Ok(Line::try_parse_from(line)?.run)
-    }
 }
 
 /// Arguments of `grow`.

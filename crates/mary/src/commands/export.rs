@@ -4,7 +4,6 @@ use std::path::Path;
 
 use mary_store::{ExportForm, ImportOptions, RunFolder};
 
-use super::summary;
 use crate::cli::{ExportArgs, ExportFormat, ImportArgs, MergeArgs};
 use crate::exit::Status;
 use crate::rundir;
@@ -69,7 +68,7 @@ pub fn merge(place: &Place, args: &MergeArgs) -> anyhow::Result<Status> {
 /// A folder that came from elsewhere gets a summary of its own.
 fn add_up(place: &Place, path: &Path, samples: usize) -> anyhow::Result<()> {
     let mut folder = RunFolder::resume(path)?;
-    let summary = summary::summarise(&place.registry, &folder, samples)?;
+    let summary = mary_run::summarise(&place.registry, &folder, samples)?;
     folder.write_summary(&summary)?;
     Ok(())
 }

@@ -9,10 +9,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mary_report::html::{Chapter, ReportOptions};
 use mary_train::{GrowEvent, GrowSettings, Size, Source};
 
-use super::{report, sweep};
+use super::{development, report};
 use crate::cli::GrowArgs;
 use crate::cli::run::Probe;
 use crate::exit::Status;
+use crate::laboratory::laboratory;
 use crate::settings::Place;
 
 /// Steps of a run that names none.
@@ -80,13 +81,10 @@ pub fn grow(place: &Place, args: &GrowArgs) -> anyhow::Result<Status> {
 
 /// Asks the checkpoints written so far and draws their development anew; says how the last one did.
 fn develop(place: &Place, args: &GrowArgs, tokens: Option<u64>) -> anyhow::Result<String> {
-    let own = Place {
-        runs: args.out.join("probes"),
-        ..place.clone()
-    };
     // A folder is a folder, whatever it is called.
     let model = format!("hf/{}", std::path::absolute(&args.out)?.display());
-    let growth = sweep::growth(&own, &model, tokens)?;
+    let lab = laboratory(place);
+    let growth = development::development(&lab, &args.out.join("probes"), &model, tokens)?;
     let out = args.out.join("development.html");
     let chapter = Chapter {
         id: "development".into(),

@@ -1,14 +1,13 @@
 //! One file per command.
 
 pub mod adapter;
-mod ask;
 pub mod audit;
 pub mod cache;
 pub mod compare;
 pub mod completions;
 pub mod confounds;
 pub mod data;
-pub mod dry_run;
+mod development;
 pub mod export;
 pub mod grow;
 pub mod matrix;

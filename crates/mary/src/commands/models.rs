@@ -6,19 +6,22 @@ use serde_json::json;
 
 use crate::cli::{ModelsAction, ModelsArgs};
 use crate::exit::{Status, UsageError};
-use crate::{matching, providers};
+use crate::laboratory::{laboratory, provider};
+use crate::matching;
+use crate::settings::Place;
 
 /// Lists providers, shows a model, or fetches one.
-pub fn models(args: &ModelsArgs) -> anyhow::Result<Status> {
+pub fn models(place: &Place, args: &ModelsArgs) -> anyhow::Result<Status> {
+    let lab = laboratory(place);
     match &args.action {
         None if args.json => {
-            let all: Vec<_> = providers::all()
-                .iter()
+            let all: Vec<_> = lab
+                .all_providers()
                 .map(|p| json!({"provider": p.name(), "about": p.about(), "known": p.known()}))
                 .collect();
             super::print_json(&all)?;
         }
-        None => super::print(&list())?,
+        None => super::print(&list(&lab))?,
         Some(ModelsAction::Show { model, base_url }) => {
             let model = model
                 .parse::<mary_contract::ModelRef>()
@@ -27,7 +30,7 @@ pub fn models(args: &ModelsArgs) -> anyhow::Result<Status> {
                 base_url: base_url.clone(),
                 ..ModelSettings::default()
             };
-            let card = providers::of(&model)?.card(&model, &settings)?;
+            let card = provider(&lab, &model)?.card(&model, &settings)?;
             if args.json {
                 super::print_json(&card)?;
             } else {
@@ -39,9 +42,9 @@ pub fn models(args: &ModelsArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-fn list() -> String {
+fn list(lab: &mary_run::Laboratory) -> String {
     let mut text = String::from("providers (model strings are provider/name[@revision]):\n");
-    for provider in providers::all() {
+    for provider in lab.all_providers() {
         text.push_str(&format!("  {:<20} {}\n", provider.name(), provider.about()));
         for name in provider.known() {
             text.push_str(&format!("      {}/{name}\n", provider.name()));

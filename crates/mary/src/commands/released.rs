@@ -66,6 +66,8 @@ fn manifest(file: &Path, run: &ReleasedRun, hash: Option<String>) -> anyhow::Res
         models: vec![who],
         model_settings: ModelSettings::default(),
         judge: None,
+        judge_choice: Default::default(),
+        execution: Default::default(),
         tasks: vec![TaskRun {
             id: card.id.to_string(),
             version: card.version,

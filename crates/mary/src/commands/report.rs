@@ -47,13 +47,9 @@ pub fn find_all(place: &Place, wanted: &[String]) -> anyhow::Result<Vec<PathBuf>
         .collect()
 }
 
-/// The summary of a run: as stored, or added up from the log when there is none (a run that was
-/// killed before its end).
+/// The summary of a run: as stored, or added up from the log when there is none.
 pub fn load_summary(registry: &Registry, folder: &RunFolder) -> anyhow::Result<RunSummary> {
-    match folder.summary()? {
-        Some(summary) => Ok(summary),
-        None => summary::summarise(registry, folder, usize::MAX),
-    }
+    Ok(mary_run::load_summary(registry, folder)?)
 }
 
 /// Writes a report of these run folders, with chapters of its own before those of the families.

@@ -1,19 +1,22 @@
-//! `mary resume`: goes on with a run from its folder.
+//! `mary resume`: goes on with a run from its folder, as it was begun.
 
-use super::run;
+use super::run::{self, Shown};
 use crate::cli::ResumeArgs;
 use crate::exit::Status;
+use crate::laboratory::laboratory;
 use crate::rundir;
 use crate::settings::Place;
 
 /// Continues a run where it is.
 pub fn resume(place: &Place, args: &ResumeArgs) -> anyhow::Result<Status> {
     let path = rundir::find(place, args.run.as_deref())?;
-    let mut plan = run::from_folder(place, path.to_str(), args.json)?;
-    plan.settings.budget = args.budget.or(plan.settings.budget);
-    let mut place = place.clone();
-    if let Some(parent) = path.parent() {
-        place.runs = parent.to_owned();
-    }
-    run::carry_out(&place, &plan, false)
+    let lab = laboratory(place);
+    let mut run = lab.continue_run(&path, args.budget)?;
+    let shown = Shown {
+        quiet: false,
+        json: args.json,
+        report: true,
+    };
+    let summary = run::go(&mut run, shown.quiet)?;
+    run::show(place, &run, &summary, Vec::new(), &shown)
 }

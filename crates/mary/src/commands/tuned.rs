@@ -2,13 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use mary_contract::{JudgeChoice, ModelRef};
 use mary_report::compare::{Side, comparison, table};
 use mary_report::terminal;
+use mary_run::{Execution, Opening, RunSpec};
 use mary_store::RunFolder;
 
 use super::{run, summary};
-use crate::cli::run::{RunArgs, TestingArgs};
+use crate::cli::run::TestingArgs;
+use crate::laboratory::laboratory;
 use crate::settings::Place;
+use crate::specification;
+use crate::suite::Wishes;
 
 /// What models are tested on.
 pub struct Tests<'a> {
@@ -26,25 +31,32 @@ impl Tests<'_> {
     /// Asks all tasks of all models, given as folders, in one ordinary run, and returns its folder.
     /// What was answered before is not asked again.
     pub fn run(&self, place: &Place, models: &[&Path]) -> anyhow::Result<PathBuf> {
-        let mut words = vec!["--no-report".to_owned()];
+        let wishes = Wishes {
+            seed: self.seed,
+            shots: self.testing.shots,
+            chat: false,
+            set: Wishes::pairs(&self.testing.set)?,
+        };
+        let mut subjects = Vec::new();
         for model in models {
-            words.extend(["--model".to_owned(), name(model)]);
+            subjects.push(name(model).parse::<ModelRef>()?);
         }
-        for task in self.tasks {
-            words.extend(["--tasks".to_owned(), task.clone()]);
-        }
-        if let Some(limit) = self.testing.limit {
-            words.extend(["--limit".to_owned(), limit.to_string()]);
-        }
-        if let Some(shots) = self.testing.shots {
-            words.extend(["--shots".to_owned(), shots.to_string()]);
-        }
-        for set in &self.testing.set {
-            words.extend(["--set".to_owned(), set.clone()]);
-        }
-        words.extend(["--seed".to_owned(), self.seed.to_string()]);
-        words.extend(["--device".to_owned(), self.device.to_owned()]);
-        run::run_quietly(place, &RunArgs::typed(&words)?)
+        let spec = RunSpec {
+            subjects,
+            judge: JudgeChoice::None,
+            tasks: specification::choose(&place.registry, self.tasks, &wishes, self.testing.limit)?,
+            trials: 1,
+            seed: self.seed,
+            opening: Opening::default(),
+            execution: Execution {
+                device: Some(self.device.to_owned()),
+                ..Execution::default()
+            },
+        };
+        let lab = laboratory(place);
+        let mut run = lab.prepare(&spec)?.open()?;
+        run::go(&mut run, false)?;
+        Ok(run.path().to_owned())
     }
 }
 

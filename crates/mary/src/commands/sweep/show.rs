@@ -4,16 +4,16 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use mary_checkpoints::{Fault, Record, State, faults};
 use mary_contract::{Exhibits, Registry, RunSummary, Table};
 use mary_report::html::{Chapter, ReportOptions};
 use mary_report::terminal;
+use mary_run::RunSpec;
 use mary_store::RunFolder;
 use mary_suites::psychometric::trajectories::{Part, trajectories};
 use mary_suites::psychometric::windows;
 
-use super::faults::{Fault, faults};
-use super::state::{Record, State};
-use crate::commands::run::Plan;
+use crate::commands::run::Shown;
 use crate::commands::{print, print_json, report, summary, tell};
 
 /// A score far from those before and after it: seen in the results, not in the weights.
@@ -30,8 +30,9 @@ struct Ran {
 pub fn show(
     registry: &Registry,
     state: &State,
-    plan: &Plan,
+    spec: &RunSpec,
     records: &[Record],
+    shown: &Shown,
 ) -> anyhow::Result<bool> {
     let mut runs: Vec<Ran> = Vec::new();
     for record in records {
@@ -55,9 +56,9 @@ pub fn show(
         .collect();
     let summaries: Vec<RunSummary> = sound.iter().map(|r| r.summary.clone()).collect();
     wrong.extend(off_trend(&summaries));
-    let table = checkpoints(plan, records, &runs, &wrong);
+    let table = checkpoints(spec, records, &runs, &wrong);
     let development = windows::exhibits(&summaries);
-    if plan.json {
+    if shown.json {
         print_json(&as_json(state, &table, &wrong, &development))?;
     } else {
         print(&terminal::plain(&table, summary::style()))?;
@@ -72,7 +73,7 @@ pub fn show(
             fault.model, fault.kind, fault.message
         ));
     }
-    if plan.report && !sound.is_empty() {
+    if shown.report && !sound.is_empty() {
         let out = state.path().join("report.html");
         let paths: Vec<PathBuf> = sound.iter().map(|r| r.path.clone()).collect();
         let chapter = Chapter {
@@ -117,12 +118,8 @@ fn off_trend(summaries: &[RunSummary]) -> Vec<Fault> {
 }
 
 /// One row for each checkpoint: scores by task, and what is wrong with it.
-fn checkpoints(plan: &Plan, records: &[Record], runs: &[Ran], wrong: &[Fault]) -> Table {
-    let tasks: Vec<&str> = plan
-        .tasks
-        .iter()
-        .map(|(task, ..)| &*task.card().id)
-        .collect();
+fn checkpoints(spec: &RunSpec, records: &[Record], runs: &[Ran], wrong: &[Fault]) -> Table {
+    let tasks: Vec<&str> = spec.tasks.iter().map(|choice| choice.id.as_str()).collect();
     let short = |task: &str| task.rsplit('/').next().unwrap_or(task).to_owned();
     let mut head = vec!["model".to_owned(), "checkpoint".into(), "tokens".into()];
     head.extend(tasks.iter().map(|task| short(task)));

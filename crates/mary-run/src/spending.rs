@@ -15,29 +15,29 @@ use serde_json::Value;
 
 const FILE: &str = "spent.json";
 
-/// The purse of a run.
-pub struct Purse {
+/// What a run has spent.
+pub struct Spending {
     path: PathBuf,
     file: Option<File>,
     ledger: Ledger,
     written: f64,
 }
 
-impl Purse {
+impl Spending {
     /// Takes what the run spent before into the ledger.
     pub fn open(run: &Path, ledger: &Ledger) -> Result<Self, StoreError> {
         let path = run.join(FILE);
-        let mut purse = Self {
+        let mut spending = Self {
             path,
             file: None,
             ledger: ledger.clone(),
             written: 0.0,
         };
-        if purse.path.exists() {
-            purse.written = purse.before()?;
-            ledger.add_spent(purse.written);
+        if spending.path.exists() {
+            spending.written = spending.before()?;
+            ledger.add_spent(spending.written);
         }
-        Ok(purse)
+        Ok(spending)
     }
 
     /// Dollars spent so far, by this command and those before it.
@@ -100,7 +100,7 @@ impl Purse {
     }
 }
 
-impl EventObserver for Purse {
+impl EventObserver for Spending {
     fn observe(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
         match event {
             Event::Answered {
@@ -120,19 +120,19 @@ mod tests {
     fn what_was_spent_is_found_again_and_free_runs_leave_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::new();
-        let mut purse = Purse::open(folder.path(), &ledger).unwrap();
-        purse.note().unwrap();
+        let mut spending = Spending::open(folder.path(), &ledger).unwrap();
+        spending.note().unwrap();
         assert!(!folder.path().join(FILE).exists());
         for cost in [0.25, 1234.5, 1e-7] {
             ledger.add_spent(cost);
-            purse.note().unwrap();
+            spending.note().unwrap();
         }
         let length = std::fs::metadata(folder.path().join(FILE)).unwrap().len();
         let later = Ledger::new();
-        let mut purse = Purse::open(folder.path(), &later).unwrap();
+        let mut spending = Spending::open(folder.path(), &later).unwrap();
         assert!((later.spent() - 1_234.750_000_1).abs() < 1e-9);
         later.add_spent(1.0);
-        purse.note().unwrap();
+        spending.note().unwrap();
         assert_eq!(
             std::fs::metadata(folder.path().join(FILE)).unwrap().len(),
             length
@@ -143,7 +143,7 @@ mod tests {
     fn a_damaged_file_is_said_and_not_taken_for_nothing() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(FILE), "{\"dollars\": }").unwrap();
-        let error = Purse::open(folder.path(), &Ledger::new()).err().unwrap();
+        let error = Spending::open(folder.path(), &Ledger::new()).err().unwrap();
         assert!(error.to_string().contains("spent.json"), "{error}");
     }
 }

@@ -6,10 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::{ModelRef, ModelSettings};
+use mary_contract::{ModelRef, ModelSettings, Task, TaskSettings};
 
-use crate::commands::run::Plan;
-use crate::exit::UsageError;
+use crate::{RunError, RunSpec};
 
 /// The folder below a run folder.
 const FOLDER: &str = "batch";
@@ -44,27 +43,27 @@ pub fn settings(model: &ModelRef, settings: &ModelSettings, folder: &Path) -> Mo
     settings
 }
 
-/// Refuses `--batch` before anything is asked where it cannot be.
-pub fn check(plan: &Plan) -> Result<(), UsageError> {
-    if !plan.batch {
+/// Refuses batches before anything is asked where they cannot be.
+pub fn check(spec: &RunSpec, tasks: &[(&dyn Task, TaskSettings)]) -> Result<(), RunError> {
+    if !spec.execution.batch {
         return Ok(());
     }
-    if let Some(model) = plan
-        .models
+    if let Some(model) = spec
+        .subjects
         .iter()
         .find(|m| !mary_remote::has_batches(&m.provider))
     {
-        return Err(UsageError::new(format!(
+        return Err(RunError::Specification(format!(
             "--batch: `{model}` has no batch API\nhint: openai/ and anthropic/ have one; leave --batch out for the others"
         )));
     }
-    let scores = plan.tasks.iter().find(|(task, settings, _)| {
+    let scores = tasks.iter().find(|(task, settings)| {
         let needs = task.needs(settings);
         needs.score || needs.observe
     });
     match scores {
         None => Ok(()),
-        Some((task, ..)) => Err(UsageError::new(format!(
+        Some((task, _)) => Err(RunError::Specification(format!(
             "--batch: batch APIs answer in words, and {} asks for log-probabilities or hidden states\nhint: choose a form that generates (`mary tasks show {}` lists the settings, often --set mode=generate), or leave --batch out",
             task.card().id,
             task.card().id

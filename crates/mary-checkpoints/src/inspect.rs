@@ -5,8 +5,6 @@ use mary_contract::{ModelError, ModelRef};
 use mary_weights::{Checkpoint, TensorType, locate};
 use serde::{Deserialize, Serialize};
 
-use crate::builtin;
-
 /// What was found in a checkpoint's files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Inspection {
@@ -40,7 +38,7 @@ const SMALL: usize = 1_024;
 /// Looks at a checkpoint. For a hub model this fetches it first.
 pub fn inspect(model: &ModelRef) -> Result<Inspection, ModelError> {
     let checkpoint = if model.provider == "builtin" {
-        builtin::checkpoint(model)?
+        mary_builtin::checkpoint(model)?
     } else {
         Checkpoint::open(&locate(model)?)?
     };

@@ -1,8 +1,8 @@
 //! Each known fault of public checkpoints, planted in the built-in family.
 
 use super::*;
-use crate::commands::sweep::inspect::inspect;
-use crate::commands::sweep::members::members;
+use crate::inspect::inspect;
+use crate::members::members;
 
 fn family() -> Vec<Record> {
     let all = members(&["builtin/nano".into()], &["all".into()], None).unwrap();

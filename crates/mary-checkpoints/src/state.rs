@@ -5,11 +5,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use mary_contract::StoreError;
 use serde::{Deserialize, Serialize};
 
-use super::inspect::Inspection;
-use super::members::Member;
+use crate::inspect::Inspection;
+use crate::members::Member;
 
 /// The end of a checkpoint's story.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -85,17 +85,17 @@ pub struct State {
 
 impl State {
     /// Opens or makes the folder; `about` is kept in `sweep.json` for people.
-    pub fn open(path: &Path, about: &serde_json::Value) -> anyhow::Result<Self> {
-        std::fs::create_dir_all(path.join("runs"))
-            .with_context(|| format!("{}: the sweep's folder cannot be made", path.display()))?;
+    pub fn open(path: &Path, about: &serde_json::Value) -> Result<Self, StoreError> {
+        let runs = path.join("runs");
+        std::fs::create_dir_all(&runs).map_err(|e| io(&runs, e))?;
         let file = path.join("sweep.json");
         if !file.exists() {
-            write_whole(&file, &(serde_json::to_string_pretty(about)? + "\n"))?;
+            write_whole(&file, &format!("{about:#}\n"))?;
         }
         let log = path.join("checkpoints.jsonl");
         let text = match std::fs::read_to_string(&log) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            other => other.with_context(|| log.display().to_string())?,
+            other => other.map_err(|e| io(&log, e))?,
         };
         let mut state = Self {
             path: path.to_owned(),
@@ -105,12 +105,12 @@ impl State {
             .split_inclusive('\n')
             .filter(|l| l.ends_with('\n'))
             .collect();
-        for line in &whole {
-            let record: Record = serde_json::from_str(line).with_context(|| {
-                format!(
-                    "{}: a damaged line; delete it to do its checkpoint again",
-                    log.display()
-                )
+        for (index, line) in whole.iter().enumerate() {
+            let record: Record = serde_json::from_str(line).map_err(|e| StoreError::Corrupt {
+                path: log.clone(),
+                line: index + 1,
+                message: format!("expected the record of a checkpoint as JSON, found: {e}"),
+                hint: "delete the line to do its checkpoint again".into(),
             })?;
             state.take(record);
         }
@@ -144,17 +144,18 @@ impl State {
     }
 
     /// Keeps the end of a checkpoint.
-    pub fn keep(&mut self, record: Record) -> anyhow::Result<()> {
+    pub fn keep(&mut self, record: Record) -> Result<(), StoreError> {
         let path = self.path.join("checkpoints.jsonl");
-        let mut file = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .with_context(|| path.display().to_string())?;
-        let line = serde_json::to_string(&record)? + "\n";
-        file.write_all(line.as_bytes())
-            .and_then(|()| file.sync_data())
-            .with_context(|| path.display().to_string())?;
+        let append = || -> std::io::Result<()> {
+            let mut file = std::fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(&path)?;
+            let line = serde_json::to_string(&record)? + "\n";
+            file.write_all(line.as_bytes())?;
+            file.sync_data()
+        };
+        append().map_err(|e| io(&path, e))?;
         self.take(record);
         Ok(())
     }
@@ -169,16 +170,23 @@ impl State {
     }
 }
 
-fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
+fn write_whole(path: &Path, text: &str) -> Result<(), StoreError> {
     let partial = path.with_extension("part");
-    std::fs::write(&partial, text).with_context(|| partial.display().to_string())?;
-    std::fs::rename(&partial, path).with_context(|| path.display().to_string())
+    std::fs::write(&partial, text).map_err(|e| io(&partial, e))?;
+    std::fs::rename(&partial, path).map_err(|e| io(path, e))
+}
+
+fn io(path: &Path, source: std::io::Error) -> StoreError {
+    StoreError::Io {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::sweep::members::members;
+    use crate::members::members;
 
     #[test]
     fn a_torn_line_costs_its_checkpoint_and_nothing_else() {

@@ -3,10 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use mary_contract::ModelRef;
-use mary_suites::psychometric::trajectories::{step_of, tokens_per_step};
-
-use crate::builtin;
-use crate::exit::UsageError;
+use mary_contract::training::{step_of, tokens_per_step};
+use mary_run::RunError;
 
 /// One checkpoint of one size.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,12 +30,17 @@ enum Kind {
     Hub,
 }
 
+/// A mistake in what was asked for, with what to do about it.
+fn unclear(message: impl Into<String>) -> RunError {
+    RunError::Specification(message.into())
+}
+
 /// Every checkpoint meant, size by size.
 pub fn members(
     models: &[String],
     revisions: &[String],
     per_step: Option<u64>,
-) -> Result<Vec<Member>, UsageError> {
+) -> Result<Vec<Member>, RunError> {
     let mut all: Vec<Member> = Vec::new();
     for given in models {
         let (model, kind) = kind_of(given)?;
@@ -77,7 +80,7 @@ pub fn members(
     Ok(all)
 }
 
-fn kind_of(given: &str) -> Result<(ModelRef, Kind), UsageError> {
+fn kind_of(given: &str) -> Result<(ModelRef, Kind), RunError> {
     // A bare path of a folder is what people type first.
     let text = if Path::new(given).is_dir() {
         format!("hf/{given}")
@@ -85,12 +88,12 @@ fn kind_of(given: &str) -> Result<(ModelRef, Kind), UsageError> {
         given.to_owned()
     };
     let model: ModelRef = text.parse().map_err(|e: mary_contract::ModelRefError| {
-        UsageError::new(format!(
+        unclear(format!(
             "{e}\nhint: a sweep takes a hub id, a folder of checkpoints, or builtin/nano"
         ))
     })?;
     if let Some(revision) = &model.revision {
-        return Err(UsageError::new(format!(
+        return Err(unclear(format!(
             "`{given}` names one checkpoint; a sweep is over many\nhint: mary sweep {}/{} --revisions {revision},…",
             model.provider, model.name
         )));
@@ -102,24 +105,24 @@ fn kind_of(given: &str) -> Result<(ModelRef, Kind), UsageError> {
             if folder.is_dir() {
                 Ok((model, Kind::Folder(folder)))
             } else if model.name.starts_with(['/', '.', '~']) {
-                Err(UsageError::new(format!("{}: no such folder", model.name)))
+                Err(unclear(format!("{}: no such folder", model.name)))
             } else {
                 Ok((model, Kind::Hub))
             }
         }
-        other => Err(UsageError::new(format!(
+        other => Err(unclear(format!(
             "`{given}`: a sweep needs checkpoints on the hub, in a folder, or built in; `{other}` models have none"
         ))),
     }
 }
 
 /// The checkpoints there are, in the order of training.
-fn known(model: &ModelRef, kind: &Kind) -> Result<Vec<String>, UsageError> {
+fn known(model: &ModelRef, kind: &Kind) -> Result<Vec<String>, RunError> {
     Ok(match kind {
-        Kind::Builtin => builtin::revisions().collect(),
+        Kind::Builtin => mary_builtin::revisions().collect(),
         Kind::Folder(folder) => {
             let entries = std::fs::read_dir(folder)
-                .map_err(|e| UsageError::new(format!("{}: {e}", folder.display())))?;
+                .map_err(|e| unclear(format!("{}: {e}", folder.display())))?;
             let mut names: Vec<String> = entries
                 .flatten()
                 .filter(|e| e.path().is_dir())
@@ -128,7 +131,7 @@ fn known(model: &ModelRef, kind: &Kind) -> Result<Vec<String>, UsageError> {
                 .collect();
             names.sort_by_key(|name| (step_of(name), name.clone()));
             if names.is_empty() {
-                return Err(UsageError::new(format!(
+                return Err(unclear(format!(
                     "{}: no checkpoints: expected folders called step0, step512 … or checkpoint-500 …",
                     folder.display()
                 )));
@@ -149,11 +152,7 @@ fn pythia() -> Vec<String> {
         .collect()
 }
 
-fn choose(
-    model: &ModelRef,
-    known: &[String],
-    wanted: &[String],
-) -> Result<Vec<String>, UsageError> {
+fn choose(model: &ModelRef, known: &[String], wanted: &[String]) -> Result<Vec<String>, RunError> {
     let full = |name: &str| {
         if name.bytes().all(|b| b.is_ascii_digit()) {
             format!("step{name}")
@@ -165,7 +164,7 @@ fn choose(
     for name in wanted.iter().map(|w| w.trim()).filter(|w| !w.is_empty()) {
         if name == "all" || name.contains("..") {
             if known.is_empty() {
-                return Err(UsageError::new(format!(
+                return Err(unclear(format!(
                     "the checkpoints of {model} are not known here\nhint: name them: --revisions step1000,step2000,…"
                 )));
             }
@@ -181,7 +180,7 @@ fn choose(
         } else {
             let name = full(name);
             if !known.is_empty() && !known.contains(&name) {
-                return Err(UsageError::new(format!(
+                return Err(unclear(format!(
                     "{model} has no checkpoint `{name}`\nhint: there are {}",
                     known.join(", ")
                 )));
@@ -190,9 +189,7 @@ fn choose(
         }
     }
     if chosen.is_empty() {
-        return Err(UsageError::new(format!(
-            "no checkpoint of {model} is named"
-        )));
+        return Err(unclear(format!("no checkpoint of {model} is named")));
     }
     chosen.sort_by_key(|name| (step_of(name), name.clone()));
     chosen.dedup();

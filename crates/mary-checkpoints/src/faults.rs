@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::inspect::{Inspection, shared, similarity};
-use super::state::{Ending, Record};
+use crate::inspect::{Inspection, shared, similarity};
+use crate::state::{Ending, Record};
 
 /// What is wrong with a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]

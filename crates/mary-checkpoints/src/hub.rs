@@ -111,13 +111,13 @@ pub fn evict(held: &Held) -> std::io::Result<()> {
 
 /// What this sweep holds on the disk, oldest first.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct Fetched {
     limit: u64,
     held: Vec<(Held, bool)>,
     largest: u64,
 }
 
-impl Shelf {
+impl Fetched {
     /// Room for this many bytes.
     pub fn new(limit: u64) -> Self {
         Self {
@@ -213,16 +213,16 @@ mod tests {
             snapshot: name.into(),
             bytes: 10,
         };
-        let mut shelf = Shelf::new(25);
+        let mut fetched = Fetched::new(25);
         let removed = std::cell::RefCell::new(Vec::new());
         let note = |h: &Held| removed.borrow_mut().push(h.snapshot.display().to_string());
-        shelf.put(held("a"));
-        assert!(shelf.make_room(note), "two fit");
-        shelf.put(held("b"));
-        assert!(!shelf.make_room(note), "both are in use");
-        shelf.all_done();
-        shelf.put(held("c"));
-        assert!(shelf.make_room(note));
+        fetched.put(held("a"));
+        assert!(fetched.make_room(note), "two fit");
+        fetched.put(held("b"));
+        assert!(!fetched.make_room(note), "both are in use");
+        fetched.all_done();
+        fetched.put(held("c"));
+        assert!(fetched.make_room(note));
         assert_eq!(*removed.borrow(), ["a", "b"]);
     }
 }

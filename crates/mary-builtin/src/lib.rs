@@ -1,4 +1,5 @@
-//! The model inside the binary, so that the first run needs neither network nor keys.
+//! The built-in model, so that a first run needs neither network nor keys, and a program that uses the
+//! laboratory as a library needs no files.
 //!
 //! `builtin/nano` was grown by `mary grow --size nano --seed 1 --steps 10000` on our own generated
 //! corpus; recipe and training history stand beside the weights in `assets/nano`. Its checkpoints are
@@ -33,6 +34,7 @@ const TOKENIZER: &[u8] = include_bytes!("../assets/nano/tokenizer.json");
 const TOKENIZER_CONFIG: &[u8] = include_bytes!("../assets/nano/tokenizer_config.json");
 
 /// Serves `builtin/nano`.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Builtin;
 
 /// Revisions of the built-in model, earliest first.
@@ -42,18 +44,24 @@ pub fn revisions() -> impl Iterator<Item = String> {
 
 /// Writes a built-in checkpoint as a folder in Hugging Face layout, so that it can be tuned, and
 /// returns the folder.
-pub fn write_folder(model: &ModelRef, under: &Path) -> anyhow::Result<PathBuf> {
+pub fn write_folder(model: &ModelRef, under: &Path) -> Result<PathBuf, ModelError> {
     let safetensors = weights(model)?;
     let step = model.revision.as_deref().unwrap_or("final");
     let folder = under.join(format!("{}-{step}", model.name));
-    std::fs::create_dir_all(&folder)?;
+    let unwritable = |path: &Path, error: std::io::Error| {
+        ModelError::new(ErrorKind::BadModel, format!("{}: {error}", path.display())).hint(
+            "the built-in model is written there to be tuned; --cache-dir names another place",
+        )
+    };
+    std::fs::create_dir_all(&folder).map_err(|e| unwritable(&folder, e))?;
     for (name, bytes) in [
         ("config.json", CONFIG),
         ("tokenizer.json", TOKENIZER),
         ("tokenizer_config.json", TOKENIZER_CONFIG),
         ("model.safetensors", safetensors),
     ] {
-        std::fs::write(folder.join(name), bytes)?;
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).map_err(|e| unwritable(&path, e))?;
     }
     Ok(folder)
 }

@@ -1,0 +1,35 @@
+//! A run as a value.
+//!
+//! A [`Laboratory`] holds what runs need: tasks, providers of models, datasets, the cache of answers,
+//! the folder of runs. A [`RunSpec`] says what is to be run. [`Laboratory::prepare`] admits it without
+//! side effects; [`PreparedRun::open`] makes or finds the run folder; [`Run::go`] asks what is not
+//! answered yet, tells of it in events and adds everything up. [`Laboratory::continue_run`] goes on
+//! with a folder as it was begun, and [`rescore`] judges stored answers again.
+//!
+//! Nothing here knows a command line, a terminal or the name of a family. `docs/library.md` is the
+//! guide, `examples/own_task.rs` a whole program.
+
+mod admission;
+mod ahead;
+mod asking;
+mod batch;
+mod error;
+mod estimate;
+mod laboratory;
+mod manifest;
+mod observers;
+mod rescore;
+mod run;
+mod spec;
+mod spending;
+mod summary;
+
+pub use admission::PreparedRun;
+pub use ahead::{BrokenDown, LoadAhead};
+pub use error::RunError;
+pub use laboratory::Laboratory;
+pub use observers::{Both, Silent};
+pub use rescore::{Changes, Rescored, rescore};
+pub use run::Run;
+pub use spec::{Execution, Opening, RunSpec, TaskChoice};
+pub use summary::{load_summary, summarise};

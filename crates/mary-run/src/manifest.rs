@@ -1,0 +1,80 @@
+//! The manifest of a prepared run, and the name of its folder.
+
+use mary_contract::{JudgeChoice, RunManifest, TaskRun};
+
+use crate::{PreparedRun, RunError};
+
+/// Everything decided, in the form a run folder keeps.
+pub(crate) fn of(prepared: &PreparedRun<'_>) -> Result<RunManifest, RunError> {
+    let (lab, spec) = (prepared.lab, &prepared.spec);
+    let mut tasks = Vec::new();
+    for assignment in &prepared.assignments {
+        let card = assignment.task.card();
+        // A task reads its dataset under some settings only; what is not there is not hashed.
+        let dataset = card.dataset.as_ref();
+        tasks.push(TaskRun {
+            id: card.id.to_string(),
+            version: card.version,
+            content: card.content.as_deref().map(str::to_owned),
+            settings: assignment.settings.clone(),
+            limit: assignment.limit,
+            conventions: assignment.task.conventions(&assignment.settings),
+            dataset_hash: dataset.and_then(|d| lab.source().hash(d).ok()),
+        });
+    }
+    let mut manifest = RunManifest {
+        schema: mary_store::SCHEMA,
+        id: String::new(),
+        created: jiff::Timestamp::now()
+            .strftime("%Y-%m-%dT%H:%M:%SZ")
+            .to_string(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: lab.words().to_vec(),
+        models: prepared.cards.clone(),
+        model_settings: spec.model_settings(),
+        judge: match spec.judge {
+            JudgeChoice::Subject => prepared.cards.first().cloned(),
+            JudgeChoice::None | JudgeChoice::Model(_) => prepared.judge.clone(),
+        },
+        judge_choice: spec.judge.clone(),
+        tasks,
+        trials: spec.trials,
+        seed: spec.seed,
+        execution: spec.execution_settings(),
+    };
+    let digest = mary_store::run_digest(&manifest)?;
+    let short = digest.get(..10).unwrap_or(&digest);
+    manifest.id = format!("{}-{short}", title(prepared));
+    Ok(manifest)
+}
+
+/// The readable part of a run's name: first model and families.
+fn title(prepared: &PreparedRun<'_>) -> String {
+    let subjects = &prepared.spec.subjects;
+    let model = subjects.first().map_or("model", |m| m.name.as_str());
+    let model = model
+        .rsplit('/')
+        .find(|part| !part.is_empty())
+        .unwrap_or("model");
+    let mut families: Vec<&str> = prepared
+        .assignments
+        .iter()
+        .map(|a| &*a.task.card().family)
+        .collect();
+    families.dedup();
+    let more = match subjects.len() {
+        0 | 1 => String::new(),
+        n => format!("-and-{}-more", n - 1),
+    };
+    let text = format!("{model}{more}-{}", families.join("-"));
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || "-._".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = text.chars().map(safe).take(60).collect();
+    // A folder whose name begins with a dot would be hidden.
+    name.trim_start_matches('.').to_owned()
+}

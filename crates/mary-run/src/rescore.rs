@@ -1,0 +1,96 @@
+//! Judging stored answers again under other settings, without any model.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{Outcome, Registry, RegistryError, RunSummary, Sample, Task, TaskSettings};
+use mary_engine::summarise::{Summariser, Verdict};
+use mary_store::RunFolder;
+
+use crate::RunError;
+use crate::summary::{known_tasks, overall};
+
+/// How many verdicts went from one kind to another, by task.
+pub type Changes = BTreeMap<(String, String, String), usize>;
+
+/// A run judged again.
+pub struct Rescored {
+    /// The new summary; the manifest in it has the new settings.
+    pub summary: RunSummary,
+    /// What changed.
+    pub changes: Changes,
+}
+
+/// Judges a run again. `params` gives, by task id, the parameters that replace those of the run.
+pub fn rescore(
+    registry: &Registry,
+    folder: &RunFolder,
+    params: &BTreeMap<String, BTreeMap<String, String>>,
+) -> Result<Rescored, RunError> {
+    let manifest = folder.manifest();
+    let tasks = known_tasks(registry, &manifest.tasks);
+    let settings = |id: &str| -> Result<(&dyn Task, TaskSettings), RegistryError> {
+        let unknown = || RegistryError::Unknown(id.to_owned());
+        let stored = manifest.tasks.iter().find(|t| t.id == id);
+        let stored = stored.ok_or_else(unknown)?;
+        let task = registry.judge_of(stored)?;
+        let mut settings = stored.settings.clone();
+        settings
+            .params
+            .extend(params.get(id).cloned().unwrap_or_default());
+        Ok((task.as_ref(), settings))
+    };
+    let mut summariser = Summariser::default();
+    let mut changes = Changes::new();
+    let mut samples = 0;
+    for sample in folder.samples()? {
+        let mut sample = sample?;
+        let (task, settings) = settings(&sample.id.task)
+            .map_err(|error| RunError::Specification(error.to_string()))?;
+        let before = word(&sample.judgement.outcome);
+        sample = judged_again(task, &settings, sample);
+        let after = word(&sample.judgement.outcome);
+        if before != after {
+            let change = (sample.id.task.clone(), before, after);
+            *changes.entry(change).or_default() += 1;
+        }
+        summariser.add(Verdict::from(&sample));
+        samples += 1;
+    }
+    let mut manifest = manifest.clone();
+    for task in &mut manifest.tasks {
+        if let Ok((known, settings)) = settings(&task.id) {
+            task.conventions = known.conventions(&settings);
+            task.settings = settings;
+        }
+    }
+    let summary = summariser.finish(manifest, samples, &tasks, |model, task| {
+        settings(&task.card().id).map_or_else(
+            |_| Vec::new(),
+            |(task, settings)| {
+                let seen = |sample| judged_again(task, &settings, sample);
+                overall(folder, model, (task, &settings), seen)
+            },
+        )
+    });
+    Ok(Rescored { summary, changes })
+}
+
+/// The sample with a new verdict; what was never answered cannot be judged, now as then.
+fn judged_again(task: &dyn Task, settings: &TaskSettings, mut sample: Sample) -> Sample {
+    let replies: Result<Vec<_>, _> = sample.exchanges.iter().map(|e| e.reply.clone()).collect();
+    if let Ok(replies) = replies {
+        sample.judgement = task.judge(settings, &sample.item, &replies);
+    }
+    sample
+}
+
+fn word(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Scored(1.0) => "right".into(),
+        Outcome::Scored(0.0) => "wrong".into(),
+        Outcome::Scored(0.5) => "tie".into(),
+        Outcome::Scored(score) => format!("{score:.3}"),
+        Outcome::Unscored(reason) => reason.name().to_owned(),
+        Outcome::Failed(_) => "failed".into(),
+    }
+}

@@ -1,0 +1,83 @@
+//! A run with its folder: asking what is left, and adding up.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use mary_contract::{Event, EventObserver, Model, RunSummary};
+use mary_store::RunFolder;
+
+use crate::asking::Asking;
+use crate::summary::summarise;
+use crate::{PreparedRun, RunError};
+
+/// A run folder that is open for writing, and what is to be asked.
+pub struct Run<'lab> {
+    prepared: PreparedRun<'lab>,
+    folder: RunFolder,
+    opened: Option<Box<dyn Model>>,
+}
+
+impl<'lab> Run<'lab> {
+    pub(crate) fn new(prepared: PreparedRun<'lab>, folder: RunFolder) -> Self {
+        Self {
+            prepared,
+            folder,
+            opened: None,
+        }
+    }
+
+    /// The first model is open already.
+    #[must_use]
+    pub fn with_opened(mut self, model: Option<Box<dyn Model>>) -> Self {
+        self.opened = model;
+        self
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What was specified.
+    pub fn spec(&self) -> &crate::RunSpec {
+        &self.prepared.spec
+    }
+
+    /// The run's folder, for reading.
+    pub fn folder(&self) -> &RunFolder {
+        &self.folder
+    }
+
+    /// Asks everything that is not answered yet, tells of it in `events`, and adds up the whole log.
+    ///
+    /// When `stop` is set, or something stops the run, what was answered is kept and added up too
+    /// before [`RunError::Stopped`] says why; the same run can be continued.
+    pub fn go(
+        &mut self,
+        events: &mut dyn EventObserver,
+        stop: &AtomicBool,
+    ) -> Result<RunSummary, RunError> {
+        if let Some(healed) = self.folder.healed() {
+            let note = format!(
+                "the log ended in a torn line of {} bytes (kept in {}); going on from the last whole one",
+                healed.bytes,
+                healed.kept_in.display()
+            );
+            events.observe(&Event::Note(&note))?;
+        }
+        let opened = self.opened.take();
+        let asked = Asking::begin(&self.prepared, &mut self.folder, events, stop)
+            .and_then(|asking| asking.everything(opened));
+        self.folder.flush()?;
+        let tasks = self.prepared.lab.registry();
+        let summary = summarise(tasks, &self.folder, self.prepared.planned())?;
+        self.folder.write_summary(&summary)?;
+        match asked {
+            Ok(()) => Ok(summary),
+            Err(source) => Err(RunError::Stopped {
+                folder: self.folder.path().to_owned(),
+                source: Box::new(source),
+            }),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What a run is: who is asked what, as a value that a manifest holds and gives back whole.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    ExecutionSettings, JudgeChoice, Limit, ModelRef, ModelSettings, RunManifest, TaskSettings,
+};
+use serde::{Deserialize, Serialize};
+
+/// Everything that is decided before the first question.
+///
+/// All but [`RunSpec::execution`] decides the answers and names the run's folder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunSpec {
+    /// The models under study.
+    pub subjects: Vec<ModelRef>,
+    /// Who reads answers.
+    #[serde(default)]
+    pub judge: JudgeChoice,
+    /// The tasks.
+    pub tasks: Vec<TaskChoice>,
+    /// Times every item is asked.
+    #[serde(default = "once")]
+    pub trials: u32,
+    /// Seed of everything.
+    #[serde(default)]
+    pub seed: u64,
+    /// How models are opened, where that changes their answers.
+    #[serde(default)]
+    pub opening: Opening,
+    /// How the run is carried out; changes no answer.
+    #[serde(default)]
+    pub execution: Execution,
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// A task with its settings and, where limited, how many items.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskChoice {
+    /// `family/task`.
+    pub id: String,
+    /// Its settings.
+    #[serde(default)]
+    pub settings: TaskSettings,
+    /// How many items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+}
+
+/// How models are opened, where that changes their answers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Opening {
+    /// Number type: `f32`, `bf16`, `f16`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dtype: Option<String>,
+    /// Where an OpenAI-compatible server listens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// Backend-specific settings, never secrets.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub args: BTreeMap<String, String>,
+}
+
+/// How a run is carried out: part of the manifest, so that it is continued as it was begun, and no
+/// part of the run's name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Execution {
+    /// `cpu`, `cuda:0`, …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// CPU threads; absent means all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
+    /// Sequences in one batch, where fixed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_size: Option<usize>,
+    /// Requests in flight at once, at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<usize>,
+    /// Dollars after which nothing more is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+    /// Use and fill the cache of answers.
+    pub cache: bool,
+    /// Send everything through the providers' batch APIs.
+    pub batch: bool,
+}
+
+impl Default for Execution {
+    fn default() -> Self {
+        Self {
+            device: None,
+            threads: None,
+            batch_size: None,
+            max_connections: None,
+            budget: None,
+            cache: true,
+            batch: false,
+        }
+    }
+}
+
+impl RunSpec {
+    /// A run of these tasks on one model, once, with default settings.
+    pub fn new(subject: ModelRef, tasks: impl IntoIterator<Item = TaskChoice>) -> Self {
+        Self {
+            subjects: vec![subject],
+            judge: JudgeChoice::None,
+            tasks: tasks.into_iter().collect(),
+            trials: 1,
+            seed: 0,
+            opening: Opening::default(),
+            execution: Execution::default(),
+        }
+    }
+
+    /// The specification of a stored run, whole: what it was begun with is what it goes on with.
+    pub fn of(manifest: &RunManifest) -> Self {
+        let opened = &manifest.model_settings;
+        Self {
+            subjects: manifest.models.iter().map(|m| m.model.clone()).collect(),
+            judge: manifest.chosen_judge(),
+            tasks: manifest
+                .tasks
+                .iter()
+                .map(|task| TaskChoice {
+                    id: task.id.clone(),
+                    settings: task.settings.clone(),
+                    limit: task.limit,
+                })
+                .collect(),
+            trials: manifest.trials,
+            seed: manifest.seed,
+            opening: Opening {
+                dtype: opened.dtype.clone(),
+                base_url: opened.base_url.clone(),
+                args: opened.args.clone(),
+            },
+            execution: Execution {
+                device: opened.device.clone(),
+                threads: opened.threads,
+                batch_size: opened.batch_size,
+                max_connections: opened.max_connections,
+                budget: opened.budget,
+                cache: manifest.execution.cache,
+                batch: manifest.execution.batch,
+            },
+        }
+    }
+
+    /// How providers are told to open models.
+    pub fn model_settings(&self) -> ModelSettings {
+        let (opening, execution) = (&self.opening, &self.execution);
+        ModelSettings {
+            device: execution.device.clone(),
+            dtype: opening.dtype.clone(),
+            threads: execution.threads,
+            batch_size: execution.batch_size,
+            max_connections: execution.max_connections,
+            base_url: opening.base_url.clone(),
+            budget: execution.budget,
+            args: opening.args.clone(),
+        }
+    }
+
+    pub(crate) fn execution_settings(&self) -> ExecutionSettings {
+        ExecutionSettings {
+            cache: self.execution.cache,
+            batch: self.execution.batch,
+        }
+    }
+}
+
+impl TaskChoice {
+    /// All items of a task under its default settings.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            settings: TaskSettings::default(),
+            limit: None,
+        }
+    }
+}

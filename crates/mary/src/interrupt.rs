@@ -1,0 +1,24 @@
+//! Ctrl-C: the first stops after what is in flight, the second at once.
+
+use std::sync::Arc;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+
+/// The flag that a Ctrl-C sets. One handler and one flag, however many runs a command makes.
+pub fn flag() -> anyhow::Result<Arc<AtomicBool>> {
+    static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+    let stop = Arc::clone(&STOP);
+    let flag = Arc::clone(&stop);
+    let set = ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        crate::commands::tell("stopping after what is in flight; once more to stop at once");
+    });
+    match set {
+        Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(stop),
+        Err(error) => Err(error).context("Ctrl-C cannot be caught"),
+    }
+}

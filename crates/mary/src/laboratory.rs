@@ -1,0 +1,46 @@
+//! The laboratory of a command: every provider of models, the tasks, and the user's places.
+
+use mary_builtin::Builtin;
+use mary_contract::{ModelRef, Provider};
+use mary_data::LocalData;
+use mary_remote::Ledger;
+use mary_run::Laboratory;
+
+use crate::exit::UsageError;
+use crate::matching;
+use crate::settings::Place;
+
+/// The laboratory of a command. One account of money for all remote models of a command, so that
+/// `--budget` holds over all of them.
+pub fn laboratory(place: &Place) -> Laboratory {
+    let spending = Ledger::new();
+    Laboratory::new(place.runs.clone())
+        .tasks(place.registry.clone())
+        .providers(providers(&spending))
+        .data(LocalData::new(place.data.clone(), place.datasets()))
+        .answers(place.answers())
+        .spending(spending)
+        .command(std::env::args().skip(1))
+}
+
+/// All providers, local ones first.
+pub fn providers(spending: &Ledger) -> Vec<Box<dyn Provider>> {
+    let mut providers: Vec<Box<dyn Provider>> = vec![Box::new(Builtin)];
+    providers.push(Box::new(mary_local::provider::HF));
+    providers.push(Box::new(mary_local::provider::GGUF));
+    providers.push(Box::new(mary_local::vectors::VectorsProvider));
+    providers.extend(mary_remote::providers_with(spending));
+    providers
+}
+
+/// The provider of a model; one that is not known comes with the nearest that is.
+pub fn provider<'a>(lab: &'a Laboratory, model: &ModelRef) -> Result<&'a dyn Provider, UsageError> {
+    lab.provider(model).map_err(|_| {
+        let names: Vec<&str> = lab.all_providers().map(|p| p.name()).collect();
+        let hint = matching::suggestion(&model.provider, names, "mary models");
+        UsageError::new(format!(
+            "no provider is called `{}`\n{hint}",
+            model.provider
+        ))
+    })
+}

@@ -1,0 +1,161 @@
+//! From arguments to the specification of a run.
+
+use mary_contract::{JudgeChoice, Limit, ModelRef, Registry};
+use mary_run::{Execution, Laboratory, Opening, RunSpec, TaskChoice};
+
+use crate::cli::run::RunArgs;
+use crate::commands::adapter;
+use crate::exit::UsageError;
+use crate::laboratory;
+use crate::settings::Place;
+use crate::suite::{self, Wishes};
+
+/// The model of a run that names none.
+pub const DEFAULT_MODEL: &str = "builtin/nano";
+
+/// Shots of H-TEST in the starter selection: few, because the built-in model reads short texts only.
+const STARTER_SHOTS: usize = 4;
+
+/// What the arguments ask for. The only side effect is merging an adapter into the cache.
+pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<RunSpec> {
+    let mut model_args = Wishes::pairs(&args.model_arg)?;
+    let named = if args.model.iter().all(|m| m.trim().is_empty()) {
+        vec![DEFAULT_MODEL.to_owned()]
+    } else {
+        args.model.clone()
+    };
+    let mut subjects = models(&named, &mut model_args)?;
+    if let Some(folder) = &args.adapter {
+        subjects = vec![adapter::merged(place, &subjects, folder)?];
+    }
+    if let Some((name, _)) = model_args.iter().find(|(name, _)| name.contains("key")) {
+        return Err(UsageError::new(format!(
+            "`{name}` looks like a secret; keys come from the environment or .env, never from arguments"
+        ))
+        .into());
+    }
+    let batch_size = match args.batch_size.as_str() {
+        "auto" => None,
+        text => Some(text.parse().map_err(|_| {
+            UsageError::new(format!(
+                "--batch-size takes a number or `auto`, not `{text}`"
+            ))
+        })?),
+    };
+    let judge = args.judge.as_deref().map(judge).transpose()?;
+    let judge = judge.unwrap_or_default();
+    let tasks = tasks(lab.registry(), args)?;
+    for model in subjects.iter().chain(match &judge {
+        JudgeChoice::Model(model) => Some(model),
+        JudgeChoice::None | JudgeChoice::Subject => None,
+    }) {
+        laboratory::provider(lab, model)?;
+    }
+    Ok(RunSpec {
+        subjects,
+        judge,
+        tasks,
+        trials: args.trials,
+        seed: args.seed,
+        opening: Opening {
+            dtype: args.dtype.clone(),
+            base_url: args.base_url.clone(),
+            args: model_args.into_iter().collect(),
+        },
+        execution: Execution {
+            device: Some(args.device.clone()),
+            threads: args.threads,
+            batch_size,
+            max_connections: args.max_connections,
+            budget: args.budget,
+            cache: !args.no_cache,
+            batch: args.batch,
+        },
+    })
+}
+
+/// Reads `--judge`.
+fn judge(text: &str) -> Result<JudgeChoice, UsageError> {
+    if text == "self" {
+        return Ok(JudgeChoice::Subject);
+    }
+    text.parse()
+        .map(JudgeChoice::Model)
+        .map_err(|e: mary_contract::ModelRefError| {
+            UsageError::new(format!(
+                "{e}\nhint: `--judge self` lets the model read its own answers"
+            ))
+        })
+}
+
+/// Tasks by id, family or wildcard, each with its settings.
+pub fn choose(
+    registry: &Registry,
+    patterns: &[String],
+    wishes: &Wishes,
+    limit: Option<Limit>,
+) -> Result<Vec<TaskChoice>, UsageError> {
+    let chosen = suite::select(registry, patterns)?;
+    let with_settings = wishes.settings(&chosen)?.into_iter();
+    let choices = with_settings.map(|(task, settings)| TaskChoice {
+        id: task.card().id.to_string(),
+        settings,
+        limit,
+    });
+    Ok(choices.collect())
+}
+
+/// The tasks named, or the starter selection.
+fn tasks(registry: &Registry, args: &RunArgs) -> Result<Vec<TaskChoice>, UsageError> {
+    let wishes = Wishes {
+        seed: args.seed,
+        shots: args.shots,
+        chat: args.apply_chat_template,
+        set: Wishes::pairs(&args.set)?,
+    };
+    if !args.tasks.is_empty() {
+        return choose(registry, &args.tasks, &wishes, args.limit);
+    }
+    let all = registry.tasks().iter();
+    let chosen: Vec<_> = all
+        .filter(|t| t.card().starter.is_some())
+        .cloned()
+        .collect();
+    let starter = wishes.settings(&chosen)?.into_iter();
+    let choices = starter.map(|(task, mut settings)| {
+        if task.card().family == "htest" {
+            settings.shots.get_or_insert(STARTER_SHOTS);
+        }
+        TaskChoice {
+            id: task.card().id.to_string(),
+            settings,
+            limit: args.limit.or(task.card().starter.map(Limit::Count)),
+        }
+    });
+    Ok(choices.collect())
+}
+
+/// Reads model strings; `--model hf --model_args pretrained=NAME`, as lm-evaluation-harness has it,
+/// works too.
+fn models(given: &[String], args: &mut Vec<(String, String)>) -> Result<Vec<ModelRef>, UsageError> {
+    let mut models = Vec::new();
+    for text in given.iter().map(|t| t.trim()).filter(|t| !t.is_empty()) {
+        let pretrained = args.iter().position(|(name, _)| name == "pretrained");
+        let text = match pretrained {
+            Some(at) if !text.contains('/') => {
+                let (_, name) = args.remove(at);
+                let revision = args.iter().position(|(name, _)| name == "revision");
+                match revision.map(|at| args.remove(at).1) {
+                    Some(revision) => format!("{text}/{name}@{revision}"),
+                    None => format!("{text}/{name}"),
+                }
+            }
+            _ => text.to_owned(),
+        };
+        models.push(
+            text.parse::<ModelRef>()
+                .map_err(|e| UsageError::new(e.to_string()))?,
+        );
+    }
+    Ok(models)
+}
