@@ -10,4 +10,5 @@
 mod gpu;
 mod gradients;
 mod growing;
+mod provenance;
 mod tuning;

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// A tokenizer made once; growing uses the one it finds in the folder.
-fn with_tokenizer(out: &Path) {
+pub fn with_tokenizer(out: &Path) {
     static TOKENIZER: std::sync::OnceLock<String> = std::sync::OnceLock::new();
     let text = TOKENIZER.get_or_init(|| {
         let corpus = mary_train::corpus::Corpus::new(1);

@@ -4,6 +4,7 @@ use super::open_base;
 use crate::TrainError;
 use crate::hf::{Storage, read_json, read_tensor, write_weights, write_whole};
 use crate::net::{AdapterLayout, Entry, Layout};
+use crate::provenance::{MergedProvenance, forget};
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -182,7 +183,8 @@ const SIDECARS: &[&str] = &[
     "generation_config.json",
 ];
 
-/// Folds an adapter into its base model and writes the result as a new model folder.
+/// Folds an adapter into its base model and writes the result as a new model folder, with what it was
+/// made from.
 pub fn merge(model: &Path, adapter: &Path, out: &Path, storage: Storage) -> Result<(), TrainError> {
     if !model.join("config.json").exists() {
         return Err(TrainError::content(
@@ -190,6 +192,8 @@ pub fn merge(model: &Path, adapter: &Path, out: &Path, storage: Storage) -> Resu
             "merging needs a folder in Hugging Face layout (config.json, safetensors, tokenizer.json)",
         ));
     }
+    let provenance = MergedProvenance::of(model, adapter, storage)?;
+    forget(out)?;
     let (_, net, mut base) = open_base(model)?;
     Adapter::load(adapter, &net.layout)?.fold_into(&net.layout, &mut base);
     std::fs::create_dir_all(out).map_err(TrainError::file(out))?;
@@ -212,5 +216,6 @@ pub fn merge(model: &Path, adapter: &Path, out: &Path, storage: Storage) -> Resu
         &net.layout.entries,
         &base,
         storage,
-    )
+    )?;
+    provenance.write(out)
 }

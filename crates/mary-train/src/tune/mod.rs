@@ -12,6 +12,7 @@ use crate::learner::{Device, Learner, Lesson, Means, Work};
 use crate::memory::Estimate;
 use crate::net::{AdapterLayout, Net, Packed, Shape};
 use crate::optimizer::{Moments, Schedule};
+use crate::provenance::{Provenance, forget};
 use conversation::{Example, Reader};
 use mary_contract::PromptForm;
 use mary_weights::Checkpoint;
@@ -105,7 +106,7 @@ struct Tuner<'a> {
     schedule: Schedule,
 }
 
-/// Tunes adapters on a local model and writes them to `settings.out`.
+/// Tunes adapters on a local model and writes them to `settings.out`, with what they were made from.
 pub fn tune(
     settings: &TuneSettings,
     on_event: &mut dyn FnMut(TuneEvent) -> ControlFlow<()>,
@@ -123,6 +124,7 @@ pub fn tune(
         settings.dropout,
         &targets,
     )?;
+    let provenance = Provenance::of(settings)?;
     let slots = settings.slots.min(settings.batch);
     let memory = match settings.device {
         Device::Cpu => Estimate::tuning(&shape, adapter.total, settings.pack, slots),
@@ -157,7 +159,12 @@ pub fn tune(
     tuner.learner.fetch()?;
     if let Some((table, values)) = tuner.learner.into_lesson().adapter {
         let done = Adapter::new(table, values, settings.alpha, targets);
+        forget(&settings.out)?;
         done.save(&settings.out, &settings.model)?;
+        // An adapter that was stopped half-way is not what its settings would make.
+        if report.finished {
+            provenance.write(&settings.out)?;
+        }
     }
     Ok(report)
 }

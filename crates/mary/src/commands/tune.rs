@@ -6,27 +6,41 @@ use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mary_contract::ModelRef;
-use mary_train::{AnswerScore, Storage, TuneEvent, TuneReport, TuneSettings};
+use mary_train::{
+    AnswerScore, MergedProvenance, Provenance, Reuse, Storage, TuneEvent, TuneReport, TuneSettings,
+};
 
 use super::tuned;
-use crate::builtin;
 use crate::cli::TuneArgs;
 use crate::cli::run::LoraArgs;
-use crate::exit::Status;
+use crate::exit::{Status, UsageError};
 use crate::settings::Place;
 
 /// Tunes, saves the adapter and, on request, the merged model and what tasks say before and after.
 pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
     let base = base_folder(place, &args.model)?;
-    let report = train(&base, &args.data, &args.out, &args.lora)?;
-    super::tell(&before_and_after(&report)?);
+    let settings = settings(&base, &args.data, &args.out, &args.lora)?;
+    match Provenance::of(&settings)?.reuse(&args.out)? {
+        Reuse::Nothing => {
+            let report = train(&settings)?;
+            super::tell(&before_and_after(&report)?);
+        }
+        Reuse::Same => super::tell(
+            "the adapter is there already, made from the same base, data, settings and seed",
+        ),
+        Reuse::Other(differences) => return Err(another(&args.out, "adapter", &differences)),
+    }
     super::tell(&format!("adapter: {}", args.out.display()));
     let merged = match (&args.merge, args.test.is_empty()) {
         (Some(merged), _) => merged.clone(),
         (None, false) => args.out.join("merged"),
         (None, true) => return Ok(Status::Done),
     };
-    mary_train::merge(&base, &args.out, &merged, Storage::F32)?;
+    match MergedProvenance::of(&base, &args.out, Storage::F32)?.reuse(&merged)? {
+        Reuse::Nothing => mary_train::merge(&base, &args.out, &merged, Storage::F32)?,
+        Reuse::Same => {}
+        Reuse::Other(differences) => return Err(another(&merged, "model", &differences)),
+    }
     super::tell(&format!(
         "merged model: {0}\ntry it: mary run -m hf/{0}",
         merged.display()
@@ -45,6 +59,16 @@ pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
+/// A folder that holds something else is not overwritten.
+fn another(folder: &Path, what: &str, differences: &[String]) -> anyhow::Error {
+    UsageError::new(format!(
+        "{}: another {what} is there: {}\nhint: name another folder, or delete this one",
+        folder.display(),
+        differences.join("; ")
+    ))
+    .into()
+}
+
 /// The folder of a model named as a folder or as `mary run` names it.
 pub fn base_folder(place: &Place, model: &str) -> anyhow::Result<PathBuf> {
     if Path::new(model).exists() {
@@ -52,7 +76,10 @@ pub fn base_folder(place: &Place, model: &str) -> anyhow::Result<PathBuf> {
     }
     let model: ModelRef = model.parse()?;
     if model.provider == "builtin" {
-        return builtin::write_folder(&model, &place.cache.join("builtin"));
+        return Ok(mary_builtin::write_folder(
+            &model,
+            &place.cache.join("builtin"),
+        )?);
     }
     Ok(mary_weights::locate(&model)?)
 }
@@ -65,8 +92,13 @@ pub fn device(name: &str) -> anyhow::Result<mary_train::Device> {
     })
 }
 
-/// Trains an adapter, with a bar.
-pub fn train(base: &Path, data: &Path, out: &Path, lora: &LoraArgs) -> anyhow::Result<TuneReport> {
+/// What an adapter is trained with.
+pub fn settings(
+    base: &Path,
+    data: &Path,
+    out: &Path,
+    lora: &LoraArgs,
+) -> anyhow::Result<TuneSettings> {
     let mut settings = TuneSettings::new(base.to_owned(), data.to_owned(), out.to_owned());
     settings.rank = lora.rank;
     settings.alpha = lora.alpha;
@@ -80,6 +112,11 @@ pub fn train(base: &Path, data: &Path, out: &Path, lora: &LoraArgs) -> anyhow::R
     if let Some(threads) = lora.threads {
         settings.threads = threads;
     }
+    Ok(settings)
+}
+
+/// Trains an adapter, with a bar.
+pub fn train(settings: &TuneSettings) -> anyhow::Result<TuneReport> {
     let terminal = std::io::stderr().is_terminal();
     let target = if terminal {
         ProgressDrawTarget::stderr_with_hz(5)
@@ -90,7 +127,7 @@ pub fn train(base: &Path, data: &Path, out: &Path, lora: &LoraArgs) -> anyhow::R
     if let Ok(style) = ProgressStyle::with_template("step {pos}/{len} {bar:20} {eta} left  {msg}") {
         bar.set_style(style);
     }
-    let report = mary_train::tune(&settings, &mut |event| {
+    let report = mary_train::tune(settings, &mut |event| {
         match event {
             TuneEvent::Started {
                 base_parameters,

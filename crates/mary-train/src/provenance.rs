@@ -1,0 +1,262 @@
+//! What made a derived model: base, data, settings and seed, in a file beside it, so that it is used
+//! again only where all of them are the same.
+
+use std::path::Path;
+
+use mary_contract::PromptForm;
+use mary_weights::Checkpoint;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::hf::write_whole;
+use crate::optimizer::{AdamW, Decline};
+use crate::{Storage, TrainError, TuneSettings};
+
+/// The file beside an adapter or a merged model.
+pub const PROVENANCE: &str = "provenance.json";
+
+const SCHEMA: u32 = 1;
+
+/// What an adapter was made from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of this form.
+    pub schema: u32,
+    /// The program that made it; for people, two versions of it may make the same adapter.
+    pub program: String,
+    /// Fingerprint of the base model: weights, configuration and tokenizer.
+    pub base: String,
+    /// Content hash of the tuning set.
+    pub data: String,
+    /// Seed of the adapters, the order, the split and the dropout.
+    pub seed: u64,
+    /// Everything else that decides the numbers.
+    pub settings: TuningRecipe,
+}
+
+/// The settings of a tuning that decide its numbers; device, threads and memory do not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TuningRecipe {
+    /// Rank of the adapters.
+    pub rank: usize,
+    /// Their strength.
+    pub alpha: f32,
+    /// Share of an adapter's inputs dropped.
+    pub dropout: f32,
+    /// The matrices adapted; empty: the family's query and value.
+    pub targets: Vec<String>,
+    /// The optimiser with its learning rate.
+    pub optimizer: AdamW,
+    /// Rounds over the tuning set.
+    pub epochs: usize,
+    /// Conversations in a step.
+    pub batch: usize,
+    /// Steps of warm-up.
+    pub warm_up: u64,
+    /// How the learning rate falls.
+    pub decline: Decline,
+    /// Share of the conversations kept back.
+    pub held_out: f64,
+    /// Plain text or chat template; absent: the template where there is one.
+    pub form: Option<PromptForm>,
+    /// Sums of gradients kept apart.
+    pub slots: usize,
+    /// Most tokens computed at a time.
+    pub pack: usize,
+}
+
+/// What a merged model was made from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MergedProvenance {
+    /// Version of this form.
+    pub schema: u32,
+    /// The program that made it.
+    pub program: String,
+    /// Fingerprint of the base model.
+    pub base: String,
+    /// Content hash of the adapter's weights and configuration.
+    pub adapter: String,
+    /// How its numbers are stored.
+    pub storage: String,
+    /// What the adapter was made from, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<Provenance>,
+}
+
+/// Whether what lies in a folder may be used for what is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reuse {
+    /// Nothing is there.
+    Nothing,
+    /// It was made from the very same.
+    Same,
+    /// It was made from something else, difference by difference, or nobody knows from what.
+    Other(Vec<String>),
+}
+
+impl Provenance {
+    /// What these settings would make an adapter from. Reads the base model and the tuning set.
+    pub fn of(settings: &TuneSettings) -> Result<Self, TrainError> {
+        Ok(Self {
+            schema: SCHEMA,
+            program: program(),
+            base: fingerprint(&settings.model)?,
+            data: hash_of(&[&settings.data])?,
+            seed: settings.seed,
+            settings: TuningRecipe {
+                rank: settings.rank,
+                alpha: settings.alpha,
+                dropout: settings.dropout,
+                targets: settings.targets.clone(),
+                optimizer: settings.optimizer.clone(),
+                epochs: settings.epochs,
+                batch: settings.batch,
+                warm_up: settings.warm_up,
+                decline: settings.decline,
+                held_out: settings.held_out,
+                form: settings.form,
+                slots: settings.slots,
+                pack: settings.pack,
+            },
+        })
+    }
+
+    /// Whether the adapter in a folder is the one this would make.
+    pub fn reuse(&self, folder: &Path) -> Result<Reuse, TrainError> {
+        reuse(folder, "adapter_config.json", self)
+    }
+
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), TrainError> {
+        write(folder, self)
+    }
+}
+
+impl MergedProvenance {
+    /// What merging this adapter into this base would make a model from.
+    pub fn of(base: &Path, adapter: &Path, storage: Storage) -> Result<Self, TrainError> {
+        Ok(Self {
+            schema: SCHEMA,
+            program: program(),
+            base: fingerprint(base)?,
+            adapter: hash_of(&[
+                &adapter.join("adapter_config.json"),
+                &adapter.join("adapter_model.safetensors"),
+            ])?,
+            storage: storage.name().to_owned(),
+            tuned: read(adapter)?,
+        })
+    }
+
+    /// Whether the model in a folder is the one this would make.
+    pub fn reuse(&self, folder: &Path) -> Result<Reuse, TrainError> {
+        reuse(folder, "config.json", self)
+    }
+
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), TrainError> {
+        write(folder, self)
+    }
+}
+
+/// Before a folder's files are replaced: what it said of them no longer holds.
+pub(crate) fn forget(folder: &Path) -> Result<(), TrainError> {
+    let path = folder.join(PROVENANCE);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(TrainError::file(&path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn program() -> String {
+    format!("mary {}", env!("CARGO_PKG_VERSION"))
+}
+
+fn fingerprint(model: &Path) -> Result<String, TrainError> {
+    let fail = |e: mary_contract::ModelError| TrainError::content(model, e);
+    let checkpoint = Checkpoint::open(model).map_err(fail)?;
+    checkpoint.fingerprint().map_err(fail)
+}
+
+fn hash_of(files: &[&Path]) -> Result<String, TrainError> {
+    let mut hasher = blake3::Hasher::new();
+    for path in files {
+        let bytes = std::fs::read(path).map_err(TrainError::file(path))?;
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(&bytes);
+    }
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+fn read<T: DeserializeOwned>(folder: &Path) -> Result<Option<T>, TrainError> {
+    let path = folder.join(PROVENANCE);
+    match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(TrainError::file(&path)(error)),
+        Ok(text) => serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|e| TrainError::content(&path, e)),
+    }
+}
+
+fn write(folder: &Path, what: &impl Serialize) -> Result<(), TrainError> {
+    let path = folder.join(PROVENANCE);
+    let text = serde_json::to_string_pretty(what).map_err(|e| TrainError::content(&path, e))?;
+    write_whole(&path, format!("{text}\n").as_bytes())
+}
+
+fn reuse<T>(folder: &Path, sign: &str, wanted: &T) -> Result<Reuse, TrainError>
+where
+    T: Serialize + DeserializeOwned,
+{
+    if !folder.join(sign).exists() {
+        return Ok(Reuse::Nothing);
+    }
+    let Some(found) = read::<T>(folder)? else {
+        return Ok(Reuse::Other(vec![format!(
+            "it has no {PROVENANCE}, so nobody knows what it was made from"
+        )]));
+    };
+    let value = |what: &T| {
+        serde_json::to_value(what).map_err(|e| TrainError::content(&folder.join(PROVENANCE), e))
+    };
+    let mut differences = Vec::new();
+    compare("", &value(&found)?, &value(wanted)?, &mut differences);
+    Ok(if differences.is_empty() {
+        Reuse::Same
+    } else {
+        Reuse::Other(differences)
+    })
+}
+
+/// Every field in which two provenances differ, with both values.
+fn compare(path: &str, there: &Value, wanted: &Value, out: &mut Vec<String>) {
+    match (there, wanted) {
+        _ if there == wanted => {}
+        (Value::Object(a), Value::Object(b)) => {
+            let keys = a.keys().chain(b.keys().filter(|k| !a.contains_key(*k)));
+            for key in keys.filter(|k| k.as_str() != "program") {
+                let inner = match path {
+                    "" | "settings" | "tuned" => key.clone(),
+                    _ => format!("{path}.{key}"),
+                };
+                let none = &Value::Null;
+                let (a, b) = (a.get(key).unwrap_or(none), b.get(key).unwrap_or(none));
+                compare(&inner, a, b, out);
+            }
+        }
+        _ => out.push(format!(
+            "{path} was {}, is now {}",
+            brief(there),
+            brief(wanted)
+        )),
+    }
+}
+
+/// Hashes are long; their beginning tells them apart.
+fn brief(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) if text.len() > 16 => format!("{}…", text.chars().take(12).collect::<String>()),
+        _ => value.to_string(),
+    }
+}

@@ -1,0 +1,68 @@
+//! `mary tune` on the built-in model: an adapter that is there is used when it was made from the same,
+//! and never overwritten when it was not.
+
+use std::path::Path;
+use std::process::Command;
+
+fn tune(home: &Path, changed: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut options = vec![
+        ("--model", "builtin/nano@step16"),
+        ("--data", "set.jsonl"),
+        ("--out", "adapter"),
+        ("--rank", "1"),
+        ("--lr", "0.0002"),
+        ("--seed", "0"),
+        ("--epochs", "1"),
+        ("--threads", "1"),
+    ];
+    for (name, value) in changed {
+        options.retain(|(option, _)| option != name);
+        options.push((name, value));
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_mary"))
+        .arg("tune")
+        .args(options.iter().flat_map(|(name, value)| [name, value]))
+        .current_dir(home)
+        .env("MARY_RUNS", home.join("runs"))
+        .env("MARY_CACHE_DIR", home.join("cache"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    (output.status.code(), said)
+}
+
+fn data(path: &Path, label: &str) {
+    let line = format!(
+        r#"{{"messages": [{{"role": "user", "content": "Label:"}}, {{"role": "assistant", "content": "{label}"}}]}}"#
+    );
+    std::fs::write(path, format!("{line}\n").repeat(8)).unwrap();
+}
+
+#[test]
+fn an_adapter_made_from_something_else_is_neither_used_nor_overwritten() {
+    let home = tempfile::tempdir().unwrap();
+    data(&home.path().join("set.jsonl"), "A");
+    data(&home.path().join("other.jsonl"), "B");
+    let (code, said) = tune(home.path(), &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let weights = home.path().join("adapter/adapter_model.safetensors");
+    let made = std::fs::read(&weights).unwrap();
+
+    let (code, said) = tune(home.path(), &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("there already"), "{said}");
+
+    for (option, value, field) in [
+        ("--seed", "1", "seed"),
+        ("--rank", "2", "rank"),
+        ("--lr", "0.0004", "optimizer.rate"),
+        ("--model", "builtin/nano@step64", "base"),
+        ("--data", "other.jsonl", "data"),
+    ] {
+        let (code, said) = tune(home.path(), &[(option, value)]);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(&format!("{field} was ")), "{said}");
+        assert!(!said.contains("; "), "one difference: {said}");
+    }
+    assert_eq!(std::fs::read(&weights).unwrap(), made);
+}
