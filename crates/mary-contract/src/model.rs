@@ -397,7 +397,7 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// Opens models of one kind. One static list in the binary names them all.
+/// Opens models of one kind. A laboratory is given those it may use.
 pub trait Provider: Send + Sync {
     /// The word before the slash.
     fn name(&self) -> &'static str;

@@ -7,6 +7,7 @@
     reason = "a test may fail loudly"
 )]
 
+mod ahead;
 mod example;
 mod judge;
 mod specification;

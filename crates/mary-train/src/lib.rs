@@ -34,4 +34,6 @@ pub use optimizer::{AdamW, Decline, Schedule};
 pub use probe::ProbeReport;
 pub use provenance::{MergedProvenance, PROVENANCE, Provenance, Reuse, TuningRecipe};
 pub use stream::Source;
-pub use tune::{Adapter, AnswerScore, TuneEvent, TuneReport, TuneSettings, merge, tune};
+pub use tune::{
+    Adapter, AnswerScore, Derived, TuneEvent, TuneReport, TuneSettings, derive, merge, tune,
+};

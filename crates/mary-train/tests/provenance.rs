@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use mary_train::{
-    GrowSettings, MergedProvenance, PROVENANCE, Provenance, Reuse, Size, Storage, TuneSettings,
-    grow, merge, tune,
+    GrowSettings, MergedProvenance, PROVENANCE, Provenance, Reuse, Size, Storage, TuneEvent,
+    TuneSettings, derive, grow, merge, tune,
 };
 
 use crate::tuning::with_tokenizer;
@@ -45,7 +45,7 @@ fn settings(folder: &Path) -> TuneSettings {
     let data = data(&folder.join("set.jsonl"), "A");
     let mut settings = TuneSettings::new(base(folder, 1), data, folder.join("adapter"));
     settings.rank = 2;
-    settings.epochs = 1;
+    (settings.epochs, settings.batch) = (1, 2);
     settings.threads = 1;
     settings.held_out = 0.0;
     settings
@@ -139,4 +139,57 @@ fn a_merged_model_knows_its_base_and_adapter() {
     };
     assert!(differences.iter().any(|d| d.starts_with("adapter was ")));
     assert!(differences.iter().any(|d| d.starts_with("seed was ")));
+}
+
+/// Makes the tuned model and says what was noted, and whether it was tuned now.
+fn derived(settings: &TuneSettings) -> (Vec<u8>, Vec<String>, bool) {
+    let mut notes = Vec::new();
+    let made = derive(settings, &mut |event| {
+        if let TuneEvent::Note(note) = event {
+            notes.push(note);
+        }
+        ControlFlow::Continue(())
+    });
+    let made = made.expect("derives");
+    let weights = std::fs::read(made.merged.join("model.safetensors")).expect("weights");
+    (weights, notes, made.tuned.is_some())
+}
+
+#[test]
+fn a_tuned_model_is_made_again_for_another_seed_rank_rate_base_or_data() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut settings = settings(folder.path());
+    let (first, notes, tuned) = derived(&settings);
+    assert!(tuned && notes.is_empty(), "{notes:?}");
+    let (again, notes, tuned) = derived(&settings);
+    assert!(!tuned && notes.is_empty() && again == first);
+
+    let mut before = first;
+    let mut changed = |field: &str, change: &dyn Fn(&mut TuneSettings)| {
+        change(&mut settings);
+        let (after, notes, tuned) = derived(&settings);
+        assert!(tuned && after != before, "another {field} changed nothing");
+        let [note] = notes.as_slice() else {
+            panic!("{notes:?}");
+        };
+        assert!(note.contains(&format!("{field} was ")), "{note}");
+        before = after;
+    };
+    changed("seed", &|s| s.seed = 9);
+    changed("rank", &|s| s.rank = 3);
+    changed("optimizer.rate", &|s| s.optimizer.rate = 2e-3);
+    changed("base", &|s| s.model = base(folder.path(), 2));
+    changed("data", &|s| {
+        s.data = data(&folder.path().join("b.jsonl"), "B")
+    });
+}
+
+#[test]
+fn a_merged_model_that_is_lost_is_merged_again_without_tuning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = settings(folder.path());
+    let (first, ..) = derived(&settings);
+    std::fs::remove_file(settings.out.join("merged").join(PROVENANCE)).expect("removed");
+    let (again, _, tuned) = derived(&settings);
+    assert!(!tuned && again == first);
 }

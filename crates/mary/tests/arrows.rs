@@ -152,3 +152,29 @@ fn every_file_of_tests_is_part_of_its_crates_one_program() {
     }
     assert!(seen > 40, "{seen} files of tests");
 }
+
+/// Commands share the library and what shows its results; none of them types at another.
+#[test]
+fn no_command_builds_anothers_arguments() {
+    let commands = concat!(env!("CARGO_MANIFEST_DIR"), "/src/commands");
+    let mut folders = vec![std::path::PathBuf::from(commands)];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            files += 1;
+            let text = std::fs::read_to_string(&path).unwrap();
+            let parses = text.contains("parse_from");
+            let builds = text.split_whitespace().zip(text.split_whitespace().skip(1));
+            let builds = builds
+                .filter(|(name, brace)| name.ends_with("Args") && brace.starts_with('{'))
+                .count();
+            assert!(!parses && builds == 0, "{}", path.display());
+        }
+    }
+    assert!(files > 20, "{files}");
+}

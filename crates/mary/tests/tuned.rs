@@ -66,3 +66,38 @@ fn an_adapter_made_from_something_else_is_neither_used_nor_overwritten() {
     }
     assert_eq!(std::fs::read(&weights).unwrap(), made);
 }
+
+/// `mary matrix --tune` on one task with this learning rate; what it said.
+fn matrix(home: &Path, rate: &str) -> String {
+    let args = "matrix --tune builtin/nano@step16 --tasks htest/rhyme --out tuned --epochs 1 --rank 1 \
+                --limit 2 -k 2 --threads 1 --lr";
+    let output = Command::new(env!("CARGO_BIN_EXE_mary"))
+        .args(args.split_whitespace())
+        .arg(rate)
+        .current_dir(home)
+        .env("MARY_RUNS", home.join("runs"))
+        .env("MARY_CACHE_DIR", home.join("cache"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    said
+}
+
+#[test]
+fn a_matrix_tunes_again_what_was_made_with_another_rate() {
+    let home = tempfile::tempdir().unwrap();
+    let runs = || std::fs::read_dir(home.path().join("runs")).unwrap().count();
+    let said = matrix(home.path(), "0.001");
+    assert!(said.contains("parameters are trained"), "{said}");
+    let said = matrix(home.path(), "0.001");
+    assert!(!said.contains("parameters are trained"), "{said}");
+    assert_eq!(runs(), 1);
+    let said = matrix(home.path(), "0.002");
+    assert!(
+        said.contains("optimizer.rate was 0.001, is now 0.002"),
+        "{said}"
+    );
+    assert!(said.contains("parameters are trained"), "{said}");
+    assert_eq!(runs(), 2, "other weights are another run");
+}

@@ -2,9 +2,11 @@
 
 mod adapter;
 mod conversation;
+mod derived;
 mod settings;
 
 pub use adapter::{Adapter, merge};
+pub use derived::{Derived, derive};
 pub use settings::TuneSettings;
 
 use crate::TrainError;

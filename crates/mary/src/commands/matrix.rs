@@ -8,7 +8,6 @@ use anyhow::Context;
 use mary_report::terminal;
 use mary_store::RunFolder;
 use mary_suites::htest;
-use mary_train::{MergedProvenance, Provenance, Reuse, Storage};
 
 use super::{report, summary, tune, tuned};
 use crate::cli::MatrixArgs;
@@ -81,33 +80,11 @@ fn tune_on(
 ) -> anyhow::Result<PathBuf> {
     let name = task.card.id.replace('/', "-");
     let (data, adapter) = (out.join(format!("{name}.jsonl")), out.join(&name));
-    let merged = adapter.join("merged");
     std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
     std::fs::write(&data, htest::tuning_set(task, args.lora.seed)?)
         .with_context(|| data.display().to_string())?;
     let settings = tune::settings(base, &data, &adapter, &args.lora)?;
-    match Provenance::of(&settings)?.reuse(&adapter)? {
-        Reuse::Same => {}
-        Reuse::Nothing => drop(tune::train(&settings)?),
-        Reuse::Other(differences) => {
-            super::tell(&format!(
-                "tuned again, since the adapter there is another: {}",
-                differences.join("; ")
-            ));
-            tune::train(&settings)?;
-        }
-    }
-    if MergedProvenance::of(base, &adapter, Storage::F32)?.reuse(&merged)? == Reuse::Same {
-        return Ok(merged);
-    }
-    // Beside its place first: a folder that is there is a folder that is whole.
-    let unfinished = adapter.join("merging");
-    mary_train::merge(base, &adapter, &unfinished, Storage::F32)?;
-    if merged.exists() {
-        std::fs::remove_dir_all(&merged).with_context(|| merged.display().to_string())?;
-    }
-    std::fs::rename(&unfinished, &merged).with_context(|| merged.display().to_string())?;
-    Ok(merged)
+    Ok(tune::with_bar(|on_event| mary_train::derive(&settings, on_event))?.merged)
 }
 
 fn ab_task(name: &str) -> Result<&'static htest::AbTask, UsageError> {

@@ -3,6 +3,7 @@
 pub mod adapter;
 pub mod audit;
 pub mod cache;
+mod carry_out;
 pub mod compare;
 pub mod completions;
 pub mod confounds;

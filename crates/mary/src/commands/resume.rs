@@ -1,6 +1,6 @@
 //! `mary resume`: goes on with a run from its folder, as it was begun.
 
-use super::run::{self, Shown};
+use super::carry_out::{Shown, go, show};
 use crate::cli::ResumeArgs;
 use crate::exit::Status;
 use crate::laboratory::laboratory;
@@ -17,6 +17,6 @@ pub fn resume(place: &Place, args: &ResumeArgs) -> anyhow::Result<Status> {
         json: args.json,
         report: true,
     };
-    let summary = run::go(&mut run, shown.quiet)?;
-    run::show(place, &run, &summary, Vec::new(), &shown)
+    let summary = go(&mut run, shown.quiet)?;
+    show(place, &run, &summary, Vec::new(), &shown)
 }

@@ -1,26 +1,15 @@
 //! `mary run`: from what the user typed to a run folder, a table and a report.
 
-use mary_contract::RunSummary;
-use mary_report::html::{Chapter, ReportOptions};
-use mary_run::{Laboratory, Run};
+use mary_report::html::Chapter;
+use mary_run::{Laboratory, PreparedRun};
 
-use super::{development, report, summary};
+use super::carry_out::{Shown, go, show};
+use super::development;
 use crate::cli::run::RunArgs;
 use crate::exit::Status;
 use crate::laboratory::laboratory;
-use crate::progress::Progress;
 use crate::settings::Place;
-use crate::{interrupt, specification};
-
-/// What is shown of a run.
-pub struct Shown {
-    /// No progress.
-    pub quiet: bool,
-    /// Results as JSON.
-    pub json: bool,
-    /// Make the HTML report.
-    pub report: bool,
-}
+use crate::specification;
 
 /// Runs what the arguments say.
 pub fn run(place: &Place, args: &RunArgs) -> anyhow::Result<Status> {
@@ -45,12 +34,6 @@ pub fn run(place: &Place, args: &RunArgs) -> anyhow::Result<Status> {
     show(place, &run, &summary, chapters, &shown)
 }
 
-/// Asks, judges and adds up, with a progress display and Ctrl-C.
-pub fn go(run: &mut Run<'_>, quiet: bool) -> anyhow::Result<RunSummary> {
-    let stop = interrupt::flag()?;
-    Ok(run.go(&mut Progress::new(quiet), &stop)?)
-}
-
 /// A first run, for which nothing was named, also shows how the built-in model grew.
 fn how_it_grew(lab: &Laboratory) -> anyhow::Result<Chapter> {
     let growth = development::development(lab, lab.runs(), specification::DEFAULT_MODEL, None)?;
@@ -62,7 +45,7 @@ fn how_it_grew(lab: &Laboratory) -> anyhow::Result<Chapter> {
 }
 
 /// Prints requests, tokens and dollars for each model and task.
-fn dry_run(prepared: &mary_run::PreparedRun<'_>, json: bool) -> anyhow::Result<Status> {
+fn dry_run(prepared: &PreparedRun<'_>, json: bool) -> anyhow::Result<Status> {
     let dry = prepared.estimate()?;
     if json {
         super::print_json(&dry)?;
@@ -74,32 +57,4 @@ fn dry_run(prepared: &mary_run::PreparedRun<'_>, json: bool) -> anyhow::Result<S
     }
     super::tell("nothing was asked");
     Ok(Status::Done)
-}
-
-/// Prints the table, makes the report, names the folder.
-pub fn show(
-    place: &Place,
-    run: &Run<'_>,
-    summary: &RunSummary,
-    chapters: Vec<Chapter>,
-    shown: &Shown,
-) -> anyhow::Result<Status> {
-    summary::show(summary, shown.json)?;
-    if shown.report {
-        let path = summary::report_path(run.path());
-        report::write_with(
-            &place.registry,
-            &[run.path().to_owned()],
-            chapters,
-            &path,
-            &ReportOptions::default(),
-        )?;
-        super::tell(&format!("report: {}", path.display()));
-    }
-    super::tell(&format!("run:    {}", run.path().display()));
-    Ok(if summary.complete {
-        Status::Done
-    } else {
-        Status::Incomplete
-    })
 }

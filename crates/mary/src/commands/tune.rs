@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mary_contract::ModelRef;
 use mary_train::{
-    AnswerScore, MergedProvenance, Provenance, Reuse, Storage, TuneEvent, TuneReport, TuneSettings,
+    AnswerScore, MergedProvenance, Provenance, Reuse, Storage, TrainError, TuneEvent, TuneReport,
+    TuneSettings,
 };
 
 use super::tuned;
@@ -22,7 +23,7 @@ pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
     let settings = settings(&base, &args.data, &args.out, &args.lora)?;
     match Provenance::of(&settings)?.reuse(&args.out)? {
         Reuse::Nothing => {
-            let report = train(&settings)?;
+            let report = with_bar(|on_event| mary_train::tune(&settings, on_event))?;
             super::tell(&before_and_after(&report)?);
         }
         Reuse::Same => super::tell(
@@ -115,8 +116,11 @@ pub fn settings(
     Ok(settings)
 }
 
-/// Trains an adapter, with a bar.
-pub fn train(settings: &TuneSettings) -> anyhow::Result<TuneReport> {
+/// What reads the events of a tuning.
+type OnEvent<'a> = &'a mut dyn FnMut(TuneEvent) -> ControlFlow<()>;
+
+/// Trains, with a bar.
+pub fn with_bar<T>(train: impl FnOnce(OnEvent<'_>) -> Result<T, TrainError>) -> anyhow::Result<T> {
     let terminal = std::io::stderr().is_terminal();
     let target = if terminal {
         ProgressDrawTarget::stderr_with_hz(5)
@@ -127,7 +131,7 @@ pub fn train(settings: &TuneSettings) -> anyhow::Result<TuneReport> {
     if let Ok(style) = ProgressStyle::with_template("step {pos}/{len} {bar:20} {eta} left  {msg}") {
         bar.set_style(style);
     }
-    let report = mary_train::tune(settings, &mut |event| {
+    let trained = train(&mut |event| {
         match event {
             TuneEvent::Started {
                 base_parameters,
@@ -161,7 +165,7 @@ pub fn train(settings: &TuneSettings) -> anyhow::Result<TuneReport> {
         ControlFlow::Continue(())
     })?;
     bar.finish_and_clear();
-    Ok(report)
+    Ok(trained)
 }
 
 /// Held-out answers before and after, paired, with an interval.

@@ -8,7 +8,7 @@ use mary_report::terminal;
 use mary_run::{Execution, Opening, RunSpec};
 use mary_store::RunFolder;
 
-use super::{run, summary};
+use super::{carry_out, summary};
 use crate::cli::run::TestingArgs;
 use crate::laboratory::laboratory;
 use crate::settings::Place;
@@ -55,7 +55,7 @@ impl Tests<'_> {
         };
         let lab = laboratory(place);
         let mut run = lab.prepare(&spec)?.open()?;
-        run::go(&mut run, false)?;
+        carry_out::go(&mut run, false)?;
         Ok(run.path().to_owned())
     }
 }

@@ -50,7 +50,7 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
     let stopped = sweep.go(&mut state, &mut Progress::new(args.run.quiet), &stop);
     // Whatever happened, what is there is shown.
     let records = state.records(&sweep.members);
-    let shown = super::run::Shown {
+    let shown = super::carry_out::Shown {
         quiet: args.run.quiet,
         json: args.run.json,
         report: !args.run.no_report,

@@ -13,7 +13,7 @@ use mary_store::RunFolder;
 use mary_suites::psychometric::trajectories::{Part, trajectories};
 use mary_suites::psychometric::windows;
 
-use crate::commands::run::Shown;
+use crate::commands::carry_out::Shown;
 use crate::commands::{print, print_json, report, summary, tell};
 
 /// A score far from those before and after it: seen in the results, not in the weights.

@@ -1,0 +1,58 @@
+//! A tuned model as a folder: adapter and merged weights, made where they are not there, or not from
+//! the same.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use super::{TuneEvent, TuneReport, TuneSettings, merge, tune};
+use crate::provenance::{MergedProvenance, Provenance, Reuse};
+use crate::{Storage, TrainError};
+
+/// A tuned model and how it came about.
+#[derive(Debug)]
+pub struct Derived {
+    /// The merged model.
+    pub merged: PathBuf,
+    /// What tuning did; absent where the adapter was there already.
+    pub tuned: Option<TuneReport>,
+}
+
+/// Tunes and merges into `settings.out` and its folder `merged`, unless both are there and were made
+/// from the same base, data, settings and seed. What was made from something else is made again;
+/// `on_event` is told in a note what differs.
+pub fn derive(
+    settings: &TuneSettings,
+    on_event: &mut dyn FnMut(TuneEvent) -> ControlFlow<()>,
+) -> Result<Derived, TrainError> {
+    let (base, adapter) = (&settings.model, &settings.out);
+    let tuned = match Provenance::of(settings)?.reuse(adapter)? {
+        Reuse::Same => None,
+        Reuse::Nothing => Some(tune(settings, on_event)?),
+        Reuse::Other(differences) => {
+            let note = format!(
+                "{}: tuned again, since the adapter there is another: {}",
+                adapter.display(),
+                differences.join("; ")
+            );
+            // A stop is heard at the first step of the tuning itself.
+            let _ = on_event(TuneEvent::Note(note));
+            Some(tune(settings, on_event)?)
+        }
+    };
+    let merged = adapter.join("merged");
+    let wanted = MergedProvenance::of(base, adapter, Storage::F32)?;
+    if wanted.reuse(&merged)? != Reuse::Same {
+        merge_whole(base, adapter, &merged)?;
+    }
+    Ok(Derived { merged, tuned })
+}
+
+/// Beside its place first: a folder that is there is a folder that is whole.
+fn merge_whole(base: &Path, adapter: &Path, merged: &Path) -> Result<(), TrainError> {
+    let unfinished = adapter.join("merging");
+    merge(base, adapter, &unfinished, Storage::F32)?;
+    if merged.exists() {
+        std::fs::remove_dir_all(merged).map_err(TrainError::file(merged))?;
+    }
+    std::fs::rename(&unfinished, merged).map_err(TrainError::file(merged))
+}
