@@ -8,20 +8,20 @@ use mary_contract::{
     Response, Score, Scored, Ticket,
 };
 
-use crate::execute::Hall;
+use crate::execute::ExecutionState;
 
 /// A desk for one kind of question. Remembers which tickets were taken, so that a backend that
 /// forgets one is found out.
-pub struct Counter<'h, 'a, 'b> {
-    hall: &'h mut Hall<'a, 'b>,
+pub struct RequestDesk<'h, 'a, 'b> {
+    state: &'h mut ExecutionState<'a, 'b>,
     place: usize,
     taken: AHashSet<Ticket>,
 }
 
-impl<'h, 'a, 'b> Counter<'h, 'a, 'b> {
-    pub fn new(hall: &'h mut Hall<'a, 'b>, place: usize) -> Self {
+impl<'h, 'a, 'b> RequestDesk<'h, 'a, 'b> {
+    pub fn new(state: &'h mut ExecutionState<'a, 'b>, place: usize) -> Self {
         Self {
-            hall,
+            state,
             place,
             taken: AHashSet::new(),
         }
@@ -36,14 +36,14 @@ impl<'h, 'a, 'b> Counter<'h, 'a, 'b> {
 
     fn take<Q>(&mut self, unwrap: impl Fn(Request) -> Option<Q>) -> Option<Job<Q>> {
         loop {
-            let (ticket, request) = self.hall.next_ticket(self.place)?;
+            let (ticket, request) = self.state.next_ticket(self.place)?;
             if let Some(request) = unwrap(request) {
                 self.taken.insert(ticket);
                 return Some(Job { ticket, request });
             }
             // Queues are sorted by kind, so this is a fault of ours; it costs one item.
             let error = ModelError::new(ErrorKind::Internal, "a question stood in the wrong queue");
-            if self.hall.take_answer(ticket, Err(error)).is_break() {
+            if self.state.take_answer(ticket, Err(error)).is_break() {
                 return None;
             }
         }
@@ -60,13 +60,13 @@ impl<'h, 'a, 'b> Counter<'h, 'a, 'b> {
             answer: wrap(r.answer),
             meta: r.meta,
         });
-        self.hall.take_answer(ticket, answer)
+        self.state.take_answer(ticket, answer)
     }
 }
 
 macro_rules! desk {
     ($request:ident, $answer:ident) => {
-        impl Desk<$request, $answer> for Counter<'_, '_, '_> {
+        impl Desk<$request, $answer> for RequestDesk<'_, '_, '_> {
             fn next(&mut self) -> Option<Job<$request>> {
                 self.take(|r| {
                     if let Request::$request(q) = r {

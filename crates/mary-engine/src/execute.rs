@@ -15,7 +15,7 @@ use mary_contract::{
     SampleId, StoreError, Task, TaskError, TaskSettings, Ticket,
 };
 
-use crate::desk::Counter;
+use crate::desk::RequestDesk;
 use crate::flight::{Flight, Pending};
 use crate::select::Survey;
 use crate::{EngineError, plan};
@@ -103,10 +103,10 @@ pub fn execute(
         planned,
         already: execution.already,
     })?;
-    let mut hall = Hall::new(execution, model.clone(), cache, observer)?;
-    let result = hall.run();
+    let mut state = ExecutionState::new(execution, model.clone(), cache, observer)?;
+    let result = state.run();
     // Answers that arrived before a stop are kept whatever happened.
-    let flushed = hall.cache.flush();
+    let flushed = state.cache.flush();
     result?;
     flushed?;
     observer.observe(&Event::TaskFinished {
@@ -136,7 +136,7 @@ fn place_of(role: ModelRole, kind: RequestKind) -> usize {
 }
 
 /// The state of one execution: everything between the task's items and the finished samples.
-pub(crate) struct Hall<'a, 'b> {
+pub(crate) struct ExecutionState<'a, 'b> {
     run: &'a Execution<'a>,
     model: String,
     cache: &'b mut dyn Cache,
@@ -151,7 +151,7 @@ pub(crate) struct Hall<'a, 'b> {
     fault: Option<EngineError>,
 }
 
-impl<'a, 'b> Hall<'a, 'b> {
+impl<'a, 'b> ExecutionState<'a, 'b> {
     fn new(
         run: &'a Execution<'a>,
         model: String,
@@ -205,22 +205,22 @@ impl<'a, 'b> Hall<'a, 'b> {
     /// Lets one model answer one kind of question until none is left.
     fn serve(&mut self, role: ModelRole, kind: RequestKind) {
         let model = self.run.cast.play(role);
-        let mut counter = Counter::new(self, place_of(role, kind));
+        let mut desk = RequestDesk::new(self, place_of(role, kind));
         let able = match kind {
             RequestKind::Score => model
                 .and_then(|m| m.scorer())
-                .map(|m| m.score(&mut counter))
+                .map(|m| m.score(&mut desk))
                 .is_some(),
             RequestKind::Observe => model
                 .and_then(|m| m.observer())
-                .map(|m| m.observe(&mut counter))
+                .map(|m| m.observe(&mut desk))
                 .is_some(),
             RequestKind::Generate => model
                 .and_then(|m| m.generator())
-                .map(|m| m.generate(&mut counter))
+                .map(|m| m.generate(&mut desk))
                 .is_some(),
         };
-        let taken = counter.into_unanswered();
+        let taken = desk.into_unanswered();
         if self.fault.is_some() {
             return;
         }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// All but [`RunSpec::execution`] decides the answers and names the run's folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RunSpec {
     /// The models under study.
     pub subjects: Vec<ModelRef>,
@@ -39,6 +40,7 @@ fn once() -> u32 {
 
 /// A task with its settings and, where limited, how many items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TaskChoice {
     /// `family/task`.
     pub id: String,
@@ -52,7 +54,7 @@ pub struct TaskChoice {
 
 /// How models are opened, where that changes their answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Opening {
     /// Number type: `f32`, `bf16`, `f16`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +70,7 @@ pub struct Opening {
 /// How a run is carried out: part of the manifest, so that it is continued as it was begun, and no
 /// part of the run's name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Execution {
     /// `cpu`, `cuda:0`, …
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -66,6 +66,10 @@ fn what_a_run_was_begun_with_is_read_back_whole() {
     assert_eq!(RunSpec::of(&read(&stored)), spec);
     let text = serde_json::to_string(&spec).unwrap();
     assert_eq!(serde_json::from_str::<RunSpec>(&text).unwrap(), spec);
+    // A specification may be written by hand: what is misspelt is not passed over.
+    let misspelt = text.replace("\"threads\"", "\"treads\"");
+    let error = serde_json::from_str::<RunSpec>(&misspelt).unwrap_err();
+    assert!(error.to_string().contains("treads"), "{error}");
 }
 
 #[test]

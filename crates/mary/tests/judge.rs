@@ -1,8 +1,13 @@
-//! The judge and the command line: one that cannot judge is refused, and the choice stands in the
-//! manifest that `mary resume` reads.
+//! The judge and the command line: one that cannot judge is refused, and `mary resume` lets the same
+//! one judge that the run was begun with.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mary_testkit::faulty_server::{FaultyServer, Script};
 
 fn mary(home: &Path, judge: &str) -> Output {
     let args = "run -t htest/rhyme -k 2 --limit 2 --set mode=cot --set max-tokens=4 --no-report";
@@ -63,5 +68,68 @@ fn self_and_the_models_own_name_are_two_runs_and_both_are_resumed_as_begun() {
     choices.sort_unstable();
     assert_eq!(choices, ["\"subject\"", "{\"model\":\"builtin/nano\"}"]);
     assert!(!home.path().join("elsewhere").exists());
+    assert!(!home.path().join("cache/answers.sqlite").exists());
+}
+
+/// Two models on a counting server, judged by the first; killed while the second is judged.
+#[test]
+fn a_killed_run_is_resumed_with_the_judge_it_was_begun_with() {
+    const ITEMS: usize = 5;
+    let (reached, at_the_kill) = channel();
+    let (release, released) = channel();
+    let gate = Mutex::new((0, reached, released));
+    let script = Script {
+        models: vec!["a", "b"],
+        reply: Arc::new(move |_| {
+            let mut gate = gate.lock().unwrap();
+            gate.0 += 1;
+            // All of `a`, the answers of `b`, and two verdicts on them.
+            if gate.0 == 3 * ITEMS + 2 {
+                gate.1.send(()).unwrap();
+                gate.2.recv().unwrap();
+            }
+            "Answer: A".to_owned()
+        }),
+        ..Script::default()
+    };
+    let server = FaultyServer::start(script).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let mary = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mary"));
+        command
+            .args(args)
+            .current_dir(home.path())
+            .env("MARY_RUNS", home.path().join("runs"))
+            .env("MARY_CACHE_DIR", home.path().join("cache"))
+            .env_remove("MARY_MODEL")
+            .stdout(Stdio::null());
+        command
+    };
+    let url = server.url("/v1");
+    let args = "run -m vllm/a,vllm/b --judge vllm/a -t htest/rhyme -k 2 --limit 5 --set mode=cot \
+                --apply-chat-template --no-cache --no-report --max-connections 1 --base-url";
+    let mut args: Vec<&str> = args.split_whitespace().collect();
+    args.push(&url);
+    let mut child = mary(&args).stderr(Stdio::null()).spawn().unwrap();
+    at_the_kill
+        .recv_timeout(Duration::from_secs(300))
+        .expect("the run comes to the second model's verdicts");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    release.send(()).unwrap();
+
+    let resumed = mary(&["resume"]).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&resumed.stderr);
+    assert_eq!(resumed.status.code(), Some(0), "{said}");
+    let bodies = server.books().bodies;
+    assert!((4 * ITEMS..64).contains(&bodies.len()), "{}", bodies.len());
+    // Subjects are asked to think, and the judge is shown what they answered.
+    let judged: Vec<&str> = bodies
+        .iter()
+        .filter(|body| body["messages"].to_string().contains("Answer: A"))
+        .map(|body| body["model"].as_str().unwrap())
+        .collect();
+    assert!(judged.len() >= 2 * ITEMS, "{judged:?}");
+    assert!(judged.iter().all(|judge| *judge == "a"), "{judged:?}");
     assert!(!home.path().join("cache/answers.sqlite").exists());
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use mary_contract::ModelRef;
-use mary_train::Storage;
+use mary_train::{MergedProvenance, Reuse, Storage};
 
 use crate::exit::UsageError;
 use crate::settings::Place;
@@ -36,7 +36,9 @@ pub fn merged(place: &Place, models: &[ModelRef], adapter: &Path) -> anyhow::Res
         .cache
         .join("merged")
         .join(format!("{name}-{}", &digest[..12]));
-    if !folder.join("config.json").is_file() {
+    // What lies there was merged whole, from this very base and adapter, or it is merged again.
+    let wanted = MergedProvenance::of(&base, adapter, Storage::F32)?;
+    if wanted.reuse(&folder)? != Reuse::Same {
         mary_train::merge(&base, adapter, &folder, Storage::F32)?;
     }
     Ok(ModelRef {
