@@ -12,6 +12,7 @@ mod family;
 mod item;
 mod key;
 mod model;
+mod offer;
 mod outcome;
 mod prompt;
 mod registry;
@@ -35,6 +36,11 @@ pub use key::Key;
 pub use model::{
     Capabilities, Desk, ErrorKind, Generator, Job, Model, ModelCard, ModelError, ModelRef,
     ModelRefError, ModelSettings, Observer, Provider, Reply, ReplyMeta, Scorer, Ticket, Usage,
+};
+pub use offer::{
+    Action, Argument, ArgumentKind, Arguments, AuditExpectations, Development, FamilyCommand,
+    FamilyError, Made, ReleasedRun, SampleAnalysis, SurfaceFinding, TuningForm, TuningRequest,
+    TuningSet,
 };
 pub use outcome::{Failure, Judgement, Outcome, UnscoredReason};
 pub use prompt::{Image, Part, Prompt, PromptForm, Speaker, Turn};

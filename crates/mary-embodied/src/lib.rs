@@ -11,6 +11,7 @@ mod confounds;
 mod exhibits;
 pub mod fresh;
 mod material;
+mod offers;
 pub mod own;
 mod pairs;
 pub mod perceptualqa;
@@ -25,13 +26,17 @@ pub use confounds::{Confounds, Material, Norms, material};
 pub use exhibits::{before_after, exhibits};
 pub use material::{Language, Question, Sense, Subtask, Triple};
 pub use pairs::{Pair, PairRow, Paired, pair_table};
-pub use released::{PEOPLE, ReleasedRun, released_runs};
+pub use released::{PEOPLE, released_runs};
 pub use source::{SOURCE, Source};
 pub use tuning::tuning_set;
 
+use std::path::Path;
 use std::sync::Arc;
 
-use mary_contract::{Citation, Exhibits, Family, RunSummary, Task, built_in};
+use mary_contract::{
+    Citation, DataSource, Exhibits, Family, FamilyError, ReleasedRun, RunSummary, Task, TaskError,
+    Text, TuningRequest, TuningSet, built_in,
+};
 
 /// The paper.
 pub const CITATION: Citation = Citation::new(
@@ -68,5 +73,26 @@ impl Family for Embodied {
 
     fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {
         exhibits(runs)
+    }
+
+    fn tuning_sets(&self) -> Vec<Text> {
+        offers::tuning_sets()
+    }
+
+    fn tuning_set(
+        &self,
+        _name: &str,
+        wanted: &TuningRequest,
+        data: &dyn DataSource,
+    ) -> Result<TuningSet, FamilyError> {
+        offers::tuning_set(wanted, data)
+    }
+
+    fn released_runs(
+        &self,
+        path: &Path,
+        data: &dyn DataSource,
+    ) -> Result<Option<Vec<ReleasedRun>>, TaskError> {
+        released_runs(path, data)
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mary_contract::{
-    DataSource, Exchange, Finish, Generated, Item, Key, PromptForm, Reply, Response, Sample,
-    SampleId, Task, TaskError, TaskSettings,
+    DataSource, Exchange, Finish, Generated, Item, Key, PromptForm, ReleasedRun, Reply, Response,
+    Sample, SampleId, Task, TaskError, TaskSettings, text,
 };
 
 use crate::perceptualqa::{self, PERCEPTUAL_QA};
@@ -16,33 +16,15 @@ use crate::sensoryvec::{self, SENSORY_VEC};
 use crate::upstream::{self, Released, ReleasedAnswer};
 use crate::{Language, Source};
 
-/// One model's answers, ready to be kept as a run.
-pub struct ReleasedRun {
-    /// `published/MODEL`, or `people/yang-2025`.
-    pub model: String,
-    /// The task they answer.
-    pub task: Arc<dyn Task>,
-    /// The settings under which the task makes the same items.
-    pub settings: TaskSettings,
-    /// Times an item was asked.
-    pub trials: u32,
-    /// The samples, judged.
-    pub samples: Vec<Sample>,
-    /// What a reader must know about where they come from.
-    pub remark: &'static str,
-}
-
-impl ReleasedRun {
-    /// The conventions that hold for these answers: those of the task, without what only a run of ours
-    /// could state (how vectors were pooled), and with where they come from.
-    pub fn conventions(&self) -> BTreeMap<String, String> {
-        let mut said = self.task.conventions(&self.settings);
-        for ours in ["pooling", "layer"] {
-            said.remove(ours);
-        }
-        said.insert("imported".to_owned(), self.remark.to_owned());
-        said
+/// The conventions that hold for released answers: those of the task, without what only a run of ours
+/// could state (how vectors were pooled), and with where they come from.
+fn conventions(task: &dyn Task, settings: &TaskSettings, remark: &str) -> BTreeMap<String, String> {
+    let mut said = task.conventions(settings);
+    for ours in ["pooling", "layer"] {
+        said.remove(ours);
     }
+    said.insert("imported".to_owned(), remark.to_owned());
+    said
 }
 
 /// What stands before the names of the authors' models.
@@ -140,17 +122,19 @@ fn answers(
         .into_iter()
         .filter_map(|((id, trial), text)| sample(&model, items.get(&id)?, trial, text, &settings))
         .collect();
+    let remark = if people {
+        "answers of people, released by Yang et al. 2025"
+    } else {
+        "outputs released by Yang et al. 2025; the prompt shown is the paper's, rebuilt"
+    };
     Ok(ReleasedRun {
         model,
         task: Arc::new(&PERCEPTUAL_QA),
+        conventions: conventions(&PERCEPTUAL_QA, &settings, remark),
         settings,
         trials,
         samples,
-        remark: if people {
-            "answers of people, released by Yang et al. 2025"
-        } else {
-            "outputs released by Yang et al. 2025; the prompt shown is the paper's, rebuilt"
-        },
+        remark: text(remark),
     })
 }
 
@@ -191,6 +175,10 @@ fn sample_id(model: &str, task: &str, item: &Item, trial: u32) -> SampleId {
     }
 }
 
+/// Where stored cosines come from.
+const COSINES: &str =
+    "cosines released by Yang et al. 2025; pooling and layer as there, which is not said";
+
 fn stored_vectors(path: &Path) -> Result<Vec<ReleasedRun>, TaskError> {
     let triples = upstream::triples_of(path)?;
     let settings = TaskSettings {
@@ -213,9 +201,10 @@ fn stored_vectors(path: &Path) -> Result<Vec<ReleasedRun>, TaskError> {
             samples: samples.collect(),
             model,
             task: Arc::new(&SENSORY_VEC),
+            conventions: conventions(&SENSORY_VEC, &settings, COSINES),
             settings: settings.clone(),
             trials: 1,
-            remark: "cosines released by Yang et al. 2025; pooling and layer as there, which is not said",
+            remark: text(COSINES),
         }
     });
     Ok(runs.collect())

@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use mary_contract::{
-    DataError, DataSource, Outcome, Sample, Task as _, TaskSettings, UnscoredReason,
+    DataError, DataSource, Outcome, ReleasedRun, Sample, Task as _, TaskSettings, UnscoredReason,
 };
 use mary_embodied::perceptualqa::PERCEPTUAL_QA;
 use mary_embodied::published::{PublishedRow, published};
-use mary_embodied::{
-    Confounds, Norms, PEOPLE, Pair, Paired, ReleasedRun, Subtask, released_runs, tuning_set,
-};
+use mary_embodied::{Confounds, Norms, PEOPLE, Pair, Paired, Subtask, released_runs, tuning_set};
 
 struct Datasets(PathBuf);
 

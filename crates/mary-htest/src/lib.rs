@@ -10,6 +10,7 @@ mod draw;
 mod exhibits;
 mod gap;
 pub mod geometry;
+mod offers;
 pub mod parse;
 pub mod prompt;
 pub mod published;
@@ -34,7 +35,10 @@ pub use tuning::{ab_task, published_matrix, tuning_matrix, tuning_set};
 
 use std::sync::Arc;
 
-use mary_contract::{Exhibits, Family, RunSummary, Task, built_in};
+use mary_contract::{
+    AuditExpectations, DataSource, Exhibits, Family, FamilyError, RunSummary, Task, TaskCard,
+    TaskSettings, Text, TuningRequest, TuningSet, built_in,
+};
 
 /// The family.
 #[derive(Debug, Clone, Copy)]
@@ -60,5 +64,26 @@ impl Family for HTest {
 
     fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {
         exhibits(runs)
+    }
+
+    fn starter_settings(&self, _task: &TaskCard, settings: &mut TaskSettings) {
+        offers::starter_settings(settings);
+    }
+
+    fn tuning_sets(&self) -> Vec<Text> {
+        offers::tuning_sets()
+    }
+
+    fn tuning_set(
+        &self,
+        name: &str,
+        wanted: &TuningRequest,
+        _data: &dyn DataSource,
+    ) -> Result<TuningSet, FamilyError> {
+        offers::write_tuning_set(name, wanted)
+    }
+
+    fn audit_expectations(&self, task: &TaskCard) -> AuditExpectations {
+        offers::audit_expectations(task)
     }
 }

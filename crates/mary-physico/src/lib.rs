@@ -17,6 +17,7 @@ mod likeness;
 mod low_level;
 pub mod masking;
 mod matching;
+mod offers;
 pub mod parse;
 pub mod perception;
 pub mod picture;
@@ -39,7 +40,11 @@ pub use surface::{Reached, surface};
 
 use std::sync::Arc;
 
-use mary_contract::{Exhibits, Family, RunSummary, Task, built_in};
+use mary_contract::{
+    Arguments, AuditExpectations, DataSource, Exhibits, Family, FamilyCommand, FamilyError, Made,
+    RunSummary, Sample, SurfaceFinding, Task, TaskCard, TaskError, TaskSettings, Text,
+    TuningRequest, TuningSet, built_in,
+};
 
 /// The family.
 #[derive(Debug, Clone, Copy)]
@@ -76,5 +81,44 @@ impl Family for Physico {
 
     fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {
         exhibits(runs)
+    }
+
+    fn tuning_sets(&self) -> Vec<Text> {
+        offers::tuning_sets()
+    }
+
+    fn tuning_set(
+        &self,
+        name: &str,
+        wanted: &TuningRequest,
+        data: &dyn DataSource,
+    ) -> Result<TuningSet, FamilyError> {
+        offers::tuning_set(name, wanted, data)
+    }
+
+    fn audit_expectations(&self, task: &TaskCard) -> AuditExpectations {
+        offers::audit_expectations(task)
+    }
+
+    fn surface_findings(
+        &self,
+        task: &TaskCard,
+        settings: &TaskSettings,
+        data: &dyn DataSource,
+    ) -> Result<Vec<SurfaceFinding>, TaskError> {
+        offers::surface_findings(task, settings, data)
+    }
+
+    fn command(&self) -> Option<FamilyCommand> {
+        Some(offers::command())
+    }
+
+    fn act(
+        &self,
+        action: &str,
+        arguments: &Arguments,
+        samples: Vec<Sample>,
+    ) -> Result<Made, FamilyError> {
+        offers::act(action, arguments, samples)
     }
 }

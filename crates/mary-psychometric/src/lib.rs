@@ -8,6 +8,7 @@ pub mod grammar;
 pub mod matrices;
 pub mod numbers;
 mod observed;
+mod offers;
 pub mod published;
 mod settings;
 pub mod trajectories;
@@ -16,7 +17,7 @@ pub mod windows;
 
 use std::sync::Arc;
 
-use mary_contract::{Citation, Exhibits, Family, RunSummary, Task, built_in};
+use mary_contract::{Citation, Development, Exhibits, Family, RunSummary, Task, built_in};
 
 /// The paper.
 pub const CITATION: Citation = Citation::new(
@@ -73,5 +74,9 @@ impl Family for Psychometric {
             all.pictures.extend(part.pictures);
         }
         all
+    }
+
+    fn development(&self) -> Option<&dyn Development> {
+        Some(self)
     }
 }

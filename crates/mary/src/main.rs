@@ -15,11 +15,12 @@ mod settings;
 mod specification;
 mod suite;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
-use cli::{Cli, Command};
+use cli::{Cli, Command, PlaceArgs};
 
 /// A run makes and drops millions of small strings on several threads: a quarter less time in all
 /// than with the system's allocator.
@@ -28,15 +29,24 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = cli::spelling::normalise(std::env::args_os());
-    let cli = Cli::parse_from(arguments);
-    match dispatch(cli) {
+    match dispatch(arguments) {
         Ok(status) => status.into(),
         Err(error) => exit::report(&error),
     }
 }
 
-fn dispatch(cli: Cli) -> anyhow::Result<exit::Status> {
-    let place = settings::Place::resolve(&cli.place)?;
+fn dispatch(arguments: Vec<OsString>) -> anyhow::Result<exit::Status> {
+    let registry = mary_suites::registry();
+    let command = cli::family::with_family_commands(Cli::command(), &registry);
+    let matches = command.get_matches_from(arguments);
+    let family = matches.subcommand_name().and_then(|n| registry.family(n));
+    if let (Some(family), Some((_, own))) = (family.cloned(), matches.subcommand()) {
+        let args = PlaceArgs::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+        let place = settings::Place::resolve(&args, registry)?;
+        return commands::family::family(&place, family.as_ref(), own);
+    }
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+    let place = settings::Place::resolve(&cli.place, registry)?;
     match cli.command {
         Command::Run(args) => commands::run::run(&place, &args),
         Command::Resume(args) => commands::resume::resume(&place, &args),
@@ -56,7 +66,6 @@ fn dispatch(cli: Cli) -> anyhow::Result<exit::Status> {
         Command::Cache(args) => commands::cache::cache(&place, &args),
         Command::Grow(args) => commands::grow::grow(&place, &args),
         Command::Tune(args) => commands::tune::tune(&place, &args),
-        Command::Physico(args) => commands::physico::physico(&place, &args),
-        Command::Completions(args) => commands::completions::completions(&args),
+        Command::Completions(args) => commands::completions::completions(&place, &args),
     }
 }

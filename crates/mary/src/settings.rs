@@ -32,8 +32,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Resolves arguments and `mary.toml`.
-    pub fn resolve(args: &PlaceArgs) -> anyhow::Result<Self> {
+    /// Resolves arguments and `mary.toml`; `registry` is what there is to be run.
+    pub fn resolve(args: &PlaceArgs, registry: Registry) -> anyhow::Result<Self> {
         let file = read(Path::new("mary.toml"))?;
         let usual = || {
             directories::ProjectDirs::from("", "", "mary").map_or_else(
@@ -42,7 +42,7 @@ impl Place {
             )
         };
         Ok(Self {
-            registry: mary_suites::registry(),
+            registry,
             runs: args
                 .output_path
                 .clone()

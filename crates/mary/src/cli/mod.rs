@@ -1,5 +1,6 @@
 //! What can be typed. One struct per command; long help says what a newcomer needs.
 
+pub mod family;
 pub mod run;
 pub mod spelling;
 pub mod sweep;
@@ -96,8 +97,6 @@ pub enum Command {
     Grow(GrowArgs),
     /// Fine-tune a local model with LoRA
     Tune(TuneArgs),
-    /// PHYSICO's grids: contact sheets, prompt pictures, and the form for human judgement
-    Physico(PhysicoArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
 }
@@ -359,18 +358,17 @@ pub enum DataAction {
     },
     /// Look for shortcuts: what simple baselines reach without understanding the question
     Audit(AuditArgs),
-    /// Write a fine-tuning set: 1,000 items of an H-TEST task, PHYSICO's physico/matrix, physico/arc
-    /// and physico/core, or four fifths of embodied/perceptualqa
+    /// Write a fine-tuning set whose items share nothing with a task's test items
     Tuning {
-        /// Task id, or one of PHYSICO's sets
+        /// Task id, or the name of a set (a name that is none lists them)
         task: String,
         /// Form of the file
         #[arg(long, value_enum, default_value_t = TuningForm::Chat)]
         form: TuningForm,
-        /// PHYSICO: grid pairs (matrix) or instances of each concept (core) [default: 3000, 4]
+        /// How much, where the set can be of any size: grid pairs, instances of each concept
         #[arg(short)]
         n: Option<usize>,
-        /// PerceptualQA: task setting, for example source=upstream or split=test (repeatable)
+        /// Task setting, where the set takes some: source=upstream, split=test (repeatable)
         #[arg(long = "set", value_name = "NAME=VALUE")]
         set: Vec<String>,
         /// Seed
@@ -441,52 +439,13 @@ pub enum TuningForm {
     Instruction,
 }
 
-/// Arguments of `physico`.
-#[derive(Debug, Args)]
-pub struct PhysicoArgs {
-    #[command(subcommand)]
-    pub action: PhysicoAction,
-}
-
-/// What can be done with PHYSICO's grids.
-#[derive(Debug, Subcommand)]
-pub enum PhysicoAction {
-    /// List the 67 concepts with their aspects and rules
-    Concepts,
-    /// Draw contact sheets: three pairs of every aspect (several pages when there are many concepts)
-    Sheet {
-        /// Concept (repeatable) [default: all]
-        #[arg(long)]
-        concept: Vec<String>,
-        /// Seed
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
-        /// PNG file to write; pages are numbered
-        #[arg(short, long, value_name = "FILE", default_value = "physico-sheet.png")]
-        out: PathBuf,
-    },
-    /// Draw the picture that a model is shown
-    Prompt {
-        /// Concept
-        concept: String,
-        /// Seed
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
-        /// An analogy with distraction
-        #[arg(long)]
-        associative: bool,
-        /// PNG file to write
-        #[arg(short, long, value_name = "FILE", default_value = "physico-prompt.png")]
-        out: PathBuf,
-    },
-    /// Write the descriptions of a run as a form for human judgement (CSV)
-    Form {
-        /// Run folder, or the beginning of a run's name [default: the newest]
-        run: Option<String>,
-        /// File to write
-        #[arg(short, long, value_name = "FILE", default_value = "physico-form.csv")]
-        out: PathBuf,
-    },
+impl From<TuningForm> for mary_contract::TuningForm {
+    fn from(form: TuningForm) -> Self {
+        match form {
+            TuningForm::Chat => Self::Chat,
+            TuningForm::Instruction => Self::Instruction,
+        }
+    }
 }
 
 /// Arguments of `completions`.

@@ -1,10 +1,9 @@
 //! `mary data audit`: what simple baselines reach on a task's items without understanding them.
 
 use mary_audit::{AuditReport, AuditSettings, Example, Finding};
-use mary_contract::{Task, TaskSettings};
+use mary_contract::{AuditExpectations, SurfaceFinding};
 use mary_data::LocalData;
-use mary_stats::multiple;
-use mary_suites::physico;
+use mary_stats::{Interval, multiple};
 use serde_json::json;
 
 use crate::cli::AuditArgs;
@@ -24,11 +23,14 @@ pub fn audit(place: &Place, data: &LocalData, args: &AuditArgs) -> anyhow::Resul
     let mut reports = Vec::new();
     for (task, settings) in wishes.settings(&tasks)? {
         let id = &*task.card().id;
+        let family = place.registry.family(&task.card().family);
+        let expected = family.map_or_else(AuditExpectations::default, |f| {
+            f.audit_expectations(task.card())
+        });
         let mut examples = Vec::new();
         for item in task.items(&settings, data)? {
             let mut example = Example::from_item(&item?);
-            // The same definition stands in many blocks: chained together, all would be one group.
-            if let (Some(example), "physico/definition") = (&mut example, id) {
+            if let (Some(example), true) = (&mut example, expected.ungrouped) {
                 example.cluster = None;
             }
             examples.extend(example);
@@ -39,9 +41,12 @@ pub fn audit(place: &Place, data: &LocalData, args: &AuditArgs) -> anyhow::Resul
             ));
             continue;
         }
-        let mut report = mary_audit::audit(&examples, &settings_for(task.as_ref(), args.seed))
+        let mut report = mary_audit::audit(&examples, &settings_for(&expected, args.seed))
             .map_err(|e| UsageError::new(format!("{id}: {e}")))?;
-        report.findings.extend(surfaces(id, &settings, data)?);
+        if let Some(family) = family {
+            let found = family.surface_findings(task.card(), &settings, data)?;
+            report.findings.extend(surfaces(found)?);
+        }
         clean &= report.shortcuts().next().is_none();
         if args.json {
             reports.push(json!({"task": id, "audit": report}));
@@ -59,41 +64,45 @@ pub fn audit(place: &Place, data: &LocalData, args: &AuditArgs) -> anyhow::Resul
     })
 }
 
-fn settings_for(task: &dyn Task, seed: u64) -> AuditSettings {
-    let rule = mary_suites::htest::rule_baselines(&task.card().id);
+fn settings_for(expected: &AuditExpectations, seed: u64) -> AuditSettings {
     AuditSettings {
         seed,
-        expected: rule.iter().map(|b| (*b).to_owned()).collect(),
+        expected: expected
+            .rule_baselines
+            .iter()
+            .map(|b| b.to_string())
+            .collect(),
         ..AuditSettings::default()
     }
 }
 
-/// What the surface of PHYSICO's grids gives away among the four options; nothing for other tasks.
-/// What the concept itself decides is named as the rule and no shortcut.
-fn surfaces(id: &str, settings: &TaskSettings, data: &LocalData) -> anyhow::Result<Vec<Finding>> {
-    const CHANCE: f64 = 0.25;
+/// What features that only the family knows give away, corrected for how many there are. What the rule
+/// itself decides is named as the rule and no shortcut.
+fn surfaces(found: Vec<SurfaceFinding>) -> anyhow::Result<Vec<Finding>> {
     const ALPHA: f64 = 0.05;
-    let reached = physico::surface(id, settings, data)?.unwrap_or_default();
-    let p: Vec<f64> = reached.iter().map(|r| r.p).collect();
+    let p: Vec<f64> = found.iter().map(|f| f.p).collect();
     let corrected = if p.is_empty() {
         vec![]
     } else {
         multiple::holm(&p)?
     };
-    let findings = reached
-        .into_iter()
-        .zip(corrected)
-        .map(|(r, p_holm)| Finding {
-            baseline: r.feature,
-            sees: r.sees,
-            beats_chance: p_holm < ALPHA && r.accuracy.low > CHANCE,
-            accuracy: r.accuracy,
-            chance: CHANCE,
-            p: r.p,
-            p_holm,
-            expected: r.implied,
-            telling: vec![],
-        });
+    let findings = found.into_iter().zip(corrected).map(|(f, p_holm)| Finding {
+        baseline: f.feature,
+        sees: f.sees,
+        beats_chance: p_holm < ALPHA && f.low > f.chance,
+        accuracy: Interval {
+            value: f.accuracy,
+            low: f.low,
+            high: f.high,
+            n: f.n,
+            method: f.method,
+        },
+        chance: f.chance,
+        p: f.p,
+        p_holm,
+        expected: f.implied,
+        telling: vec![],
+    });
     Ok(findings.collect())
 }
 

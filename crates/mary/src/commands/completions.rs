@@ -2,13 +2,16 @@
 
 use clap::CommandFactory;
 
+use crate::cli::family::with_family_commands;
 use crate::cli::{Cli, CompletionsArgs};
 use crate::exit::Status;
+use crate::settings::Place;
 
 /// Prints a completion script.
-pub fn completions(args: &CompletionsArgs) -> anyhow::Result<Status> {
+pub fn completions(place: &Place, args: &CompletionsArgs) -> anyhow::Result<Status> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "mary", &mut script);
+    let mut command = with_family_commands(Cli::command(), &place.registry);
+    clap_complete::generate(args.shell, &mut command, "mary", &mut script);
     super::print(&String::from_utf8_lossy(&script))?;
     Ok(Status::Done)
 }

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use mary_contract::Table;
+use mary_contract::{Table, TuningRequest};
 use mary_data::{FileState, LocalData};
 use mary_report::terminal;
 use serde_json::json;
@@ -13,6 +13,7 @@ use crate::cli::{DataAction, DataArgs};
 use crate::exit::{MissingError, Status, UsageError};
 use crate::matching;
 use crate::settings::Place;
+use crate::suite::Wishes;
 
 /// Lists, fetches, verifies or audits datasets.
 pub fn data(place: &Place, args: &DataArgs) -> anyhow::Result<Status> {
@@ -29,10 +30,15 @@ pub fn data(place: &Place, args: &DataArgs) -> anyhow::Result<Status> {
             set,
             seed,
             out,
-        } => match task.replace('_', "-").as_str() {
-            "embodied/perceptualqa" => super::tuning::perceptual(&local, *form, set, *seed, out),
-            _ => super::tuning::tuning(&place.registry, &local, task, (*form, *n), *seed, out),
-        },
+        } => {
+            let wanted = TuningRequest {
+                form: (*form).into(),
+                n: *n,
+                params: Wishes::pairs(set)?.into_iter().collect(),
+                seed: *seed,
+            };
+            super::tuning::tuning(&place.registry, &local, task, &wanted, out)
+        }
     }
 }
 

@@ -1,14 +1,14 @@
-//! `mary import` of what the authors of the embodied paper released: model outputs, people's answers
-//! and stored cosines, each model a run of its own, judged by the same judge as any other.
+//! `mary import` of what the authors of a paper released, where a family can read it: each model a run
+//! of its own, judged by the same judge as any other.
 
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    Capabilities, DataSource as _, ModelCard, ModelRef, ModelSettings, RunManifest, TaskRun,
+    Capabilities, DataSource as _, ModelCard, ModelRef, ModelSettings, ReleasedRun, RunManifest,
+    TaskRun,
 };
 use mary_data::LocalData;
 use mary_store::{RunFolder, SCHEMA};
-use mary_suites::embodied::{self, ReleasedRun};
 
 use crate::settings::Place;
 
@@ -16,13 +16,21 @@ use crate::settings::Place;
 /// not one of the authors' files.
 pub fn import(place: &Place, file: &Path) -> anyhow::Result<Option<Vec<(PathBuf, usize)>>> {
     let data = LocalData::new(place.data.clone(), place.datasets());
-    let Some(runs) = embodied::released_runs(file, &data)? else {
+    let mut found = None;
+    for family in place.registry.families() {
+        if let Some(runs) = family.released_runs(file, &data)? {
+            found = Some(runs);
+            break;
+        }
+    }
+    let Some(runs) = found else {
         return Ok(None);
     };
-    let hash = data.hash(embodied::upstream::DATASET).ok();
     let mut made = Vec::new();
     for run in runs {
-        let manifest = manifest(file, &run, hash.clone())?;
+        let dataset = run.task.card().dataset.clone();
+        let hash = dataset.and_then(|d| data.hash(&d).ok());
+        let manifest = manifest(file, &run, hash)?;
         let mut folder = RunFolder::create_or_open(&place.runs, &manifest)?;
         // The same file imported again finds everything there.
         let there = folder.finished_ids()?;
@@ -41,7 +49,7 @@ fn manifest(file: &Path, run: &ReleasedRun, hash: Option<String>) -> anyhow::Res
     let model: ModelRef = run.model.parse()?;
     let card = run.task.card();
     let mut who = ModelCard::new(model.clone(), Capabilities::default());
-    who.remarks = vec![run.remark.to_owned()];
+    who.remarks = vec![run.remark.to_string()];
     let task = card.id.rsplit('/').next().unwrap_or(&card.id);
     let language = run.settings.params.get("language");
     let plain = |c: char| {
@@ -74,7 +82,7 @@ fn manifest(file: &Path, run: &ReleasedRun, hash: Option<String>) -> anyhow::Res
             content: card.content.as_deref().map(str::to_owned),
             settings: run.settings.clone(),
             limit: None,
-            conventions: run.conventions(),
+            conventions: run.conventions.clone(),
             dataset_hash: hash,
         }],
         trials: run.trials,

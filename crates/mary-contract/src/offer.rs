@@ -1,0 +1,263 @@
+//! What a family can offer beyond its tasks, as values: fine-tuning sets, expectations of an audit,
+//! runs made from released answers, commands of its own. The binary asks every family for these and
+//! knows none of them by name.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::{Exhibits, RunSummary, Sample, Table, Task, TaskError, TaskSettings, Text};
+
+/// Why a family could not do what it offers.
+#[derive(Debug, Error)]
+pub enum FamilyError {
+    /// A name that it does not know.
+    #[error("no {what} is called `{name}`")]
+    Unknown {
+        /// What was looked for ("concept").
+        what: &'static str,
+        /// The name given.
+        name: String,
+        /// Names that it knows.
+        known: Vec<String>,
+        /// The command that lists them.
+        list: &'static str,
+    },
+    /// A wish that cannot be fulfilled, in words; a hint may follow on a line of its own.
+    #[error("{0}")]
+    Usage(String),
+    /// Items could not be made or read.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+}
+
+/// Forms of a fine-tuning set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TuningForm {
+    /// One conversation a line.
+    #[default]
+    Chat,
+    /// One list of instruction, input and output.
+    Instruction,
+}
+
+/// How a fine-tuning set is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct TuningRequest {
+    /// Form of the file.
+    pub form: TuningForm,
+    /// How much, in the set's own unit; each set has a default.
+    pub n: Option<usize>,
+    /// Settings of the task (`name=value`).
+    pub params: BTreeMap<String, String>,
+    /// Seed.
+    pub seed: u64,
+}
+
+/// A fine-tuning set, written out.
+#[derive(Debug, Clone)]
+pub struct TuningSet {
+    /// The file.
+    pub text: String,
+    /// How many items it holds.
+    pub items: usize,
+    /// What to do next, where that is not plain.
+    pub hint: Option<String>,
+}
+
+/// What an audit must know of a task before it calls something a shortcut.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditExpectations {
+    /// Baselines that are the rule of the task, or see it in full: what they reach is no shortcut.
+    pub rule_baselines: Vec<Text>,
+    /// Items are judged one by one although they share material, because chained together by it all
+    /// would be one group.
+    pub ungrouped: bool,
+}
+
+/// What a surface feature of a family's own reaches on a task's items.
+#[derive(Debug, Clone)]
+pub struct SurfaceFinding {
+    /// The feature.
+    pub feature: &'static str,
+    /// What it looks at.
+    pub sees: &'static str,
+    /// Share of right answers.
+    pub accuracy: f64,
+    /// Lower bound of its interval.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+    /// Items.
+    pub n: usize,
+    /// How the interval was made.
+    pub method: &'static str,
+    /// Score of a guesser.
+    pub chance: f64,
+    /// Against chance, uncorrected.
+    pub p: f64,
+    /// The concept itself decides it: the rule, and no shortcut.
+    pub implied: bool,
+}
+
+/// One model's released answers, ready to be kept as a run.
+pub struct ReleasedRun {
+    /// `published/MODEL`, or a name for people.
+    pub model: String,
+    /// The task they answer.
+    pub task: Arc<dyn Task>,
+    /// The settings under which the task makes the same items.
+    pub settings: TaskSettings,
+    /// The conventions that hold for these answers.
+    pub conventions: BTreeMap<String, String>,
+    /// Times an item was asked.
+    pub trials: u32,
+    /// The samples, judged.
+    pub samples: Vec<Sample>,
+    /// What a reader must know about where they come from.
+    pub remark: Text,
+}
+
+/// What a family shows of a model that grows: quick tasks, and what their scores say over checkpoints.
+pub trait Development: Send + Sync {
+    /// Tasks quick enough to be asked at every checkpoint.
+    fn probes(&self) -> Vec<Text>;
+
+    /// Figures and windows of development, from runs of many checkpoints.
+    fn exhibits(&self, runs: &[RunSummary]) -> Exhibits;
+
+    /// Checkpoints whose score left the trend, each with what is odd about it.
+    fn off_trend(&self, runs: &[RunSummary]) -> Vec<(String, String)>;
+}
+
+/// Something that reads stored samples one after the other and ends in tables.
+pub trait SampleAnalysis {
+    /// Takes a sample in.
+    fn add(&mut self, run: &crate::TaskRun, sample: &Sample);
+
+    /// What was found; empty when no sample was of use.
+    fn tables(&self) -> Vec<Table>;
+}
+
+/// A command of a family's own: `mary FAMILY ACTION …`.
+#[derive(Debug, Clone)]
+pub struct FamilyCommand {
+    /// One line for the list of commands.
+    pub about: Text,
+    /// What can be done.
+    pub actions: Vec<Action>,
+}
+
+/// One thing a family's command does.
+#[derive(Debug, Clone)]
+pub struct Action {
+    /// As it is typed.
+    pub name: Text,
+    /// One line.
+    pub about: Text,
+    /// Its arguments. An action that reads a run also takes the run's name, which is not listed.
+    pub arguments: Vec<Argument>,
+    /// The task whose samples of a stored run it reads.
+    pub samples_of: Option<Text>,
+}
+
+/// How an argument is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgumentKind {
+    /// By its place, always.
+    Positional,
+    /// `--name VALUE`.
+    Value,
+    /// `--name VALUE`, as often as one likes.
+    Repeated,
+    /// `--name`.
+    Flag,
+}
+
+/// An argument of an action.
+#[derive(Debug, Clone)]
+pub struct Argument {
+    /// Its name.
+    pub name: Text,
+    /// One line.
+    pub about: Text,
+    /// How it is given.
+    pub kind: ArgumentKind,
+    /// A single letter, too.
+    pub short: Option<char>,
+    /// What it is when it is not given.
+    pub default: Option<Text>,
+    /// It is a file to be written.
+    pub file: bool,
+}
+
+impl Argument {
+    /// An argument with a value, without short form or default.
+    pub fn new(name: impl Into<Text>, kind: ArgumentKind, about: impl Into<Text>) -> Self {
+        Self {
+            name: name.into(),
+            about: about.into(),
+            kind,
+            short: None,
+            default: None,
+            file: false,
+        }
+    }
+
+    /// The seed, 0 unless said otherwise.
+    pub fn seed() -> Self {
+        Self {
+            default: Some(crate::text("0")),
+            ..Self::new("seed", ArgumentKind::Value, "Seed")
+        }
+    }
+
+    /// The file to write (`--out`, `-o`).
+    pub fn out(default: impl Into<Text>, about: impl Into<Text>) -> Self {
+        Self {
+            short: Some('o'),
+            default: Some(default.into()),
+            file: true,
+            ..Self::new("out", ArgumentKind::Value, about)
+        }
+    }
+}
+
+/// What was typed for an action.
+#[derive(Debug, Clone, Default)]
+pub struct Arguments(pub BTreeMap<String, Vec<String>>);
+
+impl Arguments {
+    /// Every value of an argument.
+    pub fn all(&self, name: &str) -> &[String] {
+        self.0.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The value of an argument; empty when it has none.
+    pub fn one(&self, name: &str) -> &str {
+        self.all(name).first().map_or("", String::as_str)
+    }
+
+    /// Whether a flag is set.
+    pub fn flag(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// The value of an argument as a number.
+    pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<T, FamilyError> {
+        let text = self.one(name);
+        text.parse()
+            .map_err(|_| FamilyError::Usage(format!("--{name} takes a number, not `{text}`")))
+    }
+}
+
+/// What an action made.
+#[derive(Debug, Default)]
+pub struct Made {
+    /// Tables to print.
+    pub tables: Vec<Table>,
+    /// Files to write.
+    pub files: Vec<(PathBuf, Vec<u8>)>,
+}

@@ -1,0 +1,83 @@
+//! `mary FAMILY ACTION`: what a family does beyond its tasks, and how its errors reach a person.
+
+use anyhow::Context;
+use clap::ArgMatches;
+use mary_contract::{Family, FamilyError, Sample, TaskError};
+use mary_report::terminal;
+use mary_store::RunFolder;
+
+use super::summary::style;
+use crate::cli::family::{run_named, typed};
+use crate::exit::{Status, UsageError};
+use crate::settings::Place;
+use crate::{matching, rundir};
+
+/// Does what a family's command was asked for: prints its tables, writes its files.
+pub fn family(place: &Place, family: &dyn Family, matches: &ArgMatches) -> anyhow::Result<Status> {
+    let named = matches.subcommand();
+    let command = family.command();
+    let found = named
+        .zip(command.as_ref())
+        .and_then(|((name, matches), own)| {
+            let action = own.actions.iter().find(|a| a.name == name)?;
+            Some((action, matches))
+        });
+    let Some((action, matches)) = found else {
+        return Err(UsageError::new(format!("{} has no such command", family.id())).into());
+    };
+    let samples = match &action.samples_of {
+        Some(task) => samples(place, run_named(action, matches).as_deref(), task)?,
+        None => vec![],
+    };
+    let made = family
+        .act(&action.name, &typed(action, matches), samples)
+        .map_err(told)?;
+    for table in &made.tables {
+        super::print(&terminal::plain(table, style()))?;
+    }
+    for (path, bytes) in &made.files {
+        std::fs::write(path, bytes).with_context(|| path.display().to_string())?;
+        super::print(&format!("{}\n", path.display()))?;
+    }
+    Ok(Status::Done)
+}
+
+/// The samples of a task in a stored run.
+fn samples(place: &Place, run: Option<&str>, task: &str) -> anyhow::Result<Vec<Sample>> {
+    let folder = RunFolder::open(&rundir::find(place, run)?)?;
+    let mut samples = Vec::new();
+    for sample in folder.samples()? {
+        let sample = sample?;
+        if sample.id.task == task {
+            samples.push(sample);
+        }
+    }
+    if samples.is_empty() {
+        return Err(UsageError::new(format!(
+            "{} holds no samples of {task}\nhint: run `mary run --tasks {task}` first",
+            folder.path().display()
+        ))
+        .into());
+    }
+    Ok(samples)
+}
+
+/// A family's error with the exit code it deserves, and the nearest name where one was mistyped.
+pub fn told(error: FamilyError) -> anyhow::Error {
+    match error {
+        FamilyError::Unknown {
+            ref name,
+            ref known,
+            list,
+            ..
+        } => {
+            let hint = matching::suggestion(name, known.iter().map(String::as_str), list);
+            UsageError::new(format!("{error}\n{hint}")).into()
+        }
+        FamilyError::Usage(message) | FamilyError::Task(TaskError::Setting(message)) => {
+            UsageError::new(message).into()
+        }
+        FamilyError::Task(TaskError::Data(error)) => error.into(),
+        FamilyError::Task(error) => error.into(),
+    }
+}
