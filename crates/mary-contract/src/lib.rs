@@ -11,6 +11,7 @@ mod exhibit;
 mod family;
 mod item;
 mod key;
+mod machine;
 mod model;
 mod offer;
 mod outcome;
@@ -33,6 +34,7 @@ pub use exhibit::{
 pub use family::{Family, built_in};
 pub use item::{Ask, Item, ModelRole, Target};
 pub use key::Key;
+pub use machine::available_memory;
 pub use model::{
     Capabilities, Desk, ErrorKind, Generator, Job, Model, ModelCard, ModelError, ModelRef,
     ModelRefError, ModelSettings, Observer, Provider, Reply, ReplyMeta, Scorer, Ticket, Usage,

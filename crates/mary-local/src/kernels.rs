@@ -42,7 +42,7 @@ pub trait Backend: Send + Sync {
     }
     /// Bytes the device can still give, where it says.
     fn free_memory(&self) -> Option<u64> {
-        crate::machine::available()
+        mary_contract::available_memory()
     }
     /// Rows of a batch that keep the device busy.
     fn best_rows(&self) -> usize {

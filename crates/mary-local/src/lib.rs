@@ -12,7 +12,6 @@ mod engine;
 mod generate;
 pub mod kernels;
 pub mod load;
-mod machine;
 pub mod memory;
 mod model;
 mod observe;

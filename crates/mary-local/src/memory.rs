@@ -1,11 +1,10 @@
 //! How much memory a model will take, and whether the machine has it, before anything is loaded.
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::{ErrorKind, ModelError, available_memory};
 use mary_weights::{Checkpoint, TensorInfo, TensorType};
 
 use crate::kernels::cpu::matmul::Multiplier;
 use crate::kernels::cpu::quant::Blocks;
-use crate::machine::available;
 use crate::precision::Precision;
 
 /// Bytes that weights take once loaded.
@@ -62,7 +61,7 @@ fn per_tensor(
 
 /// Refuses what will not fit, in words a person can act on.
 pub fn check(what: &str, needed: u64) -> Result<(), ModelError> {
-    compare(what, needed, available())
+    compare(what, needed, available_memory())
 }
 
 /// The same, with what is free known (of a GPU, for example).
@@ -94,7 +93,7 @@ mod tests {
 
     #[test]
     fn what_cannot_fit_is_refused_with_both_numbers() {
-        if available().is_none() {
+        if available_memory().is_none() {
             return;
         }
         let error = check("the model", 1 << 60).unwrap_err();

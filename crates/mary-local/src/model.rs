@@ -188,7 +188,7 @@ fn place(
         _ => {
             let estimate = memory::estimate(checkpoint, options.precision, options.multiplier);
             memory::check(&format!("loading {}", card.model), estimate.weights)?;
-            how.keep_unpacked = crate::machine::available()
+            how.keep_unpacked = mary_contract::available_memory()
                 .is_none_or(|free| estimate.weights + estimate.unpacked < free / 3);
             let cpu = Cpu::new(options.multiplier);
             let name = format!("cpu, {}", cpu.describe());

@@ -72,7 +72,7 @@ fn free_on(device: Device) -> Option<u64> {
     match device {
         #[cfg(feature = "cuda")]
         Device::Cuda(number) => crate::kernels::cuda::free(number),
-        _ => crate::machine::available(),
+        _ => mary_contract::available_memory(),
     }
 }
 

@@ -88,39 +88,10 @@ pub fn span(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(total).ok()
 }
 
-/// A moment as Anthropic writes it: RFC 3339 in UTC (`2026-01-27T12:00:19Z`, or `+00:00`).
+/// A moment as Anthropic writes it: RFC 3339 (`2026-01-27T12:00:19Z`, or `+00:00`).
 pub fn moment(text: &str) -> Option<SystemTime> {
-    let text = text.trim();
-    let text = text
-        .strip_suffix('Z')
-        .or_else(|| text.strip_suffix("+00:00"))?;
-    let (date, time) = text.split_once('T')?;
-    let mut date = date.split('-').map(|n| n.parse::<i64>().ok());
-    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
-    let mut time = time.split(':');
-    let hour: i64 = time.next()?.parse().ok()?;
-    let minute: i64 = time.next()?.parse().ok()?;
-    let second: f64 = time.next()?.parse().ok()?;
-    let in_range = (1970..=9999).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=31).contains(&day)
-        && (0..=23).contains(&hour)
-        && (0..=59).contains(&minute)
-        && (0.0..61.0).contains(&second);
-    if !in_range {
-        return None;
-    }
-    // Days since 1970-01-01, counting years from March so that the leap day comes last.
-    let shifted = if month <= 2 { year - 1 } else { year };
-    let era = shifted.div_euclid(400);
-    let year_of_era = shifted.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    let days = era * 146_097 + day_of_era - 719_468;
-    let seconds = u64::try_from(days * 86_400 + hour * 3600 + minute * 60).ok()?;
-    SystemTime::UNIX_EPOCH
-        .checked_add(Duration::from_secs(seconds))?
-        .checked_add(Duration::from_secs_f64(second))
+    let moment: jiff::Timestamp = text.trim().parse().ok()?;
+    Some(moment.into())
 }
 
 #[cfg(test)]

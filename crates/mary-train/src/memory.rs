@@ -1,5 +1,7 @@
 //! How much memory a training run will take, said before it starts.
 
+use mary_contract::available_memory;
+
 use crate::TrainError;
 use crate::grow::GrowSettings;
 use crate::net::{Layout, Shape};
@@ -110,7 +112,7 @@ impl Estimate {
 
     /// The estimate, or an error that names settings that would fit.
     pub fn check(&self, limit: Option<u64>) -> Result<u64, TrainError> {
-        let Some(limit) = limit.or_else(available) else {
+        let Some(limit) = limit.or_else(available_memory) else {
             return Ok(self.bytes);
         };
         if self.bytes <= limit {
@@ -132,16 +134,6 @@ impl Estimate {
             remedy,
         })
     }
-}
-
-/// Memory the machine can give now, where the system says so.
-fn available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("MemAvailable:"))?;
-    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kilobytes * 1024)
 }
 
 #[cfg(test)]
