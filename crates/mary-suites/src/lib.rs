@@ -7,6 +7,8 @@
 pub use mary_psychometric as psychometric;
 pub use {mary_embodied as embodied, mary_htest as htest, mary_physico as physico};
 
+pub use mary_psychometric::windows::amount;
+
 use std::sync::Arc;
 
 use mary_contract::{Family, Registry};

@@ -13,9 +13,6 @@ use crate::suite::{self, Wishes};
 /// The model of a run that names none.
 pub const DEFAULT_MODEL: &str = "builtin/nano";
 
-/// Shots of H-TEST in the starter selection: few, because the built-in model reads short texts only.
-const STARTER_SHOTS: usize = 4;
-
 /// What the arguments ask for. The only side effect is merging an adapter into the cache.
 pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<RunSpec> {
     let mut model_args = Wishes::pairs(&args.model_arg)?;
@@ -123,8 +120,8 @@ fn tasks(registry: &Registry, args: &RunArgs) -> Result<Vec<TaskChoice>, UsageEr
         .collect();
     let starter = wishes.settings(&chosen)?.into_iter();
     let choices = starter.map(|(task, mut settings)| {
-        if task.card().family == "htest" {
-            settings.shots.get_or_insert(STARTER_SHOTS);
+        if let Some(family) = registry.family(&task.card().family) {
+            family.starter_settings(task.card(), &mut settings);
         }
         TaskChoice {
             id: task.card().id.to_string(),

@@ -77,7 +77,7 @@ pub enum Command {
     Compare(CompareArgs),
     /// Whether length, frequency or age of words explains the errors of stored runs
     Confounds(ConfoundsArgs),
-    /// What tuning on one H-TEST task did to the others: the paper's 10 × 10 table from your runs
+    /// What tuning on one task did to the others: a family's table of training by test task
     Matrix(MatrixArgs),
     /// Write a run in another tool's format
     Export(ExportArgs),
@@ -192,7 +192,7 @@ pub struct MatrixArgs {
     /// The untuned model, as it was run
     #[arg(long, required_unless_present = "tune")]
     pub original: Option<String>,
-    /// A tuned model, as it was run, with the task it was tuned on: htest/rhyme=hf/… (repeatable)
+    /// A tuned model, as it was run, with the task it was tuned on (repeatable)
     #[arg(long, value_name = "TASK=MODEL")]
     pub tuned: Vec<String>,
     /// Do it all: tune this local model (a folder, hf/…, gguf/…, builtin/nano) on each task, test
@@ -242,9 +242,9 @@ pub struct ExportArgs {
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// lm-evaluation-harness samples (.jsonl), an Inspect log (.json, .eval), or what the authors of
-    /// SensoryVec and PerceptualQA released: outputs (.tar.gz or folder), people's answers (folder),
-    /// stored cosines (.csv)
+    /// lm-evaluation-harness samples (.jsonl), an Inspect log (.json, .eval), or what the authors of a
+    /// paper released, where its family reads it: outputs (.tar.gz or folder), people's answers
+    /// (folder), stored cosines (.csv)
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// The model, where the file does not name it

@@ -14,8 +14,8 @@ pub struct RunArgs {
     /// openai/gpt-4o (comma-separated or repeated) [default: builtin/nano]
     #[arg(short, long, value_delimiter = ',', env = "MARY_MODEL")]
     pub model: Vec<String>,
-    /// Tasks by id, family or wildcard, for example htest, 'htest/spelled-*' [default: a starter
-    /// selection of every family]
+    /// Tasks by id, family or wildcard, for example '*/spelled-*'; `mary tasks` lists them [default: a
+    /// starter selection of every family]
     #[arg(short, long, visible_alias = "task", value_delimiter = ',')]
     pub tasks: Vec<String>,
     /// Shots in the prompt, where a task has them
@@ -124,19 +124,10 @@ pub struct GrowArgs {
     /// CPU threads [default: all]; they change the speed and nothing else
     #[arg(long)]
     pub threads: Option<usize>,
-    /// Look at every checkpoint: `held-out` scores items kept back from the generated corpus,
-    /// `psychometric` asks grammar and numbers and keeps the developmental plot up to date
-    #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "held-out", value_name = "WHAT")]
-    pub probe: Option<Probe>,
-}
-
-/// What is asked of a model while it grows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Probe {
-    /// Minimal pairs, comparisons and numbers kept back from the generated corpus
-    HeldOut,
-    /// The quick part of the psychometric family, with windows of development
-    Psychometric,
+    /// Look at every checkpoint: `held-out` scores items kept back from the generated corpus; a family
+    /// that follows development asks its quick tasks and keeps the developmental plot up to date
+    #[arg(long, num_args = 0..=1, default_missing_value = "held-out", value_name = "WHAT")]
+    pub probe: Option<String>,
 }
 
 /// Arguments of `tune`.

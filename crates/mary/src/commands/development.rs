@@ -1,20 +1,17 @@
-//! How a model grew: figures and windows of its checkpoints on two quick tasks, for the first run and
-//! for `mary grow --probe`.
+//! How a model grew: figures and windows of its checkpoints on the quick tasks of the families that
+//! follow development, for the first run and for `mary grow --probe`.
 
 use std::path::{Path, PathBuf};
 
 use mary_checkpoints::{Sweep, members};
-use mary_contract::{Exhibits, Limit, RunSummary};
+use mary_contract::{Exhibits, Limit, Registry, RunSummary};
 use mary_run::{Laboratory, RunSpec, Silent, load_summary};
 use mary_store::RunFolder;
-use mary_suites::psychometric::windows;
 
 use crate::suite::Wishes;
 use crate::{interrupt, specification};
 
-/// The two quick tasks.
-const TASKS: [&str; 2] = ["psychometric/grammar-small", "psychometric/numbers"];
-/// Items of each.
+/// Items of each quick task.
 const ITEMS: usize = 60;
 
 /// How a model grew so far.
@@ -25,16 +22,39 @@ pub struct Development {
     pub runs: Vec<(PathBuf, RunSummary)>,
 }
 
-/// Asks the checkpoints of a model that were not asked before, without a word, and adds up all.
+/// What all families that follow development show of these runs.
+pub fn exhibits(registry: &Registry, runs: &[RunSummary]) -> Exhibits {
+    let mut all = Exhibits::default();
+    for family in registry.families() {
+        if let Some(development) = family.development() {
+            let shown = development.exhibits(runs);
+            all.tables.extend(shown.tables);
+            all.figures.extend(shown.figures);
+            all.pictures.extend(shown.pictures);
+        }
+    }
+    all
+}
+
+/// Asks the checkpoints of a model that were not asked before, without a word, and adds up all; the
+/// quick tasks of one family, or of all that have some.
 pub fn development(
     lab: &Laboratory,
+    family: Option<&str>,
     root: &Path,
     model: &str,
     tokens_per_step: Option<u64>,
 ) -> anyhow::Result<Development> {
+    let families = lab.registry().families().iter();
+    let probes: Vec<String> = families
+        .filter(|f| family.is_none_or(|wanted| f.id() == wanted))
+        .filter_map(|f| f.development())
+        .flat_map(|development| development.probes())
+        .map(String::from)
+        .collect();
     let tasks = specification::choose(
         lab.registry(),
-        &TASKS.map(str::to_owned),
+        &probes,
         &Wishes::default(),
         Some(Limit::Count(ITEMS)),
     )?;
@@ -60,7 +80,7 @@ pub fn development(
     }
     let summaries: Vec<RunSummary> = runs.iter().map(|(_, s)| s.clone()).collect();
     Ok(Development {
-        exhibits: windows::exhibits(&summaries),
+        exhibits: exhibits(lab.registry(), &summaries),
         runs,
     })
 }

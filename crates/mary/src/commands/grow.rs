@@ -6,16 +6,18 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use mary_contract::Registry;
 use mary_report::html::{Chapter, ReportOptions};
 use mary_train::{GrowEvent, GrowSettings, Size, Source};
 
 use super::{development, report};
 use crate::cli::GrowArgs;
-use crate::cli::run::Probe;
-use crate::exit::Status;
+use crate::exit::{Status, UsageError};
 use crate::laboratory::laboratory;
 use crate::settings::Place;
 
+/// Items kept back from the generated corpus, as `--probe` names them.
+const HELD_OUT: &str = "held-out";
 /// Steps of a run that names none.
 const STEPS: u64 = 8_000;
 
@@ -31,7 +33,12 @@ pub fn grow(place: &Place, args: &GrowArgs) -> anyhow::Result<Status> {
     if !args.text.is_empty() {
         settings.source = Source::Files(args.text.clone());
     }
-    settings.probe = args.probe == Some(Probe::HeldOut);
+    let probe = args.probe.as_deref();
+    settings.probe = probe == Some(HELD_OUT);
+    let family = probe.filter(|name| *name != HELD_OUT);
+    if let Some(name) = family {
+        known_probe(&place.registry, name)?;
+    }
     let mut display = Display::new(steps);
     let mut tokens = None;
     let mut failure = None;
@@ -43,9 +50,8 @@ pub fn grow(place: &Place, args: &GrowArgs) -> anyhow::Result<Status> {
         {
             tokens = Some(*tokens_per_step as u64);
         }
-        if args.probe == Some(Probe::Psychometric) && matches!(event, GrowEvent::Checkpoint { .. })
-        {
-            match develop(place, args, tokens) {
+        if let (Some(family), GrowEvent::Checkpoint { .. }) = (family, &event) {
+            match develop(place, args, family, tokens) {
                 Ok(line) => display.say(&line),
                 // Training is dearer than a plot: it goes on, and what went wrong is said at its end.
                 Err(error) => failure = Some(error),
@@ -79,12 +85,34 @@ pub fn grow(place: &Place, args: &GrowArgs) -> anyhow::Result<Status> {
     })
 }
 
+/// Refuses a probe that no family has.
+fn known_probe(registry: &Registry, name: &str) -> Result<(), UsageError> {
+    let families = registry.families().iter();
+    let known: Vec<&str> = families
+        .filter(|f| f.development().is_some())
+        .map(|f| f.id())
+        .collect();
+    if known.contains(&name) {
+        return Ok(());
+    }
+    Err(UsageError::new(format!(
+        "`{name}` is nothing to probe\nhint: there are {HELD_OUT}, {}",
+        known.join(", ")
+    )))
+}
+
 /// Asks the checkpoints written so far and draws their development anew; says how the last one did.
-fn develop(place: &Place, args: &GrowArgs, tokens: Option<u64>) -> anyhow::Result<String> {
+fn develop(
+    place: &Place,
+    args: &GrowArgs,
+    family: &str,
+    tokens: Option<u64>,
+) -> anyhow::Result<String> {
     // A folder is a folder, whatever it is called.
     let model = format!("hf/{}", std::path::absolute(&args.out)?.display());
     let lab = laboratory(place);
-    let growth = development::development(&lab, &args.out.join("probes"), &model, tokens)?;
+    let growth =
+        development::development(&lab, Some(family), &args.out.join("probes"), &model, tokens)?;
     let out = args.out.join("development.html");
     let chapter = Chapter {
         id: "development".into(),

@@ -125,7 +125,7 @@ fn pull(name: &str) -> anyhow::Result<()> {
         Progress::Unpacking { .. } => {}
     })?;
     super::tell(&format!(
-        "kept at {}\ntry it: mary run -m {}/{name} -t htest",
+        "kept at {}\ntry it: mary run -m {}/{name}",
         path.display(),
         entry.provider
     ));

@@ -36,7 +36,8 @@ pub fn run(place: &Place, args: &RunArgs) -> anyhow::Result<Status> {
 
 /// A first run, for which nothing was named, also shows how the built-in model grew.
 fn how_it_grew(lab: &Laboratory) -> anyhow::Result<Chapter> {
-    let growth = development::development(lab, lab.runs(), specification::DEFAULT_MODEL, None)?;
+    let growth =
+        development::development(lab, None, lab.runs(), specification::DEFAULT_MODEL, None)?;
     Ok(Chapter {
         id: "development".into(),
         title: "How the built-in model grew".into(),

@@ -25,9 +25,16 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
     let lab = laboratory(place);
     let mut spec = specification::of(place, &lab, &args.run)?;
     if args.run.tasks.is_empty() {
-        // Without tasks, the starter selection of the psychometric family.
-        spec.tasks
-            .retain(|choice| choice.id.starts_with("psychometric/"));
+        // Without tasks, the starter selection of the families that follow development.
+        let families = place.registry.families().iter();
+        let growing: Vec<&str> = families
+            .filter(|f| f.development().is_some())
+            .map(|f| f.id())
+            .collect();
+        spec.tasks.retain(|choice| {
+            let family = choice.id.split('/').next().unwrap_or_default();
+            growing.contains(&family)
+        });
         for choice in &mut spec.tasks {
             choice.settings.shots = args.run.shots;
         }

@@ -10,10 +10,10 @@ use mary_report::html::{Chapter, ReportOptions};
 use mary_report::terminal;
 use mary_run::RunSpec;
 use mary_store::RunFolder;
-use mary_suites::psychometric::trajectories::{Part, trajectories};
-use mary_suites::psychometric::windows;
+use mary_suites::amount;
 
 use crate::commands::carry_out::Shown;
+use crate::commands::development::exhibits;
 use crate::commands::{print, print_json, report, summary, tell};
 
 /// A score far from those before and after it: seen in the results, not in the weights.
@@ -55,9 +55,9 @@ pub fn show(
         .filter(|r| !strange.contains(&r.model))
         .collect();
     let summaries: Vec<RunSummary> = sound.iter().map(|r| r.summary.clone()).collect();
-    wrong.extend(off_trend(&summaries));
+    wrong.extend(off_trend(registry, &summaries));
     let table = checkpoints(spec, records, &runs, &wrong);
-    let development = windows::exhibits(&summaries);
+    let development = exhibits(registry, &summaries);
     if shown.json {
         print_json(&as_json(state, &table, &wrong, &development))?;
     } else {
@@ -98,23 +98,17 @@ pub fn show(
 }
 
 /// Checkpoints whose score left the trend of their size.
-fn off_trend(summaries: &[RunSummary]) -> Vec<Fault> {
-    let mut found: Vec<Fault> = Vec::new();
-    for trajectory in trajectories(summaries) {
-        if trajectory.ability.part != Part::Score {
-            continue;
-        }
-        for milestone in trajectory.milestones {
-            if let Some(doubt) = milestone.doubt {
-                found.push(Fault {
-                    model: milestone.model,
-                    kind: OFF_TREND,
-                    message: format!("{}: {doubt}", trajectory.ability.title()),
-                });
-            }
-        }
-    }
-    found
+fn off_trend(registry: &Registry, summaries: &[RunSummary]) -> Vec<Fault> {
+    let families = registry.families().iter();
+    families
+        .filter_map(|family| family.development())
+        .flat_map(|development| development.off_trend(summaries))
+        .map(|(model, message)| Fault {
+            model,
+            kind: OFF_TREND,
+            message,
+        })
+        .collect()
 }
 
 /// One row for each checkpoint: scores by task, and what is wrong with it.
@@ -130,9 +124,7 @@ fn checkpoints(spec: &RunSpec, records: &[Record], runs: &[Ran], wrong: &[Fault]
             let mut row = vec![
                 record.size.clone(),
                 record.revision.clone(),
-                record
-                    .tokens
-                    .map_or_else(String::new, |t| windows::amount(t as f64)),
+                record.tokens.map_or_else(String::new, |t| amount(t as f64)),
             ];
             let ran = runs.iter().find(|r| r.model == record.model);
             row.extend(tasks.iter().map(|task| {
