@@ -64,7 +64,6 @@ gold["distributions"] = {
         for p, a, b in ((0.025, 1, 20), (0.975, 20, 1), (0.5, 3.3, 0.7), (0.025, 900001, 100000))
     ],
     "binomial_cdf": [[k, n, p, stats.binom.cdf(k, n, p)] for k, n, p in ((0, 5, 0.5), (3, 20, 0.1), (480, 1000, 0.5))],
-    "f_upper": [[f, a, b, stats.f.sf(f, a, b)] for f, a, b in ((3.1, 1, 30), (0.4, 3, 7), (12, 4, 100))],
     "chi_squared_upper": [[x, d, stats.chi2.sf(x, d)] for x, d in ((3.84, 1), (0.3, 4), (30, 10))],
 }
 

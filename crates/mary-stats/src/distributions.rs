@@ -128,14 +128,6 @@ pub fn t_quantile(p: f64, freedom: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// Upper tail of the F distribution.
-pub fn f_upper(f: f64, d1: f64, d2: f64) -> f64 {
-    if f <= 0.0 {
-        return 1.0;
-    }
-    beta_cdf(d2 / (d2 + d1 * f), 0.5 * d2, 0.5 * d1)
-}
-
 /// Upper tail of the chi-squared distribution.
 pub fn chi_squared_upper(x: f64, freedom: f64) -> f64 {
     if x <= 0.0 {

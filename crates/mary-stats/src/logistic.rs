@@ -24,21 +24,6 @@ pub struct Logistic {
     pub steps: usize,
 }
 
-impl Logistic {
-    /// Probability of a 1 for one row of features.
-    pub fn predict(&self, features: &[f64]) -> f64 {
-        let linear = self.coefficients.first().copied().unwrap_or(0.0)
-            + self
-                .coefficients
-                .iter()
-                .skip(1)
-                .zip(features)
-                .map(|(c, x)| c * x)
-                .sum::<f64>();
-        sigmoid(linear)
-    }
-}
-
 /// Fits `outcomes` (0 or 1, or a share between) on the rows of `features` with an intercept.
 ///
 /// `ridge` penalises the squared coefficients (the intercept never): 0 is maximum likelihood.
