@@ -6,6 +6,8 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
+use crate::Changes;
+
 /// Text of a card: borrowed from the program, or owned.
 pub type Text = Cow<'static, str>;
 
@@ -25,6 +27,8 @@ pub struct Param {
     pub values: Text,
     /// One sentence.
     pub about: Text,
+    /// What it changes: the question, the judging, or neither.
+    pub changes: Changes,
 }
 
 impl Param {
@@ -40,7 +44,15 @@ impl Param {
             default: text(default),
             values: text(values),
             about: text(about),
+            changes: Changes::Question,
         }
+    }
+
+    /// The same, with what it changes where that is not the question.
+    #[must_use]
+    pub const fn changing(mut self, changes: Changes) -> Self {
+        self.changes = changes;
+        self
     }
 
     /// The parameters of a built-in task, for its card.

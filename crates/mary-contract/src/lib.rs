@@ -16,10 +16,12 @@ mod model;
 mod offer;
 mod outcome;
 mod prompt;
+mod question;
 mod registry;
 mod request;
 mod response;
 mod run;
+mod scoring;
 mod store;
 mod task;
 pub mod training;
@@ -46,6 +48,9 @@ pub use offer::{
 };
 pub use outcome::{Failure, Judgement, Outcome, UnscoredReason};
 pub use prompt::{Image, Part, Prompt, PromptForm, Speaker, Turn};
+pub use question::{
+    Changes, Conditions, Difference, InForce, Question, question_names, variants, variants_of,
+};
 pub use registry::{Registry, RegistryError};
 pub use request::{Generate, Layers, Observe, Pool, Request, RequestKind, Sampling, Score, Start};
 pub use response::{
@@ -55,6 +60,7 @@ pub use run::{
     Breakdown, Estimate, Exchange, ExecutionSettings, JudgeChoice, Limit, Measure, RunManifest,
     RunSummary, Sample, SampleId, SummaryRow, TaskRun,
 };
+pub use scoring::{Metric, Scoring, Ties};
 pub use store::{Cache, StoreError};
 pub use task::{Items, Needs, Task, TaskError, TaskSettings};
 pub use vector::Vector;

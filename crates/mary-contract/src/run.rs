@@ -7,8 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Ask, Item, Judgement, Key, ModelCard, ModelError, ModelRef, ModelSettings, Reply, TaskSettings,
-    Usage,
+    Ask, InForce, Item, Judgement, Key, ModelCard, ModelError, ModelRef, ModelSettings, Reply,
+    Scoring, TaskSettings, Usage,
 };
 
 /// A value with its uncertainty. Intervals are 95 % unless `method` says otherwise.
@@ -66,7 +66,7 @@ impl fmt::Display for Limit {
 }
 
 /// One task as it was run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskRun {
     /// `family/task`.
     pub id: String,
@@ -85,6 +85,19 @@ pub struct TaskRun {
     /// Content hash of the dataset, where one is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dataset_hash: Option<String>,
+    /// Settings in force that change what is asked (see [`crate::Question`]); absent in runs of earlier
+    /// programs and in imported ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<InForce>,
+    /// Settings in force that change how answers are judged.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub judging: InForce,
+    /// Scale and rule of ties; absent in runs of earlier programs and in imported ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scoring: Option<Scoring>,
+    /// The program whose log this is, where it is not ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<String>,
 }
 
 /// Who reads answers, where a task wants a second model for that.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Ask, Capabilities, DataError, DataSource, Item, Judgement, Measure, PromptForm, Reference,
-    Reply, Sample, TaskCard,
+    Ask, Capabilities, DataError, DataSource, InForce, Item, Judgement, Measure, PromptForm,
+    Reference, Reply, Sample, Scoring, TaskCard,
 };
 
 /// A stream of items, made or read lazily.
@@ -164,6 +164,21 @@ pub trait Task: Send + Sync {
         Vec::new()
     }
 
+    /// What is asked under these settings, by name: whatever two runs must share for their scores to
+    /// be of the same [`crate::Question`]. By default what the card's parameters say; a task whose
+    /// items do not depend on the seed, or that has a number of shots of its own, says so here.
+    fn asked(&self, settings: &TaskSettings) -> InForce {
+        settings.asked(self.card())
+    }
+
+    /// How answers are judged under these settings, by name.
+    fn judging(&self, settings: &TaskSettings) -> InForce {
+        settings.judging(self.card())
+    }
+
+    /// What its score is: scale and rule of ties.
+    fn scoring(&self, settings: &TaskSettings) -> Scoring;
+
     /// The conventions under which a score was made: template, start, sum or mean, ties, pooling.
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String>;
 }
@@ -212,6 +227,18 @@ macro_rules! task_behind_a_pointer {
                 samples: &mut dyn Iterator<Item = Sample>,
             ) -> Vec<Measure> {
                 (**self).overall(settings, samples)
+            }
+
+            fn asked(&self, settings: &TaskSettings) -> InForce {
+                (**self).asked(settings)
+            }
+
+            fn judging(&self, settings: &TaskSettings) -> InForce {
+                (**self).judging(settings)
+            }
+
+            fn scoring(&self, settings: &TaskSettings) -> Scoring {
+                (**self).scoring(settings)
             }
 
             fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

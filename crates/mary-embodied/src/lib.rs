@@ -3,8 +3,7 @@
 //! [`sensoryvec`] asks whether a word's vector lies nearer to its synonym than to its antonym,
 //! [`perceptualqa`] puts questions with four options; both run on our own set or on the authors' files
 //! ([`upstream`]), and the authors' released answers, people's included, become runs like any other
-//! ([`released_runs`]). Analyses over stored runs: pairs of models item by item ([`Paired`]), and what
-//! else could explain an error ([`Confounds`]).
+//! ([`released_runs`]). An analysis over stored runs: what else could explain an error ([`Confounds`]).
 
 pub mod choice;
 mod confounds;
@@ -13,7 +12,6 @@ pub mod fresh;
 mod material;
 mod offers;
 pub mod own;
-mod pairs;
 pub mod perceptualqa;
 pub mod published;
 mod released;
@@ -25,7 +23,6 @@ pub mod upstream;
 pub use confounds::{Confounds, Material, Norms, material};
 pub use exhibits::{before_after, exhibits};
 pub use material::{Language, Question, Sense, Subtask, Triple};
-pub use pairs::{Pair, PairRow, Paired, pair_table};
 pub use released::{PEOPLE, released_runs};
 pub use source::{SOURCE, Source};
 pub use tuning::tuning_set;

@@ -41,8 +41,13 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
 
 fn geometry_of<'a>(results: &'a [Outcome], profile: &Profile<'_>) -> Option<&'a Outcome> {
     let f = profile.first;
+    // The eleventh task has no shots; in every other setting that both have it is asked alike. How many
+    // items and tokens are right for it is its own affair.
+    let apart = ["shots", "n", "max_tokens"];
     results.iter().find(|o| {
-        o.task == GEOMETRY && o.model == f.model && o.source == f.source && o.form == f.form
+        o.task == GEOMETRY
+            && o.model == f.model
+            && o.conditions.alike_where_shared(&f.conditions, &apart)
     })
 }
 
@@ -322,8 +327,10 @@ fn thinking(profiles: &[Profile<'_>]) -> Option<Figure> {
             continue;
         };
         let direct = profiles.iter().find(|p| {
+            let apart = ["mode", "shots", "tail", "temperature", "max_tokens"];
             p.first.mode != Mode::Cot
-                && (&p.first.model, p.first.k, p.first.source) == (&f.model, f.k, f.source)
+                && (&p.first.model, p.first.k) == (&f.model, f.k)
+                && p.first.conditions.alike_where_shared(&f.conditions, &apart)
         });
         let label = format!("{} (k = {})", f.model, f.k);
         let bars = [

@@ -69,6 +69,7 @@ fn run(model: &str, params: &[(&str, &str)], k: usize, value: f64, geometry: boo
             limit: None,
             conventions: BTreeMap::new(),
             dataset_hash: None,
+            ..TaskRun::default()
         })
         .collect();
     let read = params

@@ -29,16 +29,12 @@ pub fn fresh_gaps(runs: &[RunSummary]) -> Vec<Gap> {
     let results = results(runs);
     let mut gaps = Vec::new();
     for released in results.iter().filter(|r| r.source == Source::Published) {
+        // Which items, and how many, is what the two differ in; everything else is alike.
+        let apart = ["source", "n", "seed"];
         let same = |r: &&Outcome| {
             r.source == Source::Fresh
-                && (&r.model, &r.task, r.k, r.mode, r.form)
-                    == (
-                        &released.model,
-                        &released.task,
-                        released.k,
-                        released.mode,
-                        released.form,
-                    )
+                && (&r.model, r.k) == (&released.model, released.k)
+                && r.conditions.agrees_but_for(&released.conditions, &apart)
         };
         for fresh in results.iter().filter(same) {
             gaps.push(Gap {

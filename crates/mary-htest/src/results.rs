@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings};
+use mary_contract::{Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings, variants_of};
 
 use super::AB_TASKS;
 use super::geometry::LETTER_GEOMETRY;
@@ -33,6 +33,8 @@ pub struct Outcome {
     pub adjusted: Option<Estimate>,
     /// Number of weights, where known.
     pub parameters: Option<u64>,
+    /// What was asked and how it was judged.
+    pub conditions: Conditions,
 }
 
 /// Every H-TEST result of the runs that could be scored.
@@ -40,13 +42,10 @@ pub fn results(runs: &[RunSummary]) -> Vec<Outcome> {
     let mut found = Vec::new();
     for run in runs {
         for row in run.rows.iter().filter(|r| r.task.starts_with("htest/")) {
-            let settings = run
-                .manifest
-                .tasks
-                .iter()
-                .find(|t| t.id == row.task)
-                .map(|t| &t.settings);
-            let Some(setup) = settings.and_then(|s| setup_of(&row.task, s)) else {
+            let Some(task) = run.manifest.task(&row.task) else {
+                continue;
+            };
+            let Some(setup) = setup_of(&row.task, &task.settings) else {
                 continue;
             };
             let Some(accuracy) = accuracy(row) else {
@@ -68,6 +67,7 @@ pub fn results(runs: &[RunSummary]) -> Vec<Outcome> {
                 accuracy,
                 adjusted: row.score.clone(),
                 parameters,
+                conditions: task.conditions(),
             });
         }
     }
@@ -111,6 +111,9 @@ pub fn difference_cell(d: &Estimate) -> String {
 pub(super) struct Profile<'a> {
     pub(super) first: &'a Outcome,
     pub(super) tasks: BTreeMap<&'a str, &'a Outcome>,
+    /// Settings that tell it from other profiles of the same model, where the words of [`Self::how`]
+    /// do not.
+    variant: String,
 }
 
 /// Mean over tasks; the tasks' intervals are combined as of independent samples.
@@ -162,34 +165,56 @@ impl Profile<'_> {
             PromptForm::Plain => "plain",
             PromptForm::Chat => "chat",
         };
-        format!("{mode}, {form}, {source}")
+        match self.variant.as_str() {
+            "" => format!("{mode}, {form}, {source}"),
+            variant => format!("{mode}, {form}, {source} ({variant})"),
+        }
+    }
+
+    fn is_asked_like(&self, outcome: &Outcome) -> bool {
+        self.first.model == outcome.model
+            && self.first.conditions.manner() == outcome.conditions.manner()
     }
 }
 
-/// Results grouped by model and conditions, in the order in which they were run.
+/// Results grouped by model and every setting, in the order in which they were run.
 pub(super) fn profiles(results: &[Outcome]) -> Vec<Profile<'_>> {
     let mut profiles: Vec<Profile<'_>> = Vec::new();
     for outcome in results.iter().filter(|o| o.task != GEOMETRY) {
-        let same = |p: &&mut Profile<'_>| {
-            let f = p.first;
-            (&f.model, f.k, f.mode, f.source, f.form)
-                == (
-                    &outcome.model,
-                    outcome.k,
-                    outcome.mode,
-                    outcome.source,
-                    outcome.form,
-                )
-        };
-        match profiles.iter_mut().find(same) {
+        match profiles.iter_mut().find(|p| p.is_asked_like(outcome)) {
             Some(profile) => {
                 profile.tasks.insert(&outcome.task, outcome);
             }
             None => profiles.push(Profile {
                 first: outcome,
                 tasks: BTreeMap::from([(outcome.task.as_str(), outcome)]),
+                variant: String::new(),
             }),
         }
     }
+    tell_apart(&mut profiles);
     profiles
+}
+
+/// Names what differs between profiles that shots, mode, source and form do not tell apart.
+fn tell_apart(profiles: &mut [Profile<'_>]) {
+    let shown = |o: &Outcome| (o.model.clone(), o.k, o.mode, o.source, o.form);
+    let said: Vec<String> = profiles
+        .iter()
+        .map(|own| {
+            let alike: Vec<&Profile<'_>> = profiles
+                .iter()
+                .filter(|p| shown(p.first) == shown(own.first))
+                .collect();
+            let manners: Vec<_> = alike.iter().map(|p| p.first.conditions.manner()).collect();
+            let place = alike.iter().position(|p| std::ptr::eq(p.first, own.first));
+            let names = variants_of(&manners.iter().collect::<Vec<_>>());
+            place
+                .and_then(|i| names.into_iter().nth(i))
+                .unwrap_or_default()
+        })
+        .collect();
+    for (profile, variant) in profiles.iter_mut().zip(said) {
+        profile.variant = variant;
+    }
 }

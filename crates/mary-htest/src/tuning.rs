@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{RunSummary, Table, TaskError};
+use mary_contract::{InForce, RunSummary, Table, TaskError, variants_of};
 use serde_json::json;
 
 use super::AB_TASKS;
 use super::ab_task::AbTask;
 use super::published::published;
-use super::results::{percent, results};
+use super::results::{GEOMETRY, Outcome, percent, results};
 
 /// The task of an id (`htest/rhyme` or `rhyme`).
 pub fn ab_task(id: &str) -> Option<&'static AbTask> {
@@ -36,13 +36,49 @@ pub fn tuning_set(task: &AbTask, seed: u64) -> Result<String, TaskError> {
 }
 
 /// Table 8 from runs: rows are the tasks tested, columns the untuned model and the models tuned on
-/// each task. `tuned` names, for each task trained on (`htest/rhyme`), the model as it was run.
+/// each task. `tuned` names, for each task trained on (`htest/rhyme`), the model as it was run. One
+/// table for each way of asking (shots, mode, source, seed …): cells of one table are comparable.
 pub fn tuning_matrix(
     runs: &[RunSummary],
     original: &str,
     tuned: &BTreeMap<String, String>,
-) -> Table {
-    let results = results(runs);
+) -> Vec<Table> {
+    let wanted = |o: &Outcome| {
+        o.task != GEOMETRY && (o.model == original || tuned.values().any(|m| *m == o.model))
+    };
+    let results: Vec<Outcome> = results(runs).into_iter().filter(wanted).collect();
+    let mut manners: Vec<InForce> = Vec::new();
+    for manner in results.iter().map(|r| r.conditions.manner()) {
+        if !manners.contains(&manner) {
+            manners.push(manner);
+        }
+    }
+    if manners.is_empty() {
+        manners.push(InForce::new());
+    }
+    let names = variants_of(&manners.iter().collect::<Vec<_>>());
+    let tables = manners.iter().zip(names).enumerate();
+    tables
+        .map(|(place, (manner, name))| {
+            let of: Vec<&Outcome> = results
+                .iter()
+                .filter(|r| r.conditions.manner() == *manner)
+                .collect();
+            let table = matrix_of(&of, original, tuned);
+            match name.as_str() {
+                "" => table,
+                name => Table {
+                    id: format!("{}-{}", table.id, place + 1),
+                    title: format!("{} ({name})", table.title),
+                    ..table
+                },
+            }
+        })
+        .collect()
+}
+
+/// The matrix of results that were all asked in the same manner.
+fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, String>) -> Table {
     let columns: Vec<(String, &str)> = std::iter::once(("original".to_owned(), original))
         .chain(AB_TASKS.iter().filter_map(|task| {
             let model = tuned.get(&*task.card.id)?;
@@ -50,9 +86,10 @@ pub fn tuning_matrix(
         }))
         .collect();
     let accuracy = |model: &str, task: &str| {
+        // Asked the same twice: the later run counts.
         results
             .iter()
-            .find(|r| r.model == model && r.task == task)
+            .rfind(|r| r.model == model && r.task == task)
             .map(|r| r.accuracy.value)
     };
     let mut rows = Vec::new();

@@ -82,6 +82,7 @@ fn run(rows: Vec<SummaryRow>) -> RunSummary {
                     limit: None,
                     conventions: BTreeMap::new(),
                     dataset_hash: None,
+                    ..TaskRun::default()
                 })
                 .collect(),
             trials: 3,

@@ -1,7 +1,9 @@
 //! What the runs hold, in the paper's terms: accuracies by model, task and conditions, for a set or a
 //! concept, with the deviation over runs.
 
-use mary_contract::{Estimate, PromptForm, RunSummary, SummaryRow, Task, TaskSettings};
+use mary_contract::{
+    Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task, TaskSettings, variants,
+};
 
 use crate::judging::{SD, part_name};
 use crate::setup::{Icl, Mode, Setup, Source};
@@ -13,6 +15,11 @@ pub struct Outcome<'a> {
     pub row: &'a SummaryRow,
     /// Its settings.
     pub setup: Setup,
+    /// What was asked and how it was judged.
+    pub conditions: Conditions,
+    /// Settings that tell it from others of the model on the task, where the words of [`Self::how`] do
+    /// not.
+    pub variant: String,
     /// Times every item was asked.
     pub runs: u32,
 }
@@ -126,12 +133,18 @@ impl<'a> Outcome<'a> {
             Source::ConceptArc => words.push("ConceptARC".into()),
             Source::Arc => words.push("ARC".into()),
         }
+        if !self.variant.is_empty() {
+            words.push(self.variant.clone());
+        }
         words.join(", ")
     }
 
-    /// Two outcomes that differ in the set of instances alone.
+    /// Two outcomes that differ in the set of instances alone: asked in the same words, and alike in
+    /// every setting that both tasks have (seed and instances of each concept among them).
     pub fn same_conditions(&self, other: &Self) -> bool {
-        self.model() == other.model() && self.how() == other.how()
+        self.model() == other.model()
+            && self.how() == other.how()
+            && self.conditions.alike_where_shared(&other.conditions, &[])
     }
 }
 
@@ -140,22 +153,44 @@ pub fn outcomes(runs: &[RunSummary]) -> Vec<Outcome<'_>> {
     let mut found = Vec::new();
     for run in runs {
         for row in run.rows.iter().filter(|r| r.task.starts_with("physico/")) {
-            let settings = run
-                .manifest
-                .tasks
-                .iter()
-                .find(|t| t.id == row.task)
-                .map(|t| &t.settings);
-            if let Some(setup) = settings.and_then(|s| setup_of(&row.task, s)) {
+            let Some(task) = run.manifest.task(&row.task) else {
+                continue;
+            };
+            if let Some(setup) = setup_of(&row.task, &task.settings) {
                 found.push(Outcome {
                     row,
                     setup,
+                    conditions: task.conditions(),
+                    variant: String::new(),
                     runs: run.manifest.trials,
                 });
             }
         }
     }
+    tell_apart(&mut found);
     found
+}
+
+/// Names what differs between results of a model on a task that are told in the same words.
+fn tell_apart(all: &mut [Outcome<'_>]) {
+    let shown = |o: &Outcome<'_>| (o.model().to_owned(), o.task().to_owned(), o.how());
+    let said: Vec<String> = all
+        .iter()
+        .map(|own| {
+            let alike: Vec<&Conditions> = all
+                .iter()
+                .filter(|o| shown(o) == shown(own))
+                .map(|o| &o.conditions)
+                .collect();
+            let place = alike.iter().position(|c| **c == own.conditions);
+            place
+                .and_then(|i| variants(&alike).into_iter().nth(i))
+                .unwrap_or_default()
+        })
+        .collect();
+    for (outcome, variant) in all.iter_mut().zip(said) {
+        outcome.variant = variant;
+    }
 }
 
 fn setup_of(task: &str, settings: &TaskSettings) -> Option<Setup> {

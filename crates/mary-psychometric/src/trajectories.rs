@@ -1,5 +1,8 @@
 //! Trajectories: the scores of one model's checkpoints in the order of training.
 //!
+//! A curve is of one question, judged in one way ([`Conditions`]): checkpoints that were asked with other
+//! settings make another curve, or are named where they are too few for one.
+//!
 //! A checkpoint is known by its name: a revision (`…@step1000`) or a folder (`…/step1000`,
 //! `…/checkpoint-1000`). Where the tokens of a step are known (from the model card, which `mary sweep`
 //! fills in, or because the family is), the axis is tokens seen; otherwise it is the step.
@@ -7,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use mary_contract::training::{TOKENS_SEEN, step_of, tokens_per_step};
-use mary_contract::{Estimate, ModelCard, RunSummary, SummaryRow};
+use mary_contract::{Conditions, Estimate, ModelCard, RunSummary, SummaryRow, TaskRun, variants};
 
 /// A place in training.
 #[derive(Debug, Clone, PartialEq)]
@@ -140,7 +143,14 @@ pub struct Trajectory {
     /// Whose: the model without its step.
     pub size: String,
     /// Short name of the size.
+    pub name: String,
+    /// The same with the variant, where there are several.
     pub label: String,
+    /// What was asked and how it was judged.
+    pub conditions: Conditions,
+    /// The settings that tell this curve from others of the same size and task; empty when it is the
+    /// only one.
+    pub variant: String,
     /// Whether `x` is tokens; otherwise it is steps.
     pub in_tokens: bool,
     /// Score of a guesser.
@@ -150,6 +160,14 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
+    /// The ability, with the variant where there are several.
+    pub fn title(&self) -> String {
+        if self.variant.is_empty() {
+            return self.ability.title();
+        }
+        format!("{} ({})", self.ability.title(), self.variant)
+    }
+
     /// The milestones that nothing speaks against, with a place on a log axis.
     pub fn sound(&self) -> impl Iterator<Item = &Milestone> {
         self.milestones
@@ -165,12 +183,14 @@ struct Entry<'a> {
     fingerprint: &'a str,
 }
 
-/// Trajectories of every ability of every model that was run at three checkpoints or more.
-///
-/// Checkpoints with the same fingerprint and scores that leave the trend are kept, with their doubt
-/// said: a duplicate is never taken silently.
-pub fn trajectories(runs: &[RunSummary]) -> Vec<Trajectory> {
-    let mut groups: BTreeMap<(String, String), Vec<Entry<'_>>> = BTreeMap::new();
+/// Checkpoints of one size on one task, by what was asked.
+type Groups<'a> = BTreeMap<(String, String), BTreeMap<Conditions, Vec<Entry<'a>>>>;
+
+/// Checkpoints below which there is no curve.
+const FEWEST: usize = 3;
+
+fn groups(runs: &[RunSummary]) -> Groups<'_> {
+    let mut groups = Groups::new();
     for run in runs {
         for row in &run.rows {
             let card = run
@@ -178,30 +198,111 @@ pub fn trajectories(runs: &[RunSummary]) -> Vec<Trajectory> {
                 .models
                 .iter()
                 .find(|c| c.model.to_string() == row.model);
-            if let Some(stage) = stage(&row.model, card) {
-                let fingerprint = card.map_or("", |c| c.fingerprint.as_str());
-                let entries = groups
-                    .entry((row.task.clone(), stage.size.clone()))
-                    .or_default();
-                // The same checkpoint run twice: the later run counts.
-                entries.retain(|e| e.stage.step != stage.step);
-                entries.push(Entry {
-                    stage,
-                    row,
-                    fingerprint,
+            let Some(stage) = stage(&row.model, card) else {
+                continue;
+            };
+            let entries = groups
+                .entry((row.task.clone(), stage.size.clone()))
+                .or_default()
+                .entry(conditions(run, row))
+                .or_default();
+            // The same checkpoint asked the same twice: the later run counts.
+            entries.retain(|e| e.stage.step != stage.step);
+            entries.push(Entry {
+                stage,
+                row,
+                fingerprint: card.map_or("", |c| c.fingerprint.as_str()),
+            });
+        }
+    }
+    for entries in groups.values_mut().flat_map(BTreeMap::values_mut) {
+        entries.sort_by_key(|e| e.stage.step);
+    }
+    groups
+}
+
+/// What a row's score rests on.
+pub fn conditions(run: &RunSummary, row: &SummaryRow) -> Conditions {
+    run.manifest.conditions(&row.task).unwrap_or_else(|| {
+        let unknown = TaskRun {
+            id: row.task.clone(),
+            ..TaskRun::default()
+        };
+        unknown.conditions()
+    })
+}
+
+/// Trajectories of every ability of every model that was asked the same at three checkpoints or more.
+///
+/// Checkpoints with the same fingerprint and scores that leave the trend are kept, with their doubt
+/// said: a duplicate is never taken silently.
+pub fn trajectories(runs: &[RunSummary]) -> Vec<Trajectory> {
+    let groups = groups(runs);
+    let sizes: BTreeSet<String> = groups.keys().map(|(_, size)| size.clone()).collect();
+    let mut found = Vec::new();
+    for ((task, size), by_conditions) in &groups {
+        let names = variants(&by_conditions.keys().collect::<Vec<_>>());
+        for ((conditions, entries), variant) in by_conditions.iter().zip(names) {
+            if entries.len() < FEWEST {
+                continue;
+            }
+            let name = label(size, &sizes);
+            let label = match variant.as_str() {
+                "" => name.clone(),
+                variant => format!("{name} ({variant})"),
+            };
+            for ability in abilities(task, entries) {
+                let trajectory = follow(ability, size, entries).map(|followed| Trajectory {
+                    name: name.clone(),
+                    label: label.clone(),
+                    conditions: conditions.clone(),
+                    variant: variant.clone(),
+                    ..followed
                 });
+                found.extend(trajectory);
             }
         }
     }
+    found
+}
+
+/// Checkpoints that are on no curve because they were asked otherwise than the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Short name of the size.
+    pub size: String,
+    /// `family/task`.
+    pub task: String,
+    /// The settings that tell them from the others.
+    pub variant: String,
+    /// Their steps.
+    pub steps: Vec<u64>,
+}
+
+/// What is on no curve although the size has checkpoints enough for one.
+pub fn left_out(runs: &[RunSummary]) -> Vec<LeftOut> {
+    let groups = groups(runs);
     let sizes: BTreeSet<String> = groups.keys().map(|(_, size)| size.clone()).collect();
     let mut found = Vec::new();
-    for ((task, size), mut entries) in groups {
-        entries.sort_by_key(|e| e.stage.step);
-        if entries.len() < 3 {
+    for ((task, size), by_conditions) in &groups {
+        let steps: BTreeSet<u64> = by_conditions
+            .values()
+            .flatten()
+            .map(|e| e.stage.step)
+            .collect();
+        if steps.len() < FEWEST {
             continue;
         }
-        for ability in abilities(&task, &entries) {
-            found.extend(follow(ability, &size, &sizes, &entries));
+        let names = variants(&by_conditions.keys().collect::<Vec<_>>());
+        for (entries, variant) in by_conditions.values().zip(names) {
+            if entries.len() < FEWEST {
+                found.push(LeftOut {
+                    size: label(size, &sizes),
+                    task: task.clone(),
+                    variant,
+                    steps: entries.iter().map(|e| e.stage.step).collect(),
+                });
+            }
         }
     }
     found
@@ -238,12 +339,7 @@ fn abilities(task: &str, entries: &[Entry<'_>]) -> Vec<Ability> {
     all
 }
 
-fn follow(
-    ability: Ability,
-    size: &str,
-    sizes: &BTreeSet<String>,
-    entries: &[Entry<'_>],
-) -> Option<Trajectory> {
+fn follow(ability: Ability, size: &str, entries: &[Entry<'_>]) -> Option<Trajectory> {
     let in_tokens = entries.iter().all(|e| e.stage.tokens.is_some());
     let mut milestones: Vec<Milestone> = entries
         .iter()
@@ -262,7 +358,7 @@ fn follow(
             })
         })
         .collect();
-    if milestones.len() < 3 {
+    if milestones.len() < FEWEST {
         return None;
     }
     for milestone in &mut milestones {
@@ -279,7 +375,10 @@ fn follow(
         doubt_spikes(&mut milestones);
     }
     Some(Trajectory {
-        label: label(size, sizes),
+        name: size.to_owned(),
+        label: size.to_owned(),
+        conditions: Conditions::default(),
+        variant: String::new(),
         chance,
         ability,
         size: size.to_owned(),

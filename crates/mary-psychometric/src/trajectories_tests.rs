@@ -98,3 +98,58 @@ fn identical_weights_are_shown_apart_and_used_for_no_window() {
     );
     assert_eq!(score.sound().count(), 3);
 }
+
+/// The run of a checkpoint that was asked with this layout.
+fn asked(step: u64, layout: &str, value: f64) -> RunSummary {
+    let model = format!("builtin/nano@step{step}");
+    let mut run = simulated::run(&model, "psychometric/matrices", value, 400);
+    run.manifest.tasks.push(TaskRun {
+        id: "psychometric/matrices".into(),
+        version: 1,
+        asked: Some([("layout".to_owned(), layout.to_owned())].into()),
+        ..TaskRun::default()
+    });
+    run
+}
+
+#[test]
+fn checkpoints_asked_in_two_ways_are_two_curves() {
+    // Half with one layout, half with the other: together they look like growth.
+    let runs: Vec<RunSummary> = (0..8)
+        .map(|i| match i < 4 {
+            true => asked(1 << i, "paper", 0.2),
+            false => asked(1 << i, "choices", 0.6),
+        })
+        .collect();
+    let all = trajectories(&runs);
+    let curves: Vec<(&str, usize)> = all
+        .iter()
+        .map(|t| (t.label.as_str(), t.milestones.len()))
+        .collect();
+    assert_eq!(curves, [("nano (layout = choices)", 4), ("nano (layout = paper)", 4)]);
+    assert!(left_out(&runs).is_empty());
+    let shown = crate::windows::exhibits(&runs);
+    let onsets = shown.tables.iter().find(|t| t.id == "psychometric-onsets").unwrap();
+    for row in &onsets.rows[..2] {
+        assert!(row[3].starts_with("fewer than 8"), "no window is claimed: {row:?}");
+    }
+}
+
+#[test]
+fn checkpoints_asked_otherwise_and_too_few_for_a_curve_are_named() {
+    let mut runs: Vec<RunSummary> = (0..4).map(|i| asked(1 << i, "paper", 0.2)).collect();
+    runs.push(asked(64, "choices", 0.9));
+    let all = trajectories(&runs);
+    assert_eq!(all.len(), 1);
+    assert_eq!(all[0].milestones.len(), 4, "step 64 is not among them");
+    let left = left_out(&runs);
+    assert_eq!(left.len(), 1);
+    assert_eq!((left[0].variant.as_str(), left[0].steps.as_slice()), ("layout = choices", &[64][..]));
+    let shown = crate::windows::exhibits(&runs);
+    let table = shown.tables.iter().find(|t| t.id == "psychometric-left-out").unwrap();
+    assert_eq!(table.rows, [["nano", "psychometric/matrices", "layout = choices", "64"]]);
+    // Where no group is large enough, nothing is drawn and that is said.
+    let few = [asked(1, "paper", 0.2), asked(2, "paper", 0.2), asked(4, "choices", 0.9)];
+    assert!(trajectories(&few).is_empty());
+    assert_eq!(crate::windows::exhibits(&few).tables.len(), 1);
+}

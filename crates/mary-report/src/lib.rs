@@ -8,7 +8,8 @@
 //! - [`text`]: any table as Markdown, LaTeX or CSV, any figure's data as CSV;
 //! - [`html`]: one self-contained file that opens offline from disk;
 //! - [`viewer`]: a local web page over run folders, paged on the server;
-//! - [`compare`]: paired comparison of two or more runs.
+//! - [`compare`]: paired comparison of two or more runs;
+//! - [`pairs`]: pairs of models broken down by a tag, several of them pooled.
 //!
 //! What a model wrote is hostile input: it reaches a page only through [`escape`], and a terminal
 //! only with its control characters made visible.
@@ -17,6 +18,7 @@ pub mod compare;
 pub mod escape;
 pub mod html;
 mod number;
+pub mod pairs;
 mod sample;
 mod subject;
 mod summary;

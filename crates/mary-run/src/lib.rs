@@ -32,4 +32,4 @@ pub use observers::{Both, Silent};
 pub use rescore::{Changes, Rescored, rescore};
 pub use run::Run;
 pub use spec::{Execution, Opening, RunSpec, TaskChoice};
-pub use summary::{load_summary, summarise};
+pub use summary::{completed, load_summary, summarise};

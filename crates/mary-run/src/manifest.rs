@@ -13,13 +13,9 @@ pub(crate) fn of(prepared: &PreparedRun<'_>) -> Result<RunManifest, RunError> {
         // A task reads its dataset under some settings only; what is not there is not hashed.
         let dataset = card.dataset.as_ref();
         tasks.push(TaskRun {
-            id: card.id.to_string(),
-            version: card.version,
-            content: card.content.as_deref().map(str::to_owned),
-            settings: assignment.settings.clone(),
             limit: assignment.limit,
-            conventions: assignment.task.conventions(&assignment.settings),
             dataset_hash: dataset.and_then(|d| lab.source().hash(d).ok()),
+            ..TaskRun::of(assignment.task.as_ref(), assignment.settings.clone())
         });
     }
     let mut manifest = RunManifest {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Outcome, Registry, RegistryError, RunSummary, Sample, Task, TaskSettings};
+use mary_contract::{
+    Outcome, Registry, RegistryError, RunSummary, Sample, Task, TaskRun, TaskSettings,
+};
 use mary_engine::summarise::{Summariser, Verdict};
 use mary_store::RunFolder;
 
@@ -39,6 +41,11 @@ pub fn rescore(
             .extend(params.get(id).cloned().unwrap_or_default());
         Ok((task.as_ref(), settings))
     };
+    for run in &manifest.tasks {
+        if let Ok((task, wished)) = settings(&run.id) {
+            same_question(task, run, &wished)?;
+        }
+    }
     let mut summariser = Summariser::default();
     let mut changes = Changes::new();
     let mut samples = 0;
@@ -59,8 +66,11 @@ pub fn rescore(
     let mut manifest = manifest.clone();
     for task in &mut manifest.tasks {
         if let Ok((known, settings)) = settings(&task.id) {
-            task.conventions = known.conventions(&settings);
-            task.settings = settings;
+            let judged = TaskRun::of(known, settings);
+            task.conventions = judged.conventions;
+            task.judging = judged.judging;
+            task.scoring = judged.scoring;
+            task.settings = judged.settings;
         }
     }
     let summary = summariser.finish(manifest, samples, &tasks, |model, task| {
@@ -73,6 +83,40 @@ pub fn rescore(
         )
     });
     Ok(Rescored { summary, changes })
+}
+
+/// Stored answers can be judged again, not asked again: settings that change the question are refused.
+fn same_question(task: &dyn Task, run: &TaskRun, wished: &TaskSettings) -> Result<(), RunError> {
+    let mut stored = run.clone();
+    stored.complete(task);
+    let wanted = TaskRun {
+        version: run.version,
+        content: run.content.clone(),
+        ..TaskRun::of(task, wished.clone())
+    };
+    let changed: Vec<String> = wanted
+        .conditions()
+        .differences(&stored.conditions())
+        .iter()
+        .filter(|d| !d.judging && wished.params.get(&d.setting) == Some(&d.own))
+        .map(|d| format!("{}={} (it was asked with {}={})", d.setting, d.own, d.setting, d.other))
+        .collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let judging: Vec<String> = task.judging(wished).into_keys().collect();
+    let hint = match judging.as_slice() {
+        [] => "hint: none of its settings changes the judging alone; ask again with `mary run`".into(),
+        some => format!(
+            "hint: its answers can be judged again by {}; for the rest ask again with `mary run`",
+            some.join(", ")
+        ),
+    };
+    Err(RunError::Specification(format!(
+        "{}: rescoring cannot change what was asked: {}\n{hint}",
+        run.id,
+        changed.join(", ")
+    )))
 }
 
 /// The sample with a new verdict; what was never answered cannot be judged, now as then.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mary_contract::{Measure, Registry, RunSummary, Sample, Task, TaskRun, TaskSettings};
+use mary_contract::{Measure, Registry, RunManifest, RunSummary, Sample, Task, TaskRun, TaskSettings};
 use mary_engine::summarise::{Summariser, Verdict};
 use mary_store::RunFolder;
 
@@ -47,10 +47,25 @@ pub fn summarise(
 /// The summary of a run: as stored, or added up from the log when there is none (a run that was
 /// killed before its end).
 pub fn load_summary(registry: &Registry, folder: &RunFolder) -> Result<RunSummary, RunError> {
-    match folder.summary()? {
-        Some(summary) => Ok(summary),
-        None => summarise(registry, folder, usize::MAX),
+    let mut summary = match folder.summary()? {
+        Some(summary) => summary,
+        None => summarise(registry, folder, usize::MAX)?,
+    };
+    summary.manifest = completed(registry, &summary.manifest);
+    Ok(summary)
+}
+
+/// A manifest in which old runs say, too, what was asked and what their scores are, as far as the
+/// tasks still know.
+pub fn completed(registry: &Registry, manifest: &RunManifest) -> RunManifest {
+    let mut manifest = manifest.clone();
+    for run in &mut manifest.tasks {
+        if let Ok(task) = registry.judge_of(run) {
+            let task = task.clone();
+            run.complete(task.as_ref());
+        }
     }
+    manifest
 }
 
 /// Metrics of a task that are not means over items, from samples as `seen`.

@@ -8,6 +8,7 @@
 pub mod agreement;
 pub mod bootstrap;
 pub mod correlation;
+pub mod difference;
 pub mod distributions;
 mod error;
 pub mod exponential;

@@ -9,6 +9,7 @@
 
 mod by_hand;
 mod coverage;
+mod difference;
 mod golden;
 mod growth;
 mod psychometric_by_hand;

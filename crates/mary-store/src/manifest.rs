@@ -1,6 +1,10 @@
 //! What makes two runs the same run: the part of a manifest that decides the answers.
 
-use mary_contract::{JudgeChoice, ModelCard, ModelSettings, RunManifest, StoreError, TaskRun};
+use std::collections::BTreeMap;
+
+use mary_contract::{
+    JudgeChoice, Limit, ModelCard, ModelSettings, RunManifest, StoreError, TaskRun, TaskSettings,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,7 +21,7 @@ struct Essence<'a> {
     /// names.
     #[serde(skip_serializing_if = "is_false")]
     subject_judges: bool,
-    tasks: &'a [TaskRun],
+    tasks: Vec<What<'a>>,
     trials: u32,
     seed: u64,
 }
@@ -28,18 +32,46 @@ struct Who<'a> {
     fingerprint: &'a str,
 }
 
+/// A task as it names a run. What is worked out from these (what is asked, scale, ties) is left out, so
+/// that runs of earlier programs, which did not record it, keep their names.
+#[derive(Clone, Copy, Serialize)]
+struct What<'a> {
+    id: &'a str,
+    version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+    settings: &'a TaskSettings,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<Limit>,
+    conventions: &'a BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dataset_hash: Option<&'a str>,
+}
+
 /// Settings that change answers; device, threads, batches, connections and budget do not.
 #[derive(Serialize)]
 struct How<'a> {
     dtype: &'a Option<String>,
     base_url: &'a Option<String>,
-    args: &'a std::collections::BTreeMap<String, String>,
+    args: &'a BTreeMap<String, String>,
 }
 
 fn who(card: &ModelCard) -> Who<'_> {
     Who {
         model: card.model.to_string(),
         fingerprint: &card.fingerprint,
+    }
+}
+
+fn what(task: &TaskRun) -> What<'_> {
+    What {
+        id: &task.id,
+        version: task.version,
+        content: task.content.as_deref(),
+        settings: &task.settings,
+        limit: task.limit,
+        conventions: &task.conventions,
+        dataset_hash: task.dataset_hash.as_deref(),
     }
 }
 
@@ -58,7 +90,7 @@ fn essence(manifest: &RunManifest) -> Essence<'_> {
         model_settings: how(&manifest.model_settings),
         judge: manifest.judge.as_ref().map(who),
         subject_judges: manifest.chosen_judge() == JudgeChoice::Subject,
-        tasks: &manifest.tasks,
+        tasks: manifest.tasks.iter().map(what).collect(),
         trials: manifest.trials,
         seed: manifest.seed,
     }
@@ -108,18 +140,10 @@ pub(crate) fn shard_difference(
         .retain(|m| a.models.iter().any(|n| n.model == m.model));
     a.models.sort_by(|x, y| x.model.cmp(&y.model));
     b.models.sort_by(|x, y| x.model.cmp(&y.model));
-    let shared = |own: &[TaskRun], other: &[TaskRun]| -> Vec<TaskRun> {
-        let mut tasks: Vec<_> = own
-            .iter()
-            .filter(|t| other.iter().any(|o| o.id == t.id))
-            .cloned()
-            .collect();
-        tasks.sort_by(|x, y| x.id.cmp(&y.id));
-        tasks
-    };
-    let (of_a, of_b) = (shared(a.tasks, b.tasks), shared(b.tasks, a.tasks));
-    a.tasks = &of_a;
-    b.tasks = &of_b;
+    a.tasks.retain(|t| b.tasks.iter().any(|o| o.id == t.id));
+    b.tasks.retain(|t| a.tasks.iter().any(|o| o.id == t.id));
+    a.tasks.sort_by_key(|t| t.id);
+    b.tasks.sort_by_key(|t| t.id);
     Ok(first_difference("", &value_of(&a)?, &value_of(&b)?))
 }
 

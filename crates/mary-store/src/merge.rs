@@ -165,6 +165,7 @@ fn merged_manifest(folders: &[RunFolder]) -> Result<RunManifest, StoreError> {
     };
     let mut merged = (*first).clone();
     for other in rest {
+        same_questions(&merged, other)?;
         if let Some(field) = shard_difference(&merged, other)? {
             return Err(StoreError::Mismatch(format!(
                 "run {} and run {} are not shards of one run; {field}",
@@ -190,4 +191,28 @@ fn merged_manifest(folders: &[RunFolder]) -> Result<RunManifest, StoreError> {
     let digest = run_digest(&merged)?;
     merged.id = format!("merged-{}", digest.get(..12).unwrap_or(&digest));
     Ok(merged)
+}
+
+/// Shards of one run ask the same questions and judge them alike; where they do not, what differs is
+/// said in the user's words.
+fn same_questions(a: &RunManifest, b: &RunManifest) -> Result<(), StoreError> {
+    for task in &a.tasks {
+        let Some(other) = b.task(&task.id) else {
+            continue;
+        };
+        let differences = task.differences(other);
+        if !differences.is_empty() {
+            let said: Vec<String> = differences.iter().map(ToString::to_string).collect();
+            return Err(StoreError::Mismatch(format!(
+                "run {} and run {} do not ask the same question: {}: {}; nothing was written\nhint: merge \
+                 runs of the same settings, and set the others side by side with `mary report` or \
+                 `mary compare --across`",
+                a.id,
+                b.id,
+                task.id,
+                said.join(", ")
+            )));
+        }
+    }
+    Ok(())
 }

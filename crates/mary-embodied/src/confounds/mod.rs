@@ -13,15 +13,22 @@ pub use questions::{Material, material};
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Outcome, Sample, Table, Target};
+use mary_contract::{Conditions, Outcome, Sample, Table, Target, TaskRun, question_names};
 
 use questions::{QuestionRecord, by_subtask, right_and_wrong};
 use regression::question_regression;
 use words::{TripleRecord, triple_regression};
 
-/// Answers of some models, gathered sample by sample.
+/// Answers of some models, gathered sample by sample. Items are told apart within what was asked of
+/// whom (task, version, settings; model), never by their id alone: tasks number their items alike.
 #[derive(Debug, Default)]
 pub struct Confounds {
+    gathered: BTreeMap<Conditions, Gathered>,
+}
+
+/// What was gathered under one set of conditions: by model, then by item.
+#[derive(Debug, Default)]
+struct Gathered {
     questions: BTreeMap<String, BTreeMap<String, QuestionRecord>>,
     triples: BTreeMap<String, BTreeMap<String, TripleRecord>>,
 }
@@ -29,7 +36,8 @@ pub struct Confounds {
 impl Confounds {
     /// Takes a sample in. What is neither a question with options nor a triple is left aside; an answer
     /// without a score tells what the question is made of and nothing else.
-    pub fn add(&mut self, sample: &Sample, norms: &Norms) {
+    pub fn add(&mut self, run: &TaskRun, sample: &Sample, norms: &Norms) {
+        let gathered = self.gathered.entry(run.conditions()).or_default();
         let score = match sample.judgement.outcome {
             Outcome::Scored(score) => Some(score),
             _ => None,
@@ -45,7 +53,7 @@ impl Confounds {
                     None => item.id.clone(),
                 };
                 let subtask = item.tags.get("subtask").cloned().unwrap_or_default();
-                let record = self.questions.entry(model).or_default().entry(key);
+                let record = gathered.questions.entry(model).or_default().entry(key);
                 record
                     .or_insert_with(|| {
                         QuestionRecord::new(subtask, material(question, options, norms))
@@ -56,7 +64,7 @@ impl Confounds {
             Target::Data(data) => {
                 let record = score.and_then(|s| TripleRecord::of(data, item, s, norms));
                 if let Some(record) = record {
-                    let of_model = self.triples.entry(model).or_default();
+                    let of_model = gathered.triples.entry(model).or_default();
                     of_model.insert(item.id.clone(), record);
                 }
             }
@@ -64,8 +72,33 @@ impl Confounds {
         }
     }
 
-    /// All tables that the answers give.
+    /// All tables that the answers give, question by question.
     pub fn tables(&self) -> Vec<Table> {
+        let fruitful: Vec<(&Conditions, Vec<Table>)> = self
+            .gathered
+            .iter()
+            .map(|(conditions, gathered)| (conditions, gathered.tables()))
+            .filter(|(_, tables)| !tables.is_empty())
+            .collect();
+        let conditions: Vec<&Conditions> = fruitful.iter().map(|(c, _)| *c).collect();
+        let names = question_names(&conditions);
+        let mut all = Vec::new();
+        for (place, ((_, tables), name)) in fruitful.into_iter().zip(names).enumerate() {
+            all.extend(tables.into_iter().map(|table| match name.as_str() {
+                "" => table,
+                name => Table {
+                    id: format!("{}-{}", table.id, place + 1),
+                    title: format!("{}: {name}", table.title),
+                    ..table
+                },
+            }));
+        }
+        all
+    }
+}
+
+impl Gathered {
+    fn tables(&self) -> Vec<Table> {
         let mut tables = Vec::new();
         tables.extend(by_subtask(&self.questions));
         tables.extend(right_and_wrong(&self.questions));
@@ -85,5 +118,71 @@ fn p_cell(p: f64) -> String {
         "< 0.001".to_owned()
     } else {
         format!("{p:.3}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mary_contract::{Item, Judgement, SampleId};
+
+    use super::*;
+
+    fn run(task: &str, language: &str) -> TaskRun {
+        TaskRun {
+            id: task.into(),
+            version: 1,
+            asked: Some([("language".to_owned(), language.to_owned())].into()),
+            ..TaskRun::default()
+        }
+    }
+
+    /// Twenty questions of a task, numbered from 0 as every task numbers its own.
+    fn add_all(confounds: &mut Confounds, run: &TaskRun, subtask: &str) {
+        for i in 0..20 {
+            let target = Target::Choice {
+                question: format!("which {}", "word ".repeat(i % 5)),
+                options: vec!["a".into(), "b".into()],
+                correct: 0,
+            };
+            let item = Item::new(format!("{i}"), target, vec![]).tagged("subtask", subtask);
+            let sample = Sample {
+                id: SampleId {
+                    model: "m".into(),
+                    task: run.id.clone(),
+                    item: item.id.clone(),
+                    trial: 0,
+                },
+                item,
+                exchanges: vec![],
+                judgement: Judgement::scored(f64::from(u8::from(i % 3 == 0))),
+            };
+            confounds.add(run, &sample, &Norms::default());
+        }
+    }
+
+    #[test]
+    fn items_of_two_tasks_that_share_an_id_are_two_questions() {
+        let mut confounds = Confounds::default();
+        add_all(&mut confounds, &run("f/one", "en"), "V-S");
+        add_all(&mut confounds, &run("f/two", "en"), "V-S");
+        add_all(&mut confounds, &run("f/two", "zh"), "V-S");
+        let tables = confounds.tables();
+        let counted: Vec<(&str, &str)> = tables
+            .iter()
+            .filter(|t| t.id.starts_with("embodied-table-13"))
+            .map(|t| (t.title.as_str(), t.rows[0][1].as_str()))
+            .collect();
+        assert_eq!(
+            counted,
+            [
+                ("What the questions are made of: f/one", "20"),
+                ("What the questions are made of: f/two (language = en)", "20"),
+                ("What the questions are made of: f/two (language = zh)", "20"),
+            ]
+        );
+        let mut ids: Vec<&str> = tables.iter().map(|t| t.id.as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), tables.len(), "every table has a name of its own");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings};
+use mary_contract::{Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings};
 
 use crate::choice::{Mode, Template};
 use crate::perceptualqa::{self, PERCEPTUAL_QA, Part};
@@ -16,6 +16,8 @@ pub(super) type Columns = BTreeMap<String, Estimate>;
 /// One model on PerceptualQA.
 pub(super) struct Answers {
     pub(super) model: String,
+    /// What was asked and how it was judged.
+    pub(super) conditions: Conditions,
     pub(super) setup: perceptualqa::Setup,
     /// The paper's accuracy where answers were written, else the score.
     pub(super) columns: Columns,
@@ -112,6 +114,7 @@ pub(super) fn answers(runs: &[RunSummary]) -> Vec<Answers> {
             let columns = qa_columns(row, &setup, &measures);
             Some(Answers {
                 model: row.model.clone(),
+                conditions: run.manifest.conditions(&card.id)?,
                 setup,
                 columns,
                 robust: row.score.clone(),

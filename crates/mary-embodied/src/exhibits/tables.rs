@@ -6,7 +6,6 @@ use super::results::{
     Answers, Places, answers, cell, cell_with_interval, is_released, other_senses, percent,
 };
 use crate::Language;
-use crate::pairs::Pair;
 use crate::published::{PublishedRow, published};
 
 fn heads(first: &[&str], rest: &[String]) -> Vec<String> {
@@ -176,7 +175,7 @@ pub(super) fn table_12(answers: &[Answers]) -> Option<Table> {
         let twin = answers.iter().filter(|en| {
             en.setup.language == Language::En
                 && en.model == zh.model
-                && (en.setup.source, en.setup.asking) == (zh.setup.source, zh.setup.asking)
+                && en.conditions.agrees_but_for(&zh.conditions, &["language"])
         });
         for a in twin.chain([zh]) {
             let language = a.setup.language.code().to_owned();
@@ -226,8 +225,13 @@ pub(super) fn form_table(places: &[Places]) -> Option<Table> {
             let by = p.forms.get(tag)?;
             for value in values {
                 if let Some(e) = by.get(value) {
+                    let several = places.iter().filter(|o| o.model == p.model).count() > 1;
                     rows.push(vec![
-                        p.model.clone(),
+                        if several {
+                            format!("{} ({})", p.model, p.how())
+                        } else {
+                            p.model.clone()
+                        },
                         format!("{title} {value}"),
                         e.n.to_string(),
                         format!(
@@ -254,25 +258,32 @@ pub(super) fn form_table(places: &[Places]) -> Option<Table> {
     })
 }
 
-/// Tables 8 and 11: models after and before tuning (first and second of each pair), on the same part
-/// of the questions.
-pub fn before_after(runs: &[RunSummary], pairs: &[Pair]) -> Vec<Table> {
+/// Tables 8 and 11: models after and before tuning (first and second of each pair), each beside the
+/// other only where both were asked the same question and judged alike.
+pub fn before_after(runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Table> {
     let all = answers(runs);
-    let find = |model: &str| all.iter().find(|a| a.model == model);
     let (mut detailed, mut overall) = (Vec::new(), Vec::new());
-    for pair in pairs {
-        let (Some(after), Some(before)) = (find(&pair.first), find(&pair.second)) else {
-            continue;
-        };
-        for a in [before, after] {
-            detailed.push(by_column(a, &[a.model.clone(), a.how()]));
+    let mut left_out = String::new();
+    for (first, second) in pairs {
+        for after in all.iter().filter(|a| a.model == *first) {
+            let same = |b: &&Answers| b.model == *second && b.conditions == after.conditions;
+            let Some(before) = all.iter().find(same) else {
+                left_out.push_str(&format!(
+                    " Left out: {first} ({}), since {second} was not asked that.",
+                    after.how()
+                ));
+                continue;
+            };
+            for a in [before, after] {
+                detailed.push(by_column(a, &[a.model.clone(), a.how()]));
+            }
+            overall.push(vec![
+                second.clone(),
+                first.clone(),
+                cell(&before.columns, "all"),
+                cell(&after.columns, "all"),
+            ]);
         }
-        overall.push(vec![
-            pair.second.clone(),
-            pair.first.clone(),
-            cell(&before.columns, "all"),
-            cell(&after.columns, "all"),
-        ]);
     }
     if detailed.is_empty() {
         return Vec::new();
@@ -297,10 +308,11 @@ pub fn before_after(runs: &[RunSummary], pairs: &[Pair]) -> Vec<Table> {
         Table {
             id: "embodied-table-8".into(),
             title: "PerceptualQA before and after, by subtask".into(),
-            caption: "Accuracy in %, for each pair the second model and then the first. The form of Yang et \
-                      al. 2025, Table 8, whose values are on the fifth of the released questions that was \
-                      left out of tuning."
-                .into(),
+            caption: format!(
+                "Accuracy in %, for each pair the second model and then the first. The form of Yang et al. \
+                 2025, Table 8, whose values are on the fifth of the released questions that was left out \
+                 of tuning.{left_out}"
+            ),
             head: heads(&["model", "how"], &published().columns),
             published: (n..detailed.len()).collect(),
             rows: detailed,

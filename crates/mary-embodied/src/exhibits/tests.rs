@@ -4,7 +4,6 @@ use mary_contract::{
 };
 
 use super::*;
-use crate::pairs::Pair;
 use crate::perceptualqa::PERCEPTUAL_QA;
 use crate::sensoryvec::SENSORY_VEC;
 
@@ -52,6 +51,7 @@ fn run(model: &str, task: &str, settings: TaskSettings, row: SummaryRow) -> RunS
                 limit: None,
                 conventions: Default::default(),
                 dataset_hash: None,
+                ..TaskRun::default()
             }],
             trials: 1,
             seed: 0,
@@ -175,10 +175,7 @@ fn every_row_is_as_long_as_its_head() {
             "embodied-table-12"
         ]
     );
-    let pair = Pair {
-        first: "hf/m".into(),
-        second: crate::PEOPLE.into(),
-    };
+    let pair = ("hf/m".to_owned(), crate::PEOPLE.to_owned());
     let more = before_after(&runs, &[pair]);
     assert_eq!(more.len(), 2);
     for table in shown.tables.iter().chain(&more) {
@@ -209,4 +206,22 @@ fn every_row_is_as_long_as_its_head() {
             "people of the paper"
         ]
     );
+}
+
+#[test]
+fn before_and_after_stand_side_by_side_only_within_one_question() {
+    // The tuned model was asked in two languages, the other way round first; the base in one.
+    let runs = [
+        qa("hf/tuned", "zh", 0.9),
+        qa("hf/tuned", "en", 0.5),
+        qa("hf/base", "en", 0.4),
+    ];
+    let pair = ("hf/tuned".to_owned(), "hf/base".to_owned());
+    let shown = before_after(&runs, std::slice::from_ref(&pair));
+    let overall = &shown[1];
+    let measured = overall.rows.len() - overall.published.len();
+    assert_eq!(measured, 1);
+    assert_eq!(overall.rows[0][2..], ["40.00", "50.00"]);
+    assert!(shown[0].caption.contains("Left out: hf/tuned (upstream zh"), "{}", shown[0].caption);
+    assert!(before_after(&[runs[0].clone(), runs[2].clone()], &[pair]).is_empty());
 }

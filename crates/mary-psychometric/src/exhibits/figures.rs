@@ -1,10 +1,12 @@
 //! Figures 5 and 6 through training, and curves over layers, distances and categories.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::{Axis, Estimate, Figure, FigureKind, Point, ReferenceLine, Scale, Series};
+use mary_contract::{
+    Axis, Conditions, Estimate, Figure, FigureKind, Point, ReferenceLine, Scale, Series, variants,
+};
 
-use super::Found;
+use super::{Found, told_apart};
 use crate::published::published;
 use crate::trajectories::stage;
 
@@ -58,18 +60,30 @@ fn numbers<'a>(all: &'a [Found<'a>]) -> impl Iterator<Item = &'a Found<'a>> {
         .filter(|f| f.task() == "numbers" && f.set("range", "1-9") == "1-9")
 }
 
+/// Results on numbers with the name of each: the model, and what tells it from another result of it.
+fn named<'a>(all: &'a [Found<'a>]) -> impl Iterator<Item = (&'a Found<'a>, String)> {
+    let of: Vec<&Found<'a>> = numbers(all).collect();
+    let names: Vec<String> = of
+        .iter()
+        .zip(told_apart(&of))
+        .map(|(f, variant)| format!("{}{variant}", f.model()))
+        .collect();
+    of.into_iter().zip(names)
+}
+
 const KINDS: [(&str, &str); 3] = [
     ("number_number", "number, number"),
     ("number_word", "number, word"),
     ("word_word", "word, word"),
 ];
 
-/// Values of a measure at each checkpoint, by size: tokens seen (or the step) and the estimate.
+/// Values of a measure at each checkpoint, by size and by what was asked: tokens seen (or the step) and
+/// the estimate.
 fn through_training<'a>(
     all: &'a [Found<'a>],
     measure: &str,
-) -> BTreeMap<String, Vec<(f64, &'a Found<'a>, &'a Estimate)>> {
-    let mut sizes: BTreeMap<String, Vec<_>> = BTreeMap::new();
+) -> BTreeMap<(String, Conditions), Vec<(f64, &'a Found<'a>, &'a Estimate)>> {
+    let mut sizes: BTreeMap<(String, Conditions), Vec<_>> = BTreeMap::new();
     for f in numbers(all) {
         let (Some(at), Some(value)) = (stage(f.model(), f.card), f.measure(measure)) else {
             continue;
@@ -77,7 +91,8 @@ fn through_training<'a>(
         let x = at.tokens.unwrap_or(at.step as f64);
         // Step 0 has no place on a logarithmic axis.
         if x > 0.0 {
-            sizes.entry(at.size).or_default().push((x, f, value));
+            let key = (at.size, f.conditions());
+            sizes.entry(key).or_default().push((x, f, value));
         }
     }
     sizes.retain(|_, points| points.len() > 1);
@@ -87,6 +102,17 @@ fn through_training<'a>(
     sizes
 }
 
+/// What stands behind a name for each of the conditions; nothing where there is only one.
+fn variant_names<T>(of: &BTreeMap<(String, Conditions), T>) -> BTreeMap<Conditions, String> {
+    let distinct: BTreeSet<&Conditions> = of.keys().map(|(_, conditions)| conditions).collect();
+    let distinct: Vec<&Conditions> = distinct.into_iter().collect();
+    let names = variants(&distinct).into_iter().map(|name| match name.as_str() {
+        "" => name,
+        name => format!(" ({name})"),
+    });
+    distinct.into_iter().cloned().zip(names).collect()
+}
+
 fn address(f: &Found<'_>) -> Option<String> {
     Some(format!("{}|{}", f.row.model, f.row.task))
 }
@@ -94,14 +120,16 @@ fn address(f: &Found<'_>) -> Option<String> {
 /// Figure 5: the largest similarity of two numbers through training.
 fn maximum_through_training(all: &[Found<'_>]) -> Option<Figure> {
     let sizes = through_training(all, "max");
+    let names = variant_names(&sizes);
     let lines: Vec<Series> = sizes
         .iter()
-        .map(|(size, points)| {
+        .map(|((size, conditions), points)| {
             let points = points
                 .iter()
                 .map(|(x, f, e)| point(*x, "", e, address(f)))
                 .collect();
-            series(size.clone(), points)
+            let variant = names.get(conditions).map_or("", String::as_str);
+            series(format!("{size}{variant}"), points)
         })
         .collect();
     (!lines.is_empty()).then(|| Figure {
@@ -121,12 +149,13 @@ fn maximum_through_training(all: &[Found<'_>]) -> Option<Figure> {
 
 /// Figure 6: numbers with numbers, numbers with words, words with words, mean over sizes.
 fn kinds_through_training(all: &[Found<'_>]) -> Option<Figure> {
-    let lines: Vec<Series> = KINDS
-        .iter()
-        .map(|(measure, name)| {
-            let sizes = through_training(all, measure);
+    let mut lines: Vec<Series> = Vec::new();
+    for (measure, name) in KINDS {
+        let sizes = through_training(all, measure);
+        for (conditions, variant) in variant_names(&sizes) {
             let mut at: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-            for (x, _, e) in sizes.values().flatten() {
+            let own = sizes.iter().filter(|((_, c), _)| *c == conditions);
+            for (x, _, e) in own.flat_map(|(_, points)| points) {
                 at.entry(x.round() as u64).or_default().push(e.value);
             }
             let points = at
@@ -137,10 +166,9 @@ fn kinds_through_training(all: &[Found<'_>]) -> Option<Figure> {
                     ..Point::default()
                 })
                 .collect();
-            series(*name, points)
-        })
-        .filter(|s| !s.points.is_empty())
-        .collect();
+            lines.push(series(format!("{name}{variant}"), points));
+        }
+    }
     (!lines.is_empty()).then(|| Figure {
         id: "psychometric-figure-6".into(),
         title: "The idea of number through training: kinds of pairs".into(),
@@ -172,8 +200,8 @@ const EFFECTS: [&str; 4] = ["distance", "ratio", "size", "mds_correlation"];
 fn effects_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
     let mut by_effect: Vec<(&str, Vec<Series>)> = Vec::new();
     for effect in EFFECTS {
-        let lines: Vec<Series> = numbers(end)
-            .map(|f| series(f.model(), by_layer(f, effect)))
+        let lines: Vec<Series> = named(end)
+            .map(|(f, name)| series(name, by_layer(f, effect)))
             .filter(|s| s.points.len() > 1)
             .collect();
         if !lines.is_empty() {
@@ -228,10 +256,10 @@ const MOST_MODELS: usize = 4;
 /// Figure 6's kinds of pairs over layers, a figure for each model.
 fn kinds_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
     let mut figures = Vec::new();
-    for f in numbers(end) {
+    for (f, name) in named(end) {
         let lines: Vec<Series> = KINDS
             .iter()
-            .map(|(measure, name)| series(*name, by_layer(f, measure)))
+            .map(|(measure, kind)| series(*kind, by_layer(f, measure)))
             .filter(|s| s.points.len() > 1)
             .collect();
         if lines.is_empty() || figures.len() == MOST_MODELS {
@@ -239,7 +267,7 @@ fn kinds_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
         }
         figures.push(Figure {
             id: format!("psychometric-numbers-kinds-{}", figures.len() + 1),
-            title: format!("Numbers among words, in every layer: {}", f.model()),
+            title: format!("Numbers among words, in every layer: {name}"),
             caption:
                 "Mean cosine of two numbers, of a number and a word, and of two words, by layer."
                     .into(),
@@ -255,15 +283,15 @@ fn kinds_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
 
 /// Figure 1A: similarity by distance.
 fn cosine_by_distance(end: &[Found<'_>]) -> Option<Figure> {
-    let lines: Vec<Series> = numbers(end)
-        .filter_map(|f| {
+    let lines: Vec<Series> = named(end)
+        .filter_map(|(f, name)| {
             let mut points: Vec<Point> = f
                 .measures("cosine_at_distance_")
                 .into_iter()
                 .filter_map(|(d, e)| Some(point(d.parse().ok()?, d, e, address(f))))
                 .collect();
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            (points.len() > 1).then(|| series(f.model(), points))
+            (points.len() > 1).then(|| series(name, points))
         })
         .collect();
     (!lines.is_empty()).then(|| Figure {
@@ -283,15 +311,15 @@ fn cosine_by_distance(end: &[Found<'_>]) -> Option<Figure> {
 
 /// Where scaling puts the numbers.
 fn number_line(end: &[Found<'_>]) -> Option<Figure> {
-    let mut lines: Vec<Series> = numbers(end)
-        .filter_map(|f| {
+    let mut lines: Vec<Series> = named(end)
+        .filter_map(|(f, name)| {
             let mut points: Vec<Point> = f
                 .measures("place_of_")
                 .into_iter()
                 .filter_map(|(n, e)| Some(point(n.parse().ok()?, n, e, address(f))))
                 .collect();
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            (points.len() > 1).then(|| series(f.model(), points))
+            (points.len() > 1).then(|| series(name, points))
         })
         .collect();
     if lines.is_empty() {
@@ -394,7 +422,8 @@ fn typicality_by_category(end: &[Found<'_>]) -> Option<Figure> {
 /// Accuracy on matrices by the rule of each attribute.
 fn matrices_by_rule(end: &[Found<'_>]) -> Option<Figure> {
     let mut bars = Vec::new();
-    for f in end.iter().filter(|f| f.task() == "matrices") {
+    let of: Vec<&Found<'_>> = end.iter().filter(|f| f.task() == "matrices").collect();
+    for (f, variant) in of.iter().zip(told_apart(&of)) {
         let mut points = Vec::new();
         for attribute in crate::matrices::ATTRIBUTES {
             let by = f.row.breakdowns.iter().find(|b| b.tag == attribute);
@@ -410,7 +439,7 @@ fn matrices_by_rule(end: &[Found<'_>]) -> Option<Figure> {
         }
         if !points.is_empty() {
             bars.push(series(
-                format!("{} ({})", f.model(), f.set("matrices", "fresh")),
+                format!("{} ({}){variant}", f.model(), f.set("matrices", "fresh")),
                 points,
             ));
         }

@@ -6,7 +6,10 @@ mod tables;
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Estimate, Exhibits, ModelCard, RunSummary, SummaryRow, TaskSettings};
+use mary_contract::{
+    Conditions, Estimate, Exhibits, ModelCard, RunSummary, SummaryRow, TaskRun, TaskSettings,
+    variants,
+};
 
 use crate::trajectories::stage;
 
@@ -15,6 +18,7 @@ use crate::trajectories::stage;
 struct Found<'a> {
     row: &'a SummaryRow,
     settings: &'a TaskSettings,
+    ran: &'a TaskRun,
     card: Option<&'a ModelCard>,
 }
 
@@ -51,6 +55,11 @@ impl<'a> Found<'a> {
             .collect()
     }
 
+    /// What was asked and how it was judged.
+    fn conditions(&self) -> Conditions {
+        self.ran.conditions()
+    }
+
     /// What the user set, or this default.
     fn set(&self, name: &str, default: &'a str) -> &'a str {
         self.settings
@@ -77,6 +86,7 @@ fn found(runs: &[RunSummary]) -> Vec<Found<'_>> {
             all.push(Found {
                 row,
                 settings: &task.settings,
+                ran: task,
                 card,
             });
         }
@@ -84,22 +94,104 @@ fn found(runs: &[RunSummary]) -> Vec<Found<'_>> {
     all
 }
 
-/// Of a model that was run at several checkpoints the last one: tables are about where training ended.
+/// Of a model that was asked the same at several checkpoints the last one: tables are about where
+/// training ended.
 fn at_the_end<'a>(all: &[Found<'a>]) -> Vec<Found<'a>> {
-    let mut last: BTreeMap<(String, &str), u64> = BTreeMap::new();
+    let mut last: BTreeMap<(String, Conditions), u64> = BTreeMap::new();
     for one in all {
         if let Some(at) = stage(one.model(), one.card) {
-            let step = last.entry((at.size, &one.row.task)).or_default();
+            let step = last.entry((at.size, one.conditions())).or_default();
             *step = at.step.max(*step);
         }
     }
     all.iter()
         .filter(|one| {
             stage(one.model(), one.card)
-                .is_none_or(|at| last.get(&(at.size, &one.row.task)) == Some(&at.step))
+                .is_none_or(|at| last.get(&(at.size, one.conditions())) == Some(&at.step))
         })
         .copied()
         .collect()
+}
+
+/// For each result the settings that tell it from others of the same model and task, as they stand
+/// behind a name: ` (layout = choices)`; empty where there is only one.
+fn told_apart(of: &[&Found<'_>]) -> Vec<String> {
+    of.iter()
+        .map(|own| {
+            let alike: Vec<Conditions> = of
+                .iter()
+                .filter(|f| f.model() == own.model() && f.task() == own.task())
+                .map(|f| f.conditions())
+                .collect();
+            let conditions = own.conditions();
+            let place = alike.iter().position(|c| *c == conditions);
+            let said = variants(&alike.iter().collect::<Vec<_>>());
+            match place.and_then(|i| said.into_iter().nth(i)) {
+                Some(variant) if !variant.is_empty() => format!(" ({variant})"),
+                _ => String::new(),
+            }
+        })
+        .collect()
+}
+
+/// A column of a table that sets models side by side: results of one question only.
+struct Column<'a> {
+    of: Vec<Found<'a>>,
+    left_out: Vec<String>,
+}
+
+impl<'a> Column<'a> {
+    /// Of all results that would stand in the column those of the question that most models were
+    /// asked (the one run first, among equals); the others are named.
+    fn of(all: impl Iterator<Item = Found<'a>>) -> Self {
+        let all: Vec<Found<'a>> = all.collect();
+        let mut questions: Vec<(Conditions, usize)> = Vec::new();
+        for conditions in all.iter().map(Found::conditions) {
+            match questions.iter_mut().find(|(c, _)| *c == conditions) {
+                Some((_, n)) => *n += 1,
+                None => questions.push((conditions, 1)),
+            }
+        }
+        let most = questions.iter().map(|(_, n)| *n).max().unwrap_or(0);
+        let chosen = questions.iter().find(|(_, n)| *n == most);
+        let (of, others): (Vec<_>, Vec<_>) = all
+            .into_iter()
+            .partition(|f| chosen.is_some_and(|(c, _)| *c == f.conditions()));
+        let left_out = others
+            .iter()
+            .map(|f| {
+                let asked = f.conditions();
+                let said: Vec<String> = chosen
+                    .map(|(c, _)| asked.differences(c))
+                    .unwrap_or_default()
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect();
+                format!("{} on {} ({})", f.model(), f.task(), said.join(", "))
+            })
+            .collect();
+        Self { of, left_out }
+    }
+
+    /// The result of a model; the later run where it was asked twice.
+    fn model(&self, model: &str) -> Option<Found<'a>> {
+        self.of.iter().rfind(|f| f.model() == model).copied()
+    }
+}
+
+/// What the columns of a table left out, as the end of its caption.
+fn left_out_of(columns: &[&Column<'_>]) -> String {
+    let all: Vec<&str> = columns
+        .iter()
+        .flat_map(|c| c.left_out.iter().map(String::as_str))
+        .collect();
+    match all.as_slice() {
+        [] => String::new(),
+        some => format!(
+            " Left out, because a column is of one question: {}.",
+            some.join("; ")
+        ),
+    }
 }
 
 /// Everything the runs have to show.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::Table;
 
-use super::{Found, cell, wide_cell};
+use super::{Column, Found, cell, left_out_of, told_apart, wide_cell};
 use crate::published::{PublishedRow, published};
 
 /// All tables that the results can fill.
@@ -62,12 +62,13 @@ fn shots(found: &Found<'_>) -> usize {
 
 /// Table 3: all abilities.
 fn overview(all: &[Found<'_>]) -> Option<Table> {
-    let pick = |model: &str, task: &str, fits: &dyn Fn(&Found<'_>) -> bool| {
-        all.iter()
-            .find(|f| f.model() == model && f.task() == task && fits(f))
-            .copied()
+    let column = |task: &'static str| {
+        // Zero-shot is a column of its own; results with shots are no part of it.
+        let fits = move |f: &&Found<'_>| {
+            f.task() == task && (task != "typicality-surprisal" || shots(f) == 0)
+        };
+        Column::of(all.iter().filter(fits).copied())
     };
-    let any = |_: &Found<'_>| true;
     let parts = [
         "numbers",
         "blimp",
@@ -79,14 +80,15 @@ fn overview(all: &[Found<'_>]) -> Option<Table> {
     if shown.is_empty() {
         return None;
     }
+    let [c_numbers, c_blimp, c_latent, c_zero, c_matrices] = parts.map(column);
     let rows = shown
         .iter()
         .map(|model| {
-            let numbers = pick(model, "numbers", &any);
-            let blimp = pick(model, "blimp", &any);
-            let latent = pick(model, "typicality-vectors", &any);
-            let zero = pick(model, "typicality-surprisal", &|f| shots(f) == 0);
-            let matrices = pick(model, "matrices", &any);
+            let numbers = c_numbers.model(model);
+            let blimp = c_blimp.model(model);
+            let latent = c_latent.model(model);
+            let zero = c_zero.model(model);
+            let matrices = c_matrices.model(model);
             let value = |f: Option<Found<'_>>, name: &str| cell(f.and_then(|f| f.measure(name)));
             let mut norms: Vec<String> = [latent, zero]
                 .iter()
@@ -124,12 +126,13 @@ fn overview(all: &[Found<'_>]) -> Option<Table> {
     Some(Table {
         id: "psychometric-table-3".into(),
         title: "Psychometric abilities".into(),
-        caption: "R² of the distance and ratio effects (mean over formats and layers), accuracy on \
-                  BLiMP, Spearman's correlation with typicality by vectors and by zero-shot surprisal, \
-                  accuracy on Raven's matrices (chance 0.125). The form of Shah et al. 2024, Table 3; its \
-                  printed results stand below ours. Norms and matrices differ from theirs where the last \
-                  column says so."
-            .into(),
+        caption: format!(
+            "R² of the distance and ratio effects (mean over formats and layers), accuracy on BLiMP, \
+             Spearman's correlation with typicality by vectors and by zero-shot surprisal, accuracy on \
+             Raven's matrices (chance 0.125). The form of Shah et al. 2024, Table 3; its printed results \
+             stand below ours. Norms and matrices differ from theirs where the last column says so.{}",
+            left_out_of(&[&c_numbers, &c_blimp, &c_latent, &c_zero, &c_matrices])
+        ),
         head: heads(&[
             "model",
             "distance effect",
@@ -162,7 +165,8 @@ fn numbers(all: &[Found<'_>]) -> Option<Table> {
     }
     let rows = of
         .iter()
-        .map(|f| {
+        .zip(told_apart(&of))
+        .map(|(f, variant)| {
             let sign = |name: &str| match f.measure(name).map(|e| e.value) {
                 Some(v) if v > 0.0 => "+",
                 Some(v) if v < 0.0 => "−",
@@ -177,7 +181,7 @@ fn numbers(all: &[Found<'_>]) -> Option<Table> {
                 sign("size_slope")
             ));
             cells.push(format!(
-                "{}, pairs {}, {}",
+                "{}, pairs {}, {}{variant}",
                 f.set("range", "1-9"),
                 f.set("pairs", "averaged"),
                 f.set("pooling", "mean")
@@ -225,9 +229,13 @@ fn grammar(all: &[Found<'_>]) -> Option<Table> {
     let fields = ["syntax", "semantics", "morphology"];
     let rows = of
         .iter()
-        .map(|f| {
+        .zip(told_apart(&of))
+        .map(|(f, variant)| {
             let by = f.row.breakdowns.iter().find(|b| b.tag == "field");
-            let mut cells = vec![f.model().to_owned(), cell(f.measure("score"))];
+            let mut cells = vec![
+                format!("{}{variant}", f.model()),
+                cell(f.measure("score")),
+            ];
             cells.extend(
                 fields
                     .iter()
@@ -288,10 +296,10 @@ fn prompted_categories(all: &[Found<'_>]) -> Option<Table> {
         rows.push(cells);
     }
     let mut head = heads(&["category"]);
-    head.extend(of.iter().map(|f| {
+    head.extend(of.iter().zip(told_apart(&of)).map(|(f, variant)| {
         let discarded: usize = f.row.unscored.values().sum();
         format!(
-            "{} ({} norms; {discarded} of {} rankings discarded)",
+            "{} ({} norms; {discarded} of {} rankings discarded){variant}",
             f.model(),
             f.set("norms", "world"),
             f.row.samples
@@ -312,28 +320,6 @@ fn prompted_categories(all: &[Found<'_>]) -> Option<Table> {
 
 /// Table 7: typicality by three methods.
 fn typicality(all: &[Found<'_>]) -> Option<Table> {
-    type Key<'a> = (&'a str, &'a str);
-    let mut rows: BTreeMap<Key<'_>, BTreeMap<String, String>> = BTreeMap::new();
-    let mut order: Vec<Key<'_>> = Vec::new();
-    for f in all.iter().filter(|f| f.task().starts_with("typicality-")) {
-        let key = (f.model(), f.set("norms", "world"));
-        let column = match f.task() {
-            "typicality-vectors" => "latent".to_owned(),
-            "typicality-prompting" => "prompting".to_owned(),
-            _ => ["zero_shot", "one_shot", "two_shot", "three_shot"]
-                .get(shots(f))
-                .map(|s| (*s).to_owned())?,
-        };
-        if !rows.contains_key(&key) {
-            order.push(key);
-        }
-        rows.entry(key)
-            .or_default()
-            .insert(column, wide_cell(f.measure("score")));
-    }
-    if rows.is_empty() {
-        return None;
-    }
     let columns = [
         "latent",
         "zero_shot",
@@ -342,19 +328,45 @@ fn typicality(all: &[Found<'_>]) -> Option<Table> {
         "three_shot",
         "prompting",
     ];
+    let place = |f: &Found<'_>| match f.task() {
+        "typicality-vectors" => Some(0),
+        "typicality-surprisal" => (shots(f) < 4).then(|| 1 + shots(f)),
+        "typicality-prompting" => Some(5),
+        _ => None,
+    };
+    let shown: Vec<Found<'_>> = all.iter().filter(|f| place(f).is_some()).copied().collect();
+    let mut order: Vec<(&str, &str)> = Vec::new();
+    for f in &shown {
+        let key = (f.model(), f.set("norms", "world"));
+        if !order.contains(&key) {
+            order.push(key);
+        }
+    }
+    if order.is_empty() {
+        return None;
+    }
+    // One question for each column and norms: norms have rows of their own.
+    let norms: BTreeSet<&str> = order.iter().map(|(_, norms)| *norms).collect();
+    let mut by_norms: BTreeMap<&str, Vec<Column<'_>>> = BTreeMap::new();
+    for norms in norms {
+        let column = |at: usize| {
+            let fits = |f: &&Found<'_>| place(f) == Some(at) && f.set("norms", "world") == norms;
+            Column::of(shown.iter().filter(fits).copied())
+        };
+        by_norms.insert(norms, (0..columns.len()).map(column).collect());
+    }
     let lines = order
         .iter()
-        .filter_map(|key| {
-            let row = rows.get(key)?;
-            let mut cells = vec![key.0.to_owned(), key.1.to_owned()];
-            cells.extend(
-                columns
-                    .iter()
-                    .map(|c| row.get(*c).cloned().unwrap_or_else(|| "–".into())),
-            );
+        .filter_map(|(model, norms)| {
+            let mut cells = vec![(*model).to_owned(), (*norms).to_owned()];
+            cells.extend(by_norms.get(norms)?.iter().map(|column| {
+                let found = column.model(model);
+                wide_cell(found.and_then(|f| f.measure("score")))
+            }));
             Some(cells)
         })
         .collect();
+    let left_out = left_out_of(&by_norms.values().flatten().collect::<Vec<_>>());
     let (rows, marked) = with_published(lines, &published().table_7, |row| {
         let mut cells = vec![row.model.clone(), "castro".to_owned()];
         cells.extend(printed(row, &columns));
@@ -363,10 +375,11 @@ fn typicality(all: &[Found<'_>]) -> Option<Table> {
     Some(Table {
         id: "psychometric-table-7".into(),
         title: "Typicality by three methods".into(),
-        caption: "Spearman's correlation with typicality, mean over categories with its 95 % interval. The \
-                  form of Shah et al. 2024, Table 7. `world` is no judgement of people: it is how often \
-                  the built-in model's corpus mentions each member."
-            .into(),
+        caption: format!(
+            "Spearman's correlation with typicality, mean over categories with its 95 % interval. The form \
+             of Shah et al. 2024, Table 7. `world` is no judgement of people: it is how often the built-in \
+             model's corpus mentions each member.{left_out}"
+        ),
         head: heads(&[
             "model",
             "norms",
@@ -434,10 +447,14 @@ fn categories(all: &[Found<'_>]) -> Option<Table> {
 
 /// Raven's matrices under both conventions, and what the candidates alone give away.
 fn matrices(all: &[Found<'_>]) -> Option<Table> {
-    let rows: Vec<Vec<String>> = all
+    let of: Vec<&Found<'_>> = all
         .iter()
         .filter(|f| matches!(f.task(), "matrices" | "digit-matrices" | "letter-strings"))
-        .map(|f| {
+        .collect();
+    let rows: Vec<Vec<String>> = of
+        .iter()
+        .zip(told_apart(&of))
+        .map(|(f, variant)| {
             let written = f.set("mode", "score") == "generate";
             let how = match f.task() {
                 "matrices" => format!(
@@ -453,7 +470,7 @@ fn matrices(all: &[Found<'_>]) -> Option<Table> {
             vec![
                 f.model().to_owned(),
                 f.task().to_owned(),
-                how,
+                format!("{how}{variant}"),
                 if written {
                     measured("accuracy")
                 } else {
@@ -498,30 +515,34 @@ fn analogies(all: &[Found<'_>]) -> Option<Table> {
             .filter(|f| f.task().starts_with("analogies-"))
             .copied()
     };
+    let column = |task: &'static str| Column::of(of().filter(move |f| f.task() == task));
+    let vectors = column("analogies-vectors");
+    let surprisal = column("analogies-surprisal");
+    let prompting = column("analogies-prompting");
     let rows: Vec<Vec<String>> = models(of())
         .iter()
         .map(|model| {
-            let value = |task: &str, name: &str| {
-                let found = of().find(|f| f.model() == *model && f.task() == task);
-                wide_cell(found.and_then(|f| f.measure(name)))
+            let value = |column: &Column<'_>, name: &str| {
+                wide_cell(column.model(model).and_then(|f| f.measure(name)))
             };
             vec![
                 (*model).to_owned(),
-                value("analogies-vectors", "cos_add"),
-                value("analogies-vectors", "cos_mul"),
-                value("analogies-vectors", "concat_cos"),
-                value("analogies-surprisal", "sum_logprob"),
-                value("analogies-prompting", "accuracy"),
+                value(&vectors, "cos_add"),
+                value(&vectors, "cos_mul"),
+                value(&vectors, "concat_cos"),
+                value(&surprisal, "sum_logprob"),
+                value(&prompting, "accuracy"),
             ]
         })
         .collect();
     (!rows.is_empty()).then(|| Table {
         id: "psychometric-analogies".into(),
         title: "Analogies".into(),
-        caption: "Accuracy on A : B :: C : D with five choices (chance 0.200), by three formulas on \
-                  vectors, by surprisal and by prompting: Shah et al. 2024, Appendix B.4.1, which prints no \
-                  values."
-            .into(),
+        caption: format!(
+            "Accuracy on A : B :: C : D with five choices (chance 0.200), by three formulas on vectors, by \
+             surprisal and by prompting: Shah et al. 2024, Appendix B.4.1, which prints no values.{}",
+            left_out_of(&[&vectors, &surprisal, &prompting])
+        ),
         head: heads(&[
             "model",
             "3-cos-add",

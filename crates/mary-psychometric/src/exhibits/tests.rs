@@ -63,6 +63,7 @@ fn run(rows: Vec<SummaryRow>, shots: usize) -> RunSummary {
                 limit: None,
                 conventions: BTreeMap::new(),
                 dataset_hash: None,
+                ..TaskRun::default()
             });
         }
     }

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Axis, Estimate, Exhibits, Figure, FigureKind, Point, ReferenceLine, RunSummary, Scale, Series,
-    SummaryRow, Table,
+    Axis, Conditions, Estimate, Exhibits, Figure, FigureKind, Point, ReferenceLine, RunSummary, Scale, Series,
+    SummaryRow, Table, variants,
 };
 
 use super::Phenomenon;
 use super::reference::{ANSWERERS, by_phenomenon, mean, published};
-use crate::trajectories::stage;
+use crate::trajectories::{conditions, stage};
 
 const BLIMP: &str = "psychometric/blimp";
 const FRESH: &str = "psychometric/grammar";
@@ -23,29 +23,57 @@ const TASKS: [(&str, &str); 3] = [
 /// A model on one of the tasks.
 struct Result<'a> {
     row: &'a SummaryRow,
-    source: &'static str,
+    conditions: Conditions,
+    /// Where the pairs come from, and what tells this result from others of the model on them.
+    source: String,
 }
 
-/// Rows of minimal pairs. Of a model that was run at several checkpoints only the last is shown: the
-/// figures of development show the others.
+/// Rows of minimal pairs. Of a model that was asked the same at several checkpoints only the last is
+/// shown: the figures of development show the others.
 fn results(runs: &[RunSummary]) -> Vec<Result<'_>> {
-    let rows = || runs.iter().flat_map(|run| &run.rows);
-    let mut last: BTreeMap<(String, &str), u64> = BTreeMap::new();
-    for row in rows() {
+    let rows = || {
+        runs.iter()
+            .flat_map(|run| run.rows.iter().map(move |row| (row, conditions(run, row))))
+    };
+    let mut last: BTreeMap<(String, Conditions), u64> = BTreeMap::new();
+    for (row, conditions) in rows() {
         if let Some(stage) = stage(&row.model, None) {
-            let step = last.entry((stage.size, &row.task)).or_default();
+            let step = last.entry((stage.size, conditions)).or_default();
             *step = stage.step.max(*step);
         }
     }
-    rows()
-        .filter_map(|row| {
+    let mut found: Vec<Result<'_>> = rows()
+        .filter_map(|(row, conditions)| {
             let (_, source) = TASKS.iter().find(|(task, _)| *task == row.task)?;
             row.score.as_ref()?;
             let newest = stage(&row.model, None)
-                .is_none_or(|s| last.get(&(s.size, row.task.as_str())) == Some(&s.step));
-            newest.then_some(Result { row, source })
+                .is_none_or(|s| last.get(&(s.size, conditions.clone())) == Some(&s.step));
+            newest.then(|| Result {
+                row,
+                conditions,
+                source: (*source).to_owned(),
+            })
         })
-        .collect()
+        .collect();
+    let said: Vec<String> = found.iter().map(|own| variant(own, &found)).collect();
+    for (result, variant) in found.iter_mut().zip(said) {
+        result.source.push_str(&variant);
+    }
+    found
+}
+
+/// What tells a result from others of its model on the same pairs: ` (convention = lm-eval)`.
+fn variant(own: &Result<'_>, all: &[Result<'_>]) -> String {
+    let alike: Vec<&Conditions> = all
+        .iter()
+        .filter(|r| (&r.row.model, &r.row.task) == (&own.row.model, &own.row.task))
+        .map(|r| &r.conditions)
+        .collect();
+    let place = alike.iter().position(|c| **c == own.conditions);
+    match place.and_then(|i| variants(&alike).into_iter().nth(i)) {
+        Some(variant) if !variant.is_empty() => format!(" ({variant})"),
+        _ => String::new(),
+    }
 }
 
 fn by<'a>(row: &'a SummaryRow, tag: &str, value: &str) -> Option<&'a Estimate> {
@@ -87,7 +115,7 @@ fn phenomena(results: &[Result<'_>]) -> Table {
         .to_vec();
     head.extend(Phenomenon::ALL.map(|p| p.short().to_owned()));
     let mut rows: Vec<Vec<String>> = Vec::new();
-    for Result { row, source } in results {
+    for Result { row, source, .. } in results {
         let all = row.score.as_ref().map_or_else(String::new, |s| {
             format!(
                 "{:.1} ({:.1}–{:.1})",
@@ -98,7 +126,7 @@ fn phenomena(results: &[Result<'_>]) -> Table {
         });
         let mut cells = vec![
             row.model.clone(),
-            (*source).to_owned(),
+            source.clone(),
             all,
             percent(measure(row, "per_token")),
             percent(measure(row, "tie_rate")),
@@ -136,19 +164,18 @@ fn phenomena(results: &[Result<'_>]) -> Table {
 }
 
 fn sets(results: &[Result<'_>]) -> Option<Table> {
-    let own: Vec<&SummaryRow> = results
-        .iter()
-        .filter(|r| r.row.task == BLIMP)
-        .map(|r| r.row)
-        .take(6)
-        .collect();
+    let shown = || results.iter().filter(|r| r.row.task == BLIMP).take(6);
+    let own: Vec<&SummaryRow> = shown().map(|r| r.row).collect();
     if own.is_empty() {
         return None;
     }
     let mut head: Vec<String> = ["set", "phenomenon", "field", "people", "GPT-2"]
         .map(str::to_owned)
         .to_vec();
-    head.extend(own.iter().map(|row| row.model.clone()));
+    head.extend(shown().map(|r| {
+        let variant = r.source.strip_prefix("BLiMP").unwrap_or_default();
+        format!("{}{variant}", r.row.model)
+    }));
     let rows = published()
         .sets
         .iter()
@@ -185,16 +212,20 @@ fn sets(results: &[Result<'_>]) -> Option<Table> {
 fn gap(results: &[Result<'_>]) -> Option<Table> {
     let mut rows = Vec::new();
     for known in results.iter().filter(|r| r.row.task == BLIMP) {
-        let fresh = results
-            .iter()
-            .find(|r| r.row.task == FRESH && r.row.model == known.row.model);
+        // Asked in the same manner: what only one of the two tasks has (the set, the number of pairs,
+        // the seed) cannot be alike.
+        let fresh = results.iter().find(|r| {
+            r.row.task == FRESH
+                && r.row.model == known.row.model
+                && known.conditions.alike_where_shared(&r.conditions, &["seed"])
+        });
         let Some(fresh) = fresh else { continue };
         let mut push = |name: &str, a: Option<&Estimate>, b: Option<&Estimate>| {
             if let (Some(a), Some(b)) = (a, b) {
                 let half = |e: &Estimate| (e.high - e.low) / 2.0;
                 let (difference, margin) = (a.value - b.value, half(a).hypot(half(b)));
                 rows.push(vec![
-                    known.row.model.clone(),
+                    format!("{}{}", known.row.model, variant(known, results)),
                     name.to_owned(),
                     percent(Some(a.value)),
                     percent(Some(b.value)),
@@ -225,7 +256,7 @@ fn bars(results: &[Result<'_>]) -> Figure {
     let mut series: Vec<Series> = results
         .iter()
         .take(8)
-        .map(|Result { row, source }| Series {
+        .map(|Result { row, source, .. }| Series {
             name: format!("{} ({source})", row.model),
             published: false,
             points: Phenomenon::ALL

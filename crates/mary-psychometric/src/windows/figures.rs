@@ -7,7 +7,7 @@ use mary_contract::{Axis, Figure, FigureKind, Point, ReferenceLine, RunSummary, 
 use super::{Found, PAPER_WINDOWS, method};
 use crate::grammar::Phenomenon;
 use crate::grammar::reference::published;
-use crate::trajectories::{Ability, Milestone, Part, Trajectory};
+use crate::trajectories::{Ability, Milestone, Part, Trajectory, conditions};
 
 fn axis_of(found: &[&Found]) -> Axis {
     let title = if found.iter().all(|f| f.trajectory.in_tokens) {
@@ -197,7 +197,7 @@ pub(super) fn overview(found: &[Found]) -> Vec<Figure> {
         if own.len() < 2 {
             continue;
         }
-        let label = own.first().map_or(size, |f| f.trajectory.label.as_str());
+        let label = own.first().map_or(size, |f| f.trajectory.name.as_str());
         figures.push(Figure {
             id: format!("psychometric-development-of-{}", file_name(label)),
             title: format!("Development of {label}"),
@@ -210,7 +210,7 @@ pub(super) fn overview(found: &[Found]) -> Vec<Figure> {
             y: value_axis("score, each on its own scale"),
             series: own
                 .iter()
-                .flat_map(|f| curves(&f.trajectory.ability.title(), &f.trajectory))
+                .flat_map(|f| curves(&f.trajectory.title(), &f.trajectory))
                 .collect(),
             references: vec![],
         });
@@ -236,7 +236,7 @@ pub(super) fn fields(ability: &Ability, found: &[Found]) -> Option<Figure> {
     let first = own.first()?;
     let several = own
         .iter()
-        .any(|f| f.trajectory.size != first.trajectory.size);
+        .any(|f| f.trajectory.label != first.trajectory.label);
     let series = own
         .iter()
         .flat_map(|f| {
@@ -272,11 +272,16 @@ pub(super) fn fields(ability: &Ability, found: &[Found]) -> Option<Figure> {
 
 /// Phenomena by checkpoint, as a heat map for each size.
 pub(super) fn phenomena(ability: &Ability, runs: &[RunSummary], own: &[&Found]) -> Vec<Figure> {
-    let value = |model: &str, phenomenon: Phenomenon| {
-        let rows = runs.iter().flat_map(|r| &r.rows);
-        let mut own = rows.filter(|r| r.model == model && r.task == ability.task);
+    let value = |trajectory: &Trajectory, model: &str, phenomenon: Phenomenon| {
+        let rows = runs.iter().flat_map(|run| run.rows.iter().map(move |row| (run, row)));
+        let mut own = rows.filter(|(run, row)| {
+            row.model == model
+                && row.task == ability.task
+                && conditions(run, row) == trajectory.conditions
+        });
         let breakdown = own
             .next_back()?
+            .1
             .breakdowns
             .iter()
             .find(|b| b.tag == "phenomenon")?;
@@ -296,7 +301,7 @@ pub(super) fn phenomena(ability: &Ability, runs: &[RunSummary], own: &[&Found]) 
                     .filter_map(|m| {
                         Some(Point {
                             label: m.step.to_string(),
-                            y: value(&m.model, *phenomenon)?,
+                            y: value(trajectory, &m.model, *phenomenon)?,
                             samples: Some(format!(
                                 "{}|{}|phenomenon={}",
                                 m.model,

@@ -14,7 +14,7 @@ pub use tables::amount;
 use mary_contract::{Exhibits, RunSummary};
 use mary_stats::segmented::{Growth, Search, Window, growth};
 
-use crate::trajectories::{Ability, Part, Trajectory, trajectories};
+use crate::trajectories::{Ability, Part, Trajectory, left_out, trajectories};
 
 /// Checkpoints below which no window is looked for.
 pub const FEWEST: usize = 8;
@@ -81,10 +81,12 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
             trajectory,
         })
         .collect();
-    if found.is_empty() {
-        return Exhibits::default();
-    }
     let mut exhibits = Exhibits::default();
+    let left_out = left_out(runs);
+    if found.is_empty() {
+        exhibits.tables.extend(tables::left_out(&left_out));
+        return exhibits;
+    }
     let mut abilities: Vec<Ability> = Vec::new();
     for ability in found.iter().map(|f| &f.trajectory.ability) {
         if !abilities.contains(ability) {
@@ -106,6 +108,7 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     exhibits.tables.push(tables::onsets(&found));
     exhibits.tables.extend(tables::order_table(&found));
     exhibits.tables.extend(tables::doubts(&found));
+    exhibits.tables.extend(tables::left_out(&left_out));
     exhibits
 }
 

@@ -5,7 +5,7 @@ use mary_stats::multiple::holm;
 use mary_stats::segmented::{Growth, order};
 
 use super::{FEWEST, Found, PAPER, PAPER_WINDOWS, method};
-use crate::trajectories::Part;
+use crate::trajectories::{LeftOut, Part};
 
 /// Large numbers with a unit, as people say them.
 pub fn amount(value: f64) -> String {
@@ -146,7 +146,9 @@ pub(super) fn order_table(found: &[Found]) -> Option<Table> {
                         (&a.ability.part, &b.ability.part),
                         (Part::Tag(..), Part::Tag(..))
                     ));
-            if a.size != b.size || !same_kind {
+            // Parts of one task are compared within one question.
+            let apart = a.ability.task == b.ability.task && a.conditions != b.conditions;
+            if a.size != b.size || !same_kind || apart {
                 continue;
             }
             if let (Some(one), Some(other)) = (first.window(), second.window())
@@ -154,8 +156,8 @@ pub(super) fn order_table(found: &[Found]) -> Option<Table> {
             {
                 tests.push(Comparison {
                     size: a.label.clone(),
-                    first: a.ability.title(),
-                    second: b.ability.title(),
+                    first: a.title(),
+                    second: b.title(),
                     share,
                     apart: one.onset.high < other.onset.low || other.onset.high < one.onset.low,
                 });
@@ -197,6 +199,31 @@ pub(super) fn order_table(found: &[Found]) -> Option<Table> {
             .map(str::to_owned)
             .to_vec(),
         rows,
+        published: vec![],
+    })
+}
+
+/// Checkpoints that were asked otherwise than those of a curve.
+pub(super) fn left_out(all: &[LeftOut]) -> Option<Table> {
+    let row = |one: &LeftOut| {
+        let steps: Vec<String> = one.steps.iter().map(u64::to_string).collect();
+        vec![
+            one.size.clone(),
+            one.task.clone(),
+            one.variant.clone(),
+            steps.join(", "),
+        ]
+    };
+    (!all.is_empty()).then(|| Table {
+        id: "psychometric-left-out".into(),
+        title: "Checkpoints on no curve".into(),
+        caption: "Asked or judged otherwise than the others of their size, and too few for a curve of \
+                  their own: a curve is of one question."
+            .into(),
+        head: ["size", "task", "asked with", "steps"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows: all.iter().map(row).collect(),
         published: vec![],
     })
 }

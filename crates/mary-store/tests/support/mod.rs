@@ -33,6 +33,7 @@ pub fn manifest(id: &str) -> RunManifest {
             limit: None,
             conventions: BTreeMap::from([("ties".into(), "one half".into())]),
             dataset_hash: None,
+            ..TaskRun::default()
         }],
         trials: 1,
         seed: 42,

@@ -119,7 +119,7 @@ pub struct ResumeArgs {
 pub struct RescoreArgs {
     /// Run folder, or the beginning of a run's name [default: the newest]
     pub run: Option<String>,
-    /// Task setting for judging, for example parser=strict (repeatable)
+    /// Task setting that changes the judging, for example scoring=mean (repeatable)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
     /// Print results as JSON
@@ -159,6 +159,9 @@ pub struct CompareArgs {
     /// Run folders or names; with one, its models are compared with each other
     #[arg(required = true)]
     pub runs: Vec<String>,
+    /// A setting that may differ between the two sides: shots, mode, seed … (repeatable)
+    #[arg(long, value_name = "NAME", conflicts_with = "pair")]
+    pub across: Vec<String>,
     /// Compare a model with the one it was built on, by subtask (repeatable; several are pooled)
     #[arg(long, value_name = "BUILT=BASE")]
     pub pair: Vec<String>,

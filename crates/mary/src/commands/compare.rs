@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_report::compare::{Side, comparison, table};
+use mary_report::compare::{Compared, Side, comparison_across, table};
 use mary_report::terminal;
 use mary_store::RunFolder;
 
@@ -21,21 +21,22 @@ pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
     let mut seed = 0;
     for path in &paths {
         let folder = RunFolder::open(path)?;
-        seed = folder.manifest().seed;
+        let manifest = mary_run::completed(&place.registry, folder.manifest());
+        seed = manifest.seed;
         // Two runs may hold the same model; the run's name tells them apart.
         let label = |model: &str| match paths.len() {
             1 => model.to_owned(),
-            _ => format!("{model} ({})", folder.manifest().id),
+            _ => format!("{model} ({})", manifest.id),
         };
         let mut by_model: BTreeMap<String, Side> = BTreeMap::new();
         for sample in folder.samples()? {
             let sample = sample?;
             let side = by_model.entry(sample.id.model.clone());
-            side.or_insert_with(|| Side::new(label(&sample.id.model)))
+            side.or_insert_with(|| Side::asked(label(&sample.id.model), &manifest.tasks))
                 .add(&sample);
         }
         // In the order of the manifest, which is the order the user named them in.
-        for card in &folder.manifest().models {
+        for card in &manifest.models {
             sides.extend(by_model.remove(&card.model.to_string()));
         }
     }
@@ -45,7 +46,10 @@ pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
         )
         .into());
     }
-    let compared = comparison(&sides, false, seed)?;
+    let compared = comparison_across(&sides, false, &args.across, seed)?;
+    if compared.comparisons.is_empty() {
+        return Err(nothing_in_common(&compared).into());
+    }
     for warning in &compared.warnings {
         super::tell(&format!("warning: {warning}"));
     }
@@ -55,4 +59,22 @@ pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
         super::print(&terminal::plain(&table(&compared), summary::style()))?;
     }
     Ok(Status::Done)
+}
+
+/// Why there is nothing to show.
+fn nothing_in_common(compared: &Compared) -> UsageError {
+    let mut message = "these runs have nothing in common that could be compared".to_owned();
+    for warning in &compared.warnings {
+        message.push_str(&format!("\n  {warning}"));
+    }
+    let settings_differ = compared
+        .warnings
+        .iter()
+        .any(|w| w.contains("not asked the same question"));
+    message.push_str(if settings_differ {
+        "\nhint: run both with the same settings; or name what may differ, for example --across shots"
+    } else {
+        "\nhint: a comparison needs the same task and items on both sides"
+    });
+    UsageError::new(message)
 }

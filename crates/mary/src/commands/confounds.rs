@@ -16,8 +16,13 @@ pub fn confounds(place: &Place, args: &ConfoundsArgs) -> anyhow::Result<Status> 
     let norms = Norms::load(&data)?;
     let mut gathered = Confounds::default();
     for path in report::find_all(place, &args.runs)? {
-        for sample in RunFolder::open(&path)?.samples()? {
-            gathered.add(&sample?, &norms);
+        let folder = RunFolder::open(&path)?;
+        let manifest = mary_run::completed(&place.registry, folder.manifest());
+        for sample in folder.samples()? {
+            let sample = sample?;
+            if let Some(run) = manifest.task(&sample.id.task) {
+                gathered.add(run, &sample, &norms);
+            }
         }
     }
     let tables = gathered.tables();

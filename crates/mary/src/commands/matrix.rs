@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use mary_contract::Table;
 use mary_report::terminal;
 use mary_store::RunFolder;
 use mary_suites::htest;
@@ -60,8 +61,7 @@ fn tune_and_test(
         .iter()
         .map(|(task, folder)| (task.clone(), tuned::name(folder)))
         .collect();
-    let table = htest::tuning_matrix(&[summary], &tuned::name(&base), &names);
-    super::print(&terminal::plain(&table, summary::style()))?;
+    show(&htest::tuning_matrix(&[summary], &tuned::name(&base), &names))?;
     super::tell("\ntuned on the task itself, against the untuned model:");
     tuned::show_differences(&run, |model, task| {
         names.get(task).is_some_and(|own| own == model)
@@ -120,7 +120,22 @@ fn from_runs(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
             return Err(UsageError::new(format!("none of these runs holds `{model}`")).into());
         }
     }
-    let table = htest::tuning_matrix(&summaries, &original, &tuned);
-    super::print(&terminal::plain(&table, summary::style()))?;
+    show(&htest::tuning_matrix(&summaries, &original, &tuned))?;
     Ok(Status::Done)
+}
+
+/// Prints the tables, one for each way of asking; what differs is said before the first.
+fn show(tables: &[Table]) -> anyhow::Result<()> {
+    if tables.len() > 1 {
+        super::tell(
+            "these runs were not all asked the same: one table for each way of asking, the difference in its title",
+        );
+    }
+    for table in tables {
+        if tables.len() > 1 {
+            super::print(&format!("{}\n", table.title))?;
+        }
+        super::print(&terminal::plain(table, summary::style()))?;
+    }
+    Ok(())
 }

@@ -3,9 +3,10 @@
 
 use std::path::PathBuf;
 
+use mary_report::pairs::{Pair, Paired, pair_table};
 use mary_report::terminal;
 use mary_store::RunFolder;
-use mary_suites::embodied::{Pair, Paired, before_after, pair_table};
+use mary_suites::embodied::{Subtask, before_after};
 
 use super::{report, summary};
 use crate::cli::CompareArgs;
@@ -14,31 +15,45 @@ use crate::settings::Place;
 
 /// Compares the named pairs over the runs.
 pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Result<Status> {
-    let mut gathered = Paired::new(&args.by, args.measure.as_deref());
+    let order = Subtask::ALL.iter().map(|s| s.code().to_owned());
+    let mut gathered = Paired::new(&args.by, args.measure.as_deref()).ordered(order);
     let (mut summaries, mut seed) = (Vec::new(), 0);
     for path in paths {
         let folder = RunFolder::open(path)?;
-        seed = folder.manifest().seed;
+        let manifest = mary_run::completed(&place.registry, folder.manifest());
+        seed = manifest.seed;
         for sample in folder.samples()? {
-            gathered.add(&sample?);
+            let sample = sample?;
+            if let Some(run) = manifest.task(&sample.id.task) {
+                gathered.add(run, &sample);
+            }
         }
         summaries.push(report::load_summary(&place.registry, &folder)?);
     }
-    let models: Vec<String> = gathered.models().map(str::to_owned).collect();
+    let models = gathered.models();
     let chosen = args
         .pair
         .iter()
         .map(|pair| read_pair(pair, &models))
         .collect::<Result<Vec<_>, _>>()?;
-    let rows = gathered.compare(&chosen, seed)?;
-    if rows.is_empty() {
-        return Err(UsageError::new(
-            "no item is scored by both models of a pair\nhint: both must have run the same task with the same settings",
-        )
-        .into());
+    let lines = gathered.compare(&chosen, seed)?;
+    if lines.rows.is_empty() {
+        let mut message = "no item is scored by both models of a pair".to_owned();
+        for left_out in &lines.left_out {
+            message.push_str(&format!("\n  left out: {left_out}"));
+        }
+        message.push_str("\nhint: both must have run the same task with the same settings");
+        return Err(UsageError::new(message).into());
     }
-    let mut tables = vec![pair_table(&rows, &args.by)];
-    tables.extend(before_after(&summaries, &chosen));
+    for left_out in &lines.left_out {
+        super::tell(&format!("warning: left out: {left_out}"));
+    }
+    let mut tables = vec![pair_table(&lines, &args.by)];
+    let named: Vec<(String, String)> = chosen
+        .iter()
+        .map(|pair| (pair.first.clone(), pair.second.clone()))
+        .collect();
+    tables.extend(before_after(&summaries, &named));
     if args.json {
         super::print_json(&tables)?;
         return Ok(Status::Done);

@@ -77,13 +77,9 @@ fn manifest(file: &Path, run: &ReleasedRun, hash: Option<String>) -> anyhow::Res
         judge_choice: Default::default(),
         execution: Default::default(),
         tasks: vec![TaskRun {
-            id: card.id.to_string(),
-            version: card.version,
-            content: card.content.as_deref().map(str::to_owned),
-            settings: run.settings.clone(),
-            limit: None,
             conventions: run.conventions.clone(),
             dataset_hash: hash,
+            ..TaskRun::of(run.task, run.settings.clone())
         }],
         trials: run.trials,
         seed: 0,

@@ -1,0 +1,301 @@
+//! Paired comparison of two or more runs: the same items, difference by difference.
+//!
+//! Samples are matched by task, item and trial, and only where both sides were asked the same question
+//! (`mary_contract::Question`): what cannot be matched is counted and said, never silently left out. A
+//! difference carries its interval, and p-values are corrected over all tasks and pairs shown (Holm).
+
+mod table;
+
+pub use table::table;
+
+use std::collections::BTreeMap;
+
+use mary_contract::{Metric, Outcome, Sample, TaskRun};
+use mary_stats::difference::{self, ScoreRange};
+use mary_stats::{StatsError, intervals, multiple};
+use serde::Serialize;
+
+use crate::number::{ScoreScale, count};
+
+/// Scores of one side (a model in a run), gathered sample by sample.
+#[derive(Debug, Clone, Default)]
+pub struct Side {
+    /// For people: the model, with its run where that is needed.
+    pub label: String,
+    scores: BTreeMap<String, BTreeMap<(String, u32), Verdict>>,
+    /// How each task was asked, where that is known.
+    asked: BTreeMap<String, TaskRun>,
+}
+
+#[derive(Debug, Clone)]
+struct Verdict {
+    /// `None` when unscored or failed.
+    score: Option<f64>,
+    cluster: Option<String>,
+}
+
+impl Side {
+    /// A side with nothing in it yet.
+    pub fn new(label: impl Into<String>) -> Self {
+        Self {
+            label: label.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A side whose tasks were run like this.
+    pub fn asked(label: impl Into<String>, tasks: &[TaskRun]) -> Self {
+        let tasks = tasks.iter().map(|t| (t.id.clone(), t.clone()));
+        Self {
+            asked: tasks.collect(),
+            ..Self::new(label)
+        }
+    }
+
+    /// Takes a sample in; only its score, item and cluster are kept.
+    pub fn add(&mut self, sample: &Sample) {
+        let score = match sample.judgement.outcome {
+            Outcome::Scored(score) if score.is_finite() => Some(score),
+            _ => None,
+        };
+        let verdict = Verdict {
+            score,
+            cluster: sample.item.cluster.clone(),
+        };
+        self.scores
+            .entry(sample.id.task.clone())
+            .or_default()
+            .insert((sample.id.item.clone(), sample.id.trial), verdict);
+    }
+}
+
+/// One task, two sides.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// `family/task`.
+    pub task: String,
+    /// Label of the first side.
+    pub first: String,
+    /// Label of the second side.
+    pub second: String,
+    /// Mean score of the first on the paired items.
+    pub first_mean: f64,
+    /// Mean score of the second on the paired items.
+    pub second_mean: f64,
+    /// First minus second, with its 95 % interval.
+    pub difference: f64,
+    /// Lower bound; absent where no interval can be given.
+    pub low: Option<f64>,
+    /// Upper bound.
+    pub high: Option<f64>,
+    /// How interval and p-value were made, or why there are none.
+    pub method: String,
+    /// Two-sided p-value of no difference; absent when nothing can be said.
+    pub p: Option<f64>,
+    /// The same, corrected by Holm over everything compared.
+    pub p_holm: Option<f64>,
+    /// Percent for shares of right answers, plain for every other number.
+    pub scale: ScoreScale,
+    /// Items scored on both sides.
+    pub paired: usize,
+    /// Independent units among them: clusters, or items where these were asked several times.
+    pub units: usize,
+    /// Items that only the first side has.
+    pub only_first: usize,
+    /// Items that only the second side has.
+    pub only_second: usize,
+    /// Items both have, but unscored or failed on at least one.
+    pub unscored: usize,
+}
+
+/// All comparisons of some sides, and what could not be compared.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Compared {
+    /// By task, then by pair.
+    pub comparisons: Vec<Comparison>,
+    /// Warnings a reader must see: tasks of one side only, items that do not match.
+    pub warnings: Vec<String>,
+}
+
+/// Compares sides pairwise: every other with the first, or all with all.
+pub fn comparison(sides: &[Side], all_pairs: bool, seed: u64) -> Result<Compared, StatsError> {
+    comparison_across(sides, all_pairs, &[], seed)
+}
+
+/// The same where the settings named may differ: the effect of shots, say, on the same items.
+pub fn comparison_across(
+    sides: &[Side],
+    all_pairs: bool,
+    across: &[String],
+    seed: u64,
+) -> Result<Compared, StatsError> {
+    let mut out = Compared::default();
+    let mut tasks: Vec<&String> = sides.iter().flat_map(|s| s.scores.keys()).collect();
+    tasks.sort();
+    tasks.dedup();
+    for task in tasks {
+        for (i, first) in sides.iter().enumerate() {
+            for second in sides.iter().skip(i + 1) {
+                if i > 0 && !all_pairs {
+                    continue;
+                }
+                if same_question(task, first, second, across, &mut out) {
+                    one_task(task, first, second, seed, &mut out)?;
+                }
+            }
+        }
+    }
+    let known: Vec<f64> = out.comparisons.iter().filter_map(|c| c.p).collect();
+    if !known.is_empty() {
+        let mut corrected = multiple::holm(&known)?.into_iter();
+        for comparison in &mut out.comparisons {
+            if comparison.p.is_some() {
+                comparison.p_holm = corrected.next();
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Whether two sides were asked the same question and judged alike; says what differs if not.
+fn same_question(
+    task: &str,
+    first: &Side,
+    second: &Side,
+    across: &[String],
+    out: &mut Compared,
+) -> bool {
+    let (Some(a), Some(b)) = (first.asked.get(task), second.asked.get(task)) else {
+        return true;
+    };
+    if !(first.scores.contains_key(task) && second.scores.contains_key(task)) {
+        return true;
+    }
+    if a.is_imported() != b.is_imported() {
+        let foreign = if a.is_imported() { first } else { second };
+        out.warnings.push(format!(
+            "{task}: with which settings {} was asked is not known, since another program made the answers",
+            foreign.label
+        ));
+    }
+    let differences = a.differences(b);
+    let may_differ = |name: &str| across.iter().any(|n| n.replace('_', "-") == name.replace('_', "-"));
+    let (allowed, refused): (Vec<_>, Vec<_>) = differences
+        .iter()
+        .partition(|d| may_differ(&d.setting));
+    let said = |of: &[&mary_contract::Difference]| {
+        let said: Vec<String> = of.iter().map(ToString::to_string).collect();
+        said.join(", ")
+    };
+    if !refused.is_empty() {
+        out.warnings.push(format!(
+            "{task}: {} and {} were not asked the same question ({}) and are not compared",
+            first.label,
+            second.label,
+            said(&refused)
+        ));
+        return false;
+    }
+    if !allowed.is_empty() {
+        out.warnings.push(format!(
+            "{task}: {} and {} differ in {}, as was asked for",
+            first.label,
+            second.label,
+            said(&allowed)
+        ));
+    }
+    true
+}
+
+fn one_task(
+    task: &str,
+    first: &Side,
+    second: &Side,
+    seed: u64,
+    out: &mut Compared,
+) -> Result<(), StatsError> {
+    let (Some(a), Some(b)) = (first.scores.get(task), second.scores.get(task)) else {
+        let (has, lacks) = if first.scores.contains_key(task) {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        if has.scores.contains_key(task) {
+            out.warnings.push(format!(
+                "{task}: only {} has it, {} does not",
+                has.label, lacks.label
+            ));
+        }
+        return Ok(());
+    };
+    let (mut x, mut y, mut units) = (vec![], vec![], vec![]);
+    let mut unscored = 0;
+    // Trials of an item, and items of a cluster, are not independent.
+    let trials = a.keys().any(|(_, trial)| *trial > 0);
+    for (id, va) in a {
+        let Some(vb) = b.get(id) else { continue };
+        match (va.score, vb.score) {
+            (Some(sa), Some(sb)) => {
+                x.push(sa);
+                y.push(sb);
+                units.push(va.cluster.as_deref().or(trials.then_some(id.0.as_str())));
+            }
+            _ => unscored += 1,
+        }
+    }
+    let shared = x.len() + unscored;
+    let (only_first, only_second) = (a.len() - shared, b.len() - shared);
+    if only_first + only_second > 0 {
+        out.warnings.push(format!(
+            "{task}: items do not match: {} are shared, {} only in {}, {} only in {}; only shared items are compared",
+            count(shared), count(only_first), first.label, count(only_second), second.label
+        ));
+    }
+    if x.is_empty() {
+        out.warnings.push(format!(
+            "{task}: no item is scored by both {} and {}",
+            first.label, second.label
+        ));
+        return Ok(());
+    }
+    let clustered: Option<Vec<&str>> = units.into_iter().collect();
+    let ids = clustered.map(intervals::cluster_ids);
+    let scale = scale_of(first.asked.get(task).or(second.asked.get(task)), &x, &y);
+    let range = match scale {
+        ScoreScale::Proportion => ScoreRange::Unit,
+        ScoreScale::Plain => ScoreRange::Unbounded,
+    };
+    let found = difference::compare(&x, &y, ids.as_deref(), range, seed)?;
+    out.comparisons.push(Comparison {
+        task: task.to_owned(),
+        first: first.label.clone(),
+        second: second.label.clone(),
+        first_mean: found.first,
+        second_mean: found.second,
+        difference: found.first - found.second,
+        low: found.bounds.map(|b| b.0),
+        high: found.bounds.map(|b| b.1),
+        method: found.method,
+        p: found.p,
+        p_holm: None,
+        scale,
+        paired: found.n,
+        units: found.units,
+        only_first,
+        only_second,
+        unscored,
+    });
+    Ok(())
+}
+
+/// What the task says its score is; where an old run does not say, by the values.
+fn scale_of(run: Option<&TaskRun>, x: &[f64], y: &[f64]) -> ScoreScale {
+    let shares = x.iter().chain(y).all(|s| (0.0..=1.0).contains(s));
+    let said = run.and_then(|r| r.scoring).map(|s| s.metric);
+    let old = run.is_some_and(|r| r.conventions.contains_key("scale"));
+    match said {
+        Some(Metric::Share) if shares => ScoreScale::Proportion,
+        None if shares && !old => ScoreScale::Proportion,
+        _ => ScoreScale::Plain,
+    }
+}

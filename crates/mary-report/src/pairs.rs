@@ -1,0 +1,365 @@
+//! Pairs of models on the same items: a vision-language model and the text model it was built on, or a
+//! model before and after tuning. Differences are taken item by item and broken down by a tag, never
+//! from two averages; several pairs are pooled, and an item that two pairs share stays one unit.
+//!
+//! Items are set side by side within one question only ([`mary_contract::Conditions`]); what just one
+//! model of a pair was asked is named.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{Conditions, Metric, Outcome, Sample, Table, TaskRun, question_names};
+use mary_stats::difference::{self, Difference, ScoreRange};
+use mary_stats::{StatsError, intervals, multiple, paired};
+
+use crate::number::{ScoreScale, count};
+
+/// Which samples are the same within a question: item, trial.
+type Key = (String, u32);
+
+#[derive(Debug, Clone)]
+struct Answered {
+    score: Option<f64>,
+    cluster: Option<String>,
+    part: String,
+}
+
+/// Scores of several models, gathered sample by sample.
+#[derive(Debug, Clone, Default)]
+pub struct Paired {
+    tag: String,
+    measure: Option<String>,
+    order: Vec<String>,
+    asked: BTreeMap<Conditions, Option<Metric>>,
+    gathered: BTreeMap<(Conditions, String), BTreeMap<Key, Answered>>,
+}
+
+/// A pair by the models' names: the second is what the first was built on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// The vision-language model, or the tuned one.
+    pub first: String,
+    /// The text model, or the untuned one.
+    pub second: String,
+}
+
+/// One line: a pair (or all pairs pooled) on one part of the items of one question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairRow {
+    /// `first − second`, or the pool; with the question, where there are several.
+    pub pair: String,
+    /// Value of the tag, or `all`.
+    pub part: String,
+    /// Means, difference with its bounds, and p.
+    pub difference: Difference,
+    /// How the numbers are written.
+    pub scale: ScoreScale,
+    /// McNemar's mid-p, as if items were independent.
+    pub mcnemar: Option<f64>,
+    /// Corrected by Holm over all lines.
+    pub p_holm: Option<f64>,
+}
+
+/// The lines, and what was left out of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PairLines {
+    /// Pair by pair, then the pool.
+    pub rows: Vec<PairRow>,
+    /// Questions that only one model of a pair was asked.
+    pub left_out: Vec<String>,
+}
+
+impl Paired {
+    /// Broken down by this tag; scored by a measure where one is named, else by the verdict.
+    pub fn new(tag: &str, measure: Option<&str>) -> Self {
+        Self {
+            tag: tag.to_owned(),
+            measure: measure.map(str::to_owned),
+            ..Self::default()
+        }
+    }
+
+    /// The order in which values of the tag stand; others follow by name.
+    #[must_use]
+    pub fn ordered(mut self, values: impl IntoIterator<Item = String>) -> Self {
+        self.order = values.into_iter().collect();
+        self
+    }
+
+    /// Takes a sample in, of a task that was run like this.
+    pub fn add(&mut self, run: &TaskRun, sample: &Sample) {
+        let judgement = &sample.judgement;
+        let score = match (&self.measure, &judgement.outcome) {
+            (Some(measure), _) => judgement.measures.get(measure).copied(),
+            (None, Outcome::Scored(score)) => Some(*score),
+            (None, _) => None,
+        };
+        let answered = Answered {
+            score: score.filter(|s| s.is_finite()),
+            cluster: sample.item.cluster.clone(),
+            part: sample.item.tags.get(&self.tag).cloned().unwrap_or_default(),
+        };
+        let conditions = run.conditions();
+        let metric = run.scoring.map(|s| s.metric);
+        self.asked.entry(conditions.clone()).or_insert(metric);
+        let id = &sample.id;
+        self.gathered
+            .entry((conditions, id.model.clone()))
+            .or_default()
+            .insert((id.item.clone(), id.trial), answered);
+    }
+
+    /// The models gathered.
+    pub fn models(&self) -> Vec<String> {
+        let mut models: Vec<String> = self.gathered.keys().map(|(_, m)| m.clone()).collect();
+        models.sort();
+        models.dedup();
+        models
+    }
+
+    /// Compares each pair, by part and altogether, and all pairs pooled; question by question.
+    pub fn compare(&self, pairs: &[Pair], seed: u64) -> Result<PairLines, StatsError> {
+        let mut lines = PairLines::default();
+        let questions: Vec<&Conditions> = self.asked.keys().collect();
+        // Added to a pair's name, where there are several questions.
+        let names: Vec<String> = question_names(&questions)
+            .into_iter()
+            .map(|name| if name.is_empty() { name } else { format!(", {name}") })
+            .collect();
+        for pair in pairs {
+            self.say_left_out(pair, &questions, &names, &mut lines.left_out);
+        }
+        for (conditions, name) in questions.iter().zip(&names) {
+            let mut pooled = Vec::new();
+            for pair in pairs {
+                let shared = self.shared(conditions, pair);
+                let title = format!("{} − {}{name}", pair.first, pair.second);
+                self.lines(conditions, &title, &shared, false, seed, &mut lines.rows)?;
+                pooled.extend(shared);
+            }
+            if pairs.len() > 1 {
+                let title = format!("{} pairs pooled{name}", pairs.len());
+                self.lines(conditions, &title, &pooled, true, seed, &mut lines.rows)?;
+            }
+        }
+        let known: Vec<f64> = lines.rows.iter().filter_map(|r| r.difference.p).collect();
+        if !known.is_empty() {
+            let mut corrected = multiple::holm(&known)?.into_iter();
+            for row in lines.rows.iter_mut().filter(|r| r.difference.p.is_some()) {
+                row.p_holm = corrected.next();
+            }
+        }
+        Ok(lines)
+    }
+
+    fn say_left_out(
+        &self,
+        pair: &Pair,
+        questions: &[&Conditions],
+        names: &[String],
+        left_out: &mut Vec<String>,
+    ) {
+        for (conditions, name) in questions.iter().zip(names) {
+            let has = |model: &String| {
+                self.gathered
+                    .contains_key(&((*conditions).clone(), model.clone()))
+            };
+            let (asked, other) = match (has(&pair.first), has(&pair.second)) {
+                (true, false) => (&pair.first, &pair.second),
+                (false, true) => (&pair.second, &pair.first),
+                _ => continue,
+            };
+            let name = name.trim_start_matches(", ");
+            let what = if name.is_empty() {
+                &conditions.question.task
+            } else {
+                name
+            };
+            left_out.push(format!("{what}, which {asked} was asked and {other} was not"));
+        }
+    }
+
+    fn shared(&self, conditions: &Conditions, pair: &Pair) -> Vec<Shared<'_>> {
+        let of = |model: &String| self.gathered.get(&(conditions.clone(), model.clone()));
+        let (Some(first), Some(second)) = (of(&pair.first), of(&pair.second)) else {
+            return Vec::new();
+        };
+        let both = first.iter().filter_map(|(key, a)| {
+            let b = second.get(key)?;
+            Some(Shared {
+                item: &key.0,
+                trial: key.1,
+                part: &a.part,
+                cluster: a.cluster.as_deref(),
+                first: a.score?,
+                second: b.score?,
+            })
+        });
+        both.collect()
+    }
+
+    fn lines(
+        &self,
+        conditions: &Conditions,
+        pair: &str,
+        shared: &[Shared<'_>],
+        pooled: bool,
+        seed: u64,
+        rows: &mut Vec<PairRow>,
+    ) -> Result<(), StatsError> {
+        if shared.is_empty() {
+            return Ok(());
+        }
+        // A measure has a scale of its own, which its values tell.
+        let metric = self.asked.get(conditions).copied().flatten();
+        let share = self.measure.is_some() || metric.is_none_or(|m| m == Metric::Share);
+        let inside = shared
+            .iter()
+            .all(|s| [s.first, s.second].iter().all(|v| (0.0..=1.0).contains(v)));
+        let scale = if share && inside {
+            ScoreScale::Proportion
+        } else {
+            ScoreScale::Plain
+        };
+        let mut parts: Vec<&str> = shared
+            .iter()
+            .map(|s| s.part)
+            .filter(|p| !p.is_empty())
+            .collect();
+        let place = |part: &str| self.order.iter().position(|o| o == part);
+        parts.sort_by_key(|part| (place(part).unwrap_or(usize::MAX), *part));
+        parts.dedup();
+        rows.push(line(pair, "all", shared, pooled, scale, seed)?);
+        for part in parts {
+            let of: Vec<Shared<'_>> = shared.iter().filter(|s| s.part == part).copied().collect();
+            rows.push(line(pair, part, &of, pooled, scale, seed)?);
+        }
+        Ok(())
+    }
+}
+
+/// One sample that both sides have a score for.
+#[derive(Debug, Clone, Copy)]
+struct Shared<'a> {
+    item: &'a str,
+    trial: u32,
+    part: &'a str,
+    cluster: Option<&'a str>,
+    first: f64,
+    second: f64,
+}
+
+fn line(
+    pair: &str,
+    part: &str,
+    shared: &[Shared<'_>],
+    pooled: bool,
+    scale: ScoreScale,
+    seed: u64,
+) -> Result<PairRow, StatsError> {
+    let first: Vec<f64> = shared.iter().map(|s| s.first).collect();
+    let second: Vec<f64> = shared.iter().map(|s| s.second).collect();
+    // Trials of an item, and an item under several pairs, are one unit like the items of a cluster.
+    let repeated = pooled || shared.iter().any(|s| s.trial > 0);
+    let units: Option<Vec<&str>> = shared
+        .iter()
+        .map(|s| s.cluster.or(repeated.then_some(s.item)))
+        .collect();
+    let ids = units.map(intervals::cluster_ids);
+    let range = match scale {
+        ScoreScale::Proportion => ScoreRange::Unit,
+        ScoreScale::Plain => ScoreRange::Unbounded,
+    };
+    let difference = difference::compare(&first, &second, ids.as_deref(), range, seed)?;
+    let mcnemar = difference
+        .counts
+        .map(|c| paired::mcnemar(c.only_first, c.only_second).mid_p);
+    Ok(PairRow {
+        pair: pair.to_owned(),
+        part: part.to_owned(),
+        difference,
+        scale,
+        mcnemar,
+        p_holm: None,
+    })
+}
+
+/// The lines as a table.
+pub fn pair_table(lines: &PairLines, tag: &str) -> Table {
+    let p_value = |p: f64| {
+        if p < 0.001 {
+            "< 0.001".to_owned()
+        } else {
+            format!("{p:.3}")
+        }
+    };
+    let dash = || "–".to_owned();
+    let cells = lines.rows.iter().map(|row| {
+        let d = &row.difference;
+        let plain = |v: f64| match row.scale {
+            ScoreScale::Proportion => format!("{:.2}", 100.0 * v),
+            ScoreScale::Plain => format!("{v:.3}"),
+        };
+        let signed = |v: f64| match row.scale {
+            ScoreScale::Proportion => format!("{:+.2}", 100.0 * v),
+            ScoreScale::Plain => format!("{v:+.3}"),
+        };
+        vec![
+            row.pair.clone(),
+            row.part.clone(),
+            if d.units < d.n {
+                format!("{} in {}", count(d.n), count(d.units))
+            } else {
+                count(d.n)
+            },
+            plain(d.first),
+            plain(d.second),
+            signed(d.value),
+            d.bounds.map_or_else(dash, |(low, high)| {
+                format!("[{}, {}]", signed(low), signed(high))
+            }),
+            d.counts.map_or_else(dash, |c| {
+                format!("{} : {}", c.only_first, c.only_second)
+            }),
+            row.mcnemar.map_or_else(dash, p_value),
+            d.p.map_or_else(dash, p_value),
+            row.p_holm.map_or_else(dash, p_value),
+        ]
+    });
+    let mut caption = "Shares in %, their differences in percentage points, other scores as they are, on \
+                       the items that both models have a score for. `items` counts samples and, where \
+                       several go together (orders of a question, trials, one item under several pairs), \
+                       the units they fall into; intervals and p are over units. only first : only second \
+                       counts the samples that one has right and the other wrong; McNemar's mid-p takes \
+                       them as independent; p is the one that Holm corrects over all lines. Below five \
+                       units there is neither interval nor p."
+        .to_owned();
+    for left_out in &lines.left_out {
+        caption.push_str(&format!(" Left out: {left_out}."));
+    }
+    Table {
+        id: "pairs".into(),
+        title: "Pairs of models, item by item".into(),
+        caption,
+        head: [
+            "pair",
+            tag,
+            "items",
+            "first",
+            "second",
+            "difference",
+            "95% interval",
+            "only first : only second",
+            "McNemar",
+            "p",
+            "p (Holm)",
+        ]
+        .map(String::from)
+        .to_vec(),
+        rows: cells.collect(),
+        published: vec![],
+    }
+}
+
+#[cfg(test)]
+#[path = "pairs_tests.rs"]
+mod tests;
