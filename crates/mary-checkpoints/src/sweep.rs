@@ -182,6 +182,7 @@ impl Sweep<'_> {
             let provider = provider.as_ref().map_err(Clone::clone)?;
             let mut card = provider.card(&member.model, settings)?;
             card.fingerprint = provider.fingerprint(&member.model, settings)?;
+            card.tokens_seen = member.tokens;
             if let Some(tokens) = member.tokens {
                 card.conventions
                     .insert(TOKENS_SEEN.to_owned(), tokens.to_string());

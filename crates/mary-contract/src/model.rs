@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -109,6 +110,11 @@ pub struct ModelSettings {
     /// Dollars after which nothing more is sent (remote).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
+    /// Where the state of the provider's batches is kept, for a model that is asked through its batch
+    /// API. Decided anew whenever a run goes on, so that a run folder can be moved: no part of a
+    /// manifest.
+    #[serde(skip)]
+    pub batches: Option<PathBuf>,
     /// Backend-specific settings (`--model-arg key=value`), never secrets.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub args: BTreeMap<String, String>,
@@ -157,6 +163,9 @@ pub struct ModelCard {
     /// Longest sequence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_length: Option<usize>,
+    /// Tokens of training that this checkpoint has seen, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_seen: Option<u64>,
     /// What a reader must know to compare: template, BOS, dtype, quantisation, device.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conventions: BTreeMap<String, String>,
@@ -176,9 +185,21 @@ impl ModelCard {
             parameters: None,
             layers: None,
             context_length: None,
+            tokens_seen: None,
             conventions: BTreeMap::new(),
             remarks: Vec::new(),
         }
+    }
+
+    /// Tokens of training seen; earlier programs said them in words among the conventions.
+    pub fn training_tokens(&self) -> Option<u64> {
+        let in_words = || {
+            self.conventions
+                .get(crate::training::TOKENS_SEEN)?
+                .parse()
+                .ok()
+        };
+        self.tokens_seen.or_else(in_words)
     }
 }
 

@@ -209,7 +209,10 @@ impl TaskSettings {
             PromptForm::Plain => "plain",
             PromptForm::Chat => "chat",
         };
-        let shots = self.shots.filter(|k| *k > 0).map(|k| ("shots", k.to_string()));
+        let shots = self
+            .shots
+            .filter(|k| *k > 0)
+            .map(|k| ("shots", k.to_string()));
         [("seed", self.seed.to_string()), ("form", form.to_owned())]
             .into_iter()
             .chain(shots)
@@ -258,7 +261,8 @@ impl TaskRun {
     /// known of the settings of an imported run, nor of a task that has changed since.
     pub fn complete(&mut self, task: &dyn Task) {
         let card = task.card();
-        let changed = self.version != card.version || self.content.as_deref() != card.content.as_deref();
+        let changed =
+            self.version != card.version || self.content.as_deref() != card.content.as_deref();
         if self.asked.is_some() || self.is_imported() || changed {
             return;
         }
@@ -293,6 +297,15 @@ impl TaskRun {
         }
     }
 
+    /// As an earlier program would have recorded it.
+    fn as_set(&self) -> Self {
+        Self {
+            asked: None,
+            judging: InForce::new(),
+            ..self.clone()
+        }
+    }
+
     /// What was asked.
     pub fn question(&self) -> Question {
         self.conditions().question
@@ -302,8 +315,14 @@ impl TaskRun {
     /// and datasets where both are known and differ. (A dataset that one run did not have was not
     /// read by it.) Nothing is said against an imported run, whose settings are not known.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
+        let known = self.asked.is_some() && other.asked.is_some();
+        let conditions = |run: &Self| match known {
+            true => run.conditions(),
+            // One of the two recorded no more than what somebody set: go by that on both sides.
+            false => run.as_set().conditions(),
+        };
         let mut found = match (self.is_imported(), other.is_imported()) {
-            (false, false) => self.conditions().differences(&other.conditions()),
+            (false, false) => conditions(self).differences(&conditions(other)),
             _ => Vec::new(),
         };
         let short = |hash: &str| hash.chars().take(8).collect::<String>();
@@ -366,10 +385,7 @@ mod tests {
         let all = [a.conditions(), b.conditions(), c.conditions()];
         let all: Vec<&Conditions> = all.iter().collect();
         assert_eq!(variants(&all[..2]), ["shots = 4", "shots = 2"]);
-        assert_eq!(
-            variants(&all)[2],
-            "scoring = mean, shots = 4"
-        );
+        assert_eq!(variants(&all)[2], "scoring = mean, shots = 4");
         assert_eq!(variants(&all[..1]), [""]);
     }
 
@@ -391,8 +407,23 @@ mod tests {
     }
 
     #[test]
+    fn an_old_shard_and_a_new_one_of_the_same_run_agree() {
+        let mut new = run("4", "sum");
+        new.settings.shots = Some(4);
+        let old = new.as_set();
+        assert!(old.differences(&new).is_empty());
+        let mut other = new.clone();
+        other.settings.shots = Some(2);
+        assert_eq!(old.differences(&other)[0].to_string(), "shots 4 against 2");
+    }
+
+    #[test]
     fn an_old_run_is_known_by_the_settings_somebody_made() {
-        let mut old = TaskRun { id: "f/t".into(), version: 1, ..TaskRun::default() };
+        let mut old = TaskRun {
+            id: "f/t".into(),
+            version: 1,
+            ..TaskRun::default()
+        };
         old.settings.shots = Some(4);
         let mut other = old.clone();
         other.settings.shots = Some(2);

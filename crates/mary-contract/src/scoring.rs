@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::TaskRun;
+
 /// What a score is, and the rule of ties behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scoring {
@@ -70,5 +72,51 @@ impl Ties {
             Self::Shared => Some("ties are shared among the candidates that tie"),
             Self::Right => Some("ties count as right"),
         }
+    }
+}
+
+impl TaskRun {
+    /// The scale of its scores. Earlier programs said it in words under the convention `scale`, and
+    /// nothing where it was a share; of an imported run it is not known.
+    pub fn metric(&self) -> Option<Metric> {
+        if let Some(scoring) = self.scoring {
+            return Some(scoring.metric);
+        }
+        match self.conventions.get("scale").map(String::as_str) {
+            Some("proportion" | "accuracy") => Some(Metric::Share),
+            Some("spearman") => Some(Metric::RankCorrelation),
+            Some("r-squared") => Some(Metric::RSquared),
+            Some(_) => Some(Metric::Number),
+            None if self.is_imported() => None,
+            None => Some(Metric::Share),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_of_an_old_run_is_read_from_its_words() {
+        let old = |scale: Option<&str>| {
+            let mut run = TaskRun::default();
+            let scale = scale.map(|s| ("scale".to_owned(), s.to_owned()));
+            run.conventions.extend(scale);
+            run.metric()
+        };
+        assert_eq!(old(None), Some(Metric::Share));
+        assert_eq!(old(Some("spearman")), Some(Metric::RankCorrelation));
+        assert_eq!(old(Some("points")), Some(Metric::Number));
+        let new = TaskRun {
+            scoring: Some(Scoring::number(Metric::RSquared)),
+            ..TaskRun::default()
+        };
+        assert_eq!(new.metric(), Some(Metric::RSquared));
+        let imported = TaskRun {
+            imported: Some("inspect".into()),
+            ..TaskRun::default()
+        };
+        assert_eq!(imported.metric(), None);
     }
 }

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::{
     Ask, Capabilities, DataError, DataSource, InForce, Item, Judgement, Measure, PromptForm,
-    Reference, Reply, Sample, Scoring, TaskCard,
+    Reference, Reply, Sample, Scoring, TaskCard, Ties,
 };
 
 /// A stream of items, made or read lazily.
@@ -176,8 +176,11 @@ pub trait Task: Send + Sync {
         settings.judging(self.card())
     }
 
-    /// What its score is: scale and rule of ties.
-    fn scoring(&self, settings: &TaskSettings) -> Scoring;
+    /// What its score is: scale and rule of ties. Unless a task says otherwise its scores are what
+    /// [`crate::Outcome::Scored`] says: 1 right, 0 wrong, one half a tie.
+    fn scoring(&self, _settings: &TaskSettings) -> Scoring {
+        Scoring::share(Ties::Half)
+    }
 
     /// The conventions under which a score was made: template, start, sum or mean, ties, pooling.
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String>;

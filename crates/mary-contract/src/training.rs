@@ -1,6 +1,7 @@
 //! Where in training a checkpoint stands, as far as names tell.
 
-/// What a model card's conventions call the tokens seen.
+/// What the conventions of a model card call the tokens seen, for people; the number itself is
+/// [`crate::ModelCard::tokens_seen`].
 pub const TOKENS_SEEN: &str = "tokens_seen";
 /// Tokens of one step of every Pythia model on the hub.
 pub const PYTHIA_TOKENS_PER_STEP: u64 = 2_097_152;

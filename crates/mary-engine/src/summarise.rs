@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mary_contract::{
-    Breakdown, Estimate, Judgement, Measure, Outcome, RunManifest, RunSummary, Sample, SampleId,
-    SummaryRow, Task, TaskCard, Usage,
+    Breakdown, Estimate, Judgement, Measure, Metric, Outcome, RunManifest, RunSummary, Sample,
+    SampleId, SummaryRow, Task, TaskCard, Usage,
 };
 use mary_stats::score_interval;
 
@@ -146,7 +146,7 @@ impl Summariser {
                 let run = manifest.tasks.iter().find(|t| t.id == key.1);
                 let settings = run.map(|t| t.settings.clone()).unwrap_or_default();
                 // One half is a tie only where a score is a share of right answers.
-                let is_share = run.is_none_or(|t| !t.conventions.contains_key("scale"));
+                let is_share = run.is_none_or(|t| t.metric() == Some(Metric::Share));
                 let row = tally.row(key.0, task.card(), more);
                 rows.push(SummaryRow {
                     human: task.human(&settings).map(|h| h.value),

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, Citation, DataSource, ErrorKind, Finish, Generate, Generated, Item, Items, Judgement,
-    Needs, Param, Prompt, PromptForm, Reference, Reply, Request, Response, Sampling, Score, Scored,
-    Start, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    Ask, Citation, DataSource, ErrorKind, Finish, Generate, Generated, InForce, Item, Items,
+    Judgement, Needs, Param, Prompt, PromptForm, Reference, Reply, Request, Response, Sampling,
+    Score, Scored, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
+    UnscoredReason, text,
 };
 use serde_json::json;
 
@@ -202,6 +203,22 @@ impl Task for AbTask {
                 "expected the answers of {mode:?} mode, found {} answers of another kind",
                 found.len()
             )),
+        }
+    }
+
+    fn asked(&self, settings: &TaskSettings) -> InForce {
+        let mut asked = settings.asked(self.card());
+        // The number of shots has a default of its own in each mode.
+        if let Ok(setup) = Setup::read(self.card(), settings) {
+            asked.insert("shots".into(), setup.shots.to_string());
+        }
+        asked
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        match Setup::read(self.card, settings) {
+            Ok(setup) if setup.mode == Mode::Score => Scoring::share(Ties::Half),
+            _ => Scoring::WRITTEN,
         }
     }
 

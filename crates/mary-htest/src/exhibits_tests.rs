@@ -178,3 +178,56 @@ fn sizes_are_taken_out_of_family_names() {
         assert_eq!(family_name(model), family);
     }
 }
+
+#[test]
+fn the_matrix_never_mixes_shots_modes_and_sources() {
+    let tuned = BTreeMap::from([("htest/rhyme".to_owned(), "hf/a/tuned".to_owned())]);
+    let at = |k: usize, value: f64| {
+        [
+            run("hf/a/base", &[], k, value, false),
+            run("hf/a/tuned", &[], k, value + 0.1, false),
+        ]
+    };
+    let one = crate::tuning_matrix(&at(4, 0.5), "hf/a/base", &tuned);
+    assert_eq!(one.len(), 1);
+    assert_eq!(one[0].id, "htest-table-8");
+    let mut runs = at(4, 0.5).to_vec();
+    runs.extend(at(50, 0.7));
+    runs.push(run("hf/a/base", &[("source", "published")], 50, 0.9, false));
+    for order in [runs.clone(), runs.into_iter().rev().collect()] {
+        let tables = crate::tuning_matrix(&order, "hf/a/base", &tuned);
+        assert_eq!(tables.len(), 3);
+        let mut cells: Vec<(bool, bool, &str, &str)> = tables
+            .iter()
+            .map(|t| {
+                let (fresh, few) = (
+                    !t.title.contains("published"),
+                    t.title.contains("shots = 4"),
+                );
+                (fresh, few, t.rows[0][1].as_str(), t.rows[0][2].as_str())
+            })
+            .collect();
+        cells.sort_unstable();
+        // Whatever the order of the arguments, each table holds one way of asking.
+        assert_eq!(
+            cells,
+            [
+                (false, false, "90.0", "–"),
+                (true, false, "70.0", "80.0"),
+                (true, true, "50.0", "60.0"),
+            ]
+        );
+    }
+}
+
+#[test]
+fn the_same_settings_with_another_seed_are_another_row() {
+    let mut other = run("hf/a/base", &[], 50, 0.7, false);
+    for task in &mut other.manifest.tasks {
+        task.settings.seed = 9;
+    }
+    let shown = exhibits(&[run("hf/a/base", &[], 50, 0.5, false), other]);
+    let table = &shown.tables[0];
+    assert_eq!(table.rows[0][2], "score, plain, fresh (seed = 0)");
+    assert_eq!(table.rows[1][2], "score, plain, fresh (seed = 9)");
+}

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings, variants_of};
+use mary_contract::{
+    Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings, variants_of,
+};
 
 use super::AB_TASKS;
 use super::geometry::LETTER_GEOMETRY;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     DataSource, Image, Item, Items, Judgement, Measure, Needs, Param, Reference, Reply, Sample,
-    Target, Task, TaskCard, TaskError, TaskSettings, text,
+    Scoring, Target, Task, TaskCard, TaskError, TaskSettings, text,
 };
 use mary_items::{shuffle, stream};
 
@@ -342,6 +342,11 @@ impl Task for GridTask {
         samples: &mut dyn Iterator<Item = Sample>,
     ) -> Vec<Measure> {
         judging::by_run(samples)
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        self.setup(settings)
+            .map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

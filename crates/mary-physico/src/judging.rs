@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     Ask, ErrorKind, Estimate, Finish, Generate, Generated, Judgement, Measure, Outcome, Prompt,
-    PromptForm, Request, Response, Sample, Sampling, Score, Scored, Start, UnscoredReason,
+    PromptForm, Request, Response, Sample, Sampling, Score, Scored, Scoring, Start, Ties,
+    UnscoredReason,
 };
 use mary_items::best;
 use mary_stats::score_interval;
@@ -112,6 +113,14 @@ fn by_words(options: &[String], correct: usize, answer: &Generated) -> Judgement
     match strict.filter(|_| scored) {
         Some(said) => judgement.measured("strict", truth(said)),
         None => judgement,
+    }
+}
+
+/// What a score of one choice is.
+pub fn scoring(setup: &Setup) -> Scoring {
+    match setup.mode {
+        Mode::Score => Scoring::share(Ties::Shared),
+        Mode::Generate => Scoring::WRITTEN,
     }
 }
 

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{
     Ask, DataSource, Generate, Image, Item, Items, Judgement, Measure, Needs, Outcome, Param,
-    Reference, Reply, Request, Response, Sample, Sampling, Target, Task, TaskCard, TaskError,
-    TaskSettings, UnscoredReason, text,
+    Reference, Reply, Request, Response, Sample, Sampling, Scoring, Target, Task, TaskCard,
+    TaskError, TaskSettings, UnscoredReason, text,
 };
 use mary_items::{below, shuffle, stream};
 use serde_json::json;
@@ -141,6 +141,11 @@ impl Task for Definition {
 
     fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         judging::by_run(samples)
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        Setup::read(&DEFINITION_CARD, settings)
+            .map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
@@ -318,6 +323,11 @@ impl Task for Photo {
         judging::by_run(samples)
     }
 
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        Setup::read(&PHOTO_CARD, settings)
+            .map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
+    }
+
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
         let Ok(setup) = Setup::read(&PHOTO_CARD, settings) else {
             return BTreeMap::new();
@@ -433,6 +443,11 @@ impl Task for Describe {
 
     fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         judging::by_run(samples)
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        Setup::read(&DESCRIBE_CARD, settings)
+            .map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

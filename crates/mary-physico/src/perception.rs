@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Item, Items, Judgement, Measure, Needs, Param, Reference, Reply, Sample, Target,
-    Task, TaskCard, TaskError, TaskSettings, text,
+    DataSource, Item, Items, Judgement, Measure, Needs, Param, Reference, Reply, Sample, Scoring,
+    Target, Task, TaskCard, TaskError, TaskSettings, text,
 };
 use mary_items::{Stream, below, shuffle, stream};
 
@@ -424,6 +424,10 @@ impl Task for Perception {
 
     fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         judging::by_run(samples)
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        Setup::read(self.card, settings).map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

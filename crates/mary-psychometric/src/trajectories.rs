@@ -32,7 +32,9 @@ pub fn stage(model: &str, card: Option<&ModelCard>) -> Option<Stage> {
             (size, step_of(folder)?)
         }
     };
-    let said = card.and_then(|card| card.conventions.get(TOKENS_SEEN)?.parse::<f64>().ok());
+    let said = card
+        .and_then(ModelCard::training_tokens)
+        .map(|tokens| tokens as f64);
     let known = || Some(tokens_per_step(size)? as f64 * step as f64);
     Some(Stage {
         size: size.to_owned(),

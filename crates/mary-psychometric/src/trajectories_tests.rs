@@ -44,9 +44,12 @@ fn tokens_on_the_card_win_over_the_family() {
         100,
     )];
     let card = &mut runs[0].manifest.models[0];
+    // In words, as earlier programs said it, and as a number.
     card.conventions.insert(TOKENS_SEEN.into(), "777".into());
-    let found = stage("hf//data/nano/step2", runs[0].manifest.models.first()).unwrap();
-    assert_eq!(found.tokens, Some(777.0));
+    let tokens = |card: &ModelCard| stage("hf//data/nano/step2", Some(card)).unwrap().tokens;
+    assert_eq!(tokens(card), Some(777.0));
+    card.tokens_seen = Some(778);
+    assert_eq!(tokens(card), Some(778.0));
 }
 
 #[test]
@@ -126,12 +129,22 @@ fn checkpoints_asked_in_two_ways_are_two_curves() {
         .iter()
         .map(|t| (t.label.as_str(), t.milestones.len()))
         .collect();
-    assert_eq!(curves, [("nano (layout = choices)", 4), ("nano (layout = paper)", 4)]);
+    assert_eq!(
+        curves,
+        [("nano (layout = choices)", 4), ("nano (layout = paper)", 4)]
+    );
     assert!(left_out(&runs).is_empty());
     let shown = crate::windows::exhibits(&runs);
-    let onsets = shown.tables.iter().find(|t| t.id == "psychometric-onsets").unwrap();
+    let onsets = shown
+        .tables
+        .iter()
+        .find(|t| t.id == "psychometric-onsets")
+        .unwrap();
     for row in &onsets.rows[..2] {
-        assert!(row[3].starts_with("fewer than 8"), "no window is claimed: {row:?}");
+        assert!(
+            row[3].starts_with("fewer than 8"),
+            "no window is claimed: {row:?}"
+        );
     }
 }
 
@@ -144,12 +157,26 @@ fn checkpoints_asked_otherwise_and_too_few_for_a_curve_are_named() {
     assert_eq!(all[0].milestones.len(), 4, "step 64 is not among them");
     let left = left_out(&runs);
     assert_eq!(left.len(), 1);
-    assert_eq!((left[0].variant.as_str(), left[0].steps.as_slice()), ("layout = choices", &[64][..]));
+    assert_eq!(
+        (left[0].variant.as_str(), left[0].steps.as_slice()),
+        ("layout = choices", &[64][..])
+    );
     let shown = crate::windows::exhibits(&runs);
-    let table = shown.tables.iter().find(|t| t.id == "psychometric-left-out").unwrap();
-    assert_eq!(table.rows, [["nano", "psychometric/matrices", "layout = choices", "64"]]);
+    let table = shown
+        .tables
+        .iter()
+        .find(|t| t.id == "psychometric-left-out")
+        .unwrap();
+    assert_eq!(
+        table.rows,
+        [["nano", "psychometric/matrices", "layout = choices", "64"]]
+    );
     // Where no group is large enough, nothing is drawn and that is said.
-    let few = [asked(1, "paper", 0.2), asked(2, "paper", 0.2), asked(4, "choices", 0.9)];
+    let few = [
+        asked(1, "paper", 0.2),
+        asked(2, "paper", 0.2),
+        asked(4, "choices", 0.9),
+    ];
     assert!(trajectories(&few).is_empty());
     assert_eq!(crate::windows::exhibits(&few).tables.len(), 1);
 }

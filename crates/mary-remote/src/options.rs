@@ -179,7 +179,10 @@ impl Options {
             prices: args.text("prices").map(PathBuf::from),
             key_env: args.text("key_env"),
             check: args.switch("check")?.unwrap_or(true),
-            batch: args.text("batch").map(PathBuf::from),
+            batch: settings
+                .batches
+                .clone()
+                .or_else(|| args.text("batch").map(PathBuf::from)),
             batch_wait: args.seconds("batch_wait", 0.0)?,
             batch_poll: args.seconds("batch_poll", 30.0)?,
         })

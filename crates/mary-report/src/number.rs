@@ -1,8 +1,6 @@
 //! How a score is written down: percent or plain, with its interval, and where it stands to chance.
 
-use std::collections::BTreeMap;
-
-use mary_contract::{Estimate, RunSummary, SummaryRow};
+use mary_contract::{Estimate, Metric, RunSummary, SummaryRow, TaskRun};
 use serde::Serialize;
 
 /// The scale a score lives on.
@@ -73,10 +71,9 @@ impl VersusChance {
 }
 
 impl ScoreScale {
-    /// The scale of a row. A task says so with the convention `scale` (`proportion`, or any other
-    /// word for a plain number); numbers outside 0 to 1 are never written as percent.
-    pub fn of(row: &SummaryRow, conventions: Option<&BTreeMap<String, String>>) -> Self {
-        let said = conventions.and_then(|c| c.get("scale")).map(String::as_str);
+    /// The scale of a row: what the task says its score is ([`TaskRun::metric`]); numbers outside 0 to
+    /// 1 are never written as percent.
+    pub fn of(row: &SummaryRow, task: Option<&TaskRun>) -> Self {
         let inside = row
             .score
             .as_ref()
@@ -85,16 +82,15 @@ impl ScoreScale {
             .into_iter()
             .flatten()
             .all(|v| (0.0..=1.0).contains(&v));
-        match said {
-            Some("proportion" | "accuracy") | None if inside && levels => Self::Proportion,
+        match task.and_then(TaskRun::metric) {
+            Some(Metric::Share) | None if inside && levels => Self::Proportion,
             _ => Self::Plain,
         }
     }
 
     /// The scale of a row within its run.
     pub fn in_run(run: &RunSummary, row: &SummaryRow) -> Self {
-        let task = run.manifest.tasks.iter().find(|t| t.id == row.task);
-        Self::of(row, task.map(|t| &t.conventions))
+        Self::of(row, run.manifest.task(&row.task))
     }
 
     /// A value, without its unit.
@@ -170,6 +166,10 @@ pub fn p_value(p: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use mary_contract::Scoring;
+
     use super::*;
 
     fn estimate(value: f64, low: f64, high: f64) -> Estimate {
@@ -217,7 +217,10 @@ mod tests {
             usage: mary_contract::Usage::default(),
         };
         assert_eq!(ScoreScale::of(&row, None), ScoreScale::Proportion);
-        let said = BTreeMap::from([("scale".to_owned(), "spearman".to_owned())]);
+        let said = TaskRun {
+            scoring: Some(Scoring::number(Metric::RankCorrelation)),
+            ..TaskRun::default()
+        };
         assert_eq!(ScoreScale::of(&row, Some(&said)), ScoreScale::Plain);
         row.score = Some(estimate(0.1, -0.2, 0.4));
         assert_eq!(ScoreScale::of(&row, None), ScoreScale::Plain);

@@ -99,7 +99,7 @@ impl Paired {
             part: sample.item.tags.get(&self.tag).cloned().unwrap_or_default(),
         };
         let conditions = run.conditions();
-        let metric = run.scoring.map(|s| s.metric);
+        let metric = run.metric();
         self.asked.entry(conditions.clone()).or_insert(metric);
         let id = &sample.id;
         self.gathered
@@ -123,7 +123,13 @@ impl Paired {
         // Added to a pair's name, where there are several questions.
         let names: Vec<String> = question_names(&questions)
             .into_iter()
-            .map(|name| if name.is_empty() { name } else { format!(", {name}") })
+            .map(|name| {
+                if name.is_empty() {
+                    name
+                } else {
+                    format!(", {name}")
+                }
+            })
             .collect();
         for pair in pairs {
             self.say_left_out(pair, &questions, &names, &mut lines.left_out);
@@ -174,7 +180,9 @@ impl Paired {
             } else {
                 name
             };
-            left_out.push(format!("{what}, which {asked} was asked and {other} was not"));
+            left_out.push(format!(
+                "{what}, which {asked} was asked and {other} was not"
+            ));
         }
     }
 
@@ -317,9 +325,8 @@ pub fn pair_table(lines: &PairLines, tag: &str) -> Table {
             d.bounds.map_or_else(dash, |(low, high)| {
                 format!("[{}, {}]", signed(low), signed(high))
             }),
-            d.counts.map_or_else(dash, |c| {
-                format!("{} : {}", c.only_first, c.only_second)
-            }),
+            d.counts
+                .map_or_else(dash, |c| format!("{} : {}", c.only_first, c.only_second)),
             row.mcnemar.map_or_else(dash, p_value),
             d.p.map_or_else(dash, p_value),
             row.p_holm.map_or_else(dash, p_value),

@@ -60,7 +60,11 @@ fn a_difference_is_found_where_it_is_and_nowhere_else() {
     let lines = gathered(None).compare(&[pair("sees", "reads")], 1).unwrap();
     let row = |part: &str| lines.rows.iter().find(|r| r.part == part).unwrap();
     assert_eq!(
-        lines.rows.iter().map(|r| r.part.as_str()).collect::<Vec<_>>(),
+        lines
+            .rows
+            .iter()
+            .map(|r| r.part.as_str())
+            .collect::<Vec<_>>(),
         ["all", "V-S", "A"]
     );
     let counts = row("V-S").difference.counts.unwrap();
@@ -87,7 +91,10 @@ fn several_pairs_are_pooled_and_a_measure_can_be_named() {
     let pooled = lines.rows.iter().filter(|r| r.pair == "2 pairs pooled");
     assert_eq!(pooled.count(), 3);
     let first = &lines.rows[0].difference;
-    assert!(first.first < first.second, "exact is the other way round here");
+    assert!(
+        first.first < first.second,
+        "exact is the other way round here"
+    );
     let table = pair_table(&lines, "subtask");
     assert!(table.rows.iter().all(|r| r.len() == table.head.len()));
 }
@@ -104,7 +111,10 @@ fn an_item_under_two_pairs_is_one_unit() {
     let pairs = [pair("a", "base"), pair("b", "base")];
     let lines = paired.compare(&pairs, 1).unwrap();
     let all = |name: &str| {
-        let row = lines.rows.iter().find(|r| r.part == "all" && r.pair.contains(name));
+        let row = lines
+            .rows
+            .iter()
+            .find(|r| r.part == "all" && r.pair.contains(name));
         row.unwrap().difference.clone()
     };
     let (one, pooled) = (all("a − base"), all("pooled"));
@@ -125,9 +135,23 @@ fn questions_asked_in_two_ways_are_two_groups_and_what_one_lacks_is_named() {
     }
     let lines = paired.compare(&[pair("a", "b")], 1).unwrap();
     let shots: Vec<&str> = lines.rows.iter().map(|r| r.pair.as_str()).collect();
-    assert!(shots.iter().all(|p| *p == "a − b, t (shots = 4)"), "{shots:?}");
-    assert_eq!(lines.rows[0].difference.value, 1.0, "not overwritten by k = 2");
+    assert!(
+        shots.iter().all(|p| *p == "a − b, t (shots = 4)"),
+        "{shots:?}"
+    );
+    assert_eq!(
+        lines.rows[0].difference.value, 1.0,
+        "not overwritten by k = 2"
+    );
     assert_eq!(lines.left_out.len(), 1);
-    assert!(lines.left_out[0].contains("shots = 2"), "{:?}", lines.left_out);
-    assert!(pair_table(&lines, "subtask").caption.contains("Left out: t (shots = 2), which a was asked"));
+    assert!(
+        lines.left_out[0].contains("shots = 2"),
+        "{:?}",
+        lines.left_out
+    );
+    assert!(
+        pair_table(&lines, "subtask")
+            .caption
+            .contains("Left out: t (shots = 2), which a was asked")
+    );
 }

@@ -1,6 +1,6 @@
 //! A run's results as one plain table, for Markdown, LaTeX and CSV.
 
-use mary_contract::{RunSummary, SummaryRow, Table};
+use mary_contract::{RunSummary, SummaryRow, Table, Ties};
 
 use crate::{
     number::{ScoreScale, VersusChance, count},
@@ -99,7 +99,39 @@ pub(crate) fn caption(runs: &[RunSummary]) -> String {
     };
     format!(
         "Mean score over the n scored samples with its 95 % interval ({methods}). A score is said to \
-         be above or below chance only when its whole interval is. Ties count one half; unparsed, \
-         refused and failed samples are not counted as wrong but listed."
+         be above or below chance only when its whole interval is. {}Unparsed, refused and failed \
+         samples are not counted as wrong but listed.",
+        ties(runs)
     )
+}
+
+/// What ties count, as far as some can be; by task where tasks differ.
+fn ties(runs: &[RunSummary]) -> String {
+    let mut rules: Vec<(&'static str, Vec<&str>)> = Vec::new();
+    for task in runs.iter().flat_map(|r| &r.manifest.tasks) {
+        // A run that does not say so was judged by the rule of the time.
+        let rule = task.scoring.map_or(Ties::Half, |s| s.ties);
+        let Some(words) = rule.words() else { continue };
+        match rules.iter_mut().find(|(said, _)| *said == words) {
+            Some((_, tasks)) if tasks.contains(&task.id.as_str()) => {}
+            Some((_, tasks)) => tasks.push(&task.id),
+            None => rules.push((words, vec![&task.id])),
+        }
+    }
+    let capital = |text: &str| {
+        let mut letters = text.chars();
+        let first = letters.next().map(|c| c.to_uppercase().to_string());
+        format!("{}{}", first.unwrap_or_default(), letters.as_str())
+    };
+    match rules.as_slice() {
+        [] => String::new(),
+        [(only, _)] => format!("{}. ", capital(only)),
+        several => {
+            let said: Vec<String> = several
+                .iter()
+                .map(|(words, tasks)| format!("{words} ({})", tasks.join(", ")))
+                .collect();
+            format!("{}. ", capital(&said.join("; ")))
+        }
+    }
 }

@@ -2,8 +2,9 @@
 
 use crate::fixture;
 
-use mary_contract::{ErrorKind, Judgement, Sample};
+use mary_contract::{ErrorKind, Judgement, Metric, Sample, Scoring, TaskRun, Ties};
 use mary_report::{
+    ScoreScale,
     compare::{self, Side},
     terminal::{self, TableStyle},
 };
@@ -60,7 +61,8 @@ fn yes_no_verdicts_are_tested_by_their_discordant_pairs() {
         c.p
     );
     assert_eq!(c.p, c.p_holm);
-    assert!(c.low > 0.0 && c.low < 0.2 && c.high > 0.2);
+    let (low, high) = (c.low.unwrap(), c.high.unwrap());
+    assert!(low > 0.0 && low < 0.2 && high > 0.2);
     assert!(compared.warnings.is_empty());
 }
 
@@ -79,7 +81,8 @@ fn what_does_not_match_is_said() {
         (one.paired, one.only_first, one.only_second, one.unscored),
         (3, 0, 1, 1)
     );
-    assert!(one.method.contains("permutation"), "{}", one.method);
+    assert_eq!((one.low, one.p), (None, None), "three items are too few");
+    assert!(one.method.contains("below 5"), "{}", one.method);
     assert!(
         compared
             .warnings
@@ -95,12 +98,114 @@ fn what_does_not_match_is_said() {
 }
 
 #[test]
-fn equal_scores_show_no_difference() {
-    let a = samples("a/a", &[0.25; 6]);
+fn equal_scores_show_no_difference_and_no_certainty() {
+    let a = samples("a/a", &[0.25; 20]);
     let compared = compare::comparison(&[side("a", &a), side("b", &a)], false, 1).unwrap();
     let c = &compared.comparisons[0];
-    assert_eq!((c.difference, c.low, c.high), (0.0, 0.0, 0.0));
-    assert!(c.p.is_none_or(|p| p == 1.0), "{:?}", c.p);
+    assert_eq!((c.difference, c.p), (0.0, Some(1.0)));
+    let (low, high) = (c.low.unwrap(), c.high.unwrap());
+    assert!(low < -0.1 && high > 0.1, "[{low}, {high}]");
+}
+
+#[test]
+fn two_items_get_no_interval() {
+    let a = samples("a/a", &[1.0, 0.5]);
+    let b = samples("b/b", &[0.0, 0.5]);
+    let compared = compare::comparison(&[side("a", &a), side("b", &b)], false, 1).unwrap();
+    let shown = compare::table(&compared);
+    let cell = |head: &str| {
+        let at = shown.head.iter().position(|h| h == head).unwrap();
+        shown.rows[0][at].as_str()
+    };
+    assert_eq!(cell("95% interval"), "–");
+    assert_eq!(cell("verdict"), "too few items");
+}
+
+fn ran(shots: &str, scoring: Scoring) -> TaskRun {
+    TaskRun {
+        id: fixture::TASKS[0].id.into(),
+        version: 1,
+        asked: Some([("shots".to_owned(), shots.to_owned())].into()),
+        scoring: Some(scoring),
+        ..TaskRun::default()
+    }
+}
+
+fn asked(label: &str, run: &TaskRun, samples: &[Sample]) -> Side {
+    let mut side = Side::asked(label, std::slice::from_ref(run));
+    samples.iter().for_each(|s| side.add(s));
+    side
+}
+
+#[test]
+fn four_shots_and_two_are_not_the_same_question() {
+    let share = Scoring::share(Ties::Half);
+    let scores: Vec<f64> = (0..20).map(|i| f64::from(i % 2)).collect();
+    let sides = [
+        asked("a", &ran("4", share), &samples("a/a", &scores)),
+        asked("b", &ran("2", share), &samples("b/b", &scores)),
+        asked("c", &ran("4", share), &samples("c/c", &scores)),
+    ];
+    let compared = compare::comparison(&sides, true, 1).unwrap();
+    let pairs: Vec<(&str, &str)> = compared
+        .comparisons
+        .iter()
+        .map(|c| (c.first.as_str(), c.second.as_str()))
+        .collect();
+    assert_eq!(pairs, [("a", "c")]);
+    assert!(
+        compared
+            .warnings
+            .iter()
+            .any(|w| w.contains("a and b were not asked the same question (shots 4 against 2)")),
+        "{:?}",
+        compared.warnings
+    );
+    // Named on purpose, the effect of a setting can be looked at.
+    let across = compare::comparison_across(&sides[..2], true, &["shots".into()], 1).unwrap();
+    assert_eq!(across.comparisons.len(), 1);
+    assert!(across.warnings[0].contains("differ in shots 4 against 2"));
+}
+
+#[test]
+fn differences_of_explained_variance_are_no_percentages() {
+    let r2 = Scoring::number(Metric::RSquared);
+    let first: Vec<f64> = (0..8).map(|i| 0.5 + 0.01 * f64::from(i)).collect();
+    let second: Vec<f64> = (0..8).map(|i| 0.4 - 0.01 * f64::from(i)).collect();
+    let sides = [
+        asked("a", &ran("0", r2), &samples("a/a", &first)),
+        asked("b", &ran("0", r2), &samples("b/b", &second)),
+    ];
+    let compared = compare::comparison(&sides, false, 1).unwrap();
+    assert_eq!(compared.comparisons[0].scale, ScoreScale::Plain);
+    assert!(
+        compare::table(&compared).rows[0]
+            .iter()
+            .any(|c| c == "+0.170")
+    );
+}
+
+#[test]
+fn trials_of_an_item_are_one_unit() {
+    let mut a = samples("a/a", &[1.0; 8]);
+    let mut b = samples("b/b", &[0.0; 8]);
+    for side in [&mut a, &mut b] {
+        for trial in 1..4 {
+            let more: Vec<Sample> = side[..8]
+                .iter()
+                .cloned()
+                .map(|mut s| {
+                    s.id.trial = trial;
+                    s
+                })
+                .collect();
+            side.extend(more);
+        }
+    }
+    let compared = compare::comparison(&[side("a", &a), side("b", &b)], false, 1).unwrap();
+    let c = &compared.comparisons[0];
+    assert_eq!((c.paired, c.units), (32, 8));
+    assert!((c.p.unwrap() - 2.0 / 256.0).abs() < 1e-12, "{:?}", c.p);
 }
 
 #[test]

@@ -35,10 +35,7 @@ pub fn settings(model: &ModelRef, settings: &ModelSettings, folder: &Path) -> Mo
                 }
             })
             .collect();
-        let path = folder.join(format!("{name}.json"));
-        settings
-            .args
-            .insert("batch".into(), path.display().to_string());
+        settings.batches = Some(folder.join(format!("{name}.json")));
     }
     settings
 }

@@ -15,7 +15,7 @@ pub(crate) fn of(prepared: &PreparedRun<'_>) -> Result<RunManifest, RunError> {
         tasks.push(TaskRun {
             limit: assignment.limit,
             dataset_hash: dataset.and_then(|d| lab.source().hash(d).ok()),
-            ..TaskRun::of(assignment.task.as_ref(), assignment.settings.clone())
+            ..TaskRun::of(&assignment.task, assignment.settings.clone())
         });
     }
     let mut manifest = RunManifest {

@@ -99,14 +99,21 @@ fn same_question(task: &dyn Task, run: &TaskRun, wished: &TaskSettings) -> Resul
         .differences(&stored.conditions())
         .iter()
         .filter(|d| !d.judging && wished.params.get(&d.setting) == Some(&d.own))
-        .map(|d| format!("{}={} (it was asked with {}={})", d.setting, d.own, d.setting, d.other))
+        .map(|d| {
+            format!(
+                "{}={} (it was asked with {}={})",
+                d.setting, d.own, d.setting, d.other
+            )
+        })
         .collect();
     if changed.is_empty() {
         return Ok(());
     }
     let judging: Vec<String> = task.judging(wished).into_keys().collect();
     let hint = match judging.as_slice() {
-        [] => "hint: none of its settings changes the judging alone; ask again with `mary run`".into(),
+        [] => {
+            "hint: none of its settings changes the judging alone; ask again with `mary run`".into()
+        }
         some => format!(
             "hint: its answers can be judged again by {}; for the rest ask again with `mary run`",
             some.join(", ")

@@ -166,6 +166,7 @@ impl RunSpec {
             max_connections: execution.max_connections,
             base_url: opening.base_url.clone(),
             budget: execution.budget,
+            batches: None,
             args: opening.args.clone(),
         }
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use mary_contract::{Measure, Registry, RunManifest, RunSummary, Sample, Task, TaskRun, TaskSettings};
+use mary_contract::{
+    Measure, Registry, RunManifest, RunSummary, Sample, Task, TaskRun, TaskSettings,
+};
 use mary_engine::summarise::{Summariser, Verdict};
 use mary_store::RunFolder;
 

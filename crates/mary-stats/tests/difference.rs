@@ -15,7 +15,10 @@ fn twenty_items_that_never_differ_still_leave_room() {
     let (low, high) = found.bounds.unwrap();
     // By hand: centre 0, error sqrt(2 · 22/21) / 22, t of 21 degrees 2.0796.
     let half = 2.079_614 * (2.0_f64 * 22.0 / 21.0).sqrt() / 22.0;
-    assert!((high - half).abs() < 1e-5 && (low + half).abs() < 1e-5, "{low} {high}");
+    assert!(
+        (high - half).abs() < 1e-5 && (low + half).abs() < 1e-5,
+        "{low} {high}"
+    );
     assert_eq!((found.value, found.p), (0.0, Some(1.0)));
 }
 
@@ -59,7 +62,13 @@ fn the_same_item_under_two_pairs_of_models_is_one_unit() {
     let twice: Vec<f64> = once.iter().chain(&once).copied().collect();
     let ids: Vec<usize> = (0..80).map(|i| i % 40).collect();
     let alone = adjusted(&once, None, 0.95).unwrap();
-    let pooled = compare(&twice, &[zero.clone(), zero].concat(), Some(&ids), ScoreRange::Unit, 1);
+    let pooled = compare(
+        &twice,
+        &[zero.clone(), zero].concat(),
+        Some(&ids),
+        ScoreRange::Unit,
+        1,
+    );
     let pooled = pooled.unwrap();
     assert_eq!((pooled.n, pooled.units), (80, 40));
     let (low, high) = pooled.bounds.unwrap();
@@ -115,7 +124,13 @@ const TRUTHS: [(f64, f64); 7] = [
 
 #[test]
 fn the_adjusted_interval_covers_from_five_units_to_two_thousand() {
-    for (units, simulations) in [(5, 2_000), (10, 2_000), (20, 2_000), (200, 600), (2_000, 200)] {
+    for (units, simulations) in [
+        (5, 2_000),
+        (10, 2_000),
+        (20, 2_000),
+        (200, 600),
+        (2_000, 200),
+    ] {
         for (size, together) in [(1, 0.0), (4, 0.0), (4, 0.5), (4, 1.0)] {
             for truth in TRUTHS {
                 let mut rng = ChaCha8Rng::seed_from_u64(5);
@@ -131,7 +146,10 @@ fn the_adjusted_interval_covers_from_five_units_to_two_thousand() {
                 // Three standard errors of the simulation below 0.94.
                 let least = 0.94 - 3.0 * (0.95 * 0.05 / f64::from(simulations)).sqrt();
                 eprintln!("adjusted {units} x {size}, together {together}, {truth:?}: {found:.4}");
-                assert!(found >= least, "{units} x {size} {together} {truth:?}: {found}");
+                assert!(
+                    found >= least,
+                    "{units} x {size} {together} {truth:?}: {found}"
+                );
             }
         }
     }

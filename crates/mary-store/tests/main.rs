@@ -9,6 +9,7 @@
 
 mod exchange;
 mod kill;
+mod old_runs;
 mod peers;
 mod run_folder;
 mod support;

@@ -388,6 +388,29 @@ fn a_conflict_between_shards_is_reported_and_nothing_is_written() {
     assert!(error.contains("seed: was 42, is now 1"), "{error}");
 }
 
+#[test]
+fn runs_of_two_questions_are_not_merged_and_the_setting_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str, shots: usize| {
+        let mut m = manifest(name);
+        m.tasks[0].settings.shots = Some(shots);
+        let mut folder = RunFolder::create_or_open(dir.path(), &m).unwrap();
+        // Different items, so that no sample contradicts another.
+        folder.append(&sample(shots)).unwrap();
+        folder.flush().unwrap();
+        folder.path().to_owned()
+    };
+    let (four, two) = (at("four", 4), at("two", 2));
+    let out = dir.path().join("out");
+    let error = merge(&out, &[&four, &two]).unwrap_err().to_string();
+    assert!(
+        error.contains("do not ask the same question: htest/rhyme: shots 4 against 2"),
+        "{error}"
+    );
+    assert!(error.contains("hint:"), "{error}");
+    assert!(!out.exists());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

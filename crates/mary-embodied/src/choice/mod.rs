@@ -13,8 +13,8 @@ pub use whole_set::whole_set;
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, Generate, Image, Needs, Param, Part, Prompt, PromptForm, Request, Sampling, Score, Start,
-    TaskCard, TaskError, TaskSettings,
+    Ask, Generate, Image, Needs, Param, Part, Prompt, PromptForm, Request, Sampling, Score,
+    Scoring, Start, TaskCard, TaskError, TaskSettings, Ties,
 };
 
 use crate::Language;
@@ -173,6 +173,14 @@ impl Asking {
             _ => "",
         };
         LETTERS.map(|letter| format!("{before}{letter}")).to_vec()
+    }
+
+    /// What a score of choices is.
+    pub fn scoring(&self) -> Scoring {
+        match self.mode {
+            Mode::Score => Scoring::share(Ties::Shared),
+            Mode::Generate => Scoring::WRITTEN,
+        }
     }
 
     /// The conventions every task asked this way must state.

@@ -176,8 +176,14 @@ mod tests {
             counted,
             [
                 ("What the questions are made of: f/one", "20"),
-                ("What the questions are made of: f/two (language = en)", "20"),
-                ("What the questions are made of: f/two (language = zh)", "20"),
+                (
+                    "What the questions are made of: f/two (language = en)",
+                    "20"
+                ),
+                (
+                    "What the questions are made of: f/two (language = zh)",
+                    "20"
+                ),
             ]
         );
         let mut ids: Vec<&str> = tables.iter().map(|t| t.id.as_str()).collect();

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings};
+use mary_contract::{
+    Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings,
+};
 
 use crate::choice::{Mode, Template};
 use crate::perceptualqa::{self, PERCEPTUAL_QA, Part};

@@ -222,6 +222,10 @@ fn before_and_after_stand_side_by_side_only_within_one_question() {
     let measured = overall.rows.len() - overall.published.len();
     assert_eq!(measured, 1);
     assert_eq!(overall.rows[0][2..], ["40.00", "50.00"]);
-    assert!(shown[0].caption.contains("Left out: hf/tuned (upstream zh"), "{}", shown[0].caption);
+    assert!(
+        shown[0].caption.contains("Left out: hf/tuned (upstream zh"),
+        "{}",
+        shown[0].caption
+    );
     assert!(before_after(&[runs[0].clone(), runs[2].clone()], &[pair]).is_empty());
 }

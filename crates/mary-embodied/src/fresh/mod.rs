@@ -14,8 +14,8 @@ pub use block::{Block, FreshItem, Kind, Posed};
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Item, Items, Judgement, Measure, Needs, Param, Reply, Sample, Target, Task,
-    TaskCard, TaskError, TaskSettings, text,
+    DataSource, Item, Items, Judgement, Measure, Needs, Param, Reply, Sample, Scoring, Target,
+    Task, TaskCard, TaskError, TaskSettings, text,
 };
 
 use crate::Language;
@@ -246,6 +246,11 @@ impl Task for FreshTask {
         samples: &mut dyn Iterator<Item = Sample>,
     ) -> Vec<Measure> {
         whole_set(samples)
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        let setup = self.setup(settings);
+        setup.map_or(Scoring::WRITTEN, |setup| setup.asking.scoring())
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     DataSource, ErrorKind, Item, Items, Judgement, Measure, Needs, Param, Reference, Reply, Sample,
-    Target, Task, TaskCard, TaskError, TaskSettings, text,
+    Scoring, Target, Task, TaskCard, TaskError, TaskSettings, text,
 };
 
 use crate::choice::{self, Shown, Template};
@@ -130,6 +130,11 @@ impl Task for PerceptualQa {
 
     fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         choice::whole_set(samples)
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        let setup = Setup::read(&CARD, settings);
+        setup.map_or(Scoring::WRITTEN, |setup| setup.asking.scoring())
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

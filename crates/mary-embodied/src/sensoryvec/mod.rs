@@ -14,8 +14,9 @@ pub use setup::{Pooling, Setup};
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, ErrorKind, Item, Items, Judgement, Needs, Observe, Param, Pool, Reply,
-    Request, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    Ask, DataSource, ErrorKind, InForce, Item, Items, Judgement, Needs, Observe, Param, Pool,
+    Reply, Request, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason,
+    text,
 };
 use serde_json::{Value, json};
 
@@ -226,6 +227,14 @@ impl Task for SensoryVec {
                 format!("layer {} is not among {} layers", setup.layer, all.len()),
             ),
         }
+    }
+
+    fn asked(&self, settings: &TaskSettings) -> InForce {
+        settings.asked_whatever_the_seed(self.card())
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        Scoring::share(Ties::Half)
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

@@ -1,6 +1,6 @@
 //! What a user can set for SensoryVec, read once and checked.
 
-use mary_contract::{Layers, Param, TaskCard, TaskError, TaskSettings};
+use mary_contract::{Changes, Layers, Param, TaskCard, TaskError, TaskSettings};
 
 use crate::Source;
 use crate::choice::not_one_of;
@@ -27,7 +27,8 @@ pub(super) static PARAMS: [Param; 4] = [
         "scored, all",
         "Keep the scored layer only, or every layer from the same pass for a curve (the log then \
                 holds nine vectors a triple for each layer).",
-    ),
+    )
+    .changing(Changes::Nothing),
 ];
 
 /// Which tokens are averaged.

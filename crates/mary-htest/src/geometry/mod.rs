@@ -15,9 +15,9 @@ pub use blocks::{GeometryItem, items as fresh_items};
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, ErrorKind, Finish, Generate, Generated, Item, Items, Judgement, Needs, Param,
-    Picture, Prompt, PromptForm, Reply, Request, Response, Sampling, Score, Scored, Start, Target,
-    Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    Ask, DataSource, ErrorKind, Finish, Generate, Generated, InForce, Item, Items, Judgement,
+    Needs, Param, Picture, Prompt, PromptForm, Reply, Request, Response, Sampling, Score, Scored,
+    Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
 };
 use mary_items::best;
 use serde_json::json;
@@ -241,6 +241,20 @@ impl Task for LetterGeometry {
                 "expected one answer, or a thought and its reading, found {} answers",
                 other.len()
             )),
+        }
+    }
+
+    fn asked(&self, settings: &TaskSettings) -> InForce {
+        let mut asked = settings.asked(self.card());
+        // There are no shots here; a number given for the other ten means nothing.
+        asked.remove("shots");
+        asked
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        match Setup::read(&CARD, settings) {
+            Ok(setup) if setup.mode == Mode::Score => Scoring::share(Ties::Shared),
+            _ => Scoring::WRITTEN,
         }
     }
 

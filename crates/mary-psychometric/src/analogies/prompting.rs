@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, Finish, Generate, Generated, Item, Items, Judgement, Needs, Param, Prompt,
-    Reply, Request, Response, Sampling, Target, Task, TaskCard, TaskError, TaskSettings,
-    UnscoredReason, text,
+    Ask, DataSource, Finish, Generate, Generated, InForce, Item, Items, Judgement, Needs, Param,
+    Prompt, Reply, Request, Response, Sampling, Scoring, Target, Task, TaskCard, TaskError,
+    TaskSettings, UnscoredReason, text,
 };
 
 use super::{
@@ -116,6 +116,14 @@ impl Task for AnalogiesPrompting {
             ) => judge_words(options, *correct, answer),
             _ => failed("expected one answer in words"),
         }
+    }
+
+    fn asked(&self, settings: &TaskSettings) -> InForce {
+        settings.asked_whatever_the_seed(self.card())
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        Scoring::WRITTEN
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

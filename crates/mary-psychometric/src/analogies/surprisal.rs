@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, Item, Items, Judgement, Needs, Param, Prompt, Reply, Request, Response, Score,
-    Start, Target, Task, TaskCard, TaskError, TaskSettings, text,
+    Ask, DataSource, InForce, Item, Items, Judgement, Needs, Param, Prompt, Reply, Request,
+    Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties, text,
 };
 
 use super::{QUESTIONS, QUESTIONS_FILE, id, questions, source_convention, target};
@@ -87,6 +87,14 @@ impl Task for AnalogiesSurprisal {
             ) => choice::judge(options, *correct, scored, By::Sum),
             _ => failed("expected one score for each choice"),
         }
+    }
+
+    fn asked(&self, settings: &TaskSettings) -> InForce {
+        settings.asked_whatever_the_seed(self.card())
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        Scoring::share(Ties::Shared)
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Item, Items, Judgement, Layers, Needs, Param, Reply, Target, Task, TaskCard,
-    TaskError, TaskSettings, UnscoredReason, text,
+    DataSource, InForce, Item, Items, Judgement, Layers, Needs, Param, Reply, Scoring, Target,
+    Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
 };
 use mary_items::best;
 
@@ -90,6 +90,14 @@ impl Task for AnalogiesVectors {
             Ok(layers) => judge_layers(options, *correct, &layers),
             Err(message) => failed(&message),
         }
+    }
+
+    fn asked(&self, settings: &TaskSettings) -> InForce {
+        settings.asked_whatever_the_seed(self.card())
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        Scoring::share(Ties::Shared)
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

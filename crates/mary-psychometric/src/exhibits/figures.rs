@@ -106,10 +106,12 @@ fn through_training<'a>(
 fn variant_names<T>(of: &BTreeMap<(String, Conditions), T>) -> BTreeMap<Conditions, String> {
     let distinct: BTreeSet<&Conditions> = of.keys().map(|(_, conditions)| conditions).collect();
     let distinct: Vec<&Conditions> = distinct.into_iter().collect();
-    let names = variants(&distinct).into_iter().map(|name| match name.as_str() {
-        "" => name,
-        name => format!(" ({name})"),
-    });
+    let names = variants(&distinct)
+        .into_iter()
+        .map(|name| match name.as_str() {
+            "" => name,
+            name => format!(" ({name})"),
+        });
     distinct.into_iter().cloned().zip(names).collect()
 }
 

@@ -232,10 +232,7 @@ fn grammar(all: &[Found<'_>]) -> Option<Table> {
         .zip(told_apart(&of))
         .map(|(f, variant)| {
             let by = f.row.breakdowns.iter().find(|b| b.tag == "field");
-            let mut cells = vec![
-                format!("{}{variant}", f.model()),
-                cell(f.measure("score")),
-            ];
+            let mut cells = vec![format!("{}{variant}", f.model()), cell(f.measure("score"))];
             cells.extend(
                 fields
                     .iter()

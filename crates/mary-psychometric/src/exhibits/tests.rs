@@ -221,3 +221,55 @@ fn checkpoints_become_figures_5_and_6_and_tables_show_the_last() {
     assert_eq!(four.rows.len() - four.published.len(), 1);
     assert_eq!(four.rows[0][0], "hf/EleutherAI/pythia-70m@step2000");
 }
+
+#[test]
+fn a_column_of_table_3_is_of_one_question_and_the_rest_is_named() {
+    let matrices = |model: &str, layout: &str, value: f64| {
+        let mut run = run(vec![row(model, "matrices", value, &[])], 0);
+        run.manifest.tasks[0]
+            .settings
+            .params
+            .insert("layout".into(), layout.into());
+        run
+    };
+    // The odd one first: the order of the arguments decides nothing.
+    let runs = [
+        matrices("hf/a/x", "choices", 0.9),
+        matrices("hf/a/x", "paper", 0.2),
+        matrices("hf/a/y", "paper", 0.3),
+        matrices("hf/a/z", "choices", 0.8),
+        matrices("hf/a/w", "paper", 0.4),
+    ];
+    let found = exhibits(&runs);
+    let three = table(&found, "psychometric-table-3");
+    let cells: Vec<(&str, &str)> = three.rows[..4]
+        .iter()
+        .map(|r| (r[0].as_str(), r[6].as_str()))
+        .collect();
+    assert_eq!(
+        cells,
+        [
+            ("hf/a/x", "0.200"),
+            ("hf/a/y", "0.300"),
+            ("hf/a/z", "–"),
+            ("hf/a/w", "0.400"),
+        ]
+    );
+    assert!(
+        three
+            .caption
+            .contains("hf/a/z on matrices (layout choices against paper)"),
+        "{}",
+        three.caption
+    );
+    // Two results of one model are two rows that say what tells them apart.
+    let fluid = table(&found, "psychometric-fluid-reasoning");
+    let of_x: Vec<&str> = fluid
+        .rows
+        .iter()
+        .filter(|r| r[0] == "hf/a/x")
+        .map(|r| r[2].as_str())
+        .collect();
+    assert!(of_x[0].ends_with("(layout = choices)"), "{of_x:?}");
+    assert!(of_x[1].ends_with("(layout = paper)"), "{of_x:?}");
+}

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Citation, DataSource, Item, Items, Judgement, Needs, Param, Reference, Reply, Task, TaskCard,
-    TaskError, TaskSettings, text,
+    Citation, DataSource, InForce, Item, Items, Judgement, Needs, Param, Reference, Reply, Scoring,
+    Task, TaskCard, TaskError, TaskSettings, text,
 };
 
 use super::pair::{self, CONVENTION, Convention};
@@ -82,6 +82,14 @@ impl Task for Blimp {
             Ok(convention) => pair::judge(convention, answers),
             Err(error) => Judgement::failed(mary_contract::ErrorKind::Internal, error.to_string()),
         }
+    }
+
+    fn asked(&self, settings: &TaskSettings) -> InForce {
+        settings.asked_whatever_the_seed(self.card())
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        pair::scoring(Convention::read(&CARD, settings).unwrap_or(Convention::Mary))
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

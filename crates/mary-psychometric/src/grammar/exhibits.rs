@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Axis, Conditions, Estimate, Exhibits, Figure, FigureKind, Point, ReferenceLine, RunSummary, Scale, Series,
-    SummaryRow, Table, variants,
+    Axis, Conditions, Estimate, Exhibits, Figure, FigureKind, Point, ReferenceLine, RunSummary,
+    Scale, Series, SummaryRow, Table, variants,
 };
 
 use super::Phenomenon;
@@ -217,7 +217,9 @@ fn gap(results: &[Result<'_>]) -> Option<Table> {
         let fresh = results.iter().find(|r| {
             r.row.task == FRESH
                 && r.row.model == known.row.model
-                && known.conditions.alike_where_shared(&r.conditions, &["seed"])
+                && known
+                    .conditions
+                    .alike_where_shared(&r.conditions, &["seed"])
         });
         let Some(fresh) = fresh else { continue };
         let mut push = |name: &str, a: Option<&Estimate>, b: Option<&Estimate>| {

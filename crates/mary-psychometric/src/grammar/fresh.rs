@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Item, Items, Judgement, Needs, Param, Reply, Task, TaskCard, TaskError,
+    DataSource, Item, Items, Judgement, Needs, Param, Reply, Scoring, Task, TaskCard, TaskError,
     TaskSettings, text,
 };
 
@@ -156,6 +156,10 @@ impl Task for Grammar {
             Ok(convention) => pair::judge(convention, answers),
             Err(error) => Judgement::failed(mary_contract::ErrorKind::Internal, error.to_string()),
         }
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        pair::scoring(Convention::read(self.card, settings).unwrap_or(Convention::Mary))
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

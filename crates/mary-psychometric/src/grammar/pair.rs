@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::{
     Ask, ContinuationScore, ErrorKind, Item, Judgement, Needs, Param, Prompt, Reply, Request,
-    Response, Score, Start, Target, TaskCard, TaskError, TaskSettings,
+    Response, Score, Scoring, Start, Target, TaskCard, TaskError, TaskSettings, Ties,
 };
 use serde_json::json;
 
@@ -163,6 +163,14 @@ pub fn judge(convention: Convention, answers: &[Reply]) -> Judgement {
         "tokens": { "good": good.logprobs.len(), "bad": bad.logprobs.len() },
     });
     judgement
+}
+
+/// What a score of pairs is.
+pub fn scoring(convention: Convention) -> Scoring {
+    Scoring::share(match convention {
+        Convention::Mary => Ties::Half,
+        Convention::LmEval => Ties::Right,
+    })
 }
 
 /// The conventions a score of pairs was made under.

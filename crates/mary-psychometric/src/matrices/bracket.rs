@@ -2,8 +2,8 @@
 //! written by the model.
 
 use mary_contract::{
-    Ask, Finish, Generate, Generated, Param, Prompt, PromptForm, Request, Sampling, Score, Start,
-    TaskCard, TaskError, TaskSettings, UnscoredReason,
+    Ask, Changes, Finish, Generate, Generated, Param, Prompt, PromptForm, Request, Sampling, Score,
+    Start, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
 
 use crate::settings::choose;
@@ -30,7 +30,8 @@ pub(super) const SCORING: Param = Param::new(
     "sum, mean",
     "Which makes the score of mode=score: the log-probability of the whole candidate, or its mean \
             per token. Both are measured.",
-);
+)
+.changing(Changes::Judging);
 
 pub(super) fn mode(card: &TaskCard, settings: &TaskSettings) -> Result<Mode, TaskError> {
     choose(

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Citation, DataSource, Item, Items, Judgement, Needs, Param, Reply, Response, Target, Task,
-    TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    Citation, DataSource, Item, Items, Judgement, Needs, Param, Reply, Response, Scoring, Target,
+    Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
 };
 
 use super::bracket::{MODE, Mode, SCORING, ask, bracketed, mode, written};
@@ -187,6 +187,13 @@ impl Task for DigitMatrices {
                     .measured("accuracy", score)
             }
             Response::Observed(_) => failed("expected scores or words, found hidden states"),
+        }
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        match Setup::read(settings) {
+            Ok(setup) if setup.mode == Mode::Score => Scoring::share(Ties::Shared),
+            _ => Scoring::WRITTEN,
         }
     }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Item, Items, Judgement, Needs, Param, Reply, Response, Target, Task, TaskCard,
-    TaskError, TaskSettings, UnscoredReason, text,
+    DataSource, Item, Items, Judgement, Needs, Param, Reply, Response, Scoring, Target, Task,
+    TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
 };
 
 use super::bracket::{MODE, Mode, SCORING, ask, bracketed, mode, written};
@@ -179,6 +179,13 @@ impl Task for LetterStrings {
                     .measured("accuracy", score)
             }
             _ => failed("expected one answer, scored or written"),
+        }
+    }
+
+    fn scoring(&self, settings: &TaskSettings) -> Scoring {
+        match Setup::read(settings) {
+            Ok(setup) if setup.mode == Mode::Score => Scoring::share(Ties::Shared),
+            _ => Scoring::WRITTEN,
         }
     }
 

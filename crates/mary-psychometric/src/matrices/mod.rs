@@ -14,8 +14,9 @@ mod upstream;
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, Item, Items, Judgement, Needs, Param, Prompt, PromptForm, Reply, Request,
-    Response, Score, Start, Target, Task, TaskCard, TaskError, TaskSettings, text,
+    Ask, Changes, DataSource, Item, Items, Judgement, Needs, Param, Prompt, PromptForm, Reply,
+    Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings,
+    Ties, text,
 };
 
 pub use digit_problem::{DigitProblem, fresh_digits, upstream_digits};
@@ -52,7 +53,8 @@ static PARAMS: [Param; 5] = [
         "sum, mean",
         "Which makes the score: the log-probability of the whole sequence (the paper) or the mean \
                 per token of the candidate (lm-raven). Both are measured.",
-    ),
+    )
+    .changing(Changes::Judging),
     Param::new(
         "layout",
         "paper",
@@ -254,6 +256,10 @@ impl Task for Matrices {
             }
             _ => failed("expected the scores of eight candidates"),
         }
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        Scoring::share(Ties::Shared)
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

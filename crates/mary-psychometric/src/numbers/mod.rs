@@ -10,8 +10,8 @@ mod words;
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Item, Items, Judgement, Layers, Needs, Param, Reply, Target, Task, TaskCard,
-    TaskError, TaskSettings, UnscoredReason, text,
+    Changes, DataSource, InForce, Item, Items, Judgement, Layers, Metric, Needs, Param, Reply,
+    Scoring, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -37,7 +37,8 @@ static PARAMS: [Param; 5] = [
         "averaged, each",
         "Whether pairs of equal distance (ratio, size) are averaged before a fit, or each pair is \
                 a point.",
-    ),
+    )
+    .changing(Changes::Judging),
     POOLING,
     Param::new(
         "blank",
@@ -177,6 +178,14 @@ impl Task for Numbers {
             Ok(layers) => judge_layers(&shown, &layers, setup),
             Err(message) => failed(&message),
         }
+    }
+
+    fn asked(&self, settings: &TaskSettings) -> InForce {
+        settings.asked_whatever_the_seed(self.card())
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        Scoring::number(Metric::RSquared)
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

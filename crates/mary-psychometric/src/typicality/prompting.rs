@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, Estimate, Finish, Generate, Generated, Item, Items, Judgement, Measure, Needs,
-    Outcome, Param, Prompt, Reply, Request, Response, Sample, Sampling, Task, TaskCard, TaskError,
-    TaskSettings, UnscoredReason, text,
+    Ask, DataSource, Estimate, Finish, Generate, Generated, Item, Items, Judgement, Measure,
+    Metric, Needs, Outcome, Param, Prompt, Reply, Request, Response, Sample, Sampling, Scoring,
+    Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
 };
 use mary_items::{shuffle, stream};
 use mary_stats::correlation::spearman_rho;
@@ -144,6 +144,10 @@ impl Task for Prompting {
 
     fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         by_runs(samples)
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        Scoring::number(Metric::RankCorrelation)
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

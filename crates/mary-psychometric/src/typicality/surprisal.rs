@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, ContinuationScore, DataSource, ErrorKind, Item, Items, Judgement, Measure, Needs, Param,
-    Prompt, Reply, Request, Response, Sample, Score, Start, Task, TaskCard, TaskError,
-    TaskSettings, UnscoredReason, text,
+    Ask, ContinuationScore, DataSource, ErrorKind, Item, Items, Judgement, Measure, Metric, Needs,
+    Param, Prompt, Reply, Request, Response, Sample, Score, Scoring, Start, Task, TaskCard,
+    TaskError, TaskSettings, UnscoredReason, text,
 };
 use mary_items::{shuffle, stream};
 
@@ -197,6 +197,10 @@ impl Task for Surprisal {
 
     fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         by_category(samples)
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        Scoring::number(Metric::RankCorrelation)
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Item, Items, Judgement, Layers, Measure, Needs, Param, Reply, Sample, Task,
-    TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    DataSource, InForce, Item, Items, Judgement, Layers, Measure, Metric, Needs, Param, Reply,
+    Sample, Scoring, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
 };
 
 use super::{
@@ -91,6 +91,14 @@ impl Task for Vectors {
 
     fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
         by_category(samples)
+    }
+
+    fn asked(&self, settings: &TaskSettings) -> InForce {
+        settings.asked_whatever_the_seed(self.card())
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        Scoring::number(Metric::RankCorrelation)
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {

@@ -273,7 +273,9 @@ pub(super) fn fields(ability: &Ability, found: &[Found]) -> Option<Figure> {
 /// Phenomena by checkpoint, as a heat map for each size.
 pub(super) fn phenomena(ability: &Ability, runs: &[RunSummary], own: &[&Found]) -> Vec<Figure> {
     let value = |trajectory: &Trajectory, model: &str, phenomenon: Phenomenon| {
-        let rows = runs.iter().flat_map(|run| run.rows.iter().map(move |row| (run, row)));
+        let rows = runs
+            .iter()
+            .flat_map(|run| run.rows.iter().map(move |row| (run, row)));
         let mut own = rows.filter(|(run, row)| {
             row.model == model
                 && row.task == ability.task

@@ -217,9 +217,10 @@ pub(super) fn left_out(all: &[LeftOut]) -> Option<Table> {
     (!all.is_empty()).then(|| Table {
         id: "psychometric-left-out".into(),
         title: "Checkpoints on no curve".into(),
-        caption: "Asked or judged otherwise than the others of their size, and too few for a curve of \
+        caption:
+            "Asked or judged otherwise than the others of their size, and too few for a curve of \
                   their own: a curve is of one question."
-            .into(),
+                .into(),
         head: ["size", "task", "asked with", "steps"]
             .map(str::to_owned)
             .to_vec(),

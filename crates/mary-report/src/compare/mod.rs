@@ -179,10 +179,13 @@ fn same_question(
         ));
     }
     let differences = a.differences(b);
-    let may_differ = |name: &str| across.iter().any(|n| n.replace('_', "-") == name.replace('_', "-"));
-    let (allowed, refused): (Vec<_>, Vec<_>) = differences
-        .iter()
-        .partition(|d| may_differ(&d.setting));
+    let may_differ = |name: &str| {
+        across
+            .iter()
+            .any(|n| n.replace('_', "-") == name.replace('_', "-"))
+    };
+    let (allowed, refused): (Vec<_>, Vec<_>) =
+        differences.iter().partition(|d| may_differ(&d.setting));
     let said = |of: &[&mary_contract::Difference]| {
         let said: Vec<String> = of.iter().map(ToString::to_string).collect();
         said.join(", ")
@@ -291,11 +294,8 @@ fn one_task(
 /// What the task says its score is; where an old run does not say, by the values.
 fn scale_of(run: Option<&TaskRun>, x: &[f64], y: &[f64]) -> ScoreScale {
     let shares = x.iter().chain(y).all(|s| (0.0..=1.0).contains(s));
-    let said = run.and_then(|r| r.scoring).map(|s| s.metric);
-    let old = run.is_some_and(|r| r.conventions.contains_key("scale"));
-    match said {
-        Some(Metric::Share) if shares => ScoreScale::Proportion,
-        None if shares && !old => ScoreScale::Proportion,
+    match run.and_then(TaskRun::metric) {
+        Some(Metric::Share) | None if shares => ScoreScale::Proportion,
         _ => ScoreScale::Plain,
     }
 }

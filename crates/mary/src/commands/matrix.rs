@@ -61,7 +61,11 @@ fn tune_and_test(
         .iter()
         .map(|(task, folder)| (task.clone(), tuned::name(folder)))
         .collect();
-    show(&htest::tuning_matrix(&[summary], &tuned::name(&base), &names))?;
+    show(&htest::tuning_matrix(
+        &[summary],
+        &tuned::name(&base),
+        &names,
+    ))?;
     super::tell("\ntuned on the task itself, against the untuned model:");
     tuned::show_differences(&run, |model, task| {
         names.get(task).is_some_and(|own| own == model)
