@@ -57,10 +57,7 @@ fn run(id: &str, version: u32, content: Option<&str>) -> TaskRun {
         id: id.to_owned(),
         version,
         content: content.map(str::to_owned),
-        settings: TaskSettings::default(),
-        limit: None,
-        conventions: BTreeMap::new(),
-        dataset_hash: None,
+        ..TaskRun::default()
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use mary_contract::{
-    DataError, DataSource, Outcome, ReleasedRun, Sample, Task as _, TaskSettings, UnscoredReason,
+    DataError, DataSource, Outcome, ReleasedRun, Sample, Task as _, TaskRun, TaskSettings,
+    UnscoredReason,
 };
 use mary_embodied::perceptualqa::PERCEPTUAL_QA;
 use mary_embodied::published::{PublishedRow, published};
@@ -211,7 +212,7 @@ fn the_questions_give_table_13() {
     let mut confounds = Confounds::default();
     let runs = outputs(&data);
     let claude = runs.iter().find(|r| r.model.contains("claude")).unwrap();
-    let run = TaskRun::of(claude.task, claude.settings.clone());
+    let run = TaskRun::of(&claude.task, claude.settings.clone());
     for sample in &claude.samples {
         confounds.add(&run, sample, &norms);
     }

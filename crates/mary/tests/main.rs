@@ -17,5 +17,6 @@ mod kill;
 mod llamacpp;
 mod paid;
 mod physico;
+mod question;
 mod sweep;
 mod tuned;

@@ -79,7 +79,7 @@ fn manifest(file: &Path, run: &ReleasedRun, hash: Option<String>) -> anyhow::Res
         tasks: vec![TaskRun {
             conventions: run.conventions.clone(),
             dataset_hash: hash,
-            ..TaskRun::of(run.task, run.settings.clone())
+            ..TaskRun::of(&run.task, run.settings.clone())
         }],
         trials: run.trials,
         seed: 0,
