@@ -29,6 +29,38 @@ pub struct Table {
     /// Indices of rows that are published, not measured here.
     #[serde(default)]
     pub published: Vec<usize>,
+    /// Which columns hold numbers.
+    #[serde(default, skip_serializing_if = "NumberColumns::is_unsaid")]
+    pub numbers: NumberColumns,
+}
+
+/// Which columns of a table hold numbers, alone or with an interval, a deviation or a count beside
+/// them: these are set flush right.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NumberColumns {
+    /// Its maker did not say; the report goes by the cells.
+    #[default]
+    Unsaid,
+    /// Every column from this index on.
+    From(usize),
+    /// These columns.
+    At(Vec<usize>),
+}
+
+impl NumberColumns {
+    /// Whether a column holds numbers, where that was said.
+    pub fn holds(&self, column: usize) -> Option<bool> {
+        match self {
+            Self::Unsaid => None,
+            Self::From(first) => Some(column >= *first),
+            Self::At(columns) => Some(columns.contains(&column)),
+        }
+    }
+
+    fn is_unsaid(&self) -> bool {
+        *self == Self::Unsaid
+    }
 }
 
 /// A figure.
@@ -50,6 +82,23 @@ pub struct Figure {
     pub series: Vec<Series>,
     /// Chance, humans.
     pub references: Vec<ReferenceLine>,
+    /// Stretches of the horizontal axis that are shaded behind the data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<ShadedRange>,
+}
+
+/// A stretch of the horizontal axis with a name: a window of growth.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShadedRange {
+    /// What it is.
+    pub name: String,
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// Published, not found here.
+    #[serde(default)]
+    pub published: bool,
 }
 
 /// What kind of drawing.

@@ -31,7 +31,8 @@ pub use card::{Citation, Param, Reference, TaskCard, Text, text};
 pub use data::{DataError, DataSource, NoData};
 pub use event::{Event, Observer as EventObserver};
 pub use exhibit::{
-    Axis, Exhibits, Figure, FigureKind, Picture, Point, ReferenceLine, Scale, Series, Table,
+    Axis, Exhibits, Figure, FigureKind, NumberColumns, Picture, Point, ReferenceLine, Scale,
+    Series, ShadedRange, Table,
 };
 pub use family::{Family, built_in};
 pub use item::{Ask, Item, ModelRole, Target};

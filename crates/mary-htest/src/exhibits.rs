@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Axis, Estimate, Exhibits, Figure, FigureKind, Point, ReferenceLine, RunSummary, Scale, Series,
-    Table,
+    Axis, Estimate, Exhibits, Figure, FigureKind, NumberColumns, Point, ReferenceLine, RunSummary,
+    Scale, Series, Table,
 };
 
 use super::AB_TASKS;
@@ -110,6 +110,7 @@ fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
         head,
         published: (measured..rows.len()).collect(),
         rows,
+        numbers: NumberColumns::From(3),
     }
 }
 
@@ -246,6 +247,7 @@ fn by_family(profiles: &[Profile<'_>]) -> Option<Figure> {
         y: accuracy_axis(),
         series,
         references: vec![chance(50.0)],
+        ranges: vec![],
     })
 }
 
@@ -309,6 +311,7 @@ fn by_shots(profiles: &[Profile<'_>]) -> Option<Figure> {
         y: accuracy_axis(),
         series,
         references: vec![chance(50.0)],
+        ranges: vec![],
     })
 }
 
@@ -362,6 +365,7 @@ fn thinking(profiles: &[Profile<'_>]) -> Option<Figure> {
         y: accuracy_axis(),
         series,
         references: vec![chance(50.0)],
+        ranges: vec![],
     })
 }
 
@@ -421,6 +425,7 @@ fn against_geometry(profiles: &[Profile<'_>], results: &[Outcome]) -> Option<Fig
             },
         ],
         references: vec![chance(25.0)],
+        ranges: vec![],
     })
 }
 

@@ -1,7 +1,7 @@
 //! The fresh gap: how much better a model does on the released items than on items that nobody has
 //! seen. That part of a score may be memory (or the released files' shortcuts).
 
-use mary_contract::{Estimate, RunSummary, Table};
+use mary_contract::{Estimate, NumberColumns, RunSummary, Table};
 use mary_stats::{LEVEL, intervals};
 
 use super::results::{Outcome, difference_cell, percent, results};
@@ -120,6 +120,7 @@ pub fn gap_table(runs: &[RunSummary]) -> Option<Table> {
             .to_vec(),
         rows,
         published: vec![],
+        numbers: NumberColumns::From(2),
     })
 }
 

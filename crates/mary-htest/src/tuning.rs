@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{InForce, RunSummary, Table, TaskError, variants_of};
+use mary_contract::{InForce, NumberColumns, RunSummary, Table, TaskError, variants_of};
 use serde_json::json;
 
 use super::AB_TASKS;
@@ -130,6 +130,7 @@ fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, Stri
         head,
         rows,
         published: vec![],
+        numbers: NumberColumns::From(1),
     }
 }
 
@@ -158,6 +159,7 @@ pub fn published_matrix() -> Table {
         head,
         published: (0..rows.len()).collect(),
         rows,
+        numbers: NumberColumns::From(1),
     }
 }
 

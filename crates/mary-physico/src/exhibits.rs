@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use mary_contract::{
-    Axis, Exhibits, Figure, FigureKind, Picture, Point, ReferenceLine, RunSummary, Scale, Series,
-    Table,
+    Axis, Exhibits, Figure, FigureKind, NumberColumns, Picture, Point, ReferenceLine, RunSummary,
+    Scale, Series, Table,
 };
 use mary_stats::{LEVEL, intervals};
 
@@ -127,6 +127,7 @@ fn table_3(groups: &[Group<'_>]) -> Option<Table> {
             .to_vec(),
         published: (measured..rows.len()).collect(),
         rows,
+        numbers: NumberColumns::From(2),
     })
 }
 
@@ -205,6 +206,7 @@ fn table_10(high: &[&Outcome<'_>]) -> Option<Table> {
         head,
         rows,
         published: vec![],
+        numbers: NumberColumns::From(2),
     })
 }
 
@@ -258,6 +260,7 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
             .to_vec(),
         published: (measured..rows.len()).collect(),
         rows,
+        numbers: NumberColumns::From(1),
     })
 }
 
@@ -297,6 +300,7 @@ fn table_4(groups: &[Group<'_>]) -> Option<Table> {
         head: ["model", "how", "CORE-Test", "ASSOC."].map(String::from).to_vec(),
         published: (measured..rows.len()).collect(),
         rows,
+        numbers: NumberColumns::From(2),
     })
 }
 
@@ -354,6 +358,7 @@ fn text_against_picture(groups: &[Group<'_>]) -> Option<Table> {
             .to_vec(),
         rows,
         published: vec![],
+        numbers: NumberColumns::From(2),
     })
 }
 
@@ -396,6 +401,7 @@ fn perception(all: &[Outcome<'_>]) -> Option<Table> {
         head,
         published: (measured..rows.len()).collect(),
         rows,
+        numbers: NumberColumns::From(2),
     })
 }
 
@@ -466,6 +472,7 @@ fn bars(groups: &[Group<'_>]) -> Option<Figure> {
         y: accuracy_axis(),
         series,
         references: chance(),
+        ranges: vec![],
     })
 }
 
@@ -494,6 +501,7 @@ fn perception_bars(all: &[Outcome<'_>]) -> Option<Figure> {
         y: accuracy_axis(),
         series,
         references: chance(),
+        ranges: vec![],
     })
 }
 

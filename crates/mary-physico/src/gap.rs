@@ -2,7 +2,8 @@
 //! concept with the same option sets in grids (high level).
 
 use mary_contract::{
-    Axis, Estimate, Figure, FigureKind, Point, ReferenceLine, RunSummary, Scale, Series, Table,
+    Axis, Estimate, Figure, FigureKind, NumberColumns, Point, ReferenceLine, RunSummary, Scale,
+    Series, Table,
 };
 use mary_stats::{LEVEL, intervals};
 
@@ -159,6 +160,7 @@ pub fn overall_table(gaps: &[Gap]) -> Option<Table> {
             .to_vec(),
         rows,
         published: vec![],
+        numbers: NumberColumns::From(3),
     })
 }
 
@@ -191,6 +193,7 @@ pub fn concept_table(gaps: &[Gap]) -> Option<Table> {
             .to_vec(),
         rows,
         published: vec![],
+        numbers: NumberColumns::From(4),
     })
 }
 
@@ -242,6 +245,7 @@ pub fn scatter(gaps: &[Gap]) -> Option<Figure> {
             name: "chance".into(),
             y: 25.0,
         }],
+        ranges: vec![],
     })
 }
 

@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Conditions, Metric, Outcome, Sample, Table, TaskRun, question_names};
+use mary_contract::{
+    Conditions, Metric, NumberColumns, Outcome, Sample, Table, TaskRun, question_names,
+};
 use mary_stats::difference::{self, Difference, ScoreRange};
 use mary_stats::{StatsError, intervals, multiple, paired};
 
@@ -364,6 +366,7 @@ pub fn pair_table(lines: &PairLines, tag: &str) -> Table {
         .to_vec(),
         rows: cells.collect(),
         published: vec![],
+        numbers: NumberColumns::From(2),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A run's results as one plain table, for Markdown, LaTeX and CSV.
 
-use mary_contract::{RunSummary, SummaryRow, Table, Ties};
+use mary_contract::{NumberColumns, RunSummary, SummaryRow, Table, Ties};
 
 use crate::{
     number::{ScoreScale, VersusChance, count},
@@ -79,6 +79,7 @@ pub fn summary_table(runs: &[RunSummary]) -> Table {
         head: head.map(str::to_owned).to_vec(),
         rows,
         published: vec![],
+        numbers: NumberColumns::At(vec![2, 3, 5, 6, 7]),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Any table as Markdown, LaTeX or CSV, and the data of any figure as a table.
 
-use mary_contract::{Figure, FigureKind, Scale, Table};
+use mary_contract::{Figure, FigureKind, NumberColumns, Scale, Table};
 
 use crate::escape;
 
@@ -152,6 +152,22 @@ pub fn figure_table(figure: &Figure) -> Table {
             rows.push(row);
         }
     }
+    for range in &figure.ranges {
+        for (edge, x) in [("from", range.from), ("to", range.to)] {
+            if range.published {
+                published.push(rows.len());
+            }
+            let mut row = vec![range.name.clone()];
+            if labels {
+                row.push(edge.to_owned());
+            }
+            if places {
+                row.push(number(x));
+            }
+            row.resize(head.len(), String::new());
+            rows.push(row);
+        }
+    }
     for reference in &figure.references {
         let mut row = vec![String::new(); head.len()];
         if let Some(first) = row.first_mut() {
@@ -170,6 +186,7 @@ pub fn figure_table(figure: &Figure) -> Table {
         head,
         rows,
         published,
+        numbers: NumberColumns::From(if labels { 2 } else { 1 }),
     }
 }
 
@@ -190,8 +207,11 @@ fn number(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Whether every filled cell of a column begins like a number.
+/// Whether a column holds numbers: as its maker says, or else whether every filled cell begins like one.
 pub(crate) fn numeric_column(table: &Table, column: usize) -> bool {
+    if let Some(said) = table.numbers.holds(column) {
+        return said;
+    }
     let mut filled = table
         .rows
         .iter()
@@ -274,6 +294,7 @@ mod tests {
                 vec!["say \"hi\", all".into(), "–".into()],
             ],
             published: vec![1],
+            numbers: NumberColumns::Unsaid,
         }
     }
 
@@ -351,6 +372,7 @@ mod tests {
                 name: "chance".into(),
                 y: 0.5,
             }],
+            ranges: vec![],
         };
         assert_eq!(
             csv(&figure_table(&figure)),

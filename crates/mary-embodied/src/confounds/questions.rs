@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::Table;
+use mary_contract::{NumberColumns, Table};
 use mary_stats::{multiple, rank};
 
 use super::norms::Norms;
@@ -141,6 +141,7 @@ pub(super) fn by_subtask(all: &Questions) -> Option<Table> {
             .to_vec(),
         published: (measured..rows.len()).collect(),
         rows,
+        numbers: NumberColumns::From(1),
     })
 }
 
@@ -203,6 +204,7 @@ pub(super) fn right_and_wrong(all: &Questions) -> Option<Table> {
         .to_vec(),
         rows,
         published: vec![],
+        numbers: NumberColumns::From(2),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::Table;
+use mary_contract::{NumberColumns, Table};
 use mary_stats::distributions::chi_squared_upper;
 use mary_stats::logistic::{Logistic, logistic};
 
@@ -165,6 +165,7 @@ pub(super) fn question_regression(
         head: coefficient_head(),
         rows,
         published: vec![],
+        numbers: NumberColumns::From(1),
     })
 }
 

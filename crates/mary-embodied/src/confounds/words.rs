@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Item, Table};
+use mary_contract::{Item, NumberColumns, Table};
 use serde_json::Value;
 
 use super::norms::Norms;
@@ -83,6 +83,7 @@ pub(super) fn triple_regression(
         head: coefficient_head(),
         rows: coefficient_rows(&design.names, &fit),
         published: vec![],
+        numbers: NumberColumns::From(1),
     })
 }
 

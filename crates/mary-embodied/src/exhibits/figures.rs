@@ -71,6 +71,7 @@ pub(super) fn by_sense(places: &[Places]) -> Option<Figure> {
         y: axis("accuracy (%)", Scale::Linear, Some((0.0, 100.0))),
         series: vec![series("models", false, points)?],
         references: vec![chance(50.0)],
+        ranges: vec![],
     })
 }
 
@@ -142,6 +143,7 @@ pub(super) fn by_subtask(answers: &[Answers]) -> Option<Figure> {
         y: axis("accuracy (%)", Scale::Linear, Some((0.0, 100.0))),
         series: all,
         references,
+        ranges: vec![],
     })
 }
 
@@ -177,5 +179,6 @@ pub(super) fn by_layer(places: &[Places]) -> Option<Figure> {
         y: axis("accuracy (%)", Scale::Linear, Some((0.0, 100.0))),
         series: lines,
         references: vec![chance(50.0)],
+        ranges: vec![],
     })
 }

@@ -1,6 +1,6 @@
 //! The paper's tables: 4, 5, 8, 11, 12 and 14.
 
-use mary_contract::{RunSummary, Table};
+use mary_contract::{NumberColumns, RunSummary, Table};
 
 use super::results::{
     Answers, Places, answers, cell, cell_with_interval, is_released, other_senses, percent,
@@ -62,6 +62,7 @@ pub(super) fn table_4(places: &[Places]) -> Option<Table> {
         head,
         published: (measured..rows.len()).collect(),
         rows,
+        numbers: NumberColumns::From(2),
     })
 }
 
@@ -129,6 +130,7 @@ pub(super) fn table_5(answers: &[Answers]) -> Option<Table> {
         .to_vec(),
         published: (measured..rows.len()).collect(),
         rows,
+        numbers: NumberColumns::From(2),
     })
 }
 
@@ -165,6 +167,7 @@ pub(super) fn table_14(answers: &[Answers]) -> Option<Table> {
         head: heads(&["model", "how"], &published().columns),
         published: (measured..rows.len()).collect(),
         rows,
+        numbers: NumberColumns::From(2),
     })
 }
 
@@ -210,6 +213,7 @@ pub(super) fn table_12(answers: &[Answers]) -> Option<Table> {
         head: heads(&["model", "language"], &published().columns),
         published: (measured..rows.len()).collect(),
         rows,
+        numbers: NumberColumns::From(2),
     })
 }
 
@@ -255,6 +259,7 @@ pub(super) fn form_table(places: &[Places]) -> Option<Table> {
         head: ["model", "the word", "triples", "synonym nearer"].map(String::from).to_vec(),
         rows,
         published: vec![],
+        numbers: NumberColumns::From(2),
     })
 }
 
@@ -316,6 +321,9 @@ pub fn before_after(runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Tabl
             head: heads(&["model", "how"], &published().columns),
             published: (n..detailed.len()).collect(),
             rows: detailed,
+            numbers: NumberColumns::From(2),
+            numbers: NumberColumns::From(2),
+            numbers: NumberColumns::From(2),
         },
         Table {
             id: "embodied-table-11".into(),
@@ -326,6 +334,7 @@ pub fn before_after(runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Tabl
                 .to_vec(),
             published: (m..overall.len()).collect(),
             rows: overall,
+            numbers: NumberColumns::From(2),
         },
     ]
 }

@@ -146,6 +146,7 @@ fn maximum_through_training(all: &[Found<'_>]) -> Option<Figure> {
         y: axis("largest cosine", Scale::Linear, None),
         series: lines,
         references: vec![],
+        ranges: vec![],
     })
 }
 
@@ -182,6 +183,7 @@ fn kinds_through_training(all: &[Found<'_>]) -> Option<Figure> {
         y: axis("mean cosine", Scale::Linear, None),
         series: lines,
         references: vec![],
+        ranges: vec![],
     })
 }
 
@@ -223,6 +225,7 @@ fn effects_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
         y: axis("R² or correlation", Scale::Linear, Some((0.0, 1.0))),
         series: lines,
         references: vec![],
+        ranges: vec![],
     }
     };
     let one_model = by_effect.iter().all(|(_, lines)| lines.len() == 1);
@@ -278,6 +281,7 @@ fn kinds_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
             y: axis("mean cosine", Scale::Linear, None),
             series: lines,
             references: vec![],
+            ranges: vec![],
         });
     }
     figures
@@ -308,6 +312,7 @@ fn cosine_by_distance(end: &[Found<'_>]) -> Option<Figure> {
         y: axis("cosine", Scale::Linear, None),
         series: lines,
         references: vec![],
+        ranges: vec![],
     })
 }
 
@@ -352,6 +357,7 @@ fn number_line(end: &[Found<'_>]) -> Option<Figure> {
         y: axis("place", Scale::Linear, None),
         series: lines,
         references: vec![],
+        ranges: vec![],
     })
 }
 
@@ -418,6 +424,7 @@ fn typicality_by_category(end: &[Found<'_>]) -> Option<Figure> {
             name: "no relation".into(),
             y: 0.0,
         }],
+        ranges: vec![],
     })
 }
 
@@ -458,5 +465,6 @@ fn matrices_by_rule(end: &[Found<'_>]) -> Option<Figure> {
             name: "chance".into(),
             y: 0.125,
         }],
+        ranges: vec![],
     })
 }

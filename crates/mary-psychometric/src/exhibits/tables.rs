@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::Table;
+use mary_contract::{NumberColumns, Table};
 
 use super::{Column, Found, cell, left_out_of, told_apart, wide_cell};
 use crate::published::{PublishedRow, published};
@@ -145,6 +145,7 @@ fn overview(all: &[Found<'_>]) -> Option<Table> {
         ]),
         rows,
         published: marked,
+        numbers: NumberColumns::At(vec![1, 2, 3, 4, 5, 6]),
     })
 }
 
@@ -217,6 +218,7 @@ fn numbers(all: &[Found<'_>]) -> Option<Table> {
         ]),
         rows,
         published: marked,
+        numbers: NumberColumns::At(vec![1, 2, 3, 4, 5, 6, 7]),
     })
 }
 
@@ -256,6 +258,7 @@ fn grammar(all: &[Found<'_>]) -> Option<Table> {
         head: heads(&["model", "BLiMP", "syntax", "semantics", "morphology"]),
         rows,
         published: marked,
+        numbers: NumberColumns::From(1),
     })
 }
 
@@ -312,6 +315,7 @@ fn prompted_categories(all: &[Found<'_>]) -> Option<Table> {
         head,
         rows,
         published: vec![],
+        numbers: NumberColumns::From(1),
     })
 }
 
@@ -389,6 +393,7 @@ fn typicality(all: &[Found<'_>]) -> Option<Table> {
         ]),
         rows,
         published: marked,
+        numbers: NumberColumns::From(2),
     })
 }
 
@@ -439,6 +444,7 @@ fn categories(all: &[Found<'_>]) -> Option<Table> {
         head,
         rows,
         published: vec![],
+        numbers: NumberColumns::From(1),
     })
 }
 
@@ -502,6 +508,7 @@ fn matrices(all: &[Found<'_>]) -> Option<Table> {
         ]),
         rows,
         published: vec![],
+        numbers: NumberColumns::From(3),
     })
 }
 
@@ -550,5 +557,6 @@ fn analogies(all: &[Found<'_>]) -> Option<Table> {
         ]),
         rows,
         published: vec![],
+        numbers: NumberColumns::From(1),
     })
 }

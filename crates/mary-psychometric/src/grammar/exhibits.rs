@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Axis, Conditions, Estimate, Exhibits, Figure, FigureKind, Point, ReferenceLine, RunSummary,
-    Scale, Series, SummaryRow, Table, variants,
+    Axis, Conditions, Estimate, Exhibits, Figure, FigureKind, NumberColumns, Point, ReferenceLine,
+    RunSummary, Scale, Series, SummaryRow, Table, variants,
 };
 
 use super::Phenomenon;
@@ -160,6 +160,7 @@ fn phenomena(results: &[Result<'_>]) -> Table {
         head,
         rows,
         published: known,
+        numbers: NumberColumns::From(2),
     }
 }
 
@@ -205,6 +206,7 @@ fn sets(results: &[Result<'_>]) -> Option<Table> {
         head,
         rows,
         published: vec![],
+        numbers: NumberColumns::From(3),
     })
 }
 
@@ -251,6 +253,7 @@ fn gap(results: &[Result<'_>]) -> Option<Table> {
         head: ["model", "phenomenon", "BLiMP", "fresh", "BLiMP − fresh"].map(str::to_owned).to_vec(),
         rows,
         published: vec![],
+        numbers: NumberColumns::From(2),
     })
 }
 
@@ -317,5 +320,6 @@ fn bars(results: &[Result<'_>]) -> Figure {
             name: "chance".into(),
             y: 50.0,
         }],
+        ranges: vec![],
     }
 }

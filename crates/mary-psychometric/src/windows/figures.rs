@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Axis, Figure, FigureKind, Point, ReferenceLine, RunSummary, Scale, Series};
+use mary_contract::{
+    Axis, Figure, FigureKind, Point, ReferenceLine, RunSummary, Scale, Series, ShadedRange,
+};
 
 use super::{Found, PAPER_WINDOWS, method};
 use crate::grammar::Phenomenon;
@@ -71,20 +73,6 @@ fn curves(name: &str, trajectory: &Trajectory) -> Vec<Series> {
     curves
 }
 
-/// A stretch of the horizontal axis that the report shades.
-fn shading(name: String, from: f64, to: f64, published: bool) -> Series {
-    let edge = |x| Point {
-        x,
-        label: "window".into(),
-        ..Point::default()
-    };
-    Series {
-        name,
-        published,
-        points: vec![edge(from), edge(to)],
-    }
-}
-
 /// Which of the paper's windows an ability belongs to.
 fn paper_window(ability: &Ability) -> Option<(&'static str, f64, f64)> {
     let which = match ability.task.as_str() {
@@ -101,10 +89,15 @@ pub(super) fn development(ability: &Ability, own: &[&Found]) -> Figure {
     for found in own {
         series.extend(curves(&found.trajectory.label, &found.trajectory));
     }
+    let mut ranges = Vec::new();
     for found in own {
         if let Some(window) = found.window() {
-            let name = format!("window of {}", found.trajectory.label);
-            series.push(shading(name, window.onset.value, window.end.value, false));
+            ranges.push(ShadedRange {
+                name: format!("window of {}", found.trajectory.label),
+                from: window.onset.value,
+                to: window.end.value,
+                published: false,
+            });
         }
     }
     let reach = own
@@ -116,12 +109,12 @@ pub(super) fn development(ability: &Ability, own: &[&Found]) -> Figure {
     if let Some((what, from, to)) =
         paper_window(ability).filter(|(_, from, _)| in_tokens && reach > *from)
     {
-        series.push(shading(
-            format!("the paper's window of {what}"),
+        ranges.push(ShadedRange {
+            name: format!("the paper's window of {what}"),
             from,
             to,
-            true,
-        ));
+            published: true,
+        });
     }
     if ability.task == "psychometric/blimp" && in_tokens {
         series.extend(published_blimp(own));
@@ -147,6 +140,7 @@ pub(super) fn development(ability: &Ability, own: &[&Found]) -> Figure {
         y: value_axis("score"),
         series,
         references,
+        ranges,
     }
 }
 
@@ -213,6 +207,7 @@ pub(super) fn overview(found: &[Found]) -> Vec<Figure> {
                 .flat_map(|f| curves(&f.trajectory.title(), &f.trajectory))
                 .collect(),
             references: vec![],
+            ranges: vec![],
         });
     }
     figures
@@ -267,6 +262,7 @@ pub(super) fn fields(ability: &Ability, found: &[Found]) -> Option<Figure> {
             name: "chance".into(),
             y: 0.5,
         }],
+        ranges: vec![],
     })
 }
 
@@ -345,6 +341,7 @@ pub(super) fn phenomena(ability: &Ability, runs: &[RunSummary], own: &[&Found]) 
             },
             series,
             references: vec![],
+            ranges: vec![],
         });
     }
     figures

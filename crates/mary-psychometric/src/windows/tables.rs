@@ -1,6 +1,6 @@
 //! Tables of development: onsets, their order, and what was doubted.
 
-use mary_contract::Table;
+use mary_contract::{NumberColumns, Table};
 use mary_stats::multiple::holm;
 use mary_stats::segmented::{Growth, order};
 
@@ -93,6 +93,7 @@ pub(super) fn onsets(found: &[Found]) -> Table {
         .to_vec(),
         rows,
         published,
+        numbers: NumberColumns::At(vec![2]),
     }
 }
 
@@ -200,6 +201,7 @@ pub(super) fn order_table(found: &[Found]) -> Option<Table> {
             .to_vec(),
         rows,
         published: vec![],
+        numbers: NumberColumns::At(vec![3, 4]),
     })
 }
 
@@ -226,6 +228,7 @@ pub(super) fn left_out(all: &[LeftOut]) -> Option<Table> {
             .to_vec(),
         rows: all.iter().map(row).collect(),
         published: vec![],
+        numbers: NumberColumns::At(vec![]),
     })
 }
 
@@ -253,5 +256,6 @@ pub(super) fn doubts(found: &[Found]) -> Option<Table> {
             .to_vec(),
         rows,
         published: vec![],
+        numbers: NumberColumns::At(vec![]),
     })
 }

@@ -1,6 +1,5 @@
 //! Windows on simulated sweeps of known shape, from summaries to tables.
 
-use mary_contract::Series;
 use mary_items::{Stream, stream};
 use rand::RngExt as _;
 
@@ -96,15 +95,11 @@ fn the_report_shades_the_window_and_orders_abilities() {
         .iter()
         .find(|f| f.id == "psychometric-development-psychometric-blimp")
         .unwrap();
-    let windows: Vec<&Series> = figure
-        .series
-        .iter()
-        .filter(|s| s.points.len() == 2 && s.points.iter().all(|p| p.label == "window"))
-        .collect();
+    let windows = &figure.ranges;
     assert_eq!(windows.len(), 2, "ours and the paper's");
     assert!(windows[0].name.contains("pythia-70m") && !windows[0].published);
     assert!(windows[1].published);
-    let from = windows[0].points[0].x.log10();
+    let from = windows[0].from.log10();
     assert!((from - 7.6).abs() < 0.4, "{from}");
     assert!(
         figure

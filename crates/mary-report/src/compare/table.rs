@@ -1,6 +1,6 @@
 //! Comparisons as a table for people.
 
-use mary_contract::Table;
+use mary_contract::{NumberColumns, Table};
 
 use super::{Compared, Comparison};
 use crate::number::{ScoreScale, count, p_value};
@@ -22,6 +22,10 @@ pub fn table(compared: &Compared) -> Table {
     if pairs.len() > 1 {
         head.extend(["first", "second"]);
     }
+    // Scores, difference, interval and p-values; behind the verdict the counts.
+    let start = head.len();
+    let columns = (start..start + 6).chain([start + 7, start + 8]);
+    let numbers = NumberColumns::At(columns.collect());
     head.extend(["first score", "second score", "difference", "95% interval"]);
     head.extend(["p", "p (Holm)", "verdict", "paired", "unpaired"]);
     Table {
@@ -35,6 +39,7 @@ pub fn table(compared: &Compared) -> Table {
             .map(|c| row(c, pairs.len() > 1))
             .collect(),
         published: vec![],
+        numbers,
     }
 }
 

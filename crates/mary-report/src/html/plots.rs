@@ -86,9 +86,6 @@ impl Drawing<'_> {
 
     fn lines(&mut self) {
         for (place, series) in self.figure.series.iter().enumerate() {
-            if window(series).is_some() {
-                continue;
-            }
             let points: Vec<&Point> = series.points.iter().collect();
             let xs = self.xs(&points);
             if points.iter().any(|p| p.low.is_some() && p.high.is_some()) {
@@ -347,8 +344,8 @@ fn layout(figure: &Figure, height: usize) -> Value {
                    "text": label(&r.name), "showarrow": false})
         })
         .collect();
-    let windows = figure.series.iter().filter_map(|s| Some((s, window(s)?)));
-    for (series, (from, to)) in windows {
+    for range in &figure.ranges {
+        let (from, to) = (range.from, range.to);
         lines.push(
             json!({"type": "rect", "xref": "x", "x0": from, "x1": to, "yref": "paper",
                           "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0}}),
@@ -361,21 +358,12 @@ fn layout(figure: &Figure, height: usize) -> Value {
         };
         names.push(
             json!({"xref": "x", "x": middle, "yref": "paper", "y": 1, "yanchor": "top",
-                          "text": label(&series.name), "showarrow": false}),
+                          "text": label(&range.name), "showarrow": false}),
         );
     }
     layout["shapes"] = json!(lines);
     layout["annotations"] = json!(names);
     layout
-}
-
-/// A series of two points labelled `window` is a stretch of the horizontal axis (a window of growth,
-/// say), shaded behind the curves.
-fn window(series: &Series) -> Option<(f64, f64)> {
-    match series.points.as_slice() {
-        [a, b] if a.label == "window" && b.label == "window" => Some((a.x, b.x)),
-        _ => None,
-    }
 }
 
 /// Whether the points reach over two powers of ten or more, so that only those need a tick.
@@ -470,6 +458,8 @@ fn least_squares(points: &[&Point]) -> Option<((f64, f64), (f64, f64))> {
 
 #[cfg(test)]
 mod tests {
+    use mary_contract::ShadedRange;
+
     use super::*;
 
     fn figure(kind: FigureKind, points: Vec<Point>) -> Figure {
@@ -491,6 +481,7 @@ mod tests {
                 points,
             }],
             references: vec![],
+            ranges: vec![],
         }
     }
 
@@ -529,17 +520,17 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_shaded_and_named_and_no_curve() {
-        let ends = [10.0, 1000.0].map(|x| Point {
-            x,
-            label: "window".into(),
-            ..Point::default()
-        });
-        let drawn = spec(
-            &figure(FigureKind::Line, ends.to_vec()),
-            &Palette::default(),
-        );
-        assert_eq!(drawn["traces"], json!([]));
+    fn a_range_is_shaded_and_named() {
+        let shaded = Figure {
+            ranges: vec![ShadedRange {
+                name: "window".into(),
+                from: 10.0,
+                to: 1000.0,
+                published: false,
+            }],
+            ..figure(FigureKind::Line, vec![])
+        };
+        let drawn = spec(&shaded, &Palette::default());
         assert_eq!(drawn["layout"]["shapes"][0]["x1"], 1000.0);
         assert_eq!(drawn["layout"]["annotations"][0]["x"], 2.0);
     }

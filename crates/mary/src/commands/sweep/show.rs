@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use mary_checkpoints::{Fault, Record, State, faults};
-use mary_contract::{Exhibits, Registry, RunSummary, Table};
+use mary_contract::{Exhibits, NumberColumns, Registry, RunSummary, Table};
 use mary_report::html::{Chapter, ReportOptions};
 use mary_report::terminal;
 use mary_run::RunSpec;
@@ -117,6 +117,8 @@ fn checkpoints(spec: &RunSpec, records: &[Record], runs: &[Ran], wrong: &[Fault]
     let short = |task: &str| task.rsplit('/').next().unwrap_or(task).to_owned();
     let mut head = vec!["model".to_owned(), "checkpoint".into(), "tokens".into()];
     head.extend(tasks.iter().map(|task| short(task)));
+    // Tokens and scores; the remark behind them is text.
+    let numbers_end = head.len();
     head.push("remark".into());
     let rows = records
         .iter()
@@ -153,6 +155,7 @@ fn checkpoints(spec: &RunSpec, records: &[Record], runs: &[Ran], wrong: &[Fault]
         head,
         rows,
         published: vec![],
+        numbers: NumberColumns::At((2..numbers_end).collect()),
     }
 }
 
