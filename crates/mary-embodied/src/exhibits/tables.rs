@@ -322,8 +322,6 @@ pub fn before_after(runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Tabl
             published: (n..detailed.len()).collect(),
             rows: detailed,
             numbers: NumberColumns::From(2),
-            numbers: NumberColumns::From(2),
-            numbers: NumberColumns::From(2),
         },
         Table {
             id: "embodied-table-11".into(),

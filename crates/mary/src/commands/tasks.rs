@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mary_contract::{NoData, Part, Registry, Request, Task};
+use mary_contract::{Changes, NoData, Part, Registry, Request, Task};
 use serde_json::json;
 
 use crate::cli::{TasksAction, TasksArgs};
@@ -97,8 +97,14 @@ fn show(task: &Arc<dyn Task>, wishes: &Wishes, items: usize) -> anyhow::Result<S
     if !card.params.is_empty() {
         text.push_str("\nsettings (--set name=value):\n");
         for p in card.params.iter() {
+            // What `mary rescore` may change, and what makes no difference to a comparison.
+            let changes = match p.changes {
+                Changes::Question => "",
+                Changes::Judging => "; changes the judging only",
+                Changes::Nothing => "; changes no score",
+            };
             text.push_str(&format!(
-                "  {:<12} {} [{}; default {}]\n",
+                "  {:<12} {} [{}; default {}{changes}]\n",
                 p.name, p.about, p.values, p.default
             ));
         }
