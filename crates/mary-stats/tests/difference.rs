@@ -126,10 +126,10 @@ const TRUTHS: [(f64, f64); 7] = [
 fn the_adjusted_interval_covers_from_five_units_to_two_thousand() {
     for (units, simulations) in [
         (5, 2_000),
-        (10, 2_000),
-        (20, 2_000),
-        (200, 600),
-        (2_000, 200),
+        (10, 1_000),
+        (20, 1_000),
+        (200, 300),
+        (2_000, 60),
     ] {
         for (size, together) in [(1, 0.0), (4, 0.0), (4, 0.5), (4, 1.0)] {
             for truth in TRUTHS {
