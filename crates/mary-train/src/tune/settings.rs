@@ -86,31 +86,6 @@ impl TuneSettings {
         }
     }
 
-    /// Takes over a paper's recipe: `physico` (its fine-tuning appendix) or `embodied`
-    /// (Appendix D.1). What a paper leaves open keeps its value.
-    pub fn recipe(mut self, name: &str) -> Result<Self, TrainError> {
-        match name {
-            "physico" => {
-                (self.rank, self.alpha, self.dropout) = (64, 16.0, 0.1);
-                (self.optimizer.rate, self.optimizer.decay) = (2e-4, 0.001);
-                (self.epochs, self.batch) = (3, 4);
-            }
-            "embodied" => {
-                (self.optimizer.rate, self.optimizer.decay) = (5e-6, 0.1);
-                // A batch of 4, accumulated over 4.
-                (self.epochs, self.batch, self.warm_up) = (3, 16, 100);
-                self.decline = Decline::Cosine;
-                self.targets = Vec::new();
-            }
-            other => {
-                return Err(TrainError::Settings(format!(
-                    "no recipe is called \"{other}\"; there are physico and embodied"
-                )));
-            }
-        }
-        Ok(self)
-    }
-
     pub(super) fn check(&self) -> Result<(), TrainError> {
         let fail = |what: &str| Err(TrainError::Settings(what.to_owned()));
         if self.rank == 0 {
