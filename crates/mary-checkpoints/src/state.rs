@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use mary_contract::StoreError;
+use mary_contract::{StoreError, replace_file};
 use serde::{Deserialize, Serialize};
 
 use crate::inspect::Inspection;
@@ -171,9 +171,7 @@ impl State {
 }
 
 fn write_whole(path: &Path, text: &str) -> Result<(), StoreError> {
-    let partial = path.with_extension("part");
-    std::fs::write(&partial, text).map_err(|e| io(&partial, e))?;
-    std::fs::rename(&partial, path).map_err(|e| io(path, e))
+    replace_file(path, text.as_bytes()).map_err(|e| io(path, e))
 }
 
 fn io(path: &Path, source: std::io::Error) -> StoreError {

@@ -53,11 +53,7 @@ impl Storage {
 
 /// Writes a file beside its place, then moves it there, so that a reader never sees half a file.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    std::fs::write(&part, bytes).map_err(TrainError::file(&part))?;
-    std::fs::rename(&part, path).map_err(TrainError::file(path))
+    mary_contract::replace_file(path, bytes).map_err(TrainError::file(path))
 }
 
 /// Everything in a model folder.

@@ -1,10 +1,9 @@
 //! `mary report`: one self-contained page of one or more runs.
 
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use mary_contract::{Exhibits, Registry, RunSummary};
+use mary_contract::{Exhibits, Registry, Replacement, RunSummary};
 use mary_report::html::{self, Chapter, ReportOptions};
 use mary_report::text;
 use mary_store::RunFolder;
@@ -87,17 +86,13 @@ pub fn write_with(
         }
     });
     // Written beside and renamed, so that a report is whole or not there.
-    let partial = out.with_extension("html.part");
-    let file = std::fs::File::create(&partial)
-        .with_context(|| format!("{}: the report cannot be written", partial.display()))?;
-    let mut file = BufWriter::new(file);
+    let cannot = || format!("{}: the report cannot be written", out.display());
+    let mut file = Replacement::begin(out).with_context(cannot)?;
     html::report(&summaries, &chapters, &mut sound, options, &mut file)?;
-    file.flush()?;
     if let Some(error) = problem {
-        let _ = std::fs::remove_file(&partial);
         return Err(error.into());
     }
-    std::fs::rename(&partial, out).with_context(|| out.display().to_string())
+    file.commit().with_context(cannot)
 }
 
 /// What each family has to show for these runs.
