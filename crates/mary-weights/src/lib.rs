@@ -12,6 +12,7 @@ mod dequant;
 mod fault;
 mod folder;
 mod gguf;
+pub mod hub;
 mod locate;
 mod mapped;
 mod stored;
