@@ -57,4 +57,5 @@ pub use run::{
 };
 pub use store::{Cache, StoreError};
 pub use task::{Items, Needs, Task, TaskError, TaskSettings};
+pub use training::{CheckpointName, read_amount};
 pub use vector::Vector;
