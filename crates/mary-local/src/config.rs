@@ -3,9 +3,11 @@
 //!
 //! [`Architecture::resolve`] reads a Hugging Face `config.json` and gives the switches that the
 //! generic transformer follows, with the names its tensors have in a checkpoint. An architecture
-//! that is not known is refused by name with the list of those that are.
+//! that is not known is refused by name with the list of those that are. What a file leaves out is
+//! what transformers assumes (`defaults.json`).
 
 mod classic;
+mod defaults;
 mod encoder;
 mod falcon;
 mod fields;
@@ -300,8 +302,9 @@ impl Architecture {
         let wrapper = WRAPPERS.iter().find(|(name, _)| *name == declared);
         let merged = wrapper.map(|(_, inner)| text_path(config, inner));
         let config = merged.as_ref().unwrap_or(config);
-        let fields = Fields::new(config);
-        let kind = fields.text("model_type").unwrap_or_default();
+        let kind = Fields::new(config).text("model_type").unwrap_or_default();
+        let filled = defaults::filled(config, kind);
+        let fields = Fields::new(&filled);
         let family = FAMILIES.iter().find(|f| f.types.contains(&kind));
         let Some(family) = family else {
             return Err(unknown(config, declared));
@@ -461,9 +464,11 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_without_sizes_is_refused_with_the_field() {
-        let error = Architecture::resolve(&json!({"model_type": "llama"})).unwrap_err();
+    fn a_size_that_is_no_number_is_refused_with_the_field() {
+        let config = json!({"model_type": "llama", "hidden_size": "large"});
+        let error = Architecture::resolve(&config).unwrap_err();
         assert!(error.message.contains("hidden_size"), "{error}");
+        assert!(error.message.contains("large"), "{error}");
     }
 
     #[test]
