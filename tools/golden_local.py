@@ -3,6 +3,7 @@
 Hugging Face transformers computes with it.
 
     python tools/golden_local.py              # tiny models -> crates/mary-local/tests/golden/
+    python tools/golden_local.py --only bloom # these alone
     python tools/golden_local.py --real DIR   # log-probabilities of real models in DIR
 
 Needs torch, transformers, safetensors and tokenizers; --real also needs what
@@ -69,6 +70,14 @@ def cases():
     yield "falcon_rw", tf.FalconConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, multi_query=False, parallel_attn=False, bias=True, alibi=True, new_decoder_architecture=False, bos_token_id=1, eos_token_id=2), auto
     yield "gemma2", tf.Gemma2Config(**LLAMA, head_dim=8, sliding_window=5, query_pre_attn_scalar=8), auto
     yield "gemma3", tf.Gemma3TextConfig(**dict(LLAMA, num_hidden_layers=3), head_dim=8, sliding_window=5, query_pre_attn_scalar=8, layer_types=["sliding_attention", "sliding_attention", "full_attention"]), auto
+    yield "gptj", tf.GPTJConfig(vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=64, rotary_dim=4, bos_token_id=1, eos_token_id=2, tie_word_embeddings=False), auto
+    yield "gpt_neo", tf.GPTNeoConfig(vocab_size=64, hidden_size=32, num_layers=2, num_heads=4, max_position_embeddings=64, intermediate_size=48, attention_types=[[["global", "local"], 1]], window_size=5, bos_token_id=1, eos_token_id=2), auto
+    yield "bloom", tf.BloomConfig(vocab_size=64, hidden_size=32, n_layer=2, n_head=4, bos_token_id=1, eos_token_id=2), auto
+    yield "bloom_six", tf.BloomConfig(vocab_size=64, hidden_size=36, n_layer=2, n_head=6, bos_token_id=1, eos_token_id=2), auto
+    yield "stablelm", tf.StableLmConfig(**LLAMA), auto
+    yield "stablelm_parallel", tf.StableLmConfig(**LLAMA, use_parallel_residual=True, use_qkv_bias=True, partial_rotary_factor=0.5), auto
+    yield "olmo", tf.OlmoConfig(**LLAMA), auto
+    yield "granite", tf.GraniteConfig(**LLAMA, embedding_multiplier=3.0, attention_multiplier=0.25, residual_multiplier=0.4, logits_scaling=2.0), auto
     yield "opt", tf.OPTConfig(**DEC, ffn_dim=48, word_embed_proj_dim=32), auto
     yield "opt_350m", tf.OPTConfig(**DEC, ffn_dim=48, word_embed_proj_dim=16, do_layer_norm_before=False), auto
     enc = dict(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=64)
@@ -97,11 +106,13 @@ def randomise(model):
         model.tie_weights()
 
 
-def tiny():
-    shutil.rmtree(HERE, ignore_errors=True)
-    HERE.mkdir(parents=True)
+def tiny(only):
+    HERE.mkdir(parents=True, exist_ok=True)
     t = tokenizer()
     for name, config, kind in cases():
+        if only and name not in only:
+            continue
+        shutil.rmtree(HERE / name, ignore_errors=True)
         torch.manual_seed(1)
         try:
             # Falcon-RW's eager attention adds its biases twice; the default path adds them once.
@@ -182,6 +193,7 @@ def real(models):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", default=[], help="names of the tiny models to make again")
     parser.add_argument("--real", type=Path, help="folder with smollm2-135m-hf/ and minilm/")
     args = parser.parse_args()
-    real(args.real) if args.real else tiny()
+    real(args.real) if args.real else tiny(args.only)

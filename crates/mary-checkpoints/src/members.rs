@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::ModelRef;
-use mary_contract::training::{step_of, tokens_per_step};
+use mary_contract::training::step_of;
+use mary_contract::{CheckpointName, ModelRef};
 use mary_run::RunError;
 
 /// One checkpoint of one size.
@@ -47,14 +47,17 @@ pub fn members(
         let known = known(&model, &kind)?;
         let chosen = choose(&model, &known, revisions)?;
         let size = model.to_string();
-        let tokens = per_step
-            .or_else(|| tokens_per_step(&size))
-            .or_else(|| match &kind {
-                Kind::Folder(folder) => recipe_tokens(folder),
-                _ => None,
-            });
+        let per_step = per_step.or_else(|| match &kind {
+            Kind::Folder(folder) => recipe_tokens(folder),
+            _ => None,
+        });
         for revision in chosen {
-            let step = step_of(&revision);
+            let named = CheckpointName::read(&revision);
+            let step = named.map(|n| n.step);
+            let tokens = match per_step.zip(step) {
+                Some((tokens, step)) => tokens.checked_mul(step),
+                None => named.and_then(|n| n.tokens_of(&size)),
+            };
             let member = Member {
                 model: match &kind {
                     Kind::Folder(_) => ModelRef {
@@ -67,7 +70,7 @@ pub fn members(
                     },
                 },
                 size: size.clone(),
-                tokens: tokens.zip(step).map(|(tokens, step)| tokens * step),
+                tokens,
                 step,
                 revision,
                 hub: matches!(kind, Kind::Hub),

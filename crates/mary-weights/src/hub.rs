@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::gguf::parts::Part;
 use mary_contract::{ErrorKind, ModelError};
 use mary_http::hub::{Entry, Hub, HubError, Listing, Names, Repository};
 
@@ -56,6 +57,17 @@ fn apart<T: Send>(
 fn fetch(repository: &Repository, wanted: &Wanted) -> Result<PathBuf, HubError> {
     let hub = Hub::from_env()?;
     if let Wanted::File(file) = wanted {
+        // A part is of no use without its fellows.
+        let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
+        if let Some(part) = Part::read(name) {
+            for name in part.names() {
+                let path = match folder {
+                    "" => name,
+                    folder => format!("{folder}/{name}"),
+                };
+                hub.file(repository, &path)?;
+            }
+        }
         return hub.file(repository, file);
     }
     if let Some(folder) = hub.cache().found(repository).filter(|f| is_whole(f)) {
