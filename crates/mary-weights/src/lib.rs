@@ -15,6 +15,7 @@ mod gguf;
 pub mod hub;
 mod locate;
 mod mapped;
+pub mod series;
 mod stored;
 mod template;
 mod tensor;
