@@ -70,6 +70,7 @@ def cases():
     yield "falcon_rw", tf.FalconConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, multi_query=False, parallel_attn=False, bias=True, alibi=True, new_decoder_architecture=False, bos_token_id=1, eos_token_id=2), auto
     yield "gemma2", tf.Gemma2Config(**LLAMA, head_dim=8, sliding_window=5, query_pre_attn_scalar=8), auto
     yield "gemma3", tf.Gemma3TextConfig(**dict(LLAMA, num_hidden_layers=3), head_dim=8, sliding_window=5, query_pre_attn_scalar=8, layer_types=["sliding_attention", "sliding_attention", "full_attention"]), auto
+    yield "qwen", tf.Qwen2Config(**dict(LLAMA, num_key_value_heads=4), rms_norm_eps=1e-6), auto
     yield "gptj", tf.GPTJConfig(vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=64, rotary_dim=4, bos_token_id=1, eos_token_id=2, tie_word_embeddings=False), auto
     yield "gpt_neo", tf.GPTNeoConfig(vocab_size=64, hidden_size=32, num_layers=2, num_heads=4, max_position_embeddings=64, intermediate_size=48, attention_types=[[["global", "local"], 1]], window_size=5, bos_token_id=1, eos_token_id=2), auto
     yield "bloom", tf.BloomConfig(vocab_size=64, hidden_size=32, n_layer=2, n_head=4, bos_token_id=1, eos_token_id=2), auto
@@ -135,6 +136,8 @@ def tiny(only):
         folder = HERE / name
         model.save_pretrained(folder, safe_serialization=True)
         prune(folder)
+        if name == "qwen":
+            first_qwen(folder, config)
         t.save(str(folder / "tokenizer.json"))
         golden = {
             "made_with": f"transformers {tf.__version__}, torch {torch.__version__}, eager attention, f32",
@@ -144,6 +147,33 @@ def tiny(only):
         }
         (folder / "golden.json").write_text(json.dumps(golden))
         print(name, sum(f.stat().st_size for f in folder.iterdir()))
+
+
+def first_qwen(folder, config):
+    """The first Qwen computes what Qwen2 does, under other names and with one tensor for q, k and v."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    old, new = load_file(path), {}
+    short = {"input_layernorm": "ln_1", "post_attention_layernorm": "ln_2", "self_attn.o_proj": "attn.c_proj",
+             "mlp.up_proj": "mlp.w1", "mlp.gate_proj": "mlp.w2", "mlp.down_proj": "mlp.c_proj"}
+    new["transformer.wte.weight"] = old["model.embed_tokens.weight"]
+    new["transformer.ln_f.weight"] = old["model.norm.weight"]
+    new["lm_head.weight"] = old["lm_head.weight"]
+    for i in range(config.num_hidden_layers):
+        at, to = f"model.layers.{i}.", f"transformer.h.{i}."
+        for a, b in short.items():
+            new[f"{to}{b}.weight"] = old[f"{at}{a}.weight"]
+        for part in ("weight", "bias"):
+            new[f"{to}attn.c_attn.{part}"] = torch.cat([old[f"{at}self_attn.{x}_proj.{part}"] for x in "qkv"])
+    save_file({k: v.contiguous() for k, v in new.items()}, path, metadata={"format": "pt"})
+    (folder / "config.json").write_text(json.dumps({
+        "model_type": "qwen", "architectures": ["QWenLMHeadModel"], "hidden_size": config.hidden_size,
+        "num_hidden_layers": config.num_hidden_layers, "num_attention_heads": config.num_attention_heads,
+        "kv_channels": config.hidden_size // config.num_attention_heads, "intermediate_size": 2 * config.intermediate_size,
+        "layer_norm_epsilon": 1e-6, "rotary_emb_base": 10000, "rotary_pct": 1.0, "seq_length": 64,
+        "vocab_size": config.vocab_size, "no_bias": True, "tie_word_embeddings": False}))
 
 
 def prune(folder):

@@ -290,6 +290,10 @@ const FAMILIES: &[Family] = &[
         read: falcon::falcon,
     },
     Family {
+        types: &["qwen"],
+        read: open::qwen,
+    },
+    Family {
         types: &["gptj"],
         read: open::gptj,
     },

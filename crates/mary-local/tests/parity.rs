@@ -28,6 +28,7 @@ const FAMILIES: &[&str] = &[
     "gemma3",
     "opt",
     "opt_350m",
+    "qwen",
     "gptj",
     "gpt_neo",
     "bloom",

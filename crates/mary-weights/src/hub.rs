@@ -107,7 +107,7 @@ fn chosen(listing: &Listing) -> Vec<&Entry> {
         .files
         .iter()
         .filter(|entry| {
-            let ends = [".json", ".txt", ".model", ".jinja"];
+            let ends = [".json", ".txt", ".model", ".jinja", ".tiktoken"];
             !entry.path.contains('/') && ends.iter().any(|end| entry.path.ends_with(end))
         })
         .collect();

@@ -43,7 +43,6 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[derive(serde::Deserialize)]
     struct Case {
         name: String,
         short: Value,
@@ -51,12 +50,14 @@ mod tests {
     }
 
     fn cases() -> Vec<Case> {
-        #[derive(serde::Deserialize)]
-        struct File {
-            cases: Vec<Case>,
-        }
         let text = include_str!("../../tests/golden_configs.json");
-        serde_json::from_str::<File>(text).unwrap().cases
+        let file: Value = serde_json::from_str(text).unwrap();
+        let case = |case: &Value| Case {
+            name: case["name"].as_str().unwrap().to_owned(),
+            short: case["short"].clone(),
+            full: case["full"].clone(),
+        };
+        file["cases"].as_array().unwrap().iter().map(case).collect()
     }
 
     #[test]
@@ -96,7 +97,13 @@ mod tests {
     #[test]
     fn every_type_that_transformers_has_is_covered() {
         // Types of files that came before transformers took the family in, and wrappers.
-        let without = ["RefinedWeb", "RefinedWebModel"];
+        let without = [
+            "RefinedWeb",
+            "RefinedWebModel",
+            "qwen",
+            "llava_llama",
+            "llava_mistral",
+        ];
         for kind in Architecture::known() {
             let covered = part(kind, "fields").next().is_some()
                 || without.contains(&kind)

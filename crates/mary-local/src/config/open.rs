@@ -1,13 +1,58 @@
-//! Open decoders that differ from the two main lines in a detail or two: GPT-J, GPT-Neo, BLOOM,
-//! StableLM, OLMo and Granite.
+//! Open decoders that differ from the two main lines in a detail or two: the first Qwen, GPT-J,
+//! GPT-Neo, BLOOM, StableLM, OLMo and Granite.
 
 use mary_contract::{ErrorKind, ModelError};
 
 use super::classic::{Sizes, no_names, plain_decoder, rotate_all};
 use super::llama;
 use super::{
-    Alibi, Architecture, Block, Fields, Names, QkvLayout, QkvNames, Rope, UpNames, activation,
+    Alibi, Architecture, Block, Fields, Mlp, Names, QkvLayout, QkvNames, Rope, UpNames, activation,
 };
+
+/// The first Qwen (and Qwen-VL's text side): LLaMA's recipe under GPT-2's names. Its files state twice
+/// the width of the feed-forward block.
+pub(super) fn qwen(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+    let names = Names {
+        prefixes: &[("transformer.", ""), ("", "")],
+        embed: "wte",
+        layer: "h.{}.",
+        qkv: QkvNames::Fused("attn.c_attn", QkvLayout::Stacked),
+        attn_out: "attn.c_proj",
+        attn_norm: "ln_1",
+        mlp_norm: "ln_2",
+        up: UpNames::Separate("mlp.w2", "mlp.w1"),
+        down: "mlp.c_proj",
+        final_norm: Some("ln_f"),
+        ..no_names()
+    };
+    let context = f
+        .count("seq_length")
+        .or_else(|| f.count("max_position_embeddings"));
+    let sizes = Sizes {
+        hidden: f.need("hidden_size")?,
+        layers: f.need("num_hidden_layers")?,
+        heads: f.need("num_attention_heads")?,
+        vocab: f.need("vocab_size")?,
+        context: context.map_or_else(|| f.need("seq_length"), Ok)?,
+    };
+    let mut a = plain_decoder("Qwen", sizes, names);
+    a.intermediate = f.need("intermediate_size")? / 2;
+    if let Some(width) = f.count("kv_channels") {
+        a.head_dim = width;
+    }
+    a.attention.scale = (a.head_dim as f32).sqrt().recip();
+    a.norm.rms = true;
+    a.norm.eps = f.number("layer_norm_epsilon").unwrap_or(1e-6) as f32;
+    a.mlp = Mlp {
+        gated: true,
+        activation: super::Activation::Silu,
+    };
+    a.tied = f.flag("tie_word_embeddings", false);
+    let share = f.number("rotary_pct").unwrap_or(1.0);
+    let rope = Rope::read(f, (a.head_dim as f64 * share) as usize, None)?;
+    rotate_all(&mut a, rope);
+    Ok(a)
+}
 
 /// GPT-J: one norm feeds attention and feed-forward, and neighbouring dimensions turn together.
 pub(super) fn gptj(f: &Fields<'_>) -> Result<Architecture, ModelError> {
@@ -86,9 +131,9 @@ pub(super) fn gpt_neo(f: &Fields<'_>) -> Result<Architecture, ModelError> {
 /// `[[["global", "local"], 12]]` repeated out.
 fn attention_kinds(f: &Fields<'_>) -> Result<Vec<String>, ModelError> {
     let Some(groups) = f.get("attention_types").and_then(|v| v.as_array()) else {
-        return Ok(["global", "local"]
-            .map(str::to_owned)
-            .repeat(f.need("num_layers")?.div_ceil(2)));
+        let layers = f.need("num_layers")?;
+        let kind = |i| if i % 2 == 0 { "global" } else { "local" };
+        return Ok((0..layers).map(|i| kind(i).to_owned()).collect());
     };
     let mut all: Vec<String> = Vec::new();
     for group in groups {
