@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::gguf::parts::Part;
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::{ErrorKind, ModelError, ModelRef};
 use mary_http::hub::{Entry, Hub, HubError, Listing, Names, Repository};
 
 pub(crate) enum Wanted {
@@ -38,6 +38,16 @@ pub fn names(id: &str) -> Result<Option<Names>, ModelError> {
         }
         hub.names(id).map(Some)
     })
+}
+
+/// The snapshot of a hub model, where the cache has all of it; nothing is asked of the hub.
+pub fn cached(model: &ModelRef) -> Option<PathBuf> {
+    let hub = Hub::from_env().ok()?;
+    let repository = Repository {
+        id: model.name.clone(),
+        revision: model.revision.clone(),
+    };
+    hub.cache().found(&repository).filter(|f| is_whole(f))
 }
 
 /// The hub's client waits in its own runtime, which must not be started inside another one.

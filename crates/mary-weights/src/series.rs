@@ -42,8 +42,8 @@ fn ordered(names: impl Iterator<Item = String>) -> Vec<String> {
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Schedules that their makers published.
-fn published(id: &str) -> Vec<String> {
+/// Schedules that their makers published, where they are known here.
+pub fn published(id: &str) -> Vec<String> {
     if id.starts_with("EleutherAI/pythia-") {
         // 0, 1, 2, 4 … 512, then every thousand to 143,000.
         let early = std::iter::once(0).chain((0..10).map(|power| 1u64 << power));

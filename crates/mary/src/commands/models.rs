@@ -132,6 +132,7 @@ fn pull(name: &str) -> anyhow::Result<()> {
     super::tell(&format!(
         "kept at {}\ntry it: mary run -m {}/{name}",
         path.display(),
+        entry.provider
     ));
     Ok(())
 }
