@@ -3,6 +3,7 @@
 Hugging Face transformers computes with it.
 
     python tools/golden_local.py              # tiny models -> crates/mary-local/tests/golden/
+    python tools/golden_local.py --only bloom # these alone
     python tools/golden_local.py --real DIR   # log-probabilities of real models in DIR
 
 Needs torch, transformers, safetensors and tokenizers; --real also needs what
@@ -69,6 +70,15 @@ def cases():
     yield "falcon_rw", tf.FalconConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, multi_query=False, parallel_attn=False, bias=True, alibi=True, new_decoder_architecture=False, bos_token_id=1, eos_token_id=2), auto
     yield "gemma2", tf.Gemma2Config(**LLAMA, head_dim=8, sliding_window=5, query_pre_attn_scalar=8), auto
     yield "gemma3", tf.Gemma3TextConfig(**dict(LLAMA, num_hidden_layers=3), head_dim=8, sliding_window=5, query_pre_attn_scalar=8, layer_types=["sliding_attention", "sliding_attention", "full_attention"]), auto
+    yield "qwen", tf.Qwen2Config(**dict(LLAMA, num_key_value_heads=4), rms_norm_eps=1e-6), auto
+    yield "gptj", tf.GPTJConfig(vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=64, rotary_dim=4, bos_token_id=1, eos_token_id=2, tie_word_embeddings=False), auto
+    yield "gpt_neo", tf.GPTNeoConfig(vocab_size=64, hidden_size=32, num_layers=2, num_heads=4, max_position_embeddings=64, intermediate_size=48, attention_types=[[["global", "local"], 1]], window_size=5, bos_token_id=1, eos_token_id=2), auto
+    yield "bloom", tf.BloomConfig(vocab_size=64, hidden_size=32, n_layer=2, n_head=4, bos_token_id=1, eos_token_id=2), auto
+    yield "bloom_six", tf.BloomConfig(vocab_size=64, hidden_size=36, n_layer=2, n_head=6, bos_token_id=1, eos_token_id=2), auto
+    yield "stablelm", tf.StableLmConfig(**LLAMA), auto
+    yield "stablelm_parallel", tf.StableLmConfig(**LLAMA, use_parallel_residual=True, use_qkv_bias=True, partial_rotary_factor=0.5), auto
+    yield "olmo", tf.OlmoConfig(**LLAMA), auto
+    yield "granite", tf.GraniteConfig(**LLAMA, embedding_multiplier=3.0, attention_multiplier=0.25, residual_multiplier=0.4, logits_scaling=2.0), auto
     yield "opt", tf.OPTConfig(**DEC, ffn_dim=48, word_embed_proj_dim=32), auto
     yield "opt_350m", tf.OPTConfig(**DEC, ffn_dim=48, word_embed_proj_dim=16, do_layer_norm_before=False), auto
     enc = dict(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=64)
@@ -97,11 +107,13 @@ def randomise(model):
         model.tie_weights()
 
 
-def tiny():
-    shutil.rmtree(HERE, ignore_errors=True)
-    HERE.mkdir(parents=True)
+def tiny(only):
+    HERE.mkdir(parents=True, exist_ok=True)
     t = tokenizer()
     for name, config, kind in cases():
+        if only and name not in only:
+            continue
+        shutil.rmtree(HERE / name, ignore_errors=True)
         torch.manual_seed(1)
         try:
             # Falcon-RW's eager attention adds its biases twice; the default path adds them once.
@@ -124,6 +136,8 @@ def tiny():
         folder = HERE / name
         model.save_pretrained(folder, safe_serialization=True)
         prune(folder)
+        if name == "qwen":
+            first_qwen(folder, config)
         t.save(str(folder / "tokenizer.json"))
         golden = {
             "made_with": f"transformers {tf.__version__}, torch {torch.__version__}, eager attention, f32",
@@ -133,6 +147,33 @@ def tiny():
         }
         (folder / "golden.json").write_text(json.dumps(golden))
         print(name, sum(f.stat().st_size for f in folder.iterdir()))
+
+
+def first_qwen(folder, config):
+    """The first Qwen computes what Qwen2 does, under other names and with one tensor for q, k and v."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    old, new = load_file(path), {}
+    short = {"input_layernorm": "ln_1", "post_attention_layernorm": "ln_2", "self_attn.o_proj": "attn.c_proj",
+             "mlp.up_proj": "mlp.w1", "mlp.gate_proj": "mlp.w2", "mlp.down_proj": "mlp.c_proj"}
+    new["transformer.wte.weight"] = old["model.embed_tokens.weight"]
+    new["transformer.ln_f.weight"] = old["model.norm.weight"]
+    new["lm_head.weight"] = old["lm_head.weight"]
+    for i in range(config.num_hidden_layers):
+        at, to = f"model.layers.{i}.", f"transformer.h.{i}."
+        for a, b in short.items():
+            new[f"{to}{b}.weight"] = old[f"{at}{a}.weight"]
+        for part in ("weight", "bias"):
+            new[f"{to}attn.c_attn.{part}"] = torch.cat([old[f"{at}self_attn.{x}_proj.{part}"] for x in "qkv"])
+    save_file({k: v.contiguous() for k, v in new.items()}, path, metadata={"format": "pt"})
+    (folder / "config.json").write_text(json.dumps({
+        "model_type": "qwen", "architectures": ["QWenLMHeadModel"], "hidden_size": config.hidden_size,
+        "num_hidden_layers": config.num_hidden_layers, "num_attention_heads": config.num_attention_heads,
+        "kv_channels": config.hidden_size // config.num_attention_heads, "intermediate_size": 2 * config.intermediate_size,
+        "layer_norm_epsilon": 1e-6, "rotary_emb_base": 10000, "rotary_pct": 1.0, "seq_length": 64,
+        "vocab_size": config.vocab_size, "no_bias": True, "tie_word_embeddings": False}))
 
 
 def prune(folder):
@@ -182,6 +223,7 @@ def real(models):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", default=[], help="names of the tiny models to make again")
     parser.add_argument("--real", type=Path, help="folder with smollm2-135m-hf/ and minilm/")
     args = parser.parse_args()
-    real(args.real) if args.real else tiny()
+    real(args.real) if args.real else tiny(args.only)

@@ -5,7 +5,7 @@ use crate::inspect::inspect;
 use crate::members::members;
 
 fn family() -> Vec<Record> {
-    let all = members(&["builtin/nano".into()], &["all".into()], None).unwrap();
+    let all = members(&["builtin/nano".into()], &["all".into()], None, None).unwrap();
     all.iter()
         .map(|member| {
             let ending = Ending::Run {

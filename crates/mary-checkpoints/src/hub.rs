@@ -15,41 +15,54 @@ pub struct Held {
     pub bytes: u64,
 }
 
-/// The hub's cache, as its own client finds it.
-fn cache() -> Option<PathBuf> {
-    let set = |name: &str| {
-        std::env::var_os(name)
-            .filter(|v| !v.is_empty())
-            .map(PathBuf::from)
-    };
-    set("HF_HUB_CACHE")
-        .or_else(|| set("HF_HOME").map(|home| home.join("hub")))
-        .or_else(|| std::env::home_dir().map(|home| home.join(".cache/huggingface/hub")))
+/// What this sweep fetched, in its own folder: a line for each model, written before the fetch begins,
+/// so that also what a killed process brought is known to be the sweep's.
+pub struct Log {
+    path: PathBuf,
+    earlier: Vec<ModelRef>,
 }
 
-/// Snapshots of a model that are in the cache now.
-pub fn snapshots(model: &ModelRef) -> HashSet<PathBuf> {
-    let folder = cache().map(|cache| {
-        cache
-            .join(format!("models--{}", model.name.replace('/', "--")))
-            .join("snapshots")
-    });
-    let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok());
-    entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|e| e.path())
-        .collect()
+impl Log {
+    /// The log at this path, with what earlier processes wrote.
+    pub fn at(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        Self {
+            path: path.to_owned(),
+            earlier: text.lines().filter_map(|l| l.parse().ok()).collect(),
+        }
+    }
+
+    /// What earlier processes fetched.
+    pub fn earlier(&self) -> &[ModelRef] {
+        &self.earlier
+    }
+
+    /// Whether a model that is about to be opened is (or will be) here because of this sweep.
+    pub fn is_ours(&self, model: &ModelRef) -> bool {
+        if self.earlier.contains(model) {
+            return true;
+        }
+        if mary_weights::hub::cached(model).is_some() {
+            return false;
+        }
+        let line = format!("{model}\n");
+        let file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.path);
+        // A log that cannot be written costs room on the disk, not the sweep.
+        let _ = file.and_then(|mut file| std::io::Write::write_all(&mut file, line.as_bytes()));
+        true
+    }
 }
 
-/// What a fetch brought: the snapshot, unless it was there before.
-pub fn brought(before: &HashSet<PathBuf>, snapshot: &Path) -> Option<Held> {
+/// A snapshot of the hub's cache and its size.
+pub fn held(snapshot: &Path) -> Option<Held> {
     let inside = snapshot
         .parent()
         .and_then(Path::file_name)
         .is_some_and(|n| n == "snapshots");
-    (inside && !before.contains(snapshot)).then(|| Held {
+    inside.then(|| Held {
         snapshot: snapshot.to_owned(),
         bytes: size(snapshot),
     })
@@ -195,8 +208,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let model = small_cache(root.path());
         let snapshot = model.join("snapshots/aaa");
-        assert_eq!(brought(&HashSet::from([snapshot.clone()]), &snapshot), None);
-        let held = brought(&HashSet::new(), &snapshot).unwrap();
+        let held = held(&snapshot).unwrap();
         assert_eq!(
             held.bytes,
             "weights one".len() as u64 + "tokenizer".len() as u64

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::ModelRef;
-use mary_contract::training::{step_of, tokens_per_step};
+use mary_contract::training::step_of;
+use mary_contract::{CheckpointName, ModelError, ModelRef};
 use mary_run::RunError;
+use mary_weights::series::{self, Listed};
 
 /// One checkpoint of one size.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,26 +36,45 @@ fn unclear(message: impl Into<String>) -> RunError {
     RunError::Specification(message.into())
 }
 
-/// Every checkpoint meant, size by size.
+/// Every checkpoint meant, size by size. A `table` says which there are, in place of the hub and of the
+/// names in a folder.
 pub fn members(
     models: &[String],
     revisions: &[String],
     per_step: Option<u64>,
+    table: Option<&[Listed]>,
+) -> Result<Vec<Member>, RunError> {
+    listed_by(&series::on_hub, models, revisions, per_step, table)
+}
+
+/// As the hub, or whoever stands in for it, lists them.
+fn listed_by(
+    hub: &dyn Fn(&str) -> Result<Vec<String>, ModelError>,
+    models: &[String],
+    revisions: &[String],
+    per_step: Option<u64>,
+    table: Option<&[Listed]>,
 ) -> Result<Vec<Member>, RunError> {
     let mut all: Vec<Member> = Vec::new();
     for given in models {
         let (model, kind) = kind_of(given)?;
-        let known = known(&model, &kind)?;
-        let chosen = choose(&model, &known, revisions)?;
+        let chosen = match table {
+            Some(table) => from_table(&model, table, revisions)?,
+            None => choose(&model, &known(&model, &kind, hub)?, revisions, &kind)?,
+        };
         let size = model.to_string();
-        let tokens = per_step
-            .or_else(|| tokens_per_step(&size))
-            .or_else(|| match &kind {
-                Kind::Folder(folder) => recipe_tokens(folder),
-                _ => None,
-            });
+        let per_step = per_step.or_else(|| match &kind {
+            Kind::Folder(folder) => recipe_tokens(folder),
+            _ => None,
+        });
         for revision in chosen {
-            let step = step_of(&revision);
+            let named = CheckpointName::read(&revision);
+            let step = named.map(|n| n.step);
+            let said = table.and_then(|t| t.iter().find(|l| l.name == revision)?.tokens);
+            let tokens = said.or_else(|| match per_step.zip(step) {
+                Some((tokens, step)) => tokens.checked_mul(step),
+                None => named.and_then(|n| n.tokens_of(&size)),
+            });
             let member = Member {
                 model: match &kind {
                     Kind::Folder(_) => ModelRef {
@@ -67,7 +87,7 @@ pub fn members(
                     },
                 },
                 size: size.clone(),
-                tokens: tokens.zip(step).map(|(tokens, step)| tokens * step),
+                tokens,
                 step,
                 revision,
                 hub: matches!(kind, Kind::Hub),
@@ -117,7 +137,11 @@ fn kind_of(given: &str) -> Result<(ModelRef, Kind), RunError> {
 }
 
 /// The checkpoints there are, in the order of training.
-fn known(model: &ModelRef, kind: &Kind) -> Result<Vec<String>, RunError> {
+fn known(
+    model: &ModelRef,
+    kind: &Kind,
+    hub: &dyn Fn(&str) -> Result<Vec<String>, ModelError>,
+) -> Result<Vec<String>, RunError> {
     Ok(match kind {
         Kind::Builtin => mary_builtin::revisions().collect(),
         Kind::Folder(folder) => {
@@ -132,40 +156,57 @@ fn known(model: &ModelRef, kind: &Kind) -> Result<Vec<String>, RunError> {
             names.sort_by_key(|name| (step_of(name), name.clone()));
             if names.is_empty() {
                 return Err(unclear(format!(
-                    "{}: no checkpoints: expected folders called step0, step512 … or checkpoint-500 …",
+                    "{}: no checkpoints: expected folders called step0, step512 …, checkpoint-500, ckpt_000, iter_1000 or \
+                     the like; --checkpoints names others",
                     folder.display()
                 )));
             }
             names
         }
-        Kind::Hub if model.name.starts_with("EleutherAI/pythia-") => pythia(),
-        Kind::Hub => Vec::new(),
+        Kind::Hub => hub(&model.name)?,
     })
 }
 
-/// Pythia's schedule: 0, 1, 2, 4 … 512, then every thousand to 143,000.
-fn pythia() -> Vec<String> {
-    let early = std::iter::once(0).chain((0..10).map(|power| 1u64 << power));
-    early
-        .chain((1..=143).map(|k| k * 1_000))
-        .map(|step| format!("step{step}"))
-        .collect()
+/// The checkpoints of a table, in its order: all, or those that are named.
+fn from_table(
+    model: &ModelRef,
+    table: &[Listed],
+    wanted: &[String],
+) -> Result<Vec<String>, RunError> {
+    let names = || table.iter().map(|listed| listed.name.clone());
+    let wanted: Vec<&str> = wanted.iter().map(|w| w.trim()).collect();
+    if wanted.contains(&"all") {
+        return Ok(names().collect());
+    }
+    if let Some(other) = wanted.iter().find(|w| names().all(|n| n != **w)) {
+        return Err(unclear(format!(
+            "{model}: the table names no checkpoint `{other}`\nhint: it names {}",
+            names().collect::<Vec<_>>().join(", ")
+        )));
+    }
+    Ok(names().filter(|n| wanted.contains(&n.as_str())).collect())
 }
 
-fn choose(model: &ModelRef, known: &[String], wanted: &[String]) -> Result<Vec<String>, RunError> {
-    let full = |name: &str| {
-        if name.bytes().all(|b| b.is_ascii_digit()) {
-            format!("step{name}")
-        } else {
-            name.to_owned()
+fn choose(
+    model: &ModelRef,
+    known: &[String],
+    wanted: &[String],
+    kind: &Kind,
+) -> Result<Vec<String>, RunError> {
+    // A bare number is the checkpoint of this step, whatever its family calls it.
+    let full = |name: &str| match name.parse::<u64>() {
+        Ok(step) => {
+            let of_family = known.iter().find(|k| step_of(k) == Some(step));
+            of_family.cloned().unwrap_or_else(|| format!("step{step}"))
         }
+        Err(_) => name.to_owned(),
     };
     let mut chosen: Vec<String> = Vec::new();
     for name in wanted.iter().map(|w| w.trim()).filter(|w| !w.is_empty()) {
         if name == "all" || name.contains("..") {
             if known.is_empty() {
                 return Err(unclear(format!(
-                    "the checkpoints of {model} are not known here\nhint: name them: --revisions step1000,step2000,…"
+                    "the checkpoints of {model} are not known here\nhint: name them: --revisions step1000,step2000,… or --checkpoints FILE"
                 )));
             }
             let (from, to) = match name.split_once("..") {
@@ -179,7 +220,9 @@ fn choose(model: &ModelRef, known: &[String], wanted: &[String]) -> Result<Vec<S
             chosen.extend(known.iter().filter(inside).cloned());
         } else {
             let name = full(name);
-            if !known.is_empty() && !known.contains(&name) {
+            // On the hub, a commit or a branch of any name can be meant.
+            let free = matches!(kind, Kind::Hub) && step_of(&name).is_none();
+            if !known.is_empty() && !known.contains(&name) && !free {
                 return Err(unclear(format!(
                     "{model} has no checkpoint `{name}`\nhint: there are {}",
                     known.join(", ")
@@ -209,7 +252,8 @@ mod tests {
 
     fn revisions(model: &str, wanted: &[&str]) -> Vec<String> {
         let wanted: Vec<String> = wanted.iter().map(|w| (*w).to_owned()).collect();
-        let found = members(&[model.to_owned()], &wanted, None).unwrap();
+        let hub = |id: &str| Ok(series::published(id));
+        let found = listed_by(&hub, &[model.to_owned()], &wanted, None, None).unwrap();
         found.into_iter().map(|m| m.revision).collect()
     }
 
@@ -229,7 +273,7 @@ mod tests {
 
     #[test]
     fn tokens_come_from_the_family_or_the_recipe() {
-        let found = members(&["builtin/nano".into()], &["step512".into()], None).unwrap();
+        let found = members(&["builtin/nano".into()], &["step512".into()], None, None).unwrap();
         assert_eq!(found[0].tokens, Some(512 * 8192));
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("step2")).unwrap();
@@ -239,7 +283,7 @@ mod tests {
         )
         .unwrap();
         let path = folder.path().display().to_string();
-        let found = members(std::slice::from_ref(&path), &["all".into()], None).unwrap();
+        let found = members(std::slice::from_ref(&path), &["all".into()], None, None).unwrap();
         assert_eq!(
             (found[0].tokens, found[0].model.name.clone()),
             (Some(200), format!("{path}/step2"))
@@ -247,9 +291,42 @@ mod tests {
     }
 
     #[test]
+    fn any_family_and_any_table_can_be_swept() {
+        let amber = revisions("hf/LLM360/Amber", &["0..2", "main"]);
+        assert_eq!(amber, ["main", "ckpt_000", "ckpt_001", "ckpt_002"]);
+        let hub = |_: &str| Ok(vec!["step16-tokens131K".to_owned()]);
+        let found = listed_by(&hub, &["hf/me/olmo".into()], &["16".into()], None, None).unwrap();
+        assert_eq!(found[0].revision, "step16-tokens131K");
+        assert_eq!(found[0].tokens, Some(131_000));
+        let table = [("late", Some(9)), ("early", None)].map(|(name, tokens)| Listed {
+            name: name.into(),
+            tokens,
+        });
+        let ask = |wanted: &str| {
+            let models = ["hf/me/mine".to_owned()];
+            listed_by(&hub, &models, &[wanted.to_owned()], None, Some(&table))
+        };
+        let all = ask("all").unwrap();
+        assert_eq!(all[0].model.revision.as_deref(), Some("late"));
+        assert_eq!((all[0].tokens, all[1].tokens), (Some(9), None));
+        assert_eq!(ask("early").unwrap().len(), 1);
+        assert!(
+            ask("other")
+                .unwrap_err()
+                .to_string()
+                .contains("late, early")
+        );
+    }
+
+    #[test]
     fn what_cannot_be_swept_is_refused_with_a_hint() {
         let refuse = |model: &str, wanted: &str| {
-            members(&[model.to_owned()], &[wanted.to_owned()], None)
+            let hub = |_: &str| Ok(vec!["step1".to_owned()]);
+            let hub: &dyn Fn(&str) -> _ = match wanted {
+                "all" => &|_: &str| Ok(Vec::new()),
+                _ => &hub,
+            };
+            listed_by(hub, &[model.to_owned()], &[wanted.to_owned()], None, None)
                 .unwrap_err()
                 .to_string()
         };

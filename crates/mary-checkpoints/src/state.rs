@@ -193,6 +193,7 @@ mod tests {
             &["builtin/nano".into()],
             &["step0,step16".into(), "step16".into()][1..],
             None,
+            None,
         )
         .unwrap();
         let mut state = State::open(folder.path(), &serde_json::json!({})).unwrap();
@@ -212,7 +213,7 @@ mod tests {
     #[test]
     fn what_could_not_be_read_is_tried_again() {
         let folder = tempfile::tempdir().unwrap();
-        let all = members(&["builtin/nano".into()], &["step16".into()], None).unwrap();
+        let all = members(&["builtin/nano".into()], &["step16".into()], None, None).unwrap();
         let mut state = State::open(folder.path(), &serde_json::json!({})).unwrap();
         let ending = Ending::Unreadable {
             message: "cut short".into(),

@@ -1,7 +1,6 @@
 //! Every checkpoint of one or more models, as one piece of work: the next one is fetched, looked at
 //! and, where both have room, loaded while the present one runs; each is loaded once for all tasks.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -98,14 +97,23 @@ impl Sweep<'_> {
     ) -> Result<(), RunError> {
         let left = self.left(state);
         let settings = self.spec.model_settings();
+        let log = hub::Log::at(&state.path().join("fetched.txt"));
         let mut fetched = Fetched::new(self.disk_limit);
+        // What an earlier process of this sweep brought is the sweep's to remove, once it is done.
+        for model in log.earlier() {
+            if !left.iter().any(|m| m.model == *model)
+                && let Some(held) = mary_weights::hub::cached(model).and_then(|p| hub::held(&p))
+            {
+                fetched.put(held);
+            }
+        }
         let mut questions: Option<PreparedRun<'_>> = None;
         std::thread::scope(|scope| {
             let mut ahead = LoadAhead::new(scope);
-            let (left, settings) = (&left, &settings);
+            let (left, settings, log) = (&left, &settings, &log);
             let work = |place: usize| {
                 let member = left.get(place)?;
-                Some(move || self.ready(member, settings))
+                Some(move || self.ready(member, settings, log))
             };
             if let Some(first) = work(0) {
                 ahead.begin(first);
@@ -117,7 +125,7 @@ impl Sweep<'_> {
                         ModelError::new(ErrorKind::Internal, message)
                     })?,
                     // Without room to fetch ahead, it is fetched now.
-                    None => self.ready(member, settings),
+                    None => self.ready(member, settings, log),
                 };
                 fetched.all_done();
                 if let Some(held) = ready.held {
@@ -167,12 +175,8 @@ impl Sweep<'_> {
     }
 
     /// Fetches, looks at the weights, computes the fingerprint, and loads.
-    fn ready(&self, member: &Member, settings: &ModelSettings) -> Ready {
-        let before: HashSet<_> = if member.hub {
-            hub::snapshots(&member.model)
-        } else {
-            HashSet::new()
-        };
+    fn ready(&self, member: &Member, settings: &ModelSettings, log: &hub::Log) -> Ready {
+        let ours = member.hub && log.is_ours(&member.model);
         let provider = self
             .lab
             .provider(&member.model)
@@ -190,11 +194,10 @@ impl Sweep<'_> {
             Ok((inspection, card))
         };
         let outcome = look();
-        let held = member
-            .hub
-            .then(|| mary_weights::locate(&member.model).ok())
+        let held = ours
+            .then(|| mary_weights::hub::cached(&member.model))
             .flatten()
-            .and_then(|path| hub::brought(&before, &path));
+            .and_then(|path| hub::held(&path));
         // Whatever goes wrong here goes wrong again, and is said, when its turn comes.
         let opened = match &provider {
             Ok(provider) if outcome.is_ok() && provider.fits_beside(&member.model, settings) => {

@@ -66,4 +66,5 @@ pub use run::{
 pub use scoring::{Metric, Scoring, Ties};
 pub use store::{Cache, StoreError};
 pub use task::{Items, Needs, Task, TaskError, TaskSettings};
+pub use training::{CheckpointName, read_amount};
 pub use vector::Vector;

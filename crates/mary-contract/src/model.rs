@@ -30,10 +30,25 @@ pub struct ModelRef {
 
 /// Why a model string could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{given}` is not a model: expected provider/name[@revision], for example {example}")]
+#[error(
+    "`{given}` is not a model: expected provider/name[@revision], for example {example}{}",
+    hint_for(given)
+)]
 pub struct ModelRefError {
     given: String,
     example: &'static str,
+}
+
+/// Whoever gives a path wants the file or folder at it.
+fn hint_for(given: &str) -> String {
+    let kind = if given.ends_with(".gguf") {
+        "gguf"
+    } else if given.starts_with(['/', '.', '~']) {
+        "hf"
+    } else {
+        return String::new();
+    };
+    format!("\nhint: a file or folder is named with its kind: {kind}/{given}")
 }
 
 impl FromStr for ModelRef {
@@ -50,7 +65,7 @@ impl FromStr for ModelRef {
             Some((name, rev)) if !rev.contains('/') && !rev.is_empty() => (name, Some(rev)),
             _ => (rest, None),
         };
-        if provider.is_empty() || name.is_empty() {
+        if ["", ".", "..", "~"].contains(&provider) || name.is_empty() {
             return Err(wrong());
         }
         Ok(Self {

@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mary_http::chain;
 use reqwest::StatusCode;
 use reqwest::blocking::{Client, Response};
 use reqwest::header::{CONTENT_RANGE, RANGE};
@@ -59,8 +60,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 pub(crate) fn client() -> Result<Client, PullError> {
-    Client::builder()
-        .user_agent(concat!("mary/", env!("CARGO_PKG_VERSION")))
+    mary_http::blocking()
         .connect_timeout(Duration::from_secs(15))
         .timeout(Duration::from_secs(600))
         .redirect(reqwest::redirect::Policy::limited(5))
@@ -233,16 +233,4 @@ fn unreachable(wanted: &Wanted<'_>, cause: &str) -> PullError {
         cause: cause.to_owned(),
         hint: wanted.hint.to_owned(),
     }
-}
-
-/// An error with its causes: the outermost alone says little.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(e) = cause {
-        text.push_str(": ");
-        text.push_str(&e.to_string());
-        cause = e.source();
-    }
-    text
 }

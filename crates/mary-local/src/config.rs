@@ -3,13 +3,16 @@
 //!
 //! [`Architecture::resolve`] reads a Hugging Face `config.json` and gives the switches that the
 //! generic transformer follows, with the names its tensors have in a checkpoint. An architecture
-//! that is not known is refused by name with the list of those that are.
+//! that is not known is refused by name with the list of those that are. What a file leaves out is
+//! what transformers assumes (`defaults.json`).
 
 mod classic;
+mod defaults;
 mod encoder;
 mod falcon;
 mod fields;
 mod llama;
+mod open;
 mod rope;
 
 use mary_contract::{ErrorKind, ModelError};
@@ -59,6 +62,14 @@ pub struct Architecture {
     pub mlp: Mlp,
     /// Logits are squashed to ± this value.
     pub logit_cap: Option<f32>,
+    /// Multiplied onto the logits (Granite); folded into the head's weights.
+    pub logit_scale: f32,
+    /// Multiplied onto what a block adds to the residual stream (Granite); folded into the weights of
+    /// the two products that end in it.
+    pub residual_scale: f32,
+    /// Neighbouring dimensions turn together (GPT-J), where others turn the halves of a head; the rows
+    /// of queries and keys are put into the other order, which changes no score.
+    pub interleaved: bool,
     /// The head uses the embedding's weights.
     pub tied: bool,
     /// What tensors are called.
@@ -116,8 +127,17 @@ pub struct Attention {
     pub soft_cap: Option<f32>,
     /// Queries and keys are normalised per head.
     pub qk_norm: bool,
-    /// Linear biases instead of positions (Falcon-RW).
-    pub alibi: bool,
+    /// Linear biases instead of positions (Falcon-RW, BLOOM).
+    pub alibi: Option<Alibi>,
+}
+
+/// How linear biases are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alibi {
+    /// In bfloat16, and scaled with the scores (Falcon).
+    Rounded,
+    /// In full precision, not scaled (BLOOM).
+    Exact,
 }
 
 /// What differs from block to block.
@@ -222,6 +242,8 @@ pub struct Names {
     pub head: &'static str,
     /// Weights are stored as `[in, out]` (GPT-2).
     pub transposed: bool,
+    /// Norms have no weights (OLMo).
+    pub bare_norms: bool,
 }
 
 /// One family: the `model_type`s it answers to and how its configuration is read.
@@ -268,6 +290,34 @@ const FAMILIES: &[Family] = &[
         read: falcon::falcon,
     },
     Family {
+        types: &["qwen"],
+        read: open::qwen,
+    },
+    Family {
+        types: &["gptj"],
+        read: open::gptj,
+    },
+    Family {
+        types: &["gpt_neo"],
+        read: open::gpt_neo,
+    },
+    Family {
+        types: &["bloom"],
+        read: open::bloom,
+    },
+    Family {
+        types: &["stablelm"],
+        read: open::stablelm,
+    },
+    Family {
+        types: &["olmo"],
+        read: open::olmo,
+    },
+    Family {
+        types: &["granite"],
+        read: open::granite,
+    },
+    Family {
         types: &["bert", "visual_bert"],
         read: encoder::bert,
     },
@@ -286,6 +336,9 @@ const FAMILIES: &[Family] = &[
 const WRAPPERS: &[(&str, &str)] = &[
     ("llava", "llama"),
     ("llava_next", "llama"),
+    // The original LLaVA: LLaMA's or Mistral's own fields and names, with a tower beside them.
+    ("llava_llama", "llama"),
+    ("llava_mistral", "mistral"),
     ("gemma3", "gemma3_text"),
     ("qwen2_vl", "qwen2_vl_text"),
     ("qwen2_5_vl", "qwen2_5_vl_text"),
@@ -300,8 +353,9 @@ impl Architecture {
         let wrapper = WRAPPERS.iter().find(|(name, _)| *name == declared);
         let merged = wrapper.map(|(_, inner)| text_path(config, inner));
         let config = merged.as_ref().unwrap_or(config);
-        let fields = Fields::new(config);
-        let kind = fields.text("model_type").unwrap_or_default();
+        let kind = Fields::new(config).text("model_type").unwrap_or_default();
+        let filled = defaults::filled(config, kind);
+        let fields = Fields::new(&filled);
         let family = FAMILIES.iter().find(|f| f.types.contains(&kind));
         let Some(family) = family else {
             return Err(unknown(config, declared));
@@ -461,9 +515,11 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_without_sizes_is_refused_with_the_field() {
-        let error = Architecture::resolve(&json!({"model_type": "llama"})).unwrap_err();
+    fn a_size_that_is_no_number_is_refused_with_the_field() {
+        let config = json!({"model_type": "llama", "hidden_size": "large"});
+        let error = Architecture::resolve(&config).unwrap_err();
         assert!(error.message.contains("hidden_size"), "{error}");
+        assert!(error.message.contains("large"), "{error}");
     }
 
     #[test]

@@ -328,11 +328,14 @@ pub struct AttentionSettings<'a> {
 pub struct Alibi {
     slopes: Vec<f32>,
     scale: f32,
+    rounded: bool,
 }
 
 impl Alibi {
-    /// The slopes of the ALiBi paper; Falcon scales them with the scores and rounds to bfloat16.
-    pub fn new(heads: usize, scale: f32) -> Self {
+    /// The slopes of the ALiBi paper; Falcon scales them with the scores and rounds to bfloat16, BLOOM
+    /// does neither.
+    pub fn new(heads: usize, kind: crate::config::Alibi, scale: f32) -> Self {
+        let rounded = kind == crate::config::Alibi::Rounded;
         let whole = if heads.is_power_of_two() {
             heads
         } else {
@@ -342,16 +345,23 @@ impl Alibi {
         let mut slopes: Vec<f64> = (1..=whole).map(|i| base(whole).powi(i as i32)).collect();
         let extra = base(2 * whole);
         slopes.extend((0..heads - whole).map(|i| extra.powi(2 * i as i32 + 1)));
-        let round = |x: f64| half::bf16::from_f64(x).to_f32();
+        let round = |x: f64| match rounded {
+            true => half::bf16::from_f64(x).to_f32(),
+            false => x as f32,
+        };
         Self {
             slopes: slopes.into_iter().map(round).collect(),
-            scale,
+            scale: if rounded { scale } else { 1.0 },
+            rounded,
         }
     }
 
     /// What is added to the score of this head for a key at this position.
     pub fn bias(&self, head: usize, position: usize) -> f32 {
         let slope = self.slopes.get(head).copied().unwrap_or(0.0);
+        if !self.rounded {
+            return slope * position as f32;
+        }
         let place = half::bf16::from_f32(position as f32).to_f32();
         half::bf16::from_f32(slope * place).to_f32() * self.scale
     }

@@ -161,11 +161,11 @@ impl<'a> Loader<'a> {
             }
             let down = self.in_layer(layer, n.down, "weight");
             need(down, self.linear_shape(a.hidden, a.intermediate));
-            for norm in self.block_norms() {
+            for norm in self.block_norms().into_iter().filter(|_| !n.bare_norms) {
                 need(self.in_layer(layer, norm, "weight"), vec![a.hidden]);
             }
         }
-        if let Some(name) = n.final_norm {
+        if let Some(name) = n.final_norm.filter(|_| !n.bare_norms) {
             need(self.top(name, "weight"), vec![a.hidden]);
         }
         if a.language_head {
@@ -270,7 +270,7 @@ impl<'a> Loader<'a> {
         let alibi = a
             .attention
             .alibi
-            .then(|| Alibi::new(a.heads, a.attention.scale));
+            .map(|kind| Alibi::new(a.heads, kind, a.attention.scale));
         backend.check()?;
         Ok(Transformer {
             backend,
@@ -360,11 +360,11 @@ impl<'a> Loader<'a> {
             attn_norm: norm(n.attn_norm)?,
             qkv: self.qkv(backend, layer)?,
             qk_norms,
-            attn_out: self.linear(backend, &[(out, a.hidden)], a.q_width())?,
+            attn_out: self.ending(backend, out, a.q_width())?,
             post_attn_norm: norm(n.post_norms.0)?,
             mlp_norm: norm(n.mlp_norm)?,
             up: self.linear(backend, &self.up_names(layer), a.hidden)?,
-            down: self.linear(backend, &[(down, a.hidden)], a.intermediate)?,
+            down: self.ending(backend, down, a.intermediate)?,
             post_mlp_norm: norm(n.post_norms.1)?,
         })
     }
@@ -447,9 +447,71 @@ impl<'a> Loader<'a> {
         Ok(backend.prepare(join(parts), biased.then_some(bias)))
     }
 
+    /// A product that ends in the residual stream, with the factor that some families put there.
+    fn ending<B: Backend>(
+        &self,
+        backend: &B,
+        name: String,
+        inputs: usize,
+    ) -> Result<B::Linear, ModelError> {
+        let (outputs, scale) = (self.architecture.hidden, self.architecture.residual_scale);
+        if scale == 1.0 {
+            return self.linear(backend, &[(name, outputs)], inputs);
+        }
+        let data = scaled(self.plain(&name, outputs, inputs)?, scale);
+        let bias = self.optional(&name.replace(".weight", ".bias"), outputs)?;
+        let weights = Weights::Plain {
+            data,
+            outputs,
+            inputs,
+        };
+        Ok(backend.prepare(vec![weights], bias.map(|b| scaled(b, scale))))
+    }
+
+    /// A matrix as `[outputs, inputs]` in plain numbers, however it is stored.
+    fn plain(&self, name: &str, outputs: usize, inputs: usize) -> Result<Vec<f32>, ModelError> {
+        let data = self.read(name)?;
+        if data.len() != outputs * inputs {
+            return Err(self.wrong_shape(name, &[data.len()], &[outputs, inputs]));
+        }
+        Ok(if self.names().transposed {
+            transpose(&data, inputs, outputs)
+        } else {
+            data
+        })
+    }
+
+    /// Queries and keys whose neighbouring dimensions turn together, in the order in which the halves
+    /// of what turns do.
+    fn unwoven<B: Backend>(&self, backend: &B, layer: usize) -> Result<B::Linear, ModelError> {
+        let a = self.architecture;
+        let turning = a.ropes.first().map_or(0, |rope| rope.dim);
+        let (mut data, mut bias, mut biased, mut rows) = (vec![], vec![], false, 0);
+        for (i, (name, outputs)) in self.qkv_names(layer).iter().enumerate() {
+            let part = self.plain(name, *outputs, a.hidden)?;
+            let own = self.optional(&name.replace(".weight", ".bias"), *outputs)?;
+            biased |= own.is_some();
+            let own = own.unwrap_or_else(|| vec![0.0; *outputs]);
+            // Values do not turn.
+            let turning = if i < 2 { turning } else { 0 };
+            data.extend(unweave(&part, a.hidden, a.head_dim, turning));
+            bias.extend(unweave(&own, 1, a.head_dim, turning));
+            rows += outputs;
+        }
+        let weights = Weights::Plain {
+            data,
+            outputs: rows,
+            inputs: a.hidden,
+        };
+        Ok(backend.prepare(vec![weights], biased.then_some(bias)))
+    }
+
     fn qkv<B: Backend>(&self, backend: &B, layer: usize) -> Result<B::Linear, ModelError> {
         let a = self.architecture;
         let names = self.qkv_names(layer);
+        if a.interleaved {
+            return self.unwoven(backend, layer);
+        }
         let grouped = matches!(self.names().qkv, QkvNames::Fused(_, QkvLayout::Grouped));
         let ([(name, outputs)], true) = (names.as_slice(), grouped) else {
             return self.linear(backend, &names, a.hidden);
@@ -476,17 +538,18 @@ impl<'a> Loader<'a> {
         };
         // The head is read one row at a time like an embedding, never transposed.
         let kind = self.checkpoint.info(&name).map(|info| info.dtype);
-        if kind.is_some_and(Blocks::supports) {
+        if kind.is_some_and(Blocks::supports) && a.logit_scale == 1.0 {
             return Ok(
                 backend.prepare(vec![self.weights(&name, a.vocab, a.embedding.width)?], bias)
             );
         }
-        let data = self.read(&name)?;
+        let data = scaled(self.read(&name)?, a.logit_scale);
         let weights = Weights::Plain {
             data,
             outputs: a.vocab,
             inputs: a.embedding.width,
         };
+        let bias = bias.map(|b| scaled(b, a.logit_scale));
         Ok(backend.prepare(vec![weights], bias))
     }
 }
@@ -527,6 +590,30 @@ fn transpose(data: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     out
 }
 
+fn scaled(mut data: Vec<f32>, scale: f32) -> Vec<f32> {
+    if scale != 1.0 {
+        data.iter_mut().for_each(|x| *x *= scale);
+    }
+    data
+}
+
+/// The rows of every head with its turning dimensions in the order 0, 2, 4 … 1, 3, 5 …
+fn unweave(data: &[f32], width: usize, head_dim: usize, turning: usize) -> Vec<f32> {
+    let mut out = Vec::with_capacity(data.len());
+    for head in data.chunks_exact(head_dim * width) {
+        let rows: Vec<&[f32]> = head.chunks_exact(width).collect();
+        let (turn, stay) = rows.split_at(turning.min(rows.len()));
+        for first in [0, 1] {
+            turn.iter()
+                .skip(first)
+                .step_by(2)
+                .for_each(|row| out.extend_from_slice(row));
+        }
+        stay.iter().for_each(|row| out.extend_from_slice(row));
+    }
+    out
+}
+
 /// Rows in the order queries, keys, values from rows where each key head keeps its queries, its key
 /// and its value together.
 fn ungroup(data: &[f32], width: usize, kv_heads: usize, group: usize, head_dim: usize) -> Vec<f32> {
@@ -556,6 +643,16 @@ mod tests {
             ungroup(&rows, 1, 2, 2, 1),
             [1.0, 2.0, 3.0, 4.0, 10.0, 11.0, 20.0, 21.0]
         );
+    }
+
+    #[test]
+    fn neighbours_that_turn_together_come_apart_into_halves() {
+        let rows: Vec<f32> = (0..12u8).map(f32::from).collect();
+        assert_eq!(
+            unweave(&rows, 1, 6, 4),
+            [0.0, 2.0, 1.0, 3.0, 4.0, 5.0, 6.0, 8.0, 7.0, 9.0, 10.0, 11.0]
+        );
+        assert_eq!(unweave(&rows, 2, 6, 0), rows);
     }
 
     #[test]

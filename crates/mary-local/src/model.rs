@@ -171,6 +171,13 @@ fn place(
         #[cfg(feature = "cuda")]
         crate::options::Device::Cuda(number) => {
             use crate::kernels::cuda::{Choices, Cuda};
+            if architecture.attention.alibi == Some(crate::config::Alibi::Exact) {
+                return Err(ModelError::new(
+                    ErrorKind::BadRequest,
+                    format!("{} runs on the processor only", architecture.family),
+                )
+                .hint("leave out --device"));
+            }
             let choices = Choices {
                 number,
                 precision: match options.exact_rows {
@@ -261,6 +268,16 @@ pub(crate) fn describe(
         ),
     ];
     card.conventions = conventions.map(|(k, v)| (k.to_owned(), v)).into();
+    let dated = checkpoint
+        .template()
+        .is_some_and(|t| t.source().contains("strftime_now"));
+    if dated && std::env::var_os("SOURCE_DATE_EPOCH").is_none() {
+        card.remarks.push(
+            "its chat template writes today's date into every prompt, so that answers of another \
+             day are answers to another prompt; set SOURCE_DATE_EPOCH to fix the day"
+                .to_owned(),
+        );
+    }
     card
 }
 

@@ -1,12 +1,12 @@
 //! Static word vectors as a model that can only be observed: one layer, one vector for each word.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use mary_contract::{
     Capabilities, Desk, ErrorKind, LayerVector, Layers, Model, ModelCard, ModelError, ModelRef,
     ModelSettings, Observe, Observed, Observer, Pool, PooledVectors, Provider, Reply, Vector,
 };
-use mary_weights::StaticVectors;
+use mary_weights::{StaticVectors, locate};
 
 /// `vectors/PATH`: word2vec, GloVe or fastText.
 #[derive(Debug, Clone, Copy)]
@@ -32,21 +32,24 @@ impl Provider for VectorsProvider {
     }
 
     fn card(&self, model: &ModelRef, _: &ModelSettings) -> Result<ModelCard, ModelError> {
-        let path = Path::new(&model.name);
-        if !path.exists() {
-            return Err(ModelError::new(
-                ErrorKind::NotFound,
-                format!("{}: no such file", path.display()),
-            )
-            .hint("vectors/PATH names a word2vec, GloVe or fastText file"));
-        }
+        find(model)?;
         Ok(card(model))
     }
 
     fn open(&self, model: &ModelRef, _: &ModelSettings) -> Result<Box<dyn Model>, ModelError> {
-        let vectors = StaticVectors::open(Path::new(&model.name))?;
+        let vectors = StaticVectors::open(&find(model)?)?;
         Ok(Box::new(VectorModel::new(model, vectors)))
     }
+}
+
+/// A path, a name of the catalogue that was pulled, or a file of a hub repository.
+fn find(model: &ModelRef) -> Result<PathBuf, ModelError> {
+    locate(model).map_err(|mut error| {
+        error.hint.get_or_insert_with(|| {
+            "vectors/PATH names a word2vec, GloVe or fastText file".to_owned()
+        });
+        error
+    })
 }
 
 fn card(model: &ModelRef) -> ModelCard {

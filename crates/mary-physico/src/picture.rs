@@ -6,8 +6,7 @@
 
 mod letters;
 
-use image::codecs::png::{CompressionType, FilterType, PngEncoder};
-use image::{Rgb, RgbImage};
+use mary_items::{Colour, Packing, Picture, PictureError};
 
 use crate::grid::{Grid, Pair};
 use crate::instances::{Level, Planned, planned};
@@ -27,23 +26,18 @@ pub const ARC_COLOURS: [[u8; 3]; 10] = [
     [0x87, 0x0c, 0x25],
 ];
 
-const PAPER: Rgb<u8> = Rgb([0xff, 0xff, 0xff]);
-const LINE: Rgb<u8> = Rgb([0x55, 0x55, 0x55]);
-const INK: Rgb<u8> = Rgb([0x11, 0x11, 0x11]);
+const PAPER: Colour = [0xff, 0xff, 0xff];
+const LINE: Colour = [0x55, 0x55, 0x55];
+const INK: Colour = [0x11, 0x11, 0x11];
 
 /// The longest side of a prompt picture: what vision models take without shrinking it.
 pub const LONGEST_SIDE: u32 = 1024;
 /// The largest cell of a prompt picture, in dots.
 const LARGEST_CELL: u32 = 24;
 
-/// A picture that could not be written as PNG.
-#[derive(Debug, thiserror::Error)]
-#[error("could not write the picture as PNG: {0}")]
-pub struct PictureError(#[from] image::ImageError);
-
 /// One picture of all pairs: inputs in the left column, outputs in the right, one row a pair. All
 /// cells have the same whole size, as large as fits.
-pub fn prompt(pairs: &[Pair]) -> RgbImage {
+pub fn prompt(pairs: &[Pair]) -> Picture {
     let widest = |side: fn(&Pair) -> &Grid| pairs.iter().map(|p| side(p).cols()).max().unwrap_or(1);
     let (left, right) = (widest(|p| &p.input) as u32, widest(|p| &p.output) as u32);
     let tall = |p: &Pair| p.input.rows().max(p.output.rows()) as u32;
@@ -53,7 +47,7 @@ pub fn prompt(pairs: &[Pair]) -> RgbImage {
     let across = left + right + 4;
     let down = heights + rows + 1;
     let cell = ((LONGEST_SIDE - 2) / across.max(down).max(1)).clamp(2, LARGEST_CELL);
-    let mut picture = RgbImage::from_pixel(across * cell + 1, down * cell + 1, PAPER);
+    let mut picture = Picture::new(across * cell + 1, down * cell + 1, PAPER);
     let mut top = cell;
     for pair in pairs {
         grid(&mut picture, &pair.input, (cell, top), cell);
@@ -64,19 +58,13 @@ pub fn prompt(pairs: &[Pair]) -> RgbImage {
 }
 
 /// The picture as PNG. Flat boxes pack best without a filter: a tenth of the usual size.
-pub fn png(picture: &RgbImage) -> Result<Vec<u8>, PictureError> {
-    let mut bytes = Vec::new();
-    picture.write_with_encoder(PngEncoder::new_with_quality(
-        &mut bytes,
-        CompressionType::Default,
-        FilterType::NoFilter,
-    ))?;
-    Ok(bytes)
+pub fn png(picture: &Picture) -> Result<Vec<u8>, PictureError> {
+    picture.png(Packing::Flat)
 }
 
 /// A contact sheet: a row for every aspect of these concepts, with its name and the three pairs of an
 /// instance as it is asked, core where the concept has core instances, else associative.
-pub fn sheet(concepts: &[&'static Concept], seed: u64) -> RgbImage {
+pub fn sheet(concepts: &[&'static Concept], seed: u64) -> Picture {
     let rows: Vec<_> = concepts
         .iter()
         .flat_map(|c| c.aspects.iter().map(move |a| (*c, a)))
@@ -90,7 +78,7 @@ pub fn sheet(concepts: &[&'static Concept], seed: u64) -> RgbImage {
     // Blocks that cannot be dealt would be an error of a run; a row without grids says so here.
     let core = planned(Level::Core, seed, times).unwrap_or_default();
     let associative = planned(Level::Associative, seed, times).unwrap_or_default();
-    let mut picture = RgbImage::from_pixel(SLOT * 6 + 48, TALL * rows.len() as u32 + 8, PAPER);
+    let mut picture = Picture::new(SLOT * 6 + 48, TALL * rows.len() as u32 + 8, PAPER);
     for (i, (concept, aspect)) in rows.into_iter().enumerate() {
         let top = i as u32 * TALL + 4;
         letters::write(
@@ -119,7 +107,7 @@ pub fn sheet(concepts: &[&'static Concept], seed: u64) -> RgbImage {
 }
 
 /// One grid with its upper left corner here.
-fn grid(picture: &mut RgbImage, grid: &Grid, (x, y): (u32, u32), cell: u32) {
+fn grid(picture: &mut Picture, grid: &Grid, (x, y): (u32, u32), cell: u32) {
     for (r, c) in grid.places() {
         let colour = ARC_COLOURS
             .get(usize::from(grid.at(r, c)))
@@ -127,20 +115,15 @@ fn grid(picture: &mut RgbImage, grid: &Grid, (x, y): (u32, u32), cell: u32) {
             .unwrap_or([0; 3]);
         let (left, top) = (x + c as u32 * cell, y + r as u32 * cell);
         block(picture, (left, top), (cell + 1, cell + 1), LINE);
-        block(
-            picture,
-            (left + 1, top + 1),
-            (cell - 1, cell - 1),
-            Rgb(colour),
-        );
+        block(picture, (left + 1, top + 1), (cell - 1, cell - 1), colour);
     }
 }
 
 /// A filled box; what lies outside the picture is left out.
-fn block(picture: &mut RgbImage, (x, y): (u32, u32), (width, height): (u32, u32), colour: Rgb<u8>) {
+fn block(picture: &mut Picture, (x, y): (u32, u32), (width, height): (u32, u32), colour: Colour) {
     for dy in y..(y + height).min(picture.height()) {
         for dx in x..(x + width).min(picture.width()) {
-            picture.put_pixel(dx, dy, colour);
+            picture.set(dx, dy, colour);
         }
     }
 }
@@ -163,9 +146,9 @@ mod tests {
         let picture = prompt(&[pair(12, 12), pair(12, 12), pair(12, 12)]);
         let cell = (LONGEST_SIDE - 2) / (3 * 12 + 4);
         let cell = cell.min(LARGEST_CELL);
-        let green = Rgb(ARC_COLOURS[3]);
-        let middle = |left: u32, top: u32| *picture.get_pixel(left + cell / 2, top + cell / 2);
-        assert_eq!(middle(cell, cell), Rgb([0, 0, 0]));
+        let green = ARC_COLOURS[3];
+        let middle = |left: u32, top: u32| picture.get(left + cell / 2, top + cell / 2).unwrap();
+        assert_eq!(middle(cell, cell), [0, 0, 0]);
         for row in 0..3 {
             assert_eq!(middle(15 * cell, (1 + 13 * row) * cell), green);
         }
@@ -189,6 +172,6 @@ mod tests {
     fn png_can_be_read_back() {
         let picture = prompt(&[pair(3, 4)]);
         let bytes = png(&picture).unwrap();
-        assert_eq!(image::load_from_memory(&bytes).unwrap().to_rgb8(), picture);
+        assert_eq!(Picture::from_png(&bytes).unwrap(), picture);
     }
 }

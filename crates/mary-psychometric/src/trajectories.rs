@@ -4,13 +4,16 @@
 //! settings make another curve, or are named where they are too few for one.
 //!
 //! A checkpoint is known by its name: a revision (`…@step1000`) or a folder (`…/step1000`,
-//! `…/checkpoint-1000`). Where the tokens of a step are known (from the model card, which `mary sweep`
-//! fills in, or because the family is), the axis is tokens seen; otherwise it is the step.
+//! `…/checkpoint-1000`, and the other names of [`CheckpointName`]). Where the tokens of a step are known
+//! (from the model card, which `mary sweep` fills in, or because the family is), the axis is tokens
+//! seen; otherwise it is the step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use mary_contract::training::{TOKENS_SEEN, step_of, tokens_per_step};
-use mary_contract::{Conditions, Estimate, ModelCard, RunSummary, SummaryRow, TaskRun, variants};
+use mary_contract::{
+    CheckpointName, Conditions, Estimate, ModelCard, RunSummary, SummaryRow, TaskRun, variants,
+};
 
 /// A place in training.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,21 +28,27 @@ pub struct Stage {
 
 /// Where in training a model stands, if its name says so.
 pub fn stage(model: &str, card: Option<&ModelCard>) -> Option<Stage> {
-    let (size, step) = match model.rsplit_once('@') {
-        Some((size, revision)) if step_of(revision).is_some() => (size, step_of(revision)?),
+    let said = card.and_then(ModelCard::training_tokens);
+    // A checkpoint of any name has its place where a table said how many tokens it had seen.
+    let place = |name: &str| {
+        CheckpointName::read(name).or_else(|| {
+            Some(CheckpointName {
+                step: said?,
+                tokens: said,
+            })
+        })
+    };
+    let (size, named) = match model.rsplit_once('@') {
+        Some((size, revision)) if place(revision).is_some() => (size, place(revision)?),
         _ => {
             let (size, folder) = model.rsplit_once('/')?;
-            (size, step_of(folder)?)
+            (size, place(folder)?)
         }
     };
-    let said = card
-        .and_then(ModelCard::training_tokens)
-        .map(|tokens| tokens as f64);
-    let known = || Some(tokens_per_step(size)? as f64 * step as f64);
     Some(Stage {
         size: size.to_owned(),
-        step,
-        tokens: said.or_else(known),
+        step: named.step,
+        tokens: said.or_else(|| named.tokens_of(size)).map(|t| t as f64),
     })
 }
 

@@ -150,8 +150,7 @@ impl Http {
                 HeaderValue::from_static(crate::anthropic::VERSION),
             );
         }
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("mary/", env!("CARGO_PKG_VERSION")))
+        let mut builder = mary_http::asynchronous()
             .default_headers(headers)
             .connect_timeout(settings.timeouts.connect)
             .pool_max_idle_per_host(settings.connections)

@@ -100,10 +100,7 @@ fn distribution(url: &str, tokens: &[u64]) -> Vec<(u64, f64)> {
 }
 
 fn post(url: &str, path: &str, body: &Value) -> Value {
-    let client = reqwest::blocking::Client::builder()
-        .no_proxy()
-        .build()
-        .unwrap();
+    let client = mary_http::blocking().no_proxy().build().unwrap();
     let answer = client
         .post(format!("{url}{path}"))
         .body(body.to_string())

@@ -13,7 +13,7 @@ use mary_contract::{ErrorKind, ModelError};
 use zip::ZipArchive;
 
 use crate::fault;
-use crate::locate::{Wanted, from_hub};
+use crate::hub::{Wanted, from_hub};
 
 /// Where a model can be fetched from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use mary_contract::{ErrorKind, ModelError};
 use serde_json::Value;
 
 use crate::folder::{Sidecars, Weights};
-use crate::gguf::Gguf;
+use crate::gguf::{Gguf, parts};
 use crate::mapped::Mapped;
 use crate::stored::Stored;
 use crate::{ChatTemplate, TensorInfo, Tokenizer, fault, tokenizer};
@@ -102,8 +102,8 @@ impl Checkpoint {
     }
 
     fn open_gguf(path: &Path) -> Result<Self, ModelError> {
-        let file = Mapped::open(path)?;
-        let gguf = Gguf::read(&file)?;
+        let files = parts::open(path)?;
+        let gguf = Gguf::read(&files)?;
         let source = gguf.metadata.text("tokenizer.chat_template");
         let tokenizer = tokenizer::guarded(|| tokenizer::ggml::load(&gguf.metadata, source))
             .map_err(|why| fault::bad(path, why))?;
@@ -112,7 +112,7 @@ impl Checkpoint {
             .transpose()
             .map_err(|why| fault::bad(path, format!("its chat template is broken: {why}")))?;
         Self {
-            files: vec![file],
+            files,
             tensors: gguf.tensors,
             config: gguf.config,
             tokenizer,
@@ -258,12 +258,18 @@ impl Checkpoint {
     }
 }
 
-/// The `.gguf` file of a folder that holds exactly one.
+/// The `.gguf` file of a folder that holds exactly one model of the kind.
 fn only_gguf(folder: &Path) -> Result<Option<PathBuf>, ModelError> {
     let entries = std::fs::read_dir(folder).map_err(|e| fault::io(folder, &e))?;
     let mut found: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|e| e == "gguf"))
+        // Of a model in several parts, the first stands for all.
+        .filter(|path| {
+            let name = path.file_name().and_then(|n| n.to_str());
+            name.and_then(parts::Part::read)
+                .is_none_or(|part| part.number == 1)
+        })
         .collect();
     found.sort();
     match found.as_slice() {

@@ -2,8 +2,10 @@
 //!
 //! Block layouts follow `ggml-common.h` and `ggml-quants.c` of the ggml project (the `block_q*`
 //! structures and `dequantize_row_*`): a block holds 32 numbers (Q4_0 … Q8_1) or 256 numbers (the
-//! K kinds), a scale in half precision and the packed digits. `golden/quants` compares every kind
-//! with the reference implementation of the Python package `gguf`.
+//! K kinds), a scale in half precision and the packed digits. `golden/quants` and
+//! `golden/codebooks` compare every kind with the reference implementation of the Python package `gguf`.
+
+mod codebook;
 
 use half::{bf16, f16};
 use rayon::prelude::*;
@@ -49,6 +51,18 @@ fn convert(dtype: TensorType, bytes: &[u8], out: &mut [f32]) {
         TensorType::Q5K => blocks::<176, 256>(bytes, out, q5_k),
         TensorType::Q6K => blocks::<210, 256>(bytes, out, q6_k),
         TensorType::Q8K => blocks::<292, 256>(bytes, out, q8_k),
+        TensorType::Iq1S => blocks::<50, 256>(bytes, out, codebook::iq1_s),
+        TensorType::Iq1M => blocks::<56, 256>(bytes, out, codebook::iq1_m),
+        TensorType::Iq2Xxs => blocks::<66, 256>(bytes, out, codebook::iq2_xxs),
+        TensorType::Iq2Xs => blocks::<74, 256>(bytes, out, codebook::iq2_xs),
+        TensorType::Iq2S => blocks::<82, 256>(bytes, out, codebook::iq2_s),
+        TensorType::Iq3Xxs => blocks::<98, 256>(bytes, out, codebook::iq3_xxs),
+        TensorType::Iq3S => blocks::<110, 256>(bytes, out, codebook::iq3_s),
+        TensorType::Iq4Nl => blocks::<18, 32>(bytes, out, codebook::iq4_nl),
+        TensorType::Iq4Xs => blocks::<136, 256>(bytes, out, codebook::iq4_xs),
+        TensorType::Mxfp4 => blocks::<17, 32>(bytes, out, codebook::mxfp4),
+        TensorType::Tq1 => blocks::<54, 256>(bytes, out, codebook::tq1_0),
+        TensorType::Tq2 => blocks::<66, 256>(bytes, out, codebook::tq2_0),
     }
 }
 
@@ -248,8 +262,11 @@ mod tests {
     #[test]
     fn blocks_are_unpacked_as_the_reference_does() {
         use base64::{Engine as _, engine::general_purpose::STANDARD};
-        let golden: serde_json::Value =
+        let mut golden: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(include_str!("../tests/golden/quants.json")).unwrap();
+        let tables: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(include_str!("../tests/golden/codebooks.json")).unwrap();
+        golden.extend(tables);
         let kinds = [
             TensorType::Q4_0,
             TensorType::Q4_1,
@@ -263,7 +280,20 @@ mod tests {
             TensorType::Q5K,
             TensorType::Q6K,
             TensorType::Q8K,
+            TensorType::Iq1S,
+            TensorType::Iq1M,
+            TensorType::Iq2Xxs,
+            TensorType::Iq2Xs,
+            TensorType::Iq2S,
+            TensorType::Iq3Xxs,
+            TensorType::Iq3S,
+            TensorType::Iq4Nl,
+            TensorType::Iq4Xs,
+            TensorType::Mxfp4,
+            TensorType::Tq1,
+            TensorType::Tq2,
         ];
+        assert_eq!(golden.len(), kinds.len());
         for kind in kinds {
             let part = |name: &str| {
                 STANDARD

@@ -27,15 +27,31 @@ pub enum TensorType {
     Q5K,
     Q6K,
     Q8K,
+    Iq1S,
+    Iq1M,
+    Iq2Xxs,
+    Iq2Xs,
+    Iq2S,
+    Iq3Xxs,
+    Iq3S,
+    Iq4Nl,
+    Iq4Xs,
+    Mxfp4,
+    Tq1,
+    Tq2,
 }
 
 impl TensorType {
     /// Numbers in one block; 1 for plain types.
     pub fn block_len(self) -> usize {
         match self {
+            Self::F32 | Self::F16 | Self::BF16 | Self::F64 => 1,
+            Self::I8 | Self::U8 | Self::I16 | Self::I32 | Self::I64 => 1,
             Self::Q4_0 | Self::Q4_1 | Self::Q5_0 | Self::Q5_1 | Self::Q8_0 | Self::Q8_1 => 32,
+            Self::Iq4Nl | Self::Mxfp4 => 32,
             Self::Q2K | Self::Q3K | Self::Q4K | Self::Q5K | Self::Q6K | Self::Q8K => 256,
-            _ => 1,
+            Self::Iq1S | Self::Iq1M | Self::Iq2Xxs | Self::Iq2Xs | Self::Iq2S => 256,
+            Self::Iq3Xxs | Self::Iq3S | Self::Iq4Xs | Self::Tq1 | Self::Tq2 => 256,
         }
     }
 
@@ -58,6 +74,18 @@ impl TensorType {
             Self::Q5K => 176,
             Self::Q6K => 210,
             Self::Q8K => 292,
+            Self::Iq1S => 50,
+            Self::Iq1M => 56,
+            Self::Iq2Xxs => 66,
+            Self::Iq2Xs => 74,
+            Self::Iq2S => 82,
+            Self::Iq3Xxs => 98,
+            Self::Iq3S => 110,
+            Self::Iq4Nl => 18,
+            Self::Iq4Xs => 136,
+            Self::Mxfp4 => 17,
+            Self::Tq1 => 54,
+            Self::Tq2 => 66,
         }
     }
 
@@ -100,6 +128,18 @@ impl TensorType {
             Self::Q5K => "Q5_K",
             Self::Q6K => "Q6_K",
             Self::Q8K => "Q8_K",
+            Self::Iq1S => "IQ1_S",
+            Self::Iq1M => "IQ1_M",
+            Self::Iq2Xxs => "IQ2_XXS",
+            Self::Iq2Xs => "IQ2_XS",
+            Self::Iq2S => "IQ2_S",
+            Self::Iq3Xxs => "IQ3_XXS",
+            Self::Iq3S => "IQ3_S",
+            Self::Iq4Nl => "IQ4_NL",
+            Self::Iq4Xs => "IQ4_XS",
+            Self::Mxfp4 => "MXFP4",
+            Self::Tq1 => "TQ1_0",
+            Self::Tq2 => "TQ2_0",
         }
     }
 }

@@ -55,6 +55,49 @@ fn every_gguf_architecture_comes_back_in_hugging_face_terms() {
 }
 
 #[test]
+fn a_model_in_several_files_is_the_model_in_one() {
+    let one = Checkpoint::open(&golden("llama.gguf")).unwrap();
+    let names = ["llama-00001-of-00002.gguf", "llama-00002-of-00002.gguf"];
+    // By its folder, by its first part, by any part.
+    let folder = golden("parts");
+    let ways = [folder.clone(), folder.join(names[0]), folder.join(names[1])];
+    for way in ways {
+        let parts = Checkpoint::open(&way).unwrap();
+        assert_eq!(parts.tensor_names(), one.tensor_names());
+        assert_eq!(parts.config(), one.config());
+        for name in one.tensor_names() {
+            assert_eq!(parts.info(name), one.info(name));
+            assert_eq!(
+                parts.read_f32(name).unwrap(),
+                one.read_f32(name).unwrap(),
+                "{name}"
+            );
+        }
+        assert_encodings(&parts, &golden_json("encodings.json")["llama"], "parts");
+    }
+    // A part alone, and a part under another's name.
+    let alone = tempfile::tempdir().unwrap();
+    let copy = |from: &str, to: &str| {
+        std::fs::copy(golden("parts").join(from), alone.path().join(to)).unwrap();
+    };
+    copy(names[0], names[0]);
+    let error = Checkpoint::open(&alone.path().join(names[0]))
+        .err()
+        .unwrap();
+    assert!(error.message.contains(names[1]), "{error}");
+    copy(names[0], names[1]);
+    let error = Checkpoint::open(alone.path()).err().unwrap();
+    assert!(
+        error.message.contains("by its name it is part 2"),
+        "{error}"
+    );
+    copy(names[1], "second.gguf");
+    let error = Checkpoint::open(&alone.path().join("second.gguf"));
+    let error = error.err().unwrap();
+    assert!(error.message.contains("lies in 2 files"), "{error}");
+}
+
+#[test]
 fn gguf_metadata_reads_like_a_config() {
     for name in ["llama", "gemma2", "gptneox", "falcon", "gpt2"] {
         let checkpoint = Checkpoint::open(&golden(&format!("{name}.gguf"))).unwrap();

@@ -37,7 +37,15 @@ pub fn providers(spending: &Ledger) -> Vec<Box<dyn Provider>> {
 pub fn provider<'a>(lab: &'a Laboratory, model: &ModelRef) -> Result<&'a dyn Provider, UsageError> {
     lab.provider(model).map_err(|_| {
         let names: Vec<&str> = lab.all_providers().map(|p| p.name()).collect();
-        let hint = matching::suggestion(&model.provider, names, "mary models");
+        let given = model.to_string();
+        let hint = match std::path::Path::new(&given) {
+            // `models/x.gguf` is a path that looks like a provider's model.
+            path if path.exists() => {
+                let kind = if path.is_file() { "gguf" } else { "hf" };
+                format!("hint: a file or folder is named with its kind: {kind}/{given}")
+            }
+            _ => matching::suggestion(&model.provider, names, "mary models"),
+        };
         UsageError::new(format!(
             "no provider is called `{}`\n{hint}",
             model.provider

@@ -6,6 +6,7 @@
 mod cli;
 mod commands;
 mod exit;
+mod fetching;
 mod interrupt;
 mod laboratory;
 mod matching;
@@ -47,6 +48,7 @@ fn dispatch(arguments: Vec<OsString>) -> anyhow::Result<exit::Status> {
     }
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
     let place = settings::Place::resolve(&cli.place, registry)?;
+    fetching::watch();
     match cli.command {
         Command::Run(args) => commands::run::run(&place, &args),
         Command::Resume(args) => commands::resume::resume(&place, &args),

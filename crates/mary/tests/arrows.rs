@@ -35,7 +35,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("mary-audit", &["mary-contract", "mary-stats"]),
-    ("mary-weights", &["mary-contract"]),
+    ("mary-http", &[]),
+    ("mary-weights", &["mary-contract", "mary-http"]),
     ("mary-cuda", &["mary-contract"]),
     (
         "mary-local",
@@ -45,7 +46,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "mary-builtin",
         &["mary-contract", "mary-local", "mary-weights"],
     ),
-    ("mary-remote", &["mary-contract"]),
+    ("mary-remote", &["mary-contract", "mary-http"]),
     ("mary-engine", &["mary-contract", "mary-stats"]),
     ("mary-store", &["mary-contract"]),
     (
@@ -56,7 +57,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "mary-checkpoints",
         &["mary-builtin", "mary-contract", "mary-run", "mary-weights"],
     ),
-    ("mary-data", &["mary-contract"]),
+    ("mary-data", &["mary-contract", "mary-http"]),
     ("mary-report", &["mary-contract", "mary-stats"]),
     (
         "mary-train",

@@ -12,6 +12,7 @@ mod audit;
 mod batch;
 mod cli;
 mod embodied;
+mod hub_sweep;
 mod judge;
 mod kill;
 mod llamacpp;

@@ -11,7 +11,7 @@ const STEPS: [u64; 12] = [
     0, 16, 64, 128, 256, 512, 1000, 2000, 3000, 5000, 7000, 10000,
 ];
 
-fn assets() -> PathBuf {
+pub(crate) fn assets() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../mary-builtin/assets/nano")
 }
 
@@ -24,7 +24,7 @@ fn checkpoint(folder: &Path, weights: &[u8]) {
     std::fs::write(folder.join("model.safetensors"), weights).unwrap();
 }
 
-fn weights(step: u64) -> Vec<u8> {
+pub(crate) fn weights(step: u64) -> Vec<u8> {
     std::fs::read(assets().join(format!("step{step}.safetensors"))).unwrap()
 }
 
@@ -84,7 +84,7 @@ fn quick(home: &Path, family: &Path) -> Command {
     command
 }
 
-fn json(output: &Output) -> Value {
+pub(crate) fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|e| panic!("{e}\n{}", String::from_utf8_lossy(&output.stderr)))
 }

@@ -1,11 +1,9 @@
 //! Pictures beside the questions: a list of filled outlines on white paper, turned into a PNG when
 //! a model is to see it. Nothing here knows what a picture means.
 
-use std::io::Cursor;
-
-use image::{ImageFormat, Rgb, RgbImage};
 use mary_contract::{Image, TaskError};
 use mary_items::glyphs::outline;
+use mary_items::{Packing, Picture};
 
 /// A place on the paper, from the upper left corner, in dots.
 pub type Spot = [f64; 2];
@@ -158,16 +156,15 @@ impl Sketch {
                 self.height * FINE,
             );
         }
-        let picture = RgbImage::from_fn(WIDTH as u32, self.height as u32, |x, y| {
-            Rgb(average(&fine, x as usize, y as usize))
+        let picture = Picture::from_fn(WIDTH as u32, self.height as u32, |x, y| {
+            average(&fine, x as usize, y as usize)
         });
-        let mut file = Cursor::new(Vec::new());
-        picture
-            .write_to(&mut file, ImageFormat::Png)
+        let data = picture
+            .png(Packing::Filtered)
             .map_err(|e| TaskError::Generator(format!("a picture could not be written: {e}")))?;
         Ok(Image {
             media_type: "image/png".into(),
-            data: file.into_inner(),
+            data,
         })
     }
 }
@@ -308,9 +305,9 @@ fn average(fine: &[Paint], x: usize, y: usize) -> Paint {
 mod tests {
     use super::*;
 
-    fn dots(sketch: &Sketch) -> RgbImage {
+    fn dots(sketch: &Sketch) -> Picture {
         let png = sketch.png().unwrap();
-        image::load_from_memory(&png.data).unwrap().to_rgb8()
+        Picture::from_png(&png.data).unwrap()
     }
 
     #[test]
@@ -318,11 +315,11 @@ mod tests {
         let mut sketch = Sketch::new(64);
         sketch.rect([10.0, 10.0], [40.0, 50.0], [1, 2, 3]);
         let picture = dots(&sketch);
-        assert_eq!(picture.dimensions(), (512, 64));
-        assert_eq!(picture.get_pixel(10, 10).0, [1, 2, 3]);
-        assert_eq!(picture.get_pixel(39, 49).0, [1, 2, 3]);
-        assert_eq!(picture.get_pixel(40, 49).0, [255; 3]);
-        assert_eq!(picture.get_pixel(9, 10).0, [255; 3]);
+        assert_eq!((picture.width(), picture.height()), (512, 64));
+        assert_eq!(picture.get(10, 10), Some([1, 2, 3]));
+        assert_eq!(picture.get(39, 49), Some([1, 2, 3]));
+        assert_eq!(picture.get(40, 49), Some([255; 3]));
+        assert_eq!(picture.get(9, 10), Some([255; 3]));
     }
 
     #[test]
@@ -330,8 +327,8 @@ mod tests {
         let mut sketch = Sketch::new(256);
         sketch.glyph_at('O', [256.0, 128.0], 200.0, BLACK);
         let picture = dots(&sketch);
-        assert_eq!(picture.get_pixel(256, 128).0, [255; 3]);
-        let dark = picture.pixels().filter(|p| p.0[0] < 128).count();
+        assert_eq!(picture.get(256, 128), Some([255; 3]));
+        let dark = picture.dots().filter(|dot| dot[0] < 128).count();
         assert!((2_000..20_000).contains(&dark), "{dark}");
     }
 }

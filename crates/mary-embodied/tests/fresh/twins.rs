@@ -21,14 +21,14 @@ fn items(task: &FreshTask, show: &str, mode: &str) -> Vec<Item> {
         .unwrap()
 }
 
-fn picture(item: &Item) -> Option<image::RgbImage> {
+fn picture(item: &Item) -> Option<mary_items::Picture> {
     let prompt = match &item.asks[0].request {
         Request::Score(score) => &score.prefix,
         Request::Generate(generate) => &generate.prompt,
         Request::Observe(_) => panic!("nothing is observed"),
     };
     prompt.turns[0].parts.iter().find_map(|p| match p {
-        Part::Image(i) => Some(image::load_from_memory(&i.data).unwrap().to_rgb8()),
+        Part::Image(i) => Some(mary_items::Picture::from_png(&i.data).unwrap()),
         Part::Text(_) => None,
     })
 }
@@ -50,7 +50,7 @@ fn the_three_forms_share_ids_and_right_places() {
             let (one, two) = (picture(b).unwrap(), picture(c).unwrap());
             assert_eq!(one, two);
             assert_eq!(one.width(), 512);
-            let marks = one.pixels().filter(|p| p.0 != [255; 3]).count();
+            let marks = one.dots().filter(|dot| *dot != [255; 3]).count();
             assert!(marks > 300, "{} {marks}", b.id);
         }
     }
@@ -79,7 +79,7 @@ fn a_patch_has_the_colour_that_is_named() {
         let named = super::names(super::between(question, "colours ", ". "));
         let picture = picture(&item).unwrap();
         for (place, name) in named.iter().enumerate() {
-            let dot = picture.get_pixel(64 + 128 * place as u32, 80).0;
+            let dot = picture.get(64 + 128 * place as u32, 80).unwrap();
             assert_eq!(dot, table[&name.replace(' ', "")], "{question}");
         }
         checked += 1;

@@ -38,7 +38,7 @@ pub(super) fn plain_decoder(family: &'static str, sizes: Sizes, names: Names) ->
             scale: ((sizes.hidden / sizes.heads.max(1)) as f32).sqrt().recip(),
             soft_cap: None,
             qk_norm: false,
-            alibi: false,
+            alibi: None,
         },
         kinds: vec![LayerKind::default(); sizes.layers],
         ropes: vec![],
@@ -47,6 +47,9 @@ pub(super) fn plain_decoder(family: &'static str, sizes: Sizes, names: Names) ->
             activation: super::Activation::Gelu,
         },
         logit_cap: None,
+        logit_scale: 1.0,
+        residual_scale: 1.0,
+        interleaved: false,
         tied: false,
         names,
     }
@@ -98,6 +101,7 @@ const NO_NAMES: Names = Names {
     final_norm: None,
     head: "lm_head",
     transposed: false,
+    bare_norms: false,
 };
 
 pub(super) fn gpt_neox(f: &Fields<'_>) -> Result<Architecture, ModelError> {

@@ -4,7 +4,9 @@
 use mary_contract::ModelError;
 
 use super::classic::{Sizes, no_names, plain_decoder, rotate_all};
-use super::{Architecture, Block, Fields, Names, QkvLayout, QkvNames, Rope, UpNames, activation};
+use super::{
+    Alibi, Architecture, Block, Fields, Names, QkvLayout, QkvNames, Rope, UpNames, activation,
+};
 
 pub(super) fn falcon(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let new = f.flag("new_decoder_architecture", false);
@@ -60,7 +62,7 @@ pub(super) fn falcon(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         a.block = Block::Parallel { shared: !two_norms };
     }
     if f.flag("alibi", false) {
-        a.attention.alibi = true;
+        a.attention.alibi = Some(Alibi::Rounded);
     } else {
         let rope = Rope::read(f, a.head_dim, None)?;
         rotate_all(&mut a, rope);

@@ -29,7 +29,7 @@ fn names() -> Names {
     }
 }
 
-fn base(family: &'static str, f: &Fields<'_>) -> Result<Architecture, ModelError> {
+pub(super) fn base(family: &'static str, f: &Fields<'_>) -> Result<Architecture, ModelError> {
     let mut a = plain_decoder(family, Sizes::read(f)?, names());
     a.intermediate = f.need("intermediate_size")?;
     a.kv_heads = f.count("num_key_value_heads").unwrap_or(a.heads);

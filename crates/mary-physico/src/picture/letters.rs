@@ -1,6 +1,6 @@
 //! Capital letters as dots, for the captions of a sheet.
 
-use image::{Rgb, RgbImage};
+use mary_items::{Colour, Picture};
 
 /// Letters of 5 × 7 dots, a row a number, the highest of five bits left.
 #[rustfmt::skip]
@@ -23,11 +23,11 @@ const LETTERS: &[(char, [u8; 7])] = &[
 
 /// Writes a text in capitals, each dot so many dots wide; what has no letter leaves a gap.
 pub(super) fn write(
-    picture: &mut RgbImage,
+    picture: &mut Picture,
     (x, y): (u32, u32),
     scale: u32,
     text: &str,
-    ink: Rgb<u8>,
+    ink: Colour,
 ) {
     for (i, letter) in text.chars().enumerate() {
         let capital = letter.to_ascii_uppercase();

@@ -1,6 +1,6 @@
 //! The report: one HTML file that holds everything and opens offline from disk.
 //!
-//! Drawing is plotly.js's work (carried by the `plotly` crate); the page around it, the sample
+//! Drawing is plotly.js's work (carried packed in `assets/`); the page around it, the sample
 //! browser and the downloads are ours. A content security policy names the hashes of the page's two
 //! scripts, so that nothing else in the file could ever run, whatever a model wrote.
 
@@ -12,7 +12,7 @@ mod provenance;
 mod selection;
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use mary_contract::{Exhibits, Figure, RunSummary, Sample, Table};
@@ -35,6 +35,8 @@ const CSS: &str = concat!(
     include_str!("../style/base.css"),
     include_str!("report.css")
 );
+/// plotly.js as its makers publish it (package `plotly.js-dist-min`, MIT), packed with gzip.
+const PLOTLY: &[u8] = include_bytes!("../../assets/plotly-3.0.1.min.js.gz");
 const SCRIPT: &str = include_str!("report.js");
 
 /// How a report is made.
@@ -116,12 +118,9 @@ pub fn report(
 }
 
 fn write_page(out: &mut dyn Write, title: &str, body: &str, data: &Value) -> io::Result<usize> {
-    let sources = plotly::Plot::offline_js_sources();
-    let plotly = plotly_script(&sources).ok_or_else(|| {
-        io::Error::other(
-            "the plotly crate gave no script: expected plotly.js in its first <script>",
-        )
-    })?;
+    let mut plotly = String::new();
+    flate2::read::GzDecoder::new(PLOTLY).read_to_string(&mut plotly)?;
+    let plotly = plotly.as_str();
     let hash = |script: &str| STANDARD.encode(Sha256::digest(script.as_bytes()));
     let policy = format!(
         "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src 'sha256-{}' 'sha256-{}'; base-uri 'none'; form-action 'none'",
@@ -153,13 +152,6 @@ fn write_page(out: &mut dyn Write, title: &str, body: &str, data: &Value) -> io:
     }
     out.flush()?;
     Ok(bytes)
-}
-
-/// plotly.js alone, out of the scripts the crate offers.
-fn plotly_script(sources: &str) -> Option<&str> {
-    let (_, rest) = sources.split_once('>')?;
-    let (script, _) = rest.split_once("</script>")?;
-    script.contains("plotly.js").then_some(script)
 }
 
 struct Page<'a> {
@@ -433,5 +425,26 @@ fn plural(n: usize, noun: &str) -> String {
         format!("one {noun}")
     } else {
         format!("{} {noun}s", count(n))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_drawing_script_is_the_one_its_makers_published() {
+        let mut script = Vec::new();
+        flate2::read::GzDecoder::new(PLOTLY)
+            .read_to_end(&mut script)
+            .unwrap();
+        let hash: String = Sha256::digest(&script)
+            .iter()
+            .map(|b| format!("{b:02x}"))
+            .collect();
+        assert_eq!(
+            hash,
+            "a32e817bb121e9e89016ce4cee85ee3f1c66f6a6c95c4b53a5f488f77756d7a4"
+        );
     }
 }

@@ -3,7 +3,7 @@
 //! Training is parallel over sequences, not inside a product, so that the order of every sum is
 //! fixed and a run does not depend on the number of threads.
 
-use gemm::{Parallelism, gemm};
+use gemm_common::Parallelism;
 
 /// A read-only matrix somewhere in a slice.
 #[derive(Clone, Copy)]
@@ -92,27 +92,53 @@ pub(crate) fn matmul(
     // SAFETY: every element the kernel touches lies inside the three slices, checked above; the
     // destination is borrowed mutably and so overlaps neither operand.
     unsafe {
-        gemm(
-            m,
-            n,
-            k,
-            out.as_mut_ptr(),
-            1,
-            out_step as isize,
-            write == Write::Add,
-            a.data.as_ptr(),
-            a.column_step as isize,
-            a.row_step as isize,
-            b.data.as_ptr(),
-            b.column_step as isize,
-            b.row_step as isize,
-            1.0,
-            scale,
-            false,
-            false,
-            false,
-            Parallelism::None,
-        );
+        let kernel = gemm_f32::gemm::f32::get_gemm_fn();
+        if out_step > 1 {
+            // The kernels like their target in columns: the transposed product is the same one.
+            kernel(
+                n,
+                m,
+                k,
+                out.as_mut_ptr(),
+                out_step as isize,
+                1,
+                write == Write::Add,
+                b.data.as_ptr(),
+                b.row_step as isize,
+                b.column_step as isize,
+                a.data.as_ptr(),
+                a.row_step as isize,
+                a.column_step as isize,
+                1.0,
+                scale,
+                false,
+                false,
+                false,
+                Parallelism::None,
+            );
+        } else {
+            kernel(
+                m,
+                n,
+                k,
+                out.as_mut_ptr(),
+                1,
+                out_step as isize,
+                write == Write::Add,
+                a.data.as_ptr(),
+                a.column_step as isize,
+                a.row_step as isize,
+                b.data.as_ptr(),
+                b.column_step as isize,
+                b.row_step as isize,
+                1.0,
+                scale,
+                false,
+                false,
+                false,
+                Parallelism::None,
+            );
+        }
     }
 }
 

@@ -27,13 +27,14 @@ const ALWAYS: [&str; 7] = [
 ];
 
 /// Read only where there is no `tokenizer.json`.
-const PLAIN_TOKENIZER: [&str; 7] = [
+const PLAIN_TOKENIZER: [&str; 8] = [
     "tokenizer.model",
     "spiece.model",
     "sentencepiece.bpe.model",
     "vocab.json",
     "merges.txt",
     "vocab.txt",
+    "qwen.tiktoken",
     "added_tokens.json",
 ];
 

@@ -14,7 +14,7 @@ struct Source<'a> {
     metadata: &'a Metadata,
     architecture: &'a str,
     tensors: &'a BTreeMap<String, Stored>,
-    file: &'a Mapped,
+    files: &'a [Mapped],
 }
 
 impl Source<'_> {
@@ -48,7 +48,8 @@ impl Source<'_> {
     /// A small tensor of floats that belongs to the configuration.
     fn table(&self, name: &str) -> Option<Vec<f32>> {
         let tensor = self.tensors.get(name)?;
-        Some(tensor.read_f32(&self.file[tensor.start..tensor.start + tensor.len]))
+        let file = self.files.get(tensor.file)?;
+        Some(tensor.read_f32(file.get(tensor.start..tensor.start + tensor.len)?))
     }
 
     /// `1 / sqrt` of what attention scores are scaled by in Gemma. The files do not say it; the
@@ -71,7 +72,7 @@ impl Source<'_> {
 pub(super) fn translate(
     metadata: &Metadata,
     tensors: &BTreeMap<String, Stored>,
-    file: &Mapped,
+    files: &[Mapped],
 ) -> Result<Value, String> {
     let architecture = metadata
         .text("general.architecture")
@@ -80,7 +81,7 @@ pub(super) fn translate(
         metadata,
         architecture,
         tensors,
-        file,
+        files,
     };
     let (name, class) = match architecture {
         "llama" => ("llama", "LlamaForCausalLM"),

@@ -1,4 +1,4 @@
-//! GGUF files: one file with metadata, tokenizer and (mostly quantised) tensors.
+//! GGUF files: metadata, tokenizer and (mostly quantised) tensors in one file or in several parts.
 //!
 //! The layout follows `docs/gguf.md` of the ggml project, versions 2 and 3. Every count and length
 //! is compared with what is left of the file before anything is allocated, so a hostile file costs
@@ -6,8 +6,10 @@
 
 mod config;
 mod names;
+pub(crate) mod parts;
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use mary_contract::ModelError;
 use serde_json::Value;
@@ -100,7 +102,36 @@ pub(crate) struct Gguf {
 }
 
 impl Gguf {
-    pub fn read(file: &Mapped) -> Result<Self, ModelError> {
+    /// Reads a file, or all parts of a model in their order.
+    pub fn read(files: &[Mapped]) -> Result<Self, ModelError> {
+        let mut whole: Option<Metadata> = None;
+        let mut stored = BTreeMap::new();
+        for (number, file) in files.iter().enumerate() {
+            let metadata = Self::part(file, (number, files.len()), &mut stored)?;
+            // The first part has everything; the others only say which part they are.
+            whole.get_or_insert(metadata);
+        }
+        let metadata = whole.unwrap_or_default();
+        let first = files
+            .first()
+            .map(|f| f.path.as_path())
+            .unwrap_or(Path::new(""));
+        let bad = |why: String| fault::bad(first, why);
+        let config = config::translate(&metadata, &stored, files).map_err(bad)?;
+        let tensors = names::translate(&metadata, &config, stored).map_err(bad)?;
+        Ok(Self {
+            metadata,
+            config,
+            tensors,
+        })
+    }
+
+    /// The metadata of one file; its tensors are added to the others.
+    fn part(
+        file: &Mapped,
+        (number, count): (usize, usize),
+        stored: &mut BTreeMap<String, Stored>,
+    ) -> Result<Metadata, ModelError> {
         let bad = |why: String| fault::bad(&file.path, why);
         let mut reader = Reader { bytes: file, at: 0 };
         let (metadata, directory) = reader.header().map_err(|why| {
@@ -111,11 +142,22 @@ impl Gguf {
                 error
             }
         })?;
-        if metadata.integer("split.count").is_some_and(|n| n > 1) {
-            return Err(
-                bad("is one part of a model split over several GGUF files".into())
-                    .hint("join the parts with llama-gguf-split --merge"),
-            );
+        let said = metadata.integer("split.count").unwrap_or(1).max(1);
+        if said != count as i64 {
+            return Err(bad(format!(
+                "says that its model lies in {said} files; by its name there are {count}"
+            ))
+            .hint("the parts of a model are called NAME-00001-of-00003.gguf and so on"));
+        }
+        if let Some(own) = metadata.integer("split.no")
+            && count > 1
+            && own != number as i64
+        {
+            return Err(bad(format!(
+                "says that it is part {} of its model; by its name it is part {}",
+                own.saturating_add(1),
+                number + 1
+            )));
         }
         let alignment = metadata.integer("general.alignment").unwrap_or(32);
         let alignment = usize::try_from(alignment)
@@ -126,23 +168,22 @@ impl Gguf {
             .at
             .checked_next_multiple_of(alignment)
             .ok_or_else(|| bad("has no place for its tensors".into()))?;
-        let mut stored = BTreeMap::new();
         for raw in directory {
-            let tensor = raw.place(data, file.len()).map_err(|why| {
-                bad(format!("tensor `{}` {why}", raw.name))
-                    .hint("the file is damaged or incomplete; fetch it again")
+            let mut tensor = raw.place(data, file.len()).map_err(|why| {
+                let hint = if why.starts_with("is stored as") {
+                    "the file is sound, its kind is not read here; take another quantisation of the \
+                     same model"
+                } else {
+                    "the file is damaged or incomplete; fetch it again"
+                };
+                bad(format!("tensor `{}` {why}", raw.name)).hint(hint)
             })?;
+            tensor.file = number;
             if stored.insert(raw.name.clone(), tensor).is_some() {
                 return Err(bad(format!("tensor `{}` is there twice", raw.name)));
             }
         }
-        let config = config::translate(&metadata, &stored, file).map_err(bad)?;
-        let tensors = names::translate(&metadata, &config, stored).map_err(bad)?;
-        Ok(Self {
-            metadata,
-            config,
-            tensors,
-        })
+        Ok(metadata)
     }
 }
 
@@ -160,7 +201,7 @@ impl Described {
         let dtype = tensor_type(self.kind).ok_or_else(|| {
             format!(
                 "is stored as {}; supported are F32, F16, BF16, F64, I8, I16, I32, I64, Q4_0, \
-                 Q4_1, Q5_0, Q5_1, Q8_0, Q8_1, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K and Q8_K",
+                 Q4_1, Q5_0, Q5_1, Q8_0, Q8_1, the K, IQ and TQ kinds and MXFP4",
                 type_name(self.kind)
             )
         })?;
@@ -220,6 +261,18 @@ fn tensor_type(kind: u32) -> Option<TensorType> {
         27 => TensorType::I64,
         28 => TensorType::F64,
         30 => TensorType::BF16,
+        16 => TensorType::Iq2Xxs,
+        17 => TensorType::Iq2Xs,
+        18 => TensorType::Iq3Xxs,
+        19 => TensorType::Iq1S,
+        20 => TensorType::Iq4Nl,
+        21 => TensorType::Iq3S,
+        22 => TensorType::Iq2S,
+        23 => TensorType::Iq4Xs,
+        29 => TensorType::Iq1M,
+        34 => TensorType::Tq1,
+        35 => TensorType::Tq2,
+        39 => TensorType::Mxfp4,
         _ => return None,
     })
 }
@@ -227,18 +280,10 @@ fn tensor_type(kind: u32) -> Option<TensorType> {
 /// Names of ggml types that are not supported, so that the refusal says what it met.
 fn type_name(kind: u32) -> String {
     let name = match kind {
-        16 => "IQ2_XXS",
-        17 => "IQ2_XS",
-        18 => "IQ3_XXS",
-        19 => "IQ1_S",
-        20 => "IQ4_NL",
-        21 => "IQ3_S",
-        22 => "IQ2_S",
-        23 => "IQ4_XS",
-        29 => "IQ1_M",
-        34 => "TQ1_0",
-        35 => "TQ2_0",
-        39 => "MXFP4",
+        4 | 5 => "Q4_2 or Q4_3, which ggml has given up",
+        31..=33 => "a repacked Q4_0, which ggml has given up",
+        36..=38 => "a repacked IQ4_NL, which ggml has given up",
+        40 => "NVFP4",
         other => return format!("ggml type {other}"),
     };
     name.into()

@@ -1,5 +1,5 @@
 //! The tokenizer of a Hugging Face folder: `tokenizer.json`, else SentencePiece's
-//! `tokenizer.model`, else the plain vocabulary files of older checkpoints.
+//! `tokenizer.model`, else the plain vocabulary files of older checkpoints and of the first Qwen.
 
 use ahash::AHashMap;
 use mary_contract::{ErrorKind, ModelError};
@@ -36,6 +36,12 @@ pub(crate) fn load(files: &Sidecars, config: &Value) -> Result<Tokenizer, ModelE
             "vocab.json",
             guarded(|| from_merges(vocab, merges, files, config)),
         )
+    } else if let Some(ranks) = files.get("qwen.tiktoken") {
+        let pictures = config["visual"].is_object();
+        (
+            "qwen.tiktoken",
+            guarded(|| super::tiktoken::from_ranks(ranks, pictures)),
+        )
     } else if let Some(vocab) = files.get("vocab.txt") {
         ("vocab.txt", guarded(|| from_words(vocab, files)))
     } else {
@@ -43,7 +49,7 @@ pub(crate) fn load(files: &Sidecars, config: &Value) -> Result<Tokenizer, ModelE
             ErrorKind::NotFound,
             format!(
                 "{}: no tokenizer; looked for tokenizer.json, tokenizer.model, vocab.json with \
-                 merges.txt, and vocab.txt",
+                 merges.txt, qwen.tiktoken, and vocab.txt",
                 files.folder.display()
             ),
         )

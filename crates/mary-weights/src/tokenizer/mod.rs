@@ -8,6 +8,7 @@ pub(crate) mod files;
 pub(crate) mod ggml;
 pub(crate) mod pipeline;
 pub(crate) mod sentencepiece;
+mod tiktoken;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

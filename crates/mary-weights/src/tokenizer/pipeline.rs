@@ -113,6 +113,18 @@ fn byte_of_letter(letter: char) -> Option<u8> {
     (0..=u8::MAX).filter(|b| !printable(*b)).nth(nth)
 }
 
+/// Bytes as GPT-2's vocabulary writes them.
+pub(crate) fn byte_letters(bytes: &[u8]) -> String {
+    let moved: Vec<u8> = (0..=u8::MAX)
+        .filter(|b| !matches!(b, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff))
+        .collect();
+    let letter = |byte: &u8| match moved.iter().position(|m| m == byte) {
+        Some(nth) => char::from_u32(0x100 + nth as u32).unwrap_or('\u{fffd}'),
+        None => char::from(*byte),
+    };
+    bytes.iter().map(letter).collect()
+}
+
 /// The text of a byte-level piece.
 pub(crate) fn from_byte_letters(piece: &str) -> String {
     let bytes: Option<Vec<u8>> = piece.chars().map(byte_of_letter).collect();
@@ -142,5 +154,8 @@ mod tests {
         assert_eq!(seen, (0..=255).collect::<Vec<u8>>());
         assert_eq!(from_byte_letters("Ġcafé"), " caf\u{fffd}");
         assert_eq!(from_byte_letters("ĠcafÃ©"), " café");
+        let all: Vec<u8> = (0..=255).collect();
+        let back: Option<Vec<u8>> = byte_letters(&all).chars().map(byte_of_letter).collect();
+        assert_eq!(back, Some(all));
     }
 }

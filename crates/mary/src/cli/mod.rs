@@ -325,6 +325,8 @@ pub enum ModelsAction {
         #[arg(long)]
         base_url: Option<String>,
     },
+    /// Every model named in the four papers: whether it can be measured, how far, and why not
+    Papers,
     /// Fetch a model of the catalogue
     Pull {
         /// Its name in the catalogue

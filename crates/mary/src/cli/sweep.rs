@@ -17,8 +17,13 @@ pub struct SweepArgs {
     /// Checkpoints: `all`, names (step0,step512; 512 means step512), or ranges (step1..step512)
     #[arg(long, value_delimiter = ',', default_value = "all")]
     pub revisions: Vec<String>,
-    /// Tokens of one training step [default: known for Pythia and builtin/nano, else from
-    /// recipe.json beside the checkpoints; without it, curves are over steps]
+    /// A table of the checkpoints there are: a line for each, its name and the tokens it had seen
+    /// (ckpt_000, 3.5B) [default: the hub's branches and tags, or the names in the folder]
+    #[arg(long, value_name = "FILE")]
+    pub checkpoints: Option<std::path::PathBuf>,
+    /// Tokens of one training step [default: known for Pythia, Amber and builtin/nano, else from the
+    /// names (step1000-tokens4B) or from recipe.json beside the checkpoints; without it, curves are
+    /// over steps]
     #[arg(long, value_name = "N")]
     pub tokens_per_step: Option<u64>,
     /// Room for checkpoints fetched from the hub; what is done is removed to stay within it

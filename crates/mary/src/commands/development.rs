@@ -63,7 +63,12 @@ pub fn development(
     let sweep = Sweep {
         lab,
         spec,
-        members: members(&[model.to_owned()], &["all".to_owned()], tokens_per_step)?,
+        members: members(
+            &[model.to_owned()],
+            &["all".to_owned()],
+            tokens_per_step,
+            None,
+        )?,
         disk_limit: 0,
     };
     let command: Vec<String> = std::env::args().skip(1).collect();

@@ -15,6 +15,7 @@ pub mod grow;
 pub mod matrix;
 pub mod models;
 pub mod pairs;
+pub mod papers;
 pub mod released;
 pub mod report;
 pub mod rescore;

@@ -4,6 +4,7 @@ use mary_contract::{ModelCard, ModelSettings};
 use mary_weights::catalogue::Progress;
 use serde_json::json;
 
+use super::papers;
 use crate::cli::{ModelsAction, ModelsArgs};
 use crate::exit::{Status, UsageError};
 use crate::laboratory::{laboratory, provider};
@@ -37,6 +38,7 @@ pub fn models(place: &Place, args: &ModelsArgs) -> anyhow::Result<Status> {
                 super::print(&show(&card))?;
             }
         }
+        Some(ModelsAction::Papers) => papers::show(args.json)?,
         Some(ModelsAction::Pull { name }) => pull(name)?,
     }
     Ok(Status::Done)
@@ -50,6 +52,9 @@ fn list(lab: &mary_run::Laboratory) -> String {
             text.push_str(&format!("      {}/{name}\n", provider.name()));
         }
     }
+    text.push_str(
+        "\nmodels of the four papers, with what can be measured of each: mary models papers\n",
+    );
     text.push_str("\ncatalogue (`mary models pull NAME`):\n");
     for entry in mary_weights::catalogue::ENTRIES {
         text.push_str(&format!(

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use gemm::Parallelism;
+use gemm_common::Parallelism;
 use rayon::prelude::*;
 
 use super::amx::{self, Activations, Region, Tiles};
@@ -278,27 +278,53 @@ unsafe fn vectors(
     debug_assert!(weights.len() >= outputs * inputs && x.len() >= rows * inputs);
     // SAFETY: sizes and strides describe the two slices and the target.
     unsafe {
-        gemm::gemm(
-            rows,
-            outputs,
-            inputs,
-            to.at.0,
-            1,
-            to.stride as isize,
-            to.add,
-            x.as_ptr(),
-            1,
-            inputs as isize,
-            weights.as_ptr(),
-            inputs as isize,
-            1,
-            alpha,
-            1.0,
-            false,
-            false,
-            false,
-            threads,
-        );
+        let kernel = gemm_f32::gemm::f32::get_gemm_fn();
+        if to.stride > 1 {
+            // The kernels like their target in columns: the transposed product is the same one.
+            kernel(
+                outputs,
+                rows,
+                inputs,
+                to.at.0,
+                to.stride as isize,
+                1,
+                to.add,
+                weights.as_ptr(),
+                1,
+                inputs as isize,
+                x.as_ptr(),
+                inputs as isize,
+                1,
+                alpha,
+                1.0,
+                false,
+                false,
+                false,
+                threads,
+            );
+        } else {
+            kernel(
+                rows,
+                outputs,
+                inputs,
+                to.at.0,
+                1,
+                to.stride as isize,
+                to.add,
+                x.as_ptr(),
+                1,
+                inputs as isize,
+                weights.as_ptr(),
+                inputs as isize,
+                1,
+                alpha,
+                1.0,
+                false,
+                false,
+                false,
+                threads,
+            );
+        }
     }
 }
 

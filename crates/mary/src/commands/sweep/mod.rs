@@ -21,7 +21,16 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
     if args.run.adapter.is_some() || args.run.dry_run {
         return Err(UsageError::new("a sweep takes neither --adapter nor --dry-run").into());
     }
-    let members = members(&models, &args.revisions, args.tokens_per_step)?;
+    let table = match &args.checkpoints {
+        Some(path) => Some(mary_weights::series::read_table(path)?),
+        None => None,
+    };
+    let members = members(
+        &models,
+        &args.revisions,
+        args.tokens_per_step,
+        table.as_deref(),
+    )?;
     let lab = laboratory(place);
     let mut spec = specification::of(place, &lab, &args.run)?;
     if args.run.tasks.is_empty() {

@@ -1,0 +1,161 @@
+//! Why the hub did not give what was asked: one kind for each cause, so that whoever asks for many
+//! things knows which causes concern one of them and which concern all.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why the hub did not give it.
+#[derive(Debug, Error)]
+pub enum HubError {
+    /// No such repository, or none that this token may see.
+    #[error("the hub has no model `{id}`")]
+    NoRepository {
+        /// Which.
+        id: String,
+    },
+    /// The repository has no such branch, tag or commit.
+    #[error("the hub has no `{id}` at revision `{revision}`")]
+    NoRevision {
+        /// Which.
+        id: String,
+        /// Which.
+        revision: String,
+    },
+    /// The revision has no such file.
+    #[error("`{id}` at revision `{revision}` has no file `{path}`")]
+    NoFile {
+        /// Which.
+        id: String,
+        /// Which.
+        revision: String,
+        /// Which.
+        path: String,
+    },
+    /// Gated or private, and the token (if any) does not open it.
+    #[error("the hub does not give `{id}` to everybody{}", said(message))]
+    Gated {
+        /// Which.
+        id: String,
+        /// In the hub's words.
+        message: String,
+    },
+    /// It is not in the cache, and the hub may not be asked.
+    #[error(
+        "`{id}`{} is not in the hub's cache, and HF_HUB_OFFLINE is set",
+        at(revision)
+    )]
+    Offline {
+        /// Which.
+        id: String,
+        /// Which.
+        revision: Option<String>,
+    },
+    /// The hub, or the storage it points to, cannot be reached or keeps breaking off.
+    #[error("`{id}`: the hub at {endpoint} cannot be reached: {cause}")]
+    Unreachable {
+        /// What was asked for.
+        id: String,
+        /// Where.
+        endpoint: String,
+        /// What happened.
+        cause: String,
+    },
+    /// The hub limits the rate, after all waiting.
+    #[error("`{id}`: the hub limits the rate of requests, after {attempts} attempts")]
+    Busy {
+        /// What was asked for.
+        id: String,
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// What came is not what the hub says it is, twice.
+    #[error("`{id}`: {path}: expected {expected}, found {found}")]
+    WrongContent {
+        /// Which.
+        id: String,
+        /// Which.
+        path: String,
+        /// Size or hash as the hub gives it.
+        expected: String,
+        /// Size or hash of what came.
+        found: String,
+    },
+    /// An answer that makes no sense.
+    #[error("`{id}`: the hub's answer makes no sense: {what}")]
+    Strange {
+        /// What was asked for.
+        id: String,
+        /// What is strange about it.
+        what: String,
+    },
+    /// The file system said no.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What it said.
+        #[source]
+        source: io::Error,
+    },
+    /// There is no folder for the cache.
+    #[error("there is no home folder to keep the hub's cache in")]
+    NoHome,
+}
+
+fn said(message: &str) -> String {
+    if message.is_empty() {
+        String::new()
+    } else {
+        format!(": {message}")
+    }
+}
+
+fn at(revision: &Option<String>) -> String {
+    revision
+        .as_ref()
+        .map(|r| format!(" at revision `{r}`"))
+        .unwrap_or_default()
+}
+
+impl HubError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::NoRepository { .. } => {
+                "check the spelling; a private or gated model needs HF_TOKEN in the environment"
+            }
+            Self::NoRevision { .. } => "the model's page lists its branches and tags",
+            Self::Gated { .. } => {
+                "accept the model's terms on its page and put your token into HF_TOKEN"
+            }
+            Self::Offline { .. } => "unset HF_HUB_OFFLINE, or give the path of a folder",
+            Self::Unreachable { .. } => {
+                "without a network: give the path of a folder or file (hf/./my-model, \
+                 gguf/./model.gguf), copy a hub cache here, or see mary models for what can be \
+                 pulled elsewhere"
+            }
+            Self::Busy { .. } => {
+                "wait a few minutes and give the same command; with HF_TOKEN the limits are wider"
+            }
+            Self::WrongContent { .. } => {
+                "give the same command again; if it stays so, the file on the hub is damaged"
+            }
+            Self::Strange { .. } => "HF_ENDPOINT may name something that is not a hub",
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                "the disk is full; free some room and give the same command, it continues where it \
+                 stopped; HF_HUB_CACHE names another folder"
+            }
+            Self::Io { .. } | Self::NoHome => "HF_HUB_CACHE names another folder for the cache",
+            Self::NoFile { .. } => return None,
+        })
+    }
+}
+
+pub(super) fn io_at(path: &std::path::Path) -> impl Fn(io::Error) -> HubError + '_ {
+    move |source| HubError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,289 @@
+//! The Hugging Face hub: what a repository holds, and its files in the ordinary hub cache.
+//!
+//! The environment is read as the hub's own library reads it: `HF_ENDPOINT`, `HF_TOKEN` (or the file
+//! the login command writes), `HF_HOME`, `HF_HUB_CACHE`, `HF_HUB_OFFLINE`. Nothing is asked when the
+//! cache has the answer; what is fetched is continued where it broke off, checked against the hash
+//! that the hub gives, and put in place whole.
+
+mod cache;
+mod environment;
+mod fault;
+mod fetch;
+mod wire;
+
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+pub use cache::Cache;
+pub use fault::HubError;
+
+/// One model repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repository {
+    /// `owner/name`, or a bare name of the hub's early days.
+    pub id: String,
+    /// Branch, tag or commit; `main` where none is given.
+    pub revision: Option<String>,
+}
+
+impl Repository {
+    pub(crate) fn revision(&self) -> &str {
+        self.revision.as_deref().unwrap_or("main")
+    }
+}
+
+/// A file of a repository, as the hub lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its path in the repository.
+    pub path: String,
+    /// Its size, where the hub says.
+    pub bytes: Option<u64>,
+}
+
+/// What a revision is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// The commit that the revision names.
+    pub commit: String,
+    /// All files.
+    pub files: Vec<Entry>,
+}
+
+/// Branches and tags of a repository, as the hub lists them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Branches.
+    pub branches: Vec<String>,
+    /// Tags.
+    pub tags: Vec<String>,
+}
+
+/// How far a download is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress<'a> {
+    /// The repository.
+    pub id: &'a str,
+    /// The file.
+    pub file: &'a str,
+    /// Bytes on this machine.
+    pub done: u64,
+    /// Bytes in all, where the hub says.
+    pub total: Option<u64>,
+}
+
+type Watcher = Box<dyn Fn(Progress<'_>) + Send + Sync>;
+
+static WATCHER: OnceLock<Mutex<Option<Watcher>>> = OnceLock::new();
+
+/// Lets somebody watch all downloads of this process; the last one to ask watches.
+pub fn watch(watcher: impl Fn(Progress<'_>) + Send + Sync + 'static) {
+    let slot = WATCHER.get_or_init(Mutex::default);
+    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(watcher));
+}
+
+fn tell(progress: Progress<'_>) {
+    let Some(slot) = WATCHER.get() else {
+        return;
+    };
+    if let Some(watcher) = &*slot.lock().unwrap_or_else(PoisonError::into_inner) {
+        watcher(progress);
+    }
+}
+
+/// How long somebody waits for a hub that is busy or breaks off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Attempts in a row that brought nothing.
+    pub attempts: u32,
+    /// The first wait; each further one is twice as long.
+    pub first: Duration,
+    /// The longest wait.
+    pub longest: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            attempts: 5,
+            first: Duration::from_millis(500),
+            longest: Duration::from_secs(60),
+        }
+    }
+}
+
+/// The hub and the cache on this machine.
+pub struct Hub {
+    endpoint: String,
+    token: Option<String>,
+    offline: bool,
+    cache: Cache,
+    patience: Patience,
+    client: OnceLock<reqwest::blocking::Client>,
+}
+
+impl std::fmt::Debug for Hub {
+    /// Without the token.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub")
+            .field("endpoint", &self.endpoint)
+            .field("offline", &self.offline)
+            .field("cache", &self.cache)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Hub {
+    /// As the environment says.
+    pub fn from_env() -> Result<Self, HubError> {
+        let found = environment::read()?;
+        Ok(Self {
+            endpoint: found.endpoint,
+            token: found.token,
+            offline: found.offline,
+            cache: Cache::new(found.cache),
+            patience: Patience::default(),
+            client: OnceLock::new(),
+        })
+    }
+
+    /// A hub at an address with a cache in a folder, whatever the environment says.
+    pub fn at(endpoint: &str, cache: PathBuf) -> Self {
+        Self {
+            endpoint: endpoint.trim_end_matches('/').to_owned(),
+            token: None,
+            offline: false,
+            cache: Cache::new(cache),
+            patience: Patience::default(),
+            client: OnceLock::new(),
+        }
+    }
+
+    /// With a token.
+    pub fn with_token(mut self, token: &str) -> Self {
+        self.token = Some(token.to_owned());
+        self
+    }
+
+    /// With more or less patience.
+    pub fn with_patience(mut self, patience: Patience) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Never asking the hub.
+    pub fn offline(mut self) -> Self {
+        self.offline = true;
+        self
+    }
+
+    /// Whether the hub may be asked at all.
+    pub fn is_offline(&self) -> bool {
+        self.offline
+    }
+
+    /// The cache.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// What a revision holds; asks the hub.
+    pub fn list(&self, repository: &Repository) -> Result<Listing, HubError> {
+        #[derive(Deserialize)]
+        struct Info {
+            sha: Option<String>,
+            #[serde(default)]
+            siblings: Vec<Sibling>,
+        }
+        #[derive(Deserialize)]
+        struct Sibling {
+            rfilename: String,
+            size: Option<u64>,
+        }
+        let path = format!(
+            "/api/models/{}/revision/{}?blobs=true",
+            wire::escaped(&repository.id, true),
+            wire::escaped(repository.revision(), false)
+        );
+        let info: Info = self.ask(repository, &path)?;
+        let commit = info.sha.unwrap_or_default();
+        if !cache::is_name(&commit) {
+            return Err(HubError::Strange {
+                id: repository.id.clone(),
+                what: format!("expected the commit of a revision, found `{commit}`"),
+            });
+        }
+        let files = info
+            .siblings
+            .into_iter()
+            .map(|s| Entry {
+                path: s.rfilename,
+                bytes: s.size,
+            })
+            .collect();
+        Ok(Listing { commit, files })
+    }
+
+    /// The branches and tags of a repository; asks the hub.
+    pub fn names(&self, id: &str) -> Result<Names, HubError> {
+        #[derive(Deserialize)]
+        struct Refs {
+            #[serde(default)]
+            branches: Vec<Named>,
+            #[serde(default)]
+            tags: Vec<Named>,
+        }
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let repository = Repository {
+            id: id.to_owned(),
+            revision: None,
+        };
+        let path = format!("/api/models/{}/refs", wire::escaped(id, true));
+        let refs: Refs = self.ask(&repository, &path)?;
+        let names = |list: Vec<Named>| list.into_iter().map(|n| n.name).collect();
+        Ok(Names {
+            branches: names(refs.branches),
+            tags: names(refs.tags),
+        })
+    }
+
+    /// One file, from the cache or from the hub: its path in the cache.
+    pub fn file(&self, repository: &Repository, path: &str) -> Result<PathBuf, HubError> {
+        if let Some(found) = self.cache.file(repository, path) {
+            return Ok(found);
+        }
+        self.online(repository)?;
+        self.fetch(repository, repository.revision(), path)
+    }
+
+    /// The files of a revision that are wanted, from the hub: the snapshot's folder. The small ones
+    /// come first and one by one, the large ones (`bytes` or more, or of unknown size) after them and
+    /// several at a time, so that a folder with whole weights is a whole folder.
+    pub fn snapshot(
+        &self,
+        repository: &Repository,
+        listing: &Listing,
+        wanted: &[&Entry],
+    ) -> Result<PathBuf, HubError> {
+        self.online(repository)?;
+        fetch::all(self, repository, listing, wanted)?;
+        self.cache.name(repository, &listing.commit)?;
+        Ok(self.cache.snapshot(&repository.id, &listing.commit))
+    }
+
+    fn online(&self, repository: &Repository) -> Result<(), HubError> {
+        if self.offline {
+            return Err(HubError::Offline {
+                id: repository.id.clone(),
+                revision: repository.revision.clone(),
+            });
+        }
+        Ok(())
+    }
+}

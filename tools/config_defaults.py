@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Writes what transformers assumes where a `config.json` says nothing, and test cases for it.
+
+    python tools/config_defaults.py
+
+Needs transformers (no torch): `pip install transformers`. Two files are written and committed:
+
+- crates/mary-local/src/config/defaults.json: for every supported `model_type` the class's own default
+  of every field that the readers in crates/mary-local/src/config/ ask for, and the other names that
+  a field goes by. Defaults that are computed from other fields are left out: the readers compute them.
+- crates/mary-local/tests/golden_configs.json: pairs of a sparse configuration and the full one that
+  transformers makes of it; both must describe the same model.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import transformers as tf
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+ROOT = Path(__file__).resolve().parent.parent / "crates" / "mary-local"
+READERS = ROOT / "src" / "config"
+
+# Everything the readers know; a type that this version of transformers does not have is left out.
+TYPES = (
+    "gpt_neox gpt2 opt phi phi3 llama mistral qwen2 qwen3 qwen2_vl_text qwen2_5_vl_text gemma2 "
+    "gemma3_text falcon bert visual_bert roberta xlm-roberta clip_text_model "
+    "olmo olmo2 mixtral qwen3_moe gptj gpt_neo bloom stablelm granite"
+).split()
+WRAPPERS = "llava llava_next gemma3 qwen2_vl qwen2_5_vl clip".split()
+# Names that files used before transformers settled on one, beside those it maps itself.
+OLD_NAMES = {
+    "falcon": {"n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_head_kv": "num_kv_heads"},
+    "gpt_neox": {"rotary_emb_base": "rope_theta"},
+    "gemma2": {"_sliding_window_pattern": "sliding_window_pattern"},
+    "gemma3_text": {"_sliding_window_pattern": "sliding_window_pattern"},
+}
+
+
+def known():
+    """Types that the readers name: a family that is not read yet gets no defaults."""
+    text = "".join(p.read_text() for p in [READERS.with_suffix(".rs"), *READERS.glob("*.rs")])
+    return set(re.findall(r'"([A-Za-z0-9_-]+)"', text))
+
+
+def defaults(kind, fields):
+    cls = CONFIG_MAPPING[kind]
+    out = {}
+    for name in sorted(fields):
+        value = getattr(cls, name, None)
+        if isinstance(value, (bool, int, float, str)):
+            out[name] = value
+    parameters = getattr(cls(), "rope_parameters", None) or {}
+    if "full_attention" in parameters:
+        out["rope_theta"] = parameters["full_attention"]["rope_theta"]
+        out["rope_local_base_freq"] = parameters["sliding_attention"]["rope_theta"]
+    elif "rope_theta" in parameters:
+        out["rope_theta"] = parameters["rope_theta"]
+    # How much of a head turns is asked for under several names; the readers know their family's share.
+    for name in ("rope_parameters", "partial_rotary_factor", "rotary_pct", "model_type"):
+        out.pop(name, None)
+    return out
+
+
+def names(kind, fields):
+    cls = CONFIG_MAPPING[kind]
+    mapped = {a: b for a, b in getattr(cls, "attribute_map", {}).items() if b in fields}
+    return {**mapped, **OLD_NAMES.get(kind, {})}
+
+
+SMALL = dict(vocab_size=320, hidden_size=64, num_hidden_layers=3, num_attention_heads=4)
+
+
+def variants(kind):
+    """Sparse configurations as somebody might have saved them."""
+    yield "alone", {}
+    own = {CONFIG_MAPPING[kind].attribute_map.get(k, k) if hasattr(CONFIG_MAPPING[kind], "attribute_map") else k: v for k, v in SMALL.items()}
+    yield "small", own
+    yield "layers", {k: v for k, v in own.items() if "layer" in k}
+    yield "heads", {k: v for k, v in own.items() if "head" in k or "hidden_size" in k or k == "n_embd"}
+    if kind in ("llama", "mistral", "qwen2", "qwen3", "phi3", "granite", "stablelm", "olmo", "olmo2", "mixtral", "qwen3_moe"):
+        yield "grouped", dict(own, num_key_value_heads=2)
+        yield "theta", dict(own, num_key_value_heads=2, rope_theta=500000.0)
+        yield "tied", dict(own, tie_word_embeddings=True)
+        if kind != "phi3":
+            yield "scaled", dict(own, num_key_value_heads=2, rope_scaling={"type": "linear", "factor": 2.0})
+    if kind == "llama":
+        yield "llama3", dict(own, rope_theta=500000.0, rope_scaling={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 1024})
+        yield "wide heads", dict(own, head_dim=32)
+        yield "yarn", dict(own, rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512})
+    if kind == "mistral":
+        yield "no window", dict(own, num_key_value_heads=2, sliding_window=None)
+        yield "window", dict(own, num_key_value_heads=2, sliding_window=16)
+    if kind in ("qwen2", "qwen3"):
+        yield "windowed", dict(own, num_key_value_heads=2, use_sliding_window=True, sliding_window=32, max_window_layers=2)
+    if kind in ("gemma2", "gemma3_text"):
+        yield "window", dict(own, num_key_value_heads=2, head_dim=16, sliding_window=32)
+        yield "plain", dict(own, num_key_value_heads=2, attn_logit_softcapping=None, final_logit_softcapping=None)
+    if kind == "gemma3_text":
+        yield "scaled", dict(own, num_key_value_heads=2, rope_scaling={"rope_type": "linear", "factor": 8.0})
+        yield "bases", dict(own, num_key_value_heads=2, rope_theta=500000.0, rope_local_base_freq=20000.0)
+    if kind == "falcon":
+        yield "new", dict(own, new_decoder_architecture=True, num_kv_heads=2)
+        yield "rw", dict(own, multi_query=False, parallel_attn=False, alibi=True, bias=True)
+    if kind == "gpt_neox":
+        yield "share", dict(own, rotary_pct=0.5, rotary_emb_base=20000)
+        yield "sequential", dict(own, use_parallel_residual=False)
+    if kind == "opt":
+        yield "projected", dict(own, ffn_dim=128, word_embed_proj_dim=32, do_layer_norm_before=False)
+    if kind in ("phi", "stablelm"):
+        yield "share", dict(own, partial_rotary_factor=0.4 if kind == "phi" else 0.5)
+    if kind in ("bert", "roberta", "xlm-roberta", "visual_bert"):
+        yield "epsilon", dict(own, layer_norm_eps=1e-6, hidden_act="gelu_new")
+    if kind == "gpt2":
+        yield "inner", dict(own, n_inner=100)
+    if kind == "gpt_neo":
+        yield "global", dict(own, num_layers=2, attention_types=[[["global", "local"], 1]], window_size=16)
+
+
+def wrapped(kind):
+    text = {"clip": dict(SMALL, intermediate_size=96)}.get(kind, dict(SMALL, num_key_value_heads=2))
+    yield "alone", {}
+    yield "small text", {"text_config": text}
+    if kind in ("llava", "llava_next"):
+        # As the hub's files of 7B models have it: what equals LLaMA's defaults is left out.
+        yield "published", {"text_config": {"max_position_embeddings": 4096, "model_type": "llama", "rms_norm_eps": 1e-5, "vocab_size": 32064}}
+        yield "mistral", {"text_config": {"model_type": "mistral", "intermediate_size": 14336, "max_position_embeddings": 32768, "num_key_value_heads": 8, "rope_theta": 1000000.0, "sliding_window": None, "vocab_size": 32064}}
+    if kind == "gemma3":
+        yield "published", {"text_config": {"hidden_size": 2560, "intermediate_size": 10240, "model_type": "gemma3_text", "num_hidden_layers": 34, "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "sliding_window": 1024}}
+
+
+def plain(value):
+    """As a file would hold it."""
+    return json.loads(json.dumps(value))
+
+
+def main():
+    reader_text = "".join(p.read_text() for p in READERS.glob("*.rs"))
+    fields = set(re.findall(r'\.(?:need|count|number|text|texts|flag|numbers|object|get)\(\s*"([A-Za-z0-9_]+)"', reader_text))
+    readable = known()
+    kinds = [k for k in TYPES if k in readable and k in CONFIG_MAPPING]
+    table = {}
+    for kind in kinds:
+        table[kind] = {"fields": defaults(kind, fields), "names": names(kind, fields)}
+    path = READERS / "defaults.json"
+    body = json.dumps({"made_with": f"transformers {tf.__version__}", "types": table}, indent=1, sort_keys=True)
+    path.write_text(body + "\n")
+    cases = []
+
+    def case(kind, name, short):
+        # A file's own words are kept; the class gets a copy, since it rewrites what it is given.
+        try:
+            full = plain(CONFIG_MAPPING[kind](**plain(short)).to_dict())
+        except Exception as error:  # transformers itself refuses it
+            print(f"{kind}, {name}: {error}")
+            return
+        cases.append({"name": f"{kind}, {name}", "short": {"model_type": kind, **short}, "full": full})
+
+    for kind in kinds:
+        for name, short in variants(kind):
+            case(kind, name, short)
+    for kind in WRAPPERS:
+        for name, short in wrapped(kind):
+            case(kind, name, short)
+    drop = {"id2label", "label2id", "vision_config", "transformers_version", "_name_or_path", "architectures"}
+    for one in cases:
+        one["full"] = {k: v for k, v in one["full"].items() if k not in drop}
+        if isinstance(one["full"].get("text_config"), dict):
+            one["full"]["text_config"] = {k: v for k, v in one["full"]["text_config"].items() if k not in drop}
+    path = ROOT / "tests" / "golden_configs.json"
+    lines = ",\n".join(json.dumps(c, sort_keys=True) for c in cases)
+    path.write_text(f'{{"made_with": "transformers {tf.__version__}", "cases": [\n{lines}\n]}}\n')
+    print(len(table), "types,", len(cases), "cases")
+
+
+if __name__ == "__main__":
+    main()
