@@ -21,6 +21,7 @@ mod run;
 mod store;
 mod task;
 pub mod training;
+mod terminal;
 mod vector;
 
 pub use card::{Citation, Param, Reference, TaskCard, Text, text};
@@ -49,4 +50,8 @@ pub use run::{
 };
 pub use store::{Cache, StoreError};
 pub use task::{Items, Needs, Task, TaskError, TaskSettings};
+pub use task::{
+    Citation, Family, Items, Needs, Param, Reference, Task, TaskCard, TaskError, TaskSettings,
+};
+pub use terminal::{hear_notices, notice, visible, visible_line};
 pub use vector::Vector;

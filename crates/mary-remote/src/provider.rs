@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex};
 use mary_contract::{ErrorKind, Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider};
 use serde_json::json;
 
-use crate::anthropic::thinking_budget;
-use crate::catalogue::{Entry, SERVICES, Wire};
+use crate::catalogue::{Entry, SERVICES};
 use crate::desk::wait;
 use crate::estimate::Estimator;
 use crate::flow::{Flow, FlowSettings};
@@ -66,8 +65,8 @@ pub(crate) fn entry_of(provider: &str) -> Result<&'static Entry, ModelError> {
 /// Opens models of one service.
 #[derive(Debug, Clone)]
 pub struct RemoteProvider {
-    entry: &'static Entry,
-    ledger: Ledger,
+    pub(crate) entry: &'static Entry,
+    pub(crate) ledger: Ledger,
 }
 
 /// What is known before anything is sent.
@@ -121,13 +120,11 @@ impl RemoteProvider {
     }
 
     fn check_logprobs(&self, logprobs: Logprobs) -> Result<(), ModelError> {
-        let fits = match (logprobs, self.entry.wire) {
-            (Logprobs::None, _) => true,
-            (Logprobs::Forced, _) => self.entry.name == "llamacpp",
-            (Logprobs::Echo, wire) => matches!(wire, Wire::OpenAiBoth | Wire::OpenAiCompletions),
-            (Logprobs::Top, wire) => {
-                matches!(wire, Wire::OpenAiBoth | Wire::OpenAiChat | Wire::Google)
-            }
+        let fits = match logprobs {
+            Logprobs::None => true,
+            Logprobs::Forced => self.entry.name == "llamacpp",
+            Logprobs::Echo => self.entry.plain.is_some(),
+            Logprobs::Top => self.entry.chat.is_some_and(|f| f.lists_top_tokens()),
         };
         if fits {
             return Ok(());
@@ -158,16 +155,13 @@ impl RemoteProvider {
     fn line(&self, plan: &Plan, settings: &ModelSettings) -> Result<Line, ModelError> {
         let (key_env, key) = self.key(&plan.options)?;
         let max_in_flight = settings.max_connections.unwrap_or(self.entry.max_in_flight);
-        let header = match self.entry.wire {
-            Wire::Anthropic => KeyHeader::XApiKey,
-            Wire::Google => KeyHeader::XGoogApiKey,
-            _ => KeyHeader::Bearer,
-        };
+        let format = self.entry.main_format();
+        let header = format.map_or(KeyHeader::Bearer, |f| f.key_header());
         Ok(Line {
             http: Http::new(HttpSettings {
                 base: plan.base.clone(),
                 key: key.map(|key| (header, key)),
-                anthropic_version: self.entry.wire == Wire::Anthropic,
+                headers: format.map_or(&[], |f| f.headers()),
                 timeouts: plan.options.timeouts,
                 connections: max_in_flight,
             })?,
@@ -175,6 +169,8 @@ impl RemoteProvider {
                 max_in_flight,
                 requests_per_minute: plan.options.rpm,
                 tokens_per_minute: plan.options.tpm,
+                longest_wait: plan.options.retry.longest_wait,
+                title: self.entry.title,
             }),
             retry: plan.options.retry,
             habits: Mutex::new(plan.habits.clone()),
@@ -315,7 +311,7 @@ fn describe(
             ),
         );
     }
-    if let (Wire::Anthropic, Some(budget)) = (entry.wire, thinking_budget(options)) {
+    if let Some(budget) = entry.main_format().and_then(|f| f.thinking(options)) {
         say(
             "not sent",
             "temperature, top_p, top_k (thinking is on)".into(),
