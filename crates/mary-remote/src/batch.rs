@@ -444,7 +444,8 @@ impl<'a> BatchDesk<'a> {
                 .iter_mut()
                 .find(|p| p.id.as_deref() == Some(&progress.id));
             let Some(part) = part else { continue };
-            let (remote, copy, path) = (Arc::clone(self.remote), progress.clone(), self.path.clone());
+            let (remote, copy, path) =
+                (Arc::clone(self.remote), progress.clone(), self.path.clone());
             let fetched = wait(async move { Entrance::new(&remote).fetch(&copy, &path).await })?;
             let requests = part.requests.len() as u64;
             let expected = if progress.complete {

@@ -155,7 +155,11 @@ impl<'a> Entrance<'a> {
     }
 
     async fn list(&self) -> Result<Vec<Value>, ModelError> {
-        let after = if self.is_anthropic() { "after_id" } else { "after" };
+        let after = if self.is_anthropic() {
+            "after_id"
+        } else {
+            "after"
+        };
         let mut all: Vec<Value> = Vec::new();
         let mut path = self.path("?limit=100");
         for _ in 0..MOST_PAGES {

@@ -79,7 +79,7 @@ const HOSTED: Entry = Entry {
     start: "",
 };
 
-const OWN_SERVER: Entry = Entry {
+pub(crate) const OWN_SERVER: Entry = Entry {
     plain: Some(&OpenAiCompletions),
     needs_key: false,
     console: "the server's settings",

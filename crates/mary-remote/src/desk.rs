@@ -93,11 +93,8 @@ pub struct Service<'a> {
 ///
 /// When the run stops, by a signal or by an error that every further request would meet, nothing
 /// more leaves, and what is under way, which is paid for, is waited for and handed in.
-pub fn serve<Q, A, F>(
-    desk: &mut dyn Desk<Q, A>,
-    service: &Service<'_>,
-    mut run: impl FnMut(Q) -> F,
-) where
+pub fn serve<Q, A, F>(desk: &mut dyn Desk<Q, A>, service: &Service<'_>, mut run: impl FnMut(Q) -> F)
+where
     A: Send + 'static,
     F: Future<Output = Result<Reply<A>, ModelError>> + Send + 'static,
 {

@@ -229,7 +229,8 @@ impl Http {
         let mut body = Vec::new();
         let mut written = 0u64;
         loop {
-            let chunk = match tokio::time::timeout(self.timeouts.first_byte, response.chunk()).await {
+            let chunk = match tokio::time::timeout(self.timeouts.first_byte, response.chunk()).await
+            {
                 Err(_) => return late("further", self.timeouts.first_byte),
                 Ok(Err(error)) => return self.broken(error),
                 Ok(Ok(chunk)) => chunk,
@@ -237,7 +238,11 @@ impl Http {
             let Some(chunk) = chunk else { break };
             written = written.saturating_add(chunk.len() as u64);
             if written > LARGEST_DOWNLOAD || (!good && written > LARGEST_BODY as u64) {
-                return too_large(if good { LARGEST_DOWNLOAD } else { LARGEST_BODY as u64 });
+                return too_large(if good {
+                    LARGEST_DOWNLOAD
+                } else {
+                    LARGEST_BODY as u64
+                });
             }
             match &mut file {
                 Some(file) => {

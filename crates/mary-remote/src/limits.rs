@@ -212,7 +212,11 @@ mod tests {
             (1e-300, 0.0, 86_400),
         ] {
             let reset = Duration::from_secs(reset);
-            let quota = Quota { limit, remaining, reset };
+            let quota = Quota {
+                limit,
+                remaining,
+                reset,
+            };
             if let Some(mut bucket) = Bucket::learnt(quota, 0.0, now) {
                 let _ = bucket.wait(1.0, now);
                 bucket.sync(quota, 5.0, now);
@@ -224,7 +228,11 @@ mod tests {
     #[test]
     fn a_day_of_waiting_is_told_as_a_day() {
         let now = Instant::now();
-        let quota = Quota { limit: 1.0, remaining: 0.0, reset: Duration::from_secs(86_400) };
+        let quota = Quota {
+            limit: 1.0,
+            remaining: 0.0,
+            reset: Duration::from_secs(86_400),
+        };
         let mut bucket = Bucket::learnt(quota, 0.0, now).unwrap();
         assert_eq!(bucket.wait(1.0, now).as_secs(), 86_400);
     }

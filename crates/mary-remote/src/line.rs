@@ -248,16 +248,22 @@ impl Line {
             };
             drop(pass);
             let (error, told) = match attempt {
-                Attempt::Answer { status: 200..=299, .. } => return Ok(()),
-                Attempt::Answer { status, headers, body } => {
-                    match self.bad_status::<()>(status, &headers, &body) {
-                        Next::Retry { error, overload, .. } => (error, overload.flatten()),
-                        Next::Stop(error) | Next::Learn(_, error) => {
-                            return Err(self.http.scrubber().error(error));
-                        }
-                        Next::Done((), _) => return Ok(()),
+                Attempt::Answer {
+                    status: 200..=299, ..
+                } => return Ok(()),
+                Attempt::Answer {
+                    status,
+                    headers,
+                    body,
+                } => match self.bad_status::<()>(status, &headers, &body) {
+                    Next::Retry {
+                        error, overload, ..
+                    } => (error, overload.flatten()),
+                    Next::Stop(error) | Next::Learn(_, error) => {
+                        return Err(self.http.scrubber().error(error));
                     }
-                }
+                    Next::Done((), _) => return Ok(()),
+                },
                 Attempt::Broken { kind, message, .. } => {
                     let error = ModelError::new(kind, format!("{}: {message}", self.title));
                     // The disk, not the service.

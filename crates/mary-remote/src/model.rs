@@ -241,29 +241,21 @@ impl Generator for RemoteModel {
             BatchDesk::new(remote, path).serve(desk);
             return;
         }
-        serve(
-            desk,
-            &remote.service(),
-            |generate: Generate| {
-                let remote = Arc::clone(remote);
-                // Found here, in the order of the desk, not in the order of sending.
-                let shared = remote.shared_prefix(&generate);
-                async move { remote.generate_one(generate, shared).await }
-            },
-        );
+        serve(desk, &remote.service(), |generate: Generate| {
+            let remote = Arc::clone(remote);
+            // Found here, in the order of the desk, not in the order of sending.
+            let shared = remote.shared_prefix(&generate);
+            async move { remote.generate_one(generate, shared).await }
+        });
     }
 }
 
 impl Scorer for RemoteModel {
     fn score(&self, desk: &mut dyn Desk<Score, Scored>) {
         let remote = &self.remote;
-        serve(
-            desk,
-            &remote.service(),
-            |score: Score| {
-                let remote = Arc::clone(remote);
-                async move { remote.score_one(score).await }
-            },
-        );
+        serve(desk, &remote.service(), |score: Score| {
+            let remote = Arc::clone(remote);
+            async move { remote.score_one(score).await }
+        });
     }
 }

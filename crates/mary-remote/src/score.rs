@@ -103,9 +103,10 @@ impl Remote {
                 ..Sampling::greedy(1)
             },
         };
-        let format = self.entry.chat.ok_or_else(|| {
-            bad(format!("{} takes no chat messages", self.card.model))
-        })?;
+        let format = self
+            .entry
+            .chat
+            .ok_or_else(|| bad(format!("{} takes no chat messages", self.card.model)))?;
         let told = self
             .line
             .ask(

@@ -325,15 +325,25 @@ mod tests {
                 }
             }
         }
-        assert_eq!(scrubber.text("sk-test-0"), "sk-test-0", "too little to tell");
-        assert_eq!(scrubber.text(&format!("a {key}{key} b")), "a [key removed] b");
+        assert_eq!(
+            scrubber.text("sk-test-0"),
+            "sk-test-0",
+            "too little to tell"
+        );
+        assert_eq!(
+            scrubber.text(&format!("a {key}{key} b")),
+            "a [key removed] b"
+        );
     }
 
     #[test]
     fn a_key_in_escapes_is_found_in_a_body() {
         let scrubber = Scrubber::new([Secret::new("sk-live-42424242")]);
         let body = scrubber.body(br#"{"error":"bad sk\u002dlive-42424242"}"#);
-        assert_eq!(String::from_utf8(body).unwrap(), r#"{"error":"bad [key removed]"}"#);
+        assert_eq!(
+            String::from_utf8(body).unwrap(),
+            r#"{"error":"bad [key removed]"}"#
+        );
         let page = scrubber.body(b"<html>sk-live-42424242 \xff");
         assert!(!String::from_utf8_lossy(&page).contains("4242"));
     }

@@ -255,8 +255,10 @@ fn spells(lossy: &str, text: &str, end_only: bool) -> bool {
         left = left.and_then(|l| l.find(piece).and_then(|at| l.get(at + piece.len()..)));
     }
     // Lost characters at the end may stand for anything; otherwise the last piece is the end.
-    left.is_some_and(|l| l.is_empty() || lossy.ends_with('\u{fffd}') || {
-        rest.last().is_some_and(|piece| text.ends_with(piece))
+    left.is_some_and(|l| {
+        l.is_empty() || lossy.ends_with('\u{fffd}') || {
+            rest.last().is_some_and(|piece| text.ends_with(piece))
+        }
     })
 }
 
