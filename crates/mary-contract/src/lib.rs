@@ -9,6 +9,7 @@ mod data;
 mod event;
 mod exhibit;
 mod family;
+mod files;
 mod item;
 mod key;
 mod model;
@@ -18,6 +19,7 @@ mod registry;
 mod request;
 mod response;
 mod run;
+mod spreadsheet;
 mod store;
 mod task;
 pub mod training;
@@ -31,6 +33,7 @@ pub use exhibit::{
     Axis, Exhibits, Figure, FigureKind, Picture, Point, ReferenceLine, Scale, Series, Table,
 };
 pub use family::{Family, built_in};
+pub use files::{open_plain, read_plain, writable_place};
 pub use item::{Ask, Item, ModelRole, Target};
 pub use key::Key;
 pub use model::{
@@ -48,6 +51,7 @@ pub use run::{
     Breakdown, Estimate, Exchange, ExecutionSettings, JudgeChoice, Limit, Measure, RunManifest,
     RunSummary, Sample, SampleId, SummaryRow, TaskRun,
 };
+pub use spreadsheet::{for_spreadsheet, from_spreadsheet};
 pub use store::{Cache, StoreError};
 pub use task::{Items, Needs, Task, TaskError, TaskSettings};
 pub use task::{

@@ -178,8 +178,10 @@ fn drain<Q, A>(
         match receive.recv_timeout(left.min(LOOK)) {
             Ok((ticket, answer)) => {
                 held -= 1;
-                // The desk has had enough of questions, not of answers.
-                let _ = desk.answer(ticket, answer);
+                // The desk has had enough of questions and troubles, not of answers.
+                if answer.is_ok() {
+                    let _ = desk.answer(ticket, answer);
+                }
             }
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) if left.is_zero() => {
