@@ -54,8 +54,5 @@ pub use run::{
 pub use spreadsheet::{for_spreadsheet, from_spreadsheet};
 pub use store::{Cache, StoreError};
 pub use task::{Items, Needs, Task, TaskError, TaskSettings};
-pub use task::{
-    Citation, Family, Items, Needs, Param, Reference, Task, TaskCard, TaskError, TaskSettings,
-};
 pub use terminal::{hear_notices, notice, visible, visible_line};
 pub use vector::Vector;
