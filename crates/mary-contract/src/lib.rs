@@ -22,8 +22,8 @@ mod run;
 mod spreadsheet;
 mod store;
 mod task;
-pub mod training;
 mod terminal;
+pub mod training;
 mod vector;
 
 pub use card::{Citation, Param, Reference, TaskCard, Text, text};

@@ -4,7 +4,7 @@
 //! round) and halves when more than one in five recent answers says that the provider is overloaded. All requests of a model pass one gate in order of
 //! arrival; it waits for room in the window and for the rate limits, learnt or set.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mary_contract::{ErrorKind, ModelError, notice};
@@ -47,6 +47,15 @@ pub enum Verdict {
     },
     /// A connection or an answer broke; it says nothing about load.
     Broken,
+}
+
+/// True once the user has asked the whole process to stop.
+static STOP_ALL: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::Sender::new(false));
+
+/// Ends every wait of every model, now and from now on: for a turn, for a pause to be over, for a
+/// server's word about itself. Requests that are under way are not touched.
+pub fn stop_waiting() {
+    STOP_ALL.send_replace(true);
 }
 
 /// A wait of more than this is said at once.
@@ -135,9 +144,12 @@ impl Flow {
 
     /// Returns when the run is stopping.
     pub async fn stopped(&self) {
-        let mut stopping = self.stopping.subscribe();
-        // The sender lives as long as we do.
-        let _ = stopping.wait_for(|stopping| *stopping).await;
+        let (mut ours, mut all) = (self.stopping.subscribe(), STOP_ALL.subscribe());
+        // The senders live as long as we do.
+        tokio::select! {
+            _ = ours.wait_for(|stopping| *stopping) => {}
+            _ = all.wait_for(|stopping| *stopping) => {}
+        }
     }
 
     /// The error of a request that was not sent because the run is stopping.

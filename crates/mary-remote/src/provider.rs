@@ -10,7 +10,7 @@ use crate::catalogue::{Entry, SERVICES};
 use crate::desk::wait;
 use crate::estimate::Estimator;
 use crate::flow::{Flow, FlowSettings};
-use crate::http::{Http, HttpSettings, KeyHeader, base_url};
+use crate::http::{Http, HttpSettings, KeyHeader, base_url, is_loopback};
 use crate::identity::Identity;
 use crate::line::Line;
 use crate::model::{Remote, RemoteModel};
@@ -41,6 +41,28 @@ pub fn providers_with(ledger: &Ledger) -> Vec<Box<dyn Provider>> {
 /// Whether a provider of this name is one of ours.
 pub fn is_remote(provider: &str) -> bool {
     SERVICES.iter().any(|entry| entry.name == provider)
+}
+
+/// Whether opening any of these models with these settings would send a key over the network to the
+/// host that the settings name.
+pub fn sends_key(models: &[ModelRef], settings: &ModelSettings) -> bool {
+    let Some(Ok(base)) = settings.base_url.as_deref().map(base_url) else {
+        return false;
+    };
+    if is_loopback(&base) {
+        return false;
+    }
+    models.iter().any(|model| {
+        let Ok(entry) = entry_of(&model.provider) else {
+            return false;
+        };
+        let named = settings.args.get("key_env").map(String::as_str);
+        let names: Vec<&str> = match named {
+            Some(name) => vec![name],
+            None => entry.keys.to_vec(),
+        };
+        secret::find(&names, Path::new(".")).is_some()
+    })
 }
 
 /// Whether a provider has a batch API that we speak.
@@ -231,7 +253,11 @@ impl RemoteProvider {
         let entry = self.entry;
         let usual_address = plan.usual_address;
         wait(async move {
-            let identity = Identity::probe(&line, entry, usual_address).await?;
+            let identity = tokio::select! {
+                biased;
+                () = line.flow.stopped() => Err(Flow::interrupted()),
+                identity = Identity::probe(&line, entry, usual_address) => identity,
+            }?;
             Ok((line, identity))
         })
     }
@@ -434,6 +460,23 @@ mod tests {
         assert!(refuse("anthropic", &[("logprobs", "top")]).contains("no log-probabilities"));
         assert!(refuse("groq", &[("batch", "x.json")]).contains("no batch API"));
         assert!(refuse("compatible", &[]).contains("where the server listens"));
+    }
+
+    #[test]
+    fn a_key_is_sent_only_over_the_network_and_only_where_there_is_one() {
+        let models = ["openai/gpt-4o".parse().unwrap()];
+        let at = |url: &str, key: &str| {
+            let mut settings = settings(&[("key_env", key)]);
+            settings.base_url = Some(url.to_owned());
+            sends_key(&models, &settings)
+        };
+        assert!(at("http://evil.example/v1", "PATH"));
+        assert!(!at("http://evil.example/v1", "MARY_NO_SUCH_KEY"));
+        assert!(!at("http://127.0.0.1:8000/v1", "PATH"));
+        assert!(
+            !sends_key(&models, &settings(&[("key_env", "PATH")])),
+            "the usual host"
+        );
     }
 
     #[test]

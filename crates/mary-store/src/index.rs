@@ -2,7 +2,6 @@
 //! and damaged lines, and continues where it stopped when the log has grown.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;

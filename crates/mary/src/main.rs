@@ -14,6 +14,7 @@ mod rundir;
 mod settings;
 mod specification;
 mod suite;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -28,7 +29,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = cli::spelling::normalise(std::env::args_os());
-    let cli = Cli::parse_from(arguments);
+    terminal::listen();
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(said) => return exit::usage(&said),
+    };
     match dispatch(cli) {
         Ok(status) => status.into(),
         Err(error) => exit::report(&error),

@@ -43,9 +43,12 @@ fn manifest() -> Result<RunManifest, Trouble> {
         models: vec![card],
         model_settings: ModelSettings::default(),
         judge: None,
+        judge_choice: mary_contract::JudgeChoice::None,
+        execution: mary_contract::ExecutionSettings::default(),
         tasks: vec![TaskRun {
             id: "htest/rhyme".into(),
             version: 1,
+            content: None,
             settings: TaskSettings::default(),
             limit: None,
             conventions: [("ties".to_owned(), "one half".to_owned())].into(),

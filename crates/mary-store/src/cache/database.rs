@@ -45,7 +45,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
             path,
             0,
             format!("the cache has form {form}, this version of Mary reads form {FORM}"),
-            "use the version of Mary that made it, another file with --cache, or --no-cache",
+            "use the version of Mary that made it, another folder with --cache-dir, or --no-cache",
         ));
     }
     Ok(connection)
@@ -238,7 +238,7 @@ pub(super) fn said(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
                 path: path.to_owned(),
                 message: format!(
                     "another process has held the response cache for {} s ({error})\nhint: wait for \
-                     it, give this run its own file with --cache, or run with --no-cache",
+                     it, give this run its own folder with --cache-dir, or run with --no-cache",
                     PATIENCE.as_secs()
                 ),
             },
@@ -253,7 +253,7 @@ pub(super) fn said(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
 fn advice(code: Option<ErrorCode>) -> &'static str {
     match code {
         Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly) => {
-            "choose a cache file you may write to with --cache, or run with --no-cache"
+            "choose a folder you may write to with --cache-dir, or run with --no-cache"
         }
         _ => "`mary cache prune` makes room in it; --no-cache runs without it",
     }
