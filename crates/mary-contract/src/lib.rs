@@ -9,6 +9,7 @@ mod data;
 mod event;
 mod exhibit;
 mod family;
+mod files;
 mod item;
 mod key;
 mod machine;
@@ -23,8 +24,10 @@ mod request;
 mod response;
 mod run;
 mod scoring;
+mod spreadsheet;
 mod store;
 mod task;
+mod terminal;
 pub mod training;
 mod vector;
 
@@ -36,6 +39,7 @@ pub use exhibit::{
     Series, ShadedRange, Table,
 };
 pub use family::{Family, built_in};
+pub use files::{open_plain, read_plain, writable_place};
 pub use item::{Ask, Item, ModelRole, Target};
 pub use key::Key;
 pub use machine::available_memory;
@@ -64,7 +68,9 @@ pub use run::{
     RunSummary, Sample, SampleId, SummaryRow, TaskRun,
 };
 pub use scoring::{Metric, Scoring, Ties};
+pub use spreadsheet::{for_spreadsheet, from_spreadsheet};
 pub use store::{Cache, StoreError};
 pub use task::{Items, Needs, Task, TaskError, TaskSettings};
+pub use terminal::{hear_notices, notice, visible, visible_line};
 pub use training::{CheckpointName, read_amount};
 pub use vector::Vector;

@@ -285,7 +285,7 @@ impl ModelError {
     pub fn is_fatal(&self) -> bool {
         matches!(
             self.kind,
-            ErrorKind::Auth | ErrorKind::Budget | ErrorKind::Interrupted
+            ErrorKind::Auth | ErrorKind::Budget | ErrorKind::Overloaded | ErrorKind::Interrupted
         )
     }
 }
@@ -385,13 +385,20 @@ pub struct Job<Q> {
 /// remote one as many as its connections allow. `next` returning `None` means "nothing *now*": an
 /// answer may bring new questions, so a model asks again after handing in what it has in flight and
 /// returns only when `None` comes with nothing left in flight. Every ticket taken is answered
-/// exactly once, unless `answer` breaks.
+/// exactly once, unless `answer` breaks or the run is stopping.
 pub trait Desk<Q, A> {
     /// The next request, if there is one now.
     fn next(&mut self) -> Option<Job<Q>>;
 
-    /// Hands back an answer. `Break` means: stop at once, hand in nothing more.
+    /// Hands back an answer. `Break` means: stop, nothing more is wanted. Answers that were paid for
+    /// and are still on their way may be handed in after it; they are kept.
     fn answer(&mut self, ticket: Ticket, answer: Result<Reply<A>, ModelError>) -> ControlFlow<()>;
+
+    /// Whether the run is to end, so that a model that waits for answers begins nothing more. A
+    /// model that waits for others looks several times a second.
+    fn stopping(&mut self) -> bool {
+        false
+    }
 }
 
 /// Answers in words.

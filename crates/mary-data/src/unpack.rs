@@ -17,6 +17,28 @@ pub struct Limits {
     pub bytes: u64,
 }
 
+/// No honest archive unpacks to more than this many times its own size, beside what is small anyway.
+const RATIO: u64 = 200;
+const SMALL: u64 = 64 << 20;
+
+impl Limits {
+    /// The same for an archive of this size: by ratio, too.
+    fn of_archive(self, size: u64) -> Self {
+        let by_ratio = size.saturating_mul(RATIO).saturating_add(SMALL);
+        Self {
+            bytes: self.bytes.min(by_ratio),
+            ..self
+        }
+    }
+}
+
+/// Opens an archive that is a plain file, with the limits that fit its size.
+fn open(archive: &Path, limits: Limits) -> Result<(File, Limits), UnpackError> {
+    let file = mary_contract::open_plain(archive).map_err(io_at(archive))?;
+    let size = file.metadata().map_err(io_at(archive))?.len();
+    Ok((file, limits.of_archive(size)))
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -64,7 +86,7 @@ pub fn unpack_tar_gz(
     limits: Limits,
     choose: Choose<'_>,
 ) -> Result<usize, UnpackError> {
-    let file = File::open(archive).map_err(io_at(archive))?;
+    let (file, limits) = open(archive, limits)?;
     let mut budget = Budget::new(limits);
     // Bounded before it is decoded: headers and unwanted entries count too.
     let plain = GzDecoder::new(BufReader::new(file)).take(limits.bytes.saturating_add(1 << 20));
@@ -102,7 +124,7 @@ pub fn unpack_zip(
     limits: Limits,
     choose: Choose<'_>,
 ) -> Result<usize, UnpackError> {
-    let file = File::open(archive).map_err(io_at(archive))?;
+    let (file, limits) = open(archive, limits)?;
     let mut zip = zip::ZipArchive::new(BufReader::new(file)).map_err(damaged)?;
     let mut budget = Budget::new(limits);
     let mut written = 0;

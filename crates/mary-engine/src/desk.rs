@@ -84,6 +84,10 @@ macro_rules! desk {
             ) -> ControlFlow<()> {
                 self.give(ticket, answer, Response::$answer)
             }
+
+            fn stopping(&mut self) -> bool {
+                self.state.stopping()
+            }
         }
     };
 }

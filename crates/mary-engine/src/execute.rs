@@ -179,7 +179,8 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
 
     fn run(&mut self) -> Result<(), EngineError> {
         loop {
-            if self.queues.iter().all(VecDeque::is_empty) {
+            // A backend that hears of the stop first comes back without having asked for more.
+            if !self.stopping() && self.queues.iter().all(VecDeque::is_empty) {
                 self.admit_window();
             }
             if let Some(fault) = self.fault.take() {
@@ -245,10 +246,7 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
     /// The next question of a kind, if there is one now.
     pub(crate) fn next_ticket(&mut self, place: usize) -> Option<(Ticket, Request)> {
         loop {
-            if self.run.stop.load(Ordering::Relaxed) {
-                self.fault.get_or_insert(EngineError::Interrupted);
-            }
-            if self.fault.is_some() {
+            if self.stopping() {
                 return None;
             }
             if let Some(ticket) = self.queues[place].pop_front() {
@@ -260,6 +258,15 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
             }
             self.admit_window();
         }
+    }
+
+    /// Whether nothing more is to be asked: somebody interrupted the run, or it met an error that
+    /// every further question would meet. Answers under way are still taken.
+    pub(crate) fn stopping(&mut self) -> bool {
+        if self.run.stop.load(Ordering::Relaxed) {
+            self.fault.get_or_insert(EngineError::Interrupted);
+        }
+        self.fault.is_some()
     }
 
     fn has_room(&self) -> bool {

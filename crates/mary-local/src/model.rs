@@ -104,10 +104,10 @@ impl LocalModel {
         }
         let half = (rows / 2).max(FEWEST_ROWS);
         if self.narrowed.fetch_min(half, Ordering::Relaxed) == usize::MAX {
-            eprintln!(
+            mary_contract::notice(&format!(
                 "{}: {}; going on with batches of {half} rows",
                 self.card.model, error.message
-            );
+            ));
         }
         true
     }

@@ -479,12 +479,8 @@ impl Task for Describe {
 pub fn judgement_form(samples: impl Iterator<Item = Sample>) -> String {
     let cell = |text: &str| {
         // A spreadsheet must not take a model's words for a formula.
-        let guard = if text.starts_with(['=', '+', '-', '@']) {
-            "'"
-        } else {
-            ""
-        };
-        format!("\"{guard}{}\"", text.replace('"', "\"\""))
+        let text = mary_contract::for_spreadsheet(text);
+        format!("\"{}\"", text.replace('"', "\"\""))
     };
     let mut lines = vec![
         "model,item,trial,concept,description,\"0 = any factual error about the concept or unfaithful \

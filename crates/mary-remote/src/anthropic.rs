@@ -6,8 +6,11 @@
 use mary_contract::{Finish, Generated, Part, Speaker, Turn, Usage};
 use serde_json::{Map, Value, json};
 
+use crate::batch_api::BatchDialect;
+use crate::format::WireFormat;
+use crate::http::KeyHeader;
 use crate::options::Options;
-use crate::wire::{Asked, Read, ReadError, Unreadable, base64_of, count, text};
+use crate::wire::{Asked, Read, ReadError, Unreadable, base64_of, count, text, told};
 
 /// Where requests go, below the base address.
 pub const PATH: &str = "messages";
@@ -15,6 +18,48 @@ pub const PATH: &str = "messages";
 pub const VERSION: &str = "2023-06-01";
 /// Most stop strings we send.
 const MOST_STOPS: usize = 16;
+
+/// The format.
+#[derive(Debug, Clone, Copy)]
+pub struct Anthropic;
+
+impl WireFormat for Anthropic {
+    fn name(&self) -> &'static str {
+        "anthropic"
+    }
+
+    fn path(&self, _model: &str) -> String {
+        PATH.into()
+    }
+
+    fn body(&self, asked: &Asked<'_>) -> Value {
+        body(asked)
+    }
+
+    fn read(&self, raw: &Value) -> Result<Read<Generated>, ReadError> {
+        read(raw)
+    }
+
+    fn key_header(&self) -> KeyHeader {
+        KeyHeader::XApiKey
+    }
+
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[("anthropic-version", VERSION)]
+    }
+
+    fn marks_prefixes(&self) -> bool {
+        true
+    }
+
+    fn thinking(&self, options: &Options) -> Option<u32> {
+        thinking_budget(options)
+    }
+
+    fn batches(&self) -> Option<BatchDialect> {
+        Some(BatchDialect::Anthropic)
+    }
+}
 
 /// The body of a request for words.
 pub fn body(asked: &Asked<'_>) -> Value {
@@ -158,6 +203,7 @@ pub fn read(raw: &Value) -> Result<Read<Generated>, ReadError> {
             reasoning_tokens: 0,
             cost: None,
         },
+        usage_told: told(raw, "/usage/input_tokens") && told(raw, "/usage/output_tokens"),
         cache_writes: written,
         model_version: text(raw, "/model"),
     })

@@ -4,6 +4,7 @@ use mary_contract::{ErrorKind, ModelError};
 use serde_json::Value;
 
 use crate::options::OMITTABLE;
+use crate::secret::shortened;
 
 /// What an error answer means for the one who asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +80,10 @@ pub fn complaint(body: &[u8]) -> Complaint {
     .into_iter()
     .flatten()
     .next()
-    .map_or_else(|| first_words(&parsed.to_string()), str::to_owned);
+    .map_or_else(
+        || first_words(&parsed.to_string()),
+        |text| shortened(text.to_owned()),
+    );
     let codes: Vec<String> = ["code", "type", "status"]
         .iter()
         .filter_map(|name| inner.get(*name))

@@ -9,13 +9,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
 use mary_contract::{Desk, ErrorKind, Generate, Generated, ModelError, Reply, Ticket};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::batch_api::{Entrance, Progress, Submission};
+use crate::batch_api::{Entrance, Found, Progress, Submission};
+use crate::batch_results::Results;
 use crate::desk::wait;
 use crate::model::Remote;
 
@@ -45,6 +47,9 @@ pub struct BatchPart {
     pub id: Option<String>,
     /// Seconds since 1970 when it was submitted.
     pub submitted: u64,
+    /// The provider's names for the batches it had before, where it keeps no name of ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<String>,
     /// Names of the requests in it.
     pub requests: Vec<String>,
     /// Dollars it may cost, at most; they stay set aside until its answers are fetched.
@@ -104,7 +109,7 @@ impl BatchState {
     }
 }
 
-fn file_error(path: &Path, what: &str) -> ModelError {
+pub(crate) fn file_error(path: &Path, what: &str) -> ModelError {
     ModelError::new(
         ErrorKind::Internal,
         format!("the batch state {} cannot be used: {what}", path.display()),
@@ -125,7 +130,15 @@ pub(crate) struct BatchDesk<'a> {
     path: PathBuf,
 }
 
-type Outcomes = HashMap<String, Result<Value, ModelError>>;
+/// What a look at the batches brought.
+struct Visit {
+    state: BatchState,
+    results: Results,
+    /// Requests that ended without an answer, with what to say of them.
+    without: HashMap<String, ModelError>,
+    /// For what has no answer yet: how far it is.
+    progress: ModelError,
+}
 
 impl<'a> BatchDesk<'a> {
     pub(crate) fn new(remote: &'a Arc<Remote>, path: &Path) -> Self {
@@ -173,66 +186,96 @@ impl<'a> BatchDesk<'a> {
         desk: &mut dyn Desk<Generate, Generated>,
         taken: Vec<Taken>,
     ) -> ControlFlow<()> {
-        let outcomes = self.settle(&taken);
-        let mut left = Vec::new();
-        match outcomes {
+        let mut visit = match self.settle(&taken, &mut || desk.stopping()) {
+            Ok(visit) => visit,
             Err(error) => {
                 for question in taken {
                     desk.answer(question.ticket, Err(error.clone()))?;
                 }
                 return ControlFlow::Continue(());
             }
-            Ok((mut outcomes, progress)) => {
-                for question in taken {
-                    match outcomes.remove(&question.name) {
-                        Some(outcome) => {
-                            let answer = outcome.and_then(|raw| self.read(&question.generate, raw));
-                            desk.answer(question.ticket, answer)?;
-                        }
-                        None => left.push(question.ticket),
+        };
+        let mut left = Vec::new();
+        let mut failed = HashSet::new();
+        for question in taken {
+            let answer = match visit.results.line(&question.name) {
+                Ok(Some(entry)) => Entrance::new(self.remote)
+                    .outcome(entry)
+                    .and_then(|raw| self.read(&question.generate, &raw)),
+                Ok(None) => match visit.without.remove(&question.name) {
+                    Some(error) => Err(error),
+                    None => {
+                        left.push(question.ticket);
+                        continue;
                     }
-                }
-                for ticket in left {
-                    desk.answer(ticket, Err(progress.clone()))?;
-                }
+                },
+                Err(error) => Err(error),
+            };
+            if answer.is_err() {
+                failed.insert(question.name);
             }
+            desk.answer(question.ticket, answer)?;
+        }
+        // What failed is told once, and is new the next time.
+        for part in &mut visit.state.parts {
+            part.requests.retain(|name| !failed.contains(name));
+        }
+        visit.state.parts.retain(|p| !p.requests.is_empty());
+        match visit.state.save(&self.path) {
+            Ok(()) => visit.results.delete(),
+            Err(error) => visit.progress = error,
+        }
+        for ticket in left {
+            desk.answer(ticket, Err(visit.progress.clone()))?;
         }
         ControlFlow::Continue(())
     }
 
-    fn read(&self, generate: &Generate, mut raw: Value) -> Result<Reply<Generated>, ModelError> {
+    fn read(&self, generate: &Generate, raw: &Value) -> Result<Reply<Generated>, ModelError> {
         let format = self.remote.format(generate)?;
-        let read = format.read(&raw).map_err(|error| match error {
+        let read = format.read(raw).map_err(|error| match error {
             crate::wire::ReadError::Final(error) => error,
             crate::wire::ReadError::Unreadable(what) => {
                 ModelError::new(ErrorKind::Transport, what.to_string())
             }
         })?;
-        self.remote.line.http.scrubber().value(&mut raw);
-        let usage = self.remote.priced(read.usage, read.cache_writes, true);
+        let estimate = self.remote.estimator.generate(generate).cost;
+        let usage = self.remote.priced(
+            read.usage,
+            read.usage_told,
+            (read.cache_writes, true),
+            estimate.unwrap_or(0.0),
+        );
         self.remote.ledger.add_spent(usage.cost.unwrap_or(0.0));
-        Ok(self.remote.reply(generate, read, usage, raw, 0))
+        Ok(self.remote.reply(generate, read, usage, raw.clone(), 0))
     }
 
-    /// Submits what is new, waits as long as the user allows and fetches what is there. Returns the
-    /// answers and, for what has none yet, how far it is.
-    fn settle(&self, taken: &[Taken]) -> Result<(Outcomes, ModelError), ModelError> {
+    /// Submits what is new, waits as long as the user allows and fetches what is there.
+    fn settle(
+        &self,
+        taken: &[Taken],
+        stopping: &mut dyn FnMut() -> bool,
+    ) -> Result<Visit, ModelError> {
         let mut state = BatchState::load(&self.path, &self.remote.card.fingerprint)?;
         self.find_unsure(&mut state)?;
         self.submit_new(&mut state, taken)?;
         let until = Instant::now() + self.remote.options.batch_wait;
         loop {
             let (ended, under_way) = self.look(&state, taken)?;
-            let now = Instant::now();
-            if under_way.is_empty() || now >= until {
-                let outcomes = self.collect(&mut state, taken, &ended)?;
-                return Ok((outcomes, self.come_back(&under_way)));
+            if under_way.is_empty() || Instant::now() >= until || stopping() {
+                return self.collect(state, &ended, &under_way);
             }
-            std::thread::sleep(self.remote.options.batch_poll.min(until - now));
+            // In small steps, so that a stop is heard.
+            let poll = Instant::now() + self.remote.options.batch_poll;
+            while Instant::now() < poll.min(until) && !stopping() {
+                let left = poll.min(until).saturating_duration_since(Instant::now());
+                std::thread::sleep(left.min(Duration::from_millis(200)));
+            }
         }
     }
 
-    /// Batches of which we do not know whether they were created (the process was killed in between).
+    /// Batches of which we do not know whether they were created (the process was killed in between,
+    /// or the answer was lost).
     fn find_unsure(&self, state: &mut BatchState) -> Result<(), ModelError> {
         let unsure: Vec<usize> = (0..state.parts.len())
             .filter(|i| state.parts.get(*i).is_some_and(|p| p.id.is_none()))
@@ -242,22 +285,23 @@ impl<'a> BatchDesk<'a> {
                 continue;
             };
             match self.find(&part)? {
-                Some(id) => {
+                Found::One(id) => {
                     if let Some(part) = state.parts.get_mut(index) {
                         part.id = Some(id);
                     }
                 }
-                // It never came to be; its requests are new again.
-                None => {
+                // It may still come to be: only the user can say that it never did.
+                Found::None if self.remote.options.batch_again => {
                     state.parts.remove(index);
                 }
+                found => return Err(unsure_of(&part, &found)),
             }
             state.save(&self.path)?;
         }
         Ok(())
     }
 
-    fn find(&self, part: &BatchPart) -> Result<Option<String>, ModelError> {
+    fn find(&self, part: &BatchPart) -> Result<Found, ModelError> {
         let remote = Arc::clone(self.remote);
         let part = part.clone();
         wait(async move { Entrance::new(&remote).find(&part).await })
@@ -321,31 +365,43 @@ impl<'a> BatchDesk<'a> {
             name: format!("mary-{}", hash.get(..24).unwrap_or_default()),
             id: None,
             submitted,
+            known: Vec::new(),
             requests: names,
             estimate: submission.estimate,
             fetched: false,
         };
-        let name = part.name.clone();
+        let (remote, name) = (Arc::clone(self.remote), part.name.clone());
+        let (body, known) = wait(async move {
+            let entrance = Entrance::new(&remote);
+            let body = entrance.prepare(&name, submission).await?;
+            Ok((body, entrance.known().await?))
+        })?;
+        let part = BatchPart { known, ..part };
+        // From here on a process that dies leaves a batch that it is unsure of.
         state.parts.push(part.clone());
         state.save(&self.path)?;
         let remote = Arc::clone(self.remote);
-        let created = wait(async move { Entrance::new(&remote).create(&name, submission).await });
+        let unsure = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&unsure);
+        let created = wait(async move { Entrance::new(&remote).create(&body, &flag).await });
         let id = match created {
             Ok(id) => id,
+            Err(error) if !unsure.load(Ordering::Relaxed) => {
+                state.parts.pop();
+                state.save(&self.path)?;
+                return Err(error);
+            }
             Err(error) => match self.find(&part) {
                 // The answer broke, but the batch is there.
-                Ok(Some(id)) => id,
-                Ok(None) => {
-                    state.parts.pop();
-                    state.save(&self.path)?;
-                    return Err(error);
-                }
+                Ok(Found::One(id)) => id,
+                Ok(found) => return Err(unsure_of(&part, &found)),
                 // Still unsure; the state file says so.
                 Err(_) => return Err(error),
             },
         };
         if let Some(part) = state.parts.last_mut() {
             part.id = Some(id);
+            part.known.clear();
         }
         state.save(&self.path)
     }
@@ -376,43 +432,44 @@ impl<'a> BatchDesk<'a> {
 
     fn collect(
         &self,
-        state: &mut BatchState,
-        taken: &[Taken],
+        mut state: BatchState,
         ended: &[Progress],
-    ) -> Result<Outcomes, ModelError> {
-        let asked: HashSet<&str> = taken.iter().map(|t| t.name.as_str()).collect();
-        let mut outcomes = Outcomes::new();
+        under_way: &[Progress],
+    ) -> Result<Visit, ModelError> {
+        let mut results = Results::default();
+        let mut without = HashMap::new();
         for progress in ended {
-            let remote = Arc::clone(self.remote);
-            let copy = progress.clone();
-            let results = wait(async move { Entrance::new(&remote).results(&copy).await })?;
-            outcomes.extend(results);
             let part = state
                 .parts
                 .iter_mut()
                 .find(|p| p.id.as_deref() == Some(&progress.id));
             let Some(part) = part else { continue };
-            part.fetched = true;
-            // What the provider has no answer for is told once, and is new the next time.
-            for name in &part.requests {
-                outcomes.entry(name.clone()).or_insert_with(|| {
-                    Err(ModelError::new(
-                        ErrorKind::Transport,
-                        format!(
-                            "the batch {} ended without an answer to this: {}",
-                            progress.id, progress.said
-                        ),
-                    )
-                    .hint("give the same command again: it is submitted anew"))
-                });
+            let (remote, copy, path) =
+                (Arc::clone(self.remote), progress.clone(), self.path.clone());
+            let fetched = wait(async move { Entrance::new(&remote).fetch(&copy, &path).await })?;
+            let requests = part.requests.len() as u64;
+            let expected = if progress.complete {
+                requests
+            } else {
+                progress.done.min(requests)
+            };
+            let found = fetched.count(&part.requests);
+            if found < expected {
+                return Err(not_final(&progress.id, found, expected));
             }
-            let failed = |n: &String| matches!(outcomes.get(n.as_str()), Some(Err(_)));
-            part.requests
-                .retain(|n| !(failed(n) && asked.contains(n.as_str())));
+            part.fetched = true;
+            for name in &part.requests {
+                without.insert(name.clone(), no_answer(progress));
+            }
+            results.absorb(fetched);
         }
-        state.parts.retain(|p| !p.requests.is_empty());
         state.save(&self.path)?;
-        Ok(outcomes)
+        Ok(Visit {
+            state,
+            results,
+            without,
+            progress: self.come_back(under_way),
+        })
     }
 
     fn come_back(&self, under_way: &[Progress]) -> ModelError {
@@ -429,4 +486,42 @@ impl<'a> BatchDesk<'a> {
         )
         .hint("come back with `mary resume`; nothing is submitted or paid twice")
     }
+}
+
+/// The provider's answers are fewer than it counted: they are not all there yet.
+fn not_final(id: &str, found: u64, expected: u64) -> ModelError {
+    ModelError::new(
+        ErrorKind::Interrupted,
+        format!("the batch {id} has ended, but its file holds {found} of {expected} answers"),
+    )
+    .hint("the file is not complete yet; come back with `mary resume`, nothing is submitted or paid twice")
+}
+
+/// A batch ended without an answer to a request.
+fn no_answer(progress: &Progress) -> ModelError {
+    ModelError::new(
+        ErrorKind::Transport,
+        format!(
+            "the batch {} ended without an answer to this: {}",
+            progress.id, progress.said
+        ),
+    )
+    .hint("give the same command again: it is submitted anew")
+}
+
+/// Nobody knows whether a batch was created. Submitting it again could be paying twice.
+fn unsure_of(part: &BatchPart, found: &Found) -> ModelError {
+    let listed = match found {
+        Found::Several(n) => format!("{n} batches in the provider's list could be it"),
+        Found::One(_) | Found::None => "the provider's list does not show it".to_owned(),
+    };
+    ModelError::new(
+        ErrorKind::Interrupted,
+        format!(
+            "the answer to the creation of the batch {} ({} requests) was lost, and {listed}",
+            part.name,
+            part.requests.len()
+        ),
+    )
+    .hint("look at the provider's console; `mary resume` finds it when it appears. If it is surely not there, submit it again with --model-arg batch_again=true")
 }

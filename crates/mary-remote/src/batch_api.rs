@@ -3,16 +3,18 @@
 //!
 //! Schemas: platform.openai.com/docs/api-reference/batch, docs.anthropic.com/en/api/creating-message-batches.
 
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
 use mary_contract::{ErrorKind, ModelError};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::api_error::complaint;
 use crate::batch::BatchPart;
-use crate::catalogue::Wire;
+use crate::batch_results::Results;
 use crate::line::{Body, Question};
 use crate::model::Remote;
-use crate::retry::moment;
 use crate::wire::{Unreadable, count, text};
 
 /// What is submitted as one batch.
@@ -35,11 +37,35 @@ pub(crate) struct Progress {
     pub(crate) said: String,
     pub(crate) done: u64,
     pub(crate) total: u64,
+    /// Every request has been seen to, one way or another; a batch that ended otherwise (expired,
+    /// cancelled) may lack some.
+    pub(crate) complete: bool,
     /// Files that hold answers (OpenAI).
     files: Vec<String>,
 }
 
-type Results = Vec<(String, Result<Value, ModelError>)>;
+/// Which batch API a service has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchDialect {
+    /// A file of requests, a batch, a file of answers.
+    OpenAi,
+    /// One list in, one list out.
+    Anthropic,
+}
+
+/// Most pages of a provider's list of batches that are looked through.
+const MOST_PAGES: usize = 50;
+
+/// A batch that may have been created, as far as the provider's list tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It is there.
+    One(String),
+    /// It is not in the list.
+    None,
+    /// Several could be it.
+    Several(usize),
+}
 
 /// The way into the batch API of a model's provider.
 pub(crate) struct Entrance<'a> {
@@ -52,44 +78,55 @@ impl<'a> Entrance<'a> {
     }
 
     fn is_anthropic(&self) -> bool {
-        self.remote.entry.wire == Wire::Anthropic
+        let format = self.remote.entry.main_format();
+        format.and_then(|f| f.batches()) == Some(BatchDialect::Anthropic)
     }
 
-    /// Creates a batch. Its creation is sent once; after a broken answer the caller looks whether it
-    /// is there.
-    pub(crate) async fn create(
+    /// Hands over what does not cost anything yet (OpenAI: the file of requests) and returns the
+    /// body that creates the batch.
+    pub(crate) async fn prepare(
         &self,
         name: &str,
         submission: Submission,
+    ) -> Result<Value, ModelError> {
+        if self.is_anthropic() {
+            return Ok(anthropic_body(submission));
+        }
+        let upload = upload(&submission)?;
+        let read_id = |raw: &Value| Ok(text(raw, "/id").ok_or_else(|| Unreadable::missing("id"))?);
+        let file = self
+            .remote
+            .line
+            .ask(
+                Question {
+                    body: Body::Raw(UPLOAD_TYPE, &upload),
+                    ..Question::get("files", &read_id)
+                }
+                .posted(),
+            )
+            .await?
+            .answer;
+        Ok(json!({
+            "input_file_id": file,
+            "endpoint": "/v1/chat/completions",
+            "completion_window": "24h",
+            "metadata": {"mary": name},
+        }))
+    }
+
+    /// Creates a batch. Its creation is sent once; `unsure` is set when it may have been created
+    /// though no answer says so.
+    pub(crate) async fn create(
+        &self,
+        body: &Value,
+        unsure: &AtomicBool,
     ) -> Result<String, ModelError> {
-        let line = &self.remote.line;
-        let body = if self.is_anthropic() {
-            anthropic_body(submission)
-        } else {
-            let upload = upload(&submission)?;
-            let read_id =
-                |raw: &Value| Ok(text(raw, "/id").ok_or_else(|| Unreadable::missing("id"))?);
-            let file = line
-                .ask(
-                    Question {
-                        body: Body::Raw(UPLOAD_TYPE, &upload),
-                        ..Question::get("files", &read_id)
-                    }
-                    .posted(),
-                )
-                .await?
-                .answer;
-            json!({
-                "input_file_id": file,
-                "endpoint": "/v1/chat/completions",
-                "completion_window": "24h",
-                "metadata": {"mary": name},
-            })
-        };
         let path = self.path("");
-        let created = line
+        let created = self
+            .remote
+            .line
             .ask(Question {
-                once: true,
+                once: Some(unsure),
                 ..Question::post(&path, &|_| body.clone(), &|raw| {
                     Ok(text(raw, "/id").ok_or_else(|| Unreadable::missing("id"))?)
                 })
@@ -107,29 +144,71 @@ impl<'a> Entrance<'a> {
         format!("{base}{rest}")
     }
 
-    /// Looks for a batch that may have been created.
-    pub(crate) async fn find(&self, part: &BatchPart) -> Result<Option<String>, ModelError> {
-        let path = self.path("?limit=100");
-        let told = self
-            .remote
-            .line
-            .ask(Question::get(&path, &|raw| {
-                let listed = raw.get("data").and_then(Value::as_array).cloned();
-                Ok(listed.ok_or_else(|| Unreadable::missing("list of batches"))?)
-            }))
-            .await?;
-        let ours = |batch: &&Value| {
-            if self.is_anthropic() {
-                // Anthropic keeps no name for us: the time and the number of requests must do.
-                let created = text(batch, "/created_at").and_then(|t| moment(&t));
-                let since = created.and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
-                let after = since.is_some_and(|s| s.as_secs() + 120 >= part.submitted);
-                after && anthropic_total(batch) == part.requests.len() as u64
-            } else {
-                text(batch, "/metadata/mary").as_deref() == Some(&part.name)
-            }
+    /// The provider's names for all batches it lists, so that a new one can be told from them. Only
+    /// where batches keep no name of ours.
+    pub(crate) async fn known(&self) -> Result<Vec<String>, ModelError> {
+        if !self.is_anthropic() {
+            return Ok(Vec::new());
+        }
+        let listed = self.list().await?;
+        Ok(listed.iter().filter_map(|b| text(b, "/id")).collect())
+    }
+
+    async fn list(&self) -> Result<Vec<Value>, ModelError> {
+        let after = if self.is_anthropic() {
+            "after_id"
+        } else {
+            "after"
         };
-        Ok(told.answer.iter().find(ours).and_then(|b| text(b, "/id")))
+        let mut all: Vec<Value> = Vec::new();
+        let mut path = self.path("?limit=100");
+        for _ in 0..MOST_PAGES {
+            let page = self
+                .remote
+                .line
+                .ask(Question::get(&path, &|raw| {
+                    let listed = raw.get("data").and_then(Value::as_array).cloned();
+                    let listed = listed.ok_or_else(|| Unreadable::missing("list of batches"))?;
+                    let more = raw.get("has_more").and_then(Value::as_bool);
+                    Ok((listed, more.unwrap_or(false)))
+                }))
+                .await?;
+            let (listed, more) = page.answer;
+            let last = listed.last().and_then(|b| text(b, "/id"));
+            all.extend(listed);
+            match last {
+                Some(last) if more => {
+                    path = self.path(&format!("?limit=100&{after}={}", checked(&last)?));
+                }
+                _ => break,
+            }
+        }
+        Ok(all)
+    }
+
+    /// Looks for a batch that may have been created. No clock is asked: OpenAI keeps our name for it;
+    /// Anthropic keeps none, so there it is the one that was not listed before and has as many
+    /// requests.
+    pub(crate) async fn find(&self, part: &BatchPart) -> Result<Found, ModelError> {
+        let listed = self.list().await?;
+        let anthropic = self.is_anthropic();
+        let ours = |batch: &&Value| {
+            if !anthropic {
+                return text(batch, "/metadata/mary").as_deref() == Some(&part.name);
+            }
+            let id = text(batch, "/id").unwrap_or_default();
+            !part.known.contains(&id) && anthropic_total(batch) == part.requests.len() as u64
+        };
+        let found: Vec<String> = listed
+            .iter()
+            .filter(ours)
+            .filter_map(|b| text(b, "/id"))
+            .collect();
+        Ok(match found.as_slice() {
+            [] => Found::None,
+            [one] => Found::One(one.clone()),
+            several => Found::Several(several.len()),
+        })
     }
 
     /// How far a batch is.
@@ -151,8 +230,12 @@ impl<'a> Entrance<'a> {
         Ok(told.answer)
     }
 
-    /// The answers of a batch that has ended.
-    pub(crate) async fn results(&self, progress: &Progress) -> Result<Results, ModelError> {
+    /// Fetches the answers of a batch that has ended into files whose names begin with `beside`.
+    pub(crate) async fn fetch(
+        &self,
+        progress: &Progress,
+        beside: &Path,
+    ) -> Result<Results, ModelError> {
         // The address in the answer is not followed: the key goes only where the user sent it.
         let paths: Vec<String> = if self.is_anthropic() {
             vec![self.path(&format!("/{}/results", checked(&progress.id)?))]
@@ -162,33 +245,27 @@ impl<'a> Entrance<'a> {
                 .map(|file| Ok(format!("files/{}/content", checked(file)?)))
                 .collect::<Result<_, ModelError>>()?
         };
-        let mut results = Vec::new();
-        for path in paths {
-            let told = self
-                .remote
-                .line
-                .ask(Question {
-                    lines: true,
-                    ..Question::get(&path, &|raw| {
-                        Ok(raw.as_array().cloned().unwrap_or_default())
-                    })
-                })
-                .await?;
-            for entry in told.answer {
-                if let Some(name) = text(&entry, "/custom_id") {
-                    let outcome = if self.is_anthropic() {
-                        anthropic_outcome(&entry)
-                    } else {
-                        openai_outcome(&entry)
-                    };
-                    results.push((
-                        name,
-                        outcome.map_err(|e| self.remote.line.http.scrubber().error(e)),
-                    ));
-                }
-            }
+        let mut results = Results::default();
+        for (number, path) in paths.iter().enumerate() {
+            let mut file = beside.as_os_str().to_owned();
+            file.push(format!(".{}-{number}.jsonl", checked(&progress.id)?));
+            let file = PathBuf::from(file);
+            self.remote.line.download(path, &file).await?;
+            results.add(&file)?;
         }
         Ok(results)
+    }
+
+    /// What a line of a batch's answers says, free of keys.
+    pub(crate) fn outcome(&self, mut entry: Value) -> Result<Value, ModelError> {
+        let scrubber = self.remote.line.http.scrubber();
+        scrubber.value(&mut entry);
+        let outcome = if self.is_anthropic() {
+            anthropic_outcome(&entry)
+        } else {
+            openai_outcome(&entry)
+        };
+        outcome.map_err(|e| scrubber.error(e))
     }
 }
 
@@ -244,6 +321,7 @@ fn openai_progress(id: &str, raw: &Value) -> Option<Progress> {
     Some(Progress {
         id: id.to_owned(),
         ended,
+        complete: status == "completed",
         said: why.map_or(status.clone(), |why| format!("{status}: {why}")),
         done: count(raw, "/request_counts/completed") + count(raw, "/request_counts/failed"),
         total: count(raw, "/request_counts/total"),
@@ -272,6 +350,7 @@ fn anthropic_progress(id: &str, raw: &Value) -> Option<Progress> {
     Some(Progress {
         id: id.to_owned(),
         ended: status == "ended",
+        complete: status == "ended",
         said: status,
         done: anthropic_done(raw),
         total: anthropic_total(raw),

@@ -2,23 +2,13 @@
 
 use mary_contract::Capabilities;
 
+use crate::anthropic::Anthropic;
+use crate::format::WireFormat;
+use crate::google::Google;
+use crate::openai_chat::OpenAiChat;
+use crate::openai_completions::OpenAiCompletions;
 use crate::options::Logprobs;
 use crate::wire::{Extensions, Habits};
-
-/// The language a service speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
-    /// OpenAI chat completions only.
-    OpenAiChat,
-    /// OpenAI legacy completions only.
-    OpenAiCompletions,
-    /// Both: chat for chat prompts, completions for plain ones.
-    OpenAiBoth,
-    /// Anthropic Messages.
-    Anthropic,
-    /// Google Gemini.
-    Google,
-}
 
 /// Whether a model takes pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +30,12 @@ pub struct Entry {
     pub title: &'static str,
     /// One line for `mary models`.
     pub about: &'static str,
-    /// Its language.
-    pub wire: Wire,
+    /// Its format for chat prompts, where it takes them.
+    pub chat: Option<&'static dyn WireFormat>,
+    /// Its format for plain text, where it continues that.
+    pub plain: Option<&'static dyn WireFormat>,
+    /// Its answers say what they cost.
+    pub tells_cost: bool,
     /// Where it listens, unless the user says otherwise. Empty: the user must.
     pub base_url: &'static str,
     /// Variables that may hold the key, the first being the one to tell users about.
@@ -66,7 +60,9 @@ const HOSTED: Entry = Entry {
     name: "",
     title: "",
     about: "",
-    wire: Wire::OpenAiChat,
+    chat: Some(&OpenAiChat),
+    plain: None,
+    tells_cost: false,
     base_url: "",
     keys: &[],
     needs_key: true,
@@ -83,8 +79,8 @@ const HOSTED: Entry = Entry {
     start: "",
 };
 
-const OWN_SERVER: Entry = Entry {
-    wire: Wire::OpenAiBoth,
+pub(crate) const OWN_SERVER: Entry = Entry {
+    plain: Some(&OpenAiCompletions),
     needs_key: false,
     console: "the server's settings",
     extensions: Extensions {
@@ -113,7 +109,8 @@ pub static SERVICES: &[Entry] = &[
         name: "openai-completions",
         title: "OpenAI",
         about: "OpenAI legacy completions (davinci-002, babbage-002): plain text, scores by echo",
-        wire: Wire::OpenAiCompletions,
+        chat: None,
+        plain: Some(&OpenAiCompletions),
         base_url: "https://api.openai.com/v1",
         keys: &["OPENAI_API_KEY"],
         console: "platform.openai.com",
@@ -125,7 +122,7 @@ pub static SERVICES: &[Entry] = &[
         name: "anthropic",
         title: "Anthropic",
         about: "Claude by the Messages API; no log-probabilities, no seed",
-        wire: Wire::Anthropic,
+        chat: Some(&Anthropic),
         base_url: "https://api.anthropic.com/v1",
         keys: &["ANTHROPIC_API_KEY"],
         console: "console.anthropic.com",
@@ -142,7 +139,7 @@ pub static SERVICES: &[Entry] = &[
         name: "google",
         title: "Google",
         about: "Gemini by the Generative Language API",
-        wire: Wire::Google,
+        chat: Some(&Google),
         base_url: "https://generativelanguage.googleapis.com/v1beta",
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         console: "aistudio.google.com",
@@ -221,6 +218,7 @@ pub static SERVICES: &[Entry] = &[
         base_url: "https://openrouter.ai/api/v1",
         keys: &["OPENROUTER_API_KEY"],
         console: "openrouter.ai/settings/keys",
+        tells_cost: true,
         extensions: Extensions {
             top_k: true,
             seed: true,
@@ -233,7 +231,7 @@ pub static SERVICES: &[Entry] = &[
         name: "together",
         title: "Together",
         about: "open models hosted by Together; full scores by echo",
-        wire: Wire::OpenAiBoth,
+        plain: Some(&OpenAiCompletions),
         base_url: "https://api.together.xyz/v1",
         keys: &["TOGETHER_API_KEY"],
         console: "api.together.ai/settings/api-keys",
@@ -304,6 +302,11 @@ pub static SERVICES: &[Entry] = &[
 ];
 
 impl Entry {
+    /// The format that says how the service is talked to.
+    pub fn main_format(&self) -> Option<&'static dyn WireFormat> {
+        self.chat.or(self.plain)
+    }
+
     /// How log-probabilities are asked of this model, unless the user says otherwise.
     pub fn logprobs_of(&self, model: &str) -> Logprobs {
         let bare = bare_name(model);
@@ -369,8 +372,7 @@ impl Entry {
             .iter()
             .any(|n| bare.contains(n)),
         };
-        let chat = self.wire != Wire::OpenAiCompletions;
-        let plain = matches!(self.wire, Wire::OpenAiCompletions | Wire::OpenAiBoth);
+        let (chat, plain) = (self.chat.is_some(), self.plain.is_some());
         Capabilities {
             generate: true,
             score: logprobs != Logprobs::None,

@@ -4,11 +4,14 @@
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
 
-use mary_contract::{Desk, ErrorKind, ModelError, Reply, Ticket};
+use mary_contract::{Desk, ErrorKind, ModelError, Reply, Ticket, notice};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinSet;
+
+use crate::flow::Flow;
 
 /// One runtime for all remote models. Requests wait far more than they work: two threads do.
 static RUNTIME: LazyLock<Result<Runtime, String>> = LazyLock::new(|| {
@@ -75,13 +78,23 @@ impl<A> Drop for Slip<A> {
     }
 }
 
-/// Serves the desk until it is empty. `appetite` says how many questions may be held at once, `run`
-/// answers one.
-pub fn serve<Q, A, F>(
-    desk: &mut dyn Desk<Q, A>,
-    appetite: impl Fn() -> usize,
-    mut run: impl FnMut(Q) -> F,
-) where
+/// How often a desk is asked whether the run is stopping while answers are awaited.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What serving needs to know of the model.
+pub struct Service<'a> {
+    /// The gate.
+    pub flow: &'a Flow,
+    /// How long answers under way are waited for when the run stops.
+    pub stop_wait: Duration,
+}
+
+/// Serves the desk until it is empty. `run` answers one question.
+///
+/// When the run stops, by a signal or by an error that every further request would meet, nothing
+/// more leaves, and what is under way, which is paid for, is waited for and handed in.
+pub fn serve<Q, A, F>(desk: &mut dyn Desk<Q, A>, service: &Service<'_>, mut run: impl FnMut(Q) -> F)
+where
     A: Send + 'static,
     F: Future<Output = Result<Reply<A>, ModelError>> + Send + 'static,
 {
@@ -96,13 +109,14 @@ pub fn serve<Q, A, F>(
             return;
         }
     };
+    service.flow.stop(false);
     let (send, receive) = channel::<Answered<A>>();
-    // Dropping the set (when the desk breaks off) ends what is still under way.
+    // Dropping the set ends what is still under way.
     let mut tasks = JoinSet::new();
     let mut held = 0usize;
     loop {
         let mut empty = false;
-        while held < appetite().max(1) {
+        while held < service.flow.appetite().max(1) {
             let Some(job) = desk.next() else {
                 empty = true;
                 break;
@@ -125,13 +139,66 @@ pub fn serve<Q, A, F>(
         if held == 0 && empty {
             return;
         }
-        let Ok(first) = receive.recv() else { return };
+        let first = loop {
+            match receive.recv_timeout(LOOK) {
+                Ok(first) => break first,
+                Err(RecvTimeoutError::Timeout) if desk.stopping() => {
+                    return drain(desk, service, &receive, held);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        };
         for (ticket, answer) in std::iter::once(first).chain(receive.try_iter()) {
             held -= 1;
             if let ControlFlow::Break(()) = desk.answer(ticket, answer) {
-                return;
+                return drain(desk, service, &receive, held);
             }
         }
+        if desk.stopping() {
+            return drain(desk, service, &receive, held);
+        }
         while tasks.try_join_next().is_some() {}
+    }
+}
+
+/// Lets nothing more out and hands in what is under way, as long as the user allows.
+fn drain<Q, A>(
+    desk: &mut dyn Desk<Q, A>,
+    service: &Service<'_>,
+    receive: &Receiver<Answered<A>>,
+    mut held: usize,
+) {
+    service.flow.stop(true);
+    let until = Instant::now() + service.stop_wait;
+    let mut said = false;
+    while held > 0 {
+        let left = until.saturating_duration_since(Instant::now());
+        // Those who only waited for their turn come back at once; the rest is worth a word.
+        match receive.recv_timeout(left.min(LOOK)) {
+            Ok((ticket, answer)) => {
+                held -= 1;
+                // The desk has had enough of questions and troubles, not of answers.
+                if answer.is_ok() {
+                    let _ = desk.answer(ticket, answer);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => {
+                notice(&format!(
+                    "{held} answers under way did not come within {} s; they may be asked and paid for again",
+                    service.stop_wait.as_secs()
+                ));
+                return;
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if !std::mem::replace(&mut said, true) {
+                    notice(&format!(
+                        "waiting up to {} s for {held} answers under way (--model-arg stop_wait=SECONDS)",
+                        service.stop_wait.as_secs()
+                    ));
+                }
+            }
+        }
     }
 }

@@ -9,8 +9,7 @@ use std::fmt;
 use mary_contract::{Generate, ModelError, ModelRef, ModelSettings, Prompt, Request, Score, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::anthropic::thinking_budget;
-use crate::catalogue::{Entry, Wire};
+use crate::catalogue::Entry;
 use crate::options::{Logprobs, Options};
 use crate::prices::{Price, Prices};
 
@@ -183,8 +182,8 @@ impl Estimator {
 
 /// Tokens that reasoning may take on top of the answer.
 fn reasoning_room(entry: &Entry, model: &ModelRef, options: &Options) -> u32 {
-    if entry.wire == Wire::Anthropic {
-        return thinking_budget(options).unwrap_or(0);
+    if let Some(room) = entry.main_format().and_then(|f| f.thinking(options)) {
+        return room;
     }
     if entry.habits(&model.name).reasoning {
         return options.reasoning_tokens;

@@ -4,10 +4,11 @@
 //! round) and halves when more than one in five recent answers says that the provider is overloaded. All requests of a model pass one gate in order of
 //! arrival; it waits for room in the window and for the rate limits, learnt or set.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
+use mary_contract::{ErrorKind, ModelError, notice};
+use tokio::sync::{Notify, watch};
 
 use crate::limits::{Advice, Bucket};
 
@@ -28,6 +29,10 @@ pub struct FlowSettings {
     pub requests_per_minute: Option<f64>,
     /// Tokens per minute, where the user set it.
     pub tokens_per_minute: Option<f64>,
+    /// No wait is longer than this.
+    pub longest_wait: Duration,
+    /// As users know the service.
+    pub title: &'static str,
 }
 
 /// How an attempt ended, as far as the flow is concerned.
@@ -44,6 +49,20 @@ pub enum Verdict {
     Broken,
 }
 
+/// True once the user has asked the whole process to stop.
+static STOP_ALL: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::Sender::new(false));
+
+/// Ends every wait of every model, now and from now on: for a turn, for a pause to be over, for a
+/// server's word about itself. Requests that are under way are not touched.
+pub fn stop_waiting() {
+    STOP_ALL.send_replace(true);
+}
+
+/// A wait of more than this is said at once.
+const NOTABLE: Duration = Duration::from_secs(10);
+/// Looking again now and then lets a newer header shorten a wait.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
 /// The gate of one model.
 #[derive(Debug)]
 pub struct Flow {
@@ -51,6 +70,14 @@ pub struct Flow {
     gate: tokio::sync::Mutex<()>,
     state: Mutex<State>,
     freed: Notify,
+    /// True while the run is stopping: nothing more leaves.
+    stopping: watch::Sender<bool>,
+    /// As users know the service, for what is said about waits.
+    title: &'static str,
+    /// No wait is longer; what asks for more ends the run in a state from which it goes on.
+    longest_wait: Duration,
+    /// When a wait was last said.
+    told: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug)]
@@ -98,7 +125,73 @@ impl Flow {
                 learnt: [None, None],
             }),
             freed: Notify::new(),
+            stopping: watch::Sender::new(false),
+            title: settings.title,
+            longest_wait: settings.longest_wait,
+            told: Mutex::new(None),
         }
+    }
+
+    /// From now on nothing more leaves, and whoever waits is told so; or, with `false`, all goes on.
+    pub fn stop(&self, stopping: bool) {
+        self.stopping.send_replace(stopping);
+    }
+
+    /// Whether nothing more leaves.
+    pub fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Returns when the run is stopping.
+    pub async fn stopped(&self) {
+        let (mut ours, mut all) = (self.stopping.subscribe(), STOP_ALL.subscribe());
+        // The senders live as long as we do.
+        tokio::select! {
+            _ = ours.wait_for(|stopping| *stopping) => {}
+            _ = all.wait_for(|stopping| *stopping) => {}
+        }
+    }
+
+    /// The error of a request that was not sent because the run is stopping.
+    pub fn interrupted() -> ModelError {
+        ModelError::new(ErrorKind::Interrupted, "stopped before this was asked")
+            .hint("`mary resume` goes on from here")
+    }
+
+    /// The error of a wait that is too long to be waited for.
+    pub fn too_long(&self, wait: Duration) -> ModelError {
+        ModelError::new(
+            ErrorKind::Overloaded,
+            format!(
+                "{} asks to wait {}; the longest wait is {}",
+                self.title,
+                in_words(wait),
+                in_words(self.longest_wait)
+            ),
+        )
+        .hint(
+            "go on later with `mary resume`; a longer wait is allowed with --model-arg max_wait=SECONDS",
+        )
+    }
+
+    /// Says a wait that somebody might take for a hang, once for each.
+    fn tell(&self, wait: Duration) {
+        if wait < NOTABLE {
+            return;
+        }
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if told.is_some_and(|until| now < until) {
+            return;
+        }
+        // Whoever waits for the same says nothing more.
+        *told = now.checked_add(wait);
+        drop(told);
+        notice(&format!(
+            "{} asks to wait {}; waiting (Ctrl-C stops, `mary resume` goes on)",
+            self.title,
+            in_words(wait)
+        ));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -120,8 +213,17 @@ impl Flow {
         self.state().window
     }
 
-    /// Waits until a request of about this many tokens may leave.
-    pub async fn admit(&self, tokens: f64) -> Pass<'_> {
+    /// Waits until a request of about this many tokens may leave, or says why it does not.
+    pub async fn admit(&self, tokens: f64) -> Result<Pass<'_>, ModelError> {
+        tokio::select! {
+            // A run that is stopping lets nothing more out, whoever's turn it is.
+            biased;
+            () = self.stopped() => Err(Self::interrupted()),
+            pass = self.wait_for_turn(tokens) => pass,
+        }
+    }
+
+    async fn wait_for_turn(&self, tokens: f64) -> Result<Pass<'_>, ModelError> {
         let _turn = self.gate.lock().await;
         loop {
             let freed = self.freed.notified();
@@ -129,14 +231,19 @@ impl Flow {
             match wait {
                 Wait::Go(crowd) => {
                     let at = Instant::now();
-                    return Pass {
+                    return Ok(Pass {
                         flow: self,
                         tokens,
                         sent: Sent { at, crowd },
-                    };
+                    });
                 }
                 Wait::Room => freed.await,
-                Wait::For(time) => tokio::time::sleep(time).await,
+                Wait::Own(time) => tokio::time::sleep(time.min(LOOK_AGAIN)).await,
+                Wait::For(time) if time > self.longest_wait => return Err(self.too_long(time)),
+                Wait::For(time) => {
+                    self.tell(time);
+                    tokio::time::sleep(time.min(LOOK_AGAIN)).await;
+                }
             }
         }
     }
@@ -146,8 +253,9 @@ impl Flow {
         self.state().evidence < CALM
     }
 
-    /// Pauses before a retry; counted, so that others are taken from the desk meanwhile.
-    pub async fn pause(&self, time: Duration) {
+    /// Pauses before a retry; counted, so that others are taken from the desk meanwhile. Ends early
+    /// with an error when the run is stopping.
+    pub async fn pause(&self, time: Duration) -> Result<(), ModelError> {
         struct Pausing<'a>(&'a Flow);
         impl Drop for Pausing<'_> {
             fn drop(&mut self) {
@@ -156,7 +264,12 @@ impl Flow {
         }
         self.state().pausing += 1;
         let _pausing = Pausing(self);
-        tokio::time::sleep(time).await;
+        self.tell(time);
+        tokio::select! {
+            biased;
+            () = self.stopped() => Err(Self::interrupted()),
+            () = tokio::time::sleep(time) => Ok(()),
+        }
     }
 }
 
@@ -164,7 +277,10 @@ enum Wait {
     /// In the company of this many.
     Go(usize),
     Room,
+    /// Because the provider says so.
     For(Duration),
+    /// Because the user set a rate.
+    Own(Duration),
 }
 
 impl State {
@@ -179,16 +295,16 @@ impl State {
             return Wait::Room;
         }
         let needs = [1.0, tokens];
-        let mut wait = Duration::ZERO;
-        for buckets in [&mut self.set, &mut self.learnt] {
-            for (bucket, need) in buckets.iter_mut().zip(needs) {
-                if let Some(bucket) = bucket {
-                    wait = wait.max(bucket.wait(need, now));
-                }
-            }
+        let [own, theirs] = [&mut self.set, &mut self.learnt].map(|buckets| {
+            let both = buckets.iter_mut().zip(needs);
+            both.filter_map(|(bucket, need)| Some(bucket.as_mut()?.wait(need, now)))
+                .fold(Duration::ZERO, Duration::max)
+        });
+        if theirs > Duration::ZERO {
+            return Wait::For(theirs.max(own));
         }
-        if wait > Duration::ZERO {
-            return Wait::For(wait);
+        if own > Duration::ZERO {
+            return Wait::Own(own);
         }
         for buckets in [&mut self.set, &mut self.learnt] {
             for (bucket, need) in buckets.iter_mut().zip(needs) {
@@ -242,12 +358,24 @@ impl State {
                     self.evidence = 0.0;
                 }
                 // One refused request among many waits alone; when most are refused, all wait.
-                if let (Some(wait), true) = (retry_after, self.overloads > 0.5) {
-                    let until = now + wait;
+                if let (Some(until), true) = (
+                    retry_after.and_then(|wait| now.checked_add(wait)),
+                    self.overloads > 0.5,
+                ) {
                     self.hold_until = Some(self.hold_until.map_or(until, |h| h.max(until)));
                 }
             }
         }
+    }
+}
+
+/// A length of time as people say it.
+fn in_words(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..=119 => format!("{seconds} s"),
+        seconds @ 120..=7_199 => format!("{} min", seconds / 60),
+        seconds @ 7_200..=172_799 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
     }
 }
 
@@ -295,12 +423,16 @@ mod tests {
             max_in_flight: max,
             requests_per_minute: None,
             tokens_per_minute: None,
+            longest_wait: Duration::from_secs(600),
+            title: "the server",
         })
     }
 
     async fn fill(flow: &Flow) -> Vec<Pass<'_>> {
         let mut passes = Vec::new();
-        while let Ok(pass) = tokio::time::timeout(Duration::from_millis(5), flow.admit(1.0)).await {
+        while let Ok(Ok(pass)) =
+            tokio::time::timeout(Duration::from_millis(5), flow.admit(1.0)).await
+        {
             passes.push(pass);
         }
         passes
@@ -356,7 +488,10 @@ mod tests {
                 0 => Verdict::Overloaded { retry_after: None },
                 _ => Verdict::Answered,
             };
-            flow.admit(1.0).await.report(verdict, Advice::default());
+            flow.admit(1.0)
+                .await
+                .unwrap()
+                .report(verdict, Advice::default());
         }
         assert!(flow.window() >= 4.0);
     }
@@ -375,11 +510,11 @@ mod tests {
         let flow = flow(4);
         let wait = Duration::from_millis(80);
         for _ in 0..12 {
-            let pass = flow.admit(1.0).await;
+            let pass = flow.admit(1.0).await.unwrap();
             let retry_after = Some(Duration::ZERO);
             pass.report(Verdict::Overloaded { retry_after }, Advice::default());
         }
-        let pass = flow.admit(1.0).await;
+        let pass = flow.admit(1.0).await.unwrap();
         let asked = Instant::now();
         pass.report(
             Verdict::Overloaded {
@@ -387,7 +522,7 @@ mod tests {
             },
             Advice::default(),
         );
-        drop(flow.admit(1.0).await);
+        drop(flow.admit(1.0).await.unwrap());
         assert!(asked.elapsed() >= wait);
     }
 
@@ -397,11 +532,14 @@ mod tests {
             max_in_flight: 8,
             requests_per_minute: Some(60.0 * 100.0),
             tokens_per_minute: None,
+            longest_wait: Duration::from_secs(600),
+            title: "the server",
         });
         let start = Instant::now();
         for _ in 0..120 {
             flow.admit(1.0)
                 .await
+                .unwrap()
                 .report(Verdict::Answered, Advice::default());
         }
         let seconds = start.elapsed().as_secs_f64();
@@ -414,12 +552,80 @@ mod tests {
         let before = flow.appetite();
         let pause = flow.pause(Duration::from_secs(60));
         tokio::select! {
-            () = pause => {}
+            _ = pause => {}
             () = async {
                 tokio::task::yield_now().await;
                 assert_eq!(flow.appetite(), before + 1);
             } => {}
         }
         assert_eq!(flow.appetite(), before, "an abandoned pause is not counted");
+    }
+
+    fn refused(retry_after: Duration) -> Verdict {
+        Verdict::Overloaded {
+            retry_after: Some(retry_after),
+        }
+    }
+
+    /// `remaining: 0, reset: 24h`, or a `Retry-After` without end: said with its time, not waited.
+    #[tokio::test]
+    async fn a_wait_that_is_too_long_is_an_error_that_says_how_long() {
+        for advice in [true, false] {
+            let flow = flow(4);
+            let day = Duration::from_secs(86_400);
+            let quota = crate::limits::Quota {
+                limit: 1.0,
+                remaining: 0.0,
+                reset: day,
+            };
+            let empty = Advice {
+                requests: advice.then_some(quota),
+                tokens: None,
+            };
+            for _ in 0..12 {
+                let Ok(pass) = flow.admit(1.0).await else {
+                    break;
+                };
+                if advice {
+                    pass.report(Verdict::Answered, empty);
+                } else {
+                    pass.report(refused(day), empty);
+                }
+            }
+            let error = flow.admit(1.0).await.err().unwrap();
+            assert_eq!(error.kind, ErrorKind::Overloaded);
+            assert!(error.is_fatal(), "the run stops and can be resumed");
+            assert!(error.message.contains(" h; the longest"), "{error}");
+            assert!(error.hint.unwrap().contains("max_wait"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_wait_without_end_does_not_overflow() {
+        let flow = flow(4);
+        for _ in 0..12 {
+            let pass = flow.admit(1.0).await.unwrap();
+            pass.report(refused(Duration::MAX), Advice::default());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stop_ends_every_wait() {
+        let flow = flow(1);
+        let held = flow.admit(1.0).await.unwrap();
+        let (waiting, pausing, ()) = tokio::join!(
+            flow.admit(1.0),
+            flow.pause(Duration::from_secs(600)),
+            async {
+                tokio::task::yield_now().await;
+                flow.stop(true);
+            }
+        );
+        assert_eq!(waiting.err().unwrap().kind, ErrorKind::Interrupted);
+        assert_eq!(pausing.unwrap_err().kind, ErrorKind::Interrupted);
+        drop(held);
+        assert!(flow.admit(1.0).await.is_err(), "nothing more leaves");
+        flow.stop(false);
+        assert!(flow.admit(1.0).await.is_ok());
     }
 }

@@ -5,13 +5,53 @@
 use mary_contract::{ErrorKind, Finish, Generated, ModelError, Part, Scored, Speaker, Usage};
 use serde_json::{Map, Value, json};
 
+use crate::format::WireFormat;
+use crate::http::KeyHeader;
 use crate::openai_chat::pick;
-use crate::wire::{Asked, Read, ReadError, Unreadable, base64_of, count, small_seed, text};
+use crate::wire::{Asked, Read, ReadError, Unreadable, base64_of, count, small_seed, text, told};
 
 /// Most stop strings the API takes.
 const MOST_STOPS: usize = 5;
 /// Most alternatives the API lists for a token.
 const MOST_ALTERNATIVES: u32 = 20;
+
+/// The format.
+#[derive(Debug, Clone, Copy)]
+pub struct Google;
+
+impl WireFormat for Google {
+    fn name(&self) -> &'static str {
+        "google"
+    }
+
+    fn path(&self, model: &str) -> String {
+        path(model)
+    }
+
+    fn body(&self, asked: &Asked<'_>) -> Value {
+        body(asked)
+    }
+
+    fn read(&self, raw: &Value) -> Result<Read<Generated>, ReadError> {
+        read(raw)
+    }
+
+    fn key_header(&self) -> KeyHeader {
+        KeyHeader::XGoogApiKey
+    }
+
+    fn lists_top_tokens(&self) -> bool {
+        true
+    }
+
+    fn top_body(&self, asked: &Asked<'_>) -> Value {
+        top_body(asked)
+    }
+
+    fn read_top(&self, raw: &Value, continuations: &[String]) -> Result<Read<Scored>, ReadError> {
+        read_top(raw, continuations)
+    }
+}
 
 /// Where requests for a model go, below the base address.
 pub fn path(model: &str) -> String {
@@ -166,6 +206,8 @@ fn with_usage<A>(raw: &Value, answer: A) -> Read<A> {
             reasoning_tokens: thoughts,
             cost: None,
         },
+        // An answer without a word has no count of its own.
+        usage_told: told(raw, "/usageMetadata/promptTokenCount"),
         cache_writes: 0,
         model_version: text(raw, "/modelVersion"),
     }

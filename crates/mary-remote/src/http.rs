@@ -1,6 +1,8 @@
 //! One HTTP client: connections kept alive, time-outs for each stage, bodies read up to a limit.
 
 use std::error::Error as _;
+use std::io::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 use mary_contract::{ErrorKind, ModelError};
@@ -12,6 +14,8 @@ use crate::secret::{Scrubber, Secret};
 
 /// No honest answer is larger.
 const LARGEST_BODY: usize = 64 << 20;
+/// No honest file of a batch's answers is larger.
+const LARGEST_DOWNLOAD: u64 = 64 << 30;
 
 /// How a key is shown to a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +35,8 @@ pub struct HttpSettings {
     pub base: Url,
     /// The key and how it is shown.
     pub key: Option<(KeyHeader, Secret)>,
-    /// Name the version of Anthropic's API.
-    pub anthropic_version: bool,
+    /// Headers that every request has.
+    pub headers: &'static [(&'static str, &'static str)],
     /// Time-outs.
     pub timeouts: Timeouts,
     /// Idle connections kept.
@@ -144,10 +148,10 @@ impl Http {
             headers.insert(HeaderName::from_static(name), value);
             secrets.push(key);
         }
-        if settings.anthropic_version {
+        for (name, value) in settings.headers {
             headers.insert(
-                HeaderName::from_static("anthropic-version"),
-                HeaderValue::from_static(crate::anthropic::VERSION),
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
             );
         }
         let mut builder = mary_http::asynchronous()
@@ -174,15 +178,22 @@ impl Http {
         &self.scrubber
     }
 
-    /// Sends one message once.
-    pub async fn send(&self, message: &Message) -> Attempt {
+    fn request(&self, message: &Message) -> Result<reqwest::RequestBuilder, Attempt> {
         let Ok(url) = self.base.join(&message.path) else {
-            return Attempt::Broken {
+            return Err(Attempt::Broken {
                 kind: ErrorKind::Internal,
                 message: format!("`{}` is no path", message.path),
                 maybe_paid: false,
-            };
+            });
         };
+        // A path from a server's words must not lead to another host, where the key would go.
+        if url.origin() != self.base.origin() {
+            return Err(Attempt::Broken {
+                kind: ErrorKind::Internal,
+                message: "a path leads away from the service".into(),
+                maybe_paid: false,
+            });
+        }
         let mut request = self
             .client
             .request(message.method.clone(), url)
@@ -192,6 +203,68 @@ impl Http {
                 .header(CONTENT_TYPE, &message.content_type)
                 .body(message.body.clone());
         }
+        Ok(request)
+    }
+
+    /// Sends one message once and writes the body of a good answer into a file, however large. Only
+    /// the pause between two pieces is limited, not the whole. The body of a bad answer comes back.
+    pub async fn download(&self, message: &Message, to: &Path) -> Attempt {
+        let request = match self.request(message) {
+            Ok(request) => request,
+            Err(broken) => return broken,
+        };
+        let began = tokio::time::timeout(self.timeouts.first_byte, request.send()).await;
+        let mut response = match began {
+            Err(_) => return late("beginning", self.timeouts.first_byte),
+            Ok(Err(error)) => return self.broken(error),
+            Ok(Ok(response)) => response,
+        };
+        let good = response.status().is_success();
+        let mut file = match (good, std::fs::File::create(to)) {
+            (true, Ok(file)) => Some(file),
+            (true, Err(error)) => return no_file(to, &error),
+            (false, _) => None,
+        };
+        let mut body = Vec::new();
+        let mut written = 0u64;
+        loop {
+            let chunk = match tokio::time::timeout(self.timeouts.first_byte, response.chunk()).await
+            {
+                Err(_) => return late("further", self.timeouts.first_byte),
+                Ok(Err(error)) => return self.broken(error),
+                Ok(Ok(chunk)) => chunk,
+            };
+            let Some(chunk) = chunk else { break };
+            written = written.saturating_add(chunk.len() as u64);
+            if written > LARGEST_DOWNLOAD || (!good && written > LARGEST_BODY as u64) {
+                return too_large(if good {
+                    LARGEST_DOWNLOAD
+                } else {
+                    LARGEST_BODY as u64
+                });
+            }
+            match &mut file {
+                Some(file) => {
+                    if let Err(error) = file.write_all(&chunk) {
+                        return no_file(to, &error);
+                    }
+                }
+                None => body.extend_from_slice(&chunk),
+            }
+        }
+        Attempt::Answer {
+            status: response.status().as_u16(),
+            headers: std::mem::take(response.headers_mut()),
+            body,
+        }
+    }
+
+    /// Sends one message once.
+    pub async fn send(&self, message: &Message) -> Attempt {
+        let request = match self.request(message) {
+            Ok(request) => request,
+            Err(broken) => return broken,
+        };
         match tokio::time::timeout(self.timeouts.total, self.exchange(request)).await {
             Ok(attempt) => attempt,
             Err(_) => late("complete", self.timeouts.total),
@@ -217,13 +290,7 @@ impl Http {
                 Ok(Some(chunk)) if body.len() + chunk.len() <= LARGEST_BODY => {
                     body.extend_from_slice(&chunk);
                 }
-                Ok(Some(_)) => {
-                    return Attempt::Broken {
-                        kind: ErrorKind::Transport,
-                        message: format!("the answer is larger than {LARGEST_BODY} bytes"),
-                        maybe_paid: true,
-                    };
-                }
+                Ok(Some(_)) => return too_large(LARGEST_BODY as u64),
                 Ok(None) => break,
                 Err(error) => return self.broken(error),
             }
@@ -247,6 +314,22 @@ impl Http {
             message: self.scrubber.text(&explain(error)),
             maybe_paid,
         }
+    }
+}
+
+fn too_large(limit: u64) -> Attempt {
+    Attempt::Broken {
+        kind: ErrorKind::Transport,
+        message: format!("the answer is larger than {limit} bytes"),
+        maybe_paid: true,
+    }
+}
+
+fn no_file(path: &Path, error: &std::io::Error) -> Attempt {
+    Attempt::Broken {
+        kind: ErrorKind::Budget,
+        message: format!("{} cannot be written: {error}", path.display()),
+        maybe_paid: false,
     }
 }
 

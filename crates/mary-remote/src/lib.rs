@@ -1,7 +1,8 @@
 //! Models behind HTTP: every API people use, without losing a request, a cent or a key.
 //!
-//! [`providers`] lists them. A wire format is one file that maps requests to bodies and bodies to
-//! answers, and nothing else ([`openai_chat`], [`openai_completions`], [`anthropic`], [`google`],
+//! [`providers`] lists them. A wire format is one file behind [`WireFormat`] that maps requests to
+//! bodies and bodies to answers, and one line in [`FORMATS`] ([`openai_chat`],
+//! [`openai_completions`], [`anthropic`], [`google`],
 //! [`llamacpp`]). What is common to all of them lives beside: the gate ([`flow`], [`limits`]), trying
 //! again ([`retry`]), keys ([`secret`]), prices, budgets and estimates ([`prices`], [`money`],
 //! [`estimate`]), batches. Suites, the engine and the store are not known here.
@@ -10,10 +11,13 @@ pub mod anthropic;
 pub mod api_error;
 mod batch;
 mod batch_api;
+mod batch_results;
+mod bounds;
 mod catalogue;
 mod desk;
 pub mod estimate;
 pub mod flow;
+mod format;
 pub mod google;
 mod http;
 mod identity;
@@ -34,9 +38,13 @@ pub mod secret;
 pub mod wire;
 
 pub use batch::{BatchPart, BatchState};
+pub use batch_api::BatchDialect;
 pub use estimate::{DryRun, Estimate, EstimateRow, Estimator};
+pub use flow::stop_waiting;
+pub use format::{FORMATS, WireFormat};
+pub use http::KeyHeader;
 pub use model::RemoteModel;
 pub use money::Ledger;
 pub use options::{ARGUMENTS, Logprobs, Options, Timeouts};
 pub use prices::{Price, PriceList, Prices};
-pub use provider::{RemoteProvider, has_batches, is_remote, providers, providers_with};
+pub use provider::{RemoteProvider, has_batches, is_remote, providers, providers_with, sends_key};

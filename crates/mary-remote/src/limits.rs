@@ -10,6 +10,9 @@ use reqwest::header::HeaderMap;
 
 use crate::retry::{moment, span};
 
+/// No limit is larger; the arithmetic stays finite.
+const MOST: f64 = 1e12;
+
 /// One limit as a provider describes it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quota {
@@ -35,7 +38,11 @@ impl Advice {
     /// (`anthropic-ratelimit-requests-limit` …).
     pub fn read(headers: &HeaderMap, now: SystemTime) -> Self {
         let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
-        let number = |name: &str| text(name).and_then(|t| t.trim().parse::<f64>().ok());
+        // "NaN", "inf" and "-1" are numbers to a parser and nonsense to a bucket.
+        let number = |name: &str| {
+            let number = text(name)?.trim().parse::<f64>().ok()?;
+            (number.is_finite() && number >= 0.0).then_some(number.min(MOST))
+        };
         let openai = |what: &str| {
             Some(Quota {
                 limit: number(&format!("x-ratelimit-limit-{what}"))?,
@@ -112,8 +119,7 @@ impl Bucket {
             return Duration::ZERO;
         }
         let seconds = missing / self.rate.max(1e-9);
-        // Looking again now and then lets a newer header shorten the wait.
-        Duration::from_secs_f64(seconds.clamp(0.000_5, 5.0))
+        Duration::try_from_secs_f64(seconds.clamp(0.000_5, LONGEST)).unwrap_or(Duration::MAX)
     }
 
     /// Takes it.
@@ -122,11 +128,14 @@ impl Bucket {
     }
 }
 
+/// Seconds; longer waits are all the same.
+const LONGEST: f64 = 1e9;
+
 /// The refill rate a header implies, where enough is used for it to be more than rounding.
 fn rate_of(quota: Quota) -> Option<f64> {
     let used = quota.limit - quota.remaining;
     let seconds = quota.reset.as_secs_f64();
-    (used >= 1.0 && used >= quota.limit * 0.01 && seconds > 0.0).then(|| used / seconds)
+    (used >= 1.0 && used >= quota.limit * 0.01 && seconds > 0.0).then(|| (used / seconds).min(MOST))
 }
 
 #[cfg(test)]
@@ -179,6 +188,53 @@ mod tests {
         assert_eq!(quota.reset, Duration::from_secs(60));
         assert!((rate_of(quota).unwrap() - 50.0 / 60.0).abs() < 1e-9);
         assert_eq!(advice.tokens, None);
+    }
+
+    #[test]
+    fn headers_that_are_no_numbers_are_no_advice() {
+        for odd in ["NaN", "inf", "-1", "1e999", "-inf", ""] {
+            let odd: &'static str = odd;
+            let advice = Advice::read(
+                &headers(&[
+                    ("x-ratelimit-limit-requests", odd),
+                    ("x-ratelimit-remaining-requests", odd),
+                    ("x-ratelimit-reset-requests", "1s"),
+                ]),
+                SystemTime::now(),
+            );
+            assert_eq!(advice.requests, None, "{odd}");
+        }
+        let now = Instant::now();
+        for (limit, remaining, reset) in [
+            (0.0, 0.0, 0),
+            (MOST, 0.0, u64::MAX),
+            (1.0, 1e9, 1),
+            (1e-300, 0.0, 86_400),
+        ] {
+            let reset = Duration::from_secs(reset);
+            let quota = Quota {
+                limit,
+                remaining,
+                reset,
+            };
+            if let Some(mut bucket) = Bucket::learnt(quota, 0.0, now) {
+                let _ = bucket.wait(1.0, now);
+                bucket.sync(quota, 5.0, now);
+                let _ = bucket.wait(1e6, now + Duration::from_secs(1));
+            }
+        }
+    }
+
+    #[test]
+    fn a_day_of_waiting_is_told_as_a_day() {
+        let now = Instant::now();
+        let quota = Quota {
+            limit: 1.0,
+            remaining: 0.0,
+            reset: Duration::from_secs(86_400),
+        };
+        let mut bucket = Bucket::learnt(quota, 0.0, now).unwrap();
+        assert_eq!(bucket.wait(1.0, now).as_secs(), 86_400);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! A line to one model: sends a request until it is answered, learning on the way what the model
 //! does not accept, and keeping the purse.
 
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -11,6 +13,7 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use crate::api_error::{Remedy, Service, Trouble, diagnose};
+use crate::bounds;
 use crate::flow::{Flow, Verdict};
 use crate::http::{Attempt, Http, Message};
 use crate::limits::Advice;
@@ -49,11 +52,9 @@ pub struct Question<'a, T> {
     pub path: &'a str,
     /// What is sent.
     pub body: Body<'a>,
-    /// The answer is a list of JSON lines, read as an array.
-    pub lines: bool,
-    /// Not to be repeated blindly: after an attempt that may have worked, give up and let the caller
-    /// look.
-    pub once: bool,
+    /// Not to be repeated blindly: after an attempt that may have worked this is set, and the caller
+    /// has to look.
+    pub once: Option<&'a AtomicBool>,
     /// Reads the answer.
     pub read: &'a (dyn Fn(&Value) -> Result<T, ReadError> + Sync),
     /// About how many tokens it takes, for rate limits.
@@ -84,8 +85,7 @@ impl<'a, T> Question<'a, T> {
             method: Method::POST,
             path,
             body: Body::Json(body),
-            lines: false,
-            once: false,
+            once: None,
             read,
             tokens: 0.0,
             promise: None,
@@ -98,8 +98,7 @@ impl<'a, T> Question<'a, T> {
             method: Method::GET,
             path,
             body: Body::Empty,
-            lines: false,
-            once: false,
+            once: None,
             read,
             tokens: 0.0,
             promise: None,
@@ -133,6 +132,8 @@ enum Next<T> {
     Retry {
         error: ModelError,
         overload: Option<Option<std::time::Duration>>,
+        /// It surely had no effect: it never left, or was sent away at the door.
+        without_effect: bool,
     },
     Learn(Remedy, ModelError),
 }
@@ -168,7 +169,6 @@ impl Line {
             let next = self.attempt(&question, &habits, &id).await;
             match next {
                 Next::Done(answer, mut raw) => {
-                    self.http.scrubber().value(&mut raw);
                     note_omitted(&mut raw, &habits);
                     return Ok(Told {
                         answer,
@@ -183,17 +183,28 @@ impl Line {
                         return Err(self.http.scrubber().error(error));
                     }
                 }
-                Next::Retry { error, overload } => {
-                    let ambiguous = question.once && overload.is_none();
+                Next::Retry {
+                    error,
+                    overload,
+                    without_effect,
+                } => {
+                    let ambiguous = match question.once {
+                        Some(unsure) if !without_effect => {
+                            unsure.store(true, Ordering::Relaxed);
+                            true
+                        }
+                        _ => false,
+                    };
                     if retries >= self.retry.retries || ambiguous {
                         return Err(self.http.scrubber().error(after(error, retries + 1)));
                     }
+                    // What may have been paid for in vain counts before it is tried again.
+                    if let Some(promise) = question.promise {
+                        promise.still_fits()?;
+                    }
                     let pause = match overload {
                         Some(Some(told)) if told > self.retry.longest_wait => {
-                            return Err(self.http.scrubber().error(error.hint(format!(
-                                "the provider asks to wait {} s, which is a quota and no rate limit; go on later with `mary resume`",
-                                told.as_secs()
-                            ))));
+                            return Err(self.flow.too_long(told));
                         }
                         // Not before the time told, and not all at the same moment.
                         Some(Some(told)) => {
@@ -212,9 +223,65 @@ impl Line {
                         Some(_) => overloads += 1,
                         None => breaks += 1,
                     }
-                    self.flow.pause(pause).await;
+                    self.flow.pause(pause).await?;
                 }
             }
+        }
+    }
+
+    /// Fetches a file, trying again when it breaks off.
+    pub async fn download(&self, path: &str, to: &Path) -> Result<(), ModelError> {
+        let message = Message {
+            method: Method::GET,
+            path: path.to_owned(),
+            body: Vec::new(),
+            content_type: String::new(),
+            id: new_id(),
+        };
+        let mut tries = 0;
+        loop {
+            let pass = self.flow.admit(0.0).await?;
+            let attempt = tokio::select! {
+                biased;
+                () = self.flow.stopped() => return Err(Flow::interrupted()),
+                attempt = self.http.download(&message, to) => attempt,
+            };
+            drop(pass);
+            let (error, told) = match attempt {
+                Attempt::Answer {
+                    status: 200..=299, ..
+                } => return Ok(()),
+                Attempt::Answer {
+                    status,
+                    headers,
+                    body,
+                } => match self.bad_status::<()>(status, &headers, &body) {
+                    Next::Retry {
+                        error, overload, ..
+                    } => (error, overload.flatten()),
+                    Next::Stop(error) | Next::Learn(_, error) => {
+                        return Err(self.http.scrubber().error(error));
+                    }
+                    Next::Done((), _) => return Ok(()),
+                },
+                Attempt::Broken { kind, message, .. } => {
+                    let error = ModelError::new(kind, format!("{}: {message}", self.title));
+                    // The disk, not the service.
+                    if kind == ErrorKind::Budget {
+                        return Err(error.hint("free some room and go on with `mary resume`"));
+                    }
+                    (error, None)
+                }
+            };
+            if tries >= self.retry.retries {
+                return Err(self.http.scrubber().error(after(error, tries + 1)));
+            }
+            let pause = told.unwrap_or_else(|| self.retry.pause(self.retry.overload_base, tries));
+            if pause > self.retry.longest_wait {
+                return Err(self.flow.too_long(pause));
+            }
+            tries += 1;
+            self.flow.pause(pause).await?;
         }
     }
 
@@ -236,7 +303,10 @@ impl Line {
             content_type: content_type.to_owned(),
             id: id.to_owned(),
         };
-        let pass = self.flow.admit(question.tokens).await;
+        let pass = match self.flow.admit(question.tokens).await {
+            Ok(pass) => pass,
+            Err(error) => return Next::Stop(error),
+        };
         let attempt = self.http.send(&message).await;
         let advice = match &attempt {
             Attempt::Answer { headers, .. } => Advice::read(headers, SystemTime::now()),
@@ -265,7 +335,7 @@ impl Line {
                 kind,
                 message,
                 maybe_paid,
-            } => (self.broken(kind, &message), maybe_paid),
+            } => (self.broken(kind, &message, !maybe_paid), maybe_paid),
             Attempt::Answer {
                 status: 200..=299,
                 headers,
@@ -279,7 +349,7 @@ impl Line {
         }
     }
 
-    fn broken<T>(&self, kind: ErrorKind, message: &str) -> Next<T> {
+    fn broken<T>(&self, kind: ErrorKind, message: &str, without_effect: bool) -> Next<T> {
         let mut error = ModelError::new(kind, format!("{}: {message}", self.title));
         if !self.start.is_empty() {
             error = error.hint(format!(
@@ -290,6 +360,7 @@ impl Line {
         Next::Retry {
             error,
             overload: None,
+            without_effect,
         }
     }
 
@@ -302,18 +373,14 @@ impl Line {
         let unreadable = |what: String| {
             let error = ModelError::new(ErrorKind::Transport, format!("{}: {what}", self.title))
                 .hint("the answer came broken again and again; is there a proxy in between?");
-            let overload = None;
-            (Next::Retry { error, overload }, true)
+            let next = Next::Retry {
+                error,
+                overload: None,
+                without_effect: false,
+            };
+            (next, true)
         };
-        let parsed = if question.lines {
-            serde_json::Deserializer::from_slice(body)
-                .into_iter::<Value>()
-                .collect::<Result<Vec<_>, _>>()
-                .map(Value::Array)
-        } else {
-            serde_json::from_slice(body)
-        };
-        let raw: Value = match parsed {
+        let mut raw: Value = match bounds::parse(body) {
             Ok(raw) => raw,
             Err(error) => {
                 let kind = headers
@@ -323,6 +390,8 @@ impl Line {
                 return unreadable(format!("expected JSON, found {kind}: {error}"));
             }
         };
+        // Before anybody reads it: whatever becomes an answer, a name or an error is free of keys.
+        self.http.scrubber().value(&mut raw);
         // Some routers report errors with a good status.
         if let Some(error) = raw.get("error").filter(|e| !e.is_null()) {
             let status = error.get("code").and_then(Value::as_u64);
@@ -338,7 +407,9 @@ impl Line {
     }
 
     fn bad_status<T>(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Next<T> {
-        let Trouble { error, remedy } = diagnose(&self.service(), status, body);
+        // Free of keys before any of it is cut or quoted.
+        let body = self.http.scrubber().body(body);
+        let Trouble { error, remedy } = diagnose(&self.service(), status, &body);
         let told = || {
             let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
             // OpenAI and Azure also give it more exactly.
@@ -352,10 +423,12 @@ impl Line {
             Remedy::Slower => Next::Retry {
                 error,
                 overload: Some(told()),
+                without_effect: status == 429,
             },
             Remedy::Again => Next::Retry {
                 error,
                 overload: told().map(Some),
+                without_effect: false,
             },
             lesson @ (Remedy::Without(_) | Remedy::RenameMaxTokens) => Next::Learn(lesson, error),
         }

@@ -9,16 +9,17 @@ use mary_contract::{
 use serde_json::Value;
 
 use crate::batch::BatchDesk;
-use crate::catalogue::{Entry, Wire};
-use crate::desk::serve;
+use crate::catalogue::Entry;
+use crate::desk::{Service, serve};
 use crate::estimate::Estimator;
+use crate::flow::Flow;
+use crate::format::WireFormat;
 use crate::identity::Identity;
 use crate::line::{Line, Question};
 use crate::money::{Ledger, Promise};
 use crate::options::{Logprobs, Options};
 use crate::prefix::PrefixBook;
-use crate::wire::{Asked, Habits, Read, ReadError, cut_at_stop};
-use crate::{anthropic, google, openai_chat, openai_completions};
+use crate::wire::{Asked, Habits, Read, cut_at_stop};
 
 /// Everything about one remote model that its requests need.
 #[derive(Debug)]
@@ -32,44 +33,6 @@ pub(crate) struct Remote {
     pub(crate) ledger: Ledger,
     pub(crate) identity: Identity,
     pub(crate) prefixes: Mutex<PrefixBook>,
-}
-
-/// Which of the wire formats one generation uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    Chat,
-    Completions,
-    Anthropic,
-    Google,
-}
-
-impl Format {
-    pub(crate) fn path(self, model: &str) -> String {
-        match self {
-            Self::Chat => openai_chat::PATH.into(),
-            Self::Completions => openai_completions::PATH.into(),
-            Self::Anthropic => anthropic::PATH.into(),
-            Self::Google => google::path(model),
-        }
-    }
-
-    pub(crate) fn body(self, asked: &Asked<'_>) -> Value {
-        match self {
-            Self::Chat => openai_chat::body(asked),
-            Self::Completions => openai_completions::body(asked),
-            Self::Anthropic => anthropic::body(asked),
-            Self::Google => google::body(asked),
-        }
-    }
-
-    pub(crate) fn read(self, raw: &Value) -> Result<Read<Generated>, ReadError> {
-        match self {
-            Self::Chat => openai_chat::read(raw),
-            Self::Completions => openai_completions::read(raw),
-            Self::Anthropic => anthropic::read(raw),
-            Self::Google => google::read(raw),
-        }
-    }
 }
 
 impl Remote {
@@ -90,7 +53,10 @@ impl Remote {
     }
 
     /// The wire format of a generation, or why it cannot be asked.
-    pub(crate) fn format(&self, generate: &Generate) -> Result<Format, ModelError> {
+    pub(crate) fn format(
+        &self,
+        generate: &Generate,
+    ) -> Result<&'static dyn WireFormat, ModelError> {
         let bad = |message: String| ModelError::new(ErrorKind::BadRequest, message);
         let name = self.entry.title;
         let prompt = &generate.prompt;
@@ -99,23 +65,17 @@ impl Remote {
             return Err(bad(format!("{name} does not take top_k"))
                 .hint("say --model-arg omit=top_k to sample without it"));
         }
-        let plain = prompt.form == PromptForm::Plain;
-        let format = match self.entry.wire {
-            Wire::OpenAiChat => Format::Chat,
-            Wire::OpenAiBoth if plain => Format::Completions,
-            Wire::OpenAiBoth => Format::Chat,
-            Wire::OpenAiCompletions if plain => Format::Completions,
-            Wire::OpenAiCompletions => {
-                return Err(bad(format!(
-                    "{} continues plain text and takes no chat messages",
-                    self.card.model
-                )));
-            }
-            Wire::Anthropic => Format::Anthropic,
-            Wire::Google => Format::Google,
+        let format = match prompt.form {
+            PromptForm::Plain => self.entry.plain.or(self.entry.chat),
+            PromptForm::Chat => self.entry.chat,
         };
-        if prompt.has_images() && (format == Format::Completions || !self.card.capabilities.images)
-        {
+        let format = format.ok_or_else(|| {
+            bad(format!(
+                "{} continues plain text and takes no chat messages",
+                self.card.model
+            ))
+        })?;
+        if prompt.has_images() && !(format.takes_images() && self.card.capabilities.images) {
             return Err(bad(format!("{} takes no pictures here", self.card.model))
                 .hint("if the model does take them, say --model-arg images=true and use the chat form"));
         }
@@ -124,7 +84,8 @@ impl Remote {
 
     /// How much of the prompt others share, where marks are used.
     pub(crate) fn shared_prefix(&self, generate: &Generate) -> usize {
-        if self.entry.wire != Wire::Anthropic || !self.options.cache {
+        let marks = self.entry.chat.is_some_and(|f| f.marks_prefixes());
+        if !marks || !self.options.cache {
             return 0;
         }
         match generate.prompt.turns.first().and_then(|t| t.parts.first()) {
@@ -145,7 +106,7 @@ impl Remote {
     ) -> Result<Reply<Generated>, ModelError> {
         let format = self.format(&generate)?;
         let estimate = self.estimator.generate(&generate);
-        let promise = self.ledger.promise(estimate.cost.unwrap_or(0.0)).await?;
+        let promise = self.set_aside(estimate.cost).await?;
         let tokens = (estimate.prompt_tokens + estimate.completion_tokens) as f64;
         let told = self
             .line
@@ -158,7 +119,7 @@ impl Remote {
                 .costing(tokens, &promise),
             )
             .await?;
-        let usage = self.settle(promise, told.answer.usage, told.answer.cache_writes);
+        let usage = self.settle(promise, &told.answer);
         Ok(self.reply(&generate, told.answer, usage, told.raw, told.retries))
     }
 
@@ -184,21 +145,60 @@ impl Remote {
         }
     }
 
-    /// What the tokens cost, by the provider's own word or by our prices.
-    pub(crate) fn priced(&self, mut usage: Usage, cache_writes: u64, batch: bool) -> Usage {
-        let ours = || {
-            let price = self.estimator.price()?;
-            Some(price.cost(&usage, cache_writes, batch))
+    /// Sets the likely cost of a request aside, unless the run stops before there is room for it.
+    pub(crate) async fn set_aside(&self, cost: Option<f64>) -> Result<Promise, ModelError> {
+        tokio::select! {
+            biased;
+            () = self.line.flow.stopped() => Err(Flow::interrupted()),
+            promise = self.ledger.promise(cost.unwrap_or(0.0)) => promise,
+        }
+    }
+
+    /// What the tokens cost. Our prices count; a provider's own word only where it is known to give
+    /// one, and never below what its own tokens cost. Tokens that it did not count are taken for the
+    /// estimate: nothing that was answered is free.
+    pub(crate) fn priced(
+        &self,
+        mut usage: Usage,
+        told: bool,
+        (cache_writes, batch): (u64, bool),
+        estimate: f64,
+    ) -> Usage {
+        let price = self.estimator.price();
+        let by_tokens = price.map(|p| p.cost(&usage, cache_writes, batch));
+        let word = usage
+            .cost
+            .filter(|cost| self.entry.tells_cost && cost.is_finite() && *cost >= 0.0);
+        let floor = match (told && usage.prompt_tokens > 0, by_tokens) {
+            (true, Some(floor)) => Some(floor),
+            (false, Some(floor)) => Some(floor.max(estimate)),
+            (_, None) => None,
         };
-        usage.cost = usage.cost.or_else(ours);
+        usage.cost = match (word, floor) {
+            (Some(word), Some(floor)) => Some(word.max(floor)),
+            (word, floor) => word.or(floor),
+        };
         usage
     }
 
     /// Takes the money out of the purse.
-    pub(crate) fn settle(&self, promise: Promise, usage: Usage, cache_writes: u64) -> Usage {
-        let usage = self.priced(usage, cache_writes, false);
+    pub(crate) fn settle<A>(&self, promise: Promise, read: &Read<A>) -> Usage {
+        let usage = self.priced(
+            read.usage,
+            read.usage_told,
+            (read.cache_writes, false),
+            promise.dollars(),
+        );
         promise.settle(usage.cost.unwrap_or(0.0));
         usage
+    }
+
+    /// What serving a desk needs to know.
+    pub(crate) fn service(&self) -> Service<'_> {
+        Service {
+            flow: &self.line.flow,
+            stop_wait: self.options.stop_wait,
+        }
     }
 }
 
@@ -241,29 +241,21 @@ impl Generator for RemoteModel {
             BatchDesk::new(remote, path).serve(desk);
             return;
         }
-        serve(
-            desk,
-            || remote.line.flow.appetite(),
-            |generate: Generate| {
-                let remote = Arc::clone(remote);
-                // Found here, in the order of the desk, not in the order of sending.
-                let shared = remote.shared_prefix(&generate);
-                async move { remote.generate_one(generate, shared).await }
-            },
-        );
+        serve(desk, &remote.service(), |generate: Generate| {
+            let remote = Arc::clone(remote);
+            // Found here, in the order of the desk, not in the order of sending.
+            let shared = remote.shared_prefix(&generate);
+            async move { remote.generate_one(generate, shared).await }
+        });
     }
 }
 
 impl Scorer for RemoteModel {
     fn score(&self, desk: &mut dyn Desk<Score, Scored>) {
         let remote = &self.remote;
-        serve(
-            desk,
-            || remote.line.flow.appetite(),
-            |score: Score| {
-                let remote = Arc::clone(remote);
-                async move { remote.score_one(score).await }
-            },
-        );
+        serve(desk, &remote.service(), |score: Score| {
+            let remote = Arc::clone(remote);
+            async move { remote.score_one(score).await }
+        });
     }
 }

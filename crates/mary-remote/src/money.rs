@@ -27,6 +27,27 @@ struct State {
     spent: f64,
     promised: f64,
     under_way: usize,
+    watcher: Option<Watcher>,
+}
+
+/// Told of every change: dollars spent, and dollars set aside for what is under way.
+type Watch = dyn Fn(f64, f64) + Send + Sync;
+
+struct Watcher(Box<Watch>);
+
+impl std::fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Watcher")
+    }
+}
+
+impl State {
+    /// Tells the watcher, before the lock is given back: what it writes down is in order.
+    fn changed(&self) {
+        if let Some(Watcher(watch)) = &self.watcher {
+            watch(self.spent, self.promised);
+        }
+    }
 }
 
 impl Ledger {
@@ -54,7 +75,20 @@ impl Ledger {
 
     /// Counts dollars that were spent before (by the run that is resumed).
     pub fn add_spent(&self, dollars: f64) {
-        self.state().spent += dollars;
+        let mut state = self.state();
+        state.spent += dollars;
+        state.changed();
+    }
+
+    /// From now on every change is told here: dollars spent, and dollars set aside for requests
+    /// under way. A request leaves only after it was told of. The last watcher counts.
+    pub fn watch(&self, watch: impl Fn(f64, f64) + Send + Sync + 'static) {
+        self.state().watcher = Some(Watcher(Box::new(watch)));
+    }
+
+    /// Nobody is told any more.
+    pub fn unwatch(&self) {
+        self.state().watcher = None;
     }
 
     /// Sets the likely cost of a request aside, or refuses.
@@ -67,6 +101,7 @@ impl Ledger {
                 if state.limit.is_none_or(fits) {
                     state.promised += dollars;
                     state.under_way += 1;
+                    state.changed();
                     return Ok(Promise {
                         ledger: self.clone(),
                         dollars,
@@ -101,22 +136,50 @@ pub struct Promise {
 }
 
 impl Promise {
+    /// What was set aside.
+    pub fn dollars(&self) -> f64 {
+        self.dollars
+    }
+
     /// An attempt was most likely paid for but its answer came broken: the estimate counts as spent.
     pub fn lost(&self) {
-        self.ledger.state().spent += self.dollars;
+        let mut state = self.ledger.state();
+        state.spent += self.dollars;
+        state.changed();
+    }
+
+    /// Whether the same request still fits after what was lost; it is set aside already.
+    pub fn still_fits(&self) -> Result<(), ModelError> {
+        let state = self.ledger.state();
+        match state.limit {
+            Some(limit) if state.spent + state.promised > limit => {
+                Err(exhausted(&state, self.dollars))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The request is answered and cost this much.
     pub fn settle(self, dollars: f64) {
+        // Spent, and given back by the drop below, in one step for whoever watches.
         self.ledger.state().spent += dollars;
+    }
+
+    fn give_back(&self, state: &mut State) {
+        state.promised = (state.promised - self.dollars).max(0.0);
+        state.under_way = state.under_way.saturating_sub(1);
+        if state.under_way == 0 {
+            // Sums of fractions leave crumbs.
+            state.promised = 0.0;
+        }
     }
 }
 
 impl Drop for Promise {
     fn drop(&mut self) {
         let mut state = self.ledger.state();
-        state.promised = (state.promised - self.dollars).max(0.0);
-        state.under_way = state.under_way.saturating_sub(1);
+        self.give_back(&mut state);
+        state.changed();
         drop(state);
         self.ledger.shared.settled.notify_waiters();
     }
@@ -149,6 +212,41 @@ mod tests {
         assert!(error.is_fatal());
         assert_eq!(error.kind, ErrorKind::Budget);
         assert!(error.message.contains("$0.9000 is spent"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn whoever_watches_knows_what_is_under_way_before_it_leaves() {
+        let ledger = Ledger::new();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let book = Arc::clone(&seen);
+        ledger.watch(move |spent, aside| book.lock().unwrap().push((spent, aside)));
+        let first = ledger.promise(0.5).await.unwrap();
+        let second = ledger.promise(0.25).await.unwrap();
+        first.settle(0.125);
+        second.lost();
+        drop(second);
+        let seen = seen.lock().unwrap();
+        assert_eq!(
+            *seen,
+            [
+                (0.0, 0.5),
+                (0.0, 0.75),
+                (0.125, 0.25),
+                (0.375, 0.25),
+                (0.375, 0.0)
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn what_was_lost_counts_before_the_next_try() {
+        let ledger = Ledger::new();
+        ledger.limit(1.0);
+        let promise = ledger.promise(0.4).await.unwrap();
+        promise.lost();
+        assert!(promise.still_fits().is_ok(), "0.4 lost and 0.4 to come");
+        promise.lost();
+        assert_eq!(promise.still_fits().unwrap_err().kind, ErrorKind::Budget);
     }
 
     #[tokio::test]

@@ -7,7 +7,11 @@ use mary_contract::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::wire::{Asked, Read, ReadError, Unreadable, count, data_url, finite_score, text, words};
+use crate::batch_api::BatchDialect;
+use crate::format::WireFormat;
+use crate::wire::{
+    Asked, Read, ReadError, Unreadable, count, data_url, finite_score, text, told, words,
+};
 
 /// Most stop strings the API takes.
 const MOST_STOPS: usize = 4;
@@ -16,6 +20,44 @@ const MOST_ALTERNATIVES: u32 = 20;
 
 /// Where requests go, below the base address.
 pub const PATH: &str = "chat/completions";
+
+/// The format.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenAiChat;
+
+impl WireFormat for OpenAiChat {
+    fn name(&self) -> &'static str {
+        "openai-chat"
+    }
+
+    fn path(&self, _model: &str) -> String {
+        PATH.into()
+    }
+
+    fn body(&self, asked: &Asked<'_>) -> Value {
+        body(asked)
+    }
+
+    fn read(&self, raw: &Value) -> Result<Read<Generated>, ReadError> {
+        read(raw)
+    }
+
+    fn lists_top_tokens(&self) -> bool {
+        true
+    }
+
+    fn top_body(&self, asked: &Asked<'_>) -> Value {
+        top_body(asked)
+    }
+
+    fn read_top(&self, raw: &Value, continuations: &[String]) -> Result<Read<Scored>, ReadError> {
+        read_top(raw, continuations)
+    }
+
+    fn batches(&self) -> Option<BatchDialect> {
+        Some(BatchDialect::OpenAi)
+    }
+}
 
 /// The body of a request for words.
 pub fn body(asked: &Asked<'_>) -> Value {
@@ -165,6 +207,7 @@ pub fn with_usage<A>(raw: &Value, answer: A) -> Read<A> {
             reasoning_tokens: count(raw, "/usage/completion_tokens_details/reasoning_tokens"),
             cost: raw.pointer("/usage/cost").and_then(Value::as_f64),
         },
+        usage_told: told(raw, "/usage/prompt_tokens") && told(raw, "/usage/completion_tokens"),
         cache_writes: 0,
         model_version: text(raw, "/model"),
     }

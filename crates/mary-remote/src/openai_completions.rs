@@ -6,6 +6,7 @@
 use mary_contract::{ErrorKind, Generated, ModelError, Scored, Start};
 use serde_json::{Map, Value, json};
 
+use crate::format::WireFormat;
 use crate::openai_chat::{finish, only_choice, with_usage};
 use crate::wire::{Asked, Read, ReadError, Unreadable, boundary, finite_score, text, words};
 
@@ -14,6 +15,32 @@ const MOST_STOPS: usize = 4;
 
 /// Where requests go, below the base address.
 pub const PATH: &str = "completions";
+
+/// The format.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenAiCompletions;
+
+impl WireFormat for OpenAiCompletions {
+    fn name(&self) -> &'static str {
+        "openai-completions"
+    }
+
+    fn path(&self, _model: &str) -> String {
+        PATH.into()
+    }
+
+    fn body(&self, asked: &Asked<'_>) -> Value {
+        body(asked)
+    }
+
+    fn read(&self, raw: &Value) -> Result<Read<Generated>, ReadError> {
+        read(raw)
+    }
+
+    fn takes_images(&self) -> bool {
+        false
+    }
+}
 
 /// The body of a request for words.
 pub fn body(asked: &Asked<'_>) -> Value {

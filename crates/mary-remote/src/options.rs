@@ -34,6 +34,16 @@ pub const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("tpm", "", "tokens per minute, beside what the headers say"),
     ("retries", "10", "attempts beyond the first"),
     (
+        "max_wait",
+        "600",
+        "seconds: a provider that asks for a longer wait ends the run, resumable",
+    ),
+    (
+        "stop_wait",
+        "60",
+        "seconds that a stop (Ctrl-C, an error that ends the run) waits for answers under way",
+    ),
+    (
         "backoff_ms",
         "500",
         "first pause after an overload, at most",
@@ -88,6 +98,11 @@ pub const ARGUMENTS: &[(&str, &str, &str)] = &[
         "seconds to wait for a batch before leaving it",
     ),
     ("batch_poll", "30", "seconds between looks at a batch"),
+    (
+        "batch_again",
+        "false",
+        "submit a batch again whose creation was never confirmed and that the provider does not list",
+    ),
 ];
 
 /// How log-probabilities are asked for.
@@ -123,6 +138,7 @@ pub struct Options {
     pub(crate) rpm: Option<f64>,
     pub(crate) tpm: Option<f64>,
     pub(crate) retry: RetryPolicy,
+    pub(crate) stop_wait: Duration,
     pub(crate) timeouts: Timeouts,
     pub(crate) cache: bool,
     pub(crate) images: Option<bool>,
@@ -135,6 +151,7 @@ pub struct Options {
     pub(crate) batch: Option<PathBuf>,
     pub(crate) batch_wait: Duration,
     pub(crate) batch_poll: Duration,
+    pub(crate) batch_again: bool,
 }
 
 /// What may be left out of a request without changing what is asked.
@@ -164,8 +181,10 @@ impl Options {
                 retries: args.number("retries", 10)?,
                 overload_base: backoff,
                 broken_base: backoff / 10,
+                longest_wait: args.seconds("max_wait", 600.0)?,
                 ..RetryPolicy::default()
             },
+            stop_wait: args.seconds("stop_wait", 60.0)?,
             timeouts: Timeouts {
                 connect: args.seconds("connect_timeout", 10.0)?,
                 first_byte: args.seconds("first_byte_timeout", 600.0)?,
@@ -185,6 +204,7 @@ impl Options {
                 .or_else(|| args.text("batch").map(PathBuf::from)),
             batch_wait: args.seconds("batch_wait", 0.0)?,
             batch_poll: args.seconds("batch_poll", 30.0)?,
+            batch_again: args.switch("batch_again")?.unwrap_or(false),
         })
     }
 }

@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex};
 use mary_contract::{ErrorKind, Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider};
 use serde_json::json;
 
-use crate::anthropic::thinking_budget;
-use crate::catalogue::{Entry, SERVICES, Wire};
+use crate::catalogue::{Entry, SERVICES};
 use crate::desk::wait;
 use crate::estimate::Estimator;
 use crate::flow::{Flow, FlowSettings};
-use crate::http::{Http, HttpSettings, KeyHeader, base_url};
+use crate::http::{Http, HttpSettings, KeyHeader, base_url, is_loopback};
 use crate::identity::Identity;
 use crate::line::Line;
 use crate::model::{Remote, RemoteModel};
@@ -44,6 +43,28 @@ pub fn is_remote(provider: &str) -> bool {
     SERVICES.iter().any(|entry| entry.name == provider)
 }
 
+/// Whether opening any of these models with these settings would send a key over the network to the
+/// host that the settings name.
+pub fn sends_key(models: &[ModelRef], settings: &ModelSettings) -> bool {
+    let Some(Ok(base)) = settings.base_url.as_deref().map(base_url) else {
+        return false;
+    };
+    if is_loopback(&base) {
+        return false;
+    }
+    models.iter().any(|model| {
+        let Ok(entry) = entry_of(&model.provider) else {
+            return false;
+        };
+        let named = settings.args.get("key_env").map(String::as_str);
+        let names: Vec<&str> = match named {
+            Some(name) => vec![name],
+            None => entry.keys.to_vec(),
+        };
+        secret::find(&names, Path::new(".")).is_some()
+    })
+}
+
 /// Whether a provider has a batch API that we speak.
 pub fn has_batches(provider: &str) -> bool {
     matches!(provider, "openai" | "anthropic")
@@ -66,8 +87,8 @@ pub(crate) fn entry_of(provider: &str) -> Result<&'static Entry, ModelError> {
 /// Opens models of one service.
 #[derive(Debug, Clone)]
 pub struct RemoteProvider {
-    entry: &'static Entry,
-    ledger: Ledger,
+    pub(crate) entry: &'static Entry,
+    pub(crate) ledger: Ledger,
 }
 
 /// What is known before anything is sent.
@@ -121,13 +142,11 @@ impl RemoteProvider {
     }
 
     fn check_logprobs(&self, logprobs: Logprobs) -> Result<(), ModelError> {
-        let fits = match (logprobs, self.entry.wire) {
-            (Logprobs::None, _) => true,
-            (Logprobs::Forced, _) => self.entry.name == "llamacpp",
-            (Logprobs::Echo, wire) => matches!(wire, Wire::OpenAiBoth | Wire::OpenAiCompletions),
-            (Logprobs::Top, wire) => {
-                matches!(wire, Wire::OpenAiBoth | Wire::OpenAiChat | Wire::Google)
-            }
+        let fits = match logprobs {
+            Logprobs::None => true,
+            Logprobs::Forced => self.entry.name == "llamacpp",
+            Logprobs::Echo => self.entry.plain.is_some(),
+            Logprobs::Top => self.entry.chat.is_some_and(|f| f.lists_top_tokens()),
         };
         if fits {
             return Ok(());
@@ -158,16 +177,13 @@ impl RemoteProvider {
     fn line(&self, plan: &Plan, settings: &ModelSettings) -> Result<Line, ModelError> {
         let (key_env, key) = self.key(&plan.options)?;
         let max_in_flight = settings.max_connections.unwrap_or(self.entry.max_in_flight);
-        let header = match self.entry.wire {
-            Wire::Anthropic => KeyHeader::XApiKey,
-            Wire::Google => KeyHeader::XGoogApiKey,
-            _ => KeyHeader::Bearer,
-        };
+        let format = self.entry.main_format();
+        let header = format.map_or(KeyHeader::Bearer, |f| f.key_header());
         Ok(Line {
             http: Http::new(HttpSettings {
                 base: plan.base.clone(),
                 key: key.map(|key| (header, key)),
-                anthropic_version: self.entry.wire == Wire::Anthropic,
+                headers: format.map_or(&[], |f| f.headers()),
                 timeouts: plan.options.timeouts,
                 connections: max_in_flight,
             })?,
@@ -175,6 +191,8 @@ impl RemoteProvider {
                 max_in_flight,
                 requests_per_minute: plan.options.rpm,
                 tokens_per_minute: plan.options.tpm,
+                longest_wait: plan.options.retry.longest_wait,
+                title: self.entry.title,
             }),
             retry: plan.options.retry,
             habits: Mutex::new(plan.habits.clone()),
@@ -235,7 +253,11 @@ impl RemoteProvider {
         let entry = self.entry;
         let usual_address = plan.usual_address;
         wait(async move {
-            let identity = Identity::probe(&line, entry, usual_address).await?;
+            let identity = tokio::select! {
+                biased;
+                () = line.flow.stopped() => Err(Flow::interrupted()),
+                identity = Identity::probe(&line, entry, usual_address) => identity,
+            }?;
             Ok((line, identity))
         })
     }
@@ -315,7 +337,7 @@ fn describe(
             ),
         );
     }
-    if let (Wire::Anthropic, Some(budget)) = (entry.wire, thinking_budget(options)) {
+    if let Some(budget) = entry.main_format().and_then(|f| f.thinking(options)) {
         say(
             "not sent",
             "temperature, top_p, top_k (thinking is on)".into(),
@@ -438,6 +460,23 @@ mod tests {
         assert!(refuse("anthropic", &[("logprobs", "top")]).contains("no log-probabilities"));
         assert!(refuse("groq", &[("batch", "x.json")]).contains("no batch API"));
         assert!(refuse("compatible", &[]).contains("where the server listens"));
+    }
+
+    #[test]
+    fn a_key_is_sent_only_over_the_network_and_only_where_there_is_one() {
+        let models = ["openai/gpt-4o".parse().unwrap()];
+        let at = |url: &str, key: &str| {
+            let mut settings = settings(&[("key_env", key)]);
+            settings.base_url = Some(url.to_owned());
+            sends_key(&models, &settings)
+        };
+        assert!(at("http://evil.example/v1", "PATH"));
+        assert!(!at("http://evil.example/v1", "MARY_NO_SUCH_KEY"));
+        assert!(!at("http://127.0.0.1:8000/v1", "PATH"));
+        assert!(
+            !sends_key(&models, &settings(&[("key_env", "PATH")])),
+            "the usual host"
+        );
     }
 
     #[test]

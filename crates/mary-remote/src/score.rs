@@ -7,7 +7,6 @@ use mary_contract::{
 };
 use serde_json::{Value, json};
 
-use crate::catalogue::Wire;
 use crate::estimate::{tokens_in, tokens_in_prompt};
 use crate::line::{Question, Told};
 use crate::llamacpp::{Cut, Token, cut, read_tokens, tokenize_body};
@@ -16,21 +15,36 @@ use crate::money::Promise;
 use crate::openai_completions::Echo;
 use crate::options::Logprobs;
 use crate::wire::{Read, words};
-use crate::{google, openai_chat, openai_completions};
+use crate::{openai_chat, openai_completions};
 
 /// What several requests for one answer add up to.
-#[derive(Default)]
 struct Sum {
     usage: Usage,
+    /// Every one of them was counted.
+    told: bool,
     cache_writes: u64,
     raw: Vec<Value>,
     retries: u32,
     version: Option<String>,
 }
 
+impl Default for Sum {
+    fn default() -> Self {
+        Self {
+            usage: Usage::default(),
+            told: true,
+            cache_writes: 0,
+            raw: Vec::new(),
+            retries: 0,
+            version: None,
+        }
+    }
+}
+
 impl Sum {
     fn add<T>(&mut self, told: Told<Read<T>>) -> T {
         self.usage += told.answer.usage;
+        self.told &= told.answer.usage_told;
         self.cache_writes += told.answer.cache_writes;
         self.retries += told.retries;
         self.raw.push(told.raw);
@@ -51,7 +65,7 @@ impl Remote {
             return Err(bad(format!("continuation number {empty} is empty")));
         }
         let estimate = self.estimator.score(&score);
-        let promise = self.ledger.promise(estimate.cost.unwrap_or(0.0)).await?;
+        let promise = self.set_aside(estimate.cost).await?;
         let mut sum = Sum::default();
         let scored = match self.logprobs {
             Logprobs::None => Err(bad(format!(
@@ -62,7 +76,9 @@ impl Remote {
             Logprobs::Echo => self.score_by_echo(&score, &promise, &mut sum).await,
             Logprobs::Forced => self.score_by_force(&score, &promise, &mut sum).await,
         }?;
-        let usage = self.settle(promise, sum.usage, sum.cache_writes);
+        let counted = (sum.cache_writes, false);
+        let usage = self.priced(sum.usage, sum.told, counted, promise.dollars());
+        promise.settle(usage.cost.unwrap_or(0.0));
         Ok(Reply {
             answer: scored,
             meta: ReplyMeta {
@@ -87,32 +103,17 @@ impl Remote {
                 ..Sampling::greedy(1)
             },
         };
-        let google = self.entry.wire == Wire::Google;
-        let path = if google {
-            google::path(&self.line.model)
-        } else {
-            openai_chat::PATH.to_owned()
-        };
+        let format = self
+            .entry
+            .chat
+            .ok_or_else(|| bad(format!("{} takes no chat messages", self.card.model)))?;
         let told = self
             .line
             .ask(
                 Question::post(
-                    &path,
-                    &|habits| {
-                        let asked = self.asked(&generate, habits, 0);
-                        if google {
-                            google::top_body(&asked)
-                        } else {
-                            openai_chat::top_body(&asked)
-                        }
-                    },
-                    &|raw| {
-                        if google {
-                            google::read_top(raw, &score.continuations)
-                        } else {
-                            openai_chat::read_top(raw, &score.continuations)
-                        }
-                    },
+                    &format.path(&self.line.model),
+                    &|habits| format.top_body(&self.asked(&generate, habits, 0)),
+                    &|raw| format.read_top(raw, &score.continuations),
                 )
                 .costing(tokens_in_prompt(&score.prefix), promise),
             )
@@ -264,6 +265,7 @@ fn llama_usage<A>(raw: &Value, answer: A) -> Read<A> {
             reasoning_tokens: 0,
             cost: None,
         },
+        usage_told: crate::wire::told(raw, "/tokens_evaluated"),
         cache_writes: 0,
         model_version: crate::wire::text(raw, "/model"),
     }

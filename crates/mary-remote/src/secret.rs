@@ -14,6 +14,11 @@ use serde_json::Value;
 const REDACTED: &str = "[key removed]";
 /// Shorter strings are no keys, and removing them everywhere would mangle honest text.
 const SHORTEST_KEY: usize = 6;
+/// So many characters of a key in a row are removed like the whole: a key that somebody cut in two
+/// is still most of a key.
+pub const SHORTEST_PIECE: usize = 12;
+/// No error message is longer, whatever a server wrote into it.
+const LONGEST_MESSAGE: usize = 2_000;
 
 /// A key. Neither `Debug` nor `Display` shows it.
 #[derive(Clone, PartialEq, Eq)]
@@ -117,29 +122,42 @@ impl Scrubber {
         Self { secrets }
     }
 
-    /// The text without keys.
+    /// Whether there is a key to look for.
+    pub fn is_idle(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
+    /// The text without keys, and without pieces of keys.
     pub fn text(&self, text: &str) -> String {
         let mut out = text.to_owned();
         for secret in &self.secrets {
-            if out.contains(&secret.0) {
-                out = out.replace(&secret.0, REDACTED);
+            if let Some(clean) = without(&out, &secret.0) {
+                out = clean;
             }
         }
         out
     }
 
+    fn finds(&self, text: &str) -> bool {
+        self.secrets
+            .iter()
+            .any(|secret| next_piece(text.as_bytes(), secret.0.as_bytes(), 0).is_some())
+    }
+
     /// The value without keys, in strings and in names of fields.
     pub fn value(&self, value: &mut Value) {
+        if self.is_idle() {
+            return;
+        }
         match value {
             Value::String(text) => {
-                if self.secrets.iter().any(|s| text.contains(&s.0)) {
+                if self.finds(text) {
                     *text = self.text(text);
                 }
             }
             Value::Array(items) => items.iter_mut().for_each(|v| self.value(v)),
             Value::Object(fields) => {
-                let named = |name: &str| self.secrets.iter().any(|s| name.contains(&s.0));
-                if fields.keys().any(|name| named(name)) {
+                if fields.keys().any(|name| self.finds(name)) {
                     *fields = std::mem::take(fields)
                         .into_iter()
                         .map(|(name, v)| (self.text(&name), v))
@@ -151,13 +169,87 @@ impl Scrubber {
         }
     }
 
-    /// The error without keys.
+    /// The body of an answer without keys: as JSON where it is JSON, so that a key written with
+    /// escapes is found too.
+    pub fn body(&self, body: &[u8]) -> Vec<u8> {
+        if self.is_idle() {
+            return body.to_vec();
+        }
+        if let Ok(mut value) = serde_json::from_slice::<Value>(body) {
+            self.value(&mut value);
+            return value.to_string().into_bytes();
+        }
+        self.text(&String::from_utf8_lossy(body)).into_bytes()
+    }
+
+    /// The error without keys, and no longer than a page. What is cut is cut after the keys are gone.
     #[must_use]
     pub fn error(&self, mut error: ModelError) -> ModelError {
-        error.message = self.text(&error.message);
-        error.hint = error.hint.map(|hint| self.text(&hint));
+        error.message = shortened(self.text(&error.message));
+        error.hint = error.hint.map(|hint| shortened(self.text(&hint)));
         error
     }
+}
+
+/// Cuts a text that somebody else made long.
+pub(crate) fn shortened(text: String) -> String {
+    match text.char_indices().nth(LONGEST_MESSAGE) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+/// The text without any [`SHORTEST_PIECE`] characters of the key in a row; `None` when there are
+/// none.
+fn without(text: &str, key: &str) -> Option<String> {
+    let (bytes, key) = (text.as_bytes(), key.as_bytes());
+    let mut piece = next_piece(bytes, key, 0)?;
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut from = 0;
+    loop {
+        out.extend_from_slice(bytes.get(from..piece.start).unwrap_or_default());
+        // Pieces that touch are one.
+        if !out.ends_with(REDACTED.as_bytes()) || from == 0 || piece.start > from {
+            out.extend_from_slice(REDACTED.as_bytes());
+        }
+        from = piece.end;
+        match next_piece(bytes, key, from) {
+            Some(next) => piece = next,
+            None => break,
+        }
+    }
+    out.extend_from_slice(bytes.get(from..).unwrap_or_default());
+    // A key is ASCII, so cuts lie between characters; a stranger's key may not be.
+    Some(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// The first stretch from `from` on that is the key or at least a piece of it, as long as it goes.
+fn next_piece(text: &[u8], key: &[u8], from: usize) -> Option<std::ops::Range<usize>> {
+    let least = SHORTEST_PIECE.min(key.len());
+    let mut at = from;
+    while at + least <= text.len() {
+        // A piece that covers `at + least - 1` can only begin at or after `at`; if that byte is in no
+        // key at all, nothing before it can either.
+        let last = *text.get(at + least - 1)?;
+        if !key.contains(&last) {
+            at += least;
+            continue;
+        }
+        let window = text.get(at..at + least)?;
+        let starts = key.windows(least).enumerate().filter(|(_, w)| *w == window);
+        let longest = starts
+            .map(|(start, _)| {
+                let rest = key.get(start..).unwrap_or_default();
+                let here = text.get(at..).unwrap_or_default();
+                rest.iter().zip(here).take_while(|(a, b)| a == b).count()
+            })
+            .max();
+        if let Some(length) = longest {
+            return Some(at..at + length);
+        }
+        at += 1;
+    }
+    None
 }
 
 #[cfg(test)]
@@ -214,6 +306,53 @@ mod tests {
         let error =
             ModelError::new(ErrorKind::Auth, "bad sk-live-42424242").hint("sk-live-42424242");
         assert!(!format!("{:?}", scrubber.error(error)).contains("42424242"));
+    }
+
+    #[test]
+    fn a_key_cut_in_two_leaves_no_piece_of_twelve() {
+        let key = "sk-test-0123456789abcdefghijklmnopqrstu";
+        let scrubber = Scrubber::new([Secret::new(key)]);
+        for cut in 0..key.len() {
+            for text in [
+                format!("you sent {}…", &key[..cut]),
+                format!("…{} is wrong", &key[cut..]),
+                format!("{} {}", &key[..cut], &key[cut..]),
+            ] {
+                let clean = scrubber.text(&text);
+                for piece in key.as_bytes().windows(SHORTEST_PIECE) {
+                    let piece = std::str::from_utf8(piece).unwrap();
+                    assert!(!clean.contains(piece), "{text} became {clean}");
+                }
+            }
+        }
+        assert_eq!(
+            scrubber.text("sk-test-0"),
+            "sk-test-0",
+            "too little to tell"
+        );
+        assert_eq!(
+            scrubber.text(&format!("a {key}{key} b")),
+            "a [key removed] b"
+        );
+    }
+
+    #[test]
+    fn a_key_in_escapes_is_found_in_a_body() {
+        let scrubber = Scrubber::new([Secret::new("sk-live-42424242")]);
+        let body = scrubber.body(br#"{"error":"bad sk\u002dlive-42424242"}"#);
+        assert_eq!(
+            String::from_utf8(body).unwrap(),
+            r#"{"error":"bad [key removed]"}"#
+        );
+        let page = scrubber.body(b"<html>sk-live-42424242 \xff");
+        assert!(!String::from_utf8_lossy(&page).contains("4242"));
+    }
+
+    #[test]
+    fn an_error_is_no_longer_than_a_page() {
+        let error = ModelError::new(ErrorKind::Transport, "é".repeat(1_000_000));
+        let error = Scrubber::default().error(error);
+        assert_eq!(error.message.chars().count(), LONGEST_MESSAGE + 1);
     }
 
     proptest::proptest! {

@@ -121,6 +121,8 @@ pub struct Read<A> {
     pub answer: A,
     /// Tokens, and cost where the provider tells it.
     pub usage: Usage,
+    /// The provider counted both what it read and what it wrote.
+    pub usage_told: bool,
     /// Of the prompt tokens, those written into the provider's cache.
     pub cache_writes: u64,
     /// The version a provider says it used.
@@ -191,9 +193,18 @@ pub fn words(parts: &[Part]) -> String {
         .collect()
 }
 
+/// No honest request has more tokens; a larger count must not overflow a sum.
+const MOST_TOKENS: u64 = 1 << 40;
+
 /// A whole number at a path, zero when absent.
 pub fn count(value: &Value, path: &str) -> u64 {
-    value.pointer(path).and_then(Value::as_u64).unwrap_or(0)
+    let number = value.pointer(path).and_then(Value::as_u64);
+    number.unwrap_or(0).min(MOST_TOKENS)
+}
+
+/// Whether a count is there at all.
+pub fn told(value: &Value, path: &str) -> bool {
+    value.pointer(path).and_then(Value::as_u64).is_some()
 }
 
 /// A text at a path.
@@ -214,11 +225,41 @@ pub fn text(value: &Value, path: &str) -> Option<String> {
 pub fn boundary(tokens: &[&str], prefix: &str, continuation: &str) -> Option<(usize, bool)> {
     let found = from_the_end(tokens, prefix, continuation);
     // Only lost characters excuse tokens that do not spell the text.
-    let lossy = |token: &&str| token.is_empty() || token.contains('\u{fffd}');
+    let lossy = |token: &&str| token.contains('\u{fffd}');
     if found.is_none() && tokens.iter().any(lossy) {
-        return from_the_start(tokens, prefix);
+        let (first, merged) = from_the_start(tokens, prefix)?;
+        let rest = tokens.get(first..)?.concat();
+        // What is left of the characters must still be those of the text, in order.
+        let text = if merged {
+            format!("{prefix}{continuation}")
+        } else {
+            continuation.to_owned()
+        };
+        return spells(&rest, &text, merged).then_some((first, merged));
     }
     found
+}
+
+/// Whether a text with lost characters may be (the end of) another: what was not lost stands there
+/// in the same order, and something was lost wherever something is missing.
+fn spells(lossy: &str, text: &str, end_only: bool) -> bool {
+    let mut pieces = lossy.split('\u{fffd}');
+    let first = pieces.next().unwrap_or_default();
+    let rest: Vec<&str> = pieces.filter(|piece| !piece.is_empty()).collect();
+    let mut left = match (end_only, text.find(first)) {
+        (true, Some(at)) => text.get(at + first.len()..),
+        (true, None) => None,
+        (false, _) => text.strip_prefix(first),
+    };
+    for piece in &rest {
+        left = left.and_then(|l| l.find(piece).and_then(|at| l.get(at + piece.len()..)));
+    }
+    // Lost characters at the end may stand for anything; otherwise the last piece is the end.
+    left.is_some_and(|l| {
+        l.is_empty() || lossy.ends_with('\u{fffd}') || {
+            rest.last().is_some_and(|piece| text.ends_with(piece))
+        }
+    })
 }
 
 fn from_the_end(tokens: &[&str], prefix: &str, continuation: &str) -> Option<(usize, bool)> {
@@ -263,6 +304,9 @@ fn from_the_start(tokens: &[&str], prefix: &str) -> Option<(usize, bool)> {
     None
 }
 
+/// Certainty comes out of rounded arithmetic as a number just above 0; it counts as 0.
+const ROUNDING: f64 = 1e-3;
+
 /// Turns token log-probabilities into a score, refusing numbers that are none.
 pub fn finite_score(
     tokens: Vec<String>,
@@ -270,6 +314,25 @@ pub fn finite_score(
     boundary_merged: bool,
     first_unscored: bool,
 ) -> Result<ContinuationScore, ModelError> {
+    // Only a text of one token without anything before it has none to score.
+    let none = tokens.is_empty() && !first_unscored;
+    if none || tokens.len() != logprobs.len() {
+        return Err(ModelError::new(
+            ErrorKind::BadRequest,
+            format!(
+                "the server gave {} log-probabilities for {} tokens of the text",
+                logprobs.len(),
+                tokens.len()
+            ),
+        ));
+    }
+    if let Some((token, value)) = tokens.iter().zip(&logprobs).find(|(_, v)| **v > ROUNDING) {
+        return Err(ModelError::new(
+            ErrorKind::NotFinite,
+            format!("the server gave {value} as log-probability of the token {token:?}"),
+        )
+        .hint("a log-probability is never above 0; is this server giving something else under that name?"));
+    }
     // llama.cpp writes the lowest float for a probability that underflowed to zero.
     let lowest = f64::from(f32::MIN) / 2.0;
     if let Some((token, value)) = tokens
@@ -285,7 +348,7 @@ pub fn finite_score(
     }
     Ok(ContinuationScore {
         tokens,
-        logprobs: logprobs.into_iter().map(|x| x as f32).collect(),
+        logprobs: logprobs.into_iter().map(|x| x.min(0.0) as f32).collect(),
         boundary_merged,
         first_unscored,
         windowed: false,

@@ -8,6 +8,7 @@
 )]
 
 mod answers;
+mod attacks;
 mod batch;
 mod bodies;
 mod conformance;

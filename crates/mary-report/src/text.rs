@@ -232,13 +232,7 @@ fn csv_line(row: &[String]) -> String {
 }
 
 fn csv_cell(cell: &str) -> String {
-    let formula = cell.starts_with(['=', '@', '\t', '\r'])
-        || (cell.starts_with(['+', '-']) && cell.len() > 1 && cell.parse::<f64>().is_err());
-    let cell = if formula {
-        format!("'{cell}")
-    } else {
-        cell.to_owned()
-    };
+    let cell = mary_contract::for_spreadsheet(cell).into_owned();
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
     } else {

@@ -11,7 +11,7 @@ use mary_engine::admit::{self, Judge};
 use mary_engine::select::{Survey, survey};
 use mary_store::RunFolder;
 
-use crate::{Laboratory, Run, RunError, RunSpec, batch, manifest};
+use crate::{Laboratory, Run, RunError, RunSpec, batch, foreign, manifest};
 
 /// A task that was found and whose items were read once.
 #[derive(Clone)]
@@ -194,15 +194,25 @@ impl<'lab> PreparedRun<'lab> {
 impl Laboratory {
     /// Goes on with the run in this folder as it was begun; a budget, where one is given, replaces
     /// that of the manifest.
-    pub fn continue_run(&self, folder: &Path, budget: Option<f64>) -> Result<Run<'_>, RunError> {
+    /// `host` is where the user says that questions go; a folder alone cannot send a key anywhere.
+    pub fn continue_run(
+        &self,
+        folder: &Path,
+        budget: Option<f64>,
+        host: Option<&str>,
+    ) -> Result<Run<'_>, RunError> {
         let stored = RunFolder::open(folder)?;
+        foreign::belongs_together(&stored)?;
         self.check_versions(stored.manifest())?;
         let mut spec = RunSpec::of(stored.manifest());
+        foreign::disarm(&mut spec, host)?;
         spec.execution.budget = budget.or(spec.execution.budget);
         // Batches that were submitted are paid for: they are fetched, whatever the manifest says.
         spec.execution.batch |= batch::folder(folder, false).is_some();
         let prepared = self.prepare(&spec)?;
-        let folder = RunFolder::continue_at(folder, &prepared.manifest()?)?;
+        let made = prepared.manifest()?;
+        let folder = RunFolder::continue_at(folder, &made)?;
+        foreign::names_itself(folder.manifest(), &made)?;
         Ok(Run::new(prepared, folder))
     }
 

@@ -60,6 +60,11 @@ impl<'a> Asking<'a> {
         if let Some(path) = &batches {
             make_folder(path, "the folder of batches cannot be made")?;
         }
+        // A paid answer is in the log before the next is taken; elsewhere the log may lag a little.
+        let remote = |m: &ModelRef| mary_remote::is_remote(&m.provider);
+        if label.is_none() || prepared.spec.subjects.iter().any(remote) {
+            folder.write_at_once()?;
+        }
         let spending = Spending::open(folder.path(), prepared.lab.ledger())?;
         if spending.spent() > 0.0 {
             let note = format!("${:.4} was spent before", spending.spent());

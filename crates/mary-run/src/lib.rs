@@ -15,6 +15,7 @@ mod asking;
 mod batch;
 mod error;
 mod estimate;
+mod foreign;
 mod laboratory;
 mod manifest;
 mod observers;

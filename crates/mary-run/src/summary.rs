@@ -46,12 +46,14 @@ pub fn summarise(
     }))
 }
 
-/// The summary of a run: as stored, or added up from the log when there is none (a run that was
-/// killed before its end).
+/// The summary of a run: as stored, or added up from the log when there is none or the log has gone
+/// on since (a run that was killed before its end).
 pub fn load_summary(registry: &Registry, folder: &RunFolder) -> Result<RunSummary, RunError> {
-    let mut summary = match folder.summary()? {
-        Some(summary) => summary,
-        None => summarise(registry, folder, usize::MAX)?,
+    let stored = folder.summary()?;
+    let counted = |summary: &RunSummary| summary.rows.iter().map(|row| row.samples).sum::<usize>();
+    let mut summary = match stored {
+        Some(summary) if counted(&summary) == folder.finished_ids()?.len() => summary,
+        _ => summarise(registry, folder, usize::MAX)?,
     };
     summary.manifest = completed(registry, &summary.manifest);
     Ok(summary)

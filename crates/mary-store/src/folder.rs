@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use mary_contract::{RunManifest, RunSummary, Sample, StoreError};
+use mary_contract::{RunManifest, RunSummary, Sample, StoreError, read_plain, writable_place};
 use serde::de::DeserializeOwned;
 
 use crate::atomic;
@@ -19,6 +19,8 @@ const MANIFEST: &str = "manifest.json";
 const SAMPLES: &str = "samples.jsonl";
 const SUMMARY: &str = "summary.json";
 const LOCK: &str = "run.lock";
+/// No manifest and no summary is larger.
+const LARGEST_JSON: u64 = 1 << 30;
 
 /// What was cut from the end of a torn log when it was opened for writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,6 +154,13 @@ impl RunFolder {
         self.pen()?.append(sample)
     }
 
+    /// From now on every sample survives the process as soon as it is appended: for runs without a
+    /// cache, where the log is the only place that knows what was paid for.
+    pub fn write_at_once(&mut self) -> Result<(), StoreError> {
+        self.pen()?.write_at_once();
+        Ok(())
+    }
+
     /// Everything appended so far survives the process.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         self.pen()?.flush()
@@ -261,7 +270,7 @@ fn read_manifest(path: &Path) -> Result<RunManifest, StoreError> {
 }
 
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, hint: &str) -> Result<T, StoreError> {
-    let bytes = fs::read(path).map_err(io_at(path))?;
+    let bytes = read_plain(path, LARGEST_JSON).map_err(io_at(path))?;
     serde_json::from_slice(&bytes).map_err(|e| corrupt(path, e.line(), e.to_string(), hint))
 }
 
@@ -280,6 +289,7 @@ impl Drop for Lock {
 /// with the process, so a killed run never locks anybody out.
 fn lock(folder: &Path) -> Result<Option<Lock>, StoreError> {
     let path = folder.join(LOCK);
+    writable_place(&path).map_err(io_at(&path))?;
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)

@@ -2,12 +2,11 @@
 //! and damaged lines, and continues where it stopped when the log has grown.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use mary_contract::{SampleId, StoreError};
+use mary_contract::{SampleId, StoreError, open_plain};
 
 use crate::fault::{corrupt, io_at};
 use crate::line;
@@ -81,7 +80,7 @@ impl Index {
     /// Reads what has been written since. An incomplete or unreadable *last* line is left out: it
     /// is being written just now, or torn.
     pub(crate) fn extend(&mut self, path: &Path) -> Result<(), StoreError> {
-        let mut file = match File::open(path) {
+        let mut file = match open_plain(path) {
             Ok(file) => file,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(e) => return Err(io_at(path)(e)),

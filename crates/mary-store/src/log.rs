@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use mary_contract::{Sample, StoreError};
+use mary_contract::{Sample, StoreError, writable_place};
 
 use crate::fault::{corrupt, io_at};
 use crate::finite::sample_is_finite;
@@ -47,10 +47,13 @@ pub(crate) struct LogWriter {
     /// The file may hold half a line after `len`.
     ragged: bool,
     flushed: Instant,
+    /// Every line is handed to the operating system before the next.
+    at_once: bool,
 }
 
 impl LogWriter {
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        writable_place(path).map_err(io_at(path))?;
         let file = OpenOptions::new()
             .append(true)
             .create(true)
@@ -68,7 +71,13 @@ impl LogWriter {
             len,
             ragged: false,
             flushed: Instant::now(),
+            at_once: false,
         }
+    }
+
+    /// From now on every line is in the file when `append` returns.
+    pub(crate) fn write_at_once(&mut self) {
+        self.at_once = true;
     }
 
     pub(crate) fn append(&mut self, sample: &Sample) -> Result<(), StoreError> {
@@ -91,7 +100,7 @@ impl LogWriter {
                 "this is a fault in Mary; please report it",
             )
         })?;
-        if self.buffer.len() >= FLUSH_BYTES || self.flushed.elapsed() >= FLUSH_AGE {
+        if self.at_once || self.buffer.len() >= FLUSH_BYTES || self.flushed.elapsed() >= FLUSH_AGE {
             self.flush()?;
         }
         Ok(())
@@ -153,6 +162,7 @@ impl Drop for LogWriter {
 /// gets its newline; anything else torn is moved to `samples.jsonl.torn`.
 pub(crate) fn heal(path: &Path) -> Result<Option<Healed>, StoreError> {
     let at = io_at(path);
+    writable_place(path).map_err(&at)?;
     let mut file = match OpenOptions::new().read(true).write(true).open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -172,6 +182,7 @@ pub(crate) fn heal(path: &Path) -> Result<Option<Healed>, StoreError> {
         }
         (_, false) => {
             let torn = path.with_extension("jsonl.torn");
+            writable_place(&torn).map_err(io_at(&torn))?;
             let kept = OpenOptions::new()
                 .append(true)
                 .create(true)

@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mary_contract::{Sample, StoreError};
+use mary_contract::{Sample, StoreError, open_plain};
 
 use crate::fault::io_at;
 use crate::index::{Index, READ_BUFFER, unreadable};
@@ -25,7 +25,7 @@ struct Lines {
 
 impl Lines {
     fn open(path: &Path, index: &Index) -> Result<Self, StoreError> {
-        let reader = match File::open(path) {
+        let reader = match open_plain(path) {
             Ok(file) => Some(BufReader::with_capacity(READ_BUFFER, file)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(e) => return Err(io_at(path)(e)),

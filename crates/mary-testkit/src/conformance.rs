@@ -20,6 +20,8 @@ pub struct TestDesk<Q, A> {
     pub answers: Vec<(Ticket, Result<Reply<A>, ModelError>)>,
     /// Break after this many answers.
     pub stop_after: Option<usize>,
+    /// Requests asked for after the break.
+    asked_after: usize,
 }
 
 impl<Q, A> TestDesk<Q, A> {
@@ -38,7 +40,12 @@ impl<Q, A> TestDesk<Q, A> {
             later: Vec::new(),
             answers: Vec::new(),
             stop_after: None,
+            asked_after: 0,
         }
+    }
+
+    fn broke(&self) -> bool {
+        self.stop_after.is_some_and(|n| self.answers.len() >= n)
     }
 
     /// A request that appears once `after` answers are in.
@@ -64,6 +71,10 @@ impl<Q, A> TestDesk<Q, A> {
 
 impl<Q, A> Desk<Q, A> for TestDesk<Q, A> {
     fn next(&mut self) -> Option<Job<Q>> {
+        if self.broke() {
+            self.asked_after += 1;
+            return None;
+        }
         if let Some(job) = self.waiting.pop_front() {
             return Some(job);
         }
@@ -76,9 +87,10 @@ impl<Q, A> Desk<Q, A> for TestDesk<Q, A> {
 
     fn answer(&mut self, ticket: Ticket, answer: Result<Reply<A>, ModelError>) -> ControlFlow<()> {
         self.answers.push((ticket, answer));
-        match self.stop_after {
-            Some(n) if self.answers.len() >= n => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
+        if self.broke() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 }
@@ -188,10 +200,15 @@ fn desk_promises<Q, A>(
     let mut stopped = TestDesk::new((0..9).map(&request));
     stopped.stop_after = Some(1);
     serve(&mut stopped);
-    if stopped.answers.len() != 1 {
-        let n = stopped.answers.len();
+    let troubles = stopped.answers.iter().skip(1);
+    let troubles = troubles.filter(|(_, answer)| answer.is_err()).count();
+    let mut tickets: Vec<u64> = stopped.answers.iter().map(|(t, _)| t.0).collect();
+    tickets.sort_unstable();
+    tickets.dedup();
+    if stopped.asked_after > 0 || troubles > 0 || tickets.len() != stopped.answers.len() {
         broken.push(format!(
-            "{kind}: after a break nothing more is handed in, but {n} were"
+            "{kind}: after a break nothing is asked for and nothing but answers under way is handed in, but {} questions were asked for and {troubles} errors handed in",
+            stopped.asked_after
         ));
     }
 }

@@ -6,6 +6,7 @@ pub mod conformance;
 pub mod faulty_server;
 pub mod hub_server;
 pub mod lacking;
+pub mod raw_server;
 pub mod scripted;
 
 pub use lacking::{Lacking, skip};

@@ -12,7 +12,7 @@ use crate::folder::{Sidecars, Weights};
 use crate::gguf::{Gguf, parts};
 use crate::mapped::Mapped;
 use crate::stored::Stored;
-use crate::{ChatTemplate, TensorInfo, Tokenizer, fault, tokenizer};
+use crate::{ChatTemplate, TensorInfo, Tokenizer, bounds, fault, tokenizer};
 
 /// The files of a model that is compiled into the binary.
 #[derive(Debug, Clone, Copy)]
@@ -125,6 +125,10 @@ impl Checkpoint {
 
     /// The last look before anybody works with it: does the tokenizer belong to the embedding?
     fn checked(self, path: &Path) -> Result<Self, ModelError> {
+        bounds::check(&self.config, &self.tensors).map_err(|why| {
+            fault::bad(path, why)
+                .hint("the file is damaged, or is not what it says; fetch it again")
+        })?;
         let Some((name, rows)) = self.embedding() else {
             return Ok(self); // the transformer will miss it, and say by which name
         };

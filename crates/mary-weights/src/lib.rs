@@ -6,6 +6,7 @@
 //! tensor outside its file, a tokenizer with more ids than the embedding has rows) is found there
 //! and refused with the name of the file and of the tensor.
 
+mod bounds;
 pub mod catalogue;
 mod checkpoint;
 mod dequant;

@@ -1,10 +1,9 @@
 //! A weight file as bytes: mapped from disk, or compiled into the binary.
 
-use std::fs::File;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use mary_contract::ModelError;
+use mary_contract::{ModelError, open_plain};
 use memmap2::Mmap;
 
 use crate::fault;
@@ -22,10 +21,10 @@ pub(crate) struct Mapped {
 
 impl Mapped {
     pub fn open(path: &Path) -> Result<Self, ModelError> {
-        let file = File::open(path).map_err(|e| fault::io(path, &e))?;
-        if file.metadata().is_ok_and(|m| m.is_dir()) {
+        if path.is_dir() {
             return Err(fault::bad(path, "is a folder where a file was expected"));
         }
+        let file = open_plain(path).map_err(|e| fault::io(path, &e))?;
         // SAFETY: the mapping is read-only and private to this process. Another process that
         // truncates a weight file while we read it would end us with SIGBUS; that is the price
         // every runtime that maps weights pays, and no write of ours touches such a file.

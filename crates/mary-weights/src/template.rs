@@ -3,8 +3,10 @@
 //! Templates are Jinja programs that come with the model, in the dialect of Hugging Face's
 //! `apply_chat_template`: blocks are trimmed, Python's string methods work, and there are
 //! `raise_exception`, `strftime_now` and a `tojson` that writes what Python's `json.dumps` writes.
-//! They are foreign code: the number of steps and the length of the output are limited, and a
-//! template that goes beyond them is an error.
+//! They are foreign code: the number of steps, the length of the output and the size of values
+//! ([`bounded`]) are limited, and a template that goes beyond them is an error.
+
+mod bounded;
 
 use std::fmt::Write as _;
 use std::io;
@@ -13,7 +15,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use mary_contract::{ErrorKind, ModelError, Part, Prompt, Speaker};
 use minijinja::value::{Kwargs, Serde};
 use minijinja::{Environment, Error, ErrorKind as JinjaKind, Value};
-use minijinja_contrib::pycompat::unknown_method_callback;
 use serde_json::json;
 
 use crate::folder::Sidecars;
@@ -63,14 +64,14 @@ impl ChatTemplate {
         environment.set_syntax(syntax);
         environment.set_fuel(Some(FUEL));
         environment.set_debug(false);
-        environment.set_unknown_method_callback(unknown_method_callback);
+        bounded::install(&mut environment);
         environment.add_function("raise_exception", raise_exception);
         environment.add_function("strftime_now", |format: &str| {
             strftime(format, seconds_since_epoch())
         });
         environment.add_filter("tojson", tojson);
         environment
-            .add_template_owned("chat", without_generation_marks(source))
+            .add_template_owned("chat", bounded::bounded(&without_generation_marks(source))?)
             .map_err(|e| describe(&e))?;
         Ok(Self {
             source: source.to_owned(),
@@ -483,6 +484,26 @@ mod tests {
         assert!(render("{{ 'x' * 99999999999 }}").is_err());
         let wide = "{% for a in range(9999) %}{{ 'x' * 100000 }}{% endfor %}";
         assert!(render(wide).is_err());
+    }
+
+    #[test]
+    fn values_do_not_grow_without_end() {
+        for source in [
+            "{% set x = 'ab' %}{% for i in range(60) %}{% set x = x ~ x %}{{ x|length }}{% endfor %}",
+            "{% set n = namespace(x='ab') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}",
+            "{% set n = namespace(x='ab') %}{% for i in range(60) %}{% set n.x = n.x + n.x %}{% endfor %}",
+            "{% set n = namespace(x=[1]) %}{% for i in range(60) %}{% set n.x = n.x + n.x %}{% endfor %}",
+            "{% set n = namespace(x='a') %}{% set b = 'b' * 1000000 %}{% for i in range(9999) %}{% set n.x = b ~ n.x %}{% endfor %}",
+            "{% macro d(s, n) %}{% if n %}{{ d(s ~ s, n - 1) }}{% endif %}{% endmacro %}{{ d('ab', 60) }}",
+            "{{ ('a' * 1000000)|replace('a', 'b' * 1000000) }}",
+            "{{ ('a' * 1000000).replace('a', 'b' * 1000000) }}",
+            "{{ ('a\n' * 1000000)|indent(99999999) }}",
+            "{{ '{:>9999999999}'.format(1) }}",
+        ] {
+            // The first of these doubles only inside its loop and ends by itself.
+            let scoped = source.contains("{% set x = x ~ x %}");
+            assert_eq!(render(source).is_err(), !scoped, "{source}");
+        }
     }
 
     #[test]

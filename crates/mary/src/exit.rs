@@ -1,11 +1,12 @@
 //! Exit codes, and how an error reaches a person. The codes are documented in the README.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use mary_contract::{DataError, ErrorKind, ModelError, TaskError};
 use mary_engine::EngineError;
 use mary_run::RunError;
+
+use crate::terminal;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,6 @@ pub struct MissingError(pub String);
 
 /// Prints an error with its causes and hint, and says with which code to leave.
 pub fn report(error: &anyhow::Error) -> ExitCode {
-    let mut stderr = anstream::stderr();
     let mut text = String::new();
     let mut last = String::new();
     for cause in error.chain() {
@@ -83,14 +83,30 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     let hint = error
         .chain()
         .find_map(|c| c.downcast_ref::<ModelError>()?.hint.clone());
-    let _ = writeln!(stderr, "error: {text}");
+    terminal::line(&format!("error: {text}"));
     if let Some(hint) = hint.filter(|h| !text.contains(h.as_str())) {
-        let _ = writeln!(stderr, "hint: {hint}");
+        terminal::line(&format!("hint: {hint}"));
     }
     status_of(error).into()
 }
 
+/// Prints what the reader of arguments has to say: help, the version, or what is wrong with them.
+pub fn usage(said: &clap::Error) -> ExitCode {
+    let text = said.render().ansi().to_string();
+    if said.use_stderr() {
+        terminal::line(text.trim_end());
+        return Status::Usage.into();
+    }
+    // Help for a pipe that is gone is nobody's loss.
+    let _ = terminal::out(&text);
+    Status::Done.into()
+}
+
 fn status_of(error: &anyhow::Error) -> Status {
+    // A full disk stops whatever was being done, and the same command goes on when there is room.
+    if error.chain().any(is_full_disk) {
+        return Status::Stopped;
+    }
     for cause in error.chain() {
         let unclear = matches!(cause.downcast_ref(), Some(RunError::Specification(_)));
         if cause.is::<UsageError>() || unclear {
@@ -125,4 +141,15 @@ fn status_of(error: &anyhow::Error) -> Status {
         }
     }
     Status::Internal
+}
+
+fn is_full_disk(cause: &(dyn std::error::Error + 'static)) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let io = cause.downcast_ref::<std::io::Error>().or_else(|| {
+        match cause.downcast_ref::<mary_contract::StoreError>()? {
+            mary_contract::StoreError::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    });
+    io.is_some_and(|e| matches!(e.kind(), StorageFull | QuotaExceeded | FileTooLarge))
 }

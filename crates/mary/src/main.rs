@@ -15,11 +15,12 @@ mod rundir;
 mod settings;
 mod specification;
 mod suite;
+mod terminal;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use mary_contract::Registry;
 
 use cli::{Cli, Command, PlaceArgs};
 
@@ -30,23 +31,27 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = cli::spelling::normalise(std::env::args_os());
-    match dispatch(arguments) {
+    terminal::listen();
+    let registry = mary_suites::registry();
+    let command = cli::family::with_family_commands(Cli::command(), &registry);
+    let matches = match command.try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(said) => return exit::usage(&said),
+    };
+    match dispatch(registry, &matches) {
         Ok(status) => status.into(),
         Err(error) => exit::report(&error),
     }
 }
 
-fn dispatch(arguments: Vec<OsString>) -> anyhow::Result<exit::Status> {
-    let registry = mary_suites::registry();
-    let command = cli::family::with_family_commands(Cli::command(), &registry);
-    let matches = command.get_matches_from(arguments);
+fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<exit::Status> {
     let family = matches.subcommand_name().and_then(|n| registry.family(n));
     if let (Some(family), Some((_, own))) = (family.cloned(), matches.subcommand()) {
-        let args = PlaceArgs::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+        let args = PlaceArgs::from_arg_matches(matches).unwrap_or_else(|e| e.exit());
         let place = settings::Place::resolve(&args, registry)?;
         return commands::family::family(&place, family.as_ref(), own);
     }
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+    let cli = Cli::from_arg_matches(matches).unwrap_or_else(|e| e.exit());
     let place = settings::Place::resolve(&cli.place, registry)?;
     fetching::watch();
     match cli.command {

@@ -1,11 +1,13 @@
 //! What a person sees while a run goes on: a bar with rate, time left and failures on a terminal,
 //! plain lines every few seconds without one.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use mary_contract::{Event, EventObserver, Outcome, StoreError};
+use mary_contract::{Event, EventObserver, Outcome, StoreError, visible_line};
+
+use crate::terminal;
 
 /// How often a plain line is printed.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
@@ -58,10 +60,7 @@ impl Progress {
     pub fn say(&self, line: &str) {
         match self.mode {
             Mode::Quiet => {}
-            Mode::Plain => drop(writeln!(std::io::stderr(), "{line}")),
-            Mode::Bar => self
-                .bar
-                .suspend(|| drop(writeln!(std::io::stderr(), "{line}"))),
+            Mode::Plain | Mode::Bar => terminal::line(line),
         }
     }
 
@@ -83,7 +82,8 @@ impl Progress {
             if let Ok(style) = style {
                 self.bar.set_style(style);
             }
-            self.bar.set_prefix(self.title.clone());
+            self.bar.set_prefix(visible_line(&self.title).into_owned());
+            terminal::show_bar(Some(self.bar.clone()));
             self.bar.set_position(self.done);
             self.bar.reset_eta();
         } else if already > 0 {
@@ -134,6 +134,7 @@ impl Progress {
 
     fn finish(&mut self) {
         self.bar.finish_and_clear();
+        terminal::show_bar(None);
         let seconds = self.started.elapsed().as_secs_f64();
         let cached = if self.recalled > 0 {
             format!(", {} from the cache", self.recalled)

@@ -45,7 +45,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
             path,
             0,
             format!("the cache has form {form}, this version of Mary reads form {FORM}"),
-            "use the version of Mary that made it, another file with --cache, or --no-cache",
+            "use the version of Mary that made it, another folder with --cache-dir, or --no-cache",
         ));
     }
     Ok(connection)
@@ -140,33 +140,76 @@ fn digit(letter: u8) -> Option<u8> {
     }
 }
 
-/// JSON, with a first byte saying whether it is compressed.
-pub(super) fn pack(reply: &Reply) -> Result<Vec<u8>, serde_json::Error> {
-    let mut plain = vec![b'j'];
-    serde_json::to_writer(&mut plain, reply)?;
-    let json = plain.get(1..).unwrap_or_default();
-    if json.len() < LARGE {
-        return Ok(plain);
+/// Bytes of the checksum before an answer.
+const SUM: usize = 16;
+
+/// A byte saying how the answer is written (`c` plain JSON, `d` compressed), a checksum over its key
+/// and its bytes, and the bytes. Rows of earlier versions (`j`, `z`) have no checksum.
+pub(super) fn pack(key: &Key, reply: &Reply) -> Result<Vec<u8>, serde_json::Error> {
+    let json = serde_json::to_vec(reply)?;
+    if json.len() >= LARGE {
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+        let packed = encoder.write_all(&json).and_then(|()| encoder.finish());
+        if let Ok(packed) = packed
+            && packed.len() < json.len()
+        {
+            return Ok(sealed(b'd', key, &packed));
+        }
     }
-    let mut encoder = DeflateEncoder::new(vec![b'z'], Compression::fast());
-    let packed = encoder.write_all(json).and_then(|()| encoder.finish());
-    Ok(match packed {
-        Ok(packed) if packed.len() < plain.len() => packed,
-        _ => plain,
-    })
+    Ok(sealed(b'c', key, &json))
 }
 
-pub(super) fn unpack(stored: &[u8]) -> Option<Reply> {
-    match stored.split_first()? {
-        (b'j', json) => serde_json::from_slice(json).ok(),
-        (b'z', packed) => {
-            let mut json = Vec::new();
-            let mut decoder = DeflateDecoder::new(packed).take(LARGEST);
-            decoder.read_to_end(&mut json).ok()?;
-            serde_json::from_slice(&json).ok()
-        }
-        _ => None,
-    }
+fn sealed(form: u8, key: &Key, bytes: &[u8]) -> Vec<u8> {
+    let mut row = Vec::with_capacity(1 + SUM + bytes.len());
+    row.push(form);
+    row.extend_from_slice(&checksum(form, key, bytes));
+    row.extend_from_slice(bytes);
+    row
+}
+
+fn checksum(form: u8, key: &Key, bytes: &[u8]) -> [u8; SUM] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&[form]);
+    hasher.update(key.as_str().as_bytes());
+    hasher.update(bytes);
+    let mut sum = [0; SUM];
+    hasher.finalize_xof().fill(&mut sum);
+    sum
+}
+
+/// What a row holds.
+#[derive(Debug, PartialEq)]
+pub(super) enum Unpacked {
+    /// The answer that was kept.
+    Answer(Box<Reply>),
+    /// An answer in a form that this version does not read.
+    Unknown,
+    /// Not what was written: its checksum is another.
+    Damaged,
+}
+
+pub(super) fn unpack(key: &Key, stored: &[u8]) -> Unpacked {
+    let (form, bytes) = match stored.split_first() {
+        Some((form @ (b'c' | b'd'), rest)) => match rest.split_first_chunk::<SUM>() {
+            Some((sum, bytes)) if *sum == checksum(*form, key, bytes) => (*form, bytes),
+            _ => return Unpacked::Damaged,
+        },
+        Some((b'j', rest)) => (b'c', rest),
+        Some((b'z', rest)) => (b'd', rest),
+        _ => return Unpacked::Damaged,
+    };
+    let read = match form {
+        b'd' => inflated(bytes).and_then(|json| serde_json::from_slice(&json).ok()),
+        _ => serde_json::from_slice(bytes).ok(),
+    };
+    read.map_or(Unpacked::Unknown, |reply| Unpacked::Answer(Box::new(reply)))
+}
+
+fn inflated(packed: &[u8]) -> Option<Vec<u8>> {
+    let mut json = Vec::new();
+    let mut decoder = DeflateDecoder::new(packed).take(LARGEST);
+    decoder.read_to_end(&mut json).ok()?;
+    Some(json)
 }
 
 /// What an error of SQLite means to a user.
@@ -195,7 +238,7 @@ pub(super) fn said(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
                 path: path.to_owned(),
                 message: format!(
                     "another process has held the response cache for {} s ({error})\nhint: wait for \
-                     it, give this run its own file with --cache, or run with --no-cache",
+                     it, give this run its own folder with --cache-dir, or run with --no-cache",
                     PATIENCE.as_secs()
                 ),
             },
@@ -210,7 +253,7 @@ pub(super) fn said(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
 fn advice(code: Option<ErrorCode>) -> &'static str {
     match code {
         Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly) => {
-            "choose a cache file you may write to with --cache, or run with --no-cache"
+            "choose a folder you may write to with --cache-dir, or run with --no-cache"
         }
         _ => "`mary cache prune` makes room in it; --no-cache runs without it",
     }

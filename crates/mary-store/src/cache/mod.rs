@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use mary_contract::{Cache, Key, Reply, StoreError};
+use mary_contract::{Cache, Key, Reply, StoreError, notice};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::finite::reply_is_finite;
-use database::{Row, blob_of, said};
+use database::{Row, Unpacked, blob_of, said};
 use patience::patiently;
 use writer::{Pending, Writer};
 
@@ -52,6 +52,8 @@ pub struct ResponseCache {
     view: Option<(u64, Instant)>,
     writer: Writer,
     label: Label,
+    /// Damage is said once.
+    said_damaged: bool,
 }
 
 /// What a cache holds.
@@ -112,6 +114,7 @@ impl ResponseCache {
             view: None,
             writer: Writer::start(path, writing)?,
             label: Label::default(),
+            said_damaged: false,
         })
     }
 
@@ -142,6 +145,23 @@ impl ResponseCache {
             patiently(|| self.reader.execute_batch("COMMIT")).map_err(said(&self.path))?;
         }
         Ok(())
+    }
+
+    /// The answer in a row, unless it is not the one that was kept.
+    fn read(&mut self, key: &Key, stored: &[u8]) -> Option<Reply> {
+        match database::unpack(key, stored) {
+            Unpacked::Answer(reply) => Some(*reply),
+            Unpacked::Unknown => None,
+            Unpacked::Damaged => {
+                if !std::mem::replace(&mut self.said_damaged, true) {
+                    notice(&format!(
+                        "{}: answers in the cache are damaged (a checksum does not fit); they are asked again",
+                        self.path.display()
+                    ));
+                }
+                None
+            }
+        }
     }
 
     /// What it holds.
@@ -216,7 +236,7 @@ impl Cache for ResponseCache {
     fn recall(&mut self, key: &Key) -> Result<Option<Reply>, StoreError> {
         // An answer in a form we no longer read is no answer: it is asked again and replaced.
         match self.writer.pending(key) {
-            Pending::Waiting(bytes) => Ok(database::unpack(&bytes)),
+            Pending::Waiting(bytes) => Ok(self.read(key, &bytes)),
             Pending::NotHere { commits } => {
                 self.look_at(commits)?;
                 let stored = patiently(|| {
@@ -226,7 +246,7 @@ impl Cache for ResponseCache {
                         .optional()
                 })
                 .map_err(said(&self.path))?;
-                Ok(stored.and_then(|bytes| database::unpack(&bytes)))
+                Ok(stored.and_then(|bytes| self.read(key, &bytes)))
             }
         }
     }
@@ -238,7 +258,7 @@ impl Cache for ResponseCache {
         }
         self.look_away()?;
         let (model, task) = self.label.get();
-        let reply = database::pack(reply).map_err(|e| StoreError::Database {
+        let reply = database::pack(key, reply).map_err(|e| StoreError::Database {
             path: self.path.clone(),
             message: format!("an answer cannot be written as JSON: {e}"),
         })?;

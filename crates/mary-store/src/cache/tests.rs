@@ -294,3 +294,62 @@ fn an_answer_just_committed_is_recalled_though_a_view_was_open() {
         assert!(cache.recall(&key(n)).unwrap().is_some(), "answer {n}");
     }
 }
+
+/// Every bit of a row, one after the other: a flipped one is never an answer.
+#[test]
+fn a_flipped_bit_is_a_miss_and_said_once() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    for text in ["yes", &"word ".repeat(1_000)] {
+        let row = database::pack(&key(1), &reply(text)).unwrap();
+        let whole = Unpacked::Answer(Box::new(reply(text)));
+        assert_eq!(database::unpack(&key(1), &row), whole);
+        assert_eq!(database::unpack(&key(2), &row), Unpacked::Damaged);
+        for bit in 0..row.len() * 8 {
+            let mut bad = row.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            let read = database::unpack(&key(1), &bad);
+            assert!(!matches!(read, Unpacked::Answer(_)), "bit {bit}");
+        }
+        for length in 0..row.len() {
+            let read = database::unpack(&key(1), &row[..length]);
+            assert!(!matches!(read, Unpacked::Answer(_)), "cut at {length}");
+        }
+    }
+    static SAID: AtomicUsize = AtomicUsize::new(0);
+    mary_contract::hear_notices(|text| {
+        SAID.fetch_add(usize::from(text.contains("checksum")), Ordering::SeqCst);
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cache.sqlite");
+    let mut cache = ResponseCache::open(&path).unwrap();
+    for n in 0..4 {
+        cache.keep(&key(n), &reply("yes")).unwrap();
+    }
+    cache.flush().unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.busy_timeout(Duration::from_secs(300)).unwrap();
+    other
+        .execute(
+            "UPDATE replies SET reply = substr(reply, 1, length(reply) - 1) || x'00'",
+            [],
+        )
+        .unwrap();
+    drop(other);
+    drop(cache);
+    let mut cache = ResponseCache::open(&path).unwrap();
+    for n in 0..4 {
+        assert_eq!(cache.recall(&key(n)).unwrap(), None);
+    }
+    assert_eq!(SAID.load(Ordering::SeqCst), 1);
+    cache.keep(&key(0), &reply("again")).unwrap();
+    cache.flush().unwrap();
+    assert_eq!(cache.recall(&key(0)).unwrap(), Some(reply("again")));
+}
+
+#[test]
+fn answers_of_earlier_versions_are_still_read() {
+    let json = serde_json::to_vec(&reply("old")).unwrap();
+    let row: Vec<u8> = [b"j".as_slice(), &json].concat();
+    let whole = Unpacked::Answer(Box::new(reply("old")));
+    assert_eq!(database::unpack(&key(1), &row), whole);
+}

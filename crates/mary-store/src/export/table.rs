@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Outcome, Request, Response, Sample, StoreError, Usage};
+use mary_contract::{Outcome, Request, Response, Sample, StoreError, Usage, for_spreadsheet};
 
 use super::usage_of;
 use crate::RunFolder;
@@ -39,7 +39,10 @@ pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, Store
     };
     out.write_record(HEAD).map_err(said)?;
     for sample in run.samples()? {
-        out.write_record(Row::of(&sample?).cells()).map_err(said)?;
+        let cells = Row::of(&sample?).cells();
+        // Answers are somebody else's words: no spreadsheet is to execute them.
+        out.write_record(cells.iter().map(|c| for_spreadsheet(c).into_owned()))
+            .map_err(said)?;
     }
     out.flush().map_err(io_at(&path))?;
     Ok(vec![path])

@@ -8,12 +8,15 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::{ErrorKind, ModelError, read_plain};
 use serde_json::Value;
 
 use crate::fault;
 use crate::mapped::Mapped;
 use crate::stored::Stored;
+
+/// No file beside the weights is larger.
+const LARGEST_SIDECAR: u64 = 512 << 20;
 
 /// Small files that say what a model is; all of them count in the fingerprint.
 const ALWAYS: [&str; 7] = [
@@ -63,7 +66,7 @@ impl Sidecars {
 
     fn add(&mut self, name: &'static str) -> Result<(), ModelError> {
         let path = self.folder.join(name);
-        match std::fs::read(&path) {
+        match read_plain(&path, LARGEST_SIDECAR) {
             Ok(bytes) => {
                 self.files.insert(name, Cow::Owned(bytes));
                 Ok(())
@@ -235,7 +238,7 @@ impl Weights {
 /// Which tensor lies in which file. File names must be plain names: an index from elsewhere must
 /// not make us open files outside the folder.
 fn weight_map(index: &Path) -> Result<BTreeMap<String, String>, ModelError> {
-    let bytes = std::fs::read(index).map_err(|e| fault::io(index, &e))?;
+    let bytes = read_plain(index, LARGEST_SIDECAR).map_err(|e| fault::io(index, &e))?;
     let parsed: Value = serde_json::from_slice(&bytes)
         .map_err(|e| fault::bad(index, format!("is not JSON: {e}")))?;
     let Some(map) = parsed["weight_map"].as_object() else {

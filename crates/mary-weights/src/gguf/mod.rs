@@ -14,6 +14,7 @@ use std::path::Path;
 use mary_contract::ModelError;
 use serde_json::Value;
 
+use crate::bounds;
 use crate::fault;
 use crate::mapped::Mapped;
 use crate::stored::{Layout, Stored};
@@ -118,6 +119,12 @@ impl Gguf {
             .unwrap_or(Path::new(""));
         let bad = |why: String| fault::bad(first, why);
         let config = config::translate(&metadata, &stored, files).map_err(bad)?;
+        // Before anything is named or looped over by what the header says.
+        bounds::check(&config, &stored).map_err(bad)?;
+        let layers = config.get("num_hidden_layers").and_then(Value::as_u64);
+        bounds::layers_named(&stored, layers.unwrap_or(0)).map_err(|why| {
+            bad(why).hint("the file is damaged, or was made by a faulty converter; fetch it again")
+        })?;
         let tensors = names::translate(&metadata, &config, stored).map_err(bad)?;
         Ok(Self {
             metadata,
@@ -133,7 +140,11 @@ impl Gguf {
         stored: &mut BTreeMap<String, Stored>,
     ) -> Result<Metadata, ModelError> {
         let bad = |why: String| fault::bad(&file.path, why);
-        let mut reader = Reader { bytes: file, at: 0 };
+        let mut reader = Reader {
+            bytes: file,
+            at: 0,
+            entries: MOST_ENTRIES,
+        };
         let (metadata, directory) = reader.header().map_err(|why| {
             let error = bad(why.clone());
             if why.starts_with("ends") {
@@ -293,7 +304,14 @@ fn type_name(kind: u32) -> String {
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// List entries that may still come: a byte in the file can be many in memory.
+    entries: usize,
 }
+
+/// Most entries of all lists together; the largest vocabularies have less than a million.
+const MOST_ENTRIES: usize = 1 << 24;
+/// Most tensors, and most metadata entries.
+const MOST_NAMES: usize = 1 << 20;
 
 impl<'a> Reader<'a> {
     fn header(&mut self) -> Result<(Metadata, Vec<Described>), String> {
@@ -310,7 +328,12 @@ impl<'a> Reader<'a> {
         // A tensor takes at least 24 bytes of directory, a metadata entry at least 13.
         let tensors = self.count(24, "tensors")?;
         let entries = self.count(13, "metadata entries")?;
-        let mut metadata = HashMap::with_capacity(entries);
+        if tensors > MOST_NAMES || entries > MOST_NAMES {
+            return Err(format!(
+                "says that it holds {tensors} tensors and {entries} metadata entries; {MOST_NAMES} are allowed"
+            ));
+        }
+        let mut metadata = HashMap::with_capacity(entries.min(1_024));
         for _ in 0..entries {
             let key = self.name()?;
             let kind = self.u32()?;
@@ -320,7 +343,7 @@ impl<'a> Reader<'a> {
             })?;
             metadata.insert(key, value);
         }
-        let mut directory = Vec::with_capacity(tensors);
+        let mut directory = Vec::with_capacity(tensors.min(1_024));
         for _ in 0..tensors {
             directory.push(self.described()?);
         }
@@ -388,6 +411,10 @@ impl<'a> Reader<'a> {
             other => return Err(format!("is a list of the unknown type {other}")),
         };
         let n = self.count(size, "list entries")?;
+        self.entries = self
+            .entries
+            .checked_sub(n)
+            .ok_or_else(|| format!("has lists of more than {MOST_ENTRIES} entries together"))?;
         Ok(match kind {
             0..=5 | 10 | 11 => Meta::Integers(
                 (0..n)

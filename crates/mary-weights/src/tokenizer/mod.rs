@@ -103,7 +103,13 @@ impl Tokenizer {
     /// `[CLS]` … `[SEP]`) are added. Special tokens written in the text itself (as a rendered chat
     /// template does) are read as such either way.
     pub fn encode(&self, text: &str, add_special: bool) -> Result<Encoding, ModelError> {
-        let encoding = self.inner.encode(text, add_special).map_err(|e| {
+        // A regular expression of the tokenizer's may give up, which the crate takes for a panic.
+        let encoded = guarded(|| {
+            self.inner
+                .encode(text, add_special)
+                .map_err(|e| e.to_string())
+        });
+        let encoding = encoded.map_err(|e| {
             ModelError::new(
                 ErrorKind::BadModel,
                 format!("the tokenizer could not read a text: {e}"),
@@ -122,7 +128,7 @@ impl Tokenizer {
 
     /// The text of token ids; special tokens are left out.
     pub fn decode(&self, ids: &[u32]) -> Result<String, ModelError> {
-        self.inner.decode(ids, true).map_err(|e| {
+        guarded(|| self.inner.decode(ids, true).map_err(|e| e.to_string())).map_err(|e| {
             ModelError::new(
                 ErrorKind::BadModel,
                 format!("the tokenizer could not spell out token ids: {e}"),

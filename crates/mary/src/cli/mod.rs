@@ -109,6 +109,9 @@ pub struct ResumeArgs {
     /// Dollars after which nothing more is sent, over the whole run [default: as it was begun]
     #[arg(long)]
     pub budget: Option<f64>,
+    /// Where the run's questions go; needed where a key is sent to a host that the folder names
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
     /// Print results as JSON
     #[arg(long)]
     pub json: bool,

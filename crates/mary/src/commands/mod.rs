@@ -29,26 +29,18 @@ mod tuned;
 pub mod tuning;
 pub mod view;
 
-use std::io::Write;
-
 /// Prints what can be piped. A reader that went away (`| head`) is no error.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    let mut stdout = anstream::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
-    }
+    Ok(crate::terminal::out(text)?)
 }
 
 /// Prints a value as indented JSON.
 pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    print(&(serde_json::to_string_pretty(value)? + "\n"))
+    let text = serde_json::to_string_pretty(value)? + "\n";
+    print(&crate::terminal::json(&text))
 }
 
 /// Tells a person something, on standard error.
 pub fn tell(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    crate::terminal::line(text);
 }

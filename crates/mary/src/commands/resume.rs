@@ -11,7 +11,7 @@ use crate::settings::Place;
 pub fn resume(place: &Place, args: &ResumeArgs) -> anyhow::Result<Status> {
     let path = rundir::find(place, args.run.as_deref())?;
     let lab = laboratory(place);
-    let mut run = lab.continue_run(&path, args.budget)?;
+    let mut run = lab.continue_run(&path, args.budget, args.base_url.as_deref())?;
     let shown = Shown {
         quiet: false,
         json: args.json,

@@ -1,0 +1,117 @@
+//! Files that somebody else may have made: opened only when they are plain files.
+//!
+//! A folder from elsewhere can hold a FIFO, on which reading waits for ever, a device without end, or
+//! a link to a file of the user's that would be written to in its place.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// Opens a file for reading, unless it is a FIFO, a device, a socket or a folder.
+pub fn open_plain(path: &Path) -> io::Result<File> {
+    plain(&fs::metadata(path)?)?;
+    File::open(path)
+}
+
+/// Reads a whole file, unless it is no plain file or larger than `most` bytes.
+pub fn read_plain(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    use io::Read as _;
+    let file = open_plain(path)?;
+    let size = file.metadata()?.len();
+    let too_large = || {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("expected a file of at most {most} bytes, found a larger one"),
+        )
+    };
+    if size > most {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+    // It may grow while it is read.
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(too_large());
+    }
+    Ok(bytes)
+}
+
+/// Says whether a place may be written to: nothing is there, or a plain file that is no link to
+/// another.
+pub fn writable_place(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e),
+        Ok(found) if found.is_symlink() => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "expected a plain file, found a link; it is not written through",
+        )),
+        Ok(found) => plain(&found),
+    }
+}
+
+fn plain(found: &fs::Metadata) -> io::Result<()> {
+    if found.is_file() {
+        return Ok(());
+    }
+    let what = if found.is_dir() {
+        "a folder"
+    } else {
+        "a FIFO, socket or device"
+    };
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("expected a plain file, found {what}"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_files_are_read_and_only_up_to_a_size() {
+        let folder = std::env::temp_dir().join(format!("mary-files-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("a");
+        fs::write(&file, b"12345").unwrap();
+        assert_eq!(read_plain(&file, 5).unwrap(), b"12345");
+        assert!(
+            read_plain(&file, 4)
+                .unwrap_err()
+                .to_string()
+                .contains("at most 4")
+        );
+        assert!(
+            open_plain(&folder)
+                .unwrap_err()
+                .to_string()
+                .contains("a folder")
+        );
+        assert!(writable_place(&file).is_ok() && writable_place(&folder.join("new")).is_ok());
+        #[cfg(unix)]
+        {
+            let zero = open_plain(Path::new("/dev/zero")).unwrap_err();
+            assert!(zero.to_string().contains("device"), "{zero}");
+            let fifo = folder.join("fifo");
+            let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+            if made.is_ok_and(|m| m.success()) {
+                // Opening it would wait for ever.
+                assert!(open_plain(&fifo).is_err() && writable_place(&fifo).is_err());
+            }
+            let link = folder.join("link");
+            std::os::unix::fs::symlink(&file, &link).unwrap();
+            assert!(
+                open_plain(&link).is_ok(),
+                "reading through a link is the user's business"
+            );
+            assert!(
+                writable_place(&link)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("link")
+            );
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,81 @@
+//! A run folder may come from elsewhere: it is data, not orders.
+//!
+//! What it says about tasks, seeds and settings is repeated; what it says about hosts, keys and paths
+//! is not believed. A key goes to a host that only the folder names when the user names it too, and
+//! nothing is written where the folder points.
+
+use mary_contract::{JudgeChoice, RunManifest, StoreError};
+use mary_store::RunFolder;
+
+use crate::{RunError, RunSpec};
+
+/// Takes the orders out of a specification that was read from a folder. `named` is the host the user
+/// gave on the command line.
+pub(crate) fn disarm(spec: &mut RunSpec, named: Option<&str>) -> Result<(), RunError> {
+    // Where batches are kept is decided by where the folder lies.
+    spec.opening.args.remove("batch");
+    let Some(url) = spec.opening.base_url.clone() else {
+        if named.is_some() {
+            return Err(RunError::Specification(
+                "this run was not begun with --base-url; a run asks one host from its beginning to its end\nhint: start a new run to ask another host".into(),
+            ));
+        }
+        return Ok(());
+    };
+    match named {
+        Some(named) if same_place(named, &url) => Ok(()),
+        Some(named) => Err(RunError::Specification(format!(
+            "this run was begun with {url}, not with {named}; a run asks one host from its beginning to its end\nhint: start a new run to ask another host"
+        ))),
+        None if !sends_key(spec) => Ok(()),
+        None => Err(RunError::Specification(format!(
+            "the run folder says that questions go to {url}, with your key\nhint: if that is where your key belongs, say so: --base-url {url}"
+        ))),
+    }
+}
+
+/// Whether any model of the run would be sent a key over the network.
+fn sends_key(spec: &RunSpec) -> bool {
+    let mut models = spec.subjects.clone();
+    if let JudgeChoice::Model(judge) = &spec.judge {
+        models.push(judge.clone());
+    }
+    mary_remote::sends_key(&models, &spec.model_settings())
+}
+
+fn same_place(one: &str, other: &str) -> bool {
+    one.trim_end_matches('/') == other.trim_end_matches('/')
+}
+
+/// Refuses a folder whose log was not made by the run its manifest describes.
+pub(crate) fn belongs_together(folder: &RunFolder) -> Result<(), RunError> {
+    let manifest = folder.manifest();
+    for verdict in folder.verdicts()? {
+        let id = verdict?.id;
+        let known = manifest
+            .models
+            .iter()
+            .any(|m| m.model.to_string() == id.model)
+            && manifest.tasks.iter().any(|t| t.id == id.task);
+        if !known {
+            return Err(RunError::Store(StoreError::Mismatch(format!(
+                "{}: the log holds answers of {} on {}, which the manifest does not name\nhint: the folder was put together from several; take manifest.json and samples.jsonl from the same run",
+                folder.path().display(),
+                id.model,
+                id.task
+            ))));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a manifest whose name is not that of its content: it was changed after the run began.
+pub(crate) fn names_itself(stored: &RunManifest, made: &RunManifest) -> Result<(), RunError> {
+    if stored.id == made.id {
+        return Ok(());
+    }
+    Err(RunError::Store(StoreError::Mismatch(format!(
+        "the manifest calls its run {}, but what it describes is {}\nhint: it was changed after the run began, or is another run's; restore manifest.json from a copy",
+        stored.id, made.id
+    ))))
+}
