@@ -8,6 +8,7 @@ use mary_contract::TaskError;
 use mary_items::{Stream, below, shuffle, stream};
 
 use crate::grid::Pair;
+use crate::instances::Level;
 use crate::worlds::{self, Concept, Setting};
 
 /// What can be counted in a pair without understanding it.
@@ -189,7 +190,7 @@ pub fn spread(concept: &Concept, aspect: usize) -> Option<&'static Spread> {
 
 /// The counts of some pairs of an aspect.
 pub fn measured(concept: &'static Concept, aspect: usize) -> Vec<Counts> {
-    const PAIRS: usize = 80;
+    const PAIRS: usize = 240;
     let mut rng = stream(0, &format!("physico/spread/{}/{aspect}", concept.id));
     let Some(aspect) = concept.aspects.get(aspect) else {
         return Vec::new();
@@ -218,14 +219,15 @@ pub struct Card {
 
 impl Card {
     /// The aspects come by turns, beginning with one that differs by seed.
-    pub fn new(concept: &'static Concept, turn: usize, seed: u64, level: &str) -> Self {
-        let aspects = concept.aspects.len().max(1);
-        let name = format!("physico/{level}/{}/first", concept.id);
-        let first = below(&mut stream(seed, &name), aspects);
+    pub fn new(concept: &'static Concept, turn: usize, seed: u64, level: Level) -> Self {
+        let shown: Vec<usize> = concept.shown(level.mode()).map(|(a, _)| a).collect();
+        let name = format!("physico/{}/{}/first", level.name(), concept.id);
+        let first = below(&mut stream(seed, &name), shown.len());
+        let place = (first + turn) % shown.len().max(1);
         Self {
             concept,
             turn,
-            aspect: (first + turn) % aspects,
+            aspect: shown.get(place).copied().unwrap_or(0),
         }
     }
 }
@@ -241,7 +243,7 @@ const NEVER: f32 = 1000.0;
 pub fn blocks(
     concepts: &[&'static Concept],
     times: usize,
-    (seed, level): (u64, &str),
+    (seed, level): (u64, Level),
     rng: &mut Stream,
 ) -> Result<Vec<Vec<Card>>, TaskError> {
     const DEALS: usize = 12;

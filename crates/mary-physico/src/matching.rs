@@ -14,9 +14,9 @@ use crate::worlds::{self, Aspect, Dress, Mode, Pose, SMALL, Setting, Wanted, rea
 /// Pairs in an instance.
 const PAIRS: usize = 3;
 /// Draws of each card in a round.
-const DRAWS: usize = 48;
+const DRAWS: usize = 96;
 /// Rounds of draws at most, each at a size of its own.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 10;
 /// A choice that costs less is good enough.
 const GOOD: f32 = 9.0;
 /// What it costs to take a second pair from a round, so that sizes differ.
@@ -101,7 +101,7 @@ impl<'a> Drawing<'a> {
             card,
             aspect,
             pose: Pose::draw(&mut own, aspect.turn),
-            dress: Dress::draw(&mut own, mode, &palette),
+            dress: Dress::draw(&mut own, mode, aspect.support, &palette),
             palette,
             rng: own,
             plain: Vec::with_capacity(PAIRS),

@@ -135,3 +135,34 @@ fn which_concepts_are_found() {
         }
     }
 }
+
+/// How the counts of every aspect are spread; run with `--ignored --nocapture`.
+#[test]
+#[ignore = "prints the ranges of all aspects"]
+fn the_ranges_of_every_aspect() {
+    for c in crate::worlds::concepts() {
+        for (i, a) in c.aspects.iter().enumerate() {
+            let counts = crate::likeness::measured(c, i);
+            let range = |of: fn(&Counts) -> usize| {
+                let mut all: Vec<usize> = counts.iter().map(of).collect();
+                all.sort_unstable();
+                let at = |share: f64| all[((all.len() - 1) as f64 * share).round() as usize];
+                format!(
+                    "{:3} {:3} {:3} {:3} {:3}",
+                    at(0.0),
+                    at(0.1),
+                    at(0.5),
+                    at(0.9),
+                    at(1.0)
+                )
+            };
+            eprintln!(
+                "{:?} {:30} changed {}  filled {}",
+                c.set,
+                format!("{}/{}", c.id, a.id),
+                range(|c| c.changed),
+                range(|c| c.filled)
+            );
+        }
+    }
+}

@@ -5,7 +5,7 @@
 
 use mary_items::stream;
 use mary_physico::grid::{Grid, Pair, Place};
-use mary_physico::worlds::{concept, plain_pair};
+use mary_physico::worlds::{Support, concept, plain_pair};
 
 const PALETTE: [u8; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
@@ -242,6 +242,72 @@ fn rays_go_on_more_steeply_in_the_dense_medium() {
         };
         assert!((per_row(false) - 1.0).abs() < 1e-9, "{pair:?}");
         assert!(per_row(true) < 0.6, "{pair:?}");
+    }
+}
+
+#[test]
+fn a_stick_looks_flatter_under_water_than_above_it() {
+    for pair in pairs("refraction", "bent-stick") {
+        let dry = pair.input.places_of(3);
+        let wet: Vec<Place> = pair
+            .output
+            .places_of(3)
+            .into_iter()
+            .filter(|p| !dry.contains(p))
+            .collect();
+        let surface = low(&rows_of(&pair.input, 2));
+        assert!(wet.iter().all(|p| p.0 >= surface), "{pair:?}");
+        assert!(dry.iter().all(|p| p.0 < surface), "{pair:?}");
+        // One column a row above, two below: seen from the air, what is under water is lifted.
+        let rows: std::collections::BTreeSet<(i32, i32)> = dry.iter().map(|p| (p.0, p.1)).collect();
+        let sticks = dry.iter().filter(|p| p.0 == surface - 1).count();
+        assert_eq!(rows.len() % sticks, 0, "{pair:?}");
+        let deep = rows_of(&pair.output, 3)
+            .into_iter()
+            .filter(|r| *r >= surface);
+        let deep: std::collections::BTreeSet<i32> = deep.collect();
+        assert_eq!(wet.len(), 2 * deep.len() * sticks, "{pair:?}");
+    }
+}
+
+#[test]
+fn nothing_stays_in_mid_air_beside_gravity() {
+    use mary_physico::instances::{Level, planned};
+    for (level, seed) in [(Level::Core, 3), (Level::Core, 4), (Level::Associative, 3)] {
+        for p in planned(level, seed, 6).unwrap() {
+            let aspect = p.aspect().unwrap();
+            if p.concept().id != "gravity" || aspect.support == Support::None {
+                continue;
+            }
+            let made = p.draw().unwrap();
+            for pair in &made.pairs {
+                let ground = pair.background();
+                for part in pair.output.parts(ground) {
+                    let own = |r: i32, c: i32| part.contains(&(r, c));
+                    let still = part
+                        .iter()
+                        .all(|&(r, c)| pair.input.at(r, c) == pair.output.at(r, c));
+                    let beside: &[Place] = match aspect.support {
+                        Support::Below => &[(1, 0)],
+                        _ => &[(1, 0), (-1, 0), (0, 1), (0, -1)],
+                    };
+                    let held = part.iter().any(|&(r, c)| {
+                        beside.iter().any(|&(dr, dc)| {
+                            let (r, c) = (r + dr, c + dc);
+                            !own(r, c) && pair.output.get(r, c) != Some(ground)
+                        })
+                    });
+                    let planet = aspect.support == Support::Beside && part.len() >= 5;
+                    assert!(
+                        !still || held || planet,
+                        "{}\n{}\n\n{}",
+                        made.id,
+                        pair.input,
+                        pair.output
+                    );
+                }
+            }
+        }
     }
 }
 

@@ -10,8 +10,8 @@
 use mary_items::{Stream, below, coin, shuffle};
 
 use super::draw::shifted;
-use super::{Mode, Setting};
-use crate::grid::{Grid, Pair, Place};
+use super::{Mode, Setting, Support};
+use crate::grid::{Grid, Pair, Place, around};
 
 /// The most cells of each bystander that has the colour of something at work.
 pub(crate) const SMALL: usize = 2;
@@ -35,6 +35,7 @@ pub(crate) struct Wanted {
 #[derive(Debug, Clone)]
 pub(crate) struct Dress {
     mode: Mode,
+    support: Support,
     /// How many colours a pair should show.
     colours: usize,
     /// The colour that stands for the background, when it is not black.
@@ -43,7 +44,7 @@ pub(crate) struct Dress {
 }
 
 impl Dress {
-    pub(crate) fn draw(rng: &mut Stream, mode: Mode, palette: &[u8; 9]) -> Self {
+    pub(crate) fn draw(rng: &mut Stream, mode: Mode, support: Support, palette: &[u8; 9]) -> Self {
         let (fewest, choices) = match mode {
             Mode::Clear => (4, 2),
             Mode::Analogy => (6, 2),
@@ -54,6 +55,7 @@ impl Dress {
         };
         Self {
             mode,
+            support,
             colours: fewest + below(rng, choices),
             ground,
             palette: *palette,
@@ -178,16 +180,54 @@ impl Dress {
             let at_edge = cells
                 .iter()
                 .any(|p| p.0 == 0 || p.1 == 0 || p.0 == rows - 1 || p.1 == cols - 1);
-            if (at_edge || self.mode == Mode::Analogy)
-                && pair.input.roomy(&cells)
-                && pair.output.roomy(&cells)
-            {
+            let fits = match self.support {
+                Support::None => {
+                    (at_edge || self.mode == Mode::Analogy)
+                        && pair.input.roomy(&cells)
+                        && pair.output.roomy(&cells)
+                }
+                support => rests(pair, &cells, support),
+            };
+            if fits {
                 pair.both(|g| g.paint(cells.iter().copied(), colour));
                 return true;
             }
         }
         false
     }
+}
+
+/// Whether something could be put here and would stay: it lies on the floor or on something that rests
+/// (or, where everything is drawn to a big body, against it), and keeps one empty cell between itself
+/// and all that moves.
+fn rests(pair: &Pair, cells: &[Place], support: Support) -> bool {
+    let still = |r: i32, c: i32| {
+        let before = pair.input.at(r, c);
+        before != 0 && before == pair.output.at(r, c)
+    };
+    let near = || (-1..=1).flat_map(|dr| (-1..=1).map(move |dc| (dr, dc)));
+    let apart = cells.iter().all(|&(r, c)| {
+        near().all(|(dr, dc)| {
+            let (r, c) = (r + dr, c + dc);
+            let empty = pair.input.at(r, c) == 0 && pair.output.at(r, c) == 0;
+            empty || (still(r, c) && at_rest(pair, (r, c)))
+        })
+    });
+    let held = cells.iter().any(|&(r, c)| match support {
+        Support::None => true,
+        Support::Below => !pair.input.holds(r + 1, c) || still(r + 1, c),
+        Support::Beside => around(false).any(|(dr, dc)| still(r + dr, c + dc)),
+    });
+    pair.input.clear(cells) && pair.output.clear(cells) && apart && held
+}
+
+/// Whether the part to which a cell belongs is the same in both grids.
+fn at_rest(pair: &Pair, (r, c): Place) -> bool {
+    let colour = pair.input.at(r, c);
+    pair.input
+        .places_unlike(&pair.output)
+        .iter()
+        .all(|&(y, x)| pair.input.at(y, x) != colour && pair.output.at(y, x) != colour)
 }
 
 /// Whether a colour is in either grid.

@@ -1,7 +1,7 @@
 //! Bodies that fall, are drawn to a planet, or simply go from one place to another.
 
 use super::draw::{disc, extent, line, shifted};
-use super::{Aspect, Concept, Setting};
+use super::{Aspect, Concept, Setting, Support};
 use crate::grid::{Pair, Place};
 
 /// Gravity.
@@ -14,17 +14,20 @@ pub static GRAVITY: Concept = Concept::core_test(
             "falling",
             "Every body that hangs in the air falls straight down until the ground or a mound stops it.",
             falling,
-        ),
+        )
+        .supported(Support::Below),
         Aspect::free(
             "planet",
             "Stones all around a big round body are drawn straight towards its middle until they lie on it.",
             planet,
-        ),
+        )
+        .supported(Support::Beside),
         Aspect::upright(
             "throw",
             "A ball that rolls over the edge of a cliff follows a curve that bends down ever more steeply to the ground.",
             throw,
-        ),
+        )
+        .supported(Support::Below),
     ],
 )
 .also_associative();
@@ -34,13 +37,20 @@ fn falling(s: &mut Setting) -> Option<Pair> {
     let ground = s.rows - s.between(1, 2);
     let earth = s.colour(0);
     p.both(|g| g.fill((ground, 0), (g.rows() as i32, g.cols() as i32), earth));
-    let mut col = s.between(0, 2);
+    // Room on the ground beside them, for distractors: what hung in the air would fall too.
+    let room = s.between(4, 6);
+    let (first, end) = if s.coin() {
+        (room, s.cols)
+    } else {
+        (0, s.cols - room)
+    };
+    let mut col = first + s.between(0, 1);
     let mut bodies = 0;
-    while col < s.cols - 1 {
+    while col < end - 1 {
         let size = s.between(2, 6) as usize;
         let form = s.blob(size);
         let (height, width) = extent(&form);
-        if col + width > s.cols {
+        if col + width > end {
             break;
         }
         let floor = if s.between(0, 3) == 0 {
@@ -57,7 +67,7 @@ fn falling(s: &mut Setting) -> Option<Pair> {
         bodies += 1;
         col += width + s.between(1, 2);
     }
-    (bodies >= 3).then_some(p)
+    (bodies >= 2).then_some(p)
 }
 
 fn planet(s: &mut Setting) -> Option<Pair> {

@@ -151,7 +151,7 @@ pub static REFRACTION: Concept = Concept::core_test(
         ),
         Aspect::upright(
             "bent-stick",
-            "A straight stick seems to be broken at the surface as soon as its lower part stands in water.",
+            "A straight stick that is dipped into water seems to be broken at the surface: under water it looks lifted, flatter than above.",
             bent_stick,
         ),
     ],
@@ -190,30 +190,48 @@ fn bent_stick(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (glass, water, stick) = (s.colour(0), s.colour(1), s.colour(2));
     let floor = s.rows - 1;
-    let deep = s.between(5, 6);
+    let deep = s.between(3, 5);
     let surface = floor - deep;
-    let (left, right) = (s.between(0, 1), s.cols - 1 - s.between(0, 1));
-    let out = surface - 1;
+    let (left, right) = (0, s.cols - 1);
     p.both(|g| {
-        g.fill((surface - 2, left), (floor, left), glass);
-        g.fill((surface - 2, right), (floor, right), glass);
+        g.fill((surface - 1, left), (floor, left), glass);
+        g.fill((surface - 1, right), (floor, right), glass);
         g.fill((floor, left), (floor, right), glass);
+        g.fill((surface, left + 1), (floor - 1, right - 1), water);
     });
-    p.output
-        .fill((surface, left + 1), (floor - 1, right - 1), water);
-    let enter = s.between(left + out.min(3) + 2, right - deep - 1);
-    for r in 0..=out {
-        let c = enter - (out - r);
-        if r >= out - enter {
-            p.both(|g| g.set(r, c, stick));
+    // A stick that slants by one column a row above the water slants by two below it: what is under
+    // water seems to be lifted, so that the stick looks flatter there.
+    let wet = s.between(2, deep);
+    let way = if s.coin() { 1 } else { -1 };
+    let mut sticks = 0;
+    let mut last: Option<i32> = None;
+    let many = s.between(1, 3);
+    let start = s.between(4, 6);
+    for enter in (start..right - 1).step_by((2 * wet + 3) as usize) {
+        let (low, high) = if way > 0 {
+            (enter - surface.min(4), enter + 2 * wet)
+        } else {
+            (enter - 2 * wet, enter + surface.min(4))
+        };
+        if sticks == many || low <= left + 1 || high >= right - 1 {
+            continue;
         }
+        if last.is_some_and(|l| enter - l < 2 * wet + 3) {
+            continue;
+        }
+        last = Some(enter);
+        let dry = surface.min(4);
+        for i in 0..dry {
+            p.both(|g| g.set(surface - 1 - i, enter - way * i, stick));
+        }
+        for i in 0..wet {
+            for c in [2 * i + 1, 2 * i + 2] {
+                p.output.set(surface + i, enter + way * c, stick);
+            }
+        }
+        sticks += 1;
     }
-    for i in 1..deep {
-        p.input.set(out + i, enter + i, stick);
-        // Under water only one column for three rows.
-        p.output.set(out + i, enter + (i + 1) / 3, stick);
-    }
-    (enter + deep < right && enter > left + 3).then_some(p)
+    (sticks > 0).then_some(p)
 }
 
 /// Diffuse reflection of light.

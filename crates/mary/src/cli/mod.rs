@@ -461,6 +461,9 @@ pub enum PhysicoAction {
         /// Seed
         #[arg(long, default_value_t = 0)]
         seed: u64,
+        /// Numbers instead of names, for a look without knowing what it is
+        #[arg(long)]
+        untitled: bool,
         /// PNG file to write; pages are numbered
         #[arg(short, long, value_name = "FILE", default_value = "physico-sheet.png")]
         out: PathBuf,

@@ -22,7 +22,12 @@ const PER_PAGE: usize = 10;
 pub fn physico(place: &Place, args: &PhysicoArgs) -> anyhow::Result<Status> {
     match &args.action {
         PhysicoAction::Concepts => concepts(),
-        PhysicoAction::Sheet { concept, seed, out } => sheet(concept, *seed, out),
+        PhysicoAction::Sheet {
+            concept,
+            seed,
+            untitled,
+            out,
+        } => sheet(concept, *seed, !untitled, out),
         PhysicoAction::Prompt {
             concept,
             seed,
@@ -63,7 +68,7 @@ fn named(name: &str) -> Result<&'static Concept, UsageError> {
     })
 }
 
-fn sheet(names: &[String], seed: u64, out: &Path) -> anyhow::Result<Status> {
+fn sheet(names: &[String], seed: u64, titled: bool, out: &Path) -> anyhow::Result<Status> {
     let chosen: Vec<&'static Concept> = if names.is_empty() {
         worlds::concepts().to_vec()
     } else {
@@ -76,7 +81,7 @@ fn sheet(names: &[String], seed: u64, out: &Path) -> anyhow::Result<Status> {
         } else {
             numbered(out, number + 1)
         };
-        write(&path, &picture::png(&picture::sheet(page, seed))?)?;
+        write(&path, &picture::png(&picture::sheet(page, seed, titled))?)?;
     }
     Ok(Status::Done)
 }

@@ -36,10 +36,11 @@ pub(super) static READINGS: &[Reading] = &[
     Reading::new(
         "refraction",
         &["bent-stick"],
-        "does a straight slanting line become less slanted just where a new colour surrounds it?",
+        "do straight slanting lines go on below the surface of a liquid the same way, but flatter?",
         seems_broken,
     )
-    .touching(2, 2).fresh(1).keeping(5),
+    .touching(2, 2).kinds_stay().recoloured()
+    .upright(),
     Reading::new(
         "diffuse-reflection-of-light",
         &["rough-ground", "fan"],
@@ -236,43 +237,53 @@ fn enters(look: &Look, ray: u8, medium: u8) -> bool {
 }
 
 fn seems_broken(look: &Look) -> bool {
-    let (Some(water), 2) = (look.one_fresh(), look.touched.len()) else {
+    let [x, y] = *look.touched.as_slice() else {
         return false;
     };
-    let Some(&stick) = look.touched.iter().find(|c| **c != water) else {
-        return false;
-    };
-    look.kept(stick, 5)
-        && look
-            .after_of(water)
+    [(x, y), (y, x)].into_iter().any(|(stick, water)| {
+        if look.before_of(stick).len() != look.after_of(stick).len()
+            || look
+                .changed
+                .iter()
+                .any(|&p| look.was(p) != water || look.is(p) != stick)
+        {
+            return false;
+        }
+        look.before_of(stick)
             .iter()
-            .all(|p| look.attached(p, &look.output))
-        && look.some_way(|look| {
-            let (Some((a, was)), Some((b, is))) = (
-                one_a_row(&look.input.places_of(stick)),
-                one_a_row(&look.output.places_of(stick)),
-            ) else {
-                return false;
-            };
-            let slant = steps(&was);
-            let Some(&way) = slant.first() else {
-                return false;
-            };
-            let kept = was.iter().zip(&is).take_while(|(x, y)| x == y).count();
-            let wet = |i: usize| {
-                let at = (a + i as i32, is.get(i).copied().unwrap_or(0));
-                look.is((at.0, at.1 - 1)) == water || look.is((at.0, at.1 + 1)) == water
-            };
-            let below = steps(is.get(kept.saturating_sub(1)..).unwrap_or(&[]));
-            a == b
-                && way.abs() == 1
-                && slant.iter().all(|s| *s == way)
-                && kept >= 2
-                && kept < was.len()
-                && (kept..is.len()).all(wet)
-                && below.iter().all(|s| *s == 0 || *s == way)
-                && 2 * below.iter().filter(|s| **s != 0).count() <= below.len()
-        })
+            .all(|dry| !look.restless(dry) && flatter_below(look, dry, water))
+    })
+}
+
+/// Whether a slanting stick goes on under water from its lower end, the same way but flatter.
+fn flatter_below(look: &Look, dry: &Part, water: u8) -> bool {
+    let Some((top, cols)) = one_a_row(&dry.cells) else {
+        return false;
+    };
+    let slant = steps(&cols);
+    let (Some(&way), Some(&last)) = (slant.first(), cols.last()) else {
+        return false;
+    };
+    if way.abs() != 1 || slant.iter().any(|s| *s != way) {
+        return false;
+    }
+    let mut at = (top + cols.len() as i32, last);
+    let (mut rows, mut cells) = (0, 0);
+    while look.was(at) == water || look.was((at.0, at.1 + way)) == water {
+        let run = (1..)
+            .take_while(|k| {
+                let here = (at.0, at.1 + way * k);
+                look.was(here) == water && look.is(here) == dry.colour
+            })
+            .count() as i32;
+        if run == 0 {
+            break;
+        }
+        rows += 1;
+        cells += run;
+        at = (at.0 + 1, at.1 + way * run);
+    }
+    rows >= 2 && cells == 2 * rows
 }
 
 fn scattered(look: &Look) -> bool {
