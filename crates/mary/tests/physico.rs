@@ -202,8 +202,7 @@ fn sheets_prompts_and_tuning_sets_are_written() {
     ));
     let list: Vec<serde_json::Value> =
         serde_json::from_str(&std::fs::read_to_string(at("c.json")).unwrap()).unwrap();
-    // Blocks of four within each split: 25 concepts make seven of them, and so do 27.
-    assert_eq!(list.len(), 56);
+    assert_eq!(list.len(), 52);
 }
 
 #[test]
