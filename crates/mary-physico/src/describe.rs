@@ -11,7 +11,6 @@ use mary_contract::{
 };
 use serde_json::json;
 
-use crate::definitions::entry;
 use crate::grid_task::described;
 use crate::judging;
 use crate::low_level::{planned_instances, said, words_for};
@@ -54,7 +53,7 @@ impl Describe {
             return None;
         };
         let description = answers.first()?.answer.as_generated()?;
-        Some(masked(entry(question)?, &description.text))
+        Some(masked(worlds::concept(question)?, &description.text))
     }
 }
 

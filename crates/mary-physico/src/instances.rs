@@ -11,7 +11,7 @@ use mary_contract::{DataSource, TaskError};
 use mary_items::{Stream, below, shuffle, stream};
 
 use crate::grid::Pair;
-use crate::likeness::{self, BLOCK as OPTIONS, Card, apart};
+use crate::likeness::{self, BLOCK as OPTIONS, Showing, apart};
 use crate::matching;
 use crate::setup::{Part, Setup, Source};
 use crate::upstream;
@@ -120,8 +120,8 @@ struct Block {
     level: Level,
     seed: u64,
     number: usize,
-    cards: Vec<Card>,
-    /// The pairs of each card, drawn when the first of them is asked for.
+    showings: Vec<Showing>,
+    /// The pairs of each showing, drawn when the first of them is asked for.
     drawn: OnceLock<Option<Vec<Vec<Pair>>>>,
 }
 
@@ -130,7 +130,7 @@ impl Block {
         let drawn = self.drawn.get_or_init(|| {
             let name = format!("physico/{}/block/{}", self.level.name(), self.number);
             matching::block(
-                &self.cards,
+                &self.showings,
                 self.level.mode(),
                 &mut stream(self.seed, &name),
             )
@@ -143,9 +143,9 @@ impl Block {
 #[derive(Debug, Clone)]
 pub struct Planned {
     block: Arc<Block>,
-    /// Which of the block's cards.
+    /// Which of the block's showings.
     place: usize,
-    card: Card,
+    showing: Showing,
     options: Vec<&'static str>,
     correct: usize,
 }
@@ -153,17 +153,17 @@ pub struct Planned {
 impl Planned {
     /// The concept.
     pub fn concept(&self) -> &'static Concept {
-        self.card.concept
+        self.showing.concept
     }
 
     /// The aspect that it shows.
     pub fn aspect(&self) -> Option<&'static Aspect> {
-        self.card.concept.aspects.get(self.card.aspect)
+        self.showing.concept.aspects.get(self.showing.aspect)
     }
 
     /// The instance without its grids: what the low level needs.
     pub fn bare(&self) -> Instance {
-        let (block, concept) = (&self.block, self.card.concept);
+        let (block, concept) = (&self.block, self.showing.concept);
         let level = block.level.name();
         Instance {
             id: format!("{}-{level}-{:03}-{}", block.seed, block.number, concept.id),
@@ -174,13 +174,13 @@ impl Planned {
             options: self.options.iter().map(|o| (*o).to_owned()).collect(),
             correct: self.correct,
             block: Some(format!("{level}-{:03}", block.number)),
-            turn: self.card.turn,
+            turn: self.showing.turn,
         }
     }
 
     /// Draws the grids.
     pub fn draw(&self) -> Result<Instance, TaskError> {
-        let concept = self.card.concept;
+        let concept = self.showing.concept;
         let pairs = self.block.pairs(self.place).ok_or_else(|| {
             TaskError::Generator(format!(
                 "physico: no instance of `{}` could be drawn",
@@ -202,29 +202,29 @@ pub fn planned(level: Level, seed: u64, per_concept: usize) -> Result<Vec<Planne
     let mut rng = stream(seed, &name);
     let blocks = likeness::blocks(&concepts, per_concept, (seed, level), &mut rng)?;
     let mut planned = Vec::with_capacity(blocks.len() * OPTIONS);
-    for (number, cards) in blocks.into_iter().enumerate() {
+    for (number, showings) in blocks.into_iter().enumerate() {
         let block = Arc::new(Block {
             level,
             seed,
             number,
-            cards,
+            showings,
             drawn: OnceLock::new(),
         });
         let mut places: Vec<usize> = (0..OPTIONS).collect();
         shuffle(&mut rng, &mut places);
-        for (place, (&card, correct)) in block.cards.iter().zip(places).enumerate() {
+        for (place, (&showing, correct)) in block.showings.iter().zip(places).enumerate() {
             let mut options: Vec<&'static str> = block
-                .cards
+                .showings
                 .iter()
-                .filter(|c| c.concept.id != card.concept.id)
+                .filter(|c| c.concept.id != showing.concept.id)
                 .map(|c| c.concept.name)
                 .collect();
             shuffle(&mut rng, &mut options);
-            options.insert(correct.min(options.len()), card.concept.name);
+            options.insert(correct.min(options.len()), showing.concept.name);
             planned.push(Planned {
                 block: Arc::clone(&block),
                 place,
-                card,
+                showing,
                 options,
                 correct,
             });

@@ -5,7 +5,6 @@
 //! definition, a photograph, or the model's own description. What a model can say and cannot see is
 //! the parrot gap. A perception probe tells a failure to understand from a failure to see.
 
-pub mod definitions;
 mod describe;
 mod drawing;
 mod exhibits;

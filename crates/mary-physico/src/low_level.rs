@@ -9,12 +9,12 @@ use mary_contract::{
     TaskError, TaskSettings, text,
 };
 
-use crate::definitions::{Entry, entry};
 use crate::grid_task::{described, judge_choice};
 use crate::instances::{Instance, Level, planned};
 use crate::judging;
 use crate::prompt;
 use crate::setup::{CITATION, DEFINITION, Mode, Part, Setup};
+use crate::worlds::{self, Words};
 
 static DEFINITION_CARD: TaskCard = TaskCard {
     id: text("physico/definition"),
@@ -50,8 +50,9 @@ pub(crate) fn planned_instances(setup: &Setup) -> Result<Vec<Instance>, TaskErro
     Ok(found)
 }
 
-pub(crate) fn words_for(concept: &str) -> Result<&'static Entry, TaskError> {
-    entry(concept)
+pub(crate) fn words_for(concept: &str) -> Result<&'static Words, TaskError> {
+    worlds::concept(concept)
+        .map(|c| &c.words)
         .ok_or_else(|| TaskError::Generator(format!("physico: `{concept}` has no definition")))
 }
 

@@ -73,7 +73,7 @@ fn the_four_of_a_block_share_one_surface() {
         eprintln!(
             "{level:?}: {colours} and {come_and_go} of {pairs} pairs, {changed} and {filled} of {all} blocks"
         );
-        // Where bystanders find no room or the ranges of the four do not meet, the nearest is taken.
+        // Where distractors find no room or the ranges of the four do not meet, the nearest is taken.
         assert!(colours * 100 >= pairs * 93, "colours: {colours} of {pairs}");
         assert!(
             come_and_go * 100 >= pairs * 97,

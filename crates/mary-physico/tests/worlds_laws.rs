@@ -9,7 +9,7 @@ use mary_physico::worlds::{Support, concept, plain_pair};
 
 const PALETTE: [u8; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
-/// Sixty pairs of one aspect, without bystanders.
+/// Sixty pairs of one aspect, without distractors.
 fn pairs(id: &str, aspect: &str) -> Vec<Pair> {
     let concept = concept(id).unwrap_or_else(|| panic!("no concept {id}"));
     let aspect = concept
