@@ -314,11 +314,10 @@ impl Chosen {
                                 .eq_ignore_ascii_case("spectrum of light and optical filters"))
                 };
                 both.filter(|(taken, _)| named(taken.0))
-                    .map(|(taken, (_, most))| {
+                    .any(|(taken, (_, most))| {
                         taken.1 += 1;
                         taken.1 <= most
                     })
-                    .any(|takes| takes)
             }
         }
     }

@@ -84,6 +84,7 @@ impl First {
 }
 
 impl Reading {
+    /// A reading of these aspects of a concept: what it asks, and the question itself.
     pub const fn new(
         concept: &'static str,
         aspects: &'static [&'static str],
