@@ -20,6 +20,18 @@ pub static CONCEPT: Concept = Concept {
             "A plate presses a block full of holes to half its height: the holes close, no cell is lost.",
             sponge,
         ),
+        Aspect::free(
+            "closed-gaps",
+            "Bars that stood apart in a row are pushed against the wall until no gap is left between them.",
+            closed_gaps,
+        )
+        .associative_only(),
+        Aspect::free(
+            "pressed-stripes",
+            "A striped block is pressed against the wall to half its length, and every stripe with it.",
+            pressed_stripes,
+        )
+        .associative_only(),
     ],
     words: Words {
         names: &["compress*", "squeez*"],
@@ -102,8 +114,54 @@ fn sponge(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
+fn closed_gaps(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let wall = s.colour(0);
+    let (top, tall) = (s.between(1, 4), s.between(3, 7));
+    let bottom = (top + tall - 1).min(s.rows - 2);
+    p.both(|g| g.fill((top - 1, 0), (bottom + 1, 0), wall));
+    let (mut at, mut lies, mut bars) = (1 + s.between(0, 1), 1, 0);
+    loop {
+        let wide = s.between(1, 2);
+        if at + wide > s.cols - 1 {
+            break;
+        }
+        let colour = s.colour(1 + bars % 3);
+        p.input.fill((top, at), (bottom, at + wide - 1), colour);
+        p.output
+            .fill((top, lies), (bottom, lies + wide - 1), colour);
+        lies += wide;
+        at += wide + s.between(1, 3);
+        bars += 1;
+    }
+    (bars >= 3 && lies + 3 <= at).then_some(p)
+}
+
+fn pressed_stripes(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let wall = s.colour(0);
+    let (top, tall) = (s.between(1, 4), s.between(2, 6));
+    let bottom = (top + tall - 1).min(s.rows - 2);
+    let stripes = s.between(3, (s.cols - 3) / 2).min(6);
+    let wide = if 4 * stripes + 2 < s.cols && s.coin() {
+        4
+    } else {
+        2
+    };
+    p.both(|g| g.fill((top - 1, 0), (bottom + 1, 0), wall));
+    for i in 0..stripes {
+        let colour = s.colour(1 + i as usize % 2);
+        let (from, to) = (1 + i * wide, 1 + i * wide / 2);
+        p.input.fill((top, from), (bottom, from + wide - 1), colour);
+        p.output
+            .fill((top, to), (bottom, to + wide / 2 - 1), colour);
+    }
+    Some(p)
+}
+
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
+    use crate::grid::Grid;
     use crate::worlds::readings::look::Look;
     use crate::worlds::readings::{Reading, area, skin};
 
@@ -126,7 +184,24 @@ mod reading {
         .touching(1, 2)
         .kinds_stay()
         .reshaping(6),
-    ];
+        Reading::new(
+            "compression",
+            &["closed-gaps"],
+            "did bars of one height that stood apart close up to a wall, in order and without a gap?",
+            closed_up,
+        )
+        .touching(1, 3)
+        .same_counts(),
+        Reading::new(
+            "compression",
+            &["pressed-stripes"],
+            "did a block of stripes at a wall become half as long, each stripe with it?",
+            half_as_long,
+        )
+        .touching(2, 2)
+        .fresh(0)
+        .lost(0),
+];
 
     fn crowded(look: &Look) -> bool {
         look.touched.iter().any(|&colour| {
@@ -163,5 +238,62 @@ mod reading {
                     && skin(&look.input, &loose) == 4 * loose.len()
                     && area(&loose) == 2 * area(&block.cells)
             })
+    }
+
+    /// The bars of a row between the wall and what lies beyond: colours of the columns, from the wall on.
+    fn columns(grid: &Grid, (top, bottom): (i32, i32)) -> Option<Vec<u8>> {
+        (1..grid.cols() as i32)
+            .map(|c| {
+                let first = grid.at(top, c);
+                (top..=bottom)
+                    .all(|r| grid.at(r, c) == first)
+                    .then_some(first)
+            })
+            .collect()
+    }
+
+    /// The rows that changed, with a wall at the left edge beside them.
+    fn before_a_wall(look: &Look) -> Option<(i32, i32)> {
+        let top = look.changed.iter().map(|p| p.0).min()?;
+        let bottom = look.changed.iter().map(|p| p.0).max()?;
+        let wall = look.was((top, 0));
+        let whole = (top - 1..=bottom + 1).all(|r| look.was((r, 0)) == wall && look.stays((r, 0)));
+        (wall != 0 && whole).then_some((top, bottom))
+    }
+
+    fn closed_up(look: &Look) -> bool {
+        look.some_way(|look| {
+            let Some(rows) = before_a_wall(look) else {
+                return false;
+            };
+            let (Some(was), Some(is)) = (columns(&look.input, rows), columns(&look.output, rows))
+            else {
+                return false;
+            };
+            let bars = |all: &[u8]| all.iter().copied().filter(|c| *c != 0).collect::<Vec<u8>>();
+            let gap = |all: &[u8]| {
+                all.windows(2).any(|w| w[0] == 0 && w[1] != 0) || all.first() == Some(&0)
+            };
+            bars(&was) == bars(&is) && bars(&is).len() >= 3 && gap(&was) && !gap(&is)
+        })
+    }
+
+    fn half_as_long(look: &Look) -> bool {
+        look.some_way(|look| {
+            let Some(rows) = before_a_wall(look) else {
+                return false;
+            };
+            let (Some(was), Some(is)) = (columns(&look.input, rows), columns(&look.output, rows))
+            else {
+                return false;
+            };
+            let long = was.iter().take_while(|c| **c != 0).count();
+            let halves: Vec<u8> = was.iter().copied().take(long).step_by(2).collect();
+            long >= 6
+                && was.iter().skip(long).all(|c| *c == 0)
+                && is.iter().skip(long / 2).all(|c| *c == 0)
+                && is.starts_with(&halves)
+                && was.chunks(2).take(long / 2).all(|w| w.first() == w.last())
+        })
     }
 }

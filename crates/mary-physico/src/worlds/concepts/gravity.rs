@@ -1,6 +1,6 @@
 //! Gravity: how it is drawn, said and recognised.
 
-use crate::grid::{Pair, Place};
+use crate::grid::{Pair, Place, around};
 use crate::worlds::draw::{disc, extent, line};
 use crate::worlds::{Aspect, Concept, Set, Setting, Support, Words};
 
@@ -29,6 +29,20 @@ pub static CONCEPT: Concept = Concept {
             throw,
         )
         .supported(Support::Below),
+        Aspect::upright(
+            "heap",
+            "All loose grains sink in their columns to the lower edge and lie on one another there.",
+            heap,
+        )
+        .supported(Support::Below)
+        .associative_only(),
+        Aspect::free(
+            "towards-the-mass",
+            "A heavy bar lies along one edge, and all loose bodies go straight to it until it or another body stops them.",
+            towards_the_mass,
+        )
+        .supported(Support::Beside)
+        .associative_only(),
     ],
     words: Words {
         names: &["gravit*"],
@@ -161,9 +175,78 @@ fn throw(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
+fn heap(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let mut moved = 0;
+    let room = s.between(3, 5);
+    let density = s.between(2, 5);
+    for c in room..s.cols {
+        let mut lies = s.rows;
+        for r in (0..s.rows).rev() {
+            if r < s.rows - 2 && s.between(0, density + 2) == 0 {
+                lies -= 1;
+                let grain = s.any_colour(0, 2);
+                p.input.set(r, c, grain);
+                p.output.set(lies, c, grain);
+                moved += i32::from(lies != r);
+            }
+        }
+    }
+    (moved >= 5).then_some(p)
+}
+
+fn towards_the_mass(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let mass = s.colour(0);
+    let thick = s.between(1, 2);
+    let top = s.rows - thick;
+    p.both(|g| g.fill((top, 0), (g.rows() as i32, g.cols() as i32), mass));
+    let mut heights = vec![top; s.cols as usize];
+    let mut bodies = 0;
+    let many = s.between(3, 6);
+    let room = s.between(3, 5);
+    for _ in 0..40 {
+        let (tall, wide) = (s.between(1, 3), s.between(1, 3));
+        let (r, c) = s.place((0, top - tall - 2), (room, s.cols - wide));
+        let cells: Vec<Place> = (r..r + tall)
+            .flat_map(|y| (c..c + wide).map(move |x| (y, x)))
+            .collect();
+        let under = heights
+            .get(c as usize..(c + wide) as usize)
+            .and_then(|h| h.iter().min().copied());
+        let Some(under) = under.filter(|u| *u > r + tall + 1 && *u >= tall + 2) else {
+            continue;
+        };
+        let lands: Vec<Place> = cells
+            .iter()
+            .map(|&(y, x)| (y - r + under - tall, x))
+            .collect();
+        if bodies == many
+            || !p.input.roomy(&cells)
+            || !lands.iter().all(|&(y, x)| p.input.free(y, x))
+        {
+            continue;
+        }
+        let colour = s.colour(1 + bodies as usize % 3);
+        let beside = lands
+            .iter()
+            .any(|&(y, x)| around(true).any(|(dr, dc)| p.output.at(y + dr, x + dc) == colour));
+        if beside {
+            continue;
+        }
+        p.input.paint(cells, colour);
+        p.output.paint(lands, colour);
+        for h in heights.iter_mut().skip(c as usize).take(wide as usize) {
+            *h = under - tall;
+        }
+        bodies += 1;
+    }
+    (bodies >= 3).then_some(p)
+}
+
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
-    use crate::grid::Place;
+    use crate::grid::{Grid, Place};
     use crate::worlds::readings::Reading;
     use crate::worlds::readings::look::{Look, Part, edge_or};
 
@@ -192,6 +275,23 @@ Reading::new(
     )
     .touching(1, 1).added()
     .upright(),
+        Reading::new(
+            "gravity",
+            &["heap"],
+            "did every column's loose cells sink to the lower edge in their order?",
+            sank,
+        )
+        .same_counts()
+        .upright(),
+        Reading::new(
+            "gravity",
+            &["towards-the-mass"],
+            "did several bodies go straight to a bar along the edge until something stopped them?",
+            went_to_the_bar,
+        )
+        .same_counts()
+        .movers(1)
+        .upright(),
 ];
 
     fn rests(look: &Look, part: &Part) -> bool {
@@ -299,5 +399,44 @@ Reading::new(
                 && last - row >= 4
                 && edge_or(&look.output, ends_on, |v| v != 0)
         })
+    }
+
+    fn sank(look: &Look) -> bool {
+        let column = |grid: &Grid, c: i32| -> Vec<u8> {
+            (0..look.rows())
+                .map(|r| grid.at(r, c))
+                .filter(|v| *v != 0)
+                .collect()
+        };
+        let mut columns = 0;
+        for c in 0..look.cols() {
+            let is: Vec<u8> = (0..look.rows()).map(|r| look.is((r, c))).collect();
+            if column(&look.input, c) != column(&look.output, c) {
+                return false;
+            }
+            if look.changed.iter().any(|p| p.1 == c) {
+                columns += 1;
+                // No gap below a grain.
+                if is.windows(2).any(|w| w[0] != 0 && w[1] == 0) {
+                    return false;
+                }
+            }
+        }
+        columns >= 3
+    }
+
+    fn went_to_the_bar(look: &Look) -> bool {
+        let bottom = look.rows() - 1;
+        let bar = look.was((bottom, 0));
+        let whole =
+            (0..look.cols()).all(|c| look.was((bottom, c)) == bar && look.stays((bottom, c)));
+        bar != 0
+            && whole
+            && look.moves().is_some_and(|all| {
+                all.len() >= 3
+                    && all
+                        .iter()
+                        .all(|m| m.by.0 > 0 && m.by.1 == 0 && rests(look, m.to))
+            })
     }
 }

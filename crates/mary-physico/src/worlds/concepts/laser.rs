@@ -20,6 +20,18 @@ pub static CONCEPT: Concept = Concept {
             "The beam goes straight on through the block in its way and burns a hole of its own width.",
             drill,
         ),
+        Aspect::free(
+            "cross-hairs",
+            "From each point thin straight lines of its colour run to the edges on all four sides, over whatever lies there but other lines.",
+            cross_hairs,
+        )
+        .associative_only(),
+        Aspect::free(
+            "diagonals",
+            "From each point two lines of its colour run slantwise, opposite ways, until they meet the edge.",
+            diagonals,
+        )
+        .associative_only(),
     ],
     words: Words {
         names: &["laser*"],
@@ -91,9 +103,48 @@ fn drill(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
+/// Points that are at least three rows and columns apart.
+fn points(s: &mut Setting, many: i32) -> Vec<Place> {
+    let mut found: Vec<Place> = Vec::new();
+    for _ in 0..30 {
+        let at = s.place((1, s.rows - 2), (1, s.cols - 2));
+        let apart = |p: &Place| (p.0 - at.0).abs() >= 3 && (p.1 - at.1).abs() >= 3;
+        if (found.len() as i32) < many && found.iter().all(apart) {
+            found.push(at);
+        }
+    }
+    found
+}
+
+fn cross_hairs(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let beam = s.colour(0);
+    let many = s.between(1, 2);
+    for (r, c) in points(s, many) {
+        p.input.set(r, c, beam);
+        p.output.fill((r, 0), (r, s.cols - 1), beam);
+        p.output.fill((0, c), (s.rows - 1, c), beam);
+    }
+    Some(p)
+}
+
+fn diagonals(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let beam = s.colour(0);
+    let many = s.between(1, 3);
+    let way = if s.coin() { 1 } else { -1 };
+    for (r, c) in points(s, many) {
+        p.input.set(r, c, beam);
+        for k in -s.rows..s.rows {
+            p.output.set(r + k, c + way * k, beam);
+        }
+    }
+    (p.output.count(beam) >= p.input.count(beam) + 6).then_some(p)
+}
+
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
-    use crate::grid::Place;
+    use crate::grid::{Grid, Place, around};
     use crate::worlds::readings::Reading;
     use crate::worlds::readings::look::{Look, Part};
 
@@ -112,6 +163,24 @@ Reading::new(
         drilled,
     )
     .touching(2, 2).kinds_stay(),
+        Reading::new(
+            "laser",
+            &["cross-hairs"],
+            "did every point of one colour become a row and a column of it from edge to edge?",
+            crossed,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(0),
+        Reading::new(
+            "laser",
+            &["diagonals"],
+            "did every point of one colour become a slanting line of it from edge to edge?",
+            slanted,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(0),
 ];
 
     fn beamed(look: &Look) -> bool {
@@ -168,5 +237,49 @@ Reading::new(
             && ((starts(before) && leaves(after)) || (starts(after) && leaves(before)))
             && !burnt.is_empty()
             && burnt.iter().all(|c| Some(c) == burnt.first())
+    }
+
+    /// The points of the only colour that grew, and whether it grew into just what is drawn from them.
+    fn grew_into(look: &Look, draw: impl Fn(&mut Grid, Place)) -> bool {
+        let Some(beam) = look.one_added() else {
+            return false;
+        };
+        let grown = |p: &&Part| {
+            p.len() == 1
+                && p.cells.first().is_some_and(|&(r, c)| {
+                    around(true).any(|(dr, dc)| look.is((r + dr, c + dc)) == beam)
+                })
+        };
+        let parts = look.before_of(beam);
+        let points: Vec<Place> = parts
+            .iter()
+            .copied()
+            .filter(|p| grown(p))
+            .filter_map(|p| p.cells.first().copied())
+            .collect();
+        let mut image = look.input.clone();
+        for &at in &points {
+            draw(&mut image, at);
+        }
+        !points.is_empty() && look.changed.len() >= 6 && image == look.output
+    }
+
+    fn crossed(look: &Look) -> bool {
+        let colour = look.one_added().unwrap_or(0);
+        grew_into(look, |g, (r, c)| {
+            g.fill((r, 0), (r, g.cols() as i32 - 1), colour);
+            g.fill((0, c), (g.rows() as i32 - 1, c), colour);
+        })
+    }
+
+    fn slanted(look: &Look) -> bool {
+        let colour = look.one_added().unwrap_or(0);
+        [1, -1].into_iter().any(|way| {
+            grew_into(look, |g, (r, c)| {
+                for k in -20..=20 {
+                    g.set(r + k, c + way * k, colour);
+                }
+            })
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! Move: how it is drawn, said and recognised.
 
-use crate::grid::Pair;
+use crate::grid::{Pair, Place};
 use crate::worlds::draw::{extent, shifted};
 use crate::worlds::{Aspect, Concept, Set, Setting, Words};
 
@@ -21,6 +21,18 @@ pub static CONCEPT: Concept = Concept {
             "All bodies of one colour go the same way by the same number of cells; the others stay.",
             all_alike,
         ),
+        Aspect::free(
+            "to-the-mark",
+            "A body goes from where it is to the marked place, unchanged, and covers the mark.",
+            to_the_mark,
+        )
+        .associative_only(),
+        Aspect::free(
+            "changed-places",
+            "Two bodies of different colours have changed places.",
+            changed_places,
+        )
+        .associative_only(),
     ],
     words: Words {
         names: &["mov*", "motion*", "displac*", "translat*"],
@@ -120,19 +132,83 @@ fn rest(s: &mut Setting, p: &mut Pair, many: usize) {
     }
 }
 
+fn to_the_mark(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (body, mark) = (s.colour(0), s.colour(1));
+    let (tall, wide) = (s.between(2, 4), s.between(2, 4));
+    let box_at = |(r, c): Place| -> Vec<Place> {
+        (r..r + tall)
+            .flat_map(|y| (c..c + wide).map(move |x| (y, x)))
+            .collect()
+    };
+    let from = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let to = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let far = (from.0 - to.0).abs() > tall + 1 || (from.1 - to.1).abs() > wide + 1;
+    if !far || from.0 == to.0 || from.1 == to.1 {
+        return None;
+    }
+    p.input.paint(box_at(from), body);
+    p.output.paint(box_at(to), body);
+    for (dr, dc) in [(0, 0), (0, wide - 1), (tall - 1, 0), (tall - 1, wide - 1)] {
+        p.input.set(to.0 + dr, to.1 + dc, mark);
+    }
+    Some(p)
+}
+
+fn changed_places(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (one, two) = (s.colour(0), s.colour(1));
+    let size = s.between(4, 9) as usize;
+    let (a, b) = (s.blob(size), s.blob(size));
+    let (ha, wa) = extent(&a);
+    let (hb, wb) = extent(&b);
+    let (tall, wide) = (ha.max(hb), wa.max(wb));
+    let x = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let y = s.place((0, s.rows - tall), (0, s.cols - wide));
+    if (x.0 - y.0).abs() <= tall && (x.1 - y.1).abs() <= wide {
+        return None;
+    }
+    p.input.stamp(&a, x, one);
+    p.input.stamp(&b, y, two);
+    p.output.stamp(&a, y, one);
+    p.output.stamp(&b, x, two);
+    Some(p)
+}
+
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
     use crate::grid::Place;
     use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+    use crate::worlds::readings::look::{Look, Part};
 
-    pub(super) static READINGS: &[Reading] = &[Reading::new(
-        "move",
-        &["one-body", "all-alike"],
-        "did some bodies go the same way, unchanged, while all else stayed?",
-        moved,
-    )
-    .same_counts()];
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "move",
+            &["one-body", "all-alike"],
+            "did some bodies go the same way, unchanged, while all else stayed?",
+            moved,
+        )
+        .same_counts(),
+        Reading::new(
+            "move",
+            &["to-the-mark"],
+            "did one body go to where a mark was, while the mark was covered and all else stayed?",
+            covered_the_mark,
+        )
+        .touching(2, 2)
+        .lost(1)
+        .fresh(0)
+        .movers(1),
+        Reading::new(
+            "move",
+            &["changed-places"],
+            "did two bodies of different colours change places?",
+            exchanged,
+        )
+        .touching(2, 2)
+        .same_counts()
+        .movers(2),
+    ];
 
     fn moved(look: &Look) -> bool {
         if !look.same_counts {
@@ -154,5 +230,37 @@ mod reading {
             let first = all.first().map(|m| m.by);
             all.iter().all(|m| Some(m.by) == first)
         })
+    }
+
+    fn covered_the_mark(look: &Look) -> bool {
+        let Some(mark) = look.one_lost() else {
+            return false;
+        };
+        let Some(&body) = look.touched.iter().find(|c| **c != mark) else {
+            return false;
+        };
+        look.moves_of(&[body]).is_some_and(|all| {
+            all.len() == 1
+                && all
+                    .iter()
+                    .all(|m| look.input.places_of(mark).iter().all(|&p| m.to.has(p)))
+        })
+    }
+
+    fn exchanged(look: &Look) -> bool {
+        let [one, two] = *look.touched.as_slice() else {
+            return false;
+        };
+        let (Some(a), Some(b)) = (look.moves_of(&[one]), look.moves_of(&[two])) else {
+            return false;
+        };
+        let ([a], [b]) = (a.as_slice(), b.as_slice()) else {
+            return false;
+        };
+        let corner = |p: &Part| (p.bounds[0], p.bounds[1]);
+        a.by == (-b.by.0, -b.by.1)
+            && a.from.len() == b.from.len()
+            && corner(a.to) == corner(b.from)
+            && corner(b.to) == corner(a.from)
     }
 }

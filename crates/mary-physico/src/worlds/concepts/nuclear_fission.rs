@@ -22,6 +22,18 @@ pub static CONCEPT: Concept = Concept {
             "One neutron splits the first nucleus, the neutrons set free split the next ones: every nucleus ends in two halves.",
             chain_reaction,
         ),
+        Aspect::free(
+            "torn-apart",
+            "A block that a small particle has hit is two halves that fly apart, and several such particles fly off across.",
+            torn_apart,
+        )
+        .associative_only(),
+        Aspect::upright(
+            "avalanche",
+            "From one particle a tree of branches has grown in which each particle sets two new ones free.",
+            avalanche,
+        )
+        .associative_only(),
     ],
     words: Words {
         names: &["nucle*", "fission*", "split*"],
@@ -118,11 +130,93 @@ fn chain_reaction(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
+fn torn_apart(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (nucleus, neutron) = (s.colour(0), s.colour(1));
+    let (tall, half) = (s.between(2, 5), s.between(2, 3));
+    let apart = s.between(2, 4);
+    let wide = 2 * half;
+    if wide + 2 * apart + 2 > s.cols || tall + 6 > s.rows {
+        return None;
+    }
+    let left = s.between(apart, s.cols - wide - apart);
+    let top = s.between(3, s.rows - tall - 3);
+    let bottom = top + tall - 1;
+    p.input
+        .fill((top, left), (bottom, left + wide - 1), nucleus);
+    p.input.set(top - 1, left + half - s.between(0, 1), neutron);
+    p.output.fill(
+        (top, left - apart),
+        (bottom, left - apart + half - 1),
+        nucleus,
+    );
+    p.output.fill(
+        (top, left + half + apart),
+        (bottom, left + wide + apart - 1),
+        nucleus,
+    );
+    for (r, way) in [
+        (top - 2, -1),
+        (top - 2, 1),
+        (bottom + 2, -1),
+        (bottom + 2, 1),
+    ] {
+        let c = left + half - 1 + i32::from(way > 0) + way * (apart - 1);
+        p.output.set(r, c, neutron);
+    }
+    if s.coin() {
+        p.output
+            .set((top + bottom) / 2, left + half - s.between(0, 1), neutron);
+    }
+    Some(p)
+}
+
+fn avalanche(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (particle, path) = (s.colour(0), s.colour(1));
+    let levels = if s.cols >= 15 { s.between(2, 3) } else { 2 };
+    let reach = 1 << (levels - 1);
+    let down = s.between(2, ((s.rows - 2) / levels).min(4));
+    let wide = 2 * ((1 << levels) - 1) + 1;
+    if wide > s.cols || levels * down + 2 > s.rows {
+        return None;
+    }
+    let middle = s.between(wide / 2, s.cols - 1 - wide / 2);
+    let top = s.between(0, s.rows - 2 - levels * down);
+    p.both(|g| g.set(top, middle, particle));
+    let mut row = top;
+    let mut at = vec![middle];
+    let mut step = reach;
+    for _ in 0..levels {
+        let mut next = Vec::new();
+        for &c in &at {
+            p.output.set(row + 1, c, path);
+            p.output
+                .fill((row + 1, c - step), (row + 1, c + step), path);
+            for side in [c - step, c + step] {
+                p.output.fill((row + 1, side), (row + down - 1, side), path);
+                p.output.set(row + down, side, particle);
+                next.push(side);
+            }
+        }
+        at = next;
+        row += down;
+        step /= 2;
+    }
+    // The first particle hits a body that was there before.
+    p.both(|g| g.set(top, middle, particle));
+    p.input.set(top + 1, middle, path);
+    Some(p)
+}
+
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
-    use crate::worlds::readings::Reading;
+    use std::collections::BTreeMap;
+
+    use crate::grid::Place;
     use crate::worlds::readings::look::{Look, Part};
     use crate::worlds::readings::particles::sizes;
+    use crate::worlds::readings::{Reading, area};
 
     pub(super) static READINGS: &[Reading] = &[
 Reading::new(
@@ -139,6 +233,26 @@ Reading::new(
         all_split,
     )
     .touching(2, 2).kinds_stay().keeping(8),
+        Reading::new(
+            "nuclear-fission",
+            &["torn-apart"],
+            "did a block become two equal halves further apart, and one small particle four or more?",
+            halves_and_more,
+        )
+        .touching(2, 2)
+        .fresh(0)
+        .lost(0)
+        .reshaping(4),
+        Reading::new(
+            "nuclear-fission",
+            &["avalanche"],
+            "did one particle become a tree in which every row of particles has twice as many?",
+            doubling,
+        )
+        .touching(2, 2)
+        .added()
+        .fresh(0)
+        .upright(),
 ];
 
     fn split(look: &Look) -> bool {
@@ -191,6 +305,76 @@ Reading::new(
                     .after_of(neutron)
                     .iter()
                     .all(|n| whole.iter().any(|w| near(n, w)))
+        })
+    }
+
+    fn halves_and_more(look: &Look) -> bool {
+        let [x, y] = *look.touched.as_slice() else {
+            return false;
+        };
+        [(x, y), (y, x)].into_iter().any(|(nucleus, neutron)| {
+            let restless = |all: Vec<&'_ Part>| -> Vec<Vec<Place>> {
+                all.into_iter()
+                    .filter(|p| look.restless(p))
+                    .map(|p| p.cells.clone())
+                    .collect()
+            };
+            let (was, is) = (
+                restless(look.before_of(nucleus)),
+                restless(look.after_of(nucleus)),
+            );
+            let ([whole], [a, b]) = (was.as_slice(), is.as_slice()) else {
+                return false;
+            };
+            let boxed = |c: &Vec<Place>| area(c) as usize == c.len();
+            let (before, after) = (
+                restless(look.before_of(neutron)),
+                restless(look.after_of(neutron)),
+            );
+            look.kept(nucleus, 8)
+                && boxed(whole)
+                && boxed(a)
+                && boxed(b)
+                && a.len() == b.len()
+                && 2 * a.len() == whole.len()
+                && before.len() == 1
+                && after.len() >= 4
+                && before.iter().chain(&after).all(|c| c.len() == 1)
+        })
+    }
+
+    fn doubling(look: &Look) -> bool {
+        let [x, y] = *look.touched.as_slice() else {
+            return false;
+        };
+        [(x, y), (y, x)].into_iter().any(|(particle, path)| {
+            let mut rows: BTreeMap<i32, usize> = BTreeMap::new();
+            for p in look.after_of(particle).iter().filter(|p| look.restless(p)) {
+                *rows.entry(p.bounds[0]).or_default() += 1;
+                if p.len() != 1 {
+                    return false;
+                }
+            }
+            let counts: Vec<usize> = rows.values().copied().collect();
+            let gaps: Vec<i32> = rows
+                .keys()
+                .zip(rows.keys().skip(1))
+                .map(|(a, b)| b - a)
+                .collect();
+            let particles = look.output.places_of(particle);
+            let forks: Vec<&Part> = look
+                .after_of(path)
+                .into_iter()
+                .filter(|p| look.restless(p))
+                .collect();
+            // Every fork hangs on one particle and ends in two.
+            counts.len() >= 2
+                && counts.iter().enumerate().all(|(i, n)| *n == 2 << i)
+                && gaps.iter().all(|g| Some(g) == gaps.first())
+                && forks.len() + 1 == 1 << counts.len()
+                && forks
+                    .iter()
+                    .all(|f| particles.iter().filter(|&&p| f.touches(&[p])).count() == 3)
         })
     }
 }

@@ -21,6 +21,18 @@ pub static CONCEPT: Concept = Concept {
             "Single particles all around come together into one nucleus in the middle, and light goes out from it.",
             in_a_star,
         ),
+        Aspect::free(
+            "meeting-pairs",
+            "Wherever two equal particles face one another, they have met halfway as one of a new kind, and a spark flies off to both sides.",
+            meeting_pairs,
+        )
+        .associative_only(),
+        Aspect::free(
+            "added-up",
+            "Two blocks have become one block between them with as many cells as both together, and rays go out from its corners.",
+            added_up,
+        )
+        .associative_only(),
     ],
     words: Words {
         names: &["nucle*", "fusion*", "fuse*", "fusing"],
@@ -113,6 +125,56 @@ fn in_a_star(s: &mut Setting) -> Option<Pair> {
     (p.input.count(proton) == 4).then_some(p)
 }
 
+fn meeting_pairs(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (light, heavy) = (s.colour(0), s.colour(1));
+    let mut row = s.between(1, 2);
+    let mut pairs = 0;
+    while row < s.rows - 1 {
+        let half = s.between(2, (s.cols - 3) / 2);
+        let middle = s.between(half + 1, s.cols - half - 2);
+        p.input.set(row, middle - half, light);
+        p.input.set(row, middle + half, light);
+        p.output.set(row, middle, heavy);
+        p.output.set(row - 1, middle - 1, heavy);
+        p.output.set(row - 1, middle + 1, heavy);
+        pairs += 1;
+        row += s.between(3, 5);
+    }
+    (pairs >= 2).then_some(p)
+}
+
+fn added_up(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (one, two, new) = (s.colour(0), s.colour(1), s.colour(2));
+    let (tall, a, b) = (s.between(2, 4), s.between(1, 2), s.between(1, 3));
+    let wide = a + b;
+    let gap = s.between(2, 4);
+    if 2 * gap + 2 * wide > s.cols || tall + 4 > s.rows {
+        return None;
+    }
+    let middle = s.between(gap + wide, s.cols - gap - wide);
+    let top = s.between(2, s.rows - tall - 2);
+    let bottom = top + tall - 1;
+    let left = middle - wide / 2;
+    p.input
+        .fill((top, left - gap - a + 1), (bottom, left - gap), one);
+    p.input.fill(
+        (top, left + wide + gap - 1),
+        (bottom, left + wide + gap + b - 2),
+        two,
+    );
+    p.output.fill((top, left), (bottom, left + wide - 1), new);
+    for (r, dr) in [(top, -1), (bottom, 1)] {
+        for (c, dc) in [(left, -1), (left + wide - 1, 1)] {
+            for k in 1..=2 {
+                p.output.set(r + dr * k, c + dc * k, new);
+            }
+        }
+    }
+    Some(p)
+}
+
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
     use crate::grid::Place;
@@ -135,6 +197,24 @@ Reading::new(
         gathered_and_shone,
     )
     .touching(2, 2).fresh(1).keeping(3),
+        Reading::new(
+            "nuclear-fusion",
+            &["meeting-pairs"],
+            "did every two facing cells of a colour become one of a new colour halfway, with two sparks?",
+            met_halfway,
+        )
+        .touching(2, 2)
+        .fresh(1)
+        .lost(1),
+        Reading::new(
+            "nuclear-fusion",
+            &["added-up"],
+            "did two blocks become one of a new colour with the cells of both, with rays from its corners?",
+            summed,
+        )
+        .touching(3, 3)
+        .fresh(1)
+        .lost(2),
 ];
 
     fn joined(look: &Look) -> bool {
@@ -178,5 +258,42 @@ Reading::new(
             && on(&|p| p.0 > b)
             && on(&|p| p.1 < l)
             && on(&|p| p.1 > r)
+    }
+
+    fn met_halfway(look: &Look) -> bool {
+        let (Some(new), Some(old)) = (look.one_fresh(), look.one_lost()) else {
+            return false;
+        };
+        look.some_way(|look| {
+            let mut rows: std::collections::BTreeMap<i32, Vec<i32>> =
+                std::collections::BTreeMap::new();
+            for (r, c) in look.input.places_of(old) {
+                rows.entry(r).or_default().push(c);
+            }
+            rows.len() >= 2
+                && look.has(new) == 3 * rows.len()
+                && rows.iter().all(|(&r, cols)| match *cols.as_slice() {
+                    [a, b] => {
+                        let m = (a + b) / 2;
+                        (a + b) % 2 == 0
+                            && look.is((r, m)) == new
+                            && look.is((r - 1, m - 1)) == new
+                            && look.is((r - 1, m + 1)) == new
+                    }
+                    _ => false,
+                })
+        })
+    }
+
+    fn summed(look: &Look) -> bool {
+        let Some(new) = look.one_fresh() else {
+            return false;
+        };
+        let lost: usize = look.lost.iter().map(|&c| look.had(c)).sum();
+        let boxes = look
+            .lost
+            .iter()
+            .all(|&c| look.before_of(c).iter().all(|p| p.is_box()) && look.has_parts(c, 1, 0));
+        look.lost.len() == 2 && boxes && look.has_parts(new, 0, 1) && look.has(new) == lost + 8
     }
 }

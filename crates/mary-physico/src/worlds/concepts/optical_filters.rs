@@ -1,6 +1,6 @@
 //! Optical filters: how it is drawn, said and recognised.
 
-use crate::grid::Pair;
+use crate::grid::{Grid, Pair};
 use crate::worlds::{Aspect, Concept, Set, Setting, Words};
 
 /// The concept.
@@ -20,6 +20,18 @@ pub static CONCEPT: Concept = Concept {
             "Behind a frame of coloured glass only the spots of that colour can still be seen; the rest is dark there.",
             through_the_glass,
         ),
+        Aspect::free(
+            "through-the-frame",
+            "Inside a coloured frame only what has its colour can still be seen.",
+            through_the_frame,
+        )
+        .associative_only(),
+        Aspect::free(
+            "overlapping-panes",
+            "Where two coloured panes lie over one another, a third colour is seen.",
+            overlapping_panes,
+        )
+        .associative_only(),
     ],
     words: Words {
         names: &["optic*", "filter*"],
@@ -94,11 +106,61 @@ fn through_the_glass(s: &mut Setting) -> Option<Pair> {
     (p.changed() >= 4 && kept >= 2).then_some(p)
 }
 
+fn through_the_frame(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let frame = s.colour(0);
+    let (tall, wide) = (s.between(6, 10), s.between(6, 10));
+    let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let (bottom, right) = (top + tall - 1, left + wide - 1);
+    p.both(|g| g.frame((top, left), (bottom, right), frame));
+    let sparse = s.between(1, 4);
+    for (r, c) in p.input.places() {
+        let inside = r > top + 1 && r < bottom - 1 && c > left + 1 && c < right - 1;
+        let outside = r < top - 1 || r > bottom + 1 || c < left - 1 || c > right + 1;
+        if !(inside || outside) || s.between(0, sparse + if outside { 6 } else { 0 }) != 0 {
+            continue;
+        }
+        let colour = s.any_colour(0, 2);
+        p.input.set(r, c, colour);
+        if outside || colour == frame {
+            p.output.set(r, c, colour);
+        }
+    }
+    let seen = |g: &Grid| {
+        let inner = g.places().filter(|&(r, c)| {
+            r > top && r < bottom && c > left && c < right && g.at(r, c) == frame
+        });
+        inner.count()
+    };
+    (seen(&p.output) >= 2 && p.input.places_unlike(&p.output).len() >= 3).then_some(p)
+}
+
+fn overlapping_panes(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (one, two, both) = (s.colour(0), s.colour(1), s.colour(2));
+    let (tall, wide) = (s.between(4, 9), s.between(4, 9));
+    let (h, w) = (s.between(4, 9), s.between(4, 9));
+    let a = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let b = s.place((0, s.rows - h), (0, s.cols - w));
+    let (top, left) = (a.0.max(b.0), a.1.max(b.1));
+    let (bottom, right) = ((a.0 + tall).min(b.0 + h) - 1, (a.1 + wide).min(b.1 + w) - 1);
+    if bottom <= top || right <= left {
+        return None;
+    }
+    p.both(|g| {
+        g.fill(a, (a.0 + tall - 1, a.1 + wide - 1), one);
+        g.fill(b, (b.0 + h - 1, b.1 + w - 1), two);
+    });
+    p.output.fill((top, left), (bottom, right), both);
+    let left_of = |c: u8| p.output.count(c) >= 6;
+    (left_of(one) && left_of(two)).then_some(p)
+}
+
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
     use crate::grid::{Grid, Place};
-    use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+    use crate::worlds::readings::look::{Look, Part};
+    use crate::worlds::readings::{Reading, area};
 
     pub(super) static READINGS: &[Reading] = &[
         Reading::new(
@@ -116,6 +178,22 @@ mod reading {
             seen_through_glass,
         )
         .touching(2, 9),
+        Reading::new(
+            "optical-filters",
+            &["through-the-frame"],
+            "did all inside a coloured frame vanish but what has the frame's colour?",
+            only_its_colour,
+        )
+        .touching(1, 8),
+        Reading::new(
+            "optical-filters",
+            &["overlapping-panes"],
+            "did just the rectangle that two coloured rectangles share get a colour of its own?",
+            third_colour,
+        )
+        .touching(2, 2)
+        .recoloured()
+        .fresh(1),
     ];
 
     fn passed_the_plate(look: &Look) -> bool {
@@ -174,6 +252,57 @@ mod reading {
                     && col(x1, y0, y1)
                     && (y0 + 1..y1).all(|y| (x0 + 1..x1).all(|x| own(y, x)))
             })
+        })
+    }
+
+    fn only_its_colour(look: &Look) -> bool {
+        if look.changed.len() < 3 || look.changed.iter().any(|&p| look.is(p) != 0) {
+            return false;
+        }
+        let frame = |p: &&Part| p.is_frame() && !look.restless(p);
+        look.parts_before().iter().filter(frame).any(|frame| {
+            let [t, l, b, r] = frame.bounds;
+            let inside = |p: &Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
+            let within = look.input.places_where(|c| c != 0);
+            let mut within = within.iter().filter(|p| inside(p));
+            let kept = look
+                .output
+                .places_of(frame.colour)
+                .iter()
+                .filter(|p| inside(p))
+                .count();
+            kept >= 2
+                && look
+                    .changed
+                    .iter()
+                    .all(|p| inside(p) && look.was(*p) != frame.colour)
+                && within.all(|&p| (look.is(p) != 0) == (look.was(p) == frame.colour))
+        })
+    }
+
+    fn third_colour(look: &Look) -> bool {
+        let Some([t, l, b, r]) = crate::worlds::readings::bounds(&look.changed) else {
+            return false;
+        };
+        let Some(fresh) = look.one_fresh() else {
+            return false;
+        };
+        let Some(&over) = look.touched.iter().find(|c| **c != fresh) else {
+            return false;
+        };
+        let shared = ((b - t + 1) * (r - l + 1)) as usize;
+        if shared != look.changed.len() || shared < 4 {
+            return false;
+        }
+        // The pane on top is a whole rectangle; the one below is one together with what is shared.
+        look.before_of(over).iter().any(|top| {
+            top.is_box()
+                && top.touches(&look.changed)
+                && look.parts_before().iter().any(|under| {
+                    let mut cells = under.cells.clone();
+                    cells.extend(look.changed.iter().copied());
+                    under.colour != over && under.len() >= 6 && area(&cells) as usize == cells.len()
+                })
         })
     }
 }

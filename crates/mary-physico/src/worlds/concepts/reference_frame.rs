@@ -21,6 +21,18 @@ pub static CONCEPT: Concept = Concept {
             "The axes stay, and the whole scene is shifted so that one body, and with it the observer, rests at the origin.",
             own_view,
         ),
+        Aspect::free(
+            "centred-view",
+            "The whole scene is shifted so that the framed body stands in the middle of the view.",
+            centred_view,
+        )
+        .associative_only(),
+        Aspect::free(
+            "turned-view",
+            "The whole scene around the middle is turned by a quarter, so that what was ahead of the observer in the middle is now beside him.",
+            turned_view,
+        )
+        .associative_only(),
     ],
     words: Words {
         names: &["referenc*", "frame*", "coordinate system*"],
@@ -110,11 +122,78 @@ fn own_view(s: &mut Setting) -> Option<Pair> {
     (whole(1) && whole(2) && whole(3)).then_some(p)
 }
 
+fn centred_view(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (own, frame) = (s.colour(0), s.colour(1));
+    let middle = (s.rows / 2, s.cols / 2);
+    let by = (s.between(-3, 3), s.between(-3, 3));
+    if by.0.abs() + by.1.abs() < 2 {
+        return None;
+    }
+    let at = (middle.0 - by.0, middle.1 - by.1);
+    for (g, at) in [(&mut p.input, at), (&mut p.output, middle)] {
+        g.set(at.0, at.1, own);
+        g.frame((at.0 - 1, at.1 - 1), (at.0 + 1, at.1 + 1), frame);
+    }
+    let mut bodies = 0;
+    let many = s.between(3, 6);
+    for _ in 0..40 {
+        let size = s.between(2, 4) as usize;
+        let form = s.blob(size);
+        let place = s.place((3, s.rows - 6), (3, s.cols - 6));
+        let (from, to) = (
+            shifted(&form, place),
+            shifted(&form, (place.0 + by.0, place.1 + by.1)),
+        );
+        if bodies < many && p.input.roomy(&from) && p.output.roomy(&to) {
+            let colour = s.colour(2 + bodies as usize % 2);
+            p.input.paint(from, colour);
+            p.output.paint(to, colour);
+            bodies += 1;
+        }
+    }
+    (bodies >= 3).then_some(p)
+}
+
+fn turned_view(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let observer = s.colour(0);
+    let half = (s.rows.min(s.cols) - 1) / 2;
+    let middle = (s.rows / 2, s.cols / 2);
+    p.both(|g| {
+        g.set(middle.0, middle.1, observer);
+    });
+    let mut bodies = 0;
+    let many = s.between(3, 6);
+    for _ in 0..50 {
+        let size = s.between(1, 4) as usize;
+        let form = s.blob(size);
+        let (r, c) = (s.between(-half, half), s.between(-half, half));
+        let offsets: Vec<Place> = shifted(&form, (r, c));
+        let inside = offsets.iter().all(|o| o.0.abs() < half && o.1.abs() < half);
+        let from: Vec<Place> = offsets
+            .iter()
+            .map(|o| (middle.0 + o.0, middle.1 + o.1))
+            .collect();
+        let to: Vec<Place> = offsets
+            .iter()
+            .map(|o| (middle.0 + o.1, middle.1 - o.0))
+            .collect();
+        if bodies < many && inside && p.input.roomy(&from) && p.output.roomy(&to) {
+            let colour = s.colour(1 + bodies as usize % 3);
+            p.input.paint(from, colour);
+            p.output.paint(to, colour);
+            bodies += 1;
+        }
+    }
+    (bodies >= 3).then_some(p)
+}
+
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
-    use crate::grid::{Grid, Place};
+    use crate::grid::{Grid, Place, around};
     use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+    use crate::worlds::readings::look::{Look, Part};
 
     pub(super) static READINGS: &[Reading] = &[
 Reading::new(
@@ -134,6 +213,22 @@ Reading::new(
     .kinds_stay()
     .keeping(1)
     .movers(1),
+        Reading::new(
+            "reference-frame",
+            &["centred-view"],
+            "did the whole scene shift alike, so that a framed cell stands in the middle?",
+            now_in_the_middle,
+        )
+        .touching(2, 9)
+        .same_counts(),
+        Reading::new(
+            "reference-frame",
+            &["turned-view"],
+            "did bodies of several colours turn about a still cell in the middle by a quarter?",
+            turned_about,
+        )
+        .touching(1, 9)
+        .same_counts(),
 ];
 
     /// Where two lines of this colour, from edge to edge, cross: bodies may lie over them.
@@ -177,5 +272,54 @@ Reading::new(
                 && all.iter().all(|m| Some(m.by) == first)
                 && all.iter().any(|m| m.to.middle() == (2 * b.0, 2 * b.1))
         })
+    }
+
+    fn now_in_the_middle(look: &Look) -> bool {
+        let middle = (look.rows() / 2, look.cols() / 2);
+        let own = look.is(middle);
+        let framed = |grid: &Grid, (r, c): Place| {
+            let rim: Vec<u8> = around(true)
+                .map(|(dr, dc)| grid.at(r + dr, c + dc))
+                .collect();
+            rim.first()
+                .is_some_and(|f| *f != 0 && rim.iter().all(|x| x == f))
+        };
+        if own == 0 || !framed(&look.output, middle) {
+            return false;
+        }
+        let moved = |parts: &[Part]| parts.iter().filter(|p| look.restless(p)).count();
+        look.input.places_of(own).iter().any(|&at| {
+            let by = (middle.0 - at.0, middle.1 - at.1);
+            let gone = look.parts_before().iter().filter(|p| look.restless(p));
+            let mut cells = gone.flat_map(|p| &p.cells);
+            by != (0, 0)
+                && framed(&look.input, at)
+                && moved(look.parts_before()) >= 4
+                && cells.all(|&(r, c)| look.is((r + by.0, c + by.1)) == look.was((r, c)))
+        })
+    }
+
+    fn turned_about(look: &Look) -> bool {
+        let middle = (look.rows() / 2, look.cols() / 2);
+        let gone = look.input.places_where(|c| c != 0);
+        let turned = |way: i32| {
+            gone.iter()
+                .filter(|&&p| look.was(p) != look.is(p))
+                .all(|&(r, c)| {
+                    let (dr, dc) = (r - middle.0, c - middle.1);
+                    look.is((middle.0 + way * dc, middle.1 - way * dr)) == look.was((r, c))
+                })
+        };
+        let alone =
+            around(true).all(|(dr, dc)| look.is((middle.0 + dr, middle.1 + dc)) != look.is(middle));
+        look.stays(middle)
+            && alone
+            && look
+                .parts_before()
+                .iter()
+                .filter(|p| look.restless(p))
+                .count()
+                >= 3
+            && (turned(1) || turned(-1))
     }
 }

@@ -20,6 +20,18 @@ pub static CONCEPT: Concept = Concept {
             "A ray between two mirrors goes to and fro in a zigzag of equal angles.",
             two_mirrors,
         ),
+        Aspect::free(
+            "slanted-mirror",
+            "Straight rays that meet a mirror slanted by half a right angle leave it at a right angle to their way.",
+            slanted_mirror,
+        )
+        .associative_only(),
+        Aspect::free(
+            "periscope",
+            "A ray that enters a periscope is thrown down by its upper slanted mirror and out by its lower one.",
+            periscope,
+        )
+        .associative_only(),
     ],
     words: Words {
         names: &["reflect*"],
@@ -97,20 +109,82 @@ fn two_mirrors(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
+fn slanted_mirror(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (glass, ray) = (s.colour(0), s.colour(1));
+    let long = s.between(4, 6);
+    let (top, left) = s.place((2, s.rows - long - 2), (4, s.cols - long - 1));
+    let many = s.between(1, 2);
+    p.both(|g| {
+        for k in 0..long {
+            g.set(top + k, left + k, glass);
+        }
+    });
+    for i in 0..many {
+        let k = long - 1 - 2 * i - s.between(0, 1);
+        if k < 1 {
+            break;
+        }
+        // From the left along a row to the mirror, then down along a column.
+        p.both(|g| g.fill((top + k, 0), (top + k, left + k - 1), ray));
+        p.output
+            .fill((top + k + 1, left + k - 1), (s.rows - 1, left + k - 1), ray);
+    }
+    (p.output.count(ray) >= p.input.count(ray) + 4).then_some(p)
+}
+
+fn periscope(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (glass, ray) = (s.colour(0), s.colour(1));
+    let (top, bottom) = (s.between(1, 3), s.rows - 1 - s.between(1, 3));
+    let col = s.between(4, s.cols - 5);
+    p.both(|g| {
+        for k in -1..=1 {
+            g.set(top + k, col + 1 + k, glass);
+            g.set(bottom + k, col - 1 + k, glass);
+        }
+    });
+    // In from the left above, down the shaft, out to the right below.
+    p.both(|g| g.fill((top, 0), (top, col), ray));
+    p.output.fill((top, col), (bottom, col), ray);
+    p.output.fill((bottom, col), (bottom, s.cols - 1), ray);
+    Some(p)
+}
+
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
     use crate::grid::Place;
     use crate::worlds::readings::Reading;
     use crate::worlds::readings::look::Look;
 
-    pub(super) static READINGS: &[Reading] = &[Reading::new(
-        "reflection",
-        &["flat-mirror", "two-mirrors"],
-        "does a ray go on from where it met a body, at the same angle?",
-        reflected,
-    )
-    .touching(1, 1)
-    .added()];
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "reflection",
+            &["flat-mirror", "two-mirrors"],
+            "does a ray go on from where it met a body, at the same angle?",
+            reflected,
+        )
+        .touching(1, 1)
+        .added(),
+        Reading::new(
+            "reflection",
+            &["slanted-mirror"],
+            "do straight rays go on at a right angle where they meet a slanted line, to the edge?",
+            thrown_aside,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(0),
+        Reading::new(
+            "reflection",
+            &["periscope"],
+            "is a straight ray thrown down at one slanted line and out again at another?",
+            thrown_twice,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(0),
+    ];
 
     fn reflected(look: &Look) -> bool {
         let Some(colour) = look.one_added() else {
@@ -179,5 +253,97 @@ mod reading {
                     && (turn - first.0).abs() >= 2
                     && (turn - last.0).abs() >= 2
             })
+    }
+
+    /// Whether a cell lies in a slanting line of one colour that stays.
+    fn slanting(look: &Look, (r, c): Place) -> bool {
+        let glass = look.was((r, c));
+        look.stays((r, c))
+            && [(1, 1), (-1, -1), (1, -1), (-1, 1)]
+                .into_iter()
+                .any(|(dr, dc)| {
+                    let next = (r + dr, c + dc);
+                    look.stays(next) && look.was(next) == glass
+                })
+    }
+
+    fn thrown_aside(look: &Look) -> bool {
+        let Some(ray) = look.one_added() else {
+            return false;
+        };
+        look.some_way(|look| {
+            [false, true].into_iter().any(|mirrored| {
+                let flip = |(r, c): Place| {
+                    if mirrored {
+                        (r, look.cols() - 1 - c)
+                    } else {
+                        (r, c)
+                    }
+                };
+                let mut image = look.input.clone();
+                let mut rays = 0;
+                for r in 0..look.rows() {
+                    let long = (0..look.cols()).take_while(|&c| look.was(flip((r, c))) == ray);
+                    let end = long.count() as i32;
+                    if end < 2 || !slanting(look, flip((r, end))) {
+                        continue;
+                    }
+                    rays += 1;
+                    for down in r + 1..look.rows() {
+                        let (y, x) = flip((down, end - 1));
+                        image.set(y, x, ray);
+                    }
+                }
+                rays > 0 && look.changed.len() >= 4 && image == look.output
+            })
+        })
+    }
+
+    fn thrown_twice(look: &Look) -> bool {
+        let Some(ray) = look.one_added() else {
+            return false;
+        };
+        look.some_way(|look| {
+            [false, true].into_iter().any(|mirrored| {
+                let flip = |(r, c): Place| {
+                    if mirrored {
+                        (r, look.cols() - 1 - c)
+                    } else {
+                        (r, c)
+                    }
+                };
+                // A row from the left edge, a column down, a row to the right edge.
+                let Some(top) = (0..look.rows())
+                    .find(|&r| look.was(flip((r, 0))) == ray && look.was(flip((r, 2))) == ray)
+                else {
+                    return false;
+                };
+                let Some(col) = (0..look.cols())
+                    .rev()
+                    .find(|&c| look.is(flip((top, c))) == ray)
+                else {
+                    return false;
+                };
+                let Some(bottom) = (top..look.rows())
+                    .rev()
+                    .find(|&r| look.is(flip((r, col))) == ray)
+                else {
+                    return false;
+                };
+                let mut image = look.input.clone();
+                for r in top..=bottom {
+                    let (r, c) = flip((r, col));
+                    image.set(r, c, ray);
+                }
+                for c in col..look.cols() {
+                    let (r, c) = flip((bottom, c));
+                    image.set(r, c, ray);
+                }
+                bottom >= top + 3
+                    && image == look.output
+                    && slanting(look, flip((top, col + 1)))
+                    && slanting(look, flip((bottom, col - 1)))
+            })
+        })
     }
 }

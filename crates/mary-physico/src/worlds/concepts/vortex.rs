@@ -1,6 +1,7 @@
 //! Vortex: how it is drawn, said and recognised.
 
 use crate::grid::{Grid, Pair, Place};
+use crate::worlds::draw::square_ring;
 use crate::worlds::{Aspect, Concept, Set, Setting, Words};
 
 /// The concept.
@@ -20,6 +21,18 @@ pub static CONCEPT: Concept = Concept {
             "Straight streaks around a middle are carried round, the inner parts further than the outer, and wind up into curved arms.",
             wound_arms,
         ),
+        Aspect::free(
+            "pinwheel",
+            "Four straight arms around a point are bent at their ends, all the same way round.",
+            pinwheel,
+        )
+        .associative_only(),
+        Aspect::free(
+            "dragged-rings",
+            "Rings around a point had their gaps in one line, and each ring has been carried round a quarter further than the next one outside.",
+            dragged_rings,
+        )
+        .associative_only(),
     ],
     words: Words {
         names: &["vortex*", "vortic*", "whirl*", "swirl*"],
@@ -109,9 +122,66 @@ fn wound_arms(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
+fn pinwheel(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (hub, arm) = (s.colour(0), s.colour(1));
+    let most = (s.rows.min(s.cols) - 1) / 2;
+    let long = s.between(3, most);
+    let bend = s.between(2, long);
+    let way = if s.coin() { 1 } else { -1 };
+    let (mr, mc) = s.place((long, s.rows - 1 - long), (long, s.cols - 1 - long));
+    p.both(|g| g.set(mr, mc, hub));
+    for (dr, dc) in [(-1, 0), (0, 1), (1, 0), (0, -1)] {
+        for k in 1..=long {
+            p.both(|g| g.set(mr + dr * k, mc + dc * k, arm));
+        }
+        // Clockwise or the other way round.
+        let (tr, tc) = (way * dc, -way * dr);
+        for k in 1..=bend {
+            p.output
+                .set(mr + dr * long + tr * k, mc + dc * long + tc * k, arm);
+        }
+    }
+    Some(p)
+}
+
+fn dragged_rings(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (hub, water) = (s.colour(0), s.colour(1));
+    let most = (s.rows.min(s.cols) - 1) / 2;
+    let rings = if most >= 6 { s.between(2, 3) } else { 2 };
+    let step = if rings == 2 && most >= 7 {
+        s.between(2, 3)
+    } else {
+        2
+    };
+    let reach = rings * step;
+    if reach > most {
+        return None;
+    }
+    let (mr, mc) = s.place((reach, s.rows - 1 - reach), (reach, s.cols - 1 - reach));
+    let wide = s.between(0, 1);
+    let sides = [(0, 1), (1, 0), (0, -1), (-1, 0)];
+    p.both(|g| g.set(mr, mc, hub));
+    for i in 1..=rings {
+        let radius = i * step;
+        let turned = (rings + 1 - i) as usize;
+        for (g, side) in [(&mut p.input, 0), (&mut p.output, turned)] {
+            g.paint(square_ring((mr, mc), radius), water);
+            let Some(&(dr, dc)) = sides.get(side % 4) else {
+                continue;
+            };
+            for k in -wide..=wide {
+                g.set(mr + dr * radius + dc * k, mc + dc * radius + dr * k, 0);
+            }
+        }
+    }
+    Some(p)
+}
+
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
-    use crate::grid::{Place, around};
+    use crate::grid::{Grid, Place, around};
     use crate::worlds::readings::Reading;
     use crate::worlds::readings::look::Look;
 
@@ -132,6 +202,23 @@ mod reading {
         )
         .touching(2, 2)
         .kinds_stay(),
+        Reading::new(
+            "vortex",
+            &["pinwheel"],
+            "did four arms of a still point bend at their ends, all the same way round?",
+            bent_round,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(0),
+        Reading::new(
+            "vortex",
+            &["dragged-rings"],
+            "did the gaps of rings around a point go round, each inner one a quarter further?",
+            carried_round,
+        )
+        .touching(1, 1)
+        .same_counts(),
     ];
 
     fn spiralled(look: &Look) -> bool {
@@ -208,5 +295,83 @@ mod reading {
             && arms.iter().all(twin)
             && (1..=long).all(ring)
             && beyond
+    }
+
+    fn bent_round(look: &Look) -> bool {
+        let Some(arm) = look.one_added() else {
+            return false;
+        };
+        let sides = [(-1, 0), (0, 1), (1, 0), (0, -1)];
+        look.input
+            .places_where(|c| c != 0 && c != arm)
+            .into_iter()
+            .any(|(mr, mc)| {
+                let long = (1..)
+                    .take_while(|k| {
+                        sides
+                            .iter()
+                            .all(|(dr, dc)| look.was((mr + dr * k, mc + dc * k)) == arm)
+                    })
+                    .count() as i32;
+                if long < 3 {
+                    return false;
+                }
+                [1, -1].into_iter().any(|way| {
+                    (2..=long).any(|bend| {
+                        let mut image = look.input.clone();
+                        for (dr, dc) in sides {
+                            for k in 1..=bend {
+                                image.set(
+                                    mr + dr * long + way * dc * k,
+                                    mc + dc * long - way * dr * k,
+                                    arm,
+                                );
+                            }
+                        }
+                        image == look.output
+                    })
+                })
+            })
+    }
+
+    fn carried_round(look: &Look) -> bool {
+        let [water] = *look.touched.as_slice() else {
+            return false;
+        };
+        let sides = [(0, 1), (1, 0), (0, -1), (-1, 0)];
+        look.input
+            .places_where(|c| c != 0 && c != water)
+            .into_iter()
+            .any(|(mr, mc)| {
+                let gap = |grid: &Grid, radius: i32| {
+                    let open: Vec<usize> = sides
+                        .iter()
+                        .enumerate()
+                        .filter(|(_, (dr, dc))| {
+                            grid.at(mr + dr * radius, mc + dc * radius) != water
+                        })
+                        .map(|(i, _)| i)
+                        .collect();
+                    match open.as_slice() {
+                        [one] => Some(*one),
+                        _ => None,
+                    }
+                };
+                let rings: Vec<(usize, usize)> = (1..9)
+                    .filter_map(|k| Some((gap(&look.input, k)?, gap(&look.output, k)?)))
+                    .collect();
+                let turns: Vec<usize> = rings.iter().map(|(a, b)| (b + 4 - a) % 4).collect();
+                let start = rings
+                    .iter()
+                    .all(|r| Some(r.0) == rings.first().map(|f| f.0));
+                let n = turns.len();
+                let further = |way: usize| {
+                    turns
+                        .iter()
+                        .enumerate()
+                        .all(|(i, t)| *t == (way * (n - i)) % 4)
+                };
+                n >= 2 && start && (further(1) || further(3))
+            })
     }
 }

@@ -21,6 +21,18 @@ pub static CONCEPT: Concept = Concept {
             "A hump runs along the rope and keeps its form, while the rope itself stays in its place.",
             running_pulse,
         ),
+        Aspect::free(
+            "carried-on",
+            "The first crest and trough of a line at the edge are repeated at equal distances right across.",
+            carried_on,
+        )
+        .associative_only(),
+        Aspect::upright(
+            "hills-and-valleys",
+            "A row of columns of equal height becomes hills and valleys that follow one another at equal distances.",
+            hills_and_valleys,
+        )
+        .associative_only(),
     ],
     words: Words {
         names: &["wave*", "undulat*"],
@@ -91,10 +103,59 @@ fn running_pulse(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
+/// A slanting line up and down: the height at a place, from 0 to `high`.
+fn tent(at: i32, high: i32) -> i32 {
+    let k = at.rem_euclid(2 * high);
+    k.min(2 * high - k)
+}
+
+fn carried_on(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let rope = s.colour(0);
+    let high = s.between(2, 3);
+    let lines = s.between(1, if s.rows > 2 * high + 4 { 2 } else { 1 });
+    let mut top = s.between(0, 2);
+    for _ in 0..lines {
+        for c in 0..s.cols {
+            let r = top + tent(c, high);
+            p.output.set(r, c, rope);
+            if c <= 2 * high {
+                p.input.set(r, c, rope);
+            }
+        }
+        top += high + s.between(3, 4);
+        if top + high >= s.rows {
+            break;
+        }
+    }
+    Some(p)
+}
+
+fn hills_and_valleys(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let pillar = s.colour(0);
+    let swing = s.between(2, 4);
+    let mean = s.between(swing + 2, s.rows - swing - 1);
+    let step = s.between(1, 2);
+    let long = 2 * s.between(1, if step == 1 { 2 } else { 1 });
+    for (i, c) in (0..s.cols).step_by(step as usize).enumerate() {
+        let turn = (i as i32).rem_euclid(2 * long);
+        let height = match turn {
+            t if t < long => mean + (t.min(long - t) * 2 * swing / long),
+            t => mean - ((t - long).min(2 * long - t) * 2 * swing / long),
+        };
+        let bottom = s.rows - 1;
+        p.input.fill((s.rows - mean, c), (bottom, c), pillar);
+        p.output.fill((s.rows - height, c), (bottom, c), pillar);
+    }
+    Some(p)
+}
+
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
+    use crate::grid::Grid;
     use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+    use crate::worlds::readings::look::{Look, Part};
     use crate::worlds::readings::waves::{heights, humps, profile};
 
     pub(super) static READINGS: &[Reading] = &[
@@ -114,6 +175,23 @@ mod reading {
         )
         .touching(1, 1)
         .kinds_stay(),
+        Reading::new(
+            "wave",
+            &["carried-on"],
+            "are lines that go up and down at the edge carried on across with the same period?",
+            repeated,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(0),
+        Reading::new(
+            "wave",
+            &["hills-and-valleys"],
+            "did columns of one height that stand on the edge become higher and lower by turns?",
+            hilly,
+        )
+        .touching(1, 1)
+        .upright(),
     ];
 
     fn shaken(look: &Look) -> bool {
@@ -183,5 +261,90 @@ mod reading {
                 _ => false,
             }
         })
+    }
+
+    fn repeated(look: &Look) -> bool {
+        let Some(rope) = look.one_added() else {
+            return false;
+        };
+        (0..4).any(|quarters| {
+            let look = look.turned(quarters);
+            let parts: Vec<&Part> = look
+                .after_of(rope)
+                .into_iter()
+                .filter(|p| look.restless(p))
+                .collect();
+            !parts.is_empty()
+                && parts.iter().all(|part| {
+                    let rows: Option<Vec<i32>> = (0..look.cols())
+                        .map(|c| {
+                            let mut here = part.cells.iter().filter(|p| p.1 == c);
+                            let row = here.next().map(|p| p.0)?;
+                            here.next().is_none().then_some(row)
+                        })
+                        .collect();
+                    let Some(rows) = rows else { return false };
+                    let given = (0..look.cols())
+                        .take_while(|&c| {
+                            rows.get(c as usize)
+                                .is_some_and(|&r| look.was((r, c)) == rope)
+                        })
+                        .count();
+                    let steps = rows.windows(2).all(|w| (w[1] - w[0]).abs() == 1);
+                    let period = given.saturating_sub(1);
+                    let turns = rows.windows(3).filter(|w| w[0] == w[2]).count();
+                    steps
+                        && turns >= 3
+                        && period >= 4
+                        && rows
+                            .iter()
+                            .zip(rows.iter().skip(period))
+                            .all(|(a, b)| a == b)
+                })
+        })
+    }
+
+    fn hilly(look: &Look) -> bool {
+        let [pillar] = *look.touched.as_slice() else {
+            return false;
+        };
+        let bottom = look.rows() - 1;
+        let heights = |grid: &Grid| -> Vec<i32> {
+            (0..look.cols())
+                .filter(|&c| grid.at(bottom, c) == pillar)
+                .map(|c| {
+                    (0..=bottom)
+                        .rev()
+                        .take_while(|&r| grid.at(r, c) == pillar)
+                        .count() as i32
+                })
+                .collect()
+        };
+        let (was, is) = (heights(&look.input), heights(&look.output));
+        let Some(&mean) = was.first() else {
+            return false;
+        };
+        let up = is.iter().filter(|h| **h > mean).count();
+        let down = is.iter().filter(|h| **h < mean).count();
+        was.len() >= 6
+            && was.len() == is.len()
+            && was.iter().all(|h| *h == mean)
+            && mean >= 2
+            && up >= 2
+            && down >= 1
+            && look
+                .changed
+                .iter()
+                .all(|p| look.was((bottom, p.1)) == pillar)
+            && look.has(pillar) as i32 == is.iter().sum::<i32>() + loose(look, pillar)
+            && is.windows(2).all(|w| (w[0] - w[1]).abs() <= 4)
+    }
+
+    /// Cells of a colour that do not stand on the edge.
+    fn loose(look: &Look, colour: u8) -> i32 {
+        let bottom = look.rows() - 1;
+        let apart = |p: &&&Part| p.bounds[2] != bottom;
+        let parts = look.before_of(colour);
+        parts.iter().filter(apart).map(|p| p.len() as i32).sum()
     }
 }

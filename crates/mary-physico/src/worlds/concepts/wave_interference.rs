@@ -22,6 +22,18 @@ pub static CONCEPT: Concept = Concept {
             "Two humps that run towards each other add up where they meet: hump on hump is higher, hump on hollow is flat.",
             meeting_pulses,
         ),
+        Aspect::free(
+            "crossing-trains",
+            "Where the crests of one train of waves cross those of another, they add up to something stronger.",
+            crossing_trains,
+        )
+        .associative_only(),
+        Aspect::free(
+            "beats",
+            "Two rows of crests have different distances, and below them a third row is strong just where both have a crest.",
+            beats,
+        )
+        .associative_only(),
     ],
     words: Words {
         names: &["wave*", "interfer*", "superpos*"],
@@ -117,6 +129,58 @@ fn meeting_pulses(s: &mut Setting) -> Option<Pair> {
     (middle + 3 < s.rows).then_some(p)
 }
 
+fn crossing_trains(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (one, two, strong) = (s.colour(0), s.colour(1), s.colour(2));
+    let (dr, dc) = (s.between(2, 4), s.between(2, 4));
+    let (r0, c0) = (s.between(0, dr - 1), s.between(0, dc - 1));
+    let rows: Vec<i32> = (r0..s.rows).step_by(dr as usize).collect();
+    let cols: Vec<i32> = (c0..s.cols).step_by(dc as usize).collect();
+    let first = s.between(0, 2) as usize;
+    let many = s.between(2, 5) as usize;
+    let cols: Vec<i32> = cols.into_iter().skip(first).take(many).collect();
+    let many = s.between(2, 5) as usize;
+    let rows: Vec<i32> = rows.into_iter().take(many).collect();
+    for &c in &cols {
+        p.both(|g| g.fill((0, c), (g.rows() as i32 - 1, c), one));
+    }
+    for &r in &rows {
+        for c in 0..s.cols {
+            if !cols.contains(&c) {
+                p.both(|g| g.set(r, c, two));
+            } else {
+                p.output.set(r, c, strong);
+            }
+        }
+    }
+    (rows.len() >= 2 && cols.len() >= 2).then_some(p)
+}
+
+fn beats(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (one, two, sum) = (s.colour(0), s.colour(1), s.colour(2));
+    let (a, b) = (s.between(1, 3), s.between(2, 4));
+    if a == b {
+        return None;
+    }
+    let tall = s.between(1, 3);
+    let top = s.between(0, s.rows - 3 * tall - 3);
+    let shift = s.between(0, 1);
+    for c in shift..s.cols {
+        let (x, y) = ((c - shift) % a == 0, (c - shift) % b == 0);
+        for (on, colour, row) in [(x, one, top), (y, two, top + tall + 1)] {
+            if on {
+                p.both(|g| g.fill((row, c), (row + tall - 1, c), colour));
+            }
+        }
+        if x && y {
+            let row = top + 2 * tall + 2;
+            p.output.fill((row, c), (row + tall - 1, c), sum);
+        }
+    }
+    (p.output.count(sum) as i32 >= 3 * tall).then_some(p)
+}
+
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
     use crate::grid::Place;
@@ -141,6 +205,24 @@ mod reading {
         )
         .touching(1, 2)
         .kinds_stay(),
+        Reading::new(
+            "wave-interference",
+            &["crossing-trains"],
+            "did just the crossings of some whole rows and columns get a new colour?",
+            added_at_crossings,
+        )
+        .touching(2, 2)
+        .recoloured()
+        .fresh(1),
+        Reading::new(
+            "wave-interference",
+            &["beats"],
+            "did marks come just below where two rows of regular marks both have one?",
+            where_both_are,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(1),
     ];
 
     fn rings_crossed(look: &Look) -> bool {
@@ -231,6 +313,46 @@ mod reading {
                 && one.len() == two.len()
                 && added
                 && look.touched.iter().all(|c| marks(&c))
+        })
+    }
+
+    fn added_at_crossings(look: &Look) -> bool {
+        let rows: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.0).collect();
+        let cols: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.1).collect();
+        let lattice = rows.len() * cols.len() == look.changed.len();
+        let apart = |all: &std::collections::BTreeSet<i32>| {
+            let all: Vec<i32> = all.iter().copied().collect();
+            let steps: Vec<i32> = all.windows(2).map(|w| w[1] - w[0]).collect();
+            all.len() >= 2 && steps.iter().all(|s| *s >= 2 && Some(s) == steps.first())
+        };
+        let whole_rows = rows
+            .iter()
+            .all(|&r| (0..look.cols()).all(|c| look.was((r, c)) != 0));
+        let whole_cols = cols
+            .iter()
+            .all(|&c| (0..look.rows()).all(|r| look.was((r, c)) != 0));
+        lattice && apart(&rows) && apart(&cols) && whole_rows && whole_cols
+    }
+
+    fn where_both_are(look: &Look) -> bool {
+        look.some_way(|look| {
+            let Some([t, _, b, _]) = crate::worlds::readings::bounds(&look.changed) else {
+                return false;
+            };
+            let tall = b - t + 1;
+            let (upper, middle) = (t - 2 * tall - 2, t - tall - 1);
+            let filled = |row: i32, c: i32| {
+                let first = look.was((row, c));
+                (row..row + tall).all(|r| look.was((r, c)) == first) && first != 0
+            };
+            let cols: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.1).collect();
+            let marks = |row: i32| (0..look.cols()).filter(|&c| filled(row, c)).count();
+            let both = |c: i32| filled(upper, c) && filled(middle, c);
+            upper >= 0
+                && cols.len() >= 3
+                && cols.len() * tall as usize == look.changed.len()
+                && (0..look.cols()).all(|c| both(c) == cols.contains(&c))
+                && marks(upper) + marks(middle) > 2 * cols.len()
         })
     }
 }
