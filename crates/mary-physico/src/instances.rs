@@ -195,12 +195,20 @@ impl Planned {
     }
 }
 
-/// The fresh instances of a seed, each concept at least `per_concept` times, in a random order.
+/// The fresh instances of a seed, each concept at least `per_concept` times, in a random order. A block
+/// holds concepts of one split only: whoever knows which split is asked can rule out no option.
 pub fn planned(level: Level, seed: u64, per_concept: usize) -> Result<Vec<Planned>, TaskError> {
-    let concepts = level.concepts();
     let name = format!("physico/{}/blocks", level.name());
     let mut rng = stream(seed, &name);
-    let blocks = likeness::blocks(&concepts, per_concept, (seed, level), &mut rng)?;
+    let mut blocks = Vec::new();
+    for split in [Split::CoreDev, Split::CoreTest, Split::Associative] {
+        let mut concepts = level.concepts();
+        concepts.retain(|c| level.split(c) == split);
+        if !concepts.is_empty() {
+            let arranged = likeness::blocks(&concepts, per_concept, (seed, level), &mut rng)?;
+            blocks.extend(arranged);
+        }
+    }
     let mut planned = Vec::with_capacity(blocks.len() * OPTIONS);
     for (number, showings) in blocks.into_iter().enumerate() {
         let block = Arc::new(Block {
@@ -405,6 +413,16 @@ mod tests {
             }
             let ids: HashSet<String> = planned.iter().map(|p| p.bare().id).collect();
             assert_eq!(ids.len(), planned.len());
+        }
+    }
+
+    #[test]
+    fn whoever_knows_the_split_knows_nothing_about_the_options() {
+        for p in planned(Level::Core, 2, 4).unwrap() {
+            let own = Level::Core.split(p.concept());
+            for o in &p.options {
+                assert_eq!(Level::Core.split(worlds::concept(o).unwrap()), own);
+            }
         }
     }
 

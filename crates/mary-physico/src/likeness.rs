@@ -165,7 +165,7 @@ fn near(there: &mut [u64; WORDS], groups: &mut [Group]) {
 /// What it costs to bring grids with these ranges of filled cells to one number.
 fn missing(ranges: [(u16, u16); BLOCK]) -> f32 {
     // About what a clear picture bears.
-    const MODEST: f32 = 10.0;
+    const MODEST: f32 = 14.0;
     let fullest = ranges.iter().map(|r| r.0).fold(0, u16::max);
     let each = ranges.iter().map(|r| {
         let cells = f32::from(fullest.saturating_sub(r.1));

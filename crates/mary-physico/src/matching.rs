@@ -25,7 +25,7 @@ const AGAIN: f32 = 2.0;
 /// The most cells of distractors in a pair.
 fn distractor_cells(mode: Mode) -> usize {
     match mode {
-        Mode::Clear => 12,
+        Mode::Clear => 16,
         Mode::Analogy => 24,
     }
 }

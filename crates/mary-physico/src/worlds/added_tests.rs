@@ -107,11 +107,13 @@ fn an_added_concept_shares_a_block_with_three_others() {
     assert!(others.iter().all(|o| apart(&CONDENSATION, o)));
     let drawn = matching::block(&block, Mode::Clear, &mut stream(1, "added")).unwrap();
     assert_eq!(drawn.iter().map(Vec::len).collect::<Vec<_>>(), [3; 4]);
-    for j in 0..3 {
-        let sizes = |i: usize| (drawn[i][j].input.rows(), drawn[i][j].input.cols());
-        assert!((1..4).all(|i| sizes(i) == sizes(0)));
-        let colours = |i: usize| Counts::of(&drawn[i][j]).colours;
-        assert!((1..4).all(|i| colours(i).abs_diff(colours(0)) <= 1));
+    for (j, first) in drawn[0].iter().enumerate() {
+        for other in &drawn[1..] {
+            let sizes = |p: &Pair| (p.input.rows(), p.input.cols());
+            assert_eq!(sizes(&other[j]), sizes(first));
+            let colours = |p: &Pair| Counts::of(p).colours;
+            assert!(colours(&other[j]).abs_diff(colours(first)) <= 1);
+        }
     }
     for pairs in &drawn[1..] {
         for pair in pairs {

@@ -1,7 +1,7 @@
 //! Chemical bond: how it is drawn, said and recognised.
 
 use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::ring;
+use crate::worlds::draw::{disc, ring};
 use crate::worlds::{Aspect, Concept, Set, Setting, Words};
 
 /// The concept.
@@ -12,14 +12,14 @@ pub static CONCEPT: Concept = Concept {
     associative: true,
     aspects: &[
         Aspect::free(
-            "bridges",
-            "Neighbouring atoms in line are joined by a bridge between them; atoms that stand out of line stay single.",
-            bridges,
-        ),
-        Aspect::free(
             "shared-electrons",
             "Two atoms with an open electron each come together until their shells touch, and share the two.",
             shared_electrons,
+        ),
+        Aspect::free(
+            "molecules",
+            "Each big atom has bound the two small ones beside it by a stroke to each, and spare small atoms stay alone.",
+            molecules,
         ),
     ],
     words: Words {
@@ -39,37 +39,6 @@ pub static CONCEPT: Concept = Concept {
         ("surface-tension", "what holds together shows both"),
     ],
 };
-
-fn bridges(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
-    let (carbon, other, bond) = (s.colour(0), s.colour(1), s.colour(2));
-    let step = 5;
-    let (top, left) = s.place((0, (s.rows - 8).min(2)), (0, (s.cols - 8).min(2)));
-    let mut atoms: Vec<Place> = Vec::new();
-    for r in (top..s.rows - 2).step_by(step) {
-        for c in (left..s.cols - 2).step_by(step) {
-            if s.between(0, 3) > 0 {
-                atoms.push((r, c));
-            }
-        }
-    }
-    let big = [(0, 1), (1, 0), (1, 1), (1, 2), (2, 1)];
-    for &at in &atoms {
-        let colour = if s.coin() { carbon } else { other };
-        p.both(|g| g.stamp(&big, at, colour));
-    }
-    for &(r, c) in &atoms {
-        if atoms.contains(&(r, c + step as i32)) {
-            p.output
-                .fill((r + 1, c + 3), (r + 1, c + step as i32 - 1), bond);
-        }
-        if atoms.contains(&(r + step as i32, c)) {
-            p.output
-                .fill((r + 3, c + 1), (r + step as i32 - 1, c + 1), bond);
-        }
-    }
-    (p.output.count(bond) >= 4).then_some(p)
-}
 
 fn shared_electrons(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
@@ -97,20 +66,50 @@ fn shared_electrons(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
+fn molecules(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (big, small, bond) = (s.colour(0), s.colour(1), s.colour(2));
+    let long = s.between(1, 2);
+    let reach = 2 + long;
+    let many = s.between(1, 4);
+    let mut made = 0;
+    for _ in 0..60 {
+        let at = s.place((1, s.rows - 2), (1, s.cols - 2));
+        let ways = s.shuffled(vec![(-1, 0), (1, 0), (0, -1), (0, 1)]);
+        let ways: Vec<Place> = ways.into_iter().take(2).collect();
+        let mut cells = disc(at, 1);
+        for (dr, dc) in &ways {
+            cells.extend((2..=reach).map(|k| (at.0 + dr * k, at.1 + dc * k)));
+        }
+        if made == many || !p.output.roomy(&cells) || !p.input.roomy(&cells) {
+            continue;
+        }
+        p.both(|g| g.paint(disc(at, 1), big));
+        for (dr, dc) in ways {
+            p.both(|g| g.set(at.0 + dr * reach, at.1 + dc * reach, small));
+            for k in 2..reach {
+                p.output.set(at.0 + dr * k, at.1 + dc * k, bond);
+            }
+        }
+        made += 1;
+    }
+    // Small atoms that find no partner.
+    for _ in 0..s.between(1, 3) {
+        let at = s.place((0, s.rows - 1), (0, s.cols - 1));
+        if p.output.roomy(&disc(at, 1)) && p.input.roomy(&[at]) {
+            p.both(|g| g.set(at.0, at.1, small));
+        }
+    }
+    (made >= 1 && p.output.count(bond) >= 2).then_some(p)
+}
+
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
     use crate::grid::Place;
     use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+    use crate::worlds::readings::look::{Look, Part};
 
     pub(super) static READINGS: &[Reading] = &[
-Reading::new(
-        "chemical-bond",
-        &["bridges"],
-        "did short straight bridges of a new colour appear, each between two equal bodies?",
-        bridged,
-    )
-    .touching(1, 1).added().fresh(1),
 Reading::new(
         "chemical-bond",
         &["shared-electrons"],
@@ -118,35 +117,16 @@ Reading::new(
         shared,
     )
     .touching(3, 3).kinds_stay().keeping(2),
+        Reading::new(
+            "chemical-bond",
+            &["molecules"],
+            "did every big body get two strokes of a new colour, each to one single cell?",
+            bound_two_each,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(1),
 ];
-
-    fn bridged(look: &Look) -> bool {
-        let Some(bond) = look.one_added() else {
-            return false;
-        };
-        if look.had(bond) > 0 {
-            return false;
-        }
-        let bridges = look.new_parts();
-        let atom_at = |p: Place| {
-            look.parts_before()
-                .iter()
-                .find(|part| part.colour == look.was(p) && part.has(p))
-        };
-        bridges.len() >= 2
-        && bridges.iter().all(|bridge| {
-            let [t, l, b, r] = bridge.bounds;
-            let ends = if bridge.wide() >= bridge.tall() {
-                [(t, l - 1), (t, r + 1)]
-            } else {
-                [(t - 1, l), (b + 1, l)]
-            };
-            let [a, b] = ends.map(atom_at);
-            bridge.is_run()
-                && bridge.len() <= 4
-                && matches!((a, b), (Some(a), Some(b)) if a.len() > 1 && a.alike(b) && a.bounds != b.bounds)
-        })
-    }
 
     fn shared(look: &Look) -> bool {
         if look.touched.len() != 3 || look.bodies_after().is_empty() {
@@ -186,6 +166,38 @@ Reading::new(
                     && look.touched.iter().any(electron)
                     && look.touched.iter().all(|c| shell(&c))
             })
+        })
+    }
+
+    fn bound_two_each(look: &Look) -> bool {
+        let strokes = look.new_parts();
+        let mut hands: Vec<Place> = Vec::new();
+        for stroke in &strokes {
+            let touched: Vec<&Part> = look
+                .parts_before()
+                .iter()
+                .filter(|p| touches_by_side(p, &stroke.cells))
+                .collect();
+            let ends =
+                |wanted: &dyn Fn(usize) -> bool| touched.iter().filter(|p| wanted(p.len())).count();
+            if !stroke.is_run()
+                || touched.len() != 2
+                || ends(&|n| n == 1) != 1
+                || ends(&|n| n == 5) != 1
+            {
+                return false;
+            }
+            hands.extend(touched.iter().filter(|p| p.len() == 5).map(|p| p.middle()));
+        }
+        hands.sort_unstable();
+        strokes.len() >= 2 && hands.chunk_by(|a, b| a == b).all(|same| same.len() == 2)
+    }
+
+    fn touches_by_side(part: &Part, cells: &[Place]) -> bool {
+        cells.iter().any(|&(r, c)| {
+            [(0, 1), (1, 0), (0, -1), (-1, 0)]
+                .into_iter()
+                .any(|(dr, dc)| part.has((r + dr, c + dc)))
         })
     }
 }

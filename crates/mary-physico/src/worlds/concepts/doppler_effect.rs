@@ -18,7 +18,7 @@ pub static CONCEPT: Concept = Concept {
         ),
         Aspect::free(
             "siren",
-            "The sound bars around a driving car lie close in front of it and wide apart behind it.",
+            "Even arcs of sound run out before and behind a standing car, and when it drives they crowd before it and thin out behind it.",
             siren,
         ),
     ],
@@ -65,30 +65,39 @@ fn moving_source(s: &mut Setting) -> Option<Pair> {
 fn siren(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (car, sound, road) = (s.colour(0), s.colour(1), s.colour(2));
-    let row = s.between(4, s.rows - 4);
+    let tall = s.between(2, 3);
+    let row = s.between(tall + 1, s.rows - 4);
     let mid = s.cols / 2;
-    p.both(|g| g.fill((row + 2, 0), (row + 2, g.cols() as i32), road));
+    p.both(|g| g.fill((row + 3, 0), (row + 3, g.cols() as i32), road));
     let draw = |g: &mut Grid, at: i32| {
+        // A body on two wheels with a light on its roof.
         g.fill((row, at - 1), (row + 1, at + 1), car);
+        g.set(row + 2, at - 1, car);
+        g.set(row + 2, at + 1, car);
         g.set(row - 1, at, car);
     };
     draw(&mut p.input, mid - 1);
     draw(&mut p.output, mid + 1);
-    let tall = s.between(1, 3);
-    let bar = |g: &mut Grid, c: i32| g.fill((row - tall, c), (row + 1, c), sound);
+    // An arc that bulges away from the car.
+    let arc = |g: &mut Grid, c: i32, way: i32| {
+        for k in -tall..=2 {
+            let bent = i32::from(k == -tall || k == 2);
+            g.set(row + k, c - way * bent, sound);
+        }
+    };
     for c in (mid + 3..s.cols).step_by(3) {
-        bar(&mut p.input, c);
+        arc(&mut p.input, c, 1);
     }
-    for c in (0..mid - 3).rev().step_by(3) {
-        bar(&mut p.input, c);
+    for c in (0..mid - 4).rev().step_by(3) {
+        arc(&mut p.input, c, -1);
     }
-    for c in (mid + 4..s.cols).step_by(2) {
-        bar(&mut p.output, c);
+    for c in (mid + 5..s.cols).step_by(2) {
+        arc(&mut p.output, c, 1);
     }
     for c in (0..mid - 3).rev().step_by(4) {
-        bar(&mut p.output, c);
+        arc(&mut p.output, c, -1);
     }
-    (s.cols >= 12).then_some(p)
+    (s.cols >= 13).then_some(p)
 }
 
 /// How it is recognised: by the cells alone, without the code that draws it.

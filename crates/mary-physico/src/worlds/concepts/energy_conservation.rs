@@ -22,9 +22,9 @@ pub static CONCEPT: Concept = Concept {
             same_height,
         ),
         Aspect::upright(
-            "gauge",
-            "As a ball falls, the gauge of its height loses exactly what the gauge of its motion gains: their sum stays the same.",
-            gauge,
+            "bouncing",
+            "A ball that is let go below a dotted line bounces along the ground and comes back up to that line each time, never higher and never lower.",
+            bouncing,
         ),
     ],
     words: Words {
@@ -105,27 +105,29 @@ fn same_height(s: &mut Setting) -> Option<Pair> {
     (high >= 3).then_some(p)
 }
 
-fn gauge(s: &mut Setting) -> Option<Pair> {
+fn bouncing(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (earth, ball, height, motion) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
-    let ground = s.rows - 1;
-    let total = s.between(6, s.rows - 3);
-    let column = s.between(1, s.cols - 8);
-    let bars = s.cols - s.between(2, 4);
-    p.both(|g| g.fill((ground, 0), (ground, g.cols() as i32), earth));
-    let up = s.between(total / 2 + 1, total);
-    let down = s.between(0, up - 3);
-    for (g, h) in [(&mut p.input, up), (&mut p.output, down)] {
-        g.fill((ground - 2 - h, column), (ground - 1 - h, column + 1), ball);
-        // One bar of fixed length, split between height and motion.
-        g.fill((ground - total, bars), (ground - 1, bars + 1), motion);
-        if h > 0 {
-            g.fill(
-                (ground - total, bars),
-                (ground - total + h - 1, bars + 1),
-                height,
-            );
+    let (earth, ball, level) = (s.colour(0), s.colour(1), s.colour(2));
+    let ground = s.rows - s.between(1, 2);
+    let high = s.between(3, 6).min(ground - 2);
+    let top = ground - high;
+    let wide = 2 * (high - 1);
+    let peaks = s.between(1, ((s.cols - 1) / wide).max(1));
+    if peaks * wide >= s.cols {
+        return None;
+    }
+    let left = s.between(0, s.cols - 1 - peaks * wide);
+    p.both(|g| {
+        g.fill((ground, 0), (g.rows() as i32, g.cols() as i32), earth);
+        for c in (0..g.cols() as i32).step_by(2) {
+            g.set(top - 1, c, level);
         }
+        g.set(top, left, ball);
+    });
+    for c in 0..=peaks * wide {
+        let k = c % wide;
+        let down = k.min(wide - k);
+        p.output.set(top + down, left + c, ball);
     }
     Some(p)
 }
@@ -153,15 +155,16 @@ Reading::new(
     )
     .touching(1, 1).same_counts()
     .upright(),
-Reading::new(
-        "energy-conservation",
-        &["gauge"],
-        "did a body fall, and did one part of a bar of fixed length give as much to the other?",
-        traded,
-    )
-    .may(a_box_turned)
-    .touching(2, 3).keeping(1).movers(1)
-    .upright(),
+        Reading::new(
+            "energy-conservation",
+            &["bouncing"],
+            "does a ball's path go down to the ground and up again to the same dotted line every time?",
+            bounced_as_high,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(0)
+        .upright(),
 ];
 
     fn swung_to_the_far_side(look: &Look) -> bool {
@@ -229,44 +232,34 @@ Reading::new(
             .all(|x| crossed(x) && Some(one_way(x)) == way)
     }
 
-    /// Whether what changed from one colour to another, neither black, is a box.
-    fn a_box_turned(look: &Look) -> bool {
-        let both = |p: &&Place| look.was(**p) != 0 && look.is(**p) != 0;
-        let cells: Vec<Place> = look.changed.iter().filter(both).copied().collect();
-        !cells.is_empty() && Part::new(0, cells).is_box()
-    }
-
-    fn traded(look: &Look) -> bool {
-        if !(2..=3).contains(&look.touched.len()) {
+    fn bounced_as_high(look: &Look) -> bool {
+        let Some(ball) = look.one_added() else {
             return false;
-        }
-        look.touched.iter().any(|&ball| {
-            let Some(all) = look.moves_of(&[ball]) else {
-                return false;
-            };
-            let [one] = all.as_slice() else {
-                return false;
-            };
-            let bar: Vec<Place> = look
-                .changed
-                .iter()
-                .copied()
-                .filter(|p| !one.from.has(*p) && !one.to.has(*p))
-                .collect();
-            let Some(&first) = bar.first() else {
-                return false;
-            };
-            let (height, motion) = (look.was(first), look.is(first));
-            let piece = Part::new(motion, bar.clone());
-            one.by.1 == 0
-                && one.by.0 > 0
-                && height != 0
-                && motion != 0
-                && bar
-                    .iter()
-                    .all(|&p| look.was(p) == height && look.is(p) == motion)
-                && piece.is_box()
-                && (one.by.0..=one.by.0 + 1).contains(&piece.tall())
-        })
+        };
+        let paths: Vec<&Part> = look
+            .after_of(ball)
+            .into_iter()
+            .filter(|p| look.restless(p))
+            .collect();
+        let [path] = paths.as_slice() else {
+            return false;
+        };
+        let [top, left, bottom, right] = path.bounds;
+        let rows: Vec<i32> = (left..=right)
+            .filter_map(|c| path.cells.iter().find(|p| p.1 == c).map(|p| p.0))
+            .collect();
+        let dotted = (0..look.cols())
+            .filter(|&c| look.stays((top - 1, c)))
+            .count() as i32;
+        let turns = rows.windows(3).filter(|w| w[0] == w[2] && w[1] != w[0]);
+        rows.len() == path.len()
+            && rows.windows(2).all(|w| (w[1] - w[0]).abs() == 1)
+            && rows.first() == Some(&top)
+            && rows.last() == Some(&top)
+            && turns.clone().all(|w| w[1] == top || w[1] == bottom)
+            && turns.count() >= 1
+            && bottom - top >= 2
+            && 3 * dotted >= look.cols()
+            && (left..=right).all(|c| look.stays((bottom + 1, c)))
     }
 }

@@ -49,6 +49,7 @@ pub static CONCEPT: Concept = Concept {
 fn every_side(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let by = s.between(1, 2);
+    let many = s.between(2, 4) as usize;
     let mut put = 0;
     for _ in 0..40 {
         let size = s.between(1, 4) as usize;
@@ -64,7 +65,7 @@ fn every_side(s: &mut Setting) -> Option<Pair> {
                 }
             }
         }
-        if put < 4 && p.output.roomy(&grown) {
+        if put < many && p.output.roomy(&grown) {
             let colour = s.colour(put % 3);
             p.input.paint(cells, colour);
             p.output.paint(grown, colour);

@@ -17,7 +17,7 @@ pub static CONCEPT: Concept = Concept {
         ),
         Aspect::upright(
             "worn-and-hot",
-            "A block dragged over the floor heats the floor all along its way and wears off its own lowest row.",
+            "A block that is dragged over a rough floor wears down the bumps on its way, and the floor below is hot there.",
             worn_and_hot,
         ),
     ],
@@ -73,23 +73,31 @@ fn rough_and_smooth(s: &mut Setting) -> Option<Pair> {
 fn worn_and_hot(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (floor, block, hot) = (s.colour(0), s.colour(1), s.colour(2));
-    let (wide, tall) = (s.between(3, 4), s.between(3, 5));
+    let (wide, tall) = (s.between(2, 4), s.between(2, 5));
     let thick = s.between(2, 3);
     let row = s.rows - thick;
-    let left = s.between(0, 1);
-    let to = s.between(left + wide + 2, s.cols - wide);
-    p.both(|g| g.fill((row, 0), (g.rows() as i32, g.cols() as i32), floor));
+    let left = s.between(0, 2);
+    let to = s.between(left + wide + 1, s.cols - wide);
+    p.both(|g| {
+        g.fill((row, 0), (g.rows() as i32, g.cols() as i32), floor);
+        for c in (0..g.cols() as i32).step_by(2) {
+            g.set(row - 1, c, floor);
+        }
+    });
     p.input
-        .fill((row - tall, left), (row - 1, left + wide - 1), block);
+        .fill((row - 1 - tall, left), (row - 2, left + wide - 1), block);
     p.output
-        .fill((row - tall, to), (row - 2, to + wide - 1), block);
-    p.output.fill((row - 1, to), (row - 1, to + wide - 1), hot);
-    p.output.fill((row, left), (row, to + wide - 1), hot);
+        .fill((row - 1 - tall, to), (row - 2, to + wide - 1), block);
+    for c in left..to {
+        p.output.set(row - 1, c, 0);
+        p.output.set(row, c, hot);
+    }
     Some(p)
 }
 
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
+    use crate::grid::Place;
     use crate::worlds::readings::Reading;
     use crate::worlds::readings::look::{Look, Part};
 
@@ -102,14 +110,16 @@ Reading::new(
     )
     .touching(1, 1).same_counts().movers(1)
     .upright(),
-Reading::new(
-        "friction",
-        &["worn-and-hot"],
-        "did a block slide, lose its lowest row, and did the floor change colour all along its way?",
-        wore_off,
-    )
-    .touching(3, 3).fresh(1)
-    .upright(),
+        Reading::new(
+            "friction",
+            &["worn-and-hot"],
+            "did a block slide over bumps that are gone behind it, and is the floor of another colour there?",
+            wore_down,
+        )
+        .touching(3, 3)
+        .fresh(1)
+        .movers(1)
+        .upright(),
 ];
 
     fn slid_unequally(look: &Look) -> bool {
@@ -151,35 +161,37 @@ Reading::new(
             && !smooth.contains(&0)
     }
 
-    fn wore_off(look: &Look) -> bool {
+    fn wore_down(look: &Look) -> bool {
         let (Some(hot), 3) = (look.one_fresh(), look.touched.len()) else {
             return false;
         };
         look.touched.iter().filter(|c| **c != hot).any(|&block| {
-            let (before, after) = (look.before_of(block), look.after_of(block));
-            let ([from], [to]) = (before.as_slice(), after.as_slice()) else {
+            let Some(all) = look.moves_of(&[block]) else {
                 return false;
             };
-            let [t, l, b, r] = from.bounds;
-            let [nt, nl, nb, nr] = to.bounds;
-            let way = (l.min(nl), r.max(nr));
-            let heat = look.came(hot);
-            let on_floor = heat.iter().filter(|p| p.0 == b + 1);
-            from.is_box()
-                && to.is_box()
-                && (nt, nb) == (t, b - 1)
-                && to.wide() == from.wide()
-                && nl != l
-                && on_floor.count() as i32 == way.1 - way.0 + 1
-                && look
-                    .touched
+            let [one] = all.as_slice() else {
+                return false;
+            };
+            let bumps = one.from.bounds[2] + 1;
+            let warm = look.came(hot);
+            let worn: Vec<Place> = look
+                .changed
+                .iter()
+                .copied()
+                .filter(|&p| look.is(p) == 0 && look.was(p) != block)
+                .collect();
+            let rest = |&p: &Place| {
+                one.from.has(p) || one.to.has(p) || warm.contains(&p) || worn.contains(&p)
+            };
+            one.by.0 == 0
+                && one.from.is_box()
+                && warm.len() as i32 == one.by.1.abs()
+                && warm.iter().all(|p| p.0 == bumps + 1 && look.was(*p) != 0)
+                && worn.len() >= 2
+                && worn
                     .iter()
-                    .all(|&c| c == hot || c == block || look.came(c).is_empty())
-                && look.gone(look.was((b + 1, l))).len() as i32 == way.1 - way.0 + 1
-                && heat.iter().all(|p| {
-                    (p.0 == b + 1 && look.was(*p) != 0 && p.1 >= way.0 && p.1 <= way.1)
-                        || (p.0 == b && p.1 >= nl && p.1 <= nr)
-                })
+                    .all(|p| p.0 == bumps && warm.contains(&(p.0 + 1, p.1)))
+                && look.changed.iter().all(rest)
         })
     }
 }

@@ -18,7 +18,7 @@ pub static CONCEPT: Concept = Concept {
         ),
         Aspect::free(
             "touching-blocks",
-            "Where a hot and a cold block touch, both become lukewarm; blocks that do not touch keep their heat.",
+            "Where a hot and a cold block touch, both are lukewarm on either side of the contact; blocks that do not touch keep their heat.",
             touching_blocks,
         ),
     ],
@@ -73,30 +73,30 @@ fn heated_rod(s: &mut Setting) -> Option<Pair> {
 fn touching_blocks(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (hot, cold, warm) = (s.colour(0), s.colour(1), s.colour(2));
-    let big = s.between(3, 4).min((s.rows - 3) / 2);
-    let wide = s.between(3, (s.cols - 4) / 2);
-    let top = s.between(0, s.rows - 2 * big - 3);
+    let big = s.between(2, 4).min((s.rows - 3) / 2);
+    let wide = s.between(3, (s.cols - 3) / 2);
+    let deep = s.between(1, wide - 1).min(4);
+    let top = s.between(0, s.rows - 2 * big - 2);
     let low = s.between(top + big + 2, s.rows - big);
     let (touch, apart) = if s.coin() { (top, low) } else { (low, top) };
-    let left = s.between(1, s.cols - 2 * wide - 3);
+    let left = s.between(0, s.cols - 2 * wide - 2);
     let (a, b) = if s.coin() { (hot, cold) } else { (cold, hot) };
-    p.input
-        .fill((touch, left), (touch + big - 1, left + wide - 1), a);
-    p.input.fill(
-        (touch, left + wide),
-        (touch + big - 1, left + 2 * wide - 1),
-        b,
-    );
-    p.output
-        .fill((touch, left), (touch + big - 1, left + 2 * wide - 1), warm);
+    let contact = left + wide;
     p.both(|g| {
-        g.fill((apart, left), (apart + big - 1, left + wide - 1), a);
+        g.fill((touch, left), (touch + big - 1, contact - 1), a);
+        g.fill((touch, contact), (touch + big - 1, contact + wide - 1), b);
+        g.fill((apart, left), (apart + big - 1, contact - 1), a);
         g.fill(
-            (apart, left + wide + 2),
-            (apart + big - 1, left + 2 * wide + 1),
+            (apart, contact + 2),
+            (apart + big - 1, contact + wide + 1),
             b,
         );
     });
+    p.output.fill(
+        (touch, contact - deep),
+        (touch + big - 1, contact + deep - 1),
+        warm,
+    );
     Some(p)
 }
 
@@ -114,13 +114,15 @@ Reading::new(
         warmed_from_an_end,
     )
     .touching(3, 3).recoloured().fresh(2),
-Reading::new(
-        "heat-conduction",
-        &["touching-blocks"],
-        "did two equal blocks that touch take on one new colour, while their like stay apart as they are?",
-        evened_out,
-    )
-    .touching(3, 3).recoloured().fresh(1),
+        Reading::new(
+            "heat-conduction",
+            &["touching-blocks"],
+            "did just the cells on both sides of where two equal blocks touch take on a new colour?",
+            warm_at_the_contact,
+        )
+        .touching(3, 3)
+        .recoloured()
+        .fresh(1),
 ];
 
     fn warmed_from_an_end(look: &Look) -> bool {
@@ -157,29 +159,29 @@ Reading::new(
             && (along.first() == Some(&cold)) != (along.last() == Some(&cold))
     }
 
-    fn evened_out(look: &Look) -> bool {
-        if !look.only_recoloured || look.touched.len() != 3 || look.one_fresh().is_none() {
-            return false;
-        }
+    fn warm_at_the_contact(look: &Look) -> bool {
         let changed: Vec<&Part> = look
             .parts_before()
             .iter()
             .filter(|p| look.restless(p))
             .collect();
-        let [a, b] = changed.as_slice() else {
+        let ([a, b], Some(warm)) = (changed.as_slice(), look.one_fresh()) else {
             return false;
         };
-        let same_stays = |part: &Part| {
-            look.parts_after()
+        let twin = |part: &Part| {
+            look.parts_before()
                 .iter()
-                .any(|q| q.colour == part.colour && q.alike(part))
+                .any(|q| q.colour == part.colour && q.alike(part) && !look.restless(q))
         };
+        let half = |part: &Part| part.cells.iter().filter(|&&p| look.is(p) == warm).count();
+        let spot = Part::new(warm, look.changed.clone());
         a.is_box()
             && a.alike(b)
-            && a.len() + b.len() == look.changed.len()
-            && a.len() >= 4
             && a.touches(&b.cells)
-            && same_stays(a)
-            && same_stays(b)
+            && spot.is_box()
+            && half(a) == half(b)
+            && half(a) < a.len()
+            && twin(a)
+            && twin(b)
     }
 }

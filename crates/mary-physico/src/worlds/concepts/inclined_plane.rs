@@ -68,7 +68,7 @@ fn rolling_down(s: &mut Setting) -> Option<Pair> {
     let to = s.between(foot, (foot + 1).min(s.cols - 1));
     p.output.set(ground - 1, to, ball);
     // More balls behind the first.
-    let more = s.between(1, 4);
+    let more = s.between(1, 7);
     for i in 1..=more {
         let behind = from + i * step;
         p.input

@@ -11,14 +11,14 @@ pub static CONCEPT: Concept = Concept {
     associative: true,
     aspects: &[
         Aspect::free(
-            "one-direction",
-            "Light that swings both along and across meets a grating, and behind it only the swing along its bars is left.",
-            one_direction,
+            "one-slit",
+            "Light that swings in every direction meets a plate with a slit, and behind it only the swing along the slit is left.",
+            one_slit,
         ),
         Aspect::free(
-            "second-grating",
-            "Light that swings along the bars passes a grating whose bars lie the same way and is stopped by a crossed one.",
-            second_grating,
+            "crossed-slits",
+            "Light that swings in one direction goes on behind the plate whose slit lies along its swing and is stopped by the plate whose slit lies across.",
+            crossed_slits,
         ),
     ],
     words: Words {
@@ -41,77 +41,71 @@ pub static CONCEPT: Concept = Concept {
     ],
 };
 
-/// A crossed swing, or only its upright or level stroke.
-fn swing(g: &mut Grid, at: Place, upright: bool, level: bool, colour: u8) {
-    if upright {
-        g.fill((at.0 - 1, at.1), (at.0 + 1, at.1), colour);
-    }
-    if level {
-        g.fill((at.0, at.1 - 1), (at.0, at.1 + 1), colour);
+/// A plate three columns wide with a slit: along the swing (upright) or across it (level).
+fn plate(g: &mut Grid, (middle, left): Place, half: i32, along: bool, colour: u8) {
+    g.fill(
+        (middle - half - 1, left),
+        (middle + half + 1, left + 2),
+        colour,
+    );
+    if along {
+        g.fill((middle - half, left + 1), (middle + half, left + 1), 0);
+    } else {
+        g.fill((middle, left), (middle, left + 2), 0);
     }
 }
 
-/// A grating of three columns: upright bars, or level bars.
-fn grating(g: &mut Grid, rows: (i32, i32), left: i32, upright: bool, colour: u8) {
-    for r in rows.0..=rows.1 {
-        for c in left..left + 3 {
-            let bar = if upright {
-                (c - left) % 2 == 0
-            } else {
-                (r - rows.0) % 2 == 0
-            };
-            if bar {
-                g.set(r, c, colour);
+fn one_slit(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (glass, light) = (s.colour(0), s.colour(1));
+    let half = 2;
+    let left = s.between(6, s.cols - 6);
+    let lanes = if s.rows >= 15 { s.between(1, 2) } else { 1 };
+    let mut middle = s.between(half + 1, s.rows - lanes * (2 * half + 3) + half);
+    for _ in 0..lanes {
+        p.both(|g| {
+            plate(g, (middle, left), half, true, glass);
+            // A star: it swings along, across and both ways aslant.
+            for k in -half..=half {
+                g.set(middle + k, left - 4, light);
+                g.set(middle, left - 4 + k, light);
+                g.set(middle + k, left - 4 + k, light);
+                g.set(middle + k, left - 4 - k, light);
+            }
+        });
+        let strokes = s.between(1, 3);
+        for i in 0..strokes {
+            let c = left + 4 + 2 * i;
+            if c < s.cols {
+                p.output.fill((middle - half, c), (middle + half, c), light);
             }
         }
-    }
-}
-
-fn one_direction(s: &mut Setting) -> Option<Pair> {
-    let mut p = s.pair();
-    let (bars, light) = (s.colour(0), s.colour(1));
-    let upright = s.coin();
-    let left = (s.cols - 3) / 2;
-    p.both(|g| grating(g, (0, g.rows() as i32 - 1), left, upright, bars));
-    let mut row = s.between(1, 2);
-    while row < s.rows - 1 {
-        p.both(|g| swing(g, (row, left - 3), true, true, light));
-        swing(&mut p.output, (row, left + 5), upright, !upright, light);
-        row += s.between(4, 5);
+        middle += 2 * half + 3;
     }
     Some(p)
 }
 
-fn second_grating(s: &mut Setting) -> Option<Pair> {
+fn crossed_slits(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (bars, light) = (s.colour(0), s.colour(1));
-    let upright = s.coin();
-    let left = (s.cols - 3) / 2;
-    let half = s.rows / 2;
-    let two = half >= 8 && s.coin();
-    let lets_top = s.coin();
-    for (rows, lets) in [
-        ((0, half - 2), lets_top),
-        ((half + 1, s.rows - 1), !lets_top),
-    ] {
-        let way = if lets { upright } else { !upright };
-        p.both(|g| grating(g, rows, left, way, bars));
-        let mid = (rows.0 + rows.1) / 2;
-        let rays = if two {
-            vec![mid - 2, mid + 2]
-        } else {
-            vec![mid]
-        };
-        for row in rays {
-            for c in [left - 3, left - 5] {
-                if c > 0 {
-                    p.both(|g| swing(g, (row, c), upright, !upright, light));
-                }
+    let (glass, light) = (s.colour(0), s.colour(1));
+    let half = if s.rows >= 15 { s.between(1, 2) } else { 1 };
+    let left = s.between(4, s.cols - 6);
+    let lane = 2 * half + 4;
+    let first = s.between(half + 1, s.rows - lane - half - 2);
+    let lets_first = s.coin();
+    let (arriving, leaving) = (s.between(1, 2), s.between(1, 3));
+    for (middle, lets) in [(first, lets_first), (first + lane, !lets_first)] {
+        p.both(|g| {
+            plate(g, (middle, left), half, lets, glass);
+            for i in 0..arriving {
+                let c = left - 2 - 2 * i;
+                g.fill((middle - half, c), (middle + half, c), light);
             }
-            for c in [left + 5, left + 7] {
-                if lets && c < s.cols - 1 {
-                    swing(&mut p.output, (row, c), upright, !upright, light);
-                }
+        });
+        for i in 0..leaving {
+            let c = left + 4 + 2 * i;
+            if lets && c < s.cols {
+                p.output.fill((middle - half, c), (middle + half, c), light);
             }
         }
     }
@@ -120,72 +114,49 @@ fn second_grating(s: &mut Setting) -> Option<Pair> {
 
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
-    use crate::grid::Place;
+
     use crate::worlds::readings::Reading;
     use crate::worlds::readings::look::{Look, Part};
 
     pub(super) static READINGS: &[Reading] = &[Reading::new(
         "polarization-of-light",
-        &["one-direction", "second-grating"],
-        "do strokes along the bars of a grating appear behind it, all the same way?",
-        passed_the_grating,
+        &["one-slit", "crossed-slits"],
+        "do strokes along the slit of a plate come behind it, as long as the slit?",
+        behind_the_slit,
     )
     .touching(1, 1)
-    .added()];
+    .added()
+    .fresh(0)];
 
-    fn passed_the_grating(look: &Look) -> bool {
+    fn behind_the_slit(look: &Look) -> bool {
         let Some(light) = look.one_added() else {
             return false;
         };
-        if look.had(light) < 2 {
-            return false;
-        }
-        let strokes = look.new_parts();
-        let upright = |p: &Part| p.tall() > p.wide();
-        let Some(way) = strokes.first().map(upright) else {
-            return false;
-        };
-        if !strokes
-            .iter()
-            .all(|s| s.is_run() && s.len() >= 2 && upright(s) == way)
-        {
-            return false;
-        }
-        // A grating: still bars of one colour along the strokes, every second line.
-        let bars: Vec<&Part> = look
-            .parts_before()
-            .iter()
-            .filter(|p| {
-                p.colour != light
-                    && p.is_run()
-                    && p.len() >= 3
-                    && upright(p) == way
-                    && !look.restless(p)
-            })
-            .collect();
-        let twin = |p: &&&Part| {
-            bars.iter().any(|q| {
-                let (dr, dc) = p.step_to(q);
-                q.colour == p.colour
-                    && q.len() == p.len()
-                    && (dr.abs(), dc.abs()) == if way { (0, 2) } else { (2, 0) }
-            })
-        };
-        let grating: Vec<&&Part> = bars.iter().filter(twin).collect();
-        let cells: Vec<Place> = grating
-            .iter()
-            .flat_map(|p| p.cells.iter().copied())
-            .collect();
-        let Some([t, l, b, r]) = crate::worlds::readings::bounds(&cells) else {
-            return false;
-        };
-        let old = look.input.places_of(light);
-        let parted = |before: &dyn Fn(&Place) -> bool, after: &dyn Fn(&Place) -> bool| {
-            old.iter().all(before) && look.changed.iter().all(after)
-        };
-        parted(&|p| p.1 < l, &|p| p.1 > r)
-            || parted(&|p| p.1 > r, &|p| p.1 < l)
-            || parted(&|p| p.0 < t, &|p| p.0 > b)
-            || parted(&|p| p.0 > b, &|p| p.0 < t)
+        look.lying_or_upright(|look| {
+            let plates: Vec<&Part> = look
+                .parts_before()
+                .iter()
+                .filter(|p| p.colour != light && p.is_frame() && p.wide() == 3 && !look.restless(p))
+                .collect();
+            let strokes = look.new_parts();
+            !strokes.is_empty()
+                && strokes.iter().all(|stroke| {
+                    plates.iter().any(|plate| {
+                        let [t, l, b, r] = plate.bounds;
+                        let lit = |cols: std::ops::Range<i32>| {
+                            cols.clone().any(|c| look.was(((t + b) / 2, c)) == light)
+                        };
+                        let behind = if stroke.bounds[1] > r {
+                            0..l
+                        } else {
+                            r + 1..look.cols()
+                        };
+                        stroke.is_run()
+                            && stroke.wide() == 1
+                            && (stroke.bounds[0], stroke.bounds[2]) == (t + 1, b - 1)
+                            && lit(behind)
+                    })
+                })
+        })
     }
 }

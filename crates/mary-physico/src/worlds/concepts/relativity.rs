@@ -1,7 +1,6 @@
 //! Relativity: how it is drawn, said and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::shifted;
+use crate::grid::{Grid, Pair};
 use crate::worlds::{Aspect, Concept, Set, Setting, Words};
 
 /// The concept.
@@ -17,9 +16,9 @@ pub static CONCEPT: Concept = Concept {
             shorter,
         ),
         Aspect::upright(
-            "slower-clock",
-            "Of two clocks that start together the one that flies fast has gone half as far round as the one at rest.",
-            slower_clock,
+            "bent-space",
+            "A heavy star has come to rest on the straight lines of space, and they are bent down towards it, most of all below it.",
+            bent_space,
         ),
     ],
     words: Words {
@@ -37,6 +36,9 @@ pub static CONCEPT: Concept = Concept {
     },
     readings: reading::READINGS,
     confusable: &[
+        ("surface-tension", "a dent under a body shows both"),
+        ("elastic-force", "a net that sags under a body shows both"),
+        ("wave", "bent lines show both"),
         ("compression", "the fast ship is shorter"),
         ("energy-conservation", "motion and size trade in both"),
         ("expansion", "sizes change in both"),
@@ -77,42 +79,30 @@ fn shorter(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-/// The cells of a square dial, clockwise from the top.
-fn dial(at: Place, side: i32) -> Vec<Place> {
-    let (half, last) = (side / 2, side - 1);
-    let mut rim = Vec::new();
-    rim.extend((half..side).map(|c| (0, c)));
-    rim.extend((1..side).map(|r| (r, last)));
-    rim.extend((0..last).rev().map(|c| (last, c)));
-    rim.extend((0..last).rev().map(|r| (r, 0)));
-    rim.extend((1..half).map(|c| (0, c)));
-    shifted(&rim, at)
-}
-
-fn slower_clock(s: &mut Setting) -> Option<Pair> {
+fn bent_space(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (face, gone, middle, speed) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
-    let side = 5;
-    let draw = |g: &mut Grid, at: Place, lit: i32| {
-        g.paint(dial(at, side), face);
-        g.paint(dial(at, side).into_iter().take(lit as usize), gone);
-        g.set(at.0 + side / 2, at.1 + side / 2, middle);
-    };
-    let top = s.between(0, s.rows - 2 * side - 2);
-    let low = s.between(top + side + 1, s.rows - side - 1);
-    let left = s.between(0, 1);
-    let (rest, fly) = if s.coin() { (top, low) } else { (low, top) };
-    draw(&mut p.input, (top, left), 1);
-    draw(&mut p.input, (low, left), 1);
-    let ticks = 2 * s.between(4, 7);
-    draw(&mut p.output, (rest, left), ticks);
-    let to = s.cols - side - s.between(0, 1);
-    draw(&mut p.output, (fly, to), ticks / 2);
-    let streak = s.between(1, 4);
-    for r in [fly + side / 2 - 1, fly + side / 2 + 1] {
-        p.output.fill((r, to - 1 - streak), (r, to - 2), speed);
+    let (space, star) = (s.colour(0), s.colour(1));
+    let deep = s.between(2, 4);
+    let lines = s.between(1, 3);
+    let middle = s.between(4, s.cols - 5);
+    let top = s.between(3, s.rows - deep - 3 * lines).max(3);
+    for i in 0..lines {
+        let row = top + 3 * i;
+        for c in 0..s.cols {
+            p.input.set(row, c, space);
+            let dip = (deep - i - (c - middle).abs() / 2).max(0);
+            p.output.set(row + dip, c, space);
+        }
     }
-    Some(p)
+    let low = top + deep;
+    p.output
+        .fill((low - 3, middle - 1), (low - 1, middle + 1), star);
+    for (r, c) in [(low - 3, middle - 1), (low - 3, middle + 1)] {
+        p.output.set(r, c, 0);
+    }
+    let whole = (0..s.cols)
+        .all(|c| (0..s.rows).filter(|&r| p.output.at(r, c) == space).count() as i32 == lines);
+    (whole && top + 3 * (lines - 1) + deep < s.rows).then_some(p)
 }
 
 /// How it is recognised: by the cells alone, without the code that draws it.
@@ -131,11 +121,13 @@ mod reading {
         .fresh(1),
         Reading::new(
             "relativity",
-            &["slower-clock"],
-            "of two equal dials, did the one that went elsewhere go half as far round?",
-            slower,
+            &["bent-space"],
+            "did a new body come to lie on straight lines that are now bent down towards it?",
+            bent_towards_it,
         )
-        .fresh(1),
+        .touching(2, 2)
+        .fresh(1)
+        .upright(),
     ];
 
     fn colours(grid: &Grid, part: &Part) -> u16 {
@@ -184,64 +176,46 @@ mod reading {
             && twin
     }
 
-    fn slower(look: &Look) -> bool {
-        if look.one_fresh().is_none() {
-            return false;
-        }
-        // A ring of equal sides; the smallest has its pin right inside.
-        let dial =
-            |b: &&Part| b.tall() == b.wide() && (b.is_frame() || (b.is_box() && b.tall() == 3));
-        let dials =
-            |bodies: &'_ [Part]| -> Vec<Part> { bodies.iter().filter(dial).cloned().collect() };
-        let (before, after) = (dials(look.bodies_before()), dials(look.bodies_after()));
-        let ([a, b], [c, d]) = (before.as_slice(), after.as_slice()) else {
+    fn bent_towards_it(look: &Look) -> bool {
+        let Some(star) = look.one_fresh() else {
             return false;
         };
-        if !(a.alike(b) && a.alike(c) && a.alike(d)) {
-            return false;
-        }
-        let here = |p: &&Part| p.bounds == a.bounds || p.bounds == b.bounds;
-        let (Some(rest), Some(fly)) = ([c, d].into_iter().find(here), {
-            [c, d].into_iter().find(|p| !here(p))
-        }) else {
+        let stars = look.after_of(star);
+        let [body] = stars.as_slice() else {
             return false;
         };
-        let count = |grid: &Grid, part: &Part, colour: u8| {
-            part.cells
+        let Some(&space) = look.touched.iter().find(|c| **c != star) else {
+            return false;
+        };
+        let rows = |grid: &Grid, c: i32| -> Vec<i32> {
+            (0..look.rows())
+                .filter(|&r| grid.at(r, c) == space)
+                .collect()
+        };
+        let middle = body.middle().1 / 2;
+        let was: Vec<Vec<i32>> = (0..look.cols()).map(|c| rows(&look.input, c)).collect();
+        let is: Vec<Vec<i32>> = (0..look.cols()).map(|c| rows(&look.output, c)).collect();
+        let straight =
+            was.windows(2).all(|w| w[0] == w[1]) && was.first().is_some_and(|w| !w.is_empty());
+        let upper: Vec<i32> = is.iter().filter_map(|r| r.first().copied()).collect();
+        let falls = upper.windows(2).enumerate().all(|(c, w)| {
+            if (c as i32) < middle {
+                w[1] >= w[0]
+            } else {
+                w[1] <= w[0]
+            }
+        });
+        straight
+            && was
                 .iter()
-                .filter(|&&(r, x)| grid.at(r, x) == colour)
-                .count()
-        };
-        // Nothing else but the pins inside the dials and streaks of the new colour.
-        let within = |part: &Part, dial: &Part| {
-            let ([t, l, b, r], [dt, dl, db, dr]) = (part.bounds, dial.bounds);
-            t >= dt && l >= dl && b <= db && r <= dr
-        };
-        let streak = |p: &Part| {
-            let ([t, l, b, r], [ft, fl, fb, fr]) = (p.bounds, fly.bounds);
-            let beside = (t >= ft && b <= fb) || (l >= fl && r <= fr);
-            p.is_run()
-                && beside
-                && p.cells
-                    .iter()
-                    .all(|&q| Some(look.is(q)) == look.one_fresh())
-        };
-        let all_explained = look
-            .bodies_before()
-            .iter()
-            .all(|p| within(p, a) || within(p, b))
-            && look
-                .bodies_after()
-                .iter()
-                .all(|p| within(p, rest) || within(p, fly) || streak(p));
-        all_explained
-            && look.touched.iter().any(|&gone| {
-                let (n, m) = (
-                    count(&look.output, rest, gone),
-                    count(&look.output, fly, gone),
-                );
-                let (p, q) = (count(&look.input, a, gone), count(&look.input, b, gone));
-                p == q && m > p && n == 2 * m
-            })
+                .zip(&is)
+                .all(|(a, b)| a.len() == b.len() && a.iter().zip(b).all(|(x, y)| y >= x))
+            && falls
+            && upper.len() == is.len()
+            && upper
+                .get(middle as usize)
+                .zip(upper.first())
+                .is_some_and(|(m, e)| *m >= e + 2)
+            && upper.get(middle as usize) == Some(&(body.bounds[2] + 1))
     }
 }

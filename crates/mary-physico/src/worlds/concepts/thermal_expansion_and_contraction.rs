@@ -75,7 +75,7 @@ fn thermometers(s: &mut Setting) -> Option<Pair> {
         (second, first)
     };
     let room = floor - top - 2;
-    let by = s.between(2, (room - 1) / 2);
+    let by = s.between(2.max((room - 1) / 3), (room - 1) / 2);
     let level = s.between(by + 1, room - by);
     p.both(|g| {
         flame(g, floor + 3, hot, fire);

@@ -1,6 +1,7 @@
 //! Vacuum: how it is drawn, said and recognised.
 
-use crate::grid::{Pair, Place};
+use crate::grid::Pair;
+use crate::worlds::draw::square_ring;
 use crate::worlds::{Aspect, Concept, Set, Setting, Words};
 
 /// The concept.
@@ -16,9 +17,9 @@ pub static CONCEPT: Concept = Concept {
             evacuated_box,
         ),
         Aspect::free(
-            "nozzle",
-            "All specks of dust in front of an open tube are drawn into its chamber, and the floor is left empty.",
-            nozzle,
+            "bell-jar",
+            "The air inside a closed jar has been pumped out, and a balloon that hung in it has swollen; the air outside is untouched.",
+            bell_jar,
         ),
     ],
     words: Words {
@@ -61,43 +62,41 @@ fn evacuated_box(s: &mut Setting) -> Option<Pair> {
     (within >= 6 && p.output.count(gas) >= 6).then_some(p)
 }
 
-fn nozzle(s: &mut Setting) -> Option<Pair> {
+fn bell_jar(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (pipe, dust) = (s.colour(0), s.colour(1));
-    let half = s.between(1, 2);
-    let mid = s.between(half + 1, s.rows - half - 2);
-    let deep = s.between(4, 5);
-    p.both(|g| {
-        g.fill((mid - half - 1, 0), (mid - half - 1, deep), pipe);
-        g.fill((mid + half + 1, 0), (mid + half + 1, deep), pipe);
-        g.fill((mid - half - 1, 0), (mid + half + 1, 0), pipe);
-        g.set(mid - half - 2, deep + 1, pipe);
-        g.set(mid + half + 2, deep + 1, pipe);
-    });
-    let room = (2 * half + 1) * (deep - 1);
-    let many = s.between(6, room.min(14));
-    let field: Vec<Place> = (0..s.rows)
-        .flat_map(|r| (deep + 2..s.cols).map(move |c| (r, c)))
-        .collect();
-    p.input
-        .paint(s.shuffled(field).into_iter().take(many as usize), dust);
-    let mut left = many;
-    for c in 1..deep {
-        for r in mid - half..=mid + half {
-            if left > 0 {
-                p.output.set(r, c, dust);
-                left -= 1;
+    let (glass, gas, skin) = (s.colour(0), s.colour(1), s.colour(2));
+    let (tall, wide) = (s.between(9, s.rows - 1), s.between(9, s.cols - 1));
+    let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let (bottom, right) = (top + tall - 1, left + wide - 1);
+    p.both(|g| g.frame((top, left), (bottom, right), glass));
+    let room = (tall.min(wide) - 5) / 2;
+    let (small, large) = (1, s.between(2, room.clamp(2, 4)));
+    let middle = s.place(
+        (top + large + 1, bottom - large - 1),
+        (left + large + 1, right - large - 1),
+    );
+    p.input.paint(square_ring(middle, small), skin);
+    p.output.paint(square_ring(middle, large), skin);
+    let sparse = s.between(2, 5);
+    for (r, c) in p.input.places() {
+        let inside = r > top && r < bottom && c > left && c < right;
+        let near = (r - middle.0).abs().max((c - middle.1).abs()) <= small + 1;
+        if p.input.free(r, c) && !(inside && near) && s.between(0, sparse) == 0 {
+            p.input.set(r, c, gas);
+            if !inside {
+                p.output.set(r, c, gas);
             }
         }
     }
-    Some(p)
+    let within = p.input.count(gas) - p.output.count(gas);
+    (within >= 4 && p.output.count(gas) >= 3).then_some(p)
 }
 
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
     use crate::grid::Place;
-    use crate::worlds::readings::look::Look;
-    use crate::worlds::readings::{Reading, area, outside};
+    use crate::worlds::readings::look::{Look, Part};
+    use crate::worlds::readings::{Reading, outside};
 
     pub(super) static READINGS: &[Reading] = &[
         Reading::new(
@@ -109,12 +108,12 @@ mod reading {
         .touching(1, 1),
         Reading::new(
             "vacuum",
-            &["nozzle"],
-            "did loose specks all go into a chamber that is open to them, and nothing else change?",
-            sucked_in,
+            &["bell-jar"],
+            "did all specks inside a closed frame vanish, and a ring inside it become wider?",
+            pumped_out,
         )
-        .touching(1, 1)
-        .reshaping(5),
+        .touching(2, 2)
+        .fresh(0),
     ];
 
     fn emptied(look: &Look) -> bool {
@@ -134,31 +133,31 @@ mod reading {
             })
     }
 
-    fn sucked_in(look: &Look) -> bool {
-        let [dust] = *look.touched.as_slice() else {
+    fn pumped_out(look: &Look) -> bool {
+        let [x, y] = *look.touched.as_slice() else {
             return false;
         };
-        if !look.kept(dust, 5) || look.gone(dust).len() != look.had(dust) {
-            return false;
-        }
-        let now = look.output.places_of(dust);
-        let Some([t, l, b, r]) = crate::worlds::readings::bounds(&now) else {
-            return false;
-        };
-        // Three sides of where the dust lies now are walls, the fourth is open.
-        let wall = |side: usize| {
-            let mut cells: Vec<Place> = match side {
-                0 => (l..=r).map(|x| (t - 1, x)).collect(),
-                1 => (t..=b).map(|y| (y, r + 1)).collect(),
-                2 => (l..=r).map(|x| (b + 1, x)).collect(),
-                _ => (t..=b).map(|y| (y, l - 1)).collect(),
+        [(x, y), (y, x)].into_iter().any(|(gas, skin)| {
+            let rings = |all: Vec<&Part>| -> Vec<[i32; 4]> {
+                let moved = all.into_iter().filter(|p| look.restless(p));
+                moved.map(|p| p.bounds).collect()
             };
-            cells.retain(|&p| !look.stays(p));
-            cells.is_empty()
-        };
-        let walls = (0..4).filter(|&s| wall(s)).count();
-        walls == 3
-            && 2 * now.len() as i32 >= area(&now)
-            && 2 * look.before_of(dust).len() >= now.len().min(8)
+            let (was, is) = (rings(look.before_of(skin)), rings(look.after_of(skin)));
+            let ([a], [b]) = (was.as_slice(), is.as_slice()) else {
+                return false;
+            };
+            let by: Vec<i32> = a.iter().zip(b).map(|(x, y)| (x - y).abs()).collect();
+            let wider = b[0] < a[0] && by.iter().all(|d| Some(d) == by.first());
+            let jar = |p: &&Part| p.is_frame() && !look.restless(p) && p.colour != gas;
+            wider
+                && look.came(gas).is_empty()
+                && look.parts_before().iter().filter(jar).any(|jar| {
+                    let [t, l, b, r] = jar.bounds;
+                    let inside = |p: &Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
+                    look.changed.iter().all(inside)
+                        && !look.output.places_of(gas).iter().any(inside)
+                        && look.gone(gas).len() >= 3
+                })
+        })
     }
 }
