@@ -467,7 +467,7 @@ fn light_passes_along_a_slit_and_not_across_it() {
 fn what_is_bound_pumped_out_or_bent_obeys_its_law() {
     for pair in pairs("chemical-bond", "molecules") {
         // Two strokes for each big atom, of one length.
-        let atoms = pair.input.count(1) / 5;
+        let atoms = pair.input.count(1) / 9;
         assert_eq!(pair.output.count(3) % (2 * atoms), 0, "{pair:?}");
     }
     for pair in pairs("vacuum", "bell-jar") {

@@ -183,11 +183,11 @@ Reading::new(
             if !stroke.is_run()
                 || touched.len() != 2
                 || ends(&|n| n == 1) != 1
-                || ends(&|n| n == 5) != 1
+                || ends(&|n| n == 9) != 1
             {
                 return false;
             }
-            hands.extend(touched.iter().filter(|p| p.len() == 5).map(|p| p.middle()));
+            hands.extend(touched.iter().filter(|p| p.len() == 9).map(|p| p.middle()));
         }
         hands.sort_unstable();
         strokes.len() >= 2 && hands.chunk_by(|a, b| a == b).all(|same| same.len() == 2)

@@ -61,7 +61,8 @@ fn one_slit(s: &mut Setting) -> Option<Pair> {
     let half = 2;
     let left = s.between(6, s.cols - 6);
     let lanes = if s.rows >= 15 { s.between(1, 2) } else { 1 };
-    let mut middle = s.between(half + 1, s.rows - lanes * (2 * half + 3) + half);
+    let lane = 2 * half + 4;
+    let mut middle = s.between(half + 1, s.rows - half - 2 - (lanes - 1) * lane);
     for _ in 0..lanes {
         p.both(|g| {
             plate(g, (middle, left), half, true, glass);
@@ -80,7 +81,7 @@ fn one_slit(s: &mut Setting) -> Option<Pair> {
                 p.output.fill((middle - half, c), (middle + half, c), light);
             }
         }
-        middle += 2 * half + 3;
+        middle += lane;
     }
     Some(p)
 }
