@@ -238,7 +238,7 @@ fn what_a_forest_reaches_over_eight_seeds() {
     let (ask_core, ask_associative) = (asked(Level::Core), asked(Level::Associative));
     for (words, with_shape) in [("counts", false), ("counts and coarse shape", true)] {
         let line = |name: &str, from: &[Instance], to: &[Instance]| {
-            let found = 100.0 * reached(from, to, with_shape, 200);
+            let found = 100.0 * reached(from, to, with_shape, 100);
             eprintln!("{words}: {name} {found:.1} % of {}", to.len());
         };
         line("core from core", &core, &ask_core);

@@ -107,6 +107,12 @@ fn lens(s: &mut Setting) -> Option<Pair> {
     let mut out = p.input.clone();
     out.paint(line((mid - big, from + 2), (mid - big, at - 1)), ray);
     out.paint(line((mid - big, at + 1), (mid + small, to - 1)), ray);
+    // Through the middle of the lens it goes straight on.
+    for (r, c) in line((mid - big, from + 2), (mid + small, to - 1)) {
+        if out.free(r, c) {
+            out.set(r, c, ray);
+        }
+    }
     draw(&mut out, from, big, 1);
     draw(&mut out, to, small, -1);
     p.output = out;

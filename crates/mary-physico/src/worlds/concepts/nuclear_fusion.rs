@@ -95,11 +95,23 @@ fn two_become_one(s: &mut Setting) -> Option<Pair> {
 
 fn in_a_star(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (proton, light) = (s.colour(0), s.colour(1));
+    let (proton, light, star) = (s.colour(0), s.colour(1), s.colour(2));
     let (mr, mc) = s.place((5, s.rows - 7), (5, s.cols - 7));
+    // The star around them, round at its corners.
+    p.both(|g| {
+        g.frame((mr - 5, mc - 5), (mr + 6, mc + 6), star);
+        for (r, dr) in [(mr - 5, 1), (mr + 6, -1)] {
+            for (c, dc) in [(mc - 5, 1), (mc + 6, -1)] {
+                g.set(r, c, 0);
+                g.set(r, c + dc, 0);
+                g.set(r + dr, c, 0);
+                g.set(r + dr, c + dc, star);
+            }
+        }
+    });
     let ways = [(-1, -1), (-1, 1), (1, -1), (1, 1)];
     for (dr, dc) in ways {
-        let far = s.between(3, 4);
+        let far = s.between(2, 3);
         let at = (
             mr + if dr > 0 { 1 + far } else { -far },
             mc + if dc > 0 { 1 + far } else { -far },
@@ -107,7 +119,7 @@ fn in_a_star(s: &mut Setting) -> Option<Pair> {
         p.input.set(at.0, at.1, proton);
     }
     p.output.paint(block((mr, mc), 2, 2), proton);
-    let long = s.between(2, 5);
+    let long = s.between(2, 4);
     for (r, c, dr, dc) in [
         (mr, mc, -1, 0),
         (mr, mc + 1, -1, 0),

@@ -41,17 +41,22 @@ fn shadow(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (ground, dark) = (s.colour(0), s.colour(1));
     let floor = s.rows - 2;
-    p.both(|g| g.fill((floor, 0), (floor + 1, g.cols() as i32), ground));
+    let sun = s.colour(4);
+    p.both(|g| {
+        g.fill((floor, 0), (floor + 1, g.cols() as i32), ground);
+        // The sun above everything.
+        g.fill((0, 0), (0, g.cols() as i32), sun);
+    });
     let mut col = s.between(1, 2);
     let mut bodies = 0;
     while col < s.cols - 3 {
         let size = s.between(4, 8) as usize;
         let form = s.blob(size);
         let (tall, wide) = extent(&form);
-        if col + wide >= s.cols || tall > floor - 2 {
+        if col + wide >= s.cols || tall > floor - 4 {
             break;
         }
-        let top = s.between(0, floor - tall - 2);
+        let top = s.between(2, floor - tall - 2);
         let colour = s.colour(2 + bodies % 2);
         p.both(|g| g.stamp(&form, (top, col), colour));
         p.output.fill((floor, col), (floor, col + wide - 1), dark);
@@ -108,7 +113,7 @@ mod reading {
 Reading::new(
         "projection",
         &["shadow"],
-        "did a ground change colour just where something lies straight over it?",
+        "did a ground change colour just where something lies between it and a bright bar along the far edge?",
         shadowed,
     )
     .touching(2, 2).recoloured().fresh(1),
@@ -133,8 +138,11 @@ Reading::new(
             let Some(&(row, _)) = look.changed.first() else {
                 return false;
             };
-            let over = |c: i32| (0..row).any(|r| ![0, ground].contains(&look.was((r, c))));
-            look.changed.iter().all(|p| p.0 == row)
+            let sun = look.was((0, 0));
+            let over = |c: i32| (1..row).any(|r| ![0, ground, sun].contains(&look.was((r, c))));
+            sun != 0
+                && (0..look.cols()).all(|c| look.was((0, c)) == sun)
+                && look.changed.iter().all(|p| p.0 == row)
                 && (0..look.cols()).all(|c| look.was((row, c)) == ground)
                 && (0..look.cols()).all(|c| (look.is((row, c)) == dark) == over(c))
         })

@@ -83,9 +83,9 @@ fn bent_space(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (space, star) = (s.colour(0), s.colour(1));
     let deep = s.between(2, 4);
-    let lines = s.between(1, 3);
+    let lines = s.between(2, 3);
     let middle = s.between(4, s.cols - 5);
-    let top = s.between(3, s.rows - deep - 3 * lines).max(3);
+    let top = s.between(3, (s.rows - deep - 3 * lines + 2).max(3));
     for i in 0..lines {
         let row = top + 3 * i;
         for c in 0..s.cols {
