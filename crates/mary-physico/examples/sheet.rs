@@ -1,10 +1,11 @@
-//! Renders the pictures of the page as PNG: `sheet <folder> [seed] [concept …]`. Without concepts all
-//! 67 and the picture of a prompt.
+//! Renders the pictures of the page as PNG: `sheet <folder> [seed] [concept …]`, each sheet with titles
+//! and, as `…-untitled-NN.png`, without. Without concepts all 67 and the picture of a prompt.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use mary_physico::{instances, picture, worlds};
+use mary_physico::worlds::{self, Concept};
+use mary_physico::{instances, picture};
 
 /// Rows of aspects on one sheet.
 const ROWS: usize = 10;
@@ -33,15 +34,30 @@ fn main() -> Result<(), Box<dyn Error>> {
         let rows: usize = page.iter().map(|c| c.aspects.len()).sum();
         let next = wanted.get(i + 1).map_or(ROWS, |c| c.aspects.len());
         if rows + next > ROWS {
-            let bytes = picture::png(&picture::sheet(&page, seed))?;
-            std::fs::write(folder.join(format!("physico-sheet-{number:02}.png")), bytes)?;
+            write(&folder, number, &page, seed)?;
             page.clear();
             number += 1;
         }
     }
     if !page.is_empty() {
-        let bytes = picture::png(&picture::sheet(&page, seed))?;
-        std::fs::write(folder.join(format!("physico-sheet-{number:02}.png")), bytes)?;
+        write(&folder, number, &page, seed)?;
+    }
+    Ok(())
+}
+
+/// One sheet, with titles and without.
+fn write(
+    folder: &Path,
+    number: usize,
+    page: &[&'static Concept],
+    seed: u64,
+) -> Result<(), Box<dyn Error>> {
+    for (titled, name) in [(true, "sheet"), (false, "untitled")] {
+        let bytes = picture::png(&picture::sheet(page, seed, titled))?;
+        std::fs::write(
+            folder.join(format!("physico-{name}-{number:02}.png")),
+            bytes,
+        )?;
     }
     Ok(())
 }

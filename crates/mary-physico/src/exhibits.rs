@@ -229,11 +229,14 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
         .map(|model| {
             let mut row = vec![(*model).to_owned()];
             row.extend(tasks.map(|t| cell(find(model, t).and_then(Outcome::whole))));
-            let judged = find(model, "physico/describe").and_then(|o| {
-                let measure = o.row.measures.iter().find(|m| m.name == "judged_correct")?;
+            let judged = |name: &str| {
+                let describe = find(model, "physico/describe")?;
+                let measure = describe.row.measures.iter().find(|m| m.name == name)?;
                 Some(printed(100.0 * measure.estimate.value, None))
-            });
-            row.push(judged.unwrap_or_else(|| "–".into()));
+            };
+            for name in ["judged_correct", "recall", "recall_with_more"] {
+                row.push(judged(name).unwrap_or_else(|| "–".into()));
+            }
             row
         })
         .collect();
@@ -245,6 +248,8 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
             printed_cell(r.photo),
             printed_cell(r.self_play),
             printed_cell(r.no_error.map(|v| (v, None))),
+            printed_cell(r.recall.map(|v| (v, None))),
+            "–".into(),
         ]
     }));
     Some(Table {
@@ -252,12 +257,22 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
         title: "PHYSICO, the low level".into(),
         caption: "Accuracy in %: the concept from a masked definition, from a photograph, and from the \
                   model's own masked description (self-play); and the share of descriptions without \
-                  factual error (ours by the judge model, the paper's by people). The forms of Yu et al. \
+                  factual error (ours by the judge model, the paper's by people); and the share of the \
+                  concept's core properties that descriptions name, before and after the question for \
+                  more. The forms of Yu et al. \
                   2025, Tables 1, 2 and 9; the definitions are our own, the paper's come from Wikipedia."
             .into(),
-        head: ["model", "definition", "photograph", "self-play", "no factual error"]
-            .map(String::from)
-            .to_vec(),
+        head: [
+            "model",
+            "definition",
+            "photograph",
+            "self-play",
+            "no factual error",
+            "recall",
+            "recall with more",
+        ]
+        .map(String::from)
+        .to_vec(),
         published: (measured..rows.len()).collect(),
         rows,
         numbers: NumberColumns::From(1),

@@ -33,6 +33,8 @@ pub struct Gap {
     pub task: String,
     /// How it was asked.
     pub how: String,
+    /// The low-level task it is held against: definitions or photographs.
+    pub against: String,
     /// Concept by concept.
     pub concepts: Vec<ConceptGap>,
     /// Mean over concepts, low level.
@@ -43,8 +45,11 @@ pub struct Gap {
     pub overall: Option<Estimate>,
 }
 
-/// Every gap the runs hold: definitions against each high-level task with fresh instances of the same
-/// seed, whose option sets are then the same.
+/// The low-level tasks whose option sets are those of grids.
+const LOW: [&str; 2] = ["physico/definition", "physico/photo"];
+
+/// Every gap the runs hold: definitions, and photographs where there are any, against each high-level task
+/// with fresh instances of the same seed, whose option sets are then the same.
 pub fn parrot_gaps(runs: &[RunSummary]) -> Vec<Gap> {
     let all = outcomes(runs);
     let mut gaps = Vec::new();
@@ -52,19 +57,19 @@ pub fn parrot_gaps(runs: &[RunSummary]) -> Vec<Gap> {
         (o.task().starts_with("physico/core-") || o.task().starts_with("physico/associative-"))
             && o.setup.source == Source::Fresh
     }) {
-        let lows = || {
-            all.iter().filter(|o| {
-                o.task() == "physico/definition"
-                    && o.model() == high.model()
-                    && o.setup.seed == high.setup.seed
-            })
-        };
-        // Asked the same way where that was run, else the other way.
-        let low = lows()
-            .find(|o| o.setup.mode == high.setup.mode)
-            .or_else(|| lows().next());
-        if let Some(gap) = low.and_then(|low| gap(low, high)) {
-            gaps.push(gap);
+        for task in LOW {
+            let lows = || {
+                all.iter().filter(|o| {
+                    o.task() == task && o.model() == high.model() && o.setup.seed == high.setup.seed
+                })
+            };
+            // Asked the same way where that was run, else the other way.
+            let low = lows()
+                .find(|o| o.setup.mode == high.setup.mode)
+                .or_else(|| lows().next());
+            if let Some(gap) = low.and_then(|low| gap(low, high)) {
+                gaps.push(gap);
+            }
         }
     }
     gaps
@@ -103,6 +108,7 @@ fn gap(low: &Outcome<'_>, high: &Outcome<'_>) -> Option<Gap> {
         model: high.model().to_owned(),
         task: high.task().to_owned(),
         how: high.how(),
+        against: low.task().to_owned(),
         low: low_mean,
         high: high_mean,
         overall,
@@ -141,6 +147,7 @@ pub fn overall_table(gaps: &[Gap]) -> Option<Table> {
                 g.model.clone(),
                 g.task.clone(),
                 g.how.clone(),
+                short(&g.against).to_owned(),
                 g.concepts.len().to_string(),
                 printed(100.0 * g.low, None),
                 printed(100.0 * g.high, None),
@@ -151,11 +158,11 @@ pub fn overall_table(gaps: &[Gap]) -> Option<Table> {
     (!rows.is_empty()).then(|| Table {
         id: "physico-parrot-gap".into(),
         title: "The parrot gap".into(),
-        caption: "Accuracy in % on masked definitions (low level) and on grids (high level) with the same \
-                  option sets, means over concepts; low minus high paired by concept, with its 95 % t \
+        caption: "Accuracy in % on masked definitions or photographs (low level) and on grids (high level) \
+                  with the same option sets, means over concepts; low minus high paired by concept, with its 95 % t \
                   interval over concepts. A gap above zero: the model can say more than it can see."
             .into(),
-        head: ["model", "high-level task", "how", "concepts", "low", "high", "low − high"]
+        head: ["model", "high-level task", "how", "low level", "concepts", "low", "high", "low − high"]
             .map(String::from)
             .to_vec(),
         rows,
@@ -175,6 +182,7 @@ pub fn concept_table(gaps: &[Gap]) -> Option<Table> {
                 gap.model.clone(),
                 gap.task.clone(),
                 gap.how.clone(),
+                short(&gap.against).to_owned(),
                 concept_of(&c.pair).to_owned(),
                 printed(100.0 * c.low.value, None),
                 printed(100.0 * c.high.value, None),
@@ -188,7 +196,7 @@ pub fn concept_table(gaps: &[Gap]) -> Option<Table> {
         caption: "The same, concept by concept, the widest gap first. The intervals combine those of the \
                   two accuracies as of independent samples; with few items of a concept they are wide."
             .into(),
-        head: ["model", "high-level task", "how", "concept", "low", "high", "low − high"]
+        head: ["model", "high-level task", "how", "low level", "concept", "low", "high", "low − high"]
             .map(String::from)
             .to_vec(),
         rows,
@@ -206,7 +214,13 @@ pub fn scatter(gaps: &[Gap]) -> Option<Figure> {
     let series: Vec<Series> = gaps
         .iter()
         .map(|gap| Series {
-            name: format!("{} ({}, {})", gap.model, short(&gap.task), gap.how),
+            name: format!(
+                "{} ({} against {}, {})",
+                gap.model,
+                short(&gap.task),
+                short(&gap.against),
+                gap.how
+            ),
             published: false,
             points: gap
                 .concepts
@@ -226,12 +240,12 @@ pub fn scatter(gaps: &[Gap]) -> Option<Figure> {
         id: "physico-low-high".into(),
         title: "Said and seen, concept by concept".into(),
         caption:
-            "Each point is a concept: accuracy on its masked definitions (across) and on its grids \
+            "Each point is a concept: accuracy on its definitions or photographs (across) and on its grids \
                   with the same option sets (up). Points at the lower right are said but not seen."
                 .into(),
         kind: FigureKind::Scatter { fit: false },
         x: Axis {
-            title: "low level: definitions, accuracy (%)".into(),
+            title: "low level, accuracy (%)".into(),
             scale: Scale::Linear,
             range: Some((-2.0, 102.0)),
         },

@@ -11,7 +11,7 @@ use mary_contract::{DataSource, TaskError};
 use mary_items::{Stream, below, shuffle, stream};
 
 use crate::grid::Pair;
-use crate::likeness::{self, BLOCK as OPTIONS, Card, apart};
+use crate::likeness::{self, BLOCK as OPTIONS, Showing, apart};
 use crate::matching;
 use crate::setup::{Part, Setup, Source};
 use crate::upstream;
@@ -59,14 +59,14 @@ pub enum Level {
 }
 
 impl Level {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Core => "core",
             Self::Associative => "associative",
         }
     }
 
-    fn mode(self) -> Mode {
+    pub(crate) fn mode(self) -> Mode {
         match self {
             Self::Core => Mode::Clear,
             Self::Associative => Mode::Analogy,
@@ -120,8 +120,8 @@ struct Block {
     level: Level,
     seed: u64,
     number: usize,
-    cards: Vec<Card>,
-    /// The pairs of each card, drawn when the first of them is asked for.
+    showings: Vec<Showing>,
+    /// The pairs of each showing, drawn when the first of them is asked for.
     drawn: OnceLock<Option<Vec<Vec<Pair>>>>,
 }
 
@@ -130,7 +130,7 @@ impl Block {
         let drawn = self.drawn.get_or_init(|| {
             let name = format!("physico/{}/block/{}", self.level.name(), self.number);
             matching::block(
-                &self.cards,
+                &self.showings,
                 self.level.mode(),
                 &mut stream(self.seed, &name),
             )
@@ -143,9 +143,9 @@ impl Block {
 #[derive(Debug, Clone)]
 pub struct Planned {
     block: Arc<Block>,
-    /// Which of the block's cards.
+    /// Which of the block's showings.
     place: usize,
-    card: Card,
+    showing: Showing,
     options: Vec<&'static str>,
     correct: usize,
 }
@@ -153,17 +153,17 @@ pub struct Planned {
 impl Planned {
     /// The concept.
     pub fn concept(&self) -> &'static Concept {
-        self.card.concept
+        self.showing.concept
     }
 
     /// The aspect that it shows.
     pub fn aspect(&self) -> Option<&'static Aspect> {
-        self.card.concept.aspects.get(self.card.aspect)
+        self.showing.concept.aspects.get(self.showing.aspect)
     }
 
     /// The instance without its grids: what the low level needs.
     pub fn bare(&self) -> Instance {
-        let (block, concept) = (&self.block, self.card.concept);
+        let (block, concept) = (&self.block, self.showing.concept);
         let level = block.level.name();
         Instance {
             id: format!("{}-{level}-{:03}-{}", block.seed, block.number, concept.id),
@@ -174,13 +174,13 @@ impl Planned {
             options: self.options.iter().map(|o| (*o).to_owned()).collect(),
             correct: self.correct,
             block: Some(format!("{level}-{:03}", block.number)),
-            turn: self.card.turn,
+            turn: self.showing.turn,
         }
     }
 
     /// Draws the grids.
     pub fn draw(&self) -> Result<Instance, TaskError> {
-        let concept = self.card.concept;
+        let concept = self.showing.concept;
         let pairs = self.block.pairs(self.place).ok_or_else(|| {
             TaskError::Generator(format!(
                 "physico: no instance of `{}` could be drawn",
@@ -195,36 +195,44 @@ impl Planned {
     }
 }
 
-/// The fresh instances of a seed, each concept at least `per_concept` times, in a random order.
+/// The fresh instances of a seed, each concept at least `per_concept` times, in a random order. A block
+/// holds concepts of one split only: whoever knows which split is asked can rule out no option.
 pub fn planned(level: Level, seed: u64, per_concept: usize) -> Result<Vec<Planned>, TaskError> {
-    let concepts = level.concepts();
     let name = format!("physico/{}/blocks", level.name());
     let mut rng = stream(seed, &name);
-    let blocks = likeness::blocks(&concepts, per_concept, (seed, level.name()), &mut rng)?;
+    let mut blocks = Vec::new();
+    for split in [Split::CoreDev, Split::CoreTest, Split::Associative] {
+        let mut concepts = level.concepts();
+        concepts.retain(|c| level.split(c) == split);
+        if !concepts.is_empty() {
+            let arranged = likeness::blocks(&concepts, per_concept, (seed, level), &mut rng)?;
+            blocks.extend(arranged);
+        }
+    }
     let mut planned = Vec::with_capacity(blocks.len() * OPTIONS);
-    for (number, cards) in blocks.into_iter().enumerate() {
+    for (number, showings) in blocks.into_iter().enumerate() {
         let block = Arc::new(Block {
             level,
             seed,
             number,
-            cards,
+            showings,
             drawn: OnceLock::new(),
         });
         let mut places: Vec<usize> = (0..OPTIONS).collect();
         shuffle(&mut rng, &mut places);
-        for (place, (&card, correct)) in block.cards.iter().zip(places).enumerate() {
+        for (place, (&showing, correct)) in block.showings.iter().zip(places).enumerate() {
             let mut options: Vec<&'static str> = block
-                .cards
+                .showings
                 .iter()
-                .filter(|c| c.concept.id != card.concept.id)
+                .filter(|c| c.concept.id != showing.concept.id)
                 .map(|c| c.concept.name)
                 .collect();
             shuffle(&mut rng, &mut options);
-            options.insert(correct.min(options.len()), card.concept.name);
+            options.insert(correct.min(options.len()), showing.concept.name);
             planned.push(Planned {
                 block: Arc::clone(&block),
                 place,
-                card,
+                showing,
                 options,
                 correct,
             });
@@ -243,19 +251,19 @@ pub fn instances(
     setup: &Setup,
     data: &dyn DataSource,
 ) -> Result<Instances, TaskError> {
-    let part = setup.part;
-    let wanted = move |split: Split| match part {
-        Part::Dev => split == Split::CoreDev,
-        Part::Test => split == Split::CoreTest,
-        Part::All | Part::Core | Part::Associative => true,
-    };
+    let mut chosen = Chosen::new(setup.part);
     let loaded = match setup.source {
         Source::Fresh => {
-            let planned = planned(level, setup.seed, setup.per_concept)?;
+            let most = O1_INSTANCES.iter().map(|o| o.1).max().unwrap_or(1);
+            let times = match setup.part {
+                Part::O1 => setup.per_concept.max(most),
+                _ => setup.per_concept,
+            };
+            let planned = planned(level, setup.seed, times)?;
             return Ok(Box::new(
                 planned
                     .into_iter()
-                    .filter(move |p| wanted(level.split(p.concept())))
+                    .filter(move |p| chosen.takes(level.split(p.concept()), p.concept().name))
                     .map(|p| p.draw()),
             ));
         }
@@ -264,8 +272,63 @@ pub fn instances(
         Source::Arc => upstream::arc(data, &setup.file, setup.seed)?,
     };
     Ok(Box::new(
-        loaded.into_iter().filter(move |i| wanted(i.split)).map(Ok),
+        loaded
+            .into_iter()
+            .filter(move |i| chosen.takes(i.split, &i.concept))
+            .map(Ok),
     ))
+}
+
+/// The 50 instances that o1-preview was asked: the ten concepts that have a value in the paper's Table 10,
+/// each as often as Table 7 has it, but for the last one, of which only two are left of the fifty.
+pub const O1_INSTANCES: [(&str, usize); 10] = [
+    ("gravity", 10),
+    ("surface tension", 10),
+    ("lever", 6),
+    ("optical filters", 6),
+    ("compression", 4),
+    ("diffuse reflection of light", 4),
+    ("wave interference", 4),
+    ("nuclear fission", 2),
+    ("nuclear fusion", 2),
+    ("communicating vessels", 2),
+];
+
+/// Which instances a part takes; counts those of the subset.
+struct Chosen {
+    part: Part,
+    taken: Vec<(&'static str, usize)>,
+}
+
+impl Chosen {
+    fn new(part: Part) -> Self {
+        Self {
+            part,
+            taken: O1_INSTANCES.map(|(name, _)| (name, 0)).to_vec(),
+        }
+    }
+
+    fn takes(&mut self, split: Split, concept: &str) -> bool {
+        match self.part {
+            Part::Dev => split == Split::CoreDev,
+            Part::Test => split == Split::CoreTest,
+            Part::All | Part::Core | Part::Associative => true,
+            Part::O1 => {
+                let both = self.taken.iter_mut().zip(O1_INSTANCES);
+                let named = |known: &str| {
+                    known.eq_ignore_ascii_case(concept)
+                        || (known == "optical filters"
+                            && concept
+                                .eq_ignore_ascii_case("spectrum of light and optical filters"))
+                };
+                both.filter(|(taken, _)| named(taken.0))
+                    .any(|(taken, (_, most))| {
+                        taken.1 += 1;
+                        taken.1 <= most
+                    })
+            }
+        }
+    }
 }
 
 /// Three pairs to look at: of an instance as it is asked where the set has the concept, else of one
@@ -354,6 +417,30 @@ mod tests {
     }
 
     #[test]
+    fn whoever_knows_the_split_knows_nothing_about_the_options() {
+        for p in planned(Level::Core, 2, 4).unwrap() {
+            let own = Level::Core.split(p.concept());
+            for o in &p.options {
+                assert_eq!(Level::Core.split(worlds::concept(o).unwrap()), own);
+            }
+        }
+    }
+
+    #[test]
+    fn the_subset_of_o1_has_fifty_instances() {
+        let mut chosen = Chosen::new(Part::O1);
+        let planned = planned(Level::Core, 0, 10).unwrap();
+        let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
+        for p in &planned {
+            if chosen.takes(Split::CoreTest, p.concept().name) {
+                *taken.entry(p.concept().name).or_default() += 1;
+            }
+        }
+        assert_eq!(taken.values().sum::<usize>(), 50);
+        assert_eq!(taken, O1_INSTANCES.into_iter().collect());
+    }
+
+    #[test]
     fn every_concept_comes_as_often_and_no_option_could_be_taken_for_another() {
         for (level, times) in [(Level::Core, 1), (Level::Core, 4), (Level::Associative, 4)] {
             let planned = planned(level, 1, times).unwrap();
@@ -373,7 +460,8 @@ mod tests {
                 "{uses:?}"
             );
             let extra: usize = uses.values().map(|u| u - times).sum();
-            assert!(extra <= 3, "{extra} more than wanted: {uses:?}");
+            let splits = if level == Level::Core { 2 } else { 1 };
+            assert!(extra <= 3 * splits, "{extra} more than wanted: {uses:?}");
         }
     }
 }

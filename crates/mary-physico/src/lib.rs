@@ -5,7 +5,7 @@
 //! definition, a photograph, or the model's own description. What a model can say and cannot see is
 //! the parrot gap. A perception probe tells a failure to understand from a failure to see.
 
-pub mod definitions;
+mod describe;
 mod drawing;
 mod exhibits;
 mod gap;
@@ -20,6 +20,7 @@ mod matching;
 mod offers;
 pub mod parse;
 pub mod perception;
+mod photo;
 pub mod picture;
 pub mod prompt;
 pub mod published;
@@ -30,11 +31,13 @@ pub mod tuning;
 pub mod upstream;
 pub mod worlds;
 
+pub use describe::{Describe, judgement_form};
 pub use exhibits::exhibits;
 pub use gap::{ConceptGap, Gap, parrot_gaps};
 pub use grid_task::{GRID_TASKS, GridTask, image};
-pub use low_level::{Definition, Describe, Photo, Photograph, judgement_form, manifest};
+pub use low_level::Definition;
 pub use perception::Perception;
+pub use photo::{Photo, Photograph, manifest};
 pub use setup::{Icl, Mode, Part, Setup, Source};
 pub use surface::{Reached, surface};
 

@@ -2,12 +2,13 @@
 //! aspects whose spreads overlap are put into one block, so that all four can show the same surface.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use mary_contract::TaskError;
 use mary_items::{Stream, below, shuffle, stream};
 
 use crate::grid::Pair;
+use crate::instances::Level;
 use crate::worlds::{self, Concept, Setting};
 
 /// What can be counted in a pair without understanding it.
@@ -109,7 +110,7 @@ impl Spread {
     }
 
     /// What it costs four to show the same surface: changes that not all of them can make, cells and
-    /// colours that bystanders would have to add.
+    /// colours that distractors would have to add.
     fn unlike(block: [&Self; BLOCK]) -> f32 {
         let [a, b, c, d] = block;
         let mut least = f32::MAX;
@@ -164,7 +165,7 @@ fn near(there: &mut [u64; WORDS], groups: &mut [Group]) {
 /// What it costs to bring grids with these ranges of filled cells to one number.
 fn missing(ranges: [(u16, u16); BLOCK]) -> f32 {
     // About what a clear picture bears.
-    const MODEST: f32 = 10.0;
+    const MODEST: f32 = 14.0;
     let fullest = ranges.iter().map(|r| r.0).fold(0, u16::max);
     let each = ranges.iter().map(|r| {
         let cells = f32::from(fullest.saturating_sub(r.1));
@@ -173,23 +174,25 @@ fn missing(ranges: [(u16, u16); BLOCK]) -> f32 {
     each.sum()
 }
 
-/// The spread of an aspect, from many pairs.
-pub fn spread(concept: &Concept, aspect: usize) -> Option<&'static Spread> {
-    static SPREADS: OnceLock<BTreeMap<(&'static str, usize), Spread>> = OnceLock::new();
-    let all = SPREADS.get_or_init(|| {
-        let aspects = worlds::concepts()
-            .iter()
-            .flat_map(|c| (0..c.aspects.len()).map(move |a| (*c, a)));
-        aspects
-            .map(|(c, a)| ((c.id, a), Spread::of(&measured(c, a))))
-            .collect()
-    });
-    all.get(&(concept.id, aspect))
+/// The spread of an aspect, from many pairs; measured once.
+pub fn spread(concept: &'static Concept, aspect: usize) -> Arc<Spread> {
+    type Known = BTreeMap<(&'static str, usize), Arc<Spread>>;
+    static SPREADS: RwLock<Known> = RwLock::new(BTreeMap::new());
+    let key = (concept.id, aspect);
+    // Nothing that holds the lock can panic, so that a poisoned one holds whole values.
+    let known = SPREADS.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = known.get(&key) {
+        return Arc::clone(found);
+    }
+    drop(known);
+    let found = Arc::new(Spread::of(&measured(concept, aspect)));
+    let mut known = SPREADS.write().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(known.entry(key).or_insert(found))
 }
 
 /// The counts of some pairs of an aspect.
 pub fn measured(concept: &'static Concept, aspect: usize) -> Vec<Counts> {
-    const PAIRS: usize = 80;
+    const PAIRS: usize = 240;
     let mut rng = stream(0, &format!("physico/spread/{}/{aspect}", concept.id));
     let Some(aspect) = concept.aspects.get(aspect) else {
         return Vec::new();
@@ -207,7 +210,7 @@ pub fn measured(concept: &'static Concept, aspect: usize) -> Vec<Counts> {
 
 /// One showing of a concept: which, how often it came before, and the aspect shown.
 #[derive(Debug, Clone, Copy)]
-pub struct Card {
+pub struct Showing {
     /// The concept.
     pub concept: &'static Concept,
     /// How often it came before.
@@ -216,16 +219,17 @@ pub struct Card {
     pub aspect: usize,
 }
 
-impl Card {
+impl Showing {
     /// The aspects come by turns, beginning with one that differs by seed.
-    pub fn new(concept: &'static Concept, turn: usize, seed: u64, level: &str) -> Self {
-        let aspects = concept.aspects.len().max(1);
-        let name = format!("physico/{level}/{}/first", concept.id);
-        let first = below(&mut stream(seed, &name), aspects);
+    pub fn new(concept: &'static Concept, turn: usize, seed: u64, level: Level) -> Self {
+        let shown: Vec<usize> = concept.shown(level.mode()).map(|(a, _)| a).collect();
+        let name = format!("physico/{}/{}/first", level.name(), concept.id);
+        let first = below(&mut stream(seed, &name), shown.len());
+        let place = (first + turn) % shown.len().max(1);
         Self {
             concept,
             turn,
-            aspect: (first + turn) % aspects,
+            aspect: shown.get(place).copied().unwrap_or(0),
         }
     }
 }
@@ -241,22 +245,24 @@ const NEVER: f32 = 1000.0;
 pub fn blocks(
     concepts: &[&'static Concept],
     times: usize,
-    (seed, level): (u64, &str),
+    (seed, level): (u64, Level),
     rng: &mut Stream,
-) -> Result<Vec<Vec<Card>>, TaskError> {
-    const DEALS: usize = 12;
-    let mut cards: Vec<Card> = concepts
+) -> Result<Vec<Vec<Showing>>, TaskError> {
+    const TRIES: usize = 12;
+    let mut showings: Vec<Showing> = concepts
         .iter()
-        .flat_map(|c| (0..times).map(move |turn| Card::new(c, turn, seed, level)))
+        .flat_map(|c| (0..times).map(move |turn| Showing::new(c, turn, seed, level)))
         .collect();
     let mut extra: Vec<&'static Concept> = concepts.to_vec();
     shuffle(rng, &mut extra);
-    let missing = cards.len().next_multiple_of(BLOCK) - cards.len();
+    let missing = showings.len().next_multiple_of(BLOCK) - showings.len();
     let extra = extra.into_iter().take(missing);
-    cards.extend(extra.map(|c| Card::new(c, times, seed, level)));
-    for _ in 0..DEALS {
-        if let Some(dealt) = Table::new(concepts, &mut cards, rng).and_then(|t| t.deal(rng)) {
-            return Ok(dealt);
+    showings.extend(extra.map(|c| Showing::new(c, times, seed, level)));
+    for _ in 0..TRIES {
+        if let Some(arranged) =
+            Arrangement::new(concepts, &mut showings, rng).and_then(|t| t.arrange(rng))
+        {
+            return Ok(arranged);
         }
     }
     Err(TaskError::Generator(format!(
@@ -265,21 +271,25 @@ pub fn blocks(
     )))
 }
 
-/// Cards on the table, every four neighbours a block.
-struct Table {
-    cards: Vec<(Card, usize, &'static Spread)>,
+/// Showings in a row, every four neighbours a block.
+struct Arrangement {
+    showings: Vec<(Showing, usize, Arc<Spread>)>,
     /// What it costs that two concepts meet, by their numbers.
     meeting: Vec<f32>,
     concepts: usize,
 }
 
-impl Table {
-    fn new(concepts: &[&'static Concept], cards: &mut [Card], rng: &mut Stream) -> Option<Self> {
-        shuffle(rng, cards);
+impl Arrangement {
+    fn new(
+        concepts: &[&'static Concept],
+        showings: &mut [Showing],
+        rng: &mut Stream,
+    ) -> Option<Self> {
+        shuffle(rng, showings);
         let number = |c: &Concept| concepts.iter().position(|o| o.id == c.id);
-        let cards = cards
+        let showings = showings
             .iter()
-            .map(|c| Some((*c, number(c.concept)?, spread(c.concept, c.aspect)?)))
+            .map(|c| Some((*c, number(c.concept)?, spread(c.concept, c.aspect))))
             .collect::<Option<Vec<_>>>()?;
         let n = concepts.len();
         let mut meeting = vec![NEVER; n * n];
@@ -294,13 +304,13 @@ impl Table {
             }
         }
         Some(Self {
-            cards,
+            showings,
             meeting,
             concepts: n,
         })
     }
 
-    /// Exchanges two cards unless that costs more than `bear`; whether it did.
+    /// Exchanges two showings unless that costs more than `bear`; whether it did.
     fn exchange(&mut self, costs: &mut [f32], (a, b): (usize, usize), bear: f32) -> bool {
         let (x, y) = (a / BLOCK, b / BLOCK);
         let (Some(&of_x), Some(&of_y)) = (costs.get(x), costs.get(y)) else {
@@ -309,10 +319,10 @@ impl Table {
         if x == y {
             return false;
         }
-        self.cards.swap(a, b);
+        self.showings.swap(a, b);
         let (new_x, new_y) = (self.cost(x), self.cost(y));
         if new_x + new_y > of_x + of_y + bear {
-            self.cards.swap(a, b);
+            self.showings.swap(a, b);
             return false;
         }
         for (block, new) in [(x, new_x), (y, new_y)] {
@@ -325,7 +335,7 @@ impl Table {
 
     fn cost(&self, block: usize) -> f32 {
         let start = block * BLOCK;
-        let Some([a, b, c, d]) = self.cards.get(start..start + BLOCK) else {
+        let Some([a, b, c, d]) = self.showings.get(start..start + BLOCK) else {
             return 0.0;
         };
         let meet = |x: usize, y: usize| self.meeting.get(x * self.concepts + y).unwrap_or(&NEVER);
@@ -336,13 +346,13 @@ impl Table {
             + meet(b.1, d.1)
             + meet(c.1, d.1)
             // One bad block gives more away than two that are half as bad.
-            + Spread::unlike([a.2, b.2, c.2, d.2]).powf(1.5)
+            + Spread::unlike([&a.2, &b.2, &c.2, &d.2]).powf(1.5)
     }
 
-    /// Exchanges cards between blocks if that makes the blocks more alike, at first also where it makes
+    /// Exchanges showings between blocks if that makes the blocks more alike, at first also where it makes
     /// them a little less so, to come out of dead ends.
-    fn deal(mut self, rng: &mut Stream) -> Option<Vec<Vec<Card>>> {
-        let n = self.cards.len();
+    fn arrange(mut self, rng: &mut Stream) -> Option<Vec<Vec<Showing>>> {
+        let n = self.showings.len();
         let mut costs: Vec<f32> = (0..n / BLOCK).map(|b| self.cost(b)).collect();
         let all = 100_000 + 1500 * n;
         for done in 0..all {
@@ -370,17 +380,17 @@ impl Table {
             }
         }
         let fits = costs.iter().all(|c| *c < NEVER);
-        let mut dealt: Vec<Vec<Card>> = self
-            .cards
+        let mut arranged: Vec<Vec<Showing>> = self
+            .showings
             .chunks(BLOCK)
             .map(|block| block.iter().map(|c| c.0).collect())
             .collect();
-        shuffle(rng, &mut dealt);
-        fits.then_some(dealt)
+        shuffle(rng, &mut arranged);
+        fits.then_some(arranged)
     }
 }
 
 /// Whether two concepts are different and neither could be taken for the other.
 pub fn apart(a: &Concept, b: &Concept) -> bool {
-    a.id != b.id && worlds::confusable(a.id, b.id).is_none()
+    a.id != b.id && a.confusable_with(b).is_none()
 }

@@ -1,7 +1,7 @@
 //! Masking a text about a concept: its names and their inflections become [PHENOMENON], what gives it
 //! away without naming it becomes [MASK]. What a model writes is read here as bare text.
 
-use crate::definitions::Entry;
+use crate::worlds::Concept;
 
 /// In place of a name.
 pub const PHENOMENON: &str = "[PHENOMENON]";
@@ -73,10 +73,16 @@ fn longest(patterns: &[&str], text: &[Word], at: usize) -> usize {
 }
 
 /// The names of a concept that stand unmasked in a text.
-pub fn names_in(entry: &Entry, text: &str) -> Vec<String> {
+pub fn names_in(concept: &Concept, text: &str) -> Vec<String> {
     let bare = text.replace(PHENOMENON, "").replace(MASK, "");
     let words = words(&bare);
-    let patterns: Vec<&str> = entry.names.iter().chain(entry.giveaways).copied().collect();
+    let patterns: Vec<&str> = concept
+        .words
+        .names
+        .iter()
+        .chain(concept.words.giveaways)
+        .copied()
+        .collect();
     (0..words.len())
         .filter(|&at| longest(&patterns, &words, at) > 0)
         .filter_map(|at| words.get(at).map(|w| w.text.clone()))
@@ -85,17 +91,17 @@ pub fn names_in(entry: &Entry, text: &str) -> Vec<String> {
 
 /// Masks all names and inflections of a concept, the concept's own name as a phrase first, then its
 /// give-aways. Neighbouring masked words that are parted by blanks or hyphens alone become one mask.
-pub fn masked(entry: &Entry, text: &str) -> Masked {
+pub fn masked(concept: &Concept, text: &str) -> Masked {
     let words = words(text);
-    let mut names: Vec<&str> = vec![entry.concept];
-    names.extend(entry.names);
+    let mut names: Vec<&str> = vec![concept.name];
+    names.extend(concept.words.names);
     let mut out = String::with_capacity(text.len());
     let (mut kept, mut counts) = (0, [0, 0]);
     let mut last: Option<(&str, usize)> = None;
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let named = longest(&names, &words, at);
-        let given = longest(entry.giveaways, &words, at);
+        let given = longest(concept.words.giveaways, &words, at);
         let (mask, length) = match (named, given) {
             (0, 0) => {
                 at += 1;
@@ -134,24 +140,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::definitions::{ENTRIES, entry};
+    use crate::worlds::{concept, concepts};
 
     #[test]
     fn no_definition_names_its_concept_in_any_inflection() {
-        assert_eq!(ENTRIES.len(), 67);
-        for entry in ENTRIES {
-            assert!(entry.definitions.len() >= 2, "{}", entry.concept);
-            for definition in entry.definitions {
+        assert_eq!(concepts().len(), 67);
+        for entry in concepts() {
+            assert!(entry.words.definitions.len() >= 2, "{}", entry.name);
+            for definition in entry.words.definitions {
                 assert!(
                     definition.contains(PHENOMENON),
                     "{}: {definition}",
-                    entry.concept
+                    entry.name
                 );
                 let named = names_in(entry, definition);
                 assert!(
                     named.is_empty(),
                     "{}: {named:?} in {definition}",
-                    entry.concept
+                    entry.name
                 );
             }
         }
@@ -159,21 +165,16 @@ mod tests {
 
     #[test]
     fn every_word_of_a_concepts_name_is_masked() {
-        for entry in ENTRIES {
+        for entry in concepts() {
             for word in entry
-                .concept
+                .name
                 .split(' ')
                 .filter(|w| !["of", "and", "in", "out"].contains(w))
             {
                 let found = names_in(entry, word);
-                assert_eq!(found, [word.to_lowercase()], "{}", entry.concept);
+                assert_eq!(found, [word.to_lowercase()], "{}", entry.name);
             }
-            assert_eq!(
-                masked(entry, entry.concept).text,
-                PHENOMENON,
-                "{}",
-                entry.concept
-            );
+            assert_eq!(masked(entry, entry.name).text, PHENOMENON, "{}", entry.name);
         }
     }
 
@@ -206,17 +207,17 @@ mod tests {
                 "[PHENOMENON] are **[PHENOMENON]**-like.",
             ),
         ];
-        for (concept, text, expected) in cases {
-            assert_eq!(masked(entry(concept).unwrap(), text).text, expected);
+        for (name, text, expected) in cases {
+            assert_eq!(masked(concept(name).unwrap(), text).text, expected);
         }
-        let counts = masked(entry("gravity").unwrap(), "gravity, gravity, Newton");
+        let counts = masked(concept("gravity").unwrap(), "gravity, gravity, Newton");
         assert_eq!((counts.names, counts.giveaways), (2, 1));
     }
 
     proptest! {
         #[test]
         fn nothing_named_is_left_whatever_a_model_writes(text in "(\\PC|gravity|Newton| ){0,30}") {
-            let entry = entry("gravity").unwrap();
+            let entry = concept("gravity").unwrap();
             let masked = masked(entry, &text);
             prop_assert!(names_in(entry, &masked.text).is_empty(), "{}", masked.text);
         }

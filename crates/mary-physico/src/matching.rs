@@ -2,37 +2,37 @@
 //! many changed cells, as many filled cells, as many colours, as many that come or go.
 //!
 //! Whoever sees only such counts sees the same in all four and is right in one. Each pair is chosen
-//! from a pool of draws; bystanders then make up what is missing, up to a modest number of cells. Where
+//! from a pool of draws; distractors then make up what is missing, up to a modest number of cells. Where
 //! the pools have nothing in common, the nearest is taken.
 
 use mary_items::Stream;
 
 use crate::grid::Pair;
-use crate::likeness::{Card, Counts};
+use crate::likeness::{Counts, Showing};
 use crate::worlds::{self, Aspect, Dress, Mode, Pose, SMALL, Setting, Wanted, readings};
 
 /// Pairs in an instance.
 const PAIRS: usize = 3;
-/// Draws of each card in a round.
-const DRAWS: usize = 48;
+/// Draws of each showing in a round.
+const DRAWS: usize = 96;
 /// Rounds of draws at most, each at a size of its own.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 10;
 /// A choice that costs less is good enough.
 const GOOD: f32 = 9.0;
 /// What it costs to take a second pair from a round, so that sizes differ.
 const AGAIN: f32 = 2.0;
 
-/// The most cells of bystanders in a pair.
-fn bystander_cells(mode: Mode) -> usize {
+/// The most cells of distractors in a pair.
+fn distractor_cells(mode: Mode) -> usize {
     match mode {
-        Mode::Clear => 12,
+        Mode::Clear => 16,
         Mode::Analogy => 24,
     }
 }
 
 /// One of the four while it is drawn.
 struct Drawing<'a> {
-    card: &'a Card,
+    showing: &'a Showing,
     aspect: &'static Aspect,
     rng: Stream,
     palette: [u8; 9],
@@ -51,11 +51,11 @@ fn carried(count: usize, over: i32) -> usize {
     (count as i32 + over).max(0) as usize
 }
 
-/// The pairs of each card; `None` only if an aspect cannot be drawn at all.
-pub fn block(cards: &[Card], mode: Mode, rng: &mut Stream) -> Option<Vec<Vec<Pair>>> {
-    let mut drawings: Vec<Drawing> = cards
+/// The pairs of each showing; `None` only if an aspect cannot be drawn at all.
+pub fn block(showings: &[Showing], mode: Mode, rng: &mut Stream) -> Option<Vec<Vec<Pair>>> {
+    let mut drawings: Vec<Drawing> = showings
         .iter()
-        .map(|card| Drawing::new(card, mode, rng))
+        .map(|showing| Drawing::new(showing, mode, rng))
         .collect::<Option<_>>()?;
     let mut rounds: Vec<Round> = Vec::new();
     let mut tried = 0;
@@ -93,15 +93,15 @@ fn cheapest(rounds: &[Round]) -> Option<(f32, usize)> {
 }
 
 impl<'a> Drawing<'a> {
-    fn new(card: &'a Card, mode: Mode, rng: &mut Stream) -> Option<Self> {
-        let aspect = card.concept.aspects.get(card.aspect)?;
+    fn new(showing: &'a Showing, mode: Mode, rng: &mut Stream) -> Option<Self> {
+        let aspect = showing.concept.aspects.get(showing.aspect)?;
         let mut own = worlds::branch(rng);
         let palette = Setting::palette(&mut own);
         Some(Self {
-            card,
+            showing,
             aspect,
             pose: Pose::draw(&mut own, aspect.turn),
-            dress: Dress::draw(&mut own, mode, &palette),
+            dress: Dress::draw(&mut own, mode, aspect.support, &palette),
             palette,
             rng: own,
             plain: Vec::with_capacity(PAIRS),
@@ -136,11 +136,11 @@ impl<'a> Drawing<'a> {
 
     /// Whether the pair is new and no other concept explains it.
     fn may_take(&self, pair: &Pair) -> bool {
-        !self.plain.contains(pair) && readings::elsewhere(self.card.concept.id, pair).is_none()
+        !self.plain.contains(pair) && readings::elsewhere(self.showing.concept, pair).is_none()
     }
 }
 
-/// One draw of a card.
+/// One draw of a showing.
 type Draw = (Counts, Pair);
 
 /// Draws of all four at one size.
@@ -160,7 +160,7 @@ impl Round {
             poses: Vec::with_capacity(drawings.len()),
             pools: Vec::with_capacity(drawings.len()),
             best: None,
-            most: bystander_cells(mode),
+            most: distractor_cells(mode),
             taken: 0.0,
         };
         for drawing in drawings.iter_mut() {
@@ -222,7 +222,7 @@ impl Round {
     }
 }
 
-/// Which of each pool, and what bystanders bring them to.
+/// Which of each pool, and what distractors bring them to.
 #[derive(Debug, Clone)]
 struct Choice {
     picks: Vec<usize>,
@@ -232,7 +232,7 @@ struct Choice {
     cost: f32,
 }
 
-/// A count that is off by a factor of e costs this much: more than any number of bystanders.
+/// A count that is off by a factor of e costs this much: more than any number of distractors.
 const OFF: f32 = 100.0;
 
 fn apart(a: usize, b: usize) -> f32 {
@@ -242,11 +242,11 @@ fn apart(a: usize, b: usize) -> f32 {
 /// A draw of a pool: its number, its counts, and how far its changed cells are from the target.
 type Candidate = (usize, Counts, f32);
 
-/// The choice in which all change equally many cells and that needs the fewest and smallest bystanders.
+/// The choice in which all change equally many cells and that needs the fewest and smallest distractors.
 fn choose(pools: &[Vec<Counts>], most: usize) -> Option<Choice> {
     /// Numbers of changed cells that are looked at closely.
     const TARGETS: usize = 8;
-    /// How much farther off than the nearest a draw may be, if it needs fewer bystanders.
+    /// How much farther off than the nearest a draw may be, if it needs fewer distractors.
     const SLACK: f32 = 0.06;
     let nearest = |pool: &[Counts], changed: usize| {
         let off = pool.iter().map(|c| apart(c.changed, changed));
@@ -293,7 +293,7 @@ fn choose(pools: &[Vec<Counts>], most: usize) -> Option<Choice> {
 /// easier than the best so far.
 fn fill_up(lists: &[Vec<Candidate>], changed: usize, most: usize, best: &mut Option<Choice>) {
     let all = || lists.iter().flatten().map(|(_, c, _)| c);
-    // Colours that come or go can be kept from it by a bystander of that colour, not made to.
+    // Colours that come or go can be kept from it by a distractor of that colour, not made to.
     let fewest = |of: fn(&Counts) -> usize| {
         let most_of = |list: &Vec<Candidate>| list.iter().map(|(_, c, _)| of(c)).max();
         lists.iter().filter_map(most_of).min().unwrap_or(0)

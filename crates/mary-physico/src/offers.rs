@@ -109,6 +109,11 @@ pub(crate) fn command() -> FamilyCommand {
                         "Concept (repeatable) [default: all]",
                     ),
                     Argument::seed(),
+                    Argument::new(
+                        "untitled",
+                        ArgumentKind::Flag,
+                        "Numbers instead of names, for a look without knowing what it is",
+                    ),
                     Argument::out("physico-sheet.png", "PNG file to write; pages are numbered"),
                 ],
             ),
@@ -149,7 +154,11 @@ pub(crate) fn act(
             tables: vec![concepts()],
             ..Made::default()
         }),
-        "sheet" => sheet(arguments.all("concept"), arguments.number("seed")?, &out),
+        "sheet" => {
+            let titled = !arguments.flag("untitled");
+            let seed = arguments.number("seed")?;
+            sheet(arguments.all("concept"), seed, titled, &out)
+        }
         "prompt" => {
             let concept = named(arguments.one("concept"))?;
             let associative = arguments.flag("associative");
@@ -164,7 +173,7 @@ pub(crate) fn act(
     }
 }
 
-fn png(picture: &image::RgbImage) -> Result<Vec<u8>, TaskError> {
+fn png(picture: &mary_items::Picture) -> Result<Vec<u8>, TaskError> {
     picture::png(picture).map_err(|error| TaskError::Generator(error.to_string()))
 }
 
@@ -204,7 +213,7 @@ fn named(name: &str) -> Result<&'static Concept, FamilyError> {
     })
 }
 
-fn sheet(names: &[String], seed: u64, out: &Path) -> Result<Made, FamilyError> {
+fn sheet(names: &[String], seed: u64, titled: bool, out: &Path) -> Result<Made, FamilyError> {
     let chosen: Vec<&'static Concept> = if names.is_empty() {
         worlds::concepts().to_vec()
     } else {
@@ -218,7 +227,8 @@ fn sheet(names: &[String], seed: u64, out: &Path) -> Result<Made, FamilyError> {
         } else {
             numbered(out, number + 1)
         };
-        made.files.push((path, png(&picture::sheet(page, seed))?));
+        made.files
+            .push((path, png(&picture::sheet(page, seed, titled))?));
     }
     Ok(made)
 }

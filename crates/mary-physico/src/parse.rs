@@ -1,45 +1,530 @@
 //! Reading the choice out of an answer. "Your response should end with your choice of answer" is what
-//! the model is told, so that the end is looked at first; an answer that names no option, or several
-//! without settling on one, stays unread.
+//! the model is told, so that the last word wins: the last sentence that settles on an option ("the
+//! answer is …", "… fits best", an option alone) counts, whatever was announced before it. Options that
+//! a sentence denies ("not gravity", "gravity does not fit", "rather than gravity") are no choice. An
+//! answer that names no option, or several without settling on one, stays unread.
 
-/// The words of a text: lower-case, a plural's `s` dropped, so that "Optical filter" is the option
+/// A word of an answer: lower-case, a plural's `s` dropped, so that "Optical filter" is the option
 /// "optical filters".
-fn words(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '.' && c != '-')
-        .map(|w| w.trim_matches(|c: char| !c.is_alphanumeric()))
-        .flat_map(|w| w.split('-'))
-        .filter(|w| !w.is_empty())
-        .map(|w| {
-            let lower = w.to_lowercase();
-            match lower.strip_suffix('s') {
-                Some(stem) if stem.len() >= 3 && !stem.ends_with('s') => stem.to_owned(),
-                _ => lower,
-            }
-        })
-        .collect()
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Word {
+    text: String,
+    /// A comma, dash or bracket stands between it and the word before.
+    comma: bool,
+    /// A colon stands between it and the word before.
+    colon: bool,
 }
 
-/// The options named in a text, in order of mention. Where one option's name holds another's, the
+/// The words of a text, with the marks between them.
+fn words(text: &str) -> Vec<Word> {
+    let mut found: Vec<Word> = Vec::new();
+    let (mut comma, mut colon) = (false, false);
+    let mut current = String::new();
+    let mut end = |current: &mut String, comma: &mut bool, colon: &mut bool| {
+        let bare = current.trim_matches('.');
+        if !bare.is_empty() {
+            let lower = bare.to_lowercase();
+            let text = match lower.strip_suffix('s') {
+                Some(stem) if stem.len() >= 3 && !stem.ends_with('s') => stem.to_owned(),
+                _ => lower,
+            };
+            found.push(Word {
+                text,
+                comma: *comma,
+                colon: *colon,
+            });
+            (*comma, *colon) = (false, false);
+        }
+        current.clear();
+    };
+    for c in text.chars() {
+        if c.is_alphanumeric() || c == '.' {
+            current.push(c);
+            continue;
+        }
+        end(&mut current, &mut comma, &mut colon);
+        comma |= matches!(c, ',' | '–' | '—' | '(' | ')');
+        colon |= c == ':';
+    }
+    end(&mut current, &mut comma, &mut colon);
+    found
+}
+
+/// The bare words of an option or a phrase.
+fn name(text: &str) -> Vec<String> {
+    words(text).into_iter().map(|w| w.text).collect()
+}
+
+/// Whether a phrase stands at this place.
+fn stands(words: &[Word], at: usize, phrase: &[String]) -> bool {
+    !phrase.is_empty()
+        && words
+            .get(at..at + phrase.len())
+            .is_some_and(|here| here.iter().zip(phrase).all(|(w, p)| w.text == *p))
+}
+
+/// An option named in a sentence.
+#[derive(Debug, Clone, Copy)]
+struct Mention {
+    option: usize,
+    /// Its first word and the word after its last.
+    from: usize,
+    to: usize,
+    /// The sentence says that it is not this one.
+    denied: bool,
+}
+
+/// The options named in a sentence, in order of mention. Where one option's name holds another's, the
 /// longer one counts.
-fn mentions(text: &str, options: &[Vec<String>]) -> Vec<usize> {
-    let words = words(text);
-    let mut found = Vec::new();
+fn mentions(words: &[Word], options: &[Vec<String>]) -> Vec<Mention> {
+    let mut found: Vec<Mention> = Vec::new();
     let mut at = 0;
     while at < words.len() {
         let here = options
             .iter()
             .enumerate()
-            .filter(|(_, o)| !o.is_empty() && words.get(at..).is_some_and(|w| w.starts_with(o)))
+            .filter(|(_, o)| stands(words, at, o))
             .max_by_key(|(_, o)| o.len());
         match here {
             Some((option, name)) => {
-                found.push(option);
+                found.push(Mention {
+                    option,
+                    from: at,
+                    to: at + name.len(),
+                    denied: false,
+                });
                 at += name.len();
             }
             None => at += 1,
         }
     }
+    for i in 0..found.len() {
+        let denied = denied_before(words, &found, i) || denied_after(words, &found, i);
+        if let Some(mention) = found.get_mut(i) {
+            mention.denied = denied;
+        }
+    }
     found
+}
+
+fn text_at(words: &[Word], at: Option<usize>) -> &str {
+    at.and_then(|i| words.get(i))
+        .map_or("", |w| w.text.as_str())
+}
+
+/// Whether the word at this place says no to what follows it.
+fn says_no(words: &[Word], at: usize) -> bool {
+    let before = text_at(words, at.checked_sub(1));
+    let after = text_at(words, Some(at + 1));
+    match text_at(words, Some(at)) {
+        "not" => !["only", "just", "merely", "simply"].contains(&after),
+        // isn't, doesn't, can't …
+        "t" => before.ends_with('n') || before == "can",
+        "no" => !["doubt", "question", "other", "longer"].contains(&after),
+        "without" => !["doubt", "a", "any"].contains(&after),
+        "none" => after != "other",
+        "cannot" | "never" | "nor" | "neither" | "unlike" | "except" | "excluding" | "exclude"
+        | "excluded" | "reject" | "rejected" | "rejecting" | "eliminate" | "eliminated"
+        | "eliminating" | "nothing" | "against" | "dismiss" | "dismissed" => true,
+        "than" => before == "rather",
+        "of" => before == "instead",
+        "out" => ["rule", "ruled", "ruling"].contains(&before),
+        _ => false,
+    }
+}
+
+/// Words that begin a new thought: a denial before them does not reach past them.
+const TURNS: [&str; 15] = [
+    "but",
+    "because",
+    "although",
+    "though",
+    "so",
+    "therefore",
+    "hence",
+    "thus",
+    "which",
+    "mean",
+    "and",
+    "while",
+    "since",
+    "however",
+    "instead",
+];
+
+/// Whether a sentence denies a mention before it comes to it.
+fn denied_before(words: &[Word], all: &[Mention], i: usize) -> bool {
+    const REACH: usize = 7;
+    let Some(mention) = all.get(i) else {
+        return false;
+    };
+    let start = match i.checked_sub(1).and_then(|b| all.get(b)) {
+        Some(last) => {
+            let between = words.get(last.to..mention.from).unwrap_or_default();
+            let listed = between
+                .iter()
+                .all(|w| ["or", "and", "nor", "the", "a", "an"].contains(&w.text.as_str()));
+            let joined = between.iter().any(|w| w.text == "or" || w.text == "nor")
+                || (between.is_empty() && words.get(mention.from).is_some_and(|w| w.comma));
+            // "not gravity or reflection": what is said of the first is said of the second.
+            if listed && joined && denied_before(words, all, i - 1) {
+                return true;
+            }
+            last.to
+        }
+        None => 0,
+    };
+    let mut at = mention.from;
+    while at > start && mention.from - at < REACH {
+        let word = words.get(at);
+        if word.is_some_and(|w| w.comma || w.colon) {
+            return false;
+        }
+        at -= 1;
+        let text = text_at(words, Some(at));
+        if text == "but" && text_at(words, at.checked_sub(1)) == "anything" {
+            return !(at.saturating_sub(4)..at).any(|k| says_no(words, k));
+        }
+        if says_no(words, at) {
+            return true;
+        }
+        if TURNS.contains(&text) {
+            return false;
+        }
+        if leads(words, at) {
+            // "I don't think the answer is gravity": the doubt reaches over the announcement.
+            let doubts = |k: usize| {
+                says_no(words, k)
+                    && ["think", "believe", "say", "agree"].contains(&text_at(words, Some(k + 1)))
+            };
+            // "It does not demonstrate gravity".
+            let refuses = at > start && says_no(words, at - 1);
+            return refuses || (start..at).any(doubts);
+        }
+    }
+    false
+}
+
+/// Whether a sentence denies a mention after it: "gravity does not fit".
+fn denied_after(words: &[Word], all: &[Mention], i: usize) -> bool {
+    const REACH: usize = 6;
+    let Some(mention) = all.get(i) else {
+        return false;
+    };
+    let next = all.get(i + 1).map_or(words.len(), |m| m.from);
+    for at in mention.to..next.min(mention.to + REACH) {
+        let Some(word) = words.get(at) else {
+            return false;
+        };
+        let text = word.text.as_str();
+        if word.comma || word.colon || TURNS.contains(&text) {
+            return false;
+        }
+        let no = match text {
+            "wrong" | "incorrect" | "unlikely" | "excluded" | "eliminated" | "rejected"
+            | "fail" | "impossible" | "irrelevant" => true,
+            "ruled" => text_at(words, Some(at + 1)) == "out",
+            "than" | "of" | "unlike" | "except" | "against" => false,
+            "not" | "t" | "cannot" | "never" => {
+                // "gravity, not reflection" denies what follows.
+                let of_next = all.get(i + 1).is_some_and(|m| m.from <= at + 2);
+                says_no(words, at) && !of_next
+            }
+            _ => false,
+        };
+        if no {
+            return true;
+        }
+    }
+    false
+}
+
+/// Phrases after which the choice comes.
+const LEAD: [&str; 55] = [
+    "answer is",
+    "answer would be",
+    "answer should be",
+    "answer must be",
+    "answer has to be",
+    "answer seems to be",
+    "choice is",
+    "choice would be",
+    "option is",
+    "option would be",
+    "concept is",
+    "phenomenon is",
+    "pattern is",
+    "i choose",
+    "i select",
+    "i pick",
+    "i chose",
+    "i would choose",
+    "i would select",
+    "i would pick",
+    "i would say",
+    "i say",
+    "i d say",
+    "i ll say",
+    "go with",
+    "going with",
+    "settle on",
+    "settle for",
+    "opt for",
+    "fit is",
+    "match is",
+    "best fit",
+    "best match",
+    "best described by",
+    "best described as",
+    "best explained by",
+    "explained by",
+    "closest to",
+    "must be",
+    "conclude",
+    "conclusion",
+    "therefore",
+    "thus",
+    "hence",
+    "so it is",
+    "so it s",
+    "so this is",
+    "it is",
+    "it s",
+    "this is",
+    "that is",
+    "correspond to",
+    "illustrate",
+    "demonstrate",
+    "represent",
+];
+
+/// Headings before a colon after which the choice comes.
+const HEADINGS: [&str; 8] = [
+    "answer",
+    "choice",
+    "option",
+    "conclusion",
+    "decision",
+    "verdict",
+    "result",
+    "selection",
+];
+
+/// Phrases that make what stands before them the choice.
+const TRAIL: [&str; 22] = [
+    "is the answer",
+    "is my answer",
+    "is my final answer",
+    "is my choice",
+    "is the correct",
+    "is correct",
+    "is right",
+    "is the right",
+    "is the best",
+    "is the closest",
+    "is the most",
+    "is shown",
+    "is what",
+    "it is",
+    "fit best",
+    "fit better",
+    "fit well",
+    "fit perfectly",
+    "fit all",
+    "fit here",
+    "matche best",
+    "explain all",
+];
+
+/// The place after a phrase that ends here, if one of these does.
+fn phrase_at(words: &[Word], at: usize, phrases: &[&str]) -> Option<usize> {
+    let longest = phrases
+        .iter()
+        .map(|p| name(p))
+        .filter(|p| stands(words, at, p))
+        .map(|p| p.len())
+        .max()?;
+    Some(at + longest)
+}
+
+/// Whether an announcement begins at this word.
+fn leads(words: &[Word], at: usize) -> bool {
+    lead_end(words, at).is_some()
+}
+
+/// Where an announcement that begins at this word ends.
+fn lead_end(words: &[Word], at: usize) -> Option<usize> {
+    let heading =
+        HEADINGS.contains(&text_at(words, Some(at))) && words.get(at + 1).is_none_or(|w| w.colon);
+    heading
+        .then_some(at + 1)
+        .or_else(|| phrase_at(words, at, &LEAD))
+}
+
+/// What one sentence says about the choice.
+enum Says {
+    /// This one.
+    Settles(usize),
+    /// Several, and not which.
+    Several,
+    /// Something that is none of the options, by a number or letter of its own.
+    Elsewhere,
+    /// Nothing that decides.
+    Nothing,
+}
+
+/// Words that may stand beside an option that stands alone.
+const FILLERS: [&str; 26] = [
+    "actually",
+    "so",
+    "then",
+    "ok",
+    "okay",
+    "yes",
+    "no",
+    "wait",
+    "the",
+    "a",
+    "an",
+    "my",
+    "final",
+    "finally",
+    "option",
+    "concept",
+    "of",
+    "is",
+    "it",
+    "effect",
+    "definitely",
+    "clearly",
+    "probably",
+    "simply",
+    "correction",
+    "rather",
+];
+
+fn says(words: &[Word], mentions: &[Mention], listed: bool) -> Says {
+    let affirmed: Vec<&Mention> = mentions.iter().filter(|m| !m.denied).collect();
+    let only = |of: &[&Mention]| match of {
+        [] => Says::Nothing,
+        [first, rest @ ..] if rest.iter().all(|m| m.option == first.option) => {
+            Says::Settles(first.option)
+        }
+        _ => Says::Several,
+    };
+    // What follows the last announcement that is followed by an option.
+    for at in (0..words.len()).rev() {
+        let Some(end) = lead_end(words, at) else {
+            continue;
+        };
+        let after: Vec<&Mention> = affirmed.iter().copied().filter(|m| m.from >= end).collect();
+        if !after.is_empty() {
+            return only(&after);
+        }
+        let rest = words.get(end..).unwrap_or_default();
+        let own = |w: &Word| w.text.len() == 1 || w.text.chars().all(|c| c.is_ascii_digit());
+        if affirmed.is_empty() && mentions.is_empty() && rest.len() == 1 && rest.iter().all(own) {
+            return Says::Elsewhere;
+        }
+    }
+    let trailed: Vec<&Mention> = affirmed
+        .iter()
+        .copied()
+        .filter(|m| {
+            (m.to..words.len().min(m.to + 3)).any(|at| phrase_at(words, at, &TRAIL).is_some())
+        })
+        .collect();
+    if !trailed.is_empty() {
+        return only(&trailed);
+    }
+    let covered = |i: usize| mentions.iter().any(|m| (m.from..m.to).contains(&i));
+    let alone = words
+        .iter()
+        .enumerate()
+        .all(|(i, w)| covered(i) || FILLERS.contains(&w.text.as_str()));
+    // An affirmed option beside denied ones: "gravity, not reflection".
+    let against = mentions.iter().any(|m| m.denied);
+    if !listed && !affirmed.is_empty() && (alone || against) {
+        return only(&affirmed);
+    }
+    Says::Nothing
+}
+
+/// The sentences of a line.
+fn sentences(line: &str) -> impl Iterator<Item = &str> {
+    line.split_inclusive(['!', '?', ';', '.'])
+        .filter(|s| s.chars().any(char::is_alphanumeric))
+}
+
+/// Whether a line is a row of a list or describes an option under its name.
+fn is_listed(line: &str, options: &[Vec<String>]) -> bool {
+    let bare = line.trim_start_matches(|c: char| c.is_whitespace() || c == '*' || c == '#');
+    let digits = bare.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = digits.len() < bare.len() && digits.starts_with(['.', ')']);
+    let bulleted = bare.starts_with(['-', '•', '–']);
+    let words = words(line);
+    let described = options
+        .iter()
+        .any(|o| stands(&words, 0, o) && words.get(o.len()).is_some_and(|w| w.colon || w.comma));
+    numbered || bulleted || described
+}
+
+/// The option an answer settles on: what its last deciding sentence says; where none decides, the only
+/// option that the last line affirms or ends in, else the only one of the whole text.
+pub fn choice(answer: &str, options: &[String]) -> Option<usize> {
+    let named: Vec<Vec<String>> = options.iter().map(|o| name(o)).collect();
+    let lines: Vec<&str> = answer
+        .lines()
+        .filter(|l| l.chars().any(char::is_alphanumeric))
+        .collect();
+    let mut settled = None;
+    let mut heading = false;
+    for line in &lines {
+        let listed = is_listed(line, &named);
+        for sentence in sentences(line) {
+            let words = words(sentence);
+            let mentions = mentions(&words, &named);
+            match says(&words, &mentions, listed && !heading) {
+                Says::Settles(option) => settled = Some(Some(option)),
+                Says::Several | Says::Elsewhere => settled = Some(None),
+                Says::Nothing => {}
+            }
+            // "Answer:" on a line of its own.
+            heading = mentions.is_empty()
+                && words.len() <= 4
+                && sentence.trim_end().ends_with([':', '*']);
+        }
+    }
+    if let Some(found) = settled {
+        return found;
+    }
+    let last_line = lines.last().copied().unwrap_or_default();
+    let last = words(last_line);
+    // The last row of a list is no choice.
+    let rows = lines.iter().filter(|l| is_listed(l, &named)).count();
+    if rows > 1 && is_listed(last_line, &named) {
+        return None;
+    }
+    let in_last = mentions(&last, &named);
+    let affirmed = |all: &[Mention]| -> Vec<usize> {
+        let kept = all.iter().filter(|m| !m.denied);
+        kept.map(|m| m.option).collect()
+    };
+    if let Some(option) =
+        only(&affirmed(&in_last)).or_else(|| ends_in(&last, &in_last, options.len()))
+    {
+        return Some(option);
+    }
+    if in_last.is_empty() {
+        let all: Vec<usize> = lines
+            .iter()
+            .flat_map(|line| sentences(line))
+            .flat_map(|s| affirmed(&mentions(&words(s), &named)))
+            .collect();
+        only(&all)
+    } else {
+        None
+    }
 }
 
 /// The only option mentioned, if there is exactly one.
@@ -48,73 +533,13 @@ fn only(mentions: &[usize]) -> Option<usize> {
     mentions.iter().all(|m| *m == first).then_some(first)
 }
 
-/// What comes after the last phrase that announces an answer, up to the end of its line.
-fn announced(text: &str) -> Option<&str> {
-    const CUES: [&str; 8] = [
-        "answer is",
-        "answer:",
-        "answer would be",
-        "choice is",
-        "choice:",
-        "i choose",
-        "i select",
-        "i would choose",
-    ];
-    // Only ASCII is lower-cased, so that places in both texts are the same.
-    let lower = text
-        .to_ascii_lowercase()
-        .replace("**", "  ")
-        .replace('_', " ");
-    let (at, cue) = CUES
-        .iter()
-        .filter_map(|cue| lower.rfind(cue).map(|at| (at, cue)))
-        .max()?;
-    let rest = text.get(at + cue.len()..)?;
-    // A heading ("Answer:") may stand on a line of its own.
-    let rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
-    Some(rest.lines().next().unwrap_or(rest))
-}
-
-/// The option an answer settles on: the only one in what follows the last announcement ("the answer
-/// is …"), else the only one in the last line, else the last one of the last line when the line ends
-/// in it, else the only one in the whole text.
-pub fn choice(answer: &str, options: &[String]) -> Option<usize> {
-    let named: Vec<Vec<String>> = options.iter().map(|o| words(o)).collect();
-    if let Some(said) = announced(answer)
-        && let Some(option) = only(&mentions(said, &named))
-    {
-        return Some(option);
-    }
-    let mut lines = answer
-        .lines()
-        .rev()
-        .filter(|l| l.chars().any(char::is_alphanumeric));
-    let last = lines.next().unwrap_or_default();
-    let in_last = mentions(last, &named);
-    if let Some(option) = only(&in_last) {
-        return Some(option);
-    }
-    if let Some(option) = ends_in(last, &named, &in_last) {
-        return Some(option);
-    }
-    if in_last.is_empty() {
-        only(&mentions(answer, &named))
-    } else {
-        None
-    }
-}
-
 /// The option that ends a line, where the line does not list the options side by side.
-fn ends_in(line: &str, options: &[Vec<String>], mentioned: &[usize]) -> Option<usize> {
-    let last = *mentioned.last()?;
-    let words = words(line);
-    let name = options.get(last)?;
-    let before = words.len().checked_sub(name.len() + 1)?;
-    let lists = words
-        .get(before)
-        .is_some_and(|w| ["or", "and", "nor", "not"].contains(&w.as_str()));
-    let all = (0..options.len()).all(|o| mentioned.contains(&o));
-    (words.ends_with(name) && !lists && !all).then_some(last)
+fn ends_in(words: &[Word], mentions: &[Mention], options: usize) -> Option<usize> {
+    let last = mentions.last().filter(|m| !m.denied)?;
+    let lists = ["or", "and", "nor"].contains(&text_at(words, last.from.checked_sub(1)))
+        || words.get(last.from).is_some_and(|w| w.comma);
+    let all = (0..options).all(|o| mentions.iter().any(|m| m.option == o));
+    (last.to == words.len() && last.from > 0 && !lists && !all).then_some(last.option)
 }
 
 /// The strict reading: the last line is an option and nothing else, marks aside.
@@ -122,6 +547,31 @@ pub fn strictly(answer: &str, options: &[String]) -> Option<usize> {
     let line = answer.lines().rev().find(|l| !l.trim().is_empty())?;
     let bare = line.trim_matches(|c: char| !c.is_alphanumeric());
     options.iter().position(|o| o.eq_ignore_ascii_case(bare))
+}
+
+/// The numbers from 1 to `most` in an answer that is a list of numbers, each once; an empty list for 0
+/// or "none"; `None` where it is no such list.
+pub fn numbers(answer: &str, most: usize) -> Option<Vec<usize>> {
+    let last = answer.lines().rev().find(|l| !l.trim().is_empty())?;
+    let mut found = Vec::new();
+    let mut zero = false;
+    for word in last
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|w| !w.is_empty())
+    {
+        match word.parse::<usize>() {
+            Ok(0) => zero = true,
+            Ok(n) if n <= most => found.push(n),
+            Ok(_) => return None,
+            Err(_) if word.eq_ignore_ascii_case("none") => zero = true,
+            Err(_) if word.eq_ignore_ascii_case("and") => {}
+            Err(_) if word.eq_ignore_ascii_case("answer") => {}
+            Err(_) => return None,
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    (zero || !found.is_empty()).then_some(found)
 }
 
 /// The judge's 0 or 1.
@@ -139,148 +589,5 @@ pub fn verdict(answer: &str) -> Option<bool> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const OPTIONS: [&str; 4] = [
-        "gravity",
-        "reflection",
-        "diffuse reflection of light",
-        "optical filters",
-    ];
-
-    fn options() -> Vec<String> {
-        OPTIONS.map(String::from).to_vec()
-    }
-
-    /// Answer, lenient reading, strict reading.
-    const ANSWERS: &[(&str, Option<usize>, Option<usize>)] = &[
-        ("gravity", Some(0), Some(0)),
-        ("Gravity", Some(0), Some(0)),
-        (" Gravity.", Some(0), Some(0)),
-        ("**Gravity**", Some(0), Some(0)),
-        ("\"reflection\"", Some(1), Some(1)),
-        ("diffuse reflection of light", Some(2), Some(2)),
-        ("Diffuse Reflection of Light.", Some(2), Some(2)),
-        (
-            "The rays scatter.\n\nDiffuse reflection of light",
-            Some(2),
-            Some(2),
-        ),
-        ("Optical filter", Some(3), None),
-        ("optical-filters", Some(3), None),
-        ("The answer is gravity.", Some(0), None),
-        ("Answer: gravity", Some(0), None),
-        ("**Answer:** Gravity", Some(0), None),
-        ("Answer:\ngravity", Some(0), Some(0)),
-        (
-            "**Answer: reflection**\n\nThe ray comes back.",
-            Some(1),
-            None,
-        ),
-        ("My choice is optical filters", Some(3), None),
-        ("I choose reflection because the ray turns", Some(1), None),
-        ("Things fall, so it is gravity", Some(0), None),
-        (
-            "gravity would pull down; reflection turns back.\nHence the answer is reflection.",
-            Some(1),
-            None,
-        ),
-        (
-            "It could be gravity or reflection. The answer is: **gravity**",
-            Some(0),
-            None,
-        ),
-        (
-            "The answer is not gravity.\nI think the best fit is optical filters",
-            Some(0),
-            None,
-        ),
-        ("Not reflection but gravity", Some(0), None),
-        ("gravity rather than reflection is shown", None, None),
-        ("gravity or reflection", None, None),
-        (
-            "gravity, reflection, diffuse reflection of light, optical filters",
-            None,
-            None,
-        ),
-        ("gravity and reflection", None, None),
-        ("", None, None),
-        ("   \n\n", None, None),
-        ("I cannot tell.", None, None),
-        ("magnetism", None, None),
-        ("B", None, None),
-        ("2", None, None),
-        ("antigravity", None, None),
-        (
-            "The options: gravity, reflection.\n\nI am not sure.",
-            None,
-            None,
-        ),
-        (
-            "Only gravity fits here.\n\nI hope this helps!",
-            Some(0),
-            None,
-        ),
-        ("reflection\nreflection", Some(1), Some(1)),
-        ("1. gravity\n2. reflection\n\nFinal answer: 2", None, None),
-        ("REFLECTION", Some(1), Some(1)),
-        ("`gravity`", Some(0), Some(0)),
-        ("(gravity)", Some(0), Some(0)),
-        ("Réflexion", None, None),
-        ("🪂 gravity 🪂", Some(0), Some(0)),
-        ("Choice: diffuse reflection of light\n", Some(2), None),
-    ];
-
-    #[test]
-    fn answers_are_read_as_written_in_the_table() {
-        for &(answer, lenient, strict) in ANSWERS {
-            assert_eq!(choice(answer, &options()), lenient, "{answer:?}");
-            assert_eq!(strictly(answer, &options()), strict, "strictly {answer:?}");
-        }
-    }
-
-    #[test]
-    fn numbers_and_places_can_be_options() {
-        let counts: Vec<String> = ["1", "2", "3", "12"].map(String::from).to_vec();
-        assert_eq!(choice("There are 12.", &counts), Some(3));
-        assert_eq!(choice("2 objects", &counts), Some(1));
-        let places: Vec<String> = ["row 1, column 2", "row 2, column 1"]
-            .map(String::from)
-            .to_vec();
-        assert_eq!(choice("It is at row 2, column 1.", &places), Some(1));
-    }
-
-    #[test]
-    fn the_judges_verdict_is_a_digit() {
-        let cases = [
-            ("1", Some(true)),
-            ("0.", Some(false)),
-            ("**1**", Some(true)),
-            ("Verdict: 0", Some(false)),
-            ("1 - correct", Some(true)),
-            ("correct", None),
-            ("", None),
-        ];
-        for (answer, expected) in cases {
-            assert_eq!(verdict(answer), expected, "{answer:?}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_answer_breaks_the_parser(answer in "(\\PC|gravity|answer is|\n| ){0,20}") {
-            let _ = choice(&answer, &options());
-            let _ = strictly(&answer, &options());
-            let _ = verdict(&answer);
-        }
-
-        #[test]
-        fn an_option_alone_is_always_read(which in 0usize..4, blank in "[ \\n]{0,3}") {
-            let answer = format!("{blank}{}{blank}", OPTIONS[which]);
-            prop_assert_eq!(choice(&answer, &options()), Some(which));
-        }
-    }
-}
+#[path = "parse_tests.rs"]
+mod tests;

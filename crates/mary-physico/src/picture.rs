@@ -1,8 +1,9 @@
 //! Grids as pictures: the prompt picture of an instance (inputs left, outputs right, one row a pair),
 //! and contact sheets that show many concepts at once.
 //!
-//! The ten colours are ARC's. Cells have whole sizes and thin lines between them, so that nothing is
-//! blurred before a model looks at it.
+//! The ten colours are ARC's but for brown, which is lighter here: ARC's hardly stands out from black.
+//! Cells have whole sizes and thin lines between them, so that nothing is blurred before a model looks
+//! at it, and keep 14 dots a side after what common vision models do to a picture ([`RESIZING`]).
 
 mod letters;
 
@@ -12,7 +13,7 @@ use crate::grid::{Grid, Pair};
 use crate::instances::{Level, Planned, planned};
 use crate::worlds::{Concept, Set};
 
-/// The colours of the cells: ARC's.
+/// The colours of the cells: ARC's, with a lighter brown (ARC's has a contrast of 1.9 to black).
 pub const ARC_COLOURS: [[u8; 3]; 10] = [
     [0x00, 0x00, 0x00],
     [0x00, 0x74, 0xd9],
@@ -23,17 +24,78 @@ pub const ARC_COLOURS: [[u8; 3]; 10] = [
     [0xf0, 0x12, 0xbe],
     [0xff, 0x85, 0x1b],
     [0x7f, 0xdb, 0xff],
-    [0x87, 0x0c, 0x25],
+    [0xa0, 0x52, 0x2d],
 ];
 
 const PAPER: Colour = [0xff, 0xff, 0xff];
 const LINE: Colour = [0x55, 0x55, 0x55];
 const INK: Colour = [0x11, 0x11, 0x11];
 
-/// The longest side of a prompt picture: what vision models take without shrinking it.
+/// The longest side of a prompt picture, unless cells would be smaller than [`SMALLEST_CELL`].
 pub const LONGEST_SIDE: u32 = 1024;
 /// The largest cell of a prompt picture, in dots.
 const LARGEST_CELL: u32 = 24;
+/// The smallest cell of a prompt picture, in dots, before and after a model's own resizing.
+pub const SMALLEST_CELL: u32 = 14;
+
+/// What a vision model does to a picture before it looks at it, as its maker describes it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Resizing {
+    /// The models.
+    pub models: &'static str,
+    /// The longest side that is kept.
+    pub longest: u32,
+    /// The shorter side is brought down to this.
+    pub shorter: u32,
+    /// The most dots in all that are kept.
+    pub dots: u32,
+}
+
+/// The resizing of common vision models. Models that take one small square (336 or 448 dots a side) or
+/// LLaVA-NeXT's 672 are not among them: three pairs of 18 × 18 cells have 11 dots a cell there.
+pub const RESIZING: [Resizing; 5] = [
+    Resizing {
+        models: "GPT-4V, GPT-4o and later (high detail)",
+        longest: 2048,
+        shorter: 768,
+        dots: u32::MAX,
+    },
+    Resizing {
+        models: "Claude 3 and later",
+        longest: 1568,
+        shorter: u32::MAX,
+        dots: 1_200_000,
+    },
+    Resizing {
+        models: "Gemini 1.5 and later",
+        longest: 3072,
+        shorter: u32::MAX,
+        dots: u32::MAX,
+    },
+    Resizing {
+        models: "Qwen2-VL and Qwen2.5-VL",
+        longest: u32::MAX,
+        shorter: u32::MAX,
+        dots: 12_845_056,
+    },
+    Resizing {
+        models: "InternVL 1.5 and later (448-dot tiles, at most twelve)",
+        longest: 1344,
+        shorter: u32::MAX,
+        dots: 2_408_448,
+    },
+];
+
+impl Resizing {
+    /// By how much a picture of this size is shrunk; 1 where it is kept.
+    pub fn scale(&self, width: u32, height: u32) -> f64 {
+        let (short, long) = (width.min(height), width.max(height));
+        let side = |limit: u32, side: u32| f64::from(limit) / f64::from(side.max(1));
+        let area = (f64::from(self.dots) / (f64::from(width) * f64::from(height)).max(1.0)).sqrt();
+        let scale = side(self.longest, long).min(area).min(1.0);
+        scale.min(side(self.shorter, short))
+    }
+}
 
 /// One picture of all pairs: inputs in the left column, outputs in the right, one row a pair. All
 /// cells have the same whole size, as large as fits.
@@ -46,7 +108,7 @@ pub fn prompt(pairs: &[Pair]) -> Picture {
     // A gap of two cells in the middle and one all around and between the rows.
     let across = left + right + 4;
     let down = heights + rows + 1;
-    let cell = ((LONGEST_SIDE - 2) / across.max(down).max(1)).clamp(2, LARGEST_CELL);
+    let cell = ((LONGEST_SIDE - 2) / across.max(down).max(1)).clamp(SMALLEST_CELL, LARGEST_CELL);
     let mut picture = Picture::new(across * cell + 1, down * cell + 1, PAPER);
     let mut top = cell;
     for pair in pairs {
@@ -63,8 +125,9 @@ pub fn png(picture: &Picture) -> Result<Vec<u8>, PictureError> {
 }
 
 /// A contact sheet: a row for every aspect of these concepts, with its name and the three pairs of an
-/// instance as it is asked, core where the concept has core instances, else associative.
-pub fn sheet(concepts: &[&'static Concept], seed: u64) -> Picture {
+/// instance as it is asked, core where the aspect has core instances, else associative. Without titles
+/// rows have numbers instead, for a look without knowing what it is.
+pub fn sheet(concepts: &[&'static Concept], seed: u64, titled: bool) -> Picture {
     let rows: Vec<_> = concepts
         .iter()
         .flat_map(|c| c.aspects.iter().map(move |a| (*c, a)))
@@ -85,11 +148,16 @@ pub fn sheet(concepts: &[&'static Concept], seed: u64) -> Picture {
             &mut picture,
             (8, top),
             2,
-            &format!("{}: {}", concept.name, aspect.id),
+            &if titled {
+                format!("{}: {}", concept.name, aspect.id)
+            } else {
+                (i + 1).to_string()
+            },
             INK,
         );
         let all = match concept.set {
             Set::Associative => &associative,
+            _ if aspect.associative_only => &associative,
             Set::CoreDev | Set::CoreTest => &core,
         };
         let shows = |p: &&Planned| {
@@ -156,16 +224,62 @@ mod tests {
 
     #[test]
     fn pictures_fit_what_models_see() {
-        for size in [1, 5, 12, 18, 20] {
-            let picture = prompt(&[pair(size, size), pair(size, size), pair(size, size)]);
-            assert!(picture.width().max(picture.height()) <= LONGEST_SIDE);
-            if size >= 12 {
-                assert!(picture.height() >= 768, "{size}: {}", picture.height());
+        for rows in [1, 5, 12, 15, 18, 20] {
+            for cols in [12, 15, 18, 20] {
+                let picture = prompt(&[pair(rows, cols), pair(rows, cols), pair(rows, cols)]);
+                let (width, height) = (picture.width(), picture.height());
+                assert!(width.max(height) <= LONGEST_SIDE);
+                // One gap of a cell above, below and between the rows.
+                let cell = f64::from(height - 1) / (3 * rows + 4) as f64;
+                for model in RESIZING {
+                    let seen = cell * model.scale(width, height);
+                    assert!(
+                        seen >= f64::from(SMALLEST_CELL),
+                        "{rows} x {cols}: cells of {seen:.1} dots for {}",
+                        model.models
+                    );
+                }
             }
         }
-        // A size no grid of ours has, but ARC has: still a picture.
-        assert!(prompt(&[pair(30, 30), pair(30, 30), pair(30, 30)]).height() <= LONGEST_SIDE);
+        // Sizes no grid of ours has, but ARC has: whole cells of 14 dots, longer than other pictures.
+        let largest = prompt(&[pair(30, 30), pair(30, 30), pair(30, 30)]);
+        assert_eq!(largest.height(), 94 * SMALLEST_CELL + 1);
         assert!(prompt(&[]).width() > 0);
+    }
+
+    /// The contrast of WCAG 2.1: from 1 (none) to 21 (black and white).
+    fn contrast(a: [u8; 3], b: [u8; 3]) -> f64 {
+        let light = |c: [u8; 3]| {
+            let [r, g, b] = c.map(|v| {
+                let v = f64::from(v) / 255.0;
+                if v <= 0.04045 {
+                    v / 12.92
+                } else {
+                    ((v + 0.055) / 1.055).powf(2.4)
+                }
+            });
+            0.2126 * r + 0.7152 * g + 0.0722 * b
+        };
+        let (a, b) = (light(a), light(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn every_colour_stands_out_from_black_and_from_the_others() {
+        for (i, a) in ARC_COLOURS.iter().enumerate().skip(1) {
+            let found = contrast(*a, ARC_COLOURS[0]);
+            assert!(found >= 3.0, "colour {i}: contrast {found:.1} to black");
+            for (j, b) in ARC_COLOURS.iter().enumerate().skip(i + 1) {
+                let apart: f64 = (0..3)
+                    .map(|k| (f64::from(a[k]) - f64::from(b[k])).powi(2))
+                    .sum();
+                assert!(
+                    apart.sqrt() > 70.0,
+                    "colours {i} and {j}: {:.0}",
+                    apart.sqrt()
+                );
+            }
+        }
     }
 
     #[test]

@@ -67,6 +67,9 @@ pub struct PublishedLow {
     pub self_play: Option<Printed>,
     /// Table 2: descriptions without factual error, by human judgement.
     pub no_error: Option<f64>,
+    /// Share of the annotated core properties that descriptions name (§5.2, remark).
+    #[serde(default)]
+    pub recall: Option<f64>,
 }
 
 /// The study of grid perception.

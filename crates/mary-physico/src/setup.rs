@@ -58,8 +58,9 @@ const PER_CONCEPT: Param = Param::new(
 const SPLIT: Param = Param::new(
     "split",
     "all",
-    "all, dev, test",
-    "The core concepts of the paper's Table 6 (dev) or Table 7 (test), or both.",
+    "all, dev, test, o1",
+    "The core concepts of the paper's Table 6 (dev) or Table 7 (test), both, or the 50 instances of ten \
+     test concepts that o1-preview was asked.",
 );
 const GRID: Param = Param::new(
     "grid",
@@ -137,14 +138,15 @@ pub static PHOTO: [Param; 4] = [
     Param::new(
         "manifest",
         "",
-        "a CSV file",
-        "Your photographs: lines `image,label`, paths relative to the file; the label is a concept.",
+        "a CSV or JSONL file",
+        "Your photographs: lines `image,label`, or JSON lines with `image`, `label` and, if you like, \
+         `options`; paths relative to the file.",
     ),
     TEMPERATURE,
     MAX_TOKENS,
 ];
 /// `physico/describe`.
-pub static DESCRIBE: [Param; 5] = [
+pub static DESCRIBE: [Param; 6] = [
     SET,
     Param::new(
         "per_concept",
@@ -157,6 +159,13 @@ pub static DESCRIBE: [Param; 5] = [
         "off",
         "off, on",
         "Also let the judge model (--judge) say whether the description holds a factual error.",
+    ),
+    Param::new(
+        "recall",
+        "off",
+        "off, on",
+        "Also ask `Any more core properties or examples?` and let the judge model say which of the \
+         concept's aspects the description names, before and after that turn.",
     ),
     TEMPERATURE,
     MAX_TOKENS,
@@ -226,6 +235,8 @@ pub enum Part {
     Dev,
     /// Core, Table 7.
     Test,
+    /// The 50 instances of Table 7 that o1-preview was asked.
+    O1,
     /// Core, both.
     Core,
     /// Those of the associative set.
@@ -257,6 +268,8 @@ pub struct Setup {
     pub grid: GridText,
     /// Whether a judge reads descriptions.
     pub judge: bool,
+    /// Whether a judge looks for the concept's aspects in descriptions, and the model is asked for more.
+    pub recall: bool,
     /// Perception questions of each kind.
     pub n: usize,
     /// Of written answers.
@@ -293,6 +306,7 @@ impl Setup {
         let part = match (get("split"), get("set")) {
             ("dev", _) => Part::Dev,
             ("test", _) => Part::Test,
+            ("o1", _) => Part::O1,
             (_, "core") => Part::Core,
             (_, "associative") => Part::Associative,
             ("all" | "", "all" | "") => Part::All,
@@ -321,6 +335,7 @@ impl Setup {
             part,
             grid,
             judge: on("judge")?,
+            recall: on("recall")?,
             n: positive(card, settings, "n", 40)?,
             temperature: temperature(card, settings)?,
             max_tokens: positive(card, settings, "max_tokens", 1024)?,

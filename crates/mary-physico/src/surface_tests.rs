@@ -73,7 +73,7 @@ fn the_four_of_a_block_share_one_surface() {
         eprintln!(
             "{level:?}: {colours} and {come_and_go} of {pairs} pairs, {changed} and {filled} of {all} blocks"
         );
-        // Where bystanders find no room or the ranges of the four do not meet, the nearest is taken.
+        // Where distractors find no room or the ranges of the four do not meet, the nearest is taken.
         assert!(colours * 100 >= pairs * 93, "colours: {colours} of {pairs}");
         assert!(
             come_and_go * 100 >= pairs * 97,
@@ -132,6 +132,37 @@ fn which_concepts_are_found() {
             let most: Vec<String> = rates.iter().take(14).map(words).collect();
             let least: Vec<String> = rates.iter().rev().take(6).map(words).collect();
             eprintln!("{level:?} {feature} {all:.1}\n  most {most:?}\n  least {least:?}");
+        }
+    }
+}
+
+/// How the counts of every aspect are spread; run with `--ignored --nocapture`.
+#[test]
+#[ignore = "prints the ranges of all aspects"]
+fn the_ranges_of_every_aspect() {
+    for c in crate::worlds::concepts() {
+        for (i, a) in c.aspects.iter().enumerate() {
+            let counts = crate::likeness::measured(c, i);
+            let range = |of: fn(&Counts) -> usize| {
+                let mut all: Vec<usize> = counts.iter().map(of).collect();
+                all.sort_unstable();
+                let at = |share: f64| all[((all.len() - 1) as f64 * share).round() as usize];
+                format!(
+                    "{:3} {:3} {:3} {:3} {:3}",
+                    at(0.0),
+                    at(0.1),
+                    at(0.5),
+                    at(0.9),
+                    at(1.0)
+                )
+            };
+            eprintln!(
+                "{:?} {:30} changed {}  filled {}",
+                c.set,
+                format!("{}/{}", c.id, a.id),
+                range(|c| c.changed),
+                range(|c| c.filled)
+            );
         }
     }
 }

@@ -24,9 +24,10 @@ pub struct Example {
 /// What is trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Size, transpose, corners of a subgrid, a moved subgrid.
+    /// Size, transpose, corners of a subgrid, a moved and a copied subgrid.
     Matrix,
-    /// ARC's training tasks.
+    /// ARC's 800 tasks, training and evaluation: the paper tunes on "the original ARC", so that all
+    /// inputs of the associative set have been seen.
     Arc,
     /// Core instances, with the paper's template.
     Core,
@@ -82,7 +83,7 @@ fn core(seed: u64, per_concept: usize) -> Result<Vec<Example>, TaskError> {
 
 fn arc(data: &dyn DataSource) -> Result<Vec<Example>, TaskError> {
     let mut examples = Vec::new();
-    for (_, task) in upstream::arc_training(data)? {
+    for (_, task) in upstream::arc_tasks(data)? {
         let mut shown = String::from(
             "Find the rule that turns each input grid into its output grid, and apply it to the last \
              input grid.\n",
@@ -111,6 +112,20 @@ struct Moved {
     from: (usize, usize),
     to: (usize, usize),
     size: (usize, usize),
+}
+
+impl Moved {
+    /// The input with the subgrid at its second place too; where both overlap, the copy lies on top.
+    fn copied(&self) -> Grid {
+        let mut both = self.input.clone();
+        for r in 0..self.size.0 {
+            for c in 0..self.size.1 {
+                let (row, col) = ((self.to.0 + r) as i32, (self.to.1 + c) as i32);
+                both.set(row, col, self.output.at(row, col));
+            }
+        }
+        both
+    }
 }
 
 fn moved(rng: &mut Stream) -> Moved {
@@ -158,7 +173,7 @@ fn matrix(seed: u64, n: usize) -> Vec<Example> {
         user,
         assistant,
     };
-    let mut examples = Vec::with_capacity(4 * n);
+    let mut examples = Vec::with_capacity(5 * n);
     for _ in 0..n {
         let made = moved(&mut rng);
         let (input, output) = (
@@ -166,6 +181,7 @@ fn matrix(seed: u64, n: usize) -> Vec<Example> {
             grid_text(&made.output, GridText::Rows),
         );
         let transpose = made.input.turned().mirrored();
+        let copied = grid_text(&made.copied(), GridText::Rows);
         examples.push(ask(
             format!("How large is this grid? Answer as rows x columns.\n\n{input}"),
             format!("{} x {}", made.input.rows(), made.input.cols()),
@@ -192,6 +208,13 @@ fn matrix(seed: u64, n: usize) -> Vec<Example> {
                 corners(made.from, made.size),
                 corners(made.to, made.size)
             ),
+        ));
+        examples.push(ask(
+            format!(
+                "A rectangular subgrid of the input grid was copied to another place of the output grid. \
+                 Give the {CORNERS} of the copy.\n\nInput grid:\n{input}\n\nOutput grid:\n{copied}"
+            ),
+            corners(made.to, made.size),
         ));
     }
     shuffle(&mut rng, &mut examples);
@@ -242,7 +265,7 @@ mod tests {
     #[test]
     fn matrix_answers_are_right() {
         let examples = tuning_examples(Kind::Matrix, 3, 20, &NoData).unwrap();
-        assert_eq!(examples.len(), 80);
+        assert_eq!(examples.len(), 100);
         for e in &examples {
             let grid = |text: &str| -> Vec<Vec<u8>> {
                 text.lines()
@@ -255,6 +278,28 @@ mod tests {
                 for (r, row) in a.iter().enumerate() {
                     for (c, cell) in row.iter().enumerate() {
                         assert_eq!(b[c][r], *cell);
+                    }
+                }
+            } else if e.user.contains("was copied") {
+                let (_, shown) = e.user.split_once("Input grid:\n").unwrap();
+                let (before, after) = shown.split_once("\n\nOutput grid:\n").unwrap();
+                let (before, after) = (grid(before), grid(after));
+                let numbers: Vec<usize> = e
+                    .assistant
+                    .split(|c: char| !c.is_ascii_digit())
+                    .filter_map(|n| n.parse().ok())
+                    .collect();
+                let (top, left, bottom, right) = (numbers[0], numbers[1], numbers[6], numbers[7]);
+                // The copy holds no empty cell, and nothing else changed.
+                for (r, row) in after.iter().enumerate() {
+                    for (c, cell) in row.iter().enumerate() {
+                        let inside =
+                            (top..=bottom).contains(&(r + 1)) && (left..=right).contains(&(c + 1));
+                        assert!(if inside {
+                            *cell > 0
+                        } else {
+                            *cell == before[r][c]
+                        });
                     }
                 }
             } else if e.user.starts_with("All cells") {

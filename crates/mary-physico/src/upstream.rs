@@ -382,10 +382,12 @@ pub fn arc(data: &dyn DataSource, labels: &str, seed: u64) -> Result<Vec<Instanc
     with_options(tasks, seed, ARC)
 }
 
-/// The tasks of ARC's training set by name, for tuning.
-pub fn arc_training(data: &dyn DataSource) -> Result<Vec<(String, ArcTask)>, TaskError> {
-    let folder = data.folder(ARC)?.join("data/training");
-    files(&folder, &["json"])?
+/// All tasks of ARC by name, its training half first, for tuning.
+pub fn arc_tasks(data: &dyn DataSource) -> Result<Vec<(String, ArcTask)>, TaskError> {
+    let folder = data.folder(ARC)?;
+    let mut paths = files(&folder.join("data/training"), &["json"])?;
+    paths.extend(files(&folder.join("data/evaluation"), &["json"])?);
+    paths
         .into_iter()
         .map(|path| {
             let name = path.file_stem().map(|s| s.to_string_lossy().into_owned());

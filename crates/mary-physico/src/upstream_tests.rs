@@ -145,11 +145,11 @@ fn real_arc_and_concept_arc_are_read() {
     let labels: std::collections::BTreeSet<&str> =
         found.iter().map(|i| i.concept.as_str()).collect();
     assert_eq!(labels.len(), 16);
-    let tasks = arc_training(&Folder(base.join("arc"))).unwrap();
-    assert_eq!(tasks.len(), 400);
+    let tasks = arc_tasks(&Folder(base.join("arc"))).unwrap();
+    assert_eq!(tasks.len(), 800);
     for (_, task) in tasks.iter().take(20) {
         let picture = crate::picture::prompt(&task.train);
-        assert!(picture.width().max(picture.height()) <= crate::picture::LONGEST_SIDE);
+        assert!(picture.width().max(picture.height()) <= 4 * crate::picture::LONGEST_SIDE);
     }
     if let Ok(text) = fs::read_to_string(base.join("physico/decoded_core_dev_0.json")) {
         let labelled = text

@@ -9,5 +9,6 @@
 
 mod readings;
 mod tasks;
+mod transfer;
 mod worlds;
 mod worlds_laws;

@@ -370,6 +370,99 @@ fn photographs_are_named_by_a_manifest() {
 }
 
 #[test]
+fn photographs_may_bring_options_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("photos.jsonl");
+    std::fs::write(dir.path().join("moon.png"), b"\x89PNG").unwrap();
+    let lines = [
+        r#"{"image": "moon.png", "label": "tides", "options": ["tides", "gravity", "laser", "wave"]}"#,
+        r#"{"image": "moon.png", "label": "Gravity"}"#,
+    ];
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    let path = file.to_str().unwrap();
+    let items = items("physico/photo", &[("manifest", path)]);
+    let (options, correct) = choice(&items[0]);
+    assert_eq!(options[correct], "tides");
+    assert_eq!(options.len(), 4);
+    // Options that no grid has take no part in the gap; those of a grid do.
+    assert!(!items[0].tags.contains_key("pair"));
+    assert!(items[1].tags["pair"].ends_with(": gravity"));
+    for (line, message) in [
+        (
+            r#"{"image": "moon.png", "label": "tides"}"#,
+            "none of the 67",
+        ),
+        (
+            r#"{"image": "moon.png", "label": "tides", "options": ["tides", "a", "b"]}"#,
+            "four different options",
+        ),
+        (
+            r#"{"image": "moon.png", "label": "x", "options": ["a", "b", "c", "d"]}"#,
+            "among the options",
+        ),
+        (r#"{"label": "gravity"}"#, "image"),
+    ] {
+        std::fs::write(&file, line).unwrap();
+        let set = settings(&[("manifest", path)]);
+        let error = task("physico/photo").items(&set, &NoData).err().unwrap();
+        assert!(error.to_string().contains(message), "{error}");
+    }
+}
+
+#[test]
+fn core_properties_are_recalled_before_and_after_a_second_turn() {
+    let describe = task("physico/describe");
+    let set = settings(&[("recall", "on"), ("judge", "on")]);
+    assert!(describe.needs(&set).judge);
+    let item = describe
+        .items(&set, &NoData)
+        .unwrap()
+        .map(Result::unwrap)
+        .find(|i| i.tags["concept"] == "gravity")
+        .unwrap();
+    let mut answers = vec![says("Bodies attract each other.", Finish::Stop)];
+    let asks = describe.follow_up(&set, &item, &answers).unwrap();
+    let roles: Vec<ModelRole> = asks.iter().map(|a| a.role).collect();
+    let (subject, judge) = (ModelRole::Subject, ModelRole::Judge);
+    assert_eq!(roles, [subject, judge, subject, judge]);
+    let more = prompt_of(&asks[2]).text();
+    assert!(more.contains("Bodies attract each other."), "{more}");
+    assert!(
+        more.contains("Any more core properties or examples?"),
+        "{more}"
+    );
+    assert!(prompt_of(&asks[3]).text().contains("\n2. "));
+    for reply in ["gravity", "1", "Things fall down.", "2"] {
+        answers.push(says(reply, Finish::Stop));
+    }
+    let asks = describe.follow_up(&set, &item, &answers).unwrap();
+    assert_eq!(asks.len(), 1);
+    let both = prompt_of(&asks[0]).text();
+    assert!(
+        both.contains("attract") && both.contains("Things fall down."),
+        "{both}"
+    );
+    answers.push(says("1, 2", Finish::Stop));
+    assert!(
+        describe
+            .follow_up(&set, &item, &answers)
+            .unwrap()
+            .is_empty()
+    );
+    let verdict = describe.judge(&set, &item, &answers);
+    assert_eq!(verdict.outcome, Outcome::Scored(1.0));
+    assert_eq!(verdict.measures["judged_correct"], 1.0);
+    let (before, after) = (
+        verdict.measures["recall"],
+        verdict.measures["recall_with_more"],
+    );
+    assert!(
+        (after - 2.0 * before).abs() < 1e-9 && before > 0.0,
+        "{before} {after}"
+    );
+}
+
+#[test]
 fn every_task_says_how_it_was_scored() {
     for task in PHYSICO.tasks() {
         let conventions = task.conventions(&TaskSettings::default());

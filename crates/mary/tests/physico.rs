@@ -141,9 +141,25 @@ fn sheets_prompts_and_tuning_sets_are_written() {
     ));
     done(&mary(
         home.path(),
+        &[
+            "physico",
+            "sheet",
+            "--concept",
+            "gravity",
+            "--untitled",
+            "--out",
+            "blind.png",
+        ],
+    ));
+    assert_ne!(
+        std::fs::read(at("sheet.png")).unwrap(),
+        std::fs::read(at("blind.png")).unwrap()
+    );
+    done(&mary(
+        home.path(),
         &["physico", "prompt", "gravity", "--out", "prompt.png"],
     ));
-    for name in ["sheet.png", "prompt.png"] {
+    for name in ["sheet.png", "blind.png", "prompt.png"] {
         assert!(std::fs::read(at(name)).unwrap().starts_with(b"\x89PNG"));
     }
     let listed = done(&mary(home.path(), &["physico", "concepts"]));
@@ -168,7 +184,7 @@ fn sheets_prompts_and_tuning_sets_are_written() {
             .unwrap()
             .lines()
             .count(),
-        40
+        50
     );
     done(&mary(
         home.path(),
@@ -186,7 +202,8 @@ fn sheets_prompts_and_tuning_sets_are_written() {
     ));
     let list: Vec<serde_json::Value> =
         serde_json::from_str(&std::fs::read_to_string(at("c.json")).unwrap()).unwrap();
-    assert_eq!(list.len(), 52);
+    // Blocks of four within each split: 25 concepts make seven of them, and so do 27.
+    assert_eq!(list.len(), 56);
 }
 
 #[test]

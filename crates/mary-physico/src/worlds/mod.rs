@@ -1,41 +1,27 @@
 //! The grid worlds: for each of the paper's 67 concepts at least two aspects, each a small simulation
-//! or construction that turns an input grid into an output grid because of that concept.
+//! or construction that turns an input grid into an output grid because of that concept. What belongs
+//! to one concept is one file of `concepts`; what all of them stand on is here.
 //!
 //! An aspect draws one pair in a [`Setting`] that is made alike for all concepts (size, palette), so
 //! that size and colours tell nothing. [`instance`] makes three pairs of one aspect, leaves out pairs
-//! that the rule of another concept explains as well ([`readings`]), and adds bystanders: objects
+//! that the rule of another concept explains as well ([`readings`]), and adds distractors: objects
 //! that take no part.
 
-mod bystanders;
-mod confusable;
-mod draw;
+mod concepts;
+mod distractors;
+pub(crate) mod draw;
 mod objects;
 pub mod readings;
+pub(crate) mod scenery;
 mod setting;
-
-mod air;
-mod drops;
-mod falling;
-mod forces;
-mod glow;
-mod heat;
-mod images;
-mod liquids;
-mod machines;
-mod motion;
-mod particles;
-mod rays;
-mod shapes;
-mod swinging;
-mod waves;
 
 use mary_items::{Stream, below, coin};
 use rand::SeedableRng as _;
 
 use crate::grid::Pair;
+use readings::Reading;
 
-pub(crate) use bystanders::{Dress, SMALL, Wanted};
-pub use confusable::{CONFUSABLE, confusable};
+pub(crate) use distractors::{Dress, SMALL, Wanted};
 pub use objects::{Change, Object, Seen, objects};
 pub use setting::{LONGEST_SIDE, SHORTEST_SIDE, Setting};
 
@@ -56,7 +42,7 @@ pub enum Set {
 pub enum Mode {
     /// The aspect and little else: the paper's core sets.
     Clear,
-    /// The aspect among bystanders, on any background, turned any way that the concept allows: the
+    /// The aspect among distractors, on any background, turned any way that the concept allows: the
     /// paper's associative set.
     Analogy,
 }
@@ -70,6 +56,17 @@ pub enum Turn {
     Free,
 }
 
+/// What a distractor needs so that it may stay where it is beside what happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// Nothing: in this scene things do not fall.
+    None,
+    /// The floor or something at rest below it: here what hangs in the air falls.
+    Below,
+    /// Something at rest that it touches: here everything is drawn to the big body.
+    Beside,
+}
+
 /// One way in which a concept shows.
 #[derive(Debug)]
 pub struct Aspect {
@@ -79,30 +76,57 @@ pub struct Aspect {
     pub rule: &'static str,
     /// Which ways it may be turned.
     pub turn: Turn,
+    /// What distractors need.
+    pub support: Support,
+    /// Whether it is kept for associative instances: whoever was tuned on core ones has never seen it.
+    pub associative_only: bool,
     /// Draws one pair; `None` means draw again.
     pub make: fn(&mut Setting) -> Option<Pair>,
 }
 
-/// A physical concept.
+/// A concept in words, for the low level.
+///
+/// The definitions are ours, in school physics. The concept's own names stand as `[PHENOMENON]` and
+/// whatever would give it away without understanding (a discoverer, an instrument named after it) as
+/// `[MASK]`, as in Yu et al. 2025, §3.2.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Words {
+    /// Words and phrases that name it and mask it wherever a model writes about it; `gravit*` is every
+    /// word that begins so.
+    pub names: &'static [&'static str],
+    /// Words and phrases that give it away without naming it, masked apart.
+    pub giveaways: &'static [&'static str],
+    /// Two or more definitions, masked.
+    pub definitions: &'static [&'static str],
+}
+
+/// A physical concept: how it is drawn, said and recognised, and what it could be taken for.
 #[derive(Debug)]
 pub struct Concept {
     /// Its name with hyphens, lower case.
     pub id: &'static str,
     /// Its name as an option (the paper's spelling).
     pub name: &'static str,
-    /// Inflections and synonyms, to be masked wherever the name is masked.
-    pub also: &'static [&'static str],
     /// The set it comes from.
     pub set: Set,
     /// Whether the paper's associative set has it.
     pub associative: bool,
     /// The ways in which it shows; at least two.
     pub aspects: &'static [Aspect],
+    /// How it is said.
+    pub words: Words,
+    /// How it is recognised.
+    pub readings: &'static [Reading],
+    /// Concepts that must not stand beside it as options, with the reason: a picture of the one could
+    /// honestly be called the other, or one of its parts could. Symmetric, hence written down with
+    /// either of the two, and deliberately generous: an option set has dozens of safe concepts to draw
+    /// from, and a wrong option that is half right measures nothing.
+    pub confusable: &'static [(&'static str, &'static str)],
 }
 
 impl Aspect {
     /// An aspect in which down is down.
-    const fn upright(
+    pub const fn upright(
         id: &'static str,
         rule: &'static str,
         make: fn(&mut Setting) -> Option<Pair>,
@@ -111,12 +135,14 @@ impl Aspect {
             id,
             rule,
             turn: Turn::Upright,
+            support: Support::None,
+            associative_only: false,
             make,
         }
     }
 
     /// An aspect that may be turned any way.
-    const fn free(
+    pub const fn free(
         id: &'static str,
         rule: &'static str,
         make: fn(&mut Setting) -> Option<Pair>,
@@ -125,66 +151,52 @@ impl Aspect {
             id,
             rule,
             turn: Turn::Free,
+            support: Support::None,
+            associative_only: false,
             make,
         }
     }
-}
 
-type Words = &'static [&'static str];
-
-impl Concept {
-    const fn new(
-        set: Set,
-        id: &'static str,
-        name: &'static str,
-        also: Words,
-        aspects: &'static [Aspect],
-    ) -> Self {
-        Self {
-            id,
-            name,
-            also,
-            set,
-            associative: matches!(set, Set::Associative),
-            aspects,
-        }
-    }
-
-    /// A concept of Table 6.
-    const fn core_dev(
-        id: &'static str,
-        name: &'static str,
-        also: Words,
-        aspects: &'static [Aspect],
-    ) -> Self {
-        Self::new(Set::CoreDev, id, name, also, aspects)
-    }
-
-    /// A concept of Table 7.
-    const fn core_test(
-        id: &'static str,
-        name: &'static str,
-        also: Words,
-        aspects: &'static [Aspect],
-    ) -> Self {
-        Self::new(Set::CoreTest, id, name, also, aspects)
-    }
-
-    /// A concept that only the associative set has.
-    const fn associative(
-        id: &'static str,
-        name: &'static str,
-        also: Words,
-        aspects: &'static [Aspect],
-    ) -> Self {
-        Self::new(Set::Associative, id, name, also, aspects)
-    }
-
-    /// The associative set has it too.
-    const fn also_associative(mut self) -> Self {
-        self.associative = true;
+    /// Distractors need support.
+    pub const fn supported(mut self, support: Support) -> Self {
+        self.support = support;
         self
     }
+
+    /// Kept for associative instances.
+    pub const fn associative_only(mut self) -> Self {
+        self.associative_only = true;
+        self
+    }
+}
+
+impl Concept {
+    /// The aspects shown in instances of this mode, with their numbers: those kept for associative
+    /// instances show in these alone, and where a concept has such aspects, its associative instances
+    /// show no other.
+    pub fn shown(&self, mode: Mode) -> impl Iterator<Item = (usize, &'static Aspect)> + use<> {
+        let kept = self.aspects.iter().any(|a| a.associative_only);
+        let wanted = move |a: &Aspect| match mode {
+            Mode::Clear => !a.associative_only,
+            Mode::Analogy => a.associative_only || !kept,
+        };
+        let all = self.aspects.iter().enumerate();
+        all.filter(move |(_, a)| wanted(a))
+    }
+
+    /// Why another concept must not stand beside it as an option; `None` if it may.
+    pub fn confusable_with(&self, other: &Self) -> Option<&'static str> {
+        let of = |a: &Self, b: &Self| {
+            let found = a.confusable.iter().find(|(id, _)| *id == b.id);
+            found.map(|(_, why)| *why)
+        };
+        of(self, other).or_else(|| of(other, self))
+    }
+}
+
+/// Why two concepts must not stand side by side as options; `None` if they may.
+pub fn confusable(a: &str, b: &str) -> Option<&'static str> {
+    concept(a)?.confusable_with(concept(b)?)
 }
 
 /// Three pairs of one aspect of one concept.
@@ -200,12 +212,12 @@ pub struct Instance {
 
 /// All 67 concepts: Table 6, Table 7, then the further associative ones.
 pub fn concepts() -> &'static [&'static Concept] {
-    &CONCEPTS
+    concepts::CONCEPTS
 }
 
 /// The concept with this id or name.
 pub fn concept(id: &str) -> Option<&'static Concept> {
-    CONCEPTS
+    concepts::CONCEPTS
         .iter()
         .copied()
         .find(|c| c.id == id || c.name.eq_ignore_ascii_case(id))
@@ -214,7 +226,8 @@ pub fn concept(id: &str) -> Option<&'static Concept> {
 /// Three pairs of one aspect, drawn with the aspect from the stream. `None` only if an aspect cannot
 /// be drawn at all, which a test rules out.
 pub fn instance(concept: &'static Concept, rng: &mut Stream, mode: Mode) -> Option<Instance> {
-    let aspect = concept.aspects.get(below(rng, concept.aspects.len()))?;
+    let shown: Vec<&'static Aspect> = concept.shown(mode).map(|(_, a)| a).collect();
+    let aspect = shown.get(below(rng, shown.len()))?;
     instance_of(concept, aspect, rng, mode)
 }
 
@@ -226,7 +239,7 @@ pub fn instance_of(
     mode: Mode,
 ) -> Option<Instance> {
     let palette = Setting::palette(rng);
-    let dress = Dress::draw(rng, mode, &palette);
+    let dress = Dress::draw(rng, mode, aspect.support, &palette);
     let mut pose = Pose::draw(rng, aspect.turn);
     let mut pairs: Vec<Pair> = Vec::with_capacity(3);
     for _ in 0..60 {
@@ -249,10 +262,10 @@ pub fn instance_of(
     })
 }
 
-/// One pair without bystanders: the size is drawn first and kept while the aspect draws again, so
+/// One pair without distractors: the size is drawn first and kept while the aspect draws again, so
 /// that what is hard to draw does not change the sizes.
 pub fn plain_pair(
-    concept: &Concept,
+    concept: &'static Concept,
     aspect: &Aspect,
     rng: &mut Stream,
     palette: [u8; 9],
@@ -262,7 +275,7 @@ pub fn plain_pair(
         for _ in 0..80 {
             if let Some(pair) = (aspect.make)(&mut setting)
                 && pair.input != pair.output
-                && readings::elsewhere(concept.id, &pair).is_none()
+                && readings::elsewhere(concept, &pair).is_none()
             {
                 return Some(pair);
             }
@@ -324,73 +337,6 @@ impl Pose {
     }
 }
 
-/// Table 6 (25), Table 7 (27), then what Table 8 adds (15), each in the paper's order.
-static CONCEPTS: [&Concept; 67] = [
-    &air::ATMOSPHERIC_PRESSURE,
-    &swinging::ENERGY_CONSERVATION,
-    &forces::ELASTIC_FORCE,
-    &forces::FRICTION,
-    &glow::PHOTOELECTRIC_EFFECT,
-    &heat::HEAT_CONDUCTION,
-    &waves::DOPPLER_EFFECT,
-    &waves::ELECTROMAGNETIC_WAVE,
-    &heat::MELTING,
-    &heat::VAPORIZATION,
-    &liquids::FLUID_PRESSURE,
-    &heat::THERMAL_EXPANSION,
-    &air::BROWNIAN_MOTION,
-    &drops::SPLASHING,
-    &swinging::OSCILLATION,
-    &motion::RELATIVITY,
-    &glow::LIGHTING,
-    &machines::LIFTING,
-    &machines::FORCE_COMPOSITION,
-    &machines::PULLEY,
-    &machines::INCLINED_PLANE,
-    &liquids::BERNOULLI_EFFECT,
-    &motion::FICTITIOUS_FORCE,
-    &liquids::SIPHON,
-    &swinging::RESONANCE,
-    &motion::REFERENCE_FRAME,
-    &falling::GRAVITY,
-    &rays::REFLECTION,
-    &rays::REFRACTION,
-    &images::LIGHT_IMAGING,
-    &liquids::COMMUNICATING_VESSELS,
-    &shapes::CUT,
-    &rays::LASER,
-    &drops::SURFACE_TENSION,
-    &falling::MOVE,
-    &liquids::BUOYANCY,
-    &motion::ACCELERATION,
-    &motion::INERTIA,
-    &particles::ELECTRICITY,
-    &forces::REPULSIVE_FORCE,
-    &waves::WAVE,
-    &machines::LEVER,
-    &rays::OPTICAL_FILTERS,
-    &forces::COMPRESSION,
-    &rays::DIFFUSE_REFLECTION,
-    &waves::WAVE_INTERFERENCE,
-    &air::DIFFUSION,
-    &drops::VORTEX,
-    &shapes::EXPANSION,
-    &particles::NUCLEAR_FISSION,
-    &particles::NUCLEAR_FUSION,
-    &waves::DIFFRACTION,
-    &images::MIRROR,
-    &images::ZOOM_IN,
-    &forces::MAGNET,
-    &shapes::EXPLOSION,
-    &shapes::ROTATION,
-    &waves::WATER_RIPPLES,
-    &glow::LONG_EXPOSURE,
-    &drops::WETTING,
-    &images::ZOOM_OUT,
-    &images::PROJECTION,
-    &rays::POLARIZATION,
-    &particles::CHEMICAL_BOND,
-    &forces::SQUEEZE,
-    &glow::LUMINATION,
-    &air::VACUUM,
-];
+#[cfg(test)]
+#[path = "added_tests.rs"]
+mod added_tests;

@@ -6,32 +6,21 @@
 //! unexplained is not accepted. Objects that stay as they are do not disturb most of them, so that
 //! they can be asked of an instance as it is shown, too.
 
-mod look;
-mod part;
+pub(crate) mod forces;
+pub(crate) mod heat;
+pub(crate) mod images;
+pub(crate) mod look;
+pub(crate) mod machines;
+pub(crate) mod matter;
+pub(crate) mod motion;
+pub(crate) mod part;
+pub(crate) mod particles;
+pub(crate) mod waves;
 
-mod air;
-mod falling;
-mod fields;
-mod filters;
-mod forces;
-mod frames;
-mod heat;
-mod images;
-mod light;
-mod liquids;
-mod machines;
-mod matter;
-mod motion;
-mod particles;
-mod rays;
-mod rings;
-mod shapes;
-mod swings;
-mod waves;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use std::sync::OnceLock;
-
-use super::{Concept, Turn, concepts, confusable};
+use super::{Concept, Turn, concepts};
 use crate::grid::{Grid, Pair, Place, around};
 
 pub use look::Look;
@@ -95,7 +84,8 @@ impl First {
 }
 
 impl Reading {
-    const fn new(
+    /// A reading of these aspects of a concept: what it asks, and the question itself.
+    pub const fn new(
         concept: &'static str,
         aspects: &'static [&'static str],
         asks: &'static str,
@@ -123,72 +113,72 @@ impl Reading {
     }
 
     /// Down is down.
-    const fn upright(mut self) -> Self {
+    pub const fn upright(mut self) -> Self {
         self.turn = Turn::Upright;
         self
     }
 
     /// A question that comes first because its answer is the same whichever way the pair is turned.
-    const fn may(mut self, asked: fn(&Look) -> bool) -> Self {
+    pub const fn may(mut self, asked: fn(&Look) -> bool) -> Self {
         self.may = Some(asked);
         self
     }
 
     /// Only if so many colours take part in the change.
-    const fn touching(mut self, fewest: usize, most: usize) -> Self {
+    pub const fn touching(mut self, fewest: usize, most: usize) -> Self {
         self.first.touched = (fewest, most);
         self
     }
 
     /// Only if so many colours are new.
-    const fn fresh(mut self, colours: usize) -> Self {
+    pub const fn fresh(mut self, colours: usize) -> Self {
         self.first.fresh = Some(colours);
         self
     }
 
     /// Only if so many colours are gone.
-    const fn lost(mut self, colours: usize) -> Self {
+    pub const fn lost(mut self, colours: usize) -> Self {
         self.first.lost = Some(colours);
         self
     }
 
     /// Only if nothing but empty cells changed.
-    const fn added(mut self) -> Self {
+    pub const fn added(mut self) -> Self {
         self.first.added = true;
         self
     }
 
     /// Only if no cell was or became empty.
-    const fn recoloured(mut self) -> Self {
+    pub const fn recoloured(mut self) -> Self {
         self.first.recoloured = true;
         self
     }
 
     /// Only if no colour is new and none is gone.
-    const fn kinds_stay(self) -> Self {
+    pub const fn kinds_stay(self) -> Self {
         self.fresh(0).lost(0)
     }
 
     /// Only if of some colour that takes part there are as many cells as before, and at least so many.
-    const fn keeping(mut self, cells: usize) -> Self {
+    pub const fn keeping(mut self, cells: usize) -> Self {
         self.first.keeping = cells;
         self
     }
 
     /// Only if at least so many of the colours that take part only went elsewhere.
-    const fn movers(mut self, colours: usize) -> Self {
+    pub const fn movers(mut self, colours: usize) -> Self {
         self.first.movers = colours;
         self
     }
 
     /// Only if some colour of at least so many cells changed its form and kept its number of cells.
-    const fn reshaping(mut self, cells: usize) -> Self {
+    pub const fn reshaping(mut self, cells: usize) -> Self {
         self.first.reshaping = cells;
         self
     }
 
     /// Only if every colour has as many cells as before.
-    const fn same_counts(mut self) -> Self {
+    pub const fn same_counts(mut self) -> Self {
         self.first.same_counts = true;
         self
     }
@@ -210,63 +200,36 @@ impl Reading {
     }
 }
 
-static THEMES: &[&[Reading]] = &[
-    air::READINGS,
-    falling::READINGS,
-    fields::READINGS,
-    filters::READINGS,
-    forces::READINGS,
-    frames::READINGS,
-    heat::READINGS,
-    images::READINGS,
-    light::READINGS,
-    liquids::READINGS,
-    machines::READINGS,
-    matter::READINGS,
-    motion::READINGS,
-    particles::READINGS,
-    rays::READINGS,
-    rings::READINGS,
-    shapes::READINGS,
-    swings::READINGS,
-    waves::READINGS,
-];
-
-/// Concepts without a reading, each with the reason: their rule cannot be told from cells alone.
-pub static UNREAD: &[(&str, &str)] = &[];
-
 /// All readings.
 pub fn readings() -> impl Iterator<Item = &'static Reading> {
-    THEMES.iter().copied().flatten()
+    concepts().iter().flat_map(|c| c.readings)
 }
 
+/// The readings of one concept's rivals.
+type Rivals = Arc<Vec<&'static Reading>>;
+
 /// The readings of concepts that may stand beside this one as options.
-fn rivals(concept: &str) -> &'static [&'static Reading] {
-    static RIVALS: OnceLock<Vec<(&'static str, Vec<&'static Reading>)>> = OnceLock::new();
-    let all = RIVALS.get_or_init(|| {
-        let may_stand_beside =
-            |c: &Concept, r: &&Reading| c.id != r.concept && confusable(c.id, r.concept).is_none();
-        concepts()
-            .iter()
-            .map(|c| {
-                (
-                    c.id,
-                    readings().filter(|r| may_stand_beside(c, r)).collect(),
-                )
-            })
-            .collect()
-    });
-    all.iter()
-        .find(|(id, _)| *id == concept)
-        .map_or(&[], |(_, rivals)| rivals)
+fn rivals(concept: &'static Concept) -> Rivals {
+    static RIVALS: RwLock<BTreeMap<&'static str, Rivals>> = RwLock::new(BTreeMap::new());
+    // Nothing that holds the lock can panic, so that a poisoned one holds whole values.
+    let known = RIVALS.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = known.get(concept.id) {
+        return Arc::clone(found);
+    }
+    drop(known);
+    let beside = |c: &&&'static Concept| c.id != concept.id && concept.confusable_with(c).is_none();
+    let all = concepts().iter().filter(beside);
+    let found: Rivals = Arc::new(all.flat_map(|c| c.readings).collect());
+    let mut known = RIVALS.write().unwrap_or_else(PoisonError::into_inner);
+    known.insert(concept.id, Arc::clone(&found));
+    found
 }
 
 /// The first concept, neither this one nor confusable with it, whose reading fits the pair. A concept
 /// that may be turned any way must not be read as another, whichever way it is turned.
-pub fn elsewhere(concept: &str, pair: &Pair) -> Option<&'static str> {
+pub fn elsewhere(concept: &'static Concept, pair: &Pair) -> Option<&'static str> {
     let look = Look::new(pair);
-    let turns =
-        super::concept(concept).is_some_and(|c| c.aspects.iter().any(|a| a.turn == Turn::Free));
+    let turns = concept.aspects.iter().any(|a| a.turn == Turn::Free);
     rivals(concept)
         .iter()
         .find(|r| {
@@ -280,7 +243,7 @@ pub fn elsewhere(concept: &str, pair: &Pair) -> Option<&'static str> {
 }
 
 /// The bounds of cells: first row, first column, last row, last column.
-fn bounds(cells: &[Place]) -> Option<[i32; 4]> {
+pub(crate) fn bounds(cells: &[Place]) -> Option<[i32; 4]> {
     let (&first, rest) = cells.split_first()?;
     let start = [first.0, first.1, first.0, first.1];
     Some(rest.iter().fold(start, |[t, l, b, r], &(y, x)| {
@@ -289,12 +252,12 @@ fn bounds(cells: &[Place]) -> Option<[i32; 4]> {
 }
 
 /// The cells of the box around these cells.
-fn area(cells: &[Place]) -> i32 {
+pub(crate) fn area(cells: &[Place]) -> i32 {
     bounds(cells).map_or(0, |[t, l, b, r]| (b - t + 1) * (r - l + 1))
 }
 
 /// Whether these cells hang together, by sides or corners.
-fn connected(cells: &[Place]) -> bool {
+pub(crate) fn connected(cells: &[Place]) -> bool {
     let mut left: Vec<Place> = cells.to_vec();
     let mut open: Vec<Place> = left.pop().into_iter().collect();
     while let Some((r, c)) = open.pop() {
@@ -310,7 +273,7 @@ fn connected(cells: &[Place]) -> bool {
 }
 
 /// How many sides of cells face another colour.
-fn skin(grid: &Grid, cells: &[Place]) -> usize {
+pub(crate) fn skin(grid: &Grid, cells: &[Place]) -> usize {
     let faces = |&(r, c): &Place| {
         let own = grid.get(r, c);
         around(false)
@@ -321,7 +284,7 @@ fn skin(grid: &Grid, cells: &[Place]) -> usize {
 }
 
 /// The places from which the edge can be reached without crossing this colour, as ones.
-fn outside(grid: &Grid, wall: u8) -> Grid {
+pub(crate) fn outside(grid: &Grid, wall: u8) -> Grid {
     let mut seen = Grid::new(grid.rows(), grid.cols());
     let (last_row, last_col) = (grid.rows() as i32 - 1, grid.cols() as i32 - 1);
     let at_edge = |r: i32, c: i32| r == 0 || c == 0 || r == last_row || c == last_col;

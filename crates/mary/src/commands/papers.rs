@@ -84,7 +84,7 @@ pub fn show(json: bool) -> anyhow::Result<()> {
         caption: String::new(),
         head: head.map(str::to_owned).collect(),
         rows,
-        published: vec![],
+        ..Table::default()
     };
     super::print(&terminal::plain(&table, summary::style()))?;
     for (i, note) in notes.iter().enumerate() {

@@ -105,6 +105,7 @@ pub fn settings(
     settings.alpha = lora.alpha;
     settings.dropout = lora.dropout;
     settings.optimizer.rate = lora.lr;
+    settings.optimizer.decay = lora.weight_decay;
     settings.epochs = lora.epochs;
     settings.batch = lora.batch_size;
     settings.seed = lora.seed;

@@ -3,51 +3,51 @@
 
 use std::cell::OnceCell;
 
-pub(super) use super::part::Part;
+pub(crate) use super::part::Part;
 use super::part::hanging_together;
 use crate::grid::{Grid, Pair, Place, around};
 
 /// A part that lies elsewhere in the output.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Move<'a> {
-    pub(super) from: &'a Part,
-    pub(super) to: &'a Part,
-    pub(super) by: Place,
+pub(crate) struct Move<'a> {
+    pub(crate) from: &'a Part,
+    pub(crate) to: &'a Part,
+    pub(crate) by: Place,
 }
 
 /// How many of the colours that take part in a change only went elsewhere, and the most cells of one
 /// that kept its number but did not.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ways {
-    pub(super) movers: usize,
-    pub(super) reshaped: usize,
+pub(crate) struct Ways {
+    pub(crate) movers: usize,
+    pub(crate) reshaped: usize,
 }
 
 /// A pair as readings see it.
 #[derive(Debug)]
 pub struct Look {
-    pub(super) input: Grid,
-    pub(super) output: Grid,
+    pub(crate) input: Grid,
+    pub(crate) output: Grid,
     /// How many cells have each colour in the input.
-    pub(super) before: [usize; 10],
+    pub(crate) before: [usize; 10],
     /// How many cells have each colour in the output.
-    pub(super) after: [usize; 10],
+    pub(crate) after: [usize; 10],
     /// The cells that differ, row by row.
-    pub(super) changed: Vec<Place>,
+    pub(crate) changed: Vec<Place>,
     /// Every cell that differs was empty.
-    pub(super) only_added: bool,
+    pub(crate) only_added: bool,
     /// Every cell that differs is coloured in both.
-    pub(super) only_recoloured: bool,
+    pub(crate) only_recoloured: bool,
     /// Every colour has as many cells as before.
-    pub(super) same_counts: bool,
+    pub(crate) same_counts: bool,
     /// Colours that differing cells have, in either grid, other than black.
-    pub(super) touched: Vec<u8>,
+    pub(crate) touched: Vec<u8>,
     /// The most cells of a colour that takes part in the change and has as many as before.
-    pub(super) keeps: usize,
+    pub(crate) keeps: usize,
     /// Colours that are only in the output.
-    pub(super) fresh: Vec<u8>,
+    pub(crate) fresh: Vec<u8>,
     /// Colours that are only in the input.
-    pub(super) lost: Vec<u8>,
+    pub(crate) lost: Vec<u8>,
     parts: OnceCell<[Vec<Part>; 2]>,
     /// Which parts changed, as indices.
     restless: OnceCell<[Vec<usize>; 2]>,
@@ -101,7 +101,7 @@ impl Look {
     }
 
     /// The same pair turned by so many quarters.
-    pub(super) fn turned(&self, quarters: usize) -> &Self {
+    pub(crate) fn turned(&self, quarters: usize) -> &Self {
         let Some(cell) = quarters.checked_sub(1).and_then(|q| self.turns.get(q)) else {
             return self;
         };
@@ -144,52 +144,52 @@ impl Look {
     }
 
     /// Whether a question is true of the pair turned some way.
-    pub(super) fn some_way(&self, asked: impl Fn(&Self) -> bool) -> bool {
+    pub(crate) fn some_way(&self, asked: impl Fn(&Self) -> bool) -> bool {
         (0..4).any(|q| asked(self.turned(q)))
     }
 
     /// Whether a question is true of the pair as it lies, or turned by a quarter.
-    pub(super) fn lying_or_upright(&self, asked: impl Fn(&Self) -> bool) -> bool {
+    pub(crate) fn lying_or_upright(&self, asked: impl Fn(&Self) -> bool) -> bool {
         (0..2).any(|q| asked(self.turned(q)))
     }
 
-    pub(super) fn was(&self, (r, c): Place) -> u8 {
+    pub(crate) fn was(&self, (r, c): Place) -> u8 {
         self.input.at(r, c)
     }
 
-    pub(super) fn is(&self, (r, c): Place) -> u8 {
+    pub(crate) fn is(&self, (r, c): Place) -> u8 {
         self.output.at(r, c)
     }
 
-    pub(super) fn rows(&self) -> i32 {
+    pub(crate) fn rows(&self) -> i32 {
         self.input.rows() as i32
     }
 
-    pub(super) fn cols(&self) -> i32 {
+    pub(crate) fn cols(&self) -> i32 {
         self.input.cols() as i32
     }
 
-    pub(super) fn holds(&self, (r, c): Place) -> bool {
+    pub(crate) fn holds(&self, (r, c): Place) -> bool {
         self.input.holds(r, c)
     }
 
     /// Cells of this colour before.
-    pub(super) fn had(&self, colour: u8) -> usize {
+    pub(crate) fn had(&self, colour: u8) -> usize {
         self.before.get(usize::from(colour)).copied().unwrap_or(0)
     }
 
     /// Cells of this colour after.
-    pub(super) fn has(&self, colour: u8) -> usize {
+    pub(crate) fn has(&self, colour: u8) -> usize {
         self.after.get(usize::from(colour)).copied().unwrap_or(0)
     }
 
     /// There are as many cells of this colour as before, and at least so many.
-    pub(super) fn kept(&self, colour: u8, fewest: usize) -> bool {
+    pub(crate) fn kept(&self, colour: u8, fewest: usize) -> bool {
         self.had(colour) >= fewest && self.had(colour) == self.has(colour)
     }
 
     /// The only colour that is new, if there is one and only one.
-    pub(super) fn one_fresh(&self) -> Option<u8> {
+    pub(crate) fn one_fresh(&self) -> Option<u8> {
         match self.fresh.as_slice() {
             [c] => Some(*c),
             _ => None,
@@ -197,7 +197,7 @@ impl Look {
     }
 
     /// The only colour that is gone, if there is one and only one.
-    pub(super) fn one_lost(&self) -> Option<u8> {
+    pub(crate) fn one_lost(&self) -> Option<u8> {
         match self.lost.as_slice() {
             [c] => Some(*c),
             _ => None,
@@ -205,7 +205,7 @@ impl Look {
     }
 
     /// The only colour of all that was added, where nothing else changed.
-    pub(super) fn one_added(&self) -> Option<u8> {
+    pub(crate) fn one_added(&self) -> Option<u8> {
         match self.touched.as_slice() {
             [c] if self.only_added => Some(*c),
             _ => None,
@@ -213,14 +213,14 @@ impl Look {
     }
 
     /// The cells that have this colour now and had another.
-    pub(super) fn came(&self, colour: u8) -> Vec<Place> {
+    pub(crate) fn came(&self, colour: u8) -> Vec<Place> {
         let mut cells = self.changed.clone();
         cells.retain(|&p| self.is(p) == colour);
         cells
     }
 
     /// The cells that had this colour and have another now.
-    pub(super) fn gone(&self, colour: u8) -> Vec<Place> {
+    pub(crate) fn gone(&self, colour: u8) -> Vec<Place> {
         let mut cells = self.changed.clone();
         cells.retain(|&p| self.was(p) == colour);
         cells
@@ -232,22 +232,22 @@ impl Look {
     }
 
     /// The input's connected parts of one colour.
-    pub(super) fn parts_before(&self) -> &[Part] {
+    pub(crate) fn parts_before(&self) -> &[Part] {
         &self.both_parts()[0]
     }
 
     /// The output's connected parts of one colour.
-    pub(super) fn parts_after(&self) -> &[Part] {
+    pub(crate) fn parts_after(&self) -> &[Part] {
         &self.both_parts()[1]
     }
 
     /// The input's parts of this colour.
-    pub(super) fn before_of(&self, colour: u8) -> Vec<&Part> {
+    pub(crate) fn before_of(&self, colour: u8) -> Vec<&Part> {
         of_colour(self.parts_before(), colour)
     }
 
     /// The output's parts of this colour.
-    pub(super) fn after_of(&self, colour: u8) -> Vec<&Part> {
+    pub(crate) fn after_of(&self, colour: u8) -> Vec<&Part> {
         of_colour(self.parts_after(), colour)
     }
 
@@ -262,17 +262,17 @@ impl Look {
     }
 
     /// The input's connected bodies, whatever their colours, of which some cell changed.
-    pub(super) fn bodies_before(&self) -> &[Part] {
+    pub(crate) fn bodies_before(&self) -> &[Part] {
         &self.both_bodies()[0]
     }
 
     /// The output's connected bodies, whatever their colours, of which some cell changed.
-    pub(super) fn bodies_after(&self) -> &[Part] {
+    pub(crate) fn bodies_after(&self) -> &[Part] {
         &self.both_bodies()[1]
     }
 
     /// Whether some cell of it changed.
-    pub(super) fn restless(&self, part: &Part) -> bool {
+    pub(crate) fn restless(&self, part: &Part) -> bool {
         part.cells.iter().any(|&p| self.was(p) != self.is(p))
     }
 
@@ -288,7 +288,7 @@ impl Look {
 
     /// The parts that changed, leaving out some colours, each with the part of the same colour and
     /// form that it became; `None` if one has no counterpart or none changed.
-    pub(super) fn moves_but(&self, but: &[u8]) -> Option<Vec<Move<'_>>> {
+    pub(crate) fn moves_but(&self, but: &[u8]) -> Option<Vec<Move<'_>>> {
         let [gone, come] = self.restless_parts();
         let wanted = |p: &&Part| !but.contains(&p.colour);
         let (before, after) = (self.parts_before(), self.parts_after());
@@ -319,7 +319,7 @@ impl Look {
     }
 
     /// The parts that changed, each with what it became; `None` if not all simply went elsewhere.
-    pub(super) fn moves(&self) -> Option<Vec<Move<'_>>> {
+    pub(crate) fn moves(&self) -> Option<Vec<Move<'_>>> {
         if self.same_counts {
             self.moves_but(&[])
         } else {
@@ -328,7 +328,7 @@ impl Look {
     }
 
     /// How the colours that take part in the change did so.
-    pub(super) fn ways(&self) -> Ways {
+    pub(crate) fn ways(&self) -> Ways {
         *self.ways.get_or_init(|| {
             let kept = |c: &u8| self.kept(*c, 1);
             let (movers, others): (Vec<u8>, Vec<u8>) = self
@@ -344,13 +344,13 @@ impl Look {
     }
 
     /// The moves of parts of these colours only.
-    pub(super) fn moves_of(&self, colours: &[u8]) -> Option<Vec<Move<'_>>> {
+    pub(crate) fn moves_of(&self, colours: &[u8]) -> Option<Vec<Move<'_>>> {
         let but: Vec<u8> = (1..10).filter(|c| !colours.contains(c)).collect();
         self.moves_but(&but)
     }
 
     /// What changed, as connected parts of one colour in the output; black cells left out.
-    pub(super) fn new_parts(&self) -> Vec<Part> {
+    pub(crate) fn new_parts(&self) -> Vec<Part> {
         let mut only = Grid::new(self.output.rows(), self.output.cols());
         for &(r, c) in &self.changed {
             only.set(r, c, self.output.at(r, c));
@@ -359,12 +359,12 @@ impl Look {
     }
 
     /// Whether a cell is coloured and the same in both grids.
-    pub(super) fn stays(&self, place: Place) -> bool {
+    pub(crate) fn stays(&self, place: Place) -> bool {
         self.was(place) != 0 && self.was(place) == self.is(place)
     }
 
     /// Whether something of another colour lies next to a part of one of the grids.
-    pub(super) fn attached(&self, part: &Part, grid: &Grid) -> bool {
+    pub(crate) fn attached(&self, part: &Part, grid: &Grid) -> bool {
         part.cells.iter().any(|&(r, c)| {
             around(true).any(|(dr, dc)| {
                 let beside = grid.at(r + dr, c + dc);
@@ -374,12 +374,12 @@ impl Look {
     }
 
     /// Whether a colour has so many parts before and so many after.
-    pub(super) fn has_parts(&self, colour: u8, before: usize, after: usize) -> bool {
+    pub(crate) fn has_parts(&self, colour: u8, before: usize, after: usize) -> bool {
         self.before_of(colour).len() == before && self.after_of(colour).len() == after
     }
 
     /// The colours that stay with at least one cell next to these cells (sides or corners).
-    pub(super) fn still_beside(&self, cells: &[Place]) -> Vec<u8> {
+    pub(crate) fn still_beside(&self, cells: &[Place]) -> Vec<u8> {
         let mut found = Vec::new();
         for &(r, c) in cells {
             for (dr, dc) in around(true) {
@@ -408,6 +408,6 @@ fn black_ground(pair: &Pair) -> Pair {
 }
 
 /// A cell that is there has this colour, or there is no cell.
-pub(super) fn edge_or(grid: &Grid, (r, c): Place, wanted: impl Fn(u8) -> bool) -> bool {
+pub(crate) fn edge_or(grid: &Grid, (r, c): Place, wanted: impl Fn(u8) -> bool) -> bool {
     grid.get(r, c).is_none_or(wanted)
 }

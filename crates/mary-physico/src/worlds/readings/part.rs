@@ -6,16 +6,16 @@ use crate::grid::{Grid, Place};
 #[derive(Debug, Clone)]
 pub struct Part {
     /// Its colour in the grid.
-    pub(super) colour: u8,
+    pub(crate) colour: u8,
     /// Its cells, row by row.
-    pub(super) cells: Vec<Place>,
+    pub(crate) cells: Vec<Place>,
     /// First row, first column, last row, last column.
-    pub(super) bounds: [i32; 4],
+    pub(crate) bounds: [i32; 4],
 }
 
 impl Part {
     /// A part of these cells.
-    pub(super) fn new(colour: u8, mut cells: Vec<Place>) -> Self {
+    pub(crate) fn new(colour: u8, mut cells: Vec<Place>) -> Self {
         cells.sort_unstable();
         let bounds = super::bounds(&cells).unwrap_or([0, 0, -1, -1]);
         Self {
@@ -25,30 +25,30 @@ impl Part {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.cells.len()
     }
 
-    pub(super) fn tall(&self) -> i32 {
+    pub(crate) fn tall(&self) -> i32 {
         self.bounds[2] - self.bounds[0] + 1
     }
 
-    pub(super) fn wide(&self) -> i32 {
+    pub(crate) fn wide(&self) -> i32 {
         self.bounds[3] - self.bounds[1] + 1
     }
 
     /// Whether it fills its bounds.
-    pub(super) fn is_box(&self) -> bool {
+    pub(crate) fn is_box(&self) -> bool {
         self.len() as i32 == self.tall() * self.wide()
     }
 
     /// Whether it is one cell wide and straight along a row or a column.
-    pub(super) fn is_run(&self) -> bool {
+    pub(crate) fn is_run(&self) -> bool {
         self.is_box() && (self.tall() == 1 || self.wide() == 1)
     }
 
     /// Whether it is the outline of a box with room inside.
-    pub(super) fn is_frame(&self) -> bool {
+    pub(crate) fn is_frame(&self) -> bool {
         let [t, l, b, r] = self.bounds;
         self.tall() > 2
             && self.wide() > 2
@@ -59,12 +59,12 @@ impl Part {
                 .all(|&(y, x)| y == t || y == b || x == l || x == r)
     }
 
-    pub(super) fn has(&self, place: Place) -> bool {
+    pub(crate) fn has(&self, place: Place) -> bool {
         self.cells.binary_search(&place).is_ok()
     }
 
     /// Whether both have the same form, wherever they lie.
-    pub(super) fn alike(&self, other: &Self) -> bool {
+    pub(crate) fn alike(&self, other: &Self) -> bool {
         self.len() == other.len() && {
             let by = self.step_to(other);
             self.cells
@@ -75,7 +75,7 @@ impl Part {
     }
 
     /// How far the other's corner lies from this one's.
-    pub(super) fn step_to(&self, other: &Self) -> Place {
+    pub(crate) fn step_to(&self, other: &Self) -> Place {
         (
             other.bounds[0] - self.bounds[0],
             other.bounds[1] - self.bounds[1],
@@ -83,13 +83,13 @@ impl Part {
     }
 
     /// Twice the middle of its bounds.
-    pub(super) fn middle(&self) -> Place {
+    pub(crate) fn middle(&self) -> Place {
         let [t, l, b, r] = self.bounds;
         (t + b, l + r)
     }
 
     /// Whether one of its cells touches one of these, by a side or a corner.
-    pub(super) fn touches(&self, cells: &[Place]) -> bool {
+    pub(crate) fn touches(&self, cells: &[Place]) -> bool {
         let [t, l, b, r] = self.bounds;
         cells.iter().any(|&(y, x)| {
             y >= t - 1
@@ -102,7 +102,7 @@ impl Part {
 }
 
 /// The cells that are not black and touch by a side or a corner, of one colour each or of any.
-pub(super) fn hanging_together(grid: &Grid, one_colour: bool) -> Vec<Part> {
+pub(crate) fn hanging_together(grid: &Grid, one_colour: bool) -> Vec<Part> {
     let places = grid.places_where(|c| c != 0);
     // The colours with a black rim, so that no neighbour lies outside.
     let wide = grid.cols() + 2;

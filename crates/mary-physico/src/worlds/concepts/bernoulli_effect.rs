@@ -1,0 +1,204 @@
+//! Bernoulli effect: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::draw::line;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "bernoulli-effect",
+    name: "Bernoulli effect",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "narrow-pipe",
+            "When the liquid in a pipe begins to flow, it stands lower in the riser over the narrow part than over the wide parts.",
+            narrow_pipe,
+        ),
+        Aspect::upright(
+            "two-sheets",
+            "A stream blown between two hanging sheets draws them towards each other.",
+            two_sheets,
+        ),
+    ],
+    words: Words {
+        names: &["Bernoulli*", "effect*", "Venturi*"],
+        giveaways: &["Daniel"],
+        definitions: &[
+            "Where a stream flows faster, it bears less on its sides: this [PHENOMENON] makes the narrow part of a pipe suck and keeps a ball hovering in a jet of air.",
+            "[PHENOMENON] draws two sheets of paper together when someone blows between them, and lowers the push on the upper side of a wing, over which the air flows faster.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("buoyancy", "levels of liquid show both"),
+        ("elastic-force", "bent sheets show both"),
+        ("magnet", "two hanging things drawn together show both"),
+        (
+            "repulsive-force",
+            "two hanging things that move show the opposite",
+        ),
+        ("vacuum", "sucking shows both"),
+    ],
+};
+
+fn narrow_pipe(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wall, water, flow) = (s.colour(0), s.colour(1), s.colour(2));
+    let bottom = s.rows - 2;
+    let (top, mid) = (bottom - 2, bottom - 1);
+    let a = s.cols / 3;
+    let b = s.cols - s.cols / 3 - 1;
+    let high = s.between(4, (top - 2).min(7));
+    let low = s.between(1, 2);
+    p.both(|g| {
+        let cols = g.cols() as i32;
+        g.fill((top - 1, 0), (bottom + 1, cols), wall);
+        g.fill((top, 0), (bottom, cols), water);
+        g.fill((top, a), (top, b), wall);
+        g.fill((bottom, a), (bottom, b), wall);
+    });
+    let risers = [a / 2, (a + b) / 2, (b + s.cols) / 2];
+    for (i, &c) in risers.iter().enumerate() {
+        let joint = if i == 1 { top } else { top - 1 };
+        for (g, flowing) in [(&mut p.input, false), (&mut p.output, true)] {
+            let level = if flowing && i == 1 { low } else { high };
+            g.fill((top - 2 - high, c - 1), (top - 2, c - 1), wall);
+            g.fill((top - 2 - high, c + 1), (top - 2, c + 1), wall);
+            g.fill((top - 1 - level, c), (joint, c), water);
+        }
+    }
+    for c in (0..s.cols).step_by(2) {
+        p.output.set(mid, c, flow);
+    }
+    p.output.fill((mid, a), (mid, b), flow);
+    (high >= low + 3).then_some(p)
+}
+
+fn two_sheets(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (bar, sheet, nozzle, wind) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let gap = s.between(3, 4);
+    let mid = s.between(gap + 1, s.cols - gap - 2);
+    let top = s.between(0, 1);
+    let long = s.between(7, s.rows - top - 4);
+    let end = top + long;
+    p.both(|g| {
+        g.fill((top, mid - gap - 1), (top, mid + gap + 1), bar);
+        g.fill((top, mid), (top + 1, mid), nozzle);
+    });
+    for side in [-1, 1] {
+        let c = mid + side * gap;
+        p.input.fill((top + 1, c), (end, c), sheet);
+        p.output
+            .paint(line((top + 1, c), (top + 1 + long / 2, mid + side)), sheet);
+        p.output
+            .fill((top + 1 + long / 2, mid + side), (end, mid + side), sheet);
+    }
+    for r in (top + 2..(end + 3).min(s.rows)).step_by(2) {
+        p.output.set(r, mid, wind);
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "bernoulli-effect",
+        &["narrow-pipe"],
+        "did a new colour run along a liquid, and one of several columns over it, not an outer one, sink?",
+        sank_over_the_flow,
+    )
+    .touching(2, 2).fresh(1)
+    .upright(),
+Reading::new(
+        "bernoulli-effect",
+        &["two-sheets"],
+        "did a new stream between two hanging sheets draw their lower ends together?",
+        sheets_met,
+    )
+    .touching(2, 2).fresh(1)
+    .upright(),
+];
+
+    fn sank_over_the_flow(look: &Look) -> bool {
+        let (Some(flow), 2) = (look.one_fresh(), look.touched.len()) else {
+            return false;
+        };
+        let Some(&water) = look.touched.iter().find(|c| **c != flow) else {
+            return false;
+        };
+        let stream = look.came(flow);
+        let sunk: Vec<Place> = look
+            .changed
+            .iter()
+            .copied()
+            .filter(|&p| look.is(p) == 0)
+            .collect();
+        let (Some(&(row, _)), Some(&(top, col))) = (stream.first(), sunk.first()) else {
+            return false;
+        };
+        let along = stream.iter().all(|&p| p.0 == row && look.was(p) == water);
+        let column = sunk
+            .iter()
+            .enumerate()
+            .all(|(i, p)| *p == (top + i as i32, col));
+        // Other columns stand as high as this one did, on both sides.
+        let stands = |side: i32| {
+            (0..look.cols())
+                .filter(|c| (c - col).signum() == side)
+                .any(|c| look.is((top, c)) == water && look.is((top - 1, c)) != water)
+        };
+        stream.len() >= 4
+            && look.came(water).is_empty()
+            && along
+            && column
+            && top < row
+            && stands(-1)
+            && stands(1)
+    }
+
+    fn sheets_met(look: &Look) -> bool {
+        let (Some(wind), 2) = (look.one_fresh(), look.touched.len()) else {
+            return false;
+        };
+        let Some(&sheet) = look.touched.iter().find(|c| **c != wind) else {
+            return false;
+        };
+        let stream = look.output.places_of(wind);
+        let Some(&(_, mid)) = stream.first() else {
+            return false;
+        };
+        let before = look.before_of(sheet);
+        let [a, b] = before.as_slice() else {
+            return false;
+        };
+        let now = look.output.places_of(sheet);
+        let widest = |r: i32| {
+            now.iter()
+                .filter(|p| p.0 == r)
+                .map(|p| (p.1 - mid).abs())
+                .max()
+        };
+        let both_sides = |r: i32| {
+            [-1, 1]
+                .iter()
+                .all(|way| now.iter().any(|p| p.0 == r && (p.1 - mid).signum() == *way))
+        };
+        let (top, end) = (a.bounds[0], a.bounds[2]);
+        stream.len() >= 3
+            && stream.iter().all(|p| p.1 == mid)
+            && look.after_of(sheet).len() == 2
+            && [a, b].iter().all(|p| p.wide() == 1 && p.tall() >= 4)
+            && a.bounds[1] + b.bounds[1] == 2 * mid
+            && (top..=end).all(both_sides)
+            && matches!((widest(top), widest(end)), (Some(x), Some(y)) if y < x)
+            && a.bounds[0] == b.bounds[0]
+    }
+}

@@ -1,0 +1,233 @@
+//! Brownian motion: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::draw::shifted;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "brownian-motion",
+    name: "Brownian motion",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::free(
+            "drunken-path",
+            "A grain among small, ever moving particles is knocked along a path with a random turn at every step.",
+            drunken_path,
+        ),
+        Aspect::free(
+            "many-paths",
+            "Every grain has been knocked along a crooked path of its own, each another way.",
+            many_paths,
+        ),
+    ],
+    words: Words {
+        names: &["Brown*", "motion*", "random walk*"],
+        giveaways: &["Einstein*", "Perrin*", "Robert"],
+        definitions: &[
+            "[PHENOMENON] is the endless irregular jittering of tiny grains that hang in a liquid or a gas, caused by unequal knocks from the unseen molecules around them.",
+            "Specks from pollen, watched in a drop under a microscope by the botanist [MASK], wander in zigzag paths that never settle. This [PHENOMENON] became evidence for atoms.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("acceleration", "motion shows both"),
+        ("diffusion", "diffusion is many such paths"),
+        ("electricity", "a jagged path looks like lightning"),
+    ],
+};
+
+fn specks(s: &mut Setting, g: &mut Grid, many: i32, colour: u8) {
+    let mut put = 0;
+    for _ in 0..400 {
+        let (r, c) = s.place((0, s.rows - 1), (0, s.cols - 1));
+        if put < many && g.roomy(&[(r, c)]) {
+            g.set(r, c, colour);
+            put += 1;
+        }
+    }
+}
+
+/// A walk with a new random direction at every turn: the places stepped on.
+fn walk(s: &mut Setting, start: Place, turns: i32, stride: (i32, i32)) -> Vec<Place> {
+    const WAYS: [Place; 8] = [
+        (0, 1),
+        (1, 0),
+        (0, -1),
+        (-1, 0),
+        (1, 1),
+        (1, -1),
+        (-1, 1),
+        (-1, -1),
+    ];
+    let mut at = start;
+    let mut walked = vec![at];
+    let mut before = (0, 0);
+    for _ in 0..turns {
+        let Some((dr, dc)) = s.choose(&WAYS) else {
+            break;
+        };
+        // Never the same direction again nor straight back.
+        if (dr, dc) == before || (dr, dc) == (-before.0, -before.1) {
+            continue;
+        }
+        for _ in 0..s.between(stride.0, stride.1) {
+            let next = (at.0 + dr, at.1 + dc);
+            if next.0 < 0 || next.1 < 0 || next.0 > s.rows - 2 || next.1 > s.cols - 2 {
+                break;
+            }
+            at = next;
+            walked.push(at);
+        }
+        before = (dr, dc);
+    }
+    walked
+}
+
+fn drunken_path(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (grain, path, small) = (s.colour(0), s.colour(1), s.colour(2));
+    let start = s.place((3, s.rows - 5), (3, s.cols - 5));
+    let body = [(0, 0), (0, 1), (1, 0), (1, 1)];
+    let turns = s.between(7, 10);
+    let walked = walk(s, start, turns, (2, 3));
+    let at = *walked.last()?;
+    p.input.paint(shifted(&body, start), grain);
+    p.output.paint(walked, path);
+    p.output.paint(shifted(&body, at), grain);
+    let many = s.between(7, 10);
+    specks(s, &mut p.input, many, small);
+    specks(s, &mut p.output, many, small);
+    let same = p.input.count(small) == p.output.count(small);
+    let gone = (at.0 - start.0).abs().max((at.1 - start.1).abs());
+    (same && gone >= 3 && p.output.count(path) >= 7).then_some(p)
+}
+
+fn many_paths(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (grain, path) = (s.colour(0), s.colour(1));
+    let many = s.between(3, 5);
+    let mut put = 0;
+    for _ in 0..60 {
+        let start = s.place((1, s.rows - 3), (1, s.cols - 3));
+        let turns = s.between(5, 7);
+        let walked = walk(s, start, turns, (1, 2));
+        let end = *walked.last()?;
+        let bent = walked.len() >= 6 && end != start;
+        if put < many && bent && p.output.roomy(&walked) && p.input.roomy(&[start]) {
+            p.input.set(start.0, start.1, grain);
+            p.output.paint(walked, path);
+            p.output.set(end.0, end.1, grain);
+            put += 1;
+        }
+    }
+    (put == many).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::look::Look;
+    use crate::worlds::readings::{Reading, connected};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "brownian-motion",
+        &["drunken-path"],
+        "did a grain go elsewhere along a crooked path that is drawn, among specks that jumped?",
+        staggered,
+    )
+    .touching(2, 3)
+    .fresh(1)
+    .keeping(2)
+    .movers(1),
+Reading::new(
+        "brownian-motion",
+        &["many-paths"],
+        "did every grain go another way along a crooked path that is drawn?",
+        all_staggered,
+    )
+    .touching(2, 2)
+    .fresh(1)
+    .keeping(2),
+];
+
+    fn straight(cells: &[Place]) -> bool {
+        let (Some(&a), Some(&b)) = (cells.first(), cells.last()) else {
+            return true;
+        };
+        cells
+            .iter()
+            .all(|p| (p.0 - a.0) * (b.1 - a.1) == (p.1 - a.1) * (b.0 - a.0))
+    }
+
+    fn staggered(look: &Look) -> bool {
+        let Some(path) = look.one_fresh() else {
+            return false;
+        };
+        if look.touched.len() > 3 || look.has(path) < 5 {
+            return false;
+        }
+        let way = look.output.places_of(path);
+        look.touched.iter().filter(|c| **c != path).any(|&grain| {
+            let Some(moves) = look.moves_of(&[grain]) else {
+                return false;
+            };
+            let [one] = moves.as_slice() else {
+                return false;
+            };
+            let mut whole = way.clone();
+            whole.extend(&one.to.cells);
+            let others = look.touched.iter().filter(|c| **c != path && **c != grain);
+            let singles = |c: u8| {
+                look.kept(c, 3)
+                    && look.before_of(c).iter().all(|p| p.len() == 1)
+                    && look.after_of(c).iter().all(|p| p.len() == 1)
+            };
+            one.from.len() > 1
+                && connected(&whole)
+                && one.from.cells.iter().any(|p| whole.contains(p))
+                && !straight(&way)
+                && others.copied().all(singles)
+        })
+    }
+
+    fn all_staggered(look: &Look) -> bool {
+        let Some(path) = look.one_fresh() else {
+            return false;
+        };
+        let [a, b] = *look.touched.as_slice() else {
+            return false;
+        };
+        let grain = if a == path { b } else { a };
+        let starts = look.input.places_of(grain);
+        let ways = look.bodies_after();
+        if !look.kept(grain, 2) || ways.len() != starts.len() {
+            return false;
+        }
+        let mut steps = Vec::new();
+        let each = ways.iter().all(|way| {
+            let ends: Vec<Place> = cells_of(look, &way.cells, grain);
+            let from: Vec<&Place> = starts.iter().filter(|p| way.has(**p)).collect();
+            if let ([end], [start]) = (ends.as_slice(), from.as_slice()) {
+                steps.push((end.0 - start.0, end.1 - start.1));
+                return way
+                    .cells
+                    .iter()
+                    .all(|&p| [path, grain].contains(&look.is(p)));
+            }
+            false
+        });
+        let crooked = ways.iter().filter(|w| !straight(&w.cells)).count();
+        each && 2 * crooked > ways.len() && steps.iter().any(|s| Some(s) != steps.first())
+    }
+
+    fn cells_of(look: &Look, cells: &[Place], colour: u8) -> Vec<Place> {
+        cells
+            .iter()
+            .copied()
+            .filter(|&p| look.is(p) == colour)
+            .collect()
+    }
+}

@@ -1,0 +1,189 @@
+//! Buoyancy: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "buoyancy",
+    name: "buoyancy",
+    set: Set::CoreTest,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "cork-and-stone",
+            "Let go under water, light bodies rise to the surface and heavy ones sink to the bottom.",
+            cork_and_stone,
+        ),
+        Aspect::upright(
+            "loaded-boat",
+            "A boat that takes on cargo floats on, deeper by a row for every row of cargo.",
+            loaded_boat,
+        ),
+    ],
+    words: Words {
+        names: &["buoyan*", "float*", "upthrust"],
+        giveaways: &["Archimedes*", "Eureka"],
+        definitions: &[
+            "[PHENOMENON] is the upward push of a liquid or gas on a body in it, equal to the weight of the liquid or gas that the body takes the place of, as [MASK] found in his bath.",
+            "Because of [PHENOMENON], wood comes to the top of a pond and stays there, iron does so only when it is shaped as a ship, and a balloon full of helium goes up.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("diffusion", "what spreads in water shows both"),
+        ("lifting", "what goes up is lifted"),
+        ("splashing", "bodies in water show both"),
+        ("surface-tension", "what stays on top of water shows both"),
+        ("wetting", "bodies in water show both"),
+    ],
+};
+
+fn cork_and_stone(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (water, light, heavy, shore) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let surface = s.between(3, s.rows - 8);
+    let floor = s.rows - 1;
+    let left = s.between(0, s.cols - 10);
+    let right = s.between(left + 9, s.cols - 1);
+    p.both(|g| {
+        g.fill((surface, left), (floor, right), water);
+        g.fill((floor, left), (floor, right), shore);
+        g.fill((surface - 2, left), (floor, left), shore);
+        g.fill((surface - 2, right), (floor, right), shore);
+    });
+    let mut c = left + s.between(2, 3);
+    let mut seen = [0, 0];
+    while c + 2 < right {
+        let kind = s.between(0, 1) as usize;
+        let tall = s.between(1, 2);
+        let wide = s.between(2, 3).min(right - 1 - c);
+        let from = s.between(surface + 2, floor - tall - 2);
+        let (to, colour) = if kind == 0 {
+            (surface, light)
+        } else {
+            (floor - tall, heavy)
+        };
+        p.input
+            .fill((from, c), (from + tall - 1, c + wide - 1), colour);
+        p.output
+            .fill((to, c), (to + tall - 1, c + wide - 1), colour);
+        seen[kind] += 1;
+        c += wide + s.between(1, 2);
+    }
+    (seen[0] >= 1 && seen[1] >= 1).then_some(p)
+}
+
+fn loaded_boat(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (water, hull, cargo) = (s.colour(0), s.colour(1), s.colour(2));
+    let surface = s.rows - s.between(5, 6);
+    p.both(|g| g.fill((surface, 0), (g.rows() as i32, g.cols() as i32), water));
+    let wide = s.between(4, s.cols - 6);
+    let left = s.between(1, s.cols - wide - 3);
+    let right = left + wide + 1;
+    let rows = s.between(1, 2);
+    let high = 3;
+    let draw = |g: &mut Grid, draft: i32, held: Place| {
+        let keel = surface + draft - 1;
+        g.fill((keel - high, left), (keel, right), 0);
+        g.fill((keel, left), (keel, right), hull);
+        g.fill((keel - high, left), (keel, left), hull);
+        g.fill((keel - high, right), (keel, right), hull);
+        let base = if held.0 == 0 { keel - 1 } else { held.1 };
+        g.fill((base - rows + 1, left + 1), (base, right - 1), cargo);
+    };
+    // Before: the cargo hangs high above the boat.
+    let above = surface - high - 2;
+    draw(&mut p.input, 1, (1, above.max(rows - 1)));
+    draw(&mut p.output, 1 + rows, (0, 0));
+    (above >= rows).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "buoyancy",
+        &["cork-and-stone"],
+        "did bodies in a liquid go straight up to its surface, and the others straight down to a floor?",
+        rose_and_sank,
+    )
+    .touching(2, 4).same_counts().movers(1)
+    .upright(),
+Reading::new(
+        "buoyancy",
+        &["loaded-boat"],
+        "did a cargo come down into a hull on a liquid, and the hull sink by as many rows as the cargo is high?",
+        took_on_cargo,
+    )
+    .touching(3, 3).kinds_stay().keeping(1).movers(2)
+    .upright(),
+];
+
+    fn rose_and_sank(look: &Look) -> bool {
+        if !look.same_counts || !(2..=4).contains(&look.touched.len()) {
+            return false;
+        }
+        look.touched.iter().any(|&water| {
+            if look.had(water) < 20 {
+                return false;
+            }
+            let Some(all) = look.moves_but(&[water]) else {
+                return false;
+            };
+            let wet = |part: &Part, colour: &dyn Fn(Place) -> u8| {
+                let [t, l, b, r] = part.bounds;
+                [(t, l - 1), (b, r + 1)].iter().any(|&p| colour(p) == water)
+            };
+            let (was, is) = (|p| look.was(p), |p| look.is(p));
+            let ups = all.iter().filter(|m| m.by.0 < 0).count();
+            let splash = look.before_of(water).iter().any(|p| p.len() == 1);
+            ups >= 1
+                && !splash
+                && ups < all.len()
+                && all.iter().all(|m| {
+                    let [t, l, b, _] = m.to.bounds;
+                    let at_surface = look.is((t - 1, l)) != water && look.is((b + 1, l)) == water;
+                    let on_floor = look.is((b + 1, l)) != water && look.is((t - 1, l)) == water;
+                    m.by.1 == 0
+                        && wet(m.from, &was)
+                        && wet(m.to, &is)
+                        && (if m.by.0 < 0 { at_surface } else { on_floor })
+                })
+        })
+    }
+
+    fn took_on_cargo(look: &Look) -> bool {
+        if look.touched.len() != 3 {
+            return false;
+        }
+        look.touched.iter().any(|&water| {
+            let Some(all) = look.moves_but(&[water]) else {
+                return false;
+            };
+            let [x, y] = all.as_slice() else {
+                return false;
+            };
+            [(x, y), (y, x)].into_iter().any(|(hull, cargo)| {
+                let [_, hl, hb, hr] = hull.to.bounds;
+                let [_, cl, cb, cr] = cargo.to.bounds;
+                hull.by.1 == 0
+                    && cargo.by.1 == 0
+                    && hull.by.0 == cargo.to.tall()
+                    && cargo.by.0 > hull.by.0
+                    && hl < cl
+                    && cr < hr
+                    && cb + 1 == hb
+                    && look.is((hb + 1, hl)) == water
+                    && look.came(water).is_empty()
+                    && look.gone(water).iter().all(|p| p.1 >= hl && p.1 <= hr)
+                    && look.was((hull.from.bounds[2] + 1, hl)) == water
+            })
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! Chemical bond: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::draw::{disc, ring};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "chemical-bond",
+    name: "chemical bond",
+    set: Set::Associative,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "shared-electrons",
+            "Two atoms with an open electron each come together until their shells touch, and share the two.",
+            shared_electrons,
+        ),
+        Aspect::free(
+            "molecules",
+            "Each big atom has bound the two small ones beside it by a stroke to each, and spare small atoms stay alone.",
+            molecules,
+        ),
+    ],
+    words: Words {
+        names: &["chemic*", "bond*", "covalen*", "ionic"],
+        giveaways: &["Pauling*", "Lewis"],
+        definitions: &[
+            "[PHENOMENON] holds atoms together in a molecule or crystal, by electrons that they share or that one of them has given to the other.",
+            "Two atoms of hydrogen and one of oxygen stay together as one molecule through [PHENOMENON]; it takes work to undo it.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("compression", "what comes together is denser"),
+        ("electricity", "lines between points look like wires"),
+        ("force-composition", "lines between points show both"),
+        ("squeeze", "what comes together is denser"),
+        ("surface-tension", "what holds together shows both"),
+    ],
+};
+
+fn shared_electrons(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (shell, core, electron) = (s.colour(0), s.colour(1), s.colour(2));
+    let radius = 2;
+    let row = s.between(radius, s.rows - 1 - radius);
+    let apart = s.between(7, s.cols - 1 - 2 * radius);
+    let left = s.between(radius, s.cols - 1 - radius - apart);
+    let near = left + (apart - 2 * radius) / 2;
+    let atom = |g: &mut Grid, c: i32| {
+        g.paint(ring((row, c), radius), shell);
+        g.set(row, c, core);
+    };
+    atom(&mut p.input, left);
+    atom(&mut p.input, left + apart);
+    // Each brings one electron on the side where the other is.
+    p.input.set(row, left + radius, electron);
+    p.input.set(row, left + apart - radius, electron);
+    atom(&mut p.output, near);
+    atom(&mut p.output, near + 2 * radius);
+    p.output
+        .fill((row - 1, near + radius), (row + 1, near + radius), shell);
+    p.output.set(row - 1, near + radius, electron);
+    p.output.set(row + 1, near + radius, electron);
+    Some(p)
+}
+
+fn molecules(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (big, small, bond) = (s.colour(0), s.colour(1), s.colour(2));
+    let long = s.between(1, 2);
+    let reach = 2 + long;
+    let many = s.between(1, 4);
+    let mut made = 0;
+    for _ in 0..60 {
+        let at = s.place((1, s.rows - 2), (1, s.cols - 2));
+        let ways = s.shuffled(vec![(-1, 0), (1, 0), (0, -1), (0, 1)]);
+        let ways: Vec<Place> = ways.into_iter().take(2).collect();
+        let mut cells = disc(at, 1);
+        for (dr, dc) in &ways {
+            cells.extend((2..=reach).map(|k| (at.0 + dr * k, at.1 + dc * k)));
+        }
+        if made == many || !p.output.roomy(&cells) || !p.input.roomy(&cells) {
+            continue;
+        }
+        p.both(|g| g.paint(disc(at, 1), big));
+        for (dr, dc) in ways {
+            p.both(|g| g.set(at.0 + dr * reach, at.1 + dc * reach, small));
+            for k in 2..reach {
+                p.output.set(at.0 + dr * k, at.1 + dc * k, bond);
+            }
+        }
+        made += 1;
+    }
+    // Small atoms that find no partner.
+    for _ in 0..s.between(1, 3) {
+        let at = s.place((0, s.rows - 1), (0, s.cols - 1));
+        if p.output.roomy(&disc(at, 1)) && p.input.roomy(&[at]) {
+            p.both(|g| g.set(at.0, at.1, small));
+        }
+    }
+    (made >= 1 && p.output.count(bond) >= 2).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "chemical-bond",
+        &["shared-electrons"],
+        "did two equal shells with a core come together, with a particle of each now on the line between them?",
+        shared,
+    )
+    .touching(3, 3).kinds_stay().keeping(2),
+        Reading::new(
+            "chemical-bond",
+            &["molecules"],
+            "did every big body get two strokes of a new colour, each to one single cell?",
+            bound_two_each,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(1),
+];
+
+    fn shared(look: &Look) -> bool {
+        if look.touched.len() != 3 || look.bodies_after().is_empty() {
+            return false;
+        }
+        look.lying_or_upright(|look| {
+            look.touched.iter().any(|&core| {
+                let (a, b) = (look.input.places_of(core), look.output.places_of(core));
+                let ([a, c], [b, d]) = (a.as_slice(), b.as_slice()) else {
+                    return false;
+                };
+                let nearer = a.0 == c.0
+                    && b.0 == d.0
+                    && a.0 == b.0
+                    && c.1 - a.1 > d.1 - b.1
+                    && d.1 > b.1
+                    && a.1 < b.1
+                    && (d.1 + b.1) % 2 == 0;
+                let middle = (b.1 + d.1) / 2;
+                let electron = |colour: &u8| {
+                    let (was, is) = (
+                        look.input.places_of(*colour),
+                        look.output.places_of(*colour),
+                    );
+                    *colour != core
+                        && was.len() == 2
+                        && is.len() == 2
+                        && is.iter().all(|p| p.1 == middle)
+                        && was.iter().all(|p| p.1 > a.1 && p.1 < c.1)
+                };
+                let shell = |c: &&u8| {
+                    **c == core
+                        || electron(c)
+                        || (look.before_of(**c).len() == 2 && look.after_of(**c).len() <= 3)
+                };
+                nearer
+                    && look.touched.iter().any(electron)
+                    && look.touched.iter().all(|c| shell(&c))
+            })
+        })
+    }
+
+    fn bound_two_each(look: &Look) -> bool {
+        let strokes = look.new_parts();
+        let mut hands: Vec<Place> = Vec::new();
+        for stroke in &strokes {
+            let touched: Vec<&Part> = look
+                .parts_before()
+                .iter()
+                .filter(|p| touches_by_side(p, &stroke.cells))
+                .collect();
+            let ends =
+                |wanted: &dyn Fn(usize) -> bool| touched.iter().filter(|p| wanted(p.len())).count();
+            if !stroke.is_run()
+                || touched.len() != 2
+                || ends(&|n| n == 1) != 1
+                || ends(&|n| n == 9) != 1
+            {
+                return false;
+            }
+            hands.extend(touched.iter().filter(|p| p.len() == 9).map(|p| p.middle()));
+        }
+        hands.sort_unstable();
+        strokes.len() >= 2 && hands.chunk_by(|a, b| a == b).all(|same| same.len() == 2)
+    }
+
+    fn touches_by_side(part: &Part, cells: &[Place]) -> bool {
+        cells.iter().any(|&(r, c)| {
+            [(0, 1), (1, 0), (0, -1), (-1, 0)]
+                .into_iter()
+                .any(|(dr, dc)| part.has((r + dr, c + dc)))
+        })
+    }
+}

@@ -1,0 +1,198 @@
+//! Communicating vessels: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "communicating-vessels",
+    name: "communicating vessels",
+    set: Set::CoreTest,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "open-below",
+            "In vessels joined at the bottom the liquid comes to the same level, whatever their widths.",
+            open_below,
+        ),
+        Aspect::upright(
+            "valve",
+            "When the valve in the pipe between two vessels opens, the liquid flows until both stand equally high.",
+            valve,
+        ),
+    ],
+    words: Words {
+        names: &["communicat*", "vessel*", "connected container*"],
+        giveaways: &["Pascal*"],
+        definitions: &[
+            "[PHENOMENON] are containers open at the top and joined below. Whatever their shapes, a liquid at rest in them stands at the same height in all.",
+            "The spout of a teapot has to reach as high as its lid, and builders use a filled hose to find points of equal height: both rest on the law of [PHENOMENON].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("bernoulli-effect", "liquid in upright tubes shows both"),
+        ("buoyancy", "levels of liquid show both"),
+        ("diffusion", "what was parted becomes even in both"),
+        ("energy-conservation", "what one side loses the other gains"),
+        ("fluid-pressure", "pressure levels the vessels"),
+        ("heat-conduction", "what was parted becomes even in both"),
+        ("lever", "one side down, one side up"),
+        ("siphon", "both level liquids"),
+    ],
+};
+
+/// Widths of vessels, a common level, and unequal levels with the same amount of liquid.
+fn levels(s: &mut Setting, widths: &[i32], most: i32) -> Option<(Vec<i32>, i32)> {
+    (0..12).find_map(|_| some_levels(s, widths, most))
+}
+
+fn some_levels(s: &mut Setting, widths: &[i32], most: i32) -> Option<(Vec<i32>, i32)> {
+    let total: i32 = widths.iter().sum();
+    let even = s.between(2, most - 2);
+    let mut at: Vec<i32> = Vec::new();
+    let mut left = even * total;
+    for (i, &w) in widths.iter().enumerate() {
+        let last = i + 1 == widths.len();
+        let level = if last { left / w } else { s.between(0, most) };
+        if level * w > left || (last && level * w != left) || level > most {
+            return None;
+        }
+        left -= level * w;
+        at.push(level);
+    }
+    let spread = at.iter().max()? - at.iter().min()?;
+    (spread >= 3).then_some((at, even))
+}
+
+fn open_below(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wall, water) = (s.colour(0), s.colour(1));
+    let many = if s.cols >= 14 { s.between(2, 3) } else { 2 };
+    let widths: Vec<i32> = (0..many).map(|_| s.between(1, 4)).collect();
+    let whole: i32 = widths.iter().sum::<i32>() + many + 1;
+    if whole > s.cols {
+        return None;
+    }
+    let left = s.between(0, s.cols - whole);
+    let top = s.between(1, 3);
+    let floor = s.rows - 1;
+    let (at, even) = levels(s, &widths, floor - 2 - top)?;
+    p.both(|g| {
+        g.fill((floor, left), (floor, left + whole - 1), wall);
+        g.fill((floor - 1, left + 1), (floor - 1, left + whole - 2), water);
+    });
+    let mut c = left;
+    for (i, &w) in widths.iter().enumerate() {
+        let base = if i == 0 { floor } else { floor - 2 };
+        p.both(|g| g.fill((top, c), (base, c), wall));
+        for (g, level) in [(&mut p.input, at[i]), (&mut p.output, even)] {
+            if level > 0 {
+                g.fill((floor - 1 - level, c + 1), (floor - 2, c + w), water);
+            }
+        }
+        c += w + 1;
+    }
+    p.both(|g| g.fill((top, c), (floor, c), wall));
+    Some(p)
+}
+
+fn valve(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wall, water, gate) = (s.colour(0), s.colour(1), s.colour(2));
+    let widths = [s.between(2, 4), s.between(2, 4)];
+    let pipe = 3;
+    let whole = widths[0] + widths[1] + 4 + pipe;
+    if whole > s.cols {
+        return None;
+    }
+    let left = s.between(0, s.cols - whole);
+    let top = s.between(1, 3);
+    let floor = s.rows - 1;
+    let (at, even) = levels(s, &widths, floor - 2 - top)?;
+    let starts = [left, left + widths[0] + 2 + pipe];
+    for i in 0..2 {
+        let (a, b) = (starts[i], starts[i] + widths[i] + 1);
+        p.both(|g| {
+            g.fill((top, a), (floor, a), wall);
+            g.fill((top, b), (floor, b), wall);
+            g.fill((floor, a), (floor, b), wall);
+            g.fill((floor - 1, a + 1), (floor - 1, b - 1), water);
+        });
+        for (g, level) in [(&mut p.input, at[i]), (&mut p.output, even)] {
+            if level > 0 {
+                g.fill((floor - 1 - level, a + 1), (floor - 2, b - 1), water);
+            }
+        }
+    }
+    // The pipe between them; the valve in its middle opens.
+    let (a, b) = (starts[0] + widths[0] + 1, starts[1]);
+    let tube = s.colour(3);
+    p.both(|g| g.fill((floor - 1, a), (floor - 1, b), tube));
+    let mid = (a + b) / 2;
+    p.input.fill((floor - 2, mid), (floor, mid), gate);
+    p.output.fill((floor - 4, mid), (floor - 2, mid), gate);
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::{Grid, Place};
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[Reading::new(
+        "communicating-vessels",
+        &["open-below", "valve"],
+        "did a liquid with different levels come to one level without loss?",
+        levelled,
+    )
+    .touching(1, 3)
+    .kinds_stay()
+    .reshaping(4)
+    .upright()];
+
+    /// Whether every cell of a liquid is held: something lies under it and on both its sides.
+    fn held(grid: &Grid, liquid: &[Place]) -> bool {
+        liquid.iter().all(|&(r, c)| {
+            [(r + 1, c), (r, c - 1), (r, c + 1)]
+                .iter()
+                .all(|&(r, c)| grid.get(r, c).is_none_or(|v| v != 0))
+        })
+    }
+
+    /// The open surfaces of a liquid: rows of runs of cells with nothing above them.
+    fn surfaces(grid: &Grid, liquid: &[Place], colour: u8) -> Vec<i32> {
+        let open = |r: i32, c: i32| grid.at(r, c) == colour && grid.at(r - 1, c) == 0;
+        liquid
+            .iter()
+            .filter(|&&(r, c)| open(r, c) && !open(r, c - 1))
+            .map(|p| p.0)
+            .collect()
+    }
+
+    fn levelled(look: &Look) -> bool {
+        look.touched.len() <= 3
+            && look.touched.iter().any(|&colour| {
+                if !look.kept(colour, 4) {
+                    return false;
+                }
+                let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
+                if !held(&look.input, &before) || !held(&look.output, &after) {
+                    return false;
+                }
+                let level = |t: &[i32]| t.iter().all(|r| Some(r) == t.first());
+                let was = surfaces(&look.input, &before, colour);
+                let is = surfaces(&look.output, &after, colour);
+                // A valve that opened, and what it uncovers.
+                let valve = |c: &&u8| {
+                    let went = look.moves_of(&[**c]).is_some_and(|all| all.len() == 1);
+                    **c == colour || went || look.came(**c).len() + look.gone(**c).len() == 1
+                };
+                is.len() >= 2
+                    && level(&is)
+                    && !level(&was)
+                    && look.touched.iter().all(|c| valve(&c))
+            })
+    }
+}

@@ -1,0 +1,299 @@
+//! Compression: how it is drawn, said and recognised.
+
+use crate::grid::{Pair, Place};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "compression",
+    name: "compression",
+    set: Set::CoreTest,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "piston",
+            "A piston goes into a closed cylinder, and all the particles crowd into the smaller room.",
+            piston,
+        ),
+        Aspect::free(
+            "sponge",
+            "A plate presses a block full of holes to half its height: the holes close, no cell is lost.",
+            sponge,
+        ),
+        Aspect::free(
+            "closed-gaps",
+            "Bars that stood apart in a row are pushed against the wall until no gap is left between them.",
+            closed_gaps,
+        )
+        .associative_only(),
+        Aspect::free(
+            "pressed-stripes",
+            "A striped block is pressed against the wall to half its length, and every stripe with it.",
+            pressed_stripes,
+        )
+        .associative_only(),
+    ],
+    words: Words {
+        names: &["compress*", "squeez*"],
+        giveaways: &["piston*"],
+        definitions: &[
+            "[PHENOMENON] makes a body smaller by pushing on it from outside, so that the same amount of matter fills less room and is denser.",
+            "Air in a bicycle pump whose outlet is held shut takes less room when the handle is pushed in; the amount of air stays the same. This is [PHENOMENON].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("atmospheric-pressure", "air presses the can"),
+        ("cut", "a blade or plate that goes down shows both"),
+        ("elastic-force", "a pressed spring is compressed"),
+        ("fluid-pressure", "a piston makes pressure"),
+        ("lifting", "a plate that goes up or down shows both"),
+        ("squeeze", "both press"),
+        ("surface-tension", "what draws together is denser"),
+        ("thermal-expansion-and-contraction", "both change size"),
+        (
+            "vacuum",
+            "particles crowded in a corner leave the rest empty",
+        ),
+        ("vaporization", "loose and dense particles show both"),
+    ],
+};
+
+fn piston(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wall, plate, gas) = (s.colour(0), s.colour(1), s.colour(2));
+    let wide = s.between(4, 6);
+    let left = s.between(1, s.cols - wide - 3);
+    let right = left + wide + 1;
+    let floor = s.rows - 1;
+    let lip = s.between(1, 2);
+    p.both(|g| {
+        g.fill((lip, left), (floor, left), wall);
+        g.fill((lip, right), (floor, right), wall);
+        g.fill((floor, left), (floor, right), wall);
+    });
+    let start = lip + 1;
+    let small = s.between(3, 4);
+    let end = floor - small - 1;
+    let many = wide * small / 2;
+    for (g, at) in [(&mut p.input, start), (&mut p.output, end)] {
+        g.fill((at, left + 1), (at, right - 1), plate);
+        g.fill((0, (left + right) / 2), (at - 1, (left + right) / 2), plate);
+        let room: Vec<Place> = (at + 1..floor)
+            .flat_map(|r| (left + 1..right).map(move |c| (r, c)))
+            .collect();
+        g.paint(s.shuffled(room).into_iter().take(many as usize), gas);
+    }
+    (end - start >= 3).then_some(p)
+}
+
+fn sponge(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (plate, foam, floor) = (s.colour(0), s.colour(1), s.colour(2));
+    let half = s.between(2, 4);
+    let wide = 2 * s.between(2, (s.cols - 3) / 2);
+    let left = s.between(1, s.cols - wide - 1);
+    let ground = s.rows - 1;
+    let odd = s.between(0, 1);
+    p.both(|g| g.fill((ground, 0), (ground, g.cols() as i32), floor));
+    let top = ground - 2 * half;
+    for r in top..ground {
+        for c in left..left + wide {
+            if (r + c) % 2 == odd {
+                p.input.set(r, c, foam);
+            }
+        }
+    }
+    p.output
+        .fill((ground - half, left), (ground - 1, left + wide - 1), foam);
+    for (g, row) in [(&mut p.input, top), (&mut p.output, ground - half)] {
+        g.fill((row - 1, left - 1), (row - 1, left + wide), plate);
+        let mid = left + wide / 2;
+        g.fill((0, mid - 1), (row - 2, mid), plate);
+    }
+    Some(p)
+}
+
+fn closed_gaps(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let wall = s.colour(0);
+    let (top, tall) = (s.between(1, 4), s.between(3, 7));
+    let bottom = (top + tall - 1).min(s.rows - 2);
+    p.both(|g| g.fill((top - 1, 0), (bottom + 1, 0), wall));
+    let (mut at, mut lies, mut bars) = (1 + s.between(0, 1), 1, 0);
+    loop {
+        let wide = s.between(1, 2);
+        if at + wide > s.cols - 1 {
+            break;
+        }
+        let colour = s.colour(1 + bars % 3);
+        p.input.fill((top, at), (bottom, at + wide - 1), colour);
+        p.output
+            .fill((top, lies), (bottom, lies + wide - 1), colour);
+        lies += wide;
+        at += wide + s.between(1, 3);
+        bars += 1;
+    }
+    (bars >= 3 && lies + 3 <= at).then_some(p)
+}
+
+fn pressed_stripes(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let wall = s.colour(0);
+    let (top, tall) = (s.between(1, 4), s.between(2, 6));
+    let bottom = (top + tall - 1).min(s.rows - 2);
+    let stripes = s.between(3, (s.cols - 3) / 2).min(6);
+    let wide = if 4 * stripes + 2 < s.cols && s.coin() {
+        4
+    } else {
+        2
+    };
+    p.both(|g| g.fill((top - 1, 0), (bottom + 1, 0), wall));
+    for i in 0..stripes {
+        let colour = s.colour(1 + i as usize % 2);
+        let (from, to) = (1 + i * wide, 1 + i * wide / 2);
+        p.input.fill((top, from), (bottom, from + wide - 1), colour);
+        p.output
+            .fill((top, to), (bottom, to + wide / 2 - 1), colour);
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Grid;
+    use crate::worlds::readings::look::Look;
+    use crate::worlds::readings::{Reading, area, skin};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "compression",
+            &["piston"],
+            "did loose particles crowd into a much smaller room without loss?",
+            crowded,
+        )
+        .touching(1, 2)
+        .kinds_stay()
+        .reshaping(6),
+        Reading::new(
+            "compression",
+            &["sponge"],
+            "did a block full of holes become half as high and solid, no cell lost?",
+            holes_closed,
+        )
+        .touching(1, 2)
+        .kinds_stay()
+        .reshaping(6),
+        Reading::new(
+            "compression",
+            &["closed-gaps"],
+            "did bars of one height that stood apart close up to a wall, in order and without a gap?",
+            closed_up,
+        )
+        .touching(1, 3)
+        .same_counts(),
+        Reading::new(
+            "compression",
+            &["pressed-stripes"],
+            "did a block of stripes at a wall become half as long, each stripe with it?",
+            half_as_long,
+        )
+        .touching(2, 2)
+        .fresh(0)
+        .lost(0),
+];
+
+    fn crowded(look: &Look) -> bool {
+        look.touched.iter().any(|&colour| {
+            if !look.kept(colour, 6) || look.touched.len() > 2 {
+                return false;
+            }
+            let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
+            let (was, is) = (look.before_of(colour).len(), look.after_of(colour).len());
+            // Fewer clumps, or a piston of another colour that came in.
+            let plate = |c: &&u8| **c != colour && look.has(**c) > look.had(**c);
+            let pushed = look.touched.len() == 2 && look.touched.iter().any(|c| plate(&c));
+            let whole = |c: &&u8| **c == colour || look.has_parts(**c, 1, 1);
+            3 * area(&after) <= 2 * area(&before)
+                && 3 * after.len() as i32 >= area(&after)
+                && (pushed || 2 * is <= was + 1)
+                && look.touched.iter().all(|c| whole(&c))
+                && 2 * skin(&look.input, &before) >= 3 * before.len()
+                && was > 1
+        })
+    }
+
+    fn holes_closed(look: &Look) -> bool {
+        look.touched.len() <= 2
+            && look.touched.iter().any(|&foam| {
+                let after = look.after_of(foam);
+                let [block] = after.as_slice() else {
+                    return false;
+                };
+                let loose = look.input.places_of(foam);
+                let plate = |c: &&u8| **c == foam || look.has_parts(**c, 1, 1);
+                look.kept(foam, 6)
+                    && look.touched.iter().all(|c| plate(&c))
+                    && block.is_box()
+                    && skin(&look.input, &loose) == 4 * loose.len()
+                    && area(&loose) == 2 * area(&block.cells)
+            })
+    }
+
+    /// The bars of a row between the wall and what lies beyond: colours of the columns, from the wall on.
+    fn columns(grid: &Grid, (top, bottom): (i32, i32)) -> Option<Vec<u8>> {
+        (1..grid.cols() as i32)
+            .map(|c| {
+                let first = grid.at(top, c);
+                (top..=bottom)
+                    .all(|r| grid.at(r, c) == first)
+                    .then_some(first)
+            })
+            .collect()
+    }
+
+    /// The rows that changed, with a wall at the left edge beside them.
+    fn before_a_wall(look: &Look) -> Option<(i32, i32)> {
+        let top = look.changed.iter().map(|p| p.0).min()?;
+        let bottom = look.changed.iter().map(|p| p.0).max()?;
+        let wall = look.was((top, 0));
+        let whole = (top - 1..=bottom + 1).all(|r| look.was((r, 0)) == wall && look.stays((r, 0)));
+        (wall != 0 && whole).then_some((top, bottom))
+    }
+
+    fn closed_up(look: &Look) -> bool {
+        look.some_way(|look| {
+            let Some(rows) = before_a_wall(look) else {
+                return false;
+            };
+            let (Some(was), Some(is)) = (columns(&look.input, rows), columns(&look.output, rows))
+            else {
+                return false;
+            };
+            let bars = |all: &[u8]| all.iter().copied().filter(|c| *c != 0).collect::<Vec<u8>>();
+            let gap = |all: &[u8]| {
+                all.windows(2).any(|w| w[0] == 0 && w[1] != 0) || all.first() == Some(&0)
+            };
+            bars(&was) == bars(&is) && bars(&is).len() >= 3 && gap(&was) && !gap(&is)
+        })
+    }
+
+    fn half_as_long(look: &Look) -> bool {
+        look.some_way(|look| {
+            let Some(rows) = before_a_wall(look) else {
+                return false;
+            };
+            let (Some(was), Some(is)) = (columns(&look.input, rows), columns(&look.output, rows))
+            else {
+                return false;
+            };
+            let long = was.iter().take_while(|c| **c != 0).count();
+            let halves: Vec<u8> = was.iter().copied().take(long).step_by(2).collect();
+            long >= 6
+                && was.iter().skip(long).all(|c| *c == 0)
+                && is.iter().skip(long / 2).all(|c| *c == 0)
+                && is.starts_with(&halves)
+                && was.chunks(2).take(long / 2).all(|w| w.first() == w.last())
+        })
+    }
+}

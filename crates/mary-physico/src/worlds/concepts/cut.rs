@@ -1,0 +1,130 @@
+//! Cut: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "cut",
+    name: "cut",
+    set: Set::CoreTest,
+    associative: false,
+    aspects: &[
+        Aspect::free(
+            "knife",
+            "A blade goes down through a block, and its two parts lie apart; no cell is lost.",
+            knife,
+        ),
+        Aspect::free(
+            "along-marks",
+            "A bar is parted at every mark on it, and the pieces are drawn apart.",
+            along_marks,
+        ),
+    ],
+    words: Words {
+        names: &["cut*", "slic*", "sever*"],
+        giveaways: &["knife", "knives", "scissors", "saw"],
+        definitions: &[
+            "[PHENOMENON] divides one body into separate pieces along a line, by a thin edge that presses on a very small area.",
+            "What [MASK] do to a sheet of paper is [PHENOMENON]: nothing is added or lost, and the pieces fit together along one line.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[],
+};
+
+fn knife(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (blade, body, handle) = (s.colour(0), s.colour(1), s.colour(2));
+    let long = s.between(5, s.cols - 5);
+    let tall = s.between(3, 4);
+    let top = s.rows - tall - s.between(0, 1);
+    let left = s.between(2, s.cols - long - 2);
+    let at = s.between(left + 2, left + long - 2);
+    p.input
+        .fill((top, left), (top + tall - 1, left + long - 1), body);
+    p.output
+        .fill((top, left - 1), (top + tall - 1, at - 2), body);
+    p.output
+        .fill((top, at + 1), (top + tall - 1, left + long), body);
+    for (g, tip) in [(&mut p.input, top - 2), (&mut p.output, top + tall - 1)] {
+        g.fill((tip - 3, at), (tip, at), blade);
+        g.fill((tip - 5, at), (tip - 4, at), handle);
+    }
+    // Between the parts stands the blade with a cell of air on its left.
+    (top >= 6 && p.input.count(body) == p.output.count(body)).then_some(p)
+}
+
+fn along_marks(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (body, mark) = (s.colour(0), s.colour(1));
+    let pieces = s.between(2, 3);
+    let tall = s.between(2, 5);
+    let row = s.between(1, s.rows - tall - 2);
+    let lengths: Vec<i32> = (0..pieces).map(|_| s.between(2, 4)).collect();
+    let whole: i32 = lengths.iter().sum();
+    let room = whole + 2 * (pieces - 1);
+    if room > s.cols {
+        return None;
+    }
+    let left = s.between(0, s.cols - room);
+    let mut c = left + pieces - 1;
+    let mut out = left;
+    for (i, &long) in lengths.iter().enumerate() {
+        p.input.fill((row, c), (row + tall - 1, c + long - 1), body);
+        p.output
+            .fill((row, out), (row + tall - 1, out + long - 1), body);
+        c += long;
+        if i + 1 < lengths.len() {
+            // Scissors' points above and below the place.
+            p.input.set(row - 1, c, mark);
+            p.input.set(row + tall, c, mark);
+            p.output.set(row - 1, out + long, mark);
+            p.output.set(row + tall, out + long, mark);
+        }
+        out += long + 2;
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[Reading::new(
+        "cut",
+        &["knife", "along-marks"],
+        "did one full rectangle become several with the same cells?",
+        cut,
+    )
+    .touching(1, 3)
+    .kinds_stay()
+    .reshaping(4)];
+
+    fn cut(look: &Look) -> bool {
+        look.touched.iter().any(|&colour| {
+            if !look.kept(colour, 4) {
+                return false;
+            }
+            let (before, after) = (look.before_of(colour), look.after_of(colour));
+            let solid = |p: &&&Part| p.is_box() && p.tall() > 1 && p.wide() > 1;
+            // What cut it only went somewhere.
+            let tools: Vec<u8> = look
+                .touched
+                .iter()
+                .copied()
+                .filter(|c| *c != colour)
+                .collect();
+            let went = tools.is_empty()
+                || look
+                    .moves_of(&tools)
+                    .is_some_and(|all| all.iter().all(|m| m.by.0 * m.by.1 == 0));
+            before.len() == 1
+                && went
+                && after.len() >= 2
+                && before.iter().all(|p| solid(&p))
+                && after.iter().all(|p| solid(&p))
+        })
+    }
+}

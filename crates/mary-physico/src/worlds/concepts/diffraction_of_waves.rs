@@ -1,0 +1,205 @@
+//! Diffraction of waves: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::draw::ring;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "diffraction-of-waves",
+    name: "diffraction of waves",
+    set: Set::CoreTest,
+    associative: false,
+    aspects: &[
+        Aspect::free(
+            "slit",
+            "Straight wave fronts meet a wall with a narrow gap, and behind it they spread as half rings around the gap.",
+            slit,
+        ),
+        Aspect::free(
+            "edge",
+            "Straight wave fronts pass the end of a wall and curl around it into the space behind.",
+            edge,
+        ),
+    ],
+    words: Words {
+        names: &["diffract*", "wave*"],
+        giveaways: &["Huygens*", "Fresnel*"],
+        definitions: &[
+            "[PHENOMENON] is the spreading of a train of crests behind a gap or round an edge, into the region where straight rays would leave a shadow; it is strongest when the gap is about as wide as two crests are apart.",
+            "Someone behind a corner is heard but not seen, and swell that comes through a narrow harbour mouth fans out in half circles: both are [PHENOMENON].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("doppler-effect", "changed wave fronts show both"),
+        ("electromagnetic-wave", "arcs from a point show both"),
+        ("expansion", "waves that spread expand"),
+        ("light-imaging", "what comes through a hole shows both"),
+        ("lighting", "what comes through a hole shows both"),
+    ],
+};
+
+fn slit(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wall, water) = (s.colour(0), s.colour(1));
+    let at = s.between(4, 5);
+    let gap = s.between(3, s.rows - 4);
+    p.both(|g| {
+        for c in (0..at - 1).step_by(2) {
+            g.fill((0, c), (g.rows() as i32, c), water);
+        }
+        g.fill((0, at), (g.rows() as i32, at), wall);
+        g.set(gap, at, 0);
+    });
+    for radius in (2..s.cols - at).step_by(2) {
+        let arcs = ring((gap, at), radius).into_iter().filter(|q| q.1 > at);
+        p.output.paint(arcs, water);
+    }
+    Some(p)
+}
+
+fn edge(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wall, water) = (s.colour(0), s.colour(1));
+    let at = s.between(4, 5);
+    let end = s.between(4, s.rows - 6);
+    p.both(|g| {
+        for c in (0..at - 1).step_by(2) {
+            g.fill((0, c), (g.rows() as i32, c), water);
+        }
+        g.fill((end, at), (g.rows() as i32, at), wall);
+    });
+    for d in (2..s.cols - at).step_by(2) {
+        p.output.fill((0, at + d), (end - 1, at + d), water);
+        let arcs = ring((end - 1, at), d)
+            .into_iter()
+            .filter(|q| q.0 >= end - 1 && q.1 > at);
+        p.output.paint(arcs, water);
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "diffraction-of-waves",
+            &["slit"],
+            "do arcs around the gap in a wall appear behind it, with straight fronts before it?",
+            spread_behind_a_gap,
+        )
+        .touching(1, 1)
+        .added(),
+        Reading::new(
+            "diffraction-of-waves",
+            &["edge"],
+            "do straight fronts go on past the end of a wall and curl in behind it?",
+            curled_around,
+        )
+        .touching(1, 1)
+        .added(),
+    ];
+
+    /// Straight fronts: still upright runs of this colour left of a column.
+    fn fronts(look: &Look, colour: u8, before: i32) -> bool {
+        look.parts_before()
+            .iter()
+            .filter(|p| p.colour == colour)
+            .all(|p| p.wide() == 1 && p.tall() == look.rows() && p.bounds[1] < before)
+    }
+
+    fn spread_behind_a_gap(look: &Look) -> bool {
+        let Some(water) = look.one_added() else {
+            return false;
+        };
+        if look.had(water) < 10 {
+            return false;
+        }
+        look.some_way(|look| {
+            // A wall from edge to edge with one gap.
+            let gap = (1..look.cols() - 1).find_map(|c| {
+                let wall = look.was((0, c)).max(look.was((look.rows() - 1, c)));
+                let open: Vec<i32> = (0..look.rows())
+                    .filter(|&r| look.was((r, c)) != wall)
+                    .collect();
+                match open.as_slice() {
+                    [r] if wall != 0 && wall != water => Some((*r, c)),
+                    _ => None,
+                }
+            });
+            let Some((row, col)) = gap else { return false };
+            let arcs = look.new_parts();
+            let arc = |p: &Part| {
+                // Farthest from the wall in front of the gap, the same above and below it.
+                let tip = p.bounds[3];
+                let twin = |q: &Place| {
+                    let other = (2 * row - q.0, q.1);
+                    !look.holds(other) || p.has(other)
+                };
+                p.bounds[1] > col && p.has((row, tip)) && p.cells.iter().all(twin) && p.tall() > 1
+            };
+            let clipped =
+                |p: &Part| p.bounds[3] == look.cols() - 1 && p.bounds[1] > col && p.len() > 1;
+            fronts(look, water, col)
+                && arcs.iter().filter(|p| arc(p)).count() >= 2
+                && arcs.iter().all(|p| arc(p) || clipped(p))
+        })
+    }
+
+    fn curled_around(look: &Look) -> bool {
+        let Some(water) = look.one_added() else {
+            return false;
+        };
+        if look.had(water) < 10 {
+            return false;
+        }
+        look.some_way(|look| {
+            (1..look.cols() - 1).any(|c| {
+                let wall = look.was((0, c)).max(look.was((look.rows() - 1, c)));
+                let built = |r: i32| look.was((r, c)) == wall;
+                let ends = built(0) != built(look.rows() - 1);
+                let breaks = (1..look.rows())
+                    .filter(|&r| built(r) != built(r - 1))
+                    .count();
+                if wall == 0 || wall == water || !ends || breaks != 1 {
+                    return false;
+                }
+                // In the open the same columns in every row; behind the wall, round its end.
+                let columns = |r: i32| -> Vec<i32> {
+                    look.changed
+                        .iter()
+                        .filter(|q| q.0 == r)
+                        .map(|q| q.1)
+                        .collect()
+                };
+                let first = if built(0) { look.rows() - 1 } else { 0 };
+                let open = columns(first);
+                let end = (0..look.rows())
+                    .filter(|&r| !built(r))
+                    .map(|r| (r - first).abs())
+                    .max();
+                let end = end.map_or(first, |k| if first == 0 { k } else { first - k });
+                let round = |q: &Place| {
+                    let (dr, dc) = (f64::from(q.0 - end), f64::from(q.1 - c));
+                    let far = dr.hypot(dc);
+                    open.iter().any(|x| (f64::from(x - c) - far).abs() <= 0.9)
+                        || far > f64::from(look.cols() - 1 - c)
+                };
+                let shadow: Vec<&Place> = look.changed.iter().filter(|q| built(q.0)).collect();
+                fronts(look, water, c)
+                    && open.len() >= 2
+                    && open.iter().all(|x| *x > c + 1)
+                    && (0..look.rows())
+                        .filter(|&r| !built(r))
+                        .all(|r| columns(r) == open)
+                    && shadow.len() >= open.len()
+                    && shadow.iter().all(|q| q.1 > c && round(q))
+            })
+        })
+    }
+}

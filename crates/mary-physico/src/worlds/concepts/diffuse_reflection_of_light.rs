@@ -1,0 +1,172 @@
+//! Diffuse reflection of light: how it is drawn, said and recognised.
+
+use crate::grid::{Pair, Place};
+use crate::worlds::draw::line;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "diffuse-reflection-of-light",
+    name: "diffuse reflection of light",
+    set: Set::CoreTest,
+    associative: false,
+    aspects: &[
+        Aspect::free(
+            "rough-ground",
+            "Parallel rays that strike a rough surface leave it in all sorts of directions.",
+            rough_ground,
+        ),
+        Aspect::free(
+            "fan",
+            "One ray that strikes a rough surface is thrown back as a fan of rays to all sides.",
+            fan,
+        ),
+    ],
+    words: Words {
+        names: &["diffus*", "reflect*", "light*", "scatter*"],
+        giveaways: &["Lambert*", "matte"],
+        definitions: &[
+            "When parallel rays meet a rough wall, each goes back by the law of equal angles at its own bit of wall, so that together they leave in all directions: this is [PHENOMENON].",
+            "Because of [PHENOMENON], a sheet of writing paper looks equally bright from every side and has no glare, while a polished plate has.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("explosion", "a fan of rays shows both"),
+        ("laser", "the ray could be a laser's"),
+        ("light-imaging", "both are light thrown on"),
+        ("lighting", "light on a surface shows both"),
+        ("lumination", "a fan of rays looks like glowing"),
+        ("mirror", "both throw light back"),
+        (
+            "photoelectric-effect",
+            "in both something leaves the surface that light strikes",
+        ),
+    ],
+};
+
+/// A rough floor: every column one or two cells high, no long flat stretch.
+fn rough(s: &mut Setting, base: i32) -> Vec<i32> {
+    let odd = s.between(0, 1);
+    (0..s.cols)
+        .map(|c| base - i32::from((c + odd) % 2 == 0) - i32::from(s.between(0, 4) == 0))
+        .collect()
+}
+
+fn rough_ground(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (ground, light, back) = (s.colour(0), s.colour(1), s.colour(2));
+    let floor = rough(s, s.rows - 2);
+    for (c, &r) in floor.iter().enumerate() {
+        p.both(|g| g.fill((r, c as i32), (g.rows() as i32, c as i32), ground));
+    }
+    // Slopes of the rays thrown back, each another one.
+    let ways: Vec<Place> = s.shuffled(vec![
+        (-4, -3),
+        (-4, 2),
+        (-3, 3),
+        (-4, -1),
+        (-3, -3),
+        (-4, 3),
+    ]);
+    let step = s.between(5, 6);
+    let mut c = s.between(1, 3);
+    let mut rays = 0;
+    while c < s.cols {
+        let hit = floor.get(c as usize)? - 1;
+        let (dr, dc) = *ways.get(rays % ways.len())?;
+        let start = (hit - 1, c + dc.signum());
+        for q in line(start, (start.0 + dr, start.1 + dc)) {
+            if p.output.free(q.0, q.1) {
+                p.output.set(q.0, q.1, back);
+            }
+        }
+        p.both(|g| g.fill((0, c), (hit, c), light));
+        rays += 1;
+        c += step;
+    }
+    (rays >= 2 && p.output.count(back) >= 3 * rays).then_some(p)
+}
+
+fn fan(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (ground, light, back) = (s.colour(0), s.colour(1), s.colour(2));
+    let floor = rough(s, s.rows - 2);
+    for (c, &r) in floor.iter().enumerate() {
+        p.both(|g| g.fill((r, c as i32), (g.rows() as i32, c as i32), ground));
+    }
+    let mid = s.between(s.cols / 2 - 1, s.cols / 2 + 1);
+    let hit = (floor.get(mid as usize)? - 1, mid);
+    let far = s.between(5, 7).min(hit.0 - 1);
+    let ways = [
+        (-far, far),
+        (-far, far / 3),
+        (-far, -far / 3),
+        (-far / 3, far),
+        (-far / 3, -far),
+    ];
+    for (dr, dc) in ways {
+        let clear = |q: &Place| p.input.get(q.0, q.1).is_none_or(|v| v != ground);
+        let cells: Vec<Place> = line(hit, (hit.0 + dr, hit.1 + dc))
+            .into_iter()
+            .skip(2)
+            .take_while(clear)
+            .collect();
+        p.output.paint(cells, back);
+    }
+    let into = line(hit, (hit.0 - far, hit.1 - far));
+    p.both(|g| g.paint(into.iter().copied(), light));
+    (far >= 5).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "diffuse-reflection-of-light",
+        &["rough-ground", "fan"],
+        "do rays of a new colour leave a rough ground in several directions where other rays meet it?",
+        scattered,
+    )
+    .touching(1, 1).added().fresh(1)
+    .upright(),
+];
+
+    fn scattered(look: &Look) -> bool {
+        let Some(back) = look.one_added() else {
+            return false;
+        };
+        if look.had(back) > 0 || look.changed.len() < 4 {
+            return false;
+        }
+        // The ground: coloured from its rough top down to the lower edge in every column.
+        let bottom = look.rows() - 1;
+        let ground = look.was((bottom, 0));
+        let top = |c: i32| {
+            let from = (0..=bottom).rev().find(|&r| look.was((r, c)) != ground);
+            from.map_or(0, |r| r + 1)
+        };
+        let tops: Vec<i32> = (0..look.cols()).map(top).collect();
+        let rough = tops.windows(2).filter(|w| w[0] != w[1]).count();
+        if ground == 0 || 3 * rough < tops.len() || tops.iter().any(|&t| t > bottom) {
+            return false;
+        }
+        let hits: Vec<Place> = tops
+            .iter()
+            .enumerate()
+            .map(|(c, &t)| (t - 1, c as i32))
+            .filter(|&p| look.stays(p) && look.was(p) != ground)
+            .collect();
+        let near = |p: &Place, q: &Place| (p.0 - q.0).abs().max((p.1 - q.1).abs()) <= 2;
+        let leaves = |p: &Place| look.changed.iter().any(|q| near(p, q));
+        // A ray thrown out of sight leaves nothing.
+        let left = hits.iter().filter(|p| leaves(p)).count();
+        let starts = |part: &Part| part.cells.iter().any(|p| hits.iter().any(|q| near(q, p)));
+        let thrown = |part: &Part| starts(part) || look.attached(part, &look.output);
+        left >= 1 && 2 * left >= hits.len() && look.new_parts().iter().all(thrown)
+    }
+}

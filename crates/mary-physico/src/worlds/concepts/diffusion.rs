@@ -1,0 +1,320 @@
+//! Diffusion: how it is drawn, said and recognised.
+
+use crate::grid::{Pair, Place};
+use crate::worlds::scenery::air::room;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "diffusion",
+    name: "diffusion",
+    set: Set::CoreTest,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "ink-drop",
+            "Particles packed in one spot spread through the whole box until they lie evenly thin; none is lost.",
+            ink_drop,
+        ),
+        Aspect::free(
+            "no-more-wall",
+            "The wall between two kinds of particles is taken out, and both kinds mix evenly through the whole box.",
+            no_more_wall,
+        ),
+        Aspect::free(
+            "mixed-halves",
+            "Two kinds of particles that filled a block in halves have mixed, so that both halves hold as many of each.",
+            mixed_halves,
+        )
+        .associative_only(),
+        Aspect::free(
+            "out-of-the-corner",
+            "Particles that were crowded in one corner of a closed room are spread over all of it.",
+            out_of_the_corner,
+        )
+        .associative_only(),
+    ],
+    words: Words {
+        names: &["diffus*"],
+        giveaways: &["Fick*"],
+        definitions: &[
+            "[PHENOMENON] is the spreading of a substance from where there is much of it to where there is little, by the random jostling of its particles alone, until it is even everywhere.",
+            "Perfume from an open bottle fills a still room, and a drop of ink colours a whole glass that nobody stirs: this is [PHENOMENON].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("compression", "the reverse shows both"),
+        ("cut", "what comes apart shows both"),
+        ("expansion", "what spreads expands"),
+        ("photoelectric-effect", "particles that leave show both"),
+    ],
+};
+
+/// One particle in each of so many equal stretches of these cells: evenly thin, yet random.
+fn evenly(s: &mut Setting, cells: &[Place], many: usize) -> Vec<Place> {
+    (0..many)
+        .filter_map(|i| {
+            let (a, b) = (i * cells.len() / many, (i + 1) * cells.len() / many);
+            let j = s.between(a as i32, b as i32 - 1);
+            cells.get(j as usize).copied()
+        })
+        .collect()
+}
+
+fn ink_drop(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wall, ink) = (s.colour(0), s.colour(1));
+    let (tall, wide) = (s.between(10, s.rows), s.between(10, s.cols));
+    let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let (bottom, right) = (top + tall - 1, left + wide - 1);
+    p.both(|g| g.frame((top, left), (bottom, right), wall));
+    let (high, broad) = (s.between(2, 4), s.between(3, 4));
+    let at = s.place((top + 2, bottom - 1 - high), (left + 2, right - 1 - broad));
+    let drop = room(at, (at.0 + high - 1, at.1 + broad - 1));
+    let cells = room((top + 1, left + 1), (bottom - 1, right - 1));
+    let spread = evenly(s, &cells, drop.len());
+    p.input.paint(drop, ink);
+    p.output.paint(spread, ink);
+    Some(p)
+}
+
+fn no_more_wall(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wall, one, two) = (s.colour(0), s.colour(1), s.colour(2));
+    let tall = s.between(8, s.rows);
+    let wide = s.between(11, s.cols);
+    let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let (bottom, right) = (top + tall - 1, left + wide - 1);
+    let mid = (left + right) / 2;
+    p.both(|g| g.frame((top, left), (bottom, right), wall));
+    p.input.fill((top, mid), (bottom, mid), wall);
+    let near = room((top + 1, left + 1), (bottom - 1, mid - 1));
+    let far = room((top + 1, mid + 1), (bottom - 1, right - 1));
+    let many = near.len().min(far.len()) * s.between(2, 6) as usize / 10;
+    p.input.paint(s.shuffled(near).into_iter().take(many), one);
+    p.input.paint(s.shuffled(far).into_iter().take(many), two);
+    let cells = room((top + 1, left + 1), (bottom - 1, right - 1));
+    for (i, (r, c)) in s.shuffled(cells).into_iter().take(2 * many).enumerate() {
+        p.output.set(r, c, if i % 2 == 0 { one } else { two });
+    }
+    Some(p)
+}
+
+fn mixed_halves(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (one, two) = (s.colour(0), s.colour(1));
+    let (tall, half) = (2 * s.between(2, 4), 2 * s.between(1, 3));
+    let wide = 2 * half;
+    if tall > s.rows || wide > s.cols {
+        return None;
+    }
+    let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
+    p.input
+        .fill((top, left), (top + tall - 1, left + half - 1), one);
+    p.input
+        .fill((top, left + half), (top + tall - 1, left + wide - 1), two);
+    // In each half half of the cells, at random.
+    for start in [left, left + half] {
+        let cells: Vec<Place> = (top..top + tall)
+            .flat_map(|r| (start..start + half).map(move |c| (r, c)))
+            .collect();
+        let n = cells.len() / 2;
+        for (i, (r, c)) in s.shuffled(cells).into_iter().enumerate() {
+            p.output.set(r, c, if i < n { one } else { two });
+        }
+    }
+    Some(p)
+}
+
+fn out_of_the_corner(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wall, gas) = (s.colour(0), s.colour(1));
+    let (tall, wide) = (s.between(9, s.rows), s.between(9, s.cols));
+    let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let (bottom, right) = (top + tall - 1, left + wide - 1);
+    p.both(|g| g.frame((top, left), (bottom, right), wall));
+    let (a, b) = (s.between(2, 4), s.between(2, 4));
+    p.input.fill((top + 1, left + 1), (top + a, left + b), gas);
+    let many = (a * b) as usize;
+    // An equal share in each quarter of the room.
+    let (mr, mc) = ((top + bottom) / 2, (left + right) / 2);
+    let mut left_over = many;
+    for (i, rows) in [(top + 1, mr), (mr + 1, bottom - 1)]
+        .into_iter()
+        .enumerate()
+    {
+        for (j, cols) in [(left + 1, mc), (mc + 1, right - 1)]
+            .into_iter()
+            .enumerate()
+        {
+            let quarter = 2 * i + j;
+            let share = left_over / (4 - quarter);
+            left_over -= share;
+            let cells: Vec<Place> = (rows.0..=rows.1)
+                .flat_map(|r| (cols.0..=cols.1).map(move |c| (r, c)))
+                .filter(|(r, c)| (r + c) % 2 == 0)
+                .collect();
+            p.output
+                .paint(s.shuffled(cells).into_iter().take(share), gas);
+        }
+    }
+    (p.output.count(gas) == many && many >= 5).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::look::{Look, Part};
+    use crate::worlds::readings::{Reading, area};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "diffusion",
+            &["ink-drop"],
+            "did one dense patch come apart over a much larger room without loss?",
+            spread,
+        )
+        .touching(1, 2)
+        .kinds_stay()
+        .reshaping(4),
+        Reading::new(
+            "diffusion",
+            &["no-more-wall"],
+            "is a wall between two kinds of particles gone, and are both on both sides now?",
+            mixed,
+        )
+        .touching(3, 3)
+        .kinds_stay()
+        .keeping(2),
+        Reading::new(
+            "diffusion",
+            &["mixed-halves"],
+            "did two colours that filled the halves of a block mix evenly?",
+            mixed_evenly,
+        )
+        .touching(2, 2)
+        .same_counts()
+        .recoloured(),
+        Reading::new(
+            "diffusion",
+            &["out-of-the-corner"],
+            "did particles crowded in a corner of a closed frame spread over all of it?",
+            filled_the_room,
+        )
+        .touching(1, 1)
+        .same_counts(),
+    ];
+
+    fn spread(look: &Look) -> bool {
+        look.touched.iter().any(|&colour| {
+            if !look.kept(colour, 4) || look.touched.len() > 2 {
+                return false;
+            }
+            let (before, after) = (look.input.places_of(colour), look.output.places_of(colour));
+            area(&after) >= 3 * area(&before)
+                && 3 * area(&before) <= 4 * before.len() as i32
+                && look.before_of(colour).len() == 1
+                && 3 * look.after_of(colour).len() >= before.len()
+        })
+    }
+
+    fn mixed(look: &Look) -> bool {
+        if look.touched.len() != 3 {
+            return false;
+        }
+        look.touched.iter().any(|&wall| {
+            if look.has(wall) >= look.had(wall) || look.gone(wall).len() < 4 {
+                return false;
+            }
+            look.lying_or_upright(|l| parted_then_mixed(l, wall))
+        })
+    }
+
+    /// The wall that is gone stood upright, and what was left and right of it now is on both sides.
+    fn parted_then_mixed(look: &Look, wall: u8) -> bool {
+        let gone = look.gone(wall);
+        let Some(&(_, col)) = gone.first() else {
+            return false;
+        };
+        gone.iter().all(|p| p.1 == col)
+            && look.came(wall).is_empty()
+            && look.touched.iter().filter(|c| **c != wall).all(|&kind| {
+                let side = |cells: &[Place]| cells.iter().filter(|p| p.1 < col).count();
+                let (a, b) = (look.input.places_of(kind), look.output.places_of(kind));
+                let (was, now) = (side(&a), side(&b));
+                let at_wall = a.iter().any(|p| p.1 == col);
+                look.kept(kind, 2)
+                    && !at_wall
+                    && (was == 0 || was == a.len())
+                    && 10 * now >= b.len()
+                    && 10 * now <= 9 * b.len()
+            })
+    }
+
+    fn mixed_evenly(look: &Look) -> bool {
+        let [one, two] = *look.touched.as_slice() else {
+            return false;
+        };
+        let blocks = |c: u8| -> Vec<&Part> {
+            look.before_of(c)
+                .into_iter()
+                .filter(|p| look.restless(p))
+                .collect()
+        };
+        let (a, b) = (blocks(one), blocks(two));
+        let ([a], [b]) = (a.as_slice(), b.as_slice()) else {
+            return false;
+        };
+        let share = |p: &Part| p.cells.iter().filter(|&&c| look.is(c) == one).count();
+        a.is_box()
+            && b.is_box()
+            && a.len() == b.len()
+            && a.len() >= 8
+            && a.touches(&b.cells)
+            && 2 * share(a) == a.len()
+            && 2 * share(b) == b.len()
+    }
+
+    fn filled_the_room(look: &Look) -> bool {
+        let [gas] = *look.touched.as_slice() else {
+            return false;
+        };
+        let frame = |p: &&Part| p.is_frame() && !look.restless(p) && p.colour != gas;
+        look.parts_before().iter().filter(frame).any(|room| {
+            let [t, l, b, r] = room.bounds;
+            let inside = |p: &&Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
+            let was: Vec<Place> = look
+                .input
+                .places_of(gas)
+                .iter()
+                .filter(inside)
+                .copied()
+                .collect();
+            let is: Vec<Place> = look
+                .output
+                .places_of(gas)
+                .iter()
+                .filter(inside)
+                .copied()
+                .collect();
+            let Some([bt, bl, bb, br]) = crate::worlds::readings::bounds(&was) else {
+                return false;
+            };
+            let corner = (bt == t + 1 || bb == b - 1) && (bl == l + 1 || br == r - 1);
+            let crowded = ((bb - bt + 1) * (br - bl + 1)) as usize == was.len();
+            let quarters = |low_row: bool, low_col: bool| {
+                is.iter()
+                    .any(|p| (2 * p.0 > t + b) == low_row && (2 * p.1 > l + r) == low_col)
+            };
+            corner
+                && crowded
+                && was.len() == is.len()
+                && was.len() >= 4
+                && look.changed.iter().all(|p| inside(&p))
+                && [(true, true), (true, false), (false, true), (false, false)]
+                    .into_iter()
+                    .all(|(y, x)| quarters(y, x))
+        })
+    }
+}

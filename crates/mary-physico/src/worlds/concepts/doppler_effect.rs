@@ -1,0 +1,194 @@
+//! Doppler effect: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair};
+use crate::worlds::draw::square_ring;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "doppler-effect",
+    name: "doppler effect",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::free(
+            "moving-source",
+            "When the source of even rings moves, the rings crowd together ahead of it and spread apart behind it.",
+            moving_source,
+        ),
+        Aspect::free(
+            "siren",
+            "Even arcs of sound run out before and behind a standing car, and when it drives they crowd before it and thin out behind it.",
+            siren,
+        ),
+    ],
+    words: Words {
+        names: &["doppler*", "effect*", "redshift*", "blueshift*"],
+        giveaways: &["Christian", "Buys Ballot", "radar"],
+        definitions: &[
+            "[PHENOMENON] is the change of the frequency that an observer receives when source and observer come nearer to or go away from each other: higher on approach, lower on departure.",
+            "The siren of an ambulance drops in pitch as it passes by, and the lines of galaxies that fly away from us are shifted to the red: both show [PHENOMENON].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("acceleration", "distances that grow show both"),
+        ("compression", "the waves ahead are pressed together"),
+        ("electromagnetic-wave", "waves from a source show both"),
+        ("inertia", "a moving car shows both"),
+        ("move", "the source moves"),
+        ("reference-frame", "the effect depends on who hears it"),
+        ("relativity", "moving sources look changed"),
+    ],
+};
+
+fn moving_source(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (source, sound) = (s.colour(0), s.colour(1));
+    let most = if s.rows.min(s.cols) >= 15 && s.coin() {
+        7
+    } else {
+        5
+    };
+    let centre = s.place((most, s.rows - 1 - most), (most, s.cols - 1 - most));
+    let shift = |radius: i32| (most - radius) / 2;
+    for radius in (1..=most).step_by(2) {
+        p.input.paint(square_ring(centre, radius), sound);
+        let moved = (centre.0, centre.1 + shift(radius));
+        p.output.paint(square_ring(moved, radius), sound);
+    }
+    p.input.set(centre.0, centre.1, source);
+    p.output.set(centre.0, centre.1 + shift(1), source);
+    Some(p)
+}
+
+fn siren(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (car, sound, road) = (s.colour(0), s.colour(1), s.colour(2));
+    let tall = s.between(2, 3);
+    let row = s.between(tall + 1, s.rows - 4);
+    let mid = s.cols / 2;
+    p.both(|g| g.fill((row + 3, 0), (row + 3, g.cols() as i32), road));
+    let draw = |g: &mut Grid, at: i32| {
+        // A body on two wheels with a light on its roof.
+        g.fill((row, at - 1), (row + 1, at + 1), car);
+        g.set(row + 2, at - 1, car);
+        g.set(row + 2, at + 1, car);
+        g.set(row - 1, at, car);
+    };
+    draw(&mut p.input, mid - 1);
+    draw(&mut p.output, mid + 1);
+    // An arc that bulges away from the car.
+    let arc = |g: &mut Grid, c: i32, way: i32| {
+        for k in -tall..=2 {
+            let bent = i32::from(k == -tall || k == 2);
+            g.set(row + k, c - way * bent, sound);
+        }
+    };
+    for c in (mid + 3..s.cols).step_by(3) {
+        arc(&mut p.input, c, 1);
+    }
+    for c in (0..mid - 4).rev().step_by(3) {
+        arc(&mut p.input, c, -1);
+    }
+    for c in (mid + 5..s.cols).step_by(2) {
+        arc(&mut p.output, c, 1);
+    }
+    for c in (0..mid - 3).rev().step_by(4) {
+        arc(&mut p.output, c, -1);
+    }
+    (s.cols >= 13).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[Reading::new(
+        "doppler-effect",
+        &["moving-source", "siren"],
+        "did a source go on, and do its even fronts now lie closer ahead of it than behind?",
+        crowded_ahead,
+    )
+    .touching(2, 2)
+    .kinds_stay()
+    .keeping(1)
+    .movers(1)];
+
+    fn crowded_ahead(look: &Look) -> bool {
+        let [x, y] = *look.touched.as_slice() else {
+            return false;
+        };
+        look.lying_or_upright(|look| {
+            [(x, y), (y, x)].into_iter().any(|(source, sound)| {
+                let Some(all) = look.moves_of(&[source]) else {
+                    return false;
+                };
+                let [one] = all.as_slice() else {
+                    return false;
+                };
+                if one.by.0 != 0 || look.had(sound) < 4 {
+                    return false;
+                }
+                let row = one.from.bounds[2];
+                let way = one.by.1.signum();
+                let ahead = |part: &Part, was: bool| gaps(look, (sound, was), part, (row, way));
+                let behind = |part: &Part, was: bool| gaps(look, (sound, was), part, (row, -way));
+                let (a, b) = (ahead(one.to, false), behind(one.to, false));
+                let (c, d) = (ahead(one.from, true), behind(one.from, true));
+                let even = |g: &[i32]| {
+                    g.iter()
+                        .max()
+                        .zip(g.iter().min())
+                        .is_some_and(|(x, y)| x - y <= 1)
+                };
+                let mean = |g: &[i32]| g.iter().sum::<i32>() as f64 / g.len().max(1) as f64;
+                let all_before = [c, d].concat();
+                let crosses = |parts: Vec<&Part>| {
+                    parts
+                        .iter()
+                        .all(|p| p.bounds[0] <= row && row <= p.bounds[2])
+                };
+                !a.is_empty()
+                    && crosses(look.before_of(sound))
+                    && crosses(look.after_of(sound))
+                    && !b.is_empty()
+                    && even(&all_before)
+                    && a.iter().max() <= b.iter().min()
+                    && mean(&a) < mean(&b)
+            })
+        })
+    }
+
+    /// The distances between fronts of a colour along a row, going one way from the edge of a part.
+    fn gaps(
+        look: &Look,
+        (colour, was): (u8, bool),
+        from: &Part,
+        (row, way): (i32, i32),
+    ) -> Vec<i32> {
+        let edge = if way > 0 {
+            from.bounds[3]
+        } else {
+            from.bounds[1]
+        };
+        let here = |c: i32| {
+            if was {
+                look.was((row, c)) == colour
+            } else {
+                look.is((row, c)) == colour
+            }
+        };
+        let mut last = edge;
+        let mut found = Vec::new();
+        for k in 1..look.cols() {
+            let c = edge + way * k;
+            if here(c) {
+                found.push((c - last).abs());
+                last = c;
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,207 @@
+//! Elastic force: how it is drawn, said and recognised.
+
+use crate::grid::{Pair, Place};
+use crate::worlds::draw::line;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "elastic-force",
+    name: "elastic force",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::free(
+            "spring",
+            "A pressed spring at a wall stretches to twice its length and pushes the block in front of it away.",
+            spring,
+        ),
+        Aspect::upright(
+            "trampoline",
+            "A ball has pressed an elastic sheet down; the sheet springs back flat and throws the ball up.",
+            trampoline,
+        ),
+    ],
+    words: Words {
+        names: &["elastic*", "forc*", "spring constant", "restoring"],
+        giveaways: &["Hooke*"],
+        definitions: &[
+            "[PHENOMENON] is the pull or push with which a stretched or shortened spring tries to regain its natural length. Up to a limit it is proportional to the change of length.",
+            "A bent ruler or a drawn rubber band pushes back by [PHENOMENON], which is gone as soon as the body has its first shape again; the law for it bears the name of [MASK].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("energy-conservation", "a spring gives its energy back"),
+        ("expansion", "the spring gets longer"),
+        ("lifting", "the ball is thrown up"),
+        ("resonance", "springs swing"),
+        ("surface-tension", "a skin that dents shows both"),
+        (
+            "thermal-expansion-and-contraction",
+            "the spring gets longer",
+        ),
+    ],
+};
+
+/// A coil three rows high: upright strokes, joined by turns above and below that are `open` cells
+/// wide.
+fn coil(at: Place, strokes: i32, open: i32) -> Vec<Place> {
+    let mut cells = Vec::new();
+    for i in 0..strokes {
+        let c = at.1 + i * (open + 1);
+        cells.extend((0..3).map(|r| (at.0 + r, c)));
+        if i + 1 < strokes {
+            let row = at.0 + if i % 2 == 0 { 0 } else { 2 };
+            cells.extend((1..=open).map(|k| (row, c + k)));
+        }
+    }
+    cells
+}
+
+fn spring(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wall, wire, block) = (s.colour(0), s.colour(1), s.colour(2));
+    let strokes = s.between(3, 5);
+    let long = |open: i32| strokes + (strokes - 1) * open;
+    let big = s.between(2, 3);
+    if 1 + long(2) + big > s.cols {
+        return None;
+    }
+    let open = if 1 + long(3) + big <= s.cols && s.coin() {
+        3
+    } else {
+        2
+    };
+    let top = s.between(1, s.rows - 4);
+    p.both(|g| g.fill((0, 0), (g.rows() as i32, 0), wall));
+    for (g, open) in [(&mut p.input, 1), (&mut p.output, open)] {
+        g.paint(coil((top, 1), strokes, open), wire);
+        let end = 1 + long(open);
+        g.fill((top, end), (top + 2, end + big - 1), block);
+    }
+    Some(p)
+}
+
+fn trampoline(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let ground = s.rows - 1;
+    let (post, sheet, ball) = (s.colour(0), s.colour(1), s.colour(2));
+    let deep = s.between(3, 4);
+    let level = ground - deep - 1;
+    let half = s.between(deep, (s.cols - 3) / 2);
+    let mid = s.between(half + 1, s.cols - half - 2);
+    p.both(|g| {
+        g.fill((level, mid - half - 1), (ground, mid - half - 1), post);
+        g.fill((level, mid + half + 1), (ground, mid + half + 1), post);
+    });
+    p.input
+        .paint(line((level, mid - half), (level + deep, mid)), sheet);
+    p.input
+        .paint(line((level, mid + half), (level + deep, mid)), sheet);
+    p.input
+        .fill((level + deep - 2, mid), (level + deep - 1, mid), ball);
+    p.output
+        .fill((level, mid - half), (level, mid + half), sheet);
+    let up = s.between(0, level - 5);
+    p.output.fill((up, mid), (up + 1, mid), ball);
+    (level >= 5).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "elastic-force",
+            &["spring"],
+            "did a coil get longer at one end only and push the body at that end as far?",
+            sprang,
+        )
+        .touching(2, 2)
+        .kinds_stay()
+        .keeping(2)
+        .movers(1),
+        Reading::new(
+            "elastic-force",
+            &["trampoline"],
+            "did a sagging sheet become flat, and what lay in it fly straight up?",
+            thrown_up,
+        )
+        .touching(2, 2)
+        .kinds_stay()
+        .keeping(1)
+        .movers(1)
+        .upright(),
+    ];
+
+    fn sprang(look: &Look) -> bool {
+        look.touched.len() == 2 && look.lying_or_upright(pushed_sideways)
+    }
+
+    fn pushed_sideways(look: &Look) -> bool {
+        let t = &look.touched;
+        let (Some(&x), Some(&y)) = (t.first(), t.get(1)) else {
+            return false;
+        };
+        [(x, y), (y, x)].into_iter().any(|(block, wire)| {
+            if !look.kept(block, 2) || look.has(wire) <= look.had(wire) {
+                return false;
+            }
+            let (before, after) = (look.before_of(wire), look.after_of(wire));
+            let ([short], [long]) = (before.as_slice(), after.as_slice()) else {
+                return false;
+            };
+            let Some(moves) = look.moves_of(&[block]) else {
+                return false;
+            };
+            let [one] = moves.as_slice() else {
+                return false;
+            };
+            let by = one.by.1;
+            let [t, l, b, r] = short.bounds;
+            let (grown, meets) = if by > 0 {
+                ([t, l, b, r + by], r + 1 == one.from.bounds[1])
+            } else {
+                ([t, l + by, b, r], l - 1 == one.from.bounds[3])
+            };
+            one.by.0 == 0
+                && by != 0
+                && one.from.is_box()
+                && long.bounds == grown
+                && meets
+                && !short.is_box()
+                && !long.is_box()
+        })
+    }
+
+    fn thrown_up(look: &Look) -> bool {
+        let t = &look.touched;
+        let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
+            return false;
+        };
+        [(x, y), (y, x)].into_iter().any(|(ball, sheet)| {
+            let (before, after) = (look.before_of(sheet), look.after_of(sheet));
+            let ([sag], [flat]) = (before.as_slice(), after.as_slice()) else {
+                return false;
+            };
+            let Some(moves) = look.moves_of(&[ball]) else {
+                return false;
+            };
+            let [one] = moves.as_slice() else {
+                return false;
+            };
+            let [top, l, _, r] = sag.bounds;
+            one.by.1 == 0
+                && one.by.0 < 0
+                && flat.tall() == 1
+                && flat.bounds == [top, l, top, r]
+                && sag.tall() >= 3
+                && [(top, l), (top, r)].iter().all(|p| sag.has(*p))
+                && one.from.bounds[2] > top
+                && one.to.bounds[2] < top
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! Electricity: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "electricity",
+    name: "electricity",
+    set: Set::CoreTest,
+    associative: false,
+    aspects: &[
+        Aspect::free(
+            "circuit",
+            "When the switch closes the loop from battery to lamp, current runs through the whole wire and the lamp goes on.",
+            circuit,
+        ),
+        Aspect::upright(
+            "lightning",
+            "A jagged flash leaps from the charged cloud to the highest tower.",
+            lightning,
+        ),
+    ],
+    words: Words {
+        names: &["electr*", "current*"],
+        giveaways: &["Franklin*", "Volta*", "Ohm*", "Faraday*"],
+        definitions: &[
+            "[PHENOMENON] is the presence and flow of charge: in a closed circuit it goes through the wire from one pole of the battery to the other and makes a bulb glow.",
+            "A rubbed comb picks up bits of paper and a switch makes a motor run: both come from [PHENOMENON], which is measured in amperes and volts.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("optical-filters", "a wire that turns colour"),
+        ("photoelectric-effect", "electrons show both"),
+    ],
+};
+
+fn circuit(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wire, plus, minus, live) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let (tall, wide) = (s.between(7, s.rows - 3), s.between(8, s.cols - 3));
+    let (top, left) = s.place((1, s.rows - tall - 1), (1, s.cols - wide - 1));
+    let (bottom, right) = (top + tall - 1, left + wide - 1);
+    let cell = s.between(top + 2, bottom - 4);
+    let gap = s.between(left + 2, right - 3);
+    let bulb = s.between(left + 3, right - 3);
+    for (g, closed) in [(&mut p.input, false), (&mut p.output, true)] {
+        g.frame(
+            (top, left),
+            (bottom, right),
+            if closed { live } else { wire },
+        );
+        g.fill((cell, left), (cell + 1, left), plus);
+        g.fill((cell + 2, left), (cell + 3, left), minus);
+        let lamp = if closed { live } else { wire };
+        g.fill((bottom - 1, bulb - 1), (bottom + 1, bulb + 1), lamp);
+        if !closed {
+            // The switch stands open: a lever lifted off the gap.
+            g.fill((top, gap), (top, gap + 1), 0);
+            g.set(top - 1, gap, wire);
+        }
+    }
+    (cell + 3 < bottom).then_some(p)
+}
+
+fn lightning(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (earth, cloud, tower, flash) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let ground = s.rows - 1;
+    let left = s.between(1, 3);
+    let right = s.cols - 1 - s.between(1, 3);
+    p.both(|g| {
+        g.fill((ground, 0), (ground, g.cols() as i32), earth);
+        g.fill((0, left), (1, right), cloud);
+        g.fill((0, left - 1), (0, right + 1), cloud);
+        g.fill((2, left + 2), (2, right - 2), cloud);
+    });
+    let highest = s.between(3, 4);
+    let spots = s.shuffled((1..s.cols / 3).map(|k| 3 * k).collect::<Vec<_>>());
+    let mut aim = None;
+    for (i, &c) in spots.iter().take(3).enumerate() {
+        let tall = if i == 0 {
+            highest
+        } else {
+            s.between(1, highest - 2)
+        };
+        p.both(|g| g.fill((ground - tall, c), (ground - 1, c), tower));
+        if i == 0 {
+            aim = Some((ground - tall - 1, c));
+        }
+    }
+    let aim = aim?;
+    // Jagged: from the tower up, a step aside every second row, never further off than the cloud.
+    let mut c = aim.1;
+    let mut side = if s.coin() { 1 } else { -1 };
+    for r in (3..=aim.0).rev() {
+        p.output.set(r, c, flash);
+        if (aim.0 - r) % 2 == 1 {
+            let wanted = if c <= left + 2 {
+                1
+            } else if c >= right - 2 {
+                -1
+            } else {
+                side
+            };
+            p.output.set(r, c + wanted, flash);
+            c += wanted;
+            side = if s.between(0, 2) == 0 { side } else { -side };
+        }
+    }
+    (aim.0 >= 6 && c >= left + 2 && c <= right - 2).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::look::{Look, Part};
+    use crate::worlds::readings::{Reading, outside};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "electricity",
+        &["circuit"],
+        "did a loop that was open become closed, and all of its colour turn into a new one?",
+        closed_and_live,
+    )
+    .touching(2, 2).fresh(1).lost(1),
+Reading::new(
+        "electricity",
+        &["lightning"],
+        "did a jagged line of a new colour appear from a body above to the tallest of several towers?",
+        flashed,
+    )
+    .touching(1, 1).added().fresh(1)
+    .upright(),
+];
+
+    fn closed_and_live(look: &Look) -> bool {
+        let (Some(live), Some(wire), 2) = (look.one_fresh(), look.one_lost(), look.touched.len())
+        else {
+            return false;
+        };
+        let closed: Vec<Place> = look
+            .came(live)
+            .into_iter()
+            .filter(|&p| look.was(p) == 0)
+            .collect();
+        let lifted: Vec<Place> = look
+            .gone(wire)
+            .into_iter()
+            .filter(|&p| look.is(p) == 0)
+            .collect();
+        if !(1..=4).contains(&closed.len()) || lifted.len() > 4 {
+            return false;
+        }
+        // Shut off from the edge by anything coloured.
+        let shut = |grid: &crate::grid::Grid| {
+            let mut mask = grid.clone();
+            for (r, c) in grid.places() {
+                mask.set(r, c, u8::from(grid.at(r, c) != 0));
+            }
+            let out = outside(&mask, 1);
+            mask.places()
+                .filter(|&(r, c)| mask.at(r, c) == 0 && out.at(r, c) == 0)
+                .count()
+        };
+        let switch = [closed, lifted].concat();
+        crate::worlds::readings::connected(&switch) && shut(&look.output) > shut(&look.input) + 4
+    }
+
+    fn flashed(look: &Look) -> bool {
+        let Some(flash) = look.one_added() else {
+            return false;
+        };
+        if look.had(flash) > 0 {
+            return false;
+        }
+        let after = look.after_of(flash);
+        let [bolt] = after.as_slice() else {
+            return false;
+        };
+        let [t, _, b, _] = bolt.bounds;
+        let from_above = bolt
+            .cells
+            .iter()
+            .any(|&(r, c)| r == t && look.stays((t - 1, c)));
+        let thin = (t..=b).all(|r| bolt.cells.iter().filter(|p| p.0 == r).count() <= 2);
+        let Some(&(r, c)) = bolt.cells.iter().find(|p| p.0 == b) else {
+            return false;
+        };
+        let towers: Vec<&Part> = look
+            .before_of(look.was((r + 1, c)))
+            .into_iter()
+            .filter(|p| p.wide() == 1)
+            .collect();
+        let tallest = towers.iter().map(|p| p.tall()).max();
+        let hit = towers.iter().find(|p| p.has((b + 1, c)));
+        from_above
+            && thin
+            && bolt.tall() >= 3
+            && bolt.wide() >= 2
+            && towers.len() >= 2
+            && hit.is_some_and(|p| Some(p.tall()) == tallest && p.bounds[0] == b + 1)
+    }
+}

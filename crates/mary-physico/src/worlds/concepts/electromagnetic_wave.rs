@@ -1,0 +1,186 @@
+//! Electromagnetic wave: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::draw::ring;
+use crate::worlds::scenery::waves::{crest, curve};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "electromagnetic-wave",
+    name: "electromagnetic wave",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::free(
+            "two-fields",
+            "From a charge that swings in a rod two waves run out together through empty space, one field against the other.",
+            two_fields,
+        ),
+        Aspect::upright(
+            "radio",
+            "The sending mast sends out arcs through the empty space, and the lamp on the far receiving mast goes on.",
+            radio,
+        ),
+    ],
+    words: Words {
+        names: &["electromagnet*", "wave*", "radiation", "EM"],
+        giveaways: &["Maxwell*", "Hertz", "radio", "photon*"],
+        definitions: &[
+            "[PHENOMENON] consists of an electric and a magnetic field that swing at right angles to each other and to the direction of travel. It needs no medium and covers about 300,000 kilometres in a second.",
+            "What a broadcasting mast sends out, what a remote control sends out and X-rays are all [PHENOMENON], predicted by [MASK]. They differ only in the distance from crest to crest.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("electricity", "a receiver's lamp needs current"),
+        ("magnet", "its second field is magnetic"),
+        (
+            "photoelectric-effect",
+            "light that strikes metal is such a wave",
+        ),
+        ("resonance", "a receiver resonates"),
+    ],
+};
+
+fn two_fields(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (rod, electric, magnetic, charge) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let middle = s.between(4, s.rows - 5);
+    p.both(|g| {
+        g.fill((middle - 4, 0), (middle + 4, 0), rod);
+        g.set(middle, 0, charge);
+    });
+    let start = s.choose(&[0, 4])?;
+    let wave: Vec<i32> = (0..s.cols - 1).map(|c| crest(c + start, 2)).collect();
+    let other: Vec<i32> = wave.iter().map(|h| -h).collect();
+    curve(&mut p.output, middle, 1, &other, magnetic);
+    curve(&mut p.output, middle, 1, &wave, electric);
+    Some(p)
+}
+
+fn radio(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (earth, mast, off, on) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let ground = s.rows - 1;
+    let tall = s.between(5, s.rows - 5);
+    let top = ground - tall;
+    let far = s.cols - 2;
+    let draw = |g: &mut Grid, col: i32| {
+        g.fill((top, col), (ground - 1, col), mast);
+        g.fill((ground - 1, col - 1), (ground - 1, col + 1), mast);
+    };
+    p.both(|g| {
+        g.fill((ground, 0), (ground, g.cols() as i32), earth);
+        draw(g, 1);
+        draw(g, far);
+        g.set(top - 1, 1, on);
+    });
+    p.input.fill((top - 1, far - 1), (top, far), off);
+    for radius in (3..far - 2).step_by(3) {
+        let arc = ring((top - 1, 1), radius).into_iter().filter(|q: &Place| {
+            q.1 > 1 && (q.0 - top + 1).abs() <= radius * 2 / 3 && q.0 < ground - 1
+        });
+        p.output.paint(arc, on);
+    }
+    p.output.fill((top, far), (ground - 1, far), mast);
+    p.output.fill((top - 1, far - 1), (top, far), on);
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "electromagnetic-wave",
+            &["two-fields"],
+            "did two waves of new colours appear along one line, each the other's mirror image?",
+            two_fields,
+        )
+        .touching(2, 2)
+        .added()
+        .fresh(2),
+        Reading::new(
+            "electromagnetic-wave",
+            &["radio"],
+            "did arcs around a lit point appear, and a body far off take on the point's colour?",
+            received,
+        )
+        .touching(2, 3)
+        .lost(1),
+    ];
+
+    fn two_fields(look: &Look) -> bool {
+        let [one, two] = *look.fresh.as_slice() else {
+            return false;
+        };
+        if !look.only_added || look.touched.len() != 2 {
+            return false;
+        }
+        look.lying_or_upright(|look| {
+            let Some([t, l, b, r]) = crate::worlds::readings::bounds(&look.changed) else {
+                return false;
+            };
+            let axis = t + b;
+            let mirrored = |p: &Place| {
+                let other = look.is((axis - p.0, p.1));
+                other == one || other == two
+            };
+            let swapped = |p: &Place| look.is((axis - p.0, p.1)) != look.is(*p);
+            let off_axis: Vec<&Place> = look.changed.iter().filter(|p| 2 * p.0 != axis).collect();
+            let sides = |colour: u8| {
+                let on = |way: i32| {
+                    off_axis
+                        .iter()
+                        .any(|p| look.is(**p) == colour && (2 * p.0 - axis).signum() == way)
+                };
+                on(-1) && on(1)
+            };
+            let every = (l..=r).all(|c| look.changed.iter().any(|p| p.1 == c));
+            axis % 2 == 0
+                && r - l >= 6
+                && b - t >= 2
+                && every
+                && look.changed.iter().all(mirrored)
+                && 10 * off_axis.iter().filter(|p| swapped(p)).count() >= 9 * off_axis.len()
+                && sides(one)
+                && sides(two)
+        })
+    }
+
+    fn received(look: &Look) -> bool {
+        let Some(off) = look.one_lost() else {
+            return false;
+        };
+        if look.touched.len() > 3 {
+            return false;
+        }
+        let lamp = look.input.places_of(off);
+        let on = lamp.first().map_or(0, |&p| look.is(p));
+        let sources = look.input.places_of(on);
+        let ([source], true) = (sources.as_slice(), on != 0) else {
+            return false;
+        };
+        let lit = lamp.iter().filter(|&&p| look.is(p) == on).count();
+        let air: Vec<Place> = look
+            .came(on)
+            .into_iter()
+            .filter(|p| !lamp.contains(p))
+            .collect();
+        let mut arcs = crate::grid::Grid::new(look.output.rows(), look.output.cols());
+        arcs.paint(air.iter().copied(), 1);
+        let round = |cells: &Vec<Place>| {
+            let far = cells.iter().map(|p| {
+                let (dr, dc) = (f64::from(p.0 - source.0), f64::from(p.1 - source.1));
+                dr.hypot(dc)
+            });
+            let (most, least) = far.fold((0.0f64, 99.0f64), |(a, b), x| (a.max(x), b.min(x)));
+            most - least <= 1.6 && most >= 2.0 && cells.len() > 1
+        };
+        2 * lit >= lamp.len() && air.len() >= 3 && arcs.parts(0).iter().all(round)
+    }
+}

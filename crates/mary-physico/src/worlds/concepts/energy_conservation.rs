@@ -1,0 +1,265 @@
+//! Energy conservation: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair};
+use crate::worlds::draw::line;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "energy-conservation",
+    name: "energy conservation",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "cradle",
+            "In a row of hanging balls as many swing out on the far side, and as high, as were let go on the near side.",
+            cradle,
+        ),
+        Aspect::upright(
+            "same-height",
+            "A ball let go on one side of a valley climbs to the same height on the other side, however steep that is.",
+            same_height,
+        ),
+        Aspect::upright(
+            "bouncing",
+            "A ball that is let go below a dotted line bounces along the ground and comes back up to that line each time, never higher and never lower.",
+            bouncing,
+        ),
+    ],
+    words: Words {
+        names: &["energ*", "conserv*", "first law of thermodynamics"],
+        giveaways: &["Joule*", "Helmholtz*", "Mayer"],
+        definitions: &[
+            "In a closed system the total capacity to do work stays the same. It can go from one form into another, from height into speed and from speed into warmth, but none is made and none is lost: that is [PHENOMENON].",
+            "By [PHENOMENON], a pendulum without losses rises on the far side exactly as high as where it was let go, and a falling stone gains in speed what it gives up in height.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[],
+};
+
+fn cradle(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (beam, thread, ball) = (s.colour(0), s.colour(1), s.colour(2));
+    let out = 3;
+    let most = (s.cols - 2 * out - 1) / 2 + 1;
+    let many = s.between(3, most.min(6));
+    let top = s.between(0, s.rows - 8);
+    let long = s.between(4, (s.rows - top - 3).min(8));
+    let width = 2 * (many - 1) + 1;
+    let left = s.between(out, s.cols - out - width);
+    p.both(|g| g.fill((top, left - 1), (top, left + width), beam));
+    let raised = s.between(1, (many - 2).min(2));
+    let hang = |g: &mut Grid, i: i32, swing: i32| {
+        let c = left + 2 * i;
+        let end = if swing == 0 {
+            (top + long, c)
+        } else {
+            (top + out, c + swing * out)
+        };
+        let string = line((top + 1, c + swing), end);
+        g.paint(string, thread);
+        g.set(end.0 + i32::from(swing == 0), end.1, ball);
+    };
+    for i in 0..many {
+        hang(&mut p.input, i, if i < raised { -1 } else { 0 });
+        hang(&mut p.output, i, if i >= many - raised { 1 } else { 0 });
+    }
+    Some(p)
+}
+
+fn same_height(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (earth, ball, level) = (s.colour(0), s.colour(1), s.colour(2));
+    let floor = s.rows - 1;
+    // Columns for each row that the near and the far slope rise.
+    let (near, far) = s.choose(&[(1, 2), (2, 1), (1, 1)])?;
+    let high = ((s.cols - 2) / (near + far)).min(s.rows - 5).min(6);
+    let from = near * high;
+    let flat = s.cols - (near + far) * high;
+    for c in 0..s.cols {
+        let h = if c < from {
+            (from - c + near - 1) / near
+        } else if c < from + flat {
+            0
+        } else {
+            (c - from - flat) / far + 1
+        };
+        p.both(|g| g.fill((floor - h, c), (floor, c), earth));
+    }
+    let up = s.between(3.min(high), high);
+    let row = floor - up - 1;
+    let places = |up: i32| (from - near * up, from + flat + far * up - 1);
+    let (a, b) = places(up);
+    // Several balls, each of which climbs as high as it was.
+    for below in 0..s.between(1, up.min(4)) {
+        let (a, b) = places(up - below);
+        p.input.set(row + below, a, ball);
+        p.output.set(row + below, b, ball);
+    }
+    // The height that is reached, as a dotted line.
+    for c in (a + 2..b - 1).step_by(2) {
+        p.both(|g| g.set(row, c, level));
+    }
+    (high >= 3).then_some(p)
+}
+
+fn bouncing(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (earth, ball, level) = (s.colour(0), s.colour(1), s.colour(2));
+    let ground = s.rows - s.between(1, 2);
+    let high = s.between(3, 6).min(ground - 2);
+    let top = ground - high;
+    let wide = 2 * (high - 1);
+    let peaks = s.between(1, ((s.cols - 1) / wide).max(1));
+    if peaks * wide >= s.cols {
+        return None;
+    }
+    let left = s.between(0, s.cols - 1 - peaks * wide);
+    p.both(|g| {
+        g.fill((ground, 0), (g.rows() as i32, g.cols() as i32), earth);
+        for c in (0..g.cols() as i32).step_by(2) {
+            g.set(top - 1, c, level);
+        }
+        g.set(top, left, ball);
+    });
+    for c in 0..=peaks * wide {
+        let k = c % wide;
+        let down = k.min(wide - k);
+        p.output.set(top + down, left + c, ball);
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::{Grid, Place};
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "energy-conservation",
+        &["cradle"],
+        "in a row of equal hanging balls, is the picture its own mirror image, another end ball raised?",
+        swung_to_the_far_side,
+    )
+    .touching(2, 2).same_counts()
+    .upright(),
+Reading::new(
+        "energy-conservation",
+        &["same-height"],
+        "did a ball cross a valley to a place just as high?",
+        just_as_high,
+    )
+    .touching(1, 1).same_counts()
+    .upright(),
+        Reading::new(
+            "energy-conservation",
+            &["bouncing"],
+            "does a ball's path go down to the ground and up again to the same dotted line every time?",
+            bounced_as_high,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(0)
+        .upright(),
+];
+
+    fn swung_to_the_far_side(look: &Look) -> bool {
+        let [x, y] = *look.touched.as_slice() else {
+            return false;
+        };
+        if !look.same_counts {
+            return false;
+        }
+        [(x, y), (y, x)].into_iter().any(|(ball, thread)| {
+            let cells = |g: &Grid| g.places_where(|c| c == x || c == y);
+            let (a, b) = (cells(&look.input), cells(&look.output));
+            let (Some(p), Some(q)) = (
+                crate::worlds::readings::bounds(&a),
+                crate::worlds::readings::bounds(&b),
+            ) else {
+                return false;
+            };
+            // All hangs on something still above.
+            let hooks: Vec<&Place> = a.iter().filter(|h| h.0 == p[0]).collect();
+            let hangs = hooks.iter().all(|h| look.was(**h) == thread)
+                && hooks.iter().any(|h| look.stays((h.0 - 1, h.1)));
+            let axis = p[1] + q[3];
+            p[3] + q[1] == axis
+                && p[1] != q[1]
+                && hangs
+                && look.had(ball) >= 3
+                && look.before_of(ball).iter().all(|b| b.len() <= 2)
+                && a.iter()
+                    .all(|&(r, c)| look.is((r, axis - c)) == look.was((r, c)))
+        })
+    }
+
+    fn just_as_high(look: &Look) -> bool {
+        let [ball] = *look.touched.as_slice() else {
+            return false;
+        };
+        if !look.kept(ball, 1) || look.changed.len() > 10 {
+            return false;
+        }
+        let (gone, came) = (look.gone(ball), look.came(ball));
+        // How far down from this row it is to the ground in a column.
+        let deep = |r: i32, c: i32| {
+            let ground = (r + 1..look.rows()).find(|&y| look.stays((y, c)));
+            ground.map_or(99, |y| y - r)
+        };
+        let crossed = |(p, q): (&Place, &Place)| {
+            let (a, b) = (p.1.min(q.1), p.1.max(q.1));
+            let valley = (a + 1..b).map(|c| deep(p.0, c)).max().unwrap_or(0);
+            p.0 == q.0
+                && b - a >= 2
+                && deep(p.0, a) == 1
+                && deep(p.0, b) == 1
+                && (2..99).contains(&valley)
+        };
+        let far = gone
+            .first()
+            .zip(came.first())
+            .is_some_and(|(p, q)| (p.1 - q.1).abs() >= 4);
+        let one_way = |(p, q): (&Place, &Place)| (q.1 - p.1).signum();
+        let way = gone.iter().zip(&came).map(one_way).next();
+        far && gone
+            .iter()
+            .zip(&came)
+            .all(|x| crossed(x) && Some(one_way(x)) == way)
+    }
+
+    fn bounced_as_high(look: &Look) -> bool {
+        let Some(ball) = look.one_added() else {
+            return false;
+        };
+        let paths: Vec<&Part> = look
+            .after_of(ball)
+            .into_iter()
+            .filter(|p| look.restless(p))
+            .collect();
+        let [path] = paths.as_slice() else {
+            return false;
+        };
+        let [top, left, bottom, right] = path.bounds;
+        let rows: Vec<i32> = (left..=right)
+            .filter_map(|c| path.cells.iter().find(|p| p.1 == c).map(|p| p.0))
+            .collect();
+        let dotted = (0..look.cols())
+            .filter(|&c| look.stays((top - 1, c)))
+            .count() as i32;
+        let turns = rows.windows(3).filter(|w| w[0] == w[2] && w[1] != w[0]);
+        rows.len() == path.len()
+            && rows.windows(2).all(|w| (w[1] - w[0]).abs() == 1)
+            && rows.first() == Some(&top)
+            && rows.last() == Some(&top)
+            && turns.clone().all(|w| w[1] == top || w[1] == bottom)
+            && turns.count() >= 1
+            && bottom - top >= 2
+            && 3 * dotted >= look.cols()
+            && (left..=right).all(|c| look.stays((bottom + 1, c)))
+    }
+}

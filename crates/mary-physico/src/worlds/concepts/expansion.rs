@@ -1,0 +1,304 @@
+//! Expansion: how it is drawn, said and recognised.
+
+use crate::grid::{Pair, Place};
+use crate::worlds::draw::{disc, extent, ring, shifted};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "expansion",
+    name: "expansion",
+    set: Set::CoreTest,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "every-side",
+            "Every body grows by the same number of cells on all its sides.",
+            every_side,
+        ),
+        Aspect::free(
+            "balloon",
+            "A round skin with the same particles inside becomes wider, and the particles take up the wider room.",
+            balloon,
+        ),
+        Aspect::free(
+            "growing-crosses",
+            "Every point grows by the same number of cells to all four sides.",
+            growing_crosses,
+        )
+        .associative_only(),
+        Aspect::free(
+            "wider-lattice",
+            "The points of a lattice keep their number and order, and all distances between them double.",
+            wider_lattice,
+        )
+        .associative_only(),
+    ],
+    words: Words {
+        names: &["expan*", "dilat*"],
+        giveaways: &[],
+        definitions: &[
+            "[PHENOMENON] is the growth of a body or a gas into a larger volume, while the amount of matter is the same and the density falls.",
+            "When the piston of a cylinder is drawn out, the gas within follows and fills all of the new room; this is [PHENOMENON], and it cools the gas.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[],
+};
+
+fn every_side(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let by = s.between(1, 2);
+    let many = s.between(2, 4) as usize;
+    let mut put = 0;
+    for _ in 0..40 {
+        let size = s.between(1, 4) as usize;
+        let form = s.blob(size);
+        let (tall, wide) = extent(&form);
+        let at = s.place((by, s.rows - tall - by), (by, s.cols - wide - by));
+        let cells = shifted(&form, at);
+        let mut grown: Vec<Place> = Vec::new();
+        for &(r, c) in &cells {
+            for dr in -by..=by {
+                for dc in -by..=by {
+                    grown.push((r + dr, c + dc));
+                }
+            }
+        }
+        if put < many && p.output.roomy(&grown) {
+            let colour = s.colour(put % 3);
+            p.input.paint(cells, colour);
+            p.output.paint(grown, colour);
+            put += 1;
+        }
+    }
+    (put >= 2).then_some(p)
+}
+
+fn balloon(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (skin, gas) = (s.colour(0), s.colour(1));
+    let most = (s.rows.min(s.cols) - 1) / 2;
+    let small = s.between(2, 4).min(most - 2);
+    let large = s.between(small + 2, most);
+    let centre = s.place((large, s.rows - 1 - large), (large, s.cols - 1 - large));
+    let inside = |radius: i32| {
+        let edge = ring(centre, radius);
+        disc(centre, radius)
+            .into_iter()
+            .filter(|q| !edge.contains(q))
+            .collect::<Vec<_>>()
+    };
+    let many = inside(small).len() * 2 / 3;
+    for (g, radius) in [(&mut p.input, small), (&mut p.output, large)] {
+        g.paint(ring(centre, radius), skin);
+        let room = s.shuffled(inside(radius));
+        g.paint(room.into_iter().take(many), gas);
+    }
+    (many >= 4).then_some(p)
+}
+
+fn growing_crosses(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let by = s.between(1, 3);
+    let mut found: Vec<Place> = Vec::new();
+    let many = s.between(1, 6) as usize;
+    for _ in 0..60 {
+        let (r, c) = s.place((by, s.rows - by - 1), (by, s.cols - by - 1));
+        let apart = |q: &Place| (q.0 - r).abs() > 2 * by + 1 || (q.1 - c).abs() > 2 * by + 1;
+        if found.len() < many && found.iter().all(apart) {
+            let colour = s.any_colour(0, 1);
+            p.input.set(r, c, colour);
+            for k in -by..=by {
+                p.output.set(r + k, c, colour);
+                p.output.set(r, c + k, colour);
+            }
+            found.push((r, c));
+        }
+    }
+    (p.output.places_unlike(&p.input).len() >= 8).then_some(p)
+}
+
+fn wider_lattice(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let colour = s.colour(0);
+    let (tall, wide) = (s.between(2, 4), s.between(2, 4));
+    let step = s.between(1, 2);
+    let reach = |n: i32| 2 * step * (n - 1);
+    if reach(tall) > s.rows - 1 || reach(wide) > s.cols - 1 {
+        return None;
+    }
+    // The middle stays: twice the offset from it, in half cells.
+    let (r0, c0) = s.place((0, s.rows - 1 - reach(tall)), (0, s.cols - 1 - reach(wide)));
+    if (reach(tall) / 2) % 2 != 0 || (reach(wide) / 2) % 2 != 0 {
+        return None;
+    }
+    for i in 0..tall {
+        for j in 0..wide {
+            p.output.set(r0 + 2 * step * i, c0 + 2 * step * j, colour);
+            p.input.set(
+                r0 + reach(tall) / 4 + step * i,
+                c0 + reach(wide) / 4 + step * j,
+                colour,
+            );
+        }
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::{Grid, Place};
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "expansion",
+            &["every-side"],
+            "did every body grow by the same number of cells on all sides?",
+            grew,
+        )
+        .touching(1, 9)
+        .added()
+        .fresh(0),
+        Reading::new(
+            "expansion",
+            &["balloon"],
+            "did a closed skin become wider on all sides around as many particles as before?",
+            swelled,
+        )
+        .touching(2, 2)
+        .kinds_stay()
+        .reshaping(3),
+        Reading::new(
+            "expansion",
+            &["growing-crosses"],
+            "did every point that changed grow into a cross with arms of one length?",
+            crosses,
+        )
+        .touching(1, 2)
+        .added()
+        .fresh(0),
+        Reading::new(
+            "expansion",
+            &["wider-lattice"],
+            "did the points of a lattice go twice as far apart around its middle?",
+            twice_as_far,
+        )
+        .touching(1, 1)
+        .same_counts(),
+    ];
+
+    fn grew(look: &Look) -> bool {
+        if !look.only_added || !look.fresh.is_empty() {
+            return false;
+        }
+        let parts: Vec<&Part> = look
+            .parts_before()
+            .iter()
+            .filter(|p| look.touched.contains(&p.colour))
+            .collect();
+        parts.len() >= 2
+            && [1, 2].into_iter().any(|by: i32| {
+                let mut image = look.input.clone();
+                for part in &parts {
+                    for &(r, c) in &part.cells {
+                        for dr in -by..=by {
+                            for dc in -by..=by {
+                                image.set(r + dr, c + dc, part.colour);
+                            }
+                        }
+                    }
+                }
+                image == look.output
+            })
+    }
+
+    fn swelled(look: &Look) -> bool {
+        let t = &look.touched;
+        let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
+            return false;
+        };
+        [(x, y), (y, x)].into_iter().any(|(skin, gas)| {
+            if !look.kept(gas, 3) || look.has(skin) <= look.had(skin) {
+                return false;
+            }
+            let (before, after) = (look.before_of(skin), look.after_of(skin));
+            let ([small], [large]) = (before.as_slice(), after.as_slice()) else {
+                return false;
+            };
+            let by: Vec<i32> = small
+                .bounds
+                .iter()
+                .zip(&large.bounds)
+                .map(|(a, b)| (a - b).abs())
+                .collect();
+            let inside = |grid: &Grid| {
+                let out = crate::worlds::readings::outside(grid, skin);
+                grid.places_of(gas).iter().all(|&(r, c)| out.at(r, c) == 0)
+            };
+            by.iter().all(|d| *d > 0 && Some(d) == by.first())
+                && large.bounds[0] < small.bounds[0]
+                && inside(&look.input)
+                && inside(&look.output)
+        })
+    }
+
+    fn crosses(look: &Look) -> bool {
+        (1..=3).any(|by: i32| {
+            let mut image = look.input.clone();
+            let mut grown = 0;
+            for part in look.parts_before() {
+                let [(r, c)] = *part.cells.as_slice() else {
+                    continue;
+                };
+                if look.is((r, c + 1)) != part.colour {
+                    continue;
+                }
+                grown += 1;
+                for k in -by..=by {
+                    image.set(r + k, c, part.colour);
+                    image.set(r, c + k, part.colour);
+                }
+            }
+            grown >= 1 && look.changed.len() >= 8 && image == look.output
+        })
+    }
+
+    fn twice_as_far(look: &Look) -> bool {
+        let [colour] = *look.touched.as_slice() else {
+            return false;
+        };
+        // A distractor of the same colour stays; the lattice is all that moved or lies within its bounds.
+        let was = look.input.places_of(colour);
+        let Some([t, l, b, r]) = crate::worlds::readings::bounds(&look.changed) else {
+            return false;
+        };
+        let within = |p: &&Place| p.0 >= t && p.0 <= b && p.1 >= l && p.1 <= r;
+        let inner: Vec<Place> = was.iter().filter(within).copied().collect();
+        let (y, x) = (t + b, l + r);
+        if inner.len() < 4 {
+            return false;
+        }
+        // Twice the offsets from the middle of the bounds, doubled.
+        let mut image: Vec<Place> = inner
+            .iter()
+            .map(|p| ((2 * (2 * p.0 - y) + y), (2 * (2 * p.1 - x) + x)))
+            .collect();
+        if image.iter().any(|p| p.0 % 2 != 0 || p.1 % 2 != 0) {
+            return false;
+        }
+        for p in &mut image {
+            *p = (p.0 / 2, p.1 / 2);
+        }
+        image.sort_unstable();
+        let now: Vec<Place> = look
+            .output
+            .places_of(colour)
+            .into_iter()
+            .filter(|p| within(&p))
+            .collect();
+        image == now
+    }
+}

@@ -1,0 +1,189 @@
+//! Explosion: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::draw::{disc, line};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "explosion",
+    name: "explosion",
+    set: Set::Associative,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "fragments",
+            "A block bursts: its cells fly apart in all directions, the outer ones farthest; no cell is lost.",
+            fragments,
+        ),
+        Aspect::free(
+            "blast",
+            "A charge goes off: jagged rays shoot out from it, and the walls in reach have holes.",
+            blast,
+        ),
+    ],
+    words: Words {
+        names: &["explo*", "detonat*", "blast*", "burst*"],
+        giveaways: &["bomb*", "dynamite"],
+        definitions: &[
+            "[PHENOMENON] is a very fast release of hot gas that drives matter outward to all sides from one point, with a bang.",
+            "Fireworks at their highest point show [PHENOMENON]: within a fraction of a second the pieces fly apart from the centre in every direction.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("cut", "bits that come apart show both"),
+        ("diffusion", "bits that go apart show both"),
+        ("expansion", "an explosion expands"),
+        ("fluid-pressure", "jets to all sides show both"),
+        ("nuclear-fission", "a nucleus that splits bursts"),
+        (
+            "nuclear-fusion",
+            "fusion sets free energy as an explosion does",
+        ),
+        ("splashing", "bits that fly to all sides show both"),
+        ("thermal-expansion-and-contraction", "an explosion expands"),
+        ("vaporization", "matter that flies apart shows both"),
+    ],
+};
+
+fn fragments(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (core, fire) = (s.colour(0), s.colour(1));
+    let (half, k) = s.choose(&[(1, 3), (1, 5), (2, 2), (2, 3)])?;
+    let far = half * k + 1;
+    let (mr, mc) = s.place((far, s.rows - 1 - far), (far, s.cols - 1 - far));
+    for dr in -half..=half {
+        for dc in -half..=half {
+            let colour = if (dr, dc) == (0, 0) { fire } else { core };
+            p.input.set(mr + dr, mc + dc, colour);
+            let loose = if half == 1 { -1 } else { 0 };
+            let (wr, wc) = (s.between(loose, 0), s.between(loose, 0));
+            let to = (mr + dr * k + dr * wr, mc + dc * k + dc * wc);
+            p.output.set(to.0, to.1, colour);
+        }
+    }
+    // A flash in the middle with short rays.
+    for (dr, dc) in [(0, 1), (1, 0), (0, -1), (-1, 0)] {
+        p.output.set(mr + dr, mc + dc, fire);
+    }
+    (p.output.count(core) == p.input.count(core)).then_some(p)
+}
+
+fn blast(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (bomb, fire, wall) = (s.colour(0), s.colour(1), s.colour(2));
+    let (mr, mc) = s.place((5, s.rows - 6), (5, s.cols - 6));
+    let away = s.between(3, 4);
+    let frame = [(mr - away, mc - away), (mr + away, mc + away)];
+    p.both(|g| g.frame(frame[0], frame[1], wall));
+    p.input.paint(disc((mr, mc), 1), bomb);
+    let far = away + s.between(1, 2);
+    for (dr, dc) in [(0, 1), (1, 0), (0, -1), (-1, 0)] {
+        // The hole in the wall, three cells wide, and its rubble outside.
+        let hole = (mr + dr * away, mc + dc * away);
+        for k in -1..=1 {
+            let q = (hole.0 + dc * k, hole.1 + dr * k);
+            p.output.set(q.0, q.1, 0);
+            p.output
+                .set(q.0 + dr * (1 + k.abs()), q.1 + dc * (1 + k.abs()), wall);
+        }
+        p.output.paint(
+            line((mr, mc), (mr + dr * (far - 1), mc + dc * (far - 1))),
+            fire,
+        );
+    }
+    for (dr, dc) in [(1, 1), (1, -1), (-1, 1), (-1, -1)] {
+        p.output.paint(
+            line((mr, mc), (mr + dr * (away - 1), mc + dc * (away - 1))),
+            fire,
+        );
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::{Place, around};
+    use crate::worlds::readings::look::Look;
+    use crate::worlds::readings::{Reading, area};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "explosion",
+        &["fragments"],
+        "did a block come apart into cells that lie around it in all directions, none lost?",
+        burst,
+    )
+    .touching(1, 2).kinds_stay().reshaping(6),
+Reading::new(
+        "explosion",
+        &["blast"],
+        "did something turn into a new colour that shoots out to all sides and breaks what stood around?",
+        blasted,
+    )
+    .touching(3, 3).fresh(1).lost(1),
+];
+
+    fn burst(look: &Look) -> bool {
+        if look.touched.len() > 2 {
+            return false;
+        }
+        look.touched.iter().any(|&colour| {
+            if !look.kept(colour, 6) {
+                return false;
+            }
+            let (a, b) = (look.input.places_of(colour), look.output.places_of(colour));
+            let Some([t, l, bottom, r]) = crate::worlds::readings::bounds(&a) else {
+                return false;
+            };
+            let (y, x) = (t + bottom, l + r);
+            let mut ways: Vec<Place> = b
+                .iter()
+                .map(|p| ((2 * p.0 - y).signum(), (2 * p.1 - x).signum()))
+                .collect();
+            ways.sort_unstable();
+            ways.dedup();
+            let far = |p: &Place| (2 * p.0 - y).abs().max((2 * p.1 - x).abs());
+            let rim = a.iter().map(far).max().unwrap_or(0);
+            let edge = b.iter().map(far).max().unwrap_or(0);
+            let (was, is) = (look.before_of(colour).len(), look.after_of(colour).len());
+            let flash = |c: &&u8| **c == colour || look.has_parts(**c, 1, 1);
+            was == 1
+                && look.touched.iter().all(|c| flash(&c))
+                && is + 1 >= b.len()
+                && area(&a) <= 30
+                && area(&a) <= a.len() as i32 + 2
+                && ways.len() >= 8
+                && 2 * edge >= 3 * rim
+        })
+    }
+
+    fn blasted(look: &Look) -> bool {
+        let (Some(fire), Some(bomb), 3) = (look.one_fresh(), look.one_lost(), look.touched.len())
+        else {
+            return false;
+        };
+        let charge = look.input.places_of(bomb);
+        let Some([t, l, b, r]) = crate::worlds::readings::bounds(&charge) else {
+            return false;
+        };
+        let Some(&wall) = look.touched.iter().find(|c| **c != fire && **c != bomb) else {
+            return false;
+        };
+        let middle = ((t + b) / 2, (l + r) / 2);
+        let reach = |(dr, dc): Place| {
+            (1..12)
+                .take_while(|k| look.is((middle.0 + dr * k, middle.1 + dc * k)) == fire)
+                .count()
+        };
+        look.is(middle) == fire
+            && around(true).all(|way| reach(way) >= 2)
+            && look.gone(wall).len() >= 4
+            && charge
+                .iter()
+                .all(|&p| look.is(p) == fire || look.is(p) == 0)
+            && look.has_parts(bomb, 1, 0)
+            && look.has_parts(fire, 0, 1)
+    }
+}

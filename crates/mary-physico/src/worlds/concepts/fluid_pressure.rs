@@ -1,0 +1,196 @@
+//! Fluid pressure: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::draw::line;
+use crate::worlds::scenery::liquids::vessel;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "fluid-pressure",
+    name: "fluid pressure",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "jets",
+            "Plugs at three depths of a tank come out: the deeper the hole, the faster and farther its jet.",
+            jets,
+        ),
+        Aspect::upright(
+            "pushed-pistons",
+            "Pistons at several depths of a tank's wall are pushed out by as many cells as they lie deep.",
+            pushed_pistons,
+        ),
+    ],
+    words: Words {
+        names: &["fluid*", "pressur*", "hydrostatic*"],
+        giveaways: &["Pascal*", "hydraulic*"],
+        definitions: &[
+            "Every point within a liquid at rest is pressed equally from all directions, and the more strongly the deeper it lies, whatever the shape of the tank: this is [PHENOMENON].",
+            "[PHENOMENON] makes a jet from a lower hole of a full can leave faster than one from a higher hole, and makes a diver's ears ache with depth.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("acceleration", "lengths that grow show both"),
+        ("bernoulli-effect", "both are pressure in fluids"),
+        ("buoyancy", "pressure below makes it"),
+        ("force-composition", "arrows of different length show both"),
+        ("splashing", "water that flies shows both"),
+    ],
+};
+
+fn jets(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wall, water, plug, earth) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let ground = s.rows - 1;
+    let wide = s.between(2, 3);
+    let right = wide + 1;
+    let floor = ground - s.between(4, 5);
+    let top = s.between(0, 1);
+    p.both(|g| {
+        vessel(g, top, floor, (0, right), wall);
+        g.fill((top + 1, 1), (floor - 1, right - 1), water);
+        g.fill((floor + 1, 1), (ground - 1, 1), wall);
+        g.fill((floor + 1, right - 1), (ground - 1, right - 1), wall);
+        g.fill((ground, 0), (ground, g.cols() as i32), earth);
+    });
+    let deepest = floor - 1 - top;
+    let holes = [2, (deepest + 3) / 2, deepest];
+    let room = s.cols - right - 1;
+    for (i, d) in holes.iter().enumerate() {
+        let row = top + d;
+        p.input.set(row, right, plug);
+        p.output.set(row, right, water);
+        let reach = room * (i as i32 + 1) / 3;
+        let drop = ground - 1 - row;
+        let mut last = (row, right);
+        for dx in 1..=reach {
+            let next = (row + drop * dx * dx / (reach * reach), right + dx);
+            p.output.paint(line(last, next), water);
+            last = next;
+        }
+    }
+    (deepest >= 5).then_some(p)
+}
+
+fn pushed_pistons(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wall, water, slug) = (s.colour(0), s.colour(1), s.colour(2));
+    let floor = s.rows - 1;
+    let wide = s.between(2, 3);
+    let right = wide + 1;
+    let top = s.between(0, 1);
+    let surface = top + 1;
+    p.both(|g| {
+        vessel(g, top, floor, (0, right), wall);
+        g.fill((surface, 1), (floor - 1, right - 1), water);
+    });
+    let room = s.cols - right - 4;
+    let mut row = surface + s.between(1, 2);
+    let mut gauges = 0;
+    while row < floor {
+        let out = ((row - surface) * room / (floor - 1 - surface)).max(1);
+        // A horizontal tube; its lips are the wall's colour.
+        p.both(|g| g.set(row, right, water));
+        p.input.fill((row, right + 1), (row, right + 2), slug);
+        p.output.fill((row, right + 1), (row, right + out), water);
+        p.output
+            .fill((row, right + out + 1), (row, right + out + 2), slug);
+        gauges += 1;
+        row += s.between(2, 3);
+    }
+    (gauges >= 3).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "fluid-pressure",
+        &["jets"],
+        "are plugs in an upright wall gone, and does the liquid spring farther from the deepest than from the highest?",
+        sprang_out,
+    )
+    .touching(2, 3).lost(1)
+    .upright(),
+Reading::new(
+        "fluid-pressure",
+        &["pushed-pistons"],
+        "were equal pistons pushed out the farther the deeper they lie, the liquid behind them?",
+        pushed_out,
+    )
+    .touching(2, 2).kinds_stay().keeping(3).movers(1)
+    .upright(),
+];
+
+    fn sprang_out(look: &Look) -> bool {
+        let (Some(plug), 2..=3) = (look.one_lost(), look.touched.len()) else {
+            return false;
+        };
+        let holes = look.input.places_of(plug);
+        let water = holes.first().map_or(0, |&p| look.is(p));
+        let (Some(&first), Some(&last)) = (holes.first(), holes.last()) else {
+            return false;
+        };
+        let col = first.1;
+        if holes.len() < 2
+            || holes.iter().any(|p| p.1 != col || look.is(*p) != water)
+            || !look.gone(water).is_empty()
+            || look.had(water) < 4
+            || look.changed.iter().any(|&p| look.is(p) != water)
+        {
+            return false;
+        }
+        let outside: Vec<Place> = look
+            .changed
+            .iter()
+            .copied()
+            .filter(|p| p.1 != col)
+            .collect();
+        let way = outside.first().map_or(0, |p| (p.1 - col).signum());
+        // How far a jet goes straight out before it begins to drop.
+        let level = |row: i32| {
+            (1..20)
+                .take_while(|k| look.is((row, col + way * k)) == water)
+                .count()
+        };
+        outside.len() >= 4
+            && look.has_parts(water, 1, 1)
+            && outside.iter().all(|p| (p.1 - col) * way > 0)
+            && level(last.0) > level(first.0)
+    }
+
+    fn pushed_out(look: &Look) -> bool {
+        if look.touched.len() != 2 {
+            return false;
+        }
+        look.touched.iter().any(|&slug| {
+            let Some(&water) = look.touched.iter().find(|c| **c != slug) else {
+                return false;
+            };
+            if !look.kept(slug, 3) || look.has(water) <= look.had(water) {
+                return false;
+            }
+            let Some(mut all) = look.moves_of(&[slug]) else {
+                return false;
+            };
+            all.sort_by_key(|m| m.from.bounds[0]);
+            let far: Vec<i32> = all.iter().map(|m| m.by.1.abs()).collect();
+            let start = all.first().map(|m| m.from.bounds[1]);
+            all.len() >= 2
+                && all
+                    .iter()
+                    .all(|m| m.by.0 == 0 && Some(m.from.bounds[1]) == start)
+                && far.windows(2).all(|w| w[0] <= w[1])
+                && far.first() < far.last()
+                && look.gone(water).is_empty()
+                && look.has_parts(water, 1, 1)
+        })
+    }
+}

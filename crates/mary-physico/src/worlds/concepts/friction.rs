@@ -1,0 +1,197 @@
+//! Friction: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "friction",
+    name: "friction",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "rough-and-smooth",
+            "Of two equal blocks pushed alike, the one on the smooth floor slides to the far wall, the one on the rough floor soon stops.",
+            rough_and_smooth,
+        ),
+        Aspect::upright(
+            "worn-and-hot",
+            "A block that is dragged over a rough floor wears down the bumps on its way, and the floor below is hot there.",
+            worn_and_hot,
+        ),
+    ],
+    words: Words {
+        names: &["friction*", "traction"],
+        giveaways: &["Coulomb*", "Amontons"],
+        definitions: &[
+            "[PHENOMENON] acts between two bodies in contact and opposes their sliding past each other. It depends on how rough they are and on how hard they are pressed together.",
+            "Because of [PHENOMENON], a crate that slides over a floor comes to rest, brakes stop a wheel, and hands rubbed together get warm.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("elastic-force", "a block that moves shows both"),
+        ("energy-conservation", "friction turns motion into heat"),
+        ("long-exposure", "a trail shows both"),
+        ("wetting", "a trail on the floor shows both"),
+    ],
+};
+
+fn rough_and_smooth(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (floor, grit, block, wall) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let big = s.between(2, 3);
+    let first = big + s.between(0, s.rows - 2 * big - 5) + 1;
+    let second = s.between(first + big + 2, s.rows - 1);
+    let (smooth, rough) = if s.coin() {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    p.both(|g| {
+        let cols = g.cols() as i32;
+        for row in [smooth, rough] {
+            g.fill((row, 0), (row, cols), floor);
+            g.fill((row - big, cols - 1), (row, cols - 1), wall);
+        }
+        // Grit stands up between the grains of the floor.
+        for c in (big + 1..cols - 1).step_by(2) {
+            g.set(rough, c, grit);
+        }
+    });
+    let stopped = s.between(2, 4);
+    for (g, far) in [(&mut p.input, false), (&mut p.output, true)] {
+        for (row, to) in [(smooth, s.cols - 1 - big), (rough, stopped)] {
+            let left = if far { to } else { 0 };
+            g.fill((row - big, left), (row - 1, left + big - 1), block);
+        }
+    }
+    Some(p)
+}
+
+fn worn_and_hot(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (floor, block, hot) = (s.colour(0), s.colour(1), s.colour(2));
+    let (wide, tall) = (s.between(2, 4), s.between(2, 5));
+    let thick = s.between(2, 3);
+    let row = s.rows - thick;
+    let left = s.between(0, 2);
+    let to = s.between(left + wide + 1, s.cols - wide);
+    p.both(|g| {
+        g.fill((row, 0), (g.rows() as i32, g.cols() as i32), floor);
+        for c in (0..g.cols() as i32).step_by(2) {
+            g.set(row - 1, c, floor);
+        }
+    });
+    p.input
+        .fill((row - 1 - tall, left), (row - 2, left + wide - 1), block);
+    p.output
+        .fill((row - 1 - tall, to), (row - 2, to + wide - 1), block);
+    for c in left..to {
+        p.output.set(row - 1, c, 0);
+        p.output.set(row, c, hot);
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "friction",
+        &["rough-and-smooth"],
+        "of two equal blocks, did the one on the one-coloured floor slide to a wall and the other stop before?",
+        slid_unequally,
+    )
+    .touching(1, 1).same_counts().movers(1)
+    .upright(),
+        Reading::new(
+            "friction",
+            &["worn-and-hot"],
+            "did a block slide over bumps that are gone behind it, and is the floor of another colour there?",
+            wore_down,
+        )
+        .touching(3, 3)
+        .fresh(1)
+        .movers(1)
+        .upright(),
+];
+
+    fn slid_unequally(look: &Look) -> bool {
+        if look.touched.len() != 1 {
+            return false;
+        }
+        let Some(all) = look.moves() else {
+            return false;
+        };
+        let [a, b] = all.as_slice() else {
+            return false;
+        };
+        if a.by.0 != 0 || b.by.0 != 0 || a.by.1 * b.by.1 <= 0 || a.by.1 == b.by.1 {
+            return false;
+        }
+        let (slow, fast) = if a.by.1.abs() < b.by.1.abs() {
+            (a, b)
+        } else {
+            (b, a)
+        };
+        let floor = |part: &Part| {
+            let row = part.bounds[2] + 1;
+            let mut kinds: Vec<u8> = (0..look.cols()).map(|c| look.was((row, c))).collect();
+            kinds.sort_unstable();
+            kinds.dedup();
+            kinds
+        };
+        let front = if fast.by.1 > 0 {
+            fast.to.bounds[3] + 1
+        } else {
+            fast.to.bounds[1] - 1
+        };
+        let (rough, smooth) = (floor(slow.from), floor(fast.from));
+        a.from.alike(b.from)
+            && a.from.is_box()
+            && look.stays((fast.to.bounds[2], front))
+            && rough.len() > smooth.len()
+            && !rough.contains(&0)
+            && !smooth.contains(&0)
+    }
+
+    fn wore_down(look: &Look) -> bool {
+        let (Some(hot), 3) = (look.one_fresh(), look.touched.len()) else {
+            return false;
+        };
+        look.touched.iter().filter(|c| **c != hot).any(|&block| {
+            let Some(all) = look.moves_of(&[block]) else {
+                return false;
+            };
+            let [one] = all.as_slice() else {
+                return false;
+            };
+            let bumps = one.from.bounds[2] + 1;
+            let warm = look.came(hot);
+            let worn: Vec<Place> = look
+                .changed
+                .iter()
+                .copied()
+                .filter(|&p| look.is(p) == 0 && look.was(p) != block)
+                .collect();
+            let rest = |&p: &Place| {
+                one.from.has(p) || one.to.has(p) || warm.contains(&p) || worn.contains(&p)
+            };
+            one.by.0 == 0
+                && one.from.is_box()
+                && warm.len() as i32 == one.by.1.abs()
+                && warm.iter().all(|p| p.0 == bumps + 1 && look.was(*p) != 0)
+                && worn.len() >= 2
+                && worn
+                    .iter()
+                    .all(|p| p.0 == bumps && warm.contains(&(p.0 + 1, p.1)))
+                && look.changed.iter().all(rest)
+        })
+    }
+}

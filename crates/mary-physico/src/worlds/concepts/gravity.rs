@@ -1,0 +1,442 @@
+//! Gravity: how it is drawn, said and recognised.
+
+use crate::grid::{Pair, Place, around};
+use crate::worlds::draw::{disc, extent, line};
+use crate::worlds::{Aspect, Concept, Set, Setting, Support, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "gravity",
+    name: "gravity",
+    set: Set::CoreTest,
+    associative: true,
+    aspects: &[
+        Aspect::upright(
+            "falling",
+            "Every body that hangs in the air falls straight down until the ground or a mound stops it.",
+            falling,
+        )
+        .supported(Support::Below),
+        Aspect::free(
+            "planet",
+            "Stones all around a big round body are drawn straight towards its middle until they lie on it.",
+            planet,
+        )
+        .supported(Support::Beside),
+        Aspect::upright(
+            "throw",
+            "A ball that rolls over the edge of a cliff follows a curve that bends down ever more steeply to the ground.",
+            throw,
+        )
+        .supported(Support::Below),
+        Aspect::upright(
+            "heap",
+            "All loose grains sink in their columns to the lower edge and lie on one another there.",
+            heap,
+        )
+        .supported(Support::Below)
+        .associative_only(),
+        Aspect::free(
+            "towards-the-mass",
+            "A heavy bar lies along one edge, and all loose bodies go straight to it until it or another body stops them.",
+            towards_the_mass,
+        )
+        .supported(Support::Beside)
+        .associative_only(),
+    ],
+    words: Words {
+        names: &["gravit*"],
+        giveaways: &["Newton*", "Einstein*", "Cavendish*"],
+        definitions: &[
+            "[PHENOMENON] draws all bodies that have mass towards each other, the more the greater the masses and the less the farther apart they are.",
+            "An apple that drops from a tree and the moon on its path round the earth obey the same [PHENOMENON], as [MASK] saw.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("acceleration", "what falls accelerates"),
+        ("buoyancy", "what sinks is pulled down"),
+        ("chemical-bond", "bodies that come together show both"),
+        ("communicating-vessels", "gravity levels it"),
+        ("compression", "what comes together is denser"),
+        ("elastic-force", "what is thrown up falls"),
+        ("energy-conservation", "height becomes speed in a fall"),
+        ("fictitious-force", "both pull without touch"),
+        ("fluid-pressure", "gravity makes it"),
+        ("force-composition", "bodies drawn together by forces"),
+        ("friction", "what slides to a stop lies on the ground"),
+        ("inclined-plane", "gravity drives what slides down"),
+        ("inertia", "a thrown ball goes on by inertia"),
+        ("lever", "the heavy side sinks"),
+        ("lifting", "lifting works against it"),
+        ("magnet", "both pull from afar"),
+        ("melting", "what melts runs down"),
+        ("nuclear-fusion", "bodies that come together show both"),
+        ("pulley", "weights hang on it"),
+        ("reference-frame", "a scene that is shifted down"),
+        ("relativity", "gravity is its subject too"),
+        ("siphon", "gravity drives it"),
+        ("splashing", "the drop falls"),
+        ("surface-tension", "a heap that flattens shows both"),
+        ("vacuum", "all things fall alike in it"),
+        ("wetting", "the drop falls"),
+    ],
+};
+
+fn falling(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let ground = s.rows - s.between(1, 2);
+    let earth = s.colour(0);
+    p.both(|g| g.fill((ground, 0), (g.rows() as i32, g.cols() as i32), earth));
+    // Room on the ground beside them, for distractors: what hung in the air would fall too.
+    let room = s.between(4, 6);
+    let (first, end) = if s.coin() {
+        (room, s.cols)
+    } else {
+        (0, s.cols - room)
+    };
+    let mut col = first + s.between(0, 1);
+    let mut bodies = 0;
+    while col < end - 1 {
+        let size = s.between(2, 6) as usize;
+        let form = s.blob(size);
+        let (height, width) = extent(&form);
+        if col + width > end {
+            break;
+        }
+        let floor = if s.between(0, 3) == 0 {
+            let ledge = ground - s.between(2, 3);
+            p.both(|g| g.fill((ledge, col), (ground, col + width - 1), earth));
+            ledge
+        } else {
+            ground
+        };
+        let from = s.between(0, floor - height - 3);
+        p.input.stamp(&form, (from, col), s.colour(1 + bodies % 3));
+        p.output
+            .stamp(&form, (floor - height, col), s.colour(1 + bodies % 3));
+        bodies += 1;
+        col += width + s.between(1, 2);
+    }
+    (bodies >= 2).then_some(p)
+}
+
+fn planet(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let radius = s.between(1, 2);
+    let (mr, mc) = s.place((5, s.rows - 6), (5, s.cols - 6));
+    let (big, small) = (s.colour(0), s.colour(1));
+    p.both(|g| g.paint(disc((mr, mc), radius), big));
+    let mut stones = 0;
+    let ways = s.shuffled(vec![
+        (-1, 0),
+        (1, 0),
+        (0, -1),
+        (0, 1),
+        (1, 1),
+        (-1, -1),
+        (1, -1),
+        (-1, 1),
+    ]);
+    let many = s.between(5, 8) as usize;
+    for (dr, dc) in ways.into_iter().take(many) {
+        let near = (1..9).find(|k| p.output.at(mr + dr * k, mc + dc * k) != big)?;
+        let far = s.between(near + 1, 9);
+        let at: Place = (mr + dr * far, mc + dc * far);
+        if p.input.clear(&[at]) {
+            p.input.set(at.0, at.1, small);
+            p.output.set(mr + dr * near, mc + dc * near, small);
+            stones += 1;
+        }
+    }
+    (stones >= 4).then_some(p)
+}
+
+fn throw(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let ground = s.rows - s.between(1, 2);
+    let (earth, ball, path) = (s.colour(0), s.colour(1), s.colour(1));
+    let edge = s.between(2, 4);
+    let top = s.between(2, 4);
+    p.both(|g| {
+        g.fill((ground, 0), (g.rows() as i32, g.cols() as i32), earth);
+        g.fill((top, 0), (ground, edge - 1), earth);
+    });
+    p.input.fill((top - 1, 0), (top - 1, edge - 1), ball);
+    p.output.fill((top - 1, 0), (top - 1, edge - 1), ball);
+    let reach = s.between(5, s.cols - edge - 1);
+    let drop = ground - top;
+    let mut last = (top - 1, edge - 1);
+    for dx in 1..=reach {
+        let next = (top - 1 + drop * dx * dx / (reach * reach), edge - 1 + dx);
+        p.output.paint(line(last, next).into_iter().skip(1), path);
+        last = next;
+    }
+    Some(p)
+}
+
+fn heap(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let mut moved = 0;
+    let room = s.between(3, 5);
+    let density = s.between(2, 5);
+    for c in room..s.cols {
+        let mut lies = s.rows;
+        for r in (0..s.rows).rev() {
+            if r < s.rows - 2 && s.between(0, density + 2) == 0 {
+                lies -= 1;
+                let grain = s.any_colour(0, 2);
+                p.input.set(r, c, grain);
+                p.output.set(lies, c, grain);
+                moved += i32::from(lies != r);
+            }
+        }
+    }
+    (moved >= 5).then_some(p)
+}
+
+fn towards_the_mass(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let mass = s.colour(0);
+    let thick = s.between(1, 2);
+    let top = s.rows - thick;
+    p.both(|g| g.fill((top, 0), (g.rows() as i32, g.cols() as i32), mass));
+    let mut heights = vec![top; s.cols as usize];
+    let mut bodies = 0;
+    let many = s.between(3, 6);
+    let room = s.between(3, 5);
+    for _ in 0..40 {
+        let (tall, wide) = (s.between(1, 3), s.between(1, 3));
+        let (r, c) = s.place((0, top - tall - 2), (room, s.cols - wide));
+        let cells: Vec<Place> = (r..r + tall)
+            .flat_map(|y| (c..c + wide).map(move |x| (y, x)))
+            .collect();
+        let under = heights
+            .get(c as usize..(c + wide) as usize)
+            .and_then(|h| h.iter().min().copied());
+        let Some(under) = under.filter(|u| *u > r + tall + 1 && *u >= tall + 2) else {
+            continue;
+        };
+        let lands: Vec<Place> = cells
+            .iter()
+            .map(|&(y, x)| (y - r + under - tall, x))
+            .collect();
+        if bodies == many
+            || !p.input.roomy(&cells)
+            || !lands.iter().all(|&(y, x)| p.input.free(y, x))
+        {
+            continue;
+        }
+        let colour = s.colour(1 + bodies as usize % 3);
+        let beside = lands
+            .iter()
+            .any(|&(y, x)| around(true).any(|(dr, dc)| p.output.at(y + dr, x + dc) == colour));
+        if beside {
+            continue;
+        }
+        p.input.paint(cells, colour);
+        p.output.paint(lands, colour);
+        for h in heights.iter_mut().skip(c as usize).take(wide as usize) {
+            *h = under - tall;
+        }
+        bodies += 1;
+    }
+    (bodies >= 3).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::{Grid, Place};
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part, edge_or};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "gravity",
+        &["falling"],
+        "did at least two bodies go straight down and come to rest on something, while all else stayed?",
+        fell,
+    )
+    .may(several_went)
+    .same_counts().movers(1)
+    .upright(),
+Reading::new(
+        "gravity",
+        &["planet"],
+        "did single stones all around a body go straight towards its middle until they lay on it?",
+        drawn_to_the_middle,
+    )
+    .touching(1, 1).same_counts(),
+Reading::new(
+        "gravity",
+        &["throw"],
+        "does a level trail go on over an edge and bend down ever more steeply to the ground?",
+        thrown,
+    )
+    .touching(1, 1).added()
+    .upright(),
+        Reading::new(
+            "gravity",
+            &["heap"],
+            "did every column's loose cells sink to the lower edge in their order?",
+            sank,
+        )
+        .same_counts()
+        .upright(),
+        Reading::new(
+            "gravity",
+            &["towards-the-mass"],
+            "did several bodies go straight to a bar along the edge until something stopped them?",
+            went_to_the_bar,
+        )
+        .same_counts()
+        .movers(1)
+        .upright(),
+];
+
+    fn rests(look: &Look, part: &Part) -> bool {
+        part.cells.iter().any(|&(r, c)| {
+            let under = (r + 1, c);
+            !part.has(under) && edge_or(&look.output, under, |v| v != 0)
+        })
+    }
+
+    fn several_went(look: &Look) -> bool {
+        look.moves().is_some_and(|all| all.len() >= 2)
+    }
+
+    fn fell(look: &Look) -> bool {
+        look.same_counts
+            && look.moves().is_some_and(|all| {
+                all.len() >= 2
+                    && all
+                        .iter()
+                        .all(|m| m.by.0 > 0 && m.by.1 == 0 && rests(look, m.to))
+            })
+    }
+
+    fn drawn_to_the_middle(look: &Look) -> bool {
+        let [stone] = *look.touched.as_slice() else {
+            return false;
+        };
+        if !look.kept(stone, 3) {
+            return false;
+        }
+        let ways = |cells: Vec<Place>, middle: Place| -> Option<Vec<(Place, i32)>> {
+            let mut found = Vec::new();
+            for (r, c) in cells {
+                let (dr, dc) = (r - middle.0, c - middle.1);
+                let far = dr.abs().max(dc.abs());
+                if dr * dc != 0 && dr.abs() != dc.abs() {
+                    return None;
+                }
+                found.push(((dr.signum(), dc.signum()), far));
+            }
+            found.sort_unstable();
+            Some(found)
+        };
+        let big = |p: &&Part| p.colour != stone && p.len() >= 5 && !look.restless(p);
+        look.parts_before().iter().filter(big).any(|planet| {
+            let (r, c) = planet.middle();
+            if r % 2 != 0 || c % 2 != 0 {
+                return false;
+            }
+            let middle = (r / 2, c / 2);
+            let now = look.output.places_of(stone);
+            let lie_on_it = now.iter().all(|&p| planet.touches(&[p]));
+            let (Some(was), Some(is)) =
+                (ways(look.input.places_of(stone), middle), ways(now, middle))
+            else {
+                return false;
+            };
+            lie_on_it && was.iter().zip(&is).all(|(a, b)| a.0 == b.0 && a.1 > b.1)
+        })
+    }
+
+    fn thrown(look: &Look) -> bool {
+        let Some(ball) = look.one_added() else {
+            return false;
+        };
+        let before = look.before_of(ball);
+        let [trail] = before.as_slice() else {
+            return false;
+        };
+        if trail.tall() != 1 || look.changed.len() < 6 || look.after_of(ball).len() != 1 {
+            return false;
+        }
+        let [row, left, _, right] = trail.bounds;
+        [(left, -1), (right, 1)].into_iter().any(|(edge, way)| {
+            if look.changed.iter().any(|p| (p.1 - edge) * way < 1) {
+                return false;
+            }
+            // The lowest row that the curve reaches in each column.
+            let mut low = Vec::new();
+            for k in 1.. {
+                let here = look.changed.iter().filter(|p| p.1 == edge + way * k);
+                match here.map(|p| p.0).max() {
+                    Some(r) => low.push(r),
+                    None => break,
+                }
+            }
+            let mut last = row;
+            let drops: Vec<i32> = low
+                .iter()
+                .map(|&r| {
+                    let d = r - last;
+                    last = r;
+                    d
+                })
+                .collect();
+            let n = drops.len();
+            if n < 4 || drops.iter().any(|&d| d < 0) {
+                return false;
+            }
+            let first: i32 = drops.iter().take(n / 2).sum();
+            let second: i32 = drops.iter().skip(n - n / 2).sum();
+            let ends_on = (last + 1, edge + way * n as i32);
+            second > first
+                && drops.windows(2).take(n - 2).all(|w| w[1] >= w[0] - 1)
+                && last - row >= 4
+                && edge_or(&look.output, ends_on, |v| v != 0)
+        })
+    }
+
+    fn sank(look: &Look) -> bool {
+        let column = |grid: &Grid, c: i32| -> Vec<u8> {
+            (0..look.rows())
+                .map(|r| grid.at(r, c))
+                .filter(|v| *v != 0)
+                .collect()
+        };
+        let mut columns = 0;
+        for c in 0..look.cols() {
+            let is: Vec<u8> = (0..look.rows()).map(|r| look.is((r, c))).collect();
+            if column(&look.input, c) != column(&look.output, c) {
+                return false;
+            }
+            if look.changed.iter().any(|p| p.1 == c) {
+                columns += 1;
+                // No gap below a grain.
+                if is.windows(2).any(|w| w[0] != 0 && w[1] == 0) {
+                    return false;
+                }
+            }
+        }
+        columns >= 3
+    }
+
+    fn went_to_the_bar(look: &Look) -> bool {
+        let bottom = look.rows() - 1;
+        let bar = look.was((bottom, 0));
+        let whole =
+            (0..look.cols()).all(|c| look.was((bottom, c)) == bar && look.stays((bottom, c)));
+        bar != 0
+            && whole
+            && look.moves().is_some_and(|all| {
+                all.len() >= 3
+                    && all
+                        .iter()
+                        .all(|m| m.by.0 > 0 && m.by.1 == 0 && rests(look, m.to))
+            })
+    }
+}

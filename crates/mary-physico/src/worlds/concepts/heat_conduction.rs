@@ -1,0 +1,187 @@
+//! Heat conduction: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::scenery::heat::flame;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "heat-conduction",
+    name: "heat conduction",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "heated-rod",
+            "A rod with one end in the flame grows hot from that end on: hot first, warm further on, cold at the far end.",
+            heated_rod,
+        ),
+        Aspect::free(
+            "touching-blocks",
+            "Where a hot and a cold block touch, both are lukewarm on either side of the contact; blocks that do not touch keep their heat.",
+            touching_blocks,
+        ),
+    ],
+    words: Words {
+        names: &["heat*", "conduct*"],
+        giveaways: &["Fourier*"],
+        definitions: &[
+            "[PHENOMENON] carries warmth through a body from its hot end to its cold end without any matter going along: faster particles pass their jostling on to their neighbours.",
+            "The handle of a metal spoon in hot tea gets hot by [PHENOMENON]. Copper is good at it, wood and wool are bad at it.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("chemical-bond", "two that touch become one colour"),
+        ("diffusion", "heat spreads as particles do"),
+        ("electricity", "what runs through a metal shows both"),
+        ("friction", "heat along a way shows both"),
+        ("laser", "colour along a line shows both"),
+        ("lighting", "colour that spreads from a source shows both"),
+        ("long-exposure", "colour along a line shows both"),
+        ("melting", "heat must come in before it melts"),
+        ("nuclear-fusion", "two that touch become one colour"),
+        ("optical-filters", "colours that mix show both"),
+        (
+            "thermal-expansion-and-contraction",
+            "heat must come in before it grows",
+        ),
+        ("vaporization", "heat must come in before it boils"),
+    ],
+};
+
+fn heated_rod(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (cold, warm, hot, fire) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let thick = s.between(1, 2);
+    let long = s.between(9, s.cols - 1);
+    let left = s.between(0, s.cols - long);
+    let row = s.between(1, s.rows - thick - 4);
+    p.both(|g| {
+        g.fill((row, left), (row + thick - 1, left + long - 1), cold);
+        flame(g, row + thick + 2, left + 1, fire);
+    });
+    let a = s.between(3, long / 2 - 1);
+    let b = s.between(a + 2, long - 3);
+    p.output
+        .fill((row, left), (row + thick - 1, left + b), warm);
+    p.output
+        .fill((row, left), (row + thick - 1, left + a - 1), hot);
+    Some(p)
+}
+
+fn touching_blocks(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (hot, cold, warm) = (s.colour(0), s.colour(1), s.colour(2));
+    let big = s.between(2, 4).min((s.rows - 3) / 2);
+    let wide = s.between(3, (s.cols - 3) / 2);
+    let deep = s.between(1, wide - 1).min(4);
+    let top = s.between(0, s.rows - 2 * big - 2);
+    let low = s.between(top + big + 2, s.rows - big);
+    let (touch, apart) = if s.coin() { (top, low) } else { (low, top) };
+    let left = s.between(0, s.cols - 2 * wide - 2);
+    let (a, b) = if s.coin() { (hot, cold) } else { (cold, hot) };
+    let contact = left + wide;
+    p.both(|g| {
+        g.fill((touch, left), (touch + big - 1, contact - 1), a);
+        g.fill((touch, contact), (touch + big - 1, contact + wide - 1), b);
+        g.fill((apart, left), (apart + big - 1, contact - 1), a);
+        g.fill(
+            (apart, contact + 2),
+            (apart + big - 1, contact + wide + 1),
+            b,
+        );
+    });
+    p.output.fill(
+        (touch, contact - deep),
+        (touch + big - 1, contact + deep - 1),
+        warm,
+    );
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "heat-conduction",
+        &["heated-rod"],
+        "did a rod take on two new colours, one after the other from one end, its far end staying?",
+        warmed_from_an_end,
+    )
+    .touching(3, 3).recoloured().fresh(2),
+        Reading::new(
+            "heat-conduction",
+            &["touching-blocks"],
+            "did just the cells on both sides of where two equal blocks touch take on a new colour?",
+            warm_at_the_contact,
+        )
+        .touching(3, 3)
+        .recoloured()
+        .fresh(1),
+];
+
+    fn warmed_from_an_end(look: &Look) -> bool {
+        if !look.only_recoloured || look.fresh.len() != 2 || look.touched.len() != 3 {
+            return false;
+        }
+        let cold = look.changed.first().map_or(0, |&p| look.was(p));
+        let before = look.before_of(cold);
+        let Some(rod) = before.iter().find(|p| look.restless(p)) else {
+            return false;
+        };
+        let long = rod.tall().max(rod.wide());
+        if !rod.is_box() || long < 6 || 2 * rod.tall().min(rod.wide()) > long {
+            return false;
+        }
+        // The colours along the rod, each the same across it.
+        let lying = rod.wide() > rod.tall();
+        let [t, l, b, r] = rod.bounds;
+        let across = |i: i32| -> Option<u8> {
+            let cells: Vec<Place> = if lying {
+                (t..=b).map(|y| (y, l + i)).collect()
+            } else {
+                (l..=r).map(|x| (t + i, x)).collect()
+            };
+            let first = cells.first().map(|&p| look.is(p))?;
+            cells.iter().all(|&p| look.is(p) == first).then_some(first)
+        };
+        let along: Option<Vec<u8>> = (0..long).map(across).collect();
+        let Some(mut along) = along else { return false };
+        along.dedup();
+        let inside = look.changed.iter().all(|p| rod.has(*p));
+        inside
+            && along.len() == 3
+            && (along.first() == Some(&cold)) != (along.last() == Some(&cold))
+    }
+
+    fn warm_at_the_contact(look: &Look) -> bool {
+        let changed: Vec<&Part> = look
+            .parts_before()
+            .iter()
+            .filter(|p| look.restless(p))
+            .collect();
+        let ([a, b], Some(warm)) = (changed.as_slice(), look.one_fresh()) else {
+            return false;
+        };
+        let twin = |part: &Part| {
+            look.parts_before()
+                .iter()
+                .any(|q| q.colour == part.colour && q.alike(part) && !look.restless(q))
+        };
+        let half = |part: &Part| part.cells.iter().filter(|&&p| look.is(p) == warm).count();
+        let spot = Part::new(warm, look.changed.clone());
+        a.is_box()
+            && a.alike(b)
+            && a.touches(&b.cells)
+            && spot.is_box()
+            && half(a) == half(b)
+            && half(a) < a.len()
+            && twin(a)
+            && twin(b)
+    }
+}

@@ -1,0 +1,194 @@
+//! Inclined plane: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "inclined-plane",
+    name: "inclined plane",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "rolling-down",
+            "A ball let go near the top of a slope rolls down along it to the foot.",
+            rolling_down,
+        ),
+        Aspect::upright(
+            "pushing-up",
+            "A box is pushed up along a slope onto a platform.",
+            pushing_up,
+        ),
+    ],
+    words: Words {
+        names: &["inclin*", "plane*", "ramp*", "slope*", "slant*"],
+        giveaways: &["Galileo*"],
+        definitions: &[
+            "[PHENOMENON] is one of the simple machines: a flat board set at an angle to the ground, along which a load is brought up with a smaller push over a longer way.",
+            "Barrels are rolled onto a cart over a tilted board, and a screw is the same thing wound round a rod: both make use of [PHENOMENON].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("energy-conservation", "height becomes speed"),
+        ("force-composition", "weight is split along the slope"),
+        ("friction", "sliding shows both"),
+        ("inertia", "a ball that rolls on shows both"),
+    ],
+};
+
+/// The top row of a slope at each column: it rises by one every `step` columns, from `foot` to the
+/// left.
+fn slope(g: &mut Grid, ground: i32, foot: i32, high: i32, step: i32, colour: u8) {
+    for c in 0..foot {
+        let h = ((foot - c + step - 1) / step).min(high);
+        g.fill((ground - h, c), (ground - 1, c), colour);
+    }
+}
+
+fn top_at(ground: i32, foot: i32, high: i32, step: i32, c: i32) -> i32 {
+    ground - ((foot - c + step - 1).max(0) / step).min(high) - 1
+}
+
+fn rolling_down(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let ground = s.rows - 1;
+    let (earth, ramp, ball) = (s.colour(0), s.colour(1), s.colour(2));
+    let step = s.between(1, 2);
+    let foot = s.between(7, s.cols - 3);
+    let high = (foot / step).min(s.rows - 4);
+    p.both(|g| {
+        g.fill((ground, 0), (ground, g.cols() as i32), earth);
+        slope(g, ground, foot, high, step, ramp);
+    });
+    let from = s.between((foot - high * step).max(0), foot / 3);
+    p.input
+        .set(top_at(ground, foot, high, step, from), from, ball);
+    let to = s.between(foot, (foot + 1).min(s.cols - 1));
+    p.output.set(ground - 1, to, ball);
+    // More balls behind the first.
+    let more = s.between(1, 7);
+    for i in 1..=more {
+        let behind = from + i * step;
+        p.input
+            .set(top_at(ground, foot, high, step, behind), behind, ball);
+        p.output.set(ground - 1, to + i, ball);
+    }
+    (high >= 4 && to + more < s.cols && from + more * step < foot).then_some(p)
+}
+
+fn pushing_up(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let ground = s.rows - 1;
+    let (earth, ramp, load, hand) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let step = s.between(1, 2);
+    let high = s.between(3, 4);
+    let flat = s.between(2, 4);
+    let foot = flat + high * step;
+    if foot + 3 > s.cols {
+        return None;
+    }
+    p.both(|g| {
+        g.fill((ground, 0), (ground, g.cols() as i32), earth);
+        slope(g, ground, foot, high, step, ramp);
+    });
+    let big = s.between(1, 3).min(flat);
+    let from = foot;
+    p.input
+        .fill((ground - big, from), (ground - 1, from + big - 1), load);
+    p.input
+        .fill((ground - 2, from + big), (ground - 1, from + big), hand);
+    let row = ground - high - 1;
+    let at = flat - big;
+    p.output
+        .fill((row - big + 1, at), (row, at + big - 1), load);
+    p.output.fill((row - 1, at + big), (row, at + big), hand);
+    (from + big < s.cols).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[Reading::new(
+        "inclined-plane",
+        &["rolling-down", "pushing-up"],
+        "did something go between the top of a slope and its foot, resting on both?",
+        went_along_a_slope,
+    )
+    .touching(1, 2)
+    .same_counts()
+    .upright()];
+
+    /// The highest cell of a colour in each column, as far as it goes down to the lowest row it has.
+    fn staircase(look: &Look, ramp: u8) -> Option<(Vec<(i32, i32)>, i32)> {
+        let parts = look.before_of(ramp);
+        let part = parts.iter().max_by_key(|p| p.len())?;
+        let [_, l, b, r] = part.bounds;
+        let mut tops = Vec::new();
+        for c in l..=r {
+            let rows: Vec<i32> = part
+                .cells
+                .iter()
+                .filter(|p| p.1 == c)
+                .map(|p| p.0)
+                .collect();
+            let top = *rows.first()?;
+            if rows.len() as i32 != b - top + 1 {
+                return None;
+            }
+            tops.push((c, top));
+        }
+        let falls = tops
+            .windows(2)
+            .all(|w| w[0].1 <= w[1].1 && w[1].1 - w[0].1 <= 1);
+        let climbs = tops
+            .windows(2)
+            .all(|w| w[0].1 >= w[1].1 && w[0].1 - w[1].1 <= 1);
+        let mut rows: Vec<i32> = tops.iter().map(|t| t.1).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        (rows.len() >= 3 && (falls || climbs)).then_some((tops, b))
+    }
+
+    fn went_along_a_slope(look: &Look) -> bool {
+        if !look.same_counts || look.touched.len() > 2 {
+            return false;
+        }
+        let mut still: Vec<u8> = (1..10)
+            .filter(|c| look.had(*c) >= 8 && !look.touched.contains(c))
+            .collect();
+        still.retain(|&c| staircase(look, c).is_some());
+        still.iter().any(|&ramp| {
+            let Some((tops, foot)) = staircase(look, ramp) else {
+                return false;
+            };
+            let body = |c: &&u8| look.kept(**c, 1) && look.had(**c) <= 6;
+            look.touched.iter().filter(body).any(|&load| {
+                let (a, b) = (look.input.places_of(load), look.output.places_of(load));
+                let lowest = |cells: &[Place]| cells.iter().map(|p| p.0).max().unwrap_or(0);
+                let on_slope = |cells: &[Place]| {
+                    cells
+                        .iter()
+                        .filter(|p| !cells.contains(&(p.0 + 1, p.1)))
+                        .all(|p| tops.contains(&(p.1, p.0 + 1)))
+                };
+                let at_foot = |cells: &[Place]| {
+                    lowest(cells) == foot && cells.iter().all(|p| tops.iter().all(|t| t.0 != p.1))
+                };
+                let top = |cells: &[Place]| cells.first().map_or(0, |p| p.0);
+                let far = (top(&a) - top(&b)).abs() >= 2;
+                // What goes with it goes the same way.
+                let together = look.touched.len() == 1
+                    || look.moves().is_some_and(|all| {
+                        let first = all.first().map(|m| m.by);
+                        all.iter().all(|m| Some(m.by) == first)
+                    });
+                far && together && ((on_slope(&a) && at_foot(&b)) || (at_foot(&a) && on_slope(&b)))
+            })
+        })
+    }
+}

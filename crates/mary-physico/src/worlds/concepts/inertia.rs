@@ -1,0 +1,191 @@
+//! Inertia: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "inertia",
+    name: "inertia",
+    set: Set::CoreTest,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "sudden-stop",
+            "A cart is stopped by a wall, and what lies loose on it flies on straight ahead.",
+            sudden_stop,
+        ),
+        Aspect::upright(
+            "coin-and-card",
+            "The card is flicked away sideways, and the coin that lay on it stays behind and drops into the glass.",
+            coin_and_card,
+        ),
+    ],
+    words: Words {
+        names: &["inertia*"],
+        giveaways: &["Newton*", "Galileo*", "first law of motion"],
+        definitions: &[
+            "[PHENOMENON] is the tendency of a body to stay at rest or to go on straight at the same speed while nothing acts on it. It is the greater, the greater the mass.",
+            "When a tablecloth is snatched away, the plates stay where they are because of [PHENOMENON]; the law that says so is the first of the three by [MASK].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("elastic-force", "what is thrown flies on"),
+        ("energy-conservation", "what goes on keeps its energy"),
+        (
+            "fictitious-force",
+            "a fictitious force is inertia seen from inside",
+        ),
+        ("friction", "what slides on shows both"),
+        ("reference-frame", "a moving cart is a frame"),
+        ("relativity", "a flying body shows both"),
+        ("splashing", "drops fly on"),
+    ],
+};
+
+fn sudden_stop(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let ground = s.rows - s.between(1, 2);
+    let (earth, wall, cart, load) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let stop = s.cols / 2 + s.between(0, 2);
+    let high = s.between(2, 3);
+    let long = s.between(3, 4);
+    p.both(|g| {
+        g.fill((ground, 0), (g.rows() as i32, g.cols() as i32), earth);
+        g.fill((ground - high, stop), (ground - 1, stop), wall);
+    });
+    let top = ground - 1 - high;
+    let wide = s.between(1, 2);
+    let draw = |g: &mut Grid, left: i32, load_at: i32| {
+        g.fill((top + 1, left), (ground - 2, left + long - 1), cart);
+        g.set(ground - 1, left, wall);
+        g.set(ground - 1, left + long - 1, wall);
+        g.fill((top - 1, load_at), (top, load_at + wide - 1), load);
+    };
+    let left = s.between(0, (stop - long - 2).min(2));
+    draw(&mut p.input, left, left + 1);
+    let beyond = s.between(stop + 2, s.cols - wide);
+    draw(&mut p.output, stop - long, beyond);
+    (left + long < stop - 1).then_some(p)
+}
+
+fn coin_and_card(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let ground = s.rows - 1;
+    let (table, glass, card, coin) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let wide = s.between(2, 3);
+    let tall = s.between(4, s.rows - 6);
+    let left = s.between(1, 2);
+    let right = left + wide + 1;
+    let top = ground - tall;
+    p.both(|g| {
+        g.fill((ground, 0), (ground, g.cols() as i32), table);
+        g.fill((top, left), (ground - 1, left), glass);
+        g.fill((top, right), (ground - 1, right), glass);
+        g.fill((ground - 1, left), (ground - 1, right), glass);
+    });
+    p.input
+        .fill((top - 1, left - 1), (top - 1, right + 1), card);
+    p.input
+        .fill((top - 3, left + 1), (top - 2, right - 1), coin);
+    let away = s.cols - (right - left + 3);
+    p.output.fill((top - 1, away), (top - 1, s.cols - 1), card);
+    p.output
+        .fill((ground - 3, left + 1), (ground - 2, right - 1), coin);
+    (away > right).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+    use crate::worlds::readings::motion::single;
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "inertia",
+            &["sudden-stop"],
+            "did something stop at a body, and what lay on it go on beyond?",
+            flew_on,
+        )
+        .touching(2, 3)
+        .same_counts()
+        .movers(2)
+        .upright(),
+        Reading::new(
+            "inertia",
+            &["coin-and-card"],
+            "was a sheet drawn away sideways, and did what lay on it fall straight down?",
+            stayed_behind,
+        )
+        .touching(2, 2)
+        .same_counts()
+        .movers(2)
+        .upright(),
+    ];
+
+    fn flew_on(look: &Look) -> bool {
+        if !look.same_counts || !(2..=3).contains(&look.touched.len()) {
+            return false;
+        }
+        let pairs = || {
+            let t = &look.touched;
+            t.iter().flat_map(move |&a| t.iter().map(move |&b| (a, b)))
+        };
+        pairs().filter(|(a, b)| a != b).any(|(cart, load)| {
+            let (Some(cart), Some(load)) = (single(look, cart), single(look, load)) else {
+                return false;
+            };
+            let way = cart.2.1.signum();
+            let front = if way > 0 {
+                cart.1.bounds[3] + 1
+            } else {
+                cart.1.bounds[1] - 1
+            };
+            let stopped = (cart.1.bounds[0]..=cart.1.bounds[2]).any(|r| look.stays((r, front)));
+            let lay_on = load.0.bounds[2] + 1 == cart.0.bounds[0]
+                && load.0.bounds[1] >= cart.0.bounds[1]
+                && load.0.bounds[3] <= cart.0.bounds[3];
+            let beyond = if way > 0 {
+                load.1.bounds[1] > front
+            } else {
+                load.1.bounds[3] < front
+            };
+            // Its wheels, if it has any, go along right under it.
+            let wheels = look.changed.iter().all(|p| {
+                let part = |c: u8| c == 0 || c == cart.0.colour || c == load.0.colour;
+                (part(look.was(*p)) && part(look.is(*p))) || p.0 == cart.0.bounds[2] + 1
+            });
+            wheels && cart.2.0 == 0 && load.2.0 == 0 && way != 0 && stopped && lay_on && beyond
+        })
+    }
+
+    fn stayed_behind(look: &Look) -> bool {
+        if look.touched.len() != 2 {
+            return false;
+        }
+        let Some(all) = look.moves() else {
+            return false;
+        };
+        let [a, b] = all.as_slice() else {
+            return false;
+        };
+        [(a, b), (b, a)].into_iter().any(|(card, coin)| {
+            let [_, l, bottom, r] = coin.from.bounds;
+            let [_, nl, nb, nr] = coin.to.bounds;
+            let lay_on = bottom + 1 == card.from.bounds[0]
+                && l >= card.from.bounds[1]
+                && r <= card.from.bounds[3];
+            card.by.0 == 0
+                && card.from.tall() == 1
+                && coin.by.1 == 0
+                && coin.by.0 > 1
+                && lay_on
+                && card.to.bounds[0] == card.from.bounds[0]
+                && [(nb, nl - 1), (nb, nr + 1), (nb + 1, nl)]
+                    .iter()
+                    .all(|&p| look.stays(p))
+        })
+    }
+}

@@ -1,0 +1,285 @@
+//! Laser: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "laser",
+    name: "laser",
+    set: Set::CoreTest,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "beam",
+            "Each pointer sends out one straight, thin beam in the direction of its tip, to the far wall.",
+            beam,
+        ),
+        Aspect::free(
+            "drill",
+            "The beam goes straight on through the block in its way and burns a hole of its own width.",
+            drill,
+        ),
+        Aspect::free(
+            "cross-hairs",
+            "From each point thin straight lines of its colour run to the edges on all four sides, over whatever lies there but other lines.",
+            cross_hairs,
+        )
+        .associative_only(),
+        Aspect::free(
+            "diagonals",
+            "From each point two lines of its colour run slantwise, opposite ways, until they meet the edge.",
+            diagonals,
+        )
+        .associative_only(),
+    ],
+    words: Words {
+        names: &["laser*"],
+        giveaways: &["stimulated emission", "Maiman"],
+        definitions: &[
+            "[PHENOMENON] sends out a thin straight beam of a single colour, all of it in step, made by [MASK] between two facing end plates.",
+            "The pointer of a lecturer, the reader of a compact disc and the scanner of a till use [PHENOMENON], whose beam hardly widens over a great distance.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("cut", "a laser cuts"),
+        ("electricity", "a flash and a beam both join two bodies"),
+        ("electromagnetic-wave", "light is an electromagnetic wave"),
+        ("expansion", "a point that becomes a line has grown"),
+        (
+            "force-composition",
+            "a beam and an arrow are both a straight line",
+        ),
+        ("light-imaging", "rays through a lens could be a laser's"),
+        (
+            "long-exposure",
+            "a beam and a streak are both a straight line from a point",
+        ),
+        ("optical-filters", "coloured beams could be a laser's"),
+        ("photoelectric-effect", "light on metal could be a laser's"),
+        (
+            "polarization-of-light",
+            "light through a grating could be a laser's",
+        ),
+        ("projection", "a beam onto a screen shows both"),
+    ],
+};
+
+/// A pointer: a body of 3 × 2 with its tip to the right.
+fn pointer(g: &mut Grid, at: Place, body: u8, tip: u8) {
+    g.fill((at.0 - 1, at.1), (at.0 + 1, at.1 + 1), body);
+    g.set(at.0, at.1 + 1, tip);
+}
+
+fn beam(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (body, light, wall) = (s.colour(0), s.colour(1), s.colour(2));
+    let far = s.cols - 1;
+    p.both(|g| g.fill((0, far), (g.rows() as i32, far), wall));
+    let mut row = s.between(1, 3);
+    while row < s.rows - 1 {
+        let left = s.between(0, 4);
+        p.both(|g| pointer(g, (row, left), body, light));
+        p.output.fill((row, left + 2), (row, far - 1), light);
+        row += s.between(4, 6);
+    }
+    Some(p)
+}
+
+fn drill(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (body, light, steel) = (s.colour(0), s.colour(1), s.colour(2));
+    let row = s.between(2, s.rows - 3);
+    let left = s.between(0, 1);
+    let wide = s.between(2, 4);
+    let at = s.between(left + 4, s.cols - wide - 2);
+    let (top, bottom) = (s.between(0, row - 1), s.between(row + 1, s.rows - 1));
+    p.both(|g| {
+        pointer(g, (row, left), body, light);
+        g.fill((top, at), (bottom, at + wide - 1), steel);
+    });
+    p.output.fill((row, left + 2), (row, s.cols), light);
+    Some(p)
+}
+
+/// Points that are at least three rows and columns apart.
+fn points(s: &mut Setting, many: i32) -> Vec<Place> {
+    let mut found: Vec<Place> = Vec::new();
+    for _ in 0..30 {
+        let at = s.place((1, s.rows - 2), (1, s.cols - 2));
+        let apart = |p: &Place| (p.0 - at.0).abs() >= 3 && (p.1 - at.1).abs() >= 3;
+        if (found.len() as i32) < many && found.iter().all(apart) {
+            found.push(at);
+        }
+    }
+    found
+}
+
+fn cross_hairs(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let beam = s.colour(0);
+    let many = s.between(1, 2);
+    for (r, c) in points(s, many) {
+        p.input.set(r, c, beam);
+        p.output.fill((r, 0), (r, s.cols - 1), beam);
+        p.output.fill((0, c), (s.rows - 1, c), beam);
+    }
+    Some(p)
+}
+
+fn diagonals(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let beam = s.colour(0);
+    let many = s.between(1, 3);
+    let way = if s.coin() { 1 } else { -1 };
+    for (r, c) in points(s, many) {
+        p.input.set(r, c, beam);
+        for k in -s.rows..s.rows {
+            p.output.set(r + k, c + way * k, beam);
+        }
+    }
+    (p.output.count(beam) >= p.input.count(beam) + 6).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::{Grid, Place, around};
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "laser",
+        &["beam"],
+        "did straight beams go out from points to the edge or to a body, and nothing else change?",
+        beamed,
+    )
+    .touching(1, 3).added(),
+Reading::new(
+        "laser",
+        &["drill"],
+        "did one straight beam go out from a point to the edge, right through a body?",
+        drilled,
+    )
+    .touching(2, 2).kinds_stay(),
+        Reading::new(
+            "laser",
+            &["cross-hairs"],
+            "did every point of one colour become a row and a column of it from edge to edge?",
+            crossed,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(0),
+        Reading::new(
+            "laser",
+            &["diagonals"],
+            "did every point of one colour become a slanting line of it from edge to edge?",
+            slanted,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(0),
+];
+
+    fn beamed(look: &Look) -> bool {
+        if !look.only_added || look.touched.len() > 3 {
+            return false;
+        }
+        let beams = look.new_parts();
+        !beams.is_empty()
+            && beams.iter().all(|beam| {
+                let Some((before, after)) = ends(beam) else {
+                    return false;
+                };
+                let starts = |p: Place| look.input.get(p.0, p.1) == Some(beam.colour);
+                let stops = |p: Place| {
+                    look.input
+                        .get(p.0, p.1)
+                        .is_none_or(|v| v != 0 && v != beam.colour)
+                };
+                beam.len() >= 3
+                    && ((starts(before) && stops(after)) || (starts(after) && stops(before)))
+            })
+    }
+
+    /// The places before and after a straight run along a row or a column.
+    fn ends(run: &Part) -> Option<(Place, Place)> {
+        let [t, l, b, r] = run.bounds;
+        match (run.is_box(), t == b, l == r) {
+            (true, true, false) => Some(((t, l - 1), (t, r + 1))),
+            (true, false, true) => Some(((t - 1, l), (b + 1, l))),
+            _ => None,
+        }
+    }
+
+    fn drilled(look: &Look) -> bool {
+        let beams = match look.touched.len() {
+            2 => look.new_parts(),
+            _ => return false,
+        };
+        let [beam] = beams.as_slice() else {
+            return false;
+        };
+        let Some((before, after)) = ends(beam) else {
+            return false;
+        };
+        let starts = |p: Place| look.input.get(p.0, p.1) == Some(beam.colour);
+        let leaves = |p: Place| !look.holds(p);
+        let burnt: Vec<u8> = beam
+            .cells
+            .iter()
+            .map(|&p| look.was(p))
+            .filter(|&c| c != 0)
+            .collect();
+        beam.len() == look.changed.len()
+            && ((starts(before) && leaves(after)) || (starts(after) && leaves(before)))
+            && !burnt.is_empty()
+            && burnt.iter().all(|c| Some(c) == burnt.first())
+    }
+
+    /// The points of the only colour that grew, and whether it grew into just what is drawn from them.
+    fn grew_into(look: &Look, draw: impl Fn(&mut Grid, Place)) -> bool {
+        let Some(beam) = look.one_added() else {
+            return false;
+        };
+        let grown = |p: &&Part| {
+            p.len() == 1
+                && p.cells.first().is_some_and(|&(r, c)| {
+                    around(true).any(|(dr, dc)| look.is((r + dr, c + dc)) == beam)
+                })
+        };
+        let parts = look.before_of(beam);
+        let points: Vec<Place> = parts
+            .iter()
+            .copied()
+            .filter(|p| grown(p))
+            .filter_map(|p| p.cells.first().copied())
+            .collect();
+        let mut image = look.input.clone();
+        for &at in &points {
+            draw(&mut image, at);
+        }
+        !points.is_empty() && look.changed.len() >= 6 && image == look.output
+    }
+
+    fn crossed(look: &Look) -> bool {
+        let colour = look.one_added().unwrap_or(0);
+        grew_into(look, |g, (r, c)| {
+            g.fill((r, 0), (r, g.cols() as i32 - 1), colour);
+            g.fill((0, c), (g.rows() as i32 - 1, c), colour);
+        })
+    }
+
+    fn slanted(look: &Look) -> bool {
+        let colour = look.one_added().unwrap_or(0);
+        [1, -1].into_iter().any(|way| {
+            grew_into(look, |g, (r, c)| {
+                for k in -20..=20 {
+                    g.set(r + k, c + way * k, colour);
+                }
+            })
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! Lever: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::draw::line;
+use crate::worlds::scenery::machines::foot;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "lever",
+    name: "lever",
+    set: Set::CoreTest,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "seesaw",
+            "A plank on a pivot tips towards the heavier of two loads at equal arms: the heavy end goes down as far as the light end goes up.",
+            seesaw,
+        ),
+        Aspect::upright(
+            "crowbar",
+            "Pressing down the long arm of a plank on a pivot raises the load on the short arm by as much less as the arm is shorter.",
+            crowbar,
+        ),
+    ],
+    words: Words {
+        names: &["lever*"],
+        giveaways: &["Archimedes*", "fulcrum*", "seesaw*"],
+        definitions: &[
+            "[PHENOMENON] is a rigid bar that can turn about a pivot. It is in balance when push times arm is the same on both sides.",
+            "With a crowbar, a small push on the far arm holds a heavy load on the near one. Such is [PHENOMENON], and [MASK] wanted to shift the earth with one.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("elastic-force", "a board that is pressed down shows both"),
+        ("energy-conservation", "one side up, one side down"),
+        ("force-composition", "forces at both ends show both"),
+        ("inclined-plane", "a slanted board shows both"),
+        ("oscillation", "a seesaw swings"),
+    ],
+};
+
+/// A plank through a pivot: the two halves drawn from the middle, so that both bend alike.
+fn plank(g: &mut Grid, pivot: Place, ends: (Place, Place), colour: u8) {
+    g.paint(line(pivot, ends.0), colour);
+    g.paint(line(pivot, ends.1), colour);
+}
+
+fn seesaw(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let ground = s.rows - 1;
+    let (earth, post, wood, load) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let arm = s.between(4, (s.cols - 3) / 2);
+    let mid = s.between(arm, s.cols - 1 - arm);
+    let high = 3;
+    let pivot = (ground - high, mid);
+    p.both(|g| {
+        g.fill((ground, 0), (ground, g.cols() as i32), earth);
+        foot(g, (pivot.0 + 1, mid), ground, post);
+    });
+    let heavy = s.between(3, 6);
+    let light = s.between(1, heavy - 2);
+    let (left, right) = if s.coin() {
+        (heavy, light)
+    } else {
+        (light, heavy)
+    };
+    let tilt = 2;
+    let dip = if left > right { tilt } else { -tilt };
+    for (g, t) in [(&mut p.input, 0), (&mut p.output, dip)] {
+        let ends = ((pivot.0 + t, mid - arm), (pivot.0 - t, mid + arm));
+        plank(g, pivot, ends, wood);
+        g.fill((ends.0.0 - left, ends.0.1), (ends.0.0 - 1, ends.0.1), load);
+        g.fill((ends.1.0 - right, ends.1.1), (ends.1.0 - 1, ends.1.1), load);
+    }
+    Some(p)
+}
+
+fn crowbar(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let ground = s.rows - 1;
+    let (earth, wood, load, hand) = (s.colour(0), s.colour(2), s.colour(3), s.colour(4));
+    let ratio = s.between(2, 3);
+    let short = 2;
+    let long = short * ratio;
+    let lift = 1;
+    let wide = s.between(2, 3);
+    let mid = s.between(short + wide, s.cols - 2 - long);
+    let pivot = (ground - 1 - ratio * lift, mid);
+    p.both(|g| {
+        g.fill((ground, 0), (ground, g.cols() as i32), earth);
+        foot(g, (pivot.0 + 1, mid), ground, earth);
+    });
+    let big = s.between(2, 4);
+    for (g, t) in [(&mut p.input, lift), (&mut p.output, -lift)] {
+        let ends = (
+            (pivot.0 + t, mid - short),
+            (pivot.0 - t * ratio, mid + long),
+        );
+        plank(g, pivot, ends, wood);
+        let base = ends.0.0 - 1;
+        g.fill(
+            (base - big + 1, mid - short - wide + 1),
+            (base, mid - short),
+            load,
+        );
+        g.fill((ends.1.0 - 2, ends.1.1), (ends.1.0 - 1, ends.1.1), hand);
+    }
+    (pivot.0 - ratio >= 3).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Move, Part};
+    use crate::worlds::readings::machines::apart;
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "lever",
+        &["seesaw", "crowbar"],
+        "did a plank tip about a still point, its ends as far as their arms are long, with what lies on them?",
+        tipped,
+    )
+    .may(two_loads)
+    .touching(2, 3).kinds_stay().keeping(1).movers(1)
+    .upright(),
+];
+
+    fn two_loads(look: &Look) -> bool {
+        apart(&look.touched).any(|(_, loads)| look.moves_of(&loads).is_some_and(|m| m.len() == 2))
+    }
+
+    fn tipped(look: &Look) -> bool {
+        if !(2..=3).contains(&look.touched.len()) {
+            return false;
+        }
+        apart(&look.touched).any(|(wood, loads)| {
+            let Some(all) = look.moves_of(&loads) else {
+                return false;
+            };
+            let [x, y] = all.as_slice() else {
+                return false;
+            };
+            let (l, r) = if x.from.bounds[1] < y.from.bounds[1] {
+                (x, y)
+            } else {
+                (y, x)
+            };
+            let (was, is) = (look.before_of(wood), look.after_of(wood));
+            let ([before], [after]) = (was.as_slice(), is.as_slice()) else {
+                return false;
+            };
+            let [_, left, _, right] = before.bounds;
+            let lie_on = |m: &Move<'_>| {
+                let on = |part: &Part, plank: &Part| {
+                    let [_, a, b, c] = part.bounds;
+                    (a..=c).any(|x| plank.has((b + 1, x)))
+                };
+                on(m.from, before) && on(m.to, after)
+            };
+            let point = |c: i32| {
+                let rows: Vec<i32> = before
+                    .cells
+                    .iter()
+                    .filter(|p| p.1 == c)
+                    .map(|p| p.0)
+                    .collect();
+                rows.iter()
+                    .any(|&r| after.has((r, c)) && look.stays((r + 1, c)))
+            };
+            let arms = (left + 1..right)
+                .any(|p| point(p) && (p - left) * r.by.0.abs() == (right - p) * l.by.0.abs());
+            l.by.1 == 0
+                && r.by.1 == 0
+                && l.by.0 * r.by.0 < 0
+                && (after.bounds[1], after.bounds[3]) == (left, right)
+                && right - left >= 4
+                && lie_on(l)
+                && lie_on(r)
+                && arms
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! Lifting: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::draw::line;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "lifting",
+    name: "lifting",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "crane",
+            "The crane winds in its rope, and the load that stood on the ground hangs high above it.",
+            crane,
+        ),
+        Aspect::upright(
+            "jack",
+            "A column under a platform grows, and the platform goes up with the box on it.",
+            jack,
+        ),
+    ],
+    words: Words {
+        names: &["lift*", "hoist*", "raising", "raise*"],
+        giveaways: &["crane*"],
+        definitions: &[
+            "[PHENOMENON] brings a body to a greater height by an upward pull or push that is no less than its weight; the work done is weight times height.",
+            "A [MASK] with a container and a porter who takes a box from the floor to a shelf are both engaged in [PHENOMENON]: the load ends higher than it began.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("energy-conservation", "height changes in both"),
+        ("expansion", "a column that grows shows both"),
+        ("force-composition", "a rope pulls"),
+        ("inclined-plane", "a ramp lifts"),
+        ("lever", "a crowbar lifts"),
+        ("pulley", "a pulley lifts"),
+    ],
+};
+
+fn crane(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let ground = s.rows - 1;
+    let (earth, iron, rope, load) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let mast = s.between(0, 2);
+    let top = s.between(0, 1);
+    let hook = s.between(mast + 5, s.cols - 3);
+    p.both(|g| {
+        g.fill((ground, 0), (ground, g.cols() as i32), earth);
+        g.fill((top, mast), (ground - 1, mast), iron);
+        g.fill((top, mast), (top, hook + 1), iron);
+        g.paint(line((top + 3, mast), (top, mast + 3)), iron);
+    });
+    let (wide, tall) = (s.between(1, 2), s.between(2, 3));
+    let up = s.between(3, ground - tall - top - 2);
+    for (g, base) in [(&mut p.input, ground - 1), (&mut p.output, ground - 1 - up)] {
+        g.fill((top + 1, hook), (base - tall, hook), rope);
+        g.fill(
+            (base - tall + 1, hook - wide),
+            (base, (hook + wide).min(s.cols - 1)),
+            load,
+        );
+    }
+    Some(p)
+}
+
+fn jack(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let ground = s.rows - 1;
+    let (earth, iron, plate, load) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let half = s.between(2, 3);
+    let mid = s.between(half + 1, s.cols - half - 2);
+    let (tall, wide) = (s.between(2, 3), s.between(1, half));
+    let up = s.between(3, s.rows - 4 - tall);
+    p.both(|g| g.fill((ground, 0), (ground, g.cols() as i32), earth));
+    for (g, high) in [(&mut p.input, 1), (&mut p.output, 1 + up)] {
+        let row = ground - high - 1;
+        g.fill((row, mid), (ground - 1, mid), iron);
+        g.fill((ground - 1, mid - 1), (ground - 1, mid + 1), iron);
+        g.fill((row, mid - half), (row, mid + half), plate);
+        g.fill((row - tall, mid - wide), (row - 1, mid + wide - 1), load);
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Move};
+    use crate::worlds::readings::machines::{apart, beside};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "lifting",
+        &["crane", "jack"],
+        "did something go straight up because a rope over it got shorter or a column under it longer by as much?",
+        lifted,
+    )
+    .may(all_alike)
+    .touching(2, 3).kinds_stay().keeping(1).movers(1)
+    .upright(),
+];
+
+    fn all_alike(look: &Look) -> bool {
+        apart(&look.touched).any(|(line, _)| {
+            let alike = |all: Vec<Move<'_>>| {
+                let first = all.first().map(|m| m.by);
+                all.iter().all(|m| Some(m.by) == first)
+            };
+            look.has(line) != look.had(line) && look.moves_but(&[line]).is_some_and(alike)
+        })
+    }
+
+    fn lifted(look: &Look) -> bool {
+        if !(2..=3).contains(&look.touched.len()) {
+            return false;
+        }
+        apart(&look.touched).any(|(line, _)| {
+            let grew = look.has(line) as i32 - look.had(line) as i32;
+            if grew == 0 {
+                return false;
+            }
+            let Some(all) = look.moves_but(&[line]) else {
+                return false;
+            };
+            let up = -all.first().map_or(0, |m| m.by.0);
+            let mut cells = look.came(line);
+            cells.extend(look.gone(line));
+            let one_column = cells
+                .iter()
+                .all(|p| Some(p.1) == cells.first().map(|q| q.1));
+            let held = |over: bool| {
+                all.iter().any(|m| {
+                    beside(m.from, over, |p| look.was(p) == line)
+                        && beside(m.to, over, |p| look.is(p) == line)
+                })
+            };
+            up > 1
+                && all.iter().all(|m| m.by == (-up, 0))
+                && one_column
+                && ((grew == -up && held(true)) || (grew == up && held(false)))
+        })
+    }
+}

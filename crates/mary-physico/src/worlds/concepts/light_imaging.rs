@@ -1,0 +1,228 @@
+//! Light imaging: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::draw::line;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "light-imaging",
+    name: "light imaging",
+    set: Set::CoreTest,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "pinhole",
+            "Behind a small hole in a wall an upside-down image of the thing appears, as large as the thing at equal distance.",
+            pinhole,
+        ),
+        Aspect::upright(
+            "lens",
+            "Rays from both ends of a thing cross behind a lens, where an upside-down image of half its size appears.",
+            lens,
+        ),
+    ],
+    words: Words {
+        names: &["light*", "imag*"],
+        giveaways: &["pinhole*", "camera*", "lens*"],
+        definitions: &[
+            "In [PHENOMENON], rays from every point of an object pass a small hole and fall on one spot each of a screen, so that a likeness of the object appears there upside down.",
+            "The eye relies on [PHENOMENON], and so does a dark box with a tiny hole, the [MASK]: the farther the back wall is from the hole, the larger the inverted likeness on it.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("mirror", "an upside-down image is a mirror image"),
+        ("optical-filters", "light through an opening shows both"),
+        ("projection", "an image on a screen is projected"),
+        ("rotation", "an upside-down image is a turned one"),
+        ("zoom-in", "an image can be larger than the thing"),
+        ("zoom-out", "an image can be smaller than the thing"),
+    ],
+};
+
+/// A tall thing whose top and bottom differ: an arrow, a tree, a key.
+fn thing(s: &mut Setting) -> Vec<(Place, usize)> {
+    let tall = s.between(4, 7);
+    let head: &[Place] = match s.between(0, 2) {
+        0 => &[(0, 1), (1, 0), (1, 1), (1, 2)],
+        1 => &[(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)],
+        _ => &[(0, 0), (0, 1), (0, 2), (1, 1)],
+    };
+    let mut cells: Vec<(Place, usize)> = head.iter().map(|&q| (q, 1)).collect();
+    cells.extend((2..tall).map(|r| ((r, 1), 2)));
+    cells
+}
+
+fn pinhole(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let cells = thing(s);
+    let tall = cells.iter().map(|(q, _)| q.0).max()? + 1;
+    let mid = s.between(tall, s.rows - tall - 1);
+    let wall_at = s.cols / 2;
+    let wall = s.colour(0);
+    p.both(|g| {
+        g.fill((0, wall_at), (g.rows() as i32, wall_at), wall);
+        g.set(mid, wall_at, 0);
+    });
+    let away = s.between(1, wall_at - 4);
+    // The thing stands above or below the axis, its image the other way round.
+    let top = mid - tall + s.between(1, tall - 1);
+    for &((r, c), role) in &cells {
+        let at = (top + r, wall_at - away - 3 + c);
+        let colour = s.colour(role);
+        p.both(|g| g.set(at.0, at.1, colour));
+        p.output.set(2 * mid - at.0, 2 * wall_at - at.1, colour);
+    }
+    let whole = p.output.count(s.colour(1)) == 2 * p.input.count(s.colour(1));
+    let tail = p.output.count(s.colour(2)) == 2 * p.input.count(s.colour(2));
+    (whole && tail).then_some(p)
+}
+
+fn lens(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (glass, ray) = (s.colour(0), s.colour(3));
+    let at = s.cols / 2 + s.between(-1, 0);
+    let mid = s.between(5, s.rows - 6);
+    p.both(|g| {
+        g.fill((mid - 4, at), (mid + 4, at), glass);
+        g.fill((mid - 2, at - 1), (mid + 2, at + 1), glass);
+    });
+    let (big, small) = (4, 2);
+    let left = s.between(0, 1);
+    let right = s.cols - 1 - s.between(0, 1);
+    let draw = |g: &mut Grid, col: i32, size: i32, up: i32| {
+        for i in 1..=size {
+            let role = if 2 * i > size { 1 } else { 2 };
+            let row = mid - up * i;
+            g.set(row, col, s.colour(role));
+        }
+        let tip = mid - up * size;
+        g.set(tip + up, col - 1, s.colour(1));
+        g.set(tip + up, col + 1, s.colour(1));
+    };
+    let (from, to) = (left + 1, right - 1);
+    draw(&mut p.input, from, big, 1);
+    // A ray straight on to the lens and down through the image's tip, and one through the middle.
+    let mut out = p.input.clone();
+    out.paint(line((mid - big, from + 2), (mid - big, at - 1)), ray);
+    out.paint(line((mid - big, at + 1), (mid + small, to - 1)), ray);
+    // Through the middle of the lens it goes straight on.
+    for (r, c) in line((mid - big, from + 2), (mid + small, to - 1)) {
+        if out.free(r, c) {
+            out.set(r, c, ray);
+        }
+    }
+    draw(&mut out, from, big, 1);
+    draw(&mut out, to, small, -1);
+    p.output = out;
+    (to - at >= 4 && at - from >= 4).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "light-imaging",
+        &["pinhole"],
+        "did all that is on one side of a wall appear on the other, turned about the hole in it?",
+        through_the_hole,
+    )
+    .touching(1, 9).added().fresh(0),
+Reading::new(
+        "light-imaging",
+        &["lens"],
+        "did a smaller thing in the same colours appear upside down, with rays of a new colour to it?",
+        through_the_lens,
+    )
+    .touching(3, 3).added().fresh(1),
+];
+
+    /// A still line of one colour from edge to edge, upright, with one cell missing: the hole.
+    fn hole(look: &Look) -> Option<(Place, u8)> {
+        (0..look.cols()).find_map(|c| {
+            let wall = look.was((0, c)).max(look.was((1, c)));
+            let gaps: Vec<i32> = (0..look.rows())
+                .filter(|&r| look.was((r, c)) != wall)
+                .collect();
+            match gaps.as_slice() {
+                [r] if wall != 0 && look.was((*r, c)) == 0 => Some(((*r, c), wall)),
+                _ => None,
+            }
+        })
+    }
+
+    fn through_the_hole(look: &Look) -> bool {
+        look.only_added
+            && look.changed.len() >= 4
+            && look.fresh.is_empty()
+            && look.lying_or_upright(|look| {
+                let Some(((r, c), _)) = hole(look) else {
+                    return false;
+                };
+                let image = |p: &Place| (2 * r - p.0, 2 * c - p.1);
+                let side = look.changed.first().map_or(0, |p| (p.1 - c).signum());
+                let from: Vec<Place> = look.changed.iter().map(image).collect();
+                let whole = |part: &Part| {
+                    let some = part.cells.iter().any(|p| from.contains(p));
+                    !some || part.cells.iter().all(|p| from.contains(p))
+                };
+                side != 0
+                    && look
+                        .changed
+                        .iter()
+                        .all(|p| (p.1 - c).signum() == side && look.was(image(p)) == look.is(*p))
+                    && look.parts_before().iter().all(whole)
+            })
+    }
+
+    fn through_the_lens(look: &Look) -> bool {
+        let (Some(ray), true, 3) = (look.one_fresh(), look.only_added, look.touched.len()) else {
+            return false;
+        };
+        look.lying_or_upright(|look| {
+            let kinds: Vec<u8> = look.touched.iter().copied().filter(|c| *c != ray).collect();
+            let [x, y] = *kinds.as_slice() else {
+                return false;
+            };
+            let rows = |cells: &[Place]| -> Option<(i32, i32)> {
+                let [t, _, b, _] = crate::worlds::readings::bounds(cells)?;
+                Some((t, b))
+            };
+            let thing = [look.input.places_of(x), look.input.places_of(y)];
+            let image = [look.came(x), look.came(y)];
+            let size = |cells: &[Vec<Place>; 2]| cells.iter().map(Vec::len).sum::<usize>();
+            let order = |cells: &[Vec<Place>; 2]| -> Option<i32> {
+                let (a, b) = (rows(&cells[0])?, rows(&cells[1])?);
+                Some(((a.0 + a.1) - (b.0 + b.1)).signum())
+            };
+            let (Some(a), Some(b)) = (order(&thing), order(&image)) else {
+                return false;
+            };
+            let all = |cells: &[Vec<Place>; 2]| crate::worlds::readings::bounds(&cells.concat());
+            let (Some(p), Some(q)) = (all(&thing), all(&image)) else {
+                return false;
+            };
+            // Something still stands between thing and image.
+            let (l, r) = if p[3] < q[1] {
+                (p[3], q[1])
+            } else {
+                (q[3], p[1])
+            };
+            let lens = (l + 1..r).any(|c| (0..look.rows()).any(|r| look.stays((r, c))));
+            let rays = look.after_of(ray);
+            a * b == -1
+                && size(&image) < size(&thing)
+                && crate::worlds::readings::connected(&image.concat())
+                && rays
+                    .iter()
+                    .all(|p| p.len() > 1 || look.attached(p, &look.output))
+                && r - l > 2
+                && lens
+        })
+    }
+}

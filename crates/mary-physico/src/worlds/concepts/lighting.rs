@@ -1,0 +1,218 @@
+//! Lighting: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::draw::{disc, line};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "lighting",
+    name: "lighting",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "lamp",
+            "The lamp is switched on and throws a cone of light down to the floor.",
+            lamp,
+        ),
+        Aspect::free(
+            "candle",
+            "A candle lights every place it can see; behind the posts it stays dark.",
+            candle,
+        ),
+    ],
+    words: Words {
+        names: &["light*", "illuminat*", "lit"],
+        giveaways: &["bulb*"],
+        definitions: &[
+            "[PHENOMENON] is what a lamp does to a dark room: rays leave the source in straight lines, make bright whatever they reach, and leave shadows behind whatever stands in their way.",
+            "With [PHENOMENON] of a street, a wall near the lamp is brighter than one far from it, because the same rays spread over an area that grows with the square of the distance.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("diffusion", "light and particles both fill a room"),
+        ("electricity", "a lamp that goes on shows both"),
+        ("electromagnetic-wave", "light is an electromagnetic wave"),
+        ("expansion", "a lit space grows around its source"),
+        (
+            "explosion",
+            "light and blast both fill the space around a point",
+        ),
+        ("laser", "a beam is light that is switched on"),
+        (
+            "lumination",
+            "two names for light that spreads from a source",
+        ),
+        (
+            "projection",
+            "a lamp's cone and a projector's rays look alike",
+        ),
+    ],
+};
+
+fn lamp(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (floor, shade, off, on) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let ground = s.rows - 1;
+    let mid = s.between(4, s.cols - 5);
+    let hang = s.between(1, s.rows - 8);
+    p.both(|g| {
+        g.fill((ground, 0), (ground, g.cols() as i32), floor);
+        g.fill((0, mid), (hang, mid), shade);
+        g.fill((hang, mid - 1), (hang, mid + 1), shade);
+        g.set(hang + 1, mid - 2, shade);
+        g.set(hang + 1, mid + 2, shade);
+    });
+    p.input.fill((hang + 1, mid - 1), (hang + 1, mid + 1), off);
+    p.output.fill((hang + 1, mid - 1), (hang + 1, mid + 1), on);
+    for r in hang + 2..ground {
+        let half = 2 + (r - hang - 2) / 2;
+        p.output.fill((r, mid - half), (r, mid + half), on);
+    }
+    Some(p)
+}
+
+/// Whether nothing stands on the straight way between two places.
+fn sees(g: &Grid, from: Place, to: Place, wall: u8) -> bool {
+    line(from, to).into_iter().all(|(r, c)| g.at(r, c) != wall)
+}
+
+fn candle(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wick, post, light) = (s.colour(0), s.colour(1), s.colour(2));
+    let at = s.place((4, s.rows - 5), (4, s.cols - 5));
+    for _ in 0..s.between(2, 4) {
+        let q = s.place((at.0 - 3, at.0 + 3), (at.1 - 3, at.1 + 3));
+        let away = (q.0 - at.0).abs().max((q.1 - at.1).abs());
+        if away >= 2 {
+            let end = if s.coin() {
+                (q.0 + 1, q.1)
+            } else {
+                (q.0, q.1 + 1)
+            };
+            p.both(|g| g.fill(q, end, post));
+        }
+    }
+    if p.input.count(post) < 4 || p.input.at(at.0, at.1) == post {
+        return None;
+    }
+    let reach = s.between(3, 7);
+    for (r, c) in disc(at, reach) {
+        if p.output.free(r, c) && sees(&p.output, at, (r, c), post) {
+            p.output.set(r, c, light);
+        }
+    }
+    p.both(|g| g.set(at.0, at.1, wick));
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "lighting",
+            &["lamp"],
+            "did a colour turn into another that widens from there, row by row, down to a floor?",
+            lit_the_floor,
+        )
+        .touching(2, 2)
+        .fresh(1)
+        .lost(1)
+        .upright(),
+        Reading::new(
+            "lighting",
+            &["candle"],
+            "did a new colour fill the space around a point, but for what lies behind a body?",
+            lit_all_it_sees,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(1),
+    ];
+
+    fn lit_the_floor(look: &Look) -> bool {
+        let (Some(on), Some(off), 2) = (look.one_fresh(), look.one_lost(), look.touched.len())
+        else {
+            return false;
+        };
+        if look.gone(off).iter().any(|&p| look.is(p) != on) {
+            return false;
+        }
+        let after = look.after_of(on);
+        let [light] = after.as_slice() else {
+            return false;
+        };
+        let lamp = look.input.places_of(off);
+        let [top, ..] = light.bounds;
+        let row = |r: i32| -> Vec<i32> {
+            light
+                .cells
+                .iter()
+                .filter(|p| p.0 == r)
+                .map(|p| p.1)
+                .collect()
+        };
+        let rows: Vec<Vec<i32>> = (top..=light.bounds[2]).map(row).collect();
+        let whole = rows.iter().all(|r| {
+            let (Some(a), Some(b)) = (r.first(), r.last()) else {
+                return false;
+            };
+            (b - a + 1) as usize == r.len()
+        });
+        let widens = rows.windows(2).all(|w| w[0].len() <= w[1].len());
+        let floor = (light.bounds[2] + 1, light.middle().1 / 2);
+        whole
+            && widens
+            && rows.len() >= 4
+            && rows.first().map(Vec::len) < rows.last().map(Vec::len)
+            && lamp.iter().all(|p| p.0 <= top + 1)
+            && look.stays(floor)
+    }
+
+    /// The places between two, as near to the straight line as cells are.
+    fn between(from: Place, to: Place) -> impl Iterator<Item = Place> {
+        let (dr, dc) = (to.0 - from.0, to.1 - from.1);
+        let n = 2 * dr.abs().max(dc.abs());
+        (1..n).map(move |i| {
+            let part = |d: i32| (f64::from(d * i) / f64::from(n)).round() as i32;
+            (from.0 + part(dr), from.1 + part(dc))
+        })
+    }
+
+    fn lit_all_it_sees(look: &Look) -> bool {
+        let Some(light) = look.one_added() else {
+            return false;
+        };
+        if look.had(light) > 0 || look.changed.len() < 20 {
+            return false;
+        }
+        let wicks = look.parts_before().iter().filter(|p| p.len() == 1);
+        wicks.flat_map(|p| p.cells.first().copied()).any(|wick| {
+            let away = |p: Place| {
+                let (dr, dc) = (p.0 - wick.0, p.1 - wick.1);
+                dr * dr + dc * dc
+            };
+            let beside = [(0, 1), (1, 0), (0, -1), (-1, 0)].iter().all(|d| {
+                let at = (wick.0 + d.0, wick.1 + d.1);
+                look.is(at) == light || look.stays(at)
+            });
+            let reach = look.changed.iter().map(|&p| away(p)).max().unwrap_or(0);
+            let hidden = |p: Place| between(wick, p).any(|q| q != wick && look.stays(q));
+            let inner = |p: Place| {
+                let n = f64::from(away(p)).sqrt() + 1.2;
+                n * n <= f64::from(reach)
+            };
+            let dark = |p: Place| look.is(p) == 0 && inner(p);
+            let shadows: Vec<Place> = look.output.places().filter(|&p| dark(p)).collect();
+            let seen_dark = shadows.iter().filter(|&&p| !hidden(p)).count();
+            let unseen_lit = look.changed.iter().filter(|&&p| hidden(p)).count();
+            beside && 10 * seen_dark <= look.changed.len() && 8 * unseen_lit <= look.changed.len()
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! Long exposure: how it is drawn, said and recognised.
+
+use crate::grid::{Pair, Place};
+use crate::worlds::draw::ring;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "long-exposure",
+    name: "long exposure",
+    set: Set::Associative,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "light-trails",
+            "Every light that moves leaves a streak of its own colour along its way; what stands still stays a point.",
+            light_trails,
+        ),
+        Aspect::upright(
+            "star-trails",
+            "All stars have drawn arcs around one point of the sky while the ground stayed still.",
+            star_trails,
+        ),
+    ],
+    words: Words {
+        names: &["long*", "expos*"],
+        giveaways: &["shutter*"],
+        definitions: &[
+            "[PHENOMENON] means that a camera goes on taking in rays for seconds or minutes, so that whatever changes place leaves its whole trail in one picture.",
+            "In a photograph taken with [PHENOMENON], the lamps of cars at night become unbroken lines and the stars draw arcs, while buildings stay sharp.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("acceleration", "places at several times are shown together"),
+        ("brownian-motion", "a path that is drawn shows both"),
+        ("expansion", "points that become streaks have grown"),
+        ("gravity", "a thrown ball's path is drawn as a streak"),
+        ("inertia", "what goes on and on leaves such a streak"),
+        ("lighting", "streaks of light show both"),
+        ("move", "what left a streak moved"),
+        ("oscillation", "places at several times are shown together"),
+        ("rotation", "stars turn around the pole"),
+        ("vortex", "arcs around a point show both"),
+        ("wave", "streaks can look like waves"),
+    ],
+};
+
+fn light_trails(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let mut row = s.between(1, 2);
+    let mut trails = 0;
+    while row < s.rows - 2 {
+        let colour = s.any_colour(0, 2);
+        let left = s.between(0, 3);
+        let long = s.between(6, s.cols - left - 1);
+        let bend = s.between(0, 1).min(s.rows - 2 - row);
+        let way: Vec<Place> = (0..long)
+            .map(|i| (row + if i > long / 2 { bend } else { 0 }, left + i))
+            .collect();
+        p.output.paint(way, colour);
+        p.input.set(row, left, colour);
+        trails += 1;
+        row += s.between(3, 4);
+    }
+    // A lantern that stands still.
+    let spot = s.place((0, s.rows - 1), (0, s.cols - 1));
+    if p.output.roomy(&[spot]) {
+        let colour = s.colour(3);
+        p.both(|g| g.set(spot.0, spot.1, colour));
+    }
+    (trails >= 3).then_some(p)
+}
+
+fn star_trails(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let ground = s.colour(3);
+    let floor = s.rows - 2;
+    let pole = (s.between(4, 6), s.between(s.cols / 2 - 1, s.cols / 2 + 1));
+    p.both(|g| {
+        g.set(pole.0, pole.1, s.colour(2));
+    });
+    let outermost = s.between(4, s.cols.max(s.rows));
+    for radius in (2..=outermost).step_by(2) {
+        // The ring above the skyline in the order of the angle.
+        let mut cells: Vec<Place> = ring(pole, radius)
+            .into_iter()
+            .filter(|q| p.input.holds(q.0, q.1) && q.0 < floor - 1)
+            .collect();
+        cells.sort_by_key(|&(r, c)| angle(r - pole.0, c - pole.1));
+        // Two stars on each unbroken stretch of it, each with an arc of half its half.
+        let touch = |a: &Place, b: &Place| (a.0 - b.0).abs().max((a.1 - b.1).abs()) <= 1;
+        for stretch in cells.chunk_by(touch).filter(|c| c.len() >= 8) {
+            let half = stretch.len() / 2;
+            let many = (half / 2).max(3).min(half - 1);
+            for start in [0, half] {
+                let from = start + s.between(0, (half - many) as i32 - 1) as usize;
+                let colour = s.any_colour(0, 1);
+                let arc: Vec<Place> = stretch.iter().skip(from).take(many).copied().collect();
+                if let Some(&(r, c)) = arc.first() {
+                    p.input.set(r, c, colour);
+                }
+                p.output.paint(arc, colour);
+            }
+        }
+    }
+    let skyline: Vec<i32> = (0..s.cols).map(|_| s.between(0, 1)).collect();
+    for (c, up) in skyline.into_iter().enumerate() {
+        p.both(|g| g.fill((floor - up, c as i32), (g.rows() as i32, c as i32), ground));
+    }
+    Some(p)
+}
+
+/// A number that grows with the angle around the origin, without a sine.
+fn angle(r: i32, c: i32) -> i32 {
+    let (quadrant, along, across) = match (r, c) {
+        (r, c) if r < 0 && c >= 0 => (0, c, -r),
+        (r, c) if r >= 0 && c > 0 => (1, r, c),
+        (r, c) if r > 0 && c <= 0 => (2, -c, r),
+        (r, c) => (3, -r, -c),
+    };
+    quadrant * 1000 + 1000 * along / (along + across).max(1)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "long-exposure",
+        &["light-trails"],
+        "did at least two single points leave connected streaks of their own colour, and nothing else change?",
+        streaked,
+    )
+    .touching(1, 9).added().fresh(0),
+Reading::new(
+        "long-exposure",
+        &["star-trails"],
+        "did points leave arcs of their own colour, all around the same still point?",
+        circled,
+    )
+    .touching(1, 9).added().fresh(0),
+];
+
+    fn streaked(look: &Look) -> bool {
+        if !look.only_added || look.touched.iter().any(|&c| look.had(c) == 0) {
+            return false;
+        }
+        let streaks = look.new_parts();
+        let dots: Vec<&Part> = look
+            .parts_before()
+            .iter()
+            .filter(|p| p.len() == 1)
+            .collect();
+        streaks.len() >= 2
+            && streaks.iter().all(|s| {
+                s.len() >= 2
+                    && dots
+                        .iter()
+                        .any(|d| d.colour == s.colour && s.touches(&d.cells))
+            })
+    }
+
+    fn circled(look: &Look) -> bool {
+        if !look.only_added
+            || look.touched.iter().any(|&c| look.had(c) == 0)
+            || look.changed.len() < 9
+        {
+            return false;
+        }
+        let dots: Vec<(Place, u8)> = look
+            .parts_before()
+            .iter()
+            .filter(|p| look.touched.contains(&p.colour) && p.len() <= 2)
+            .flat_map(|p| p.cells.iter().map(|&at| (at, p.colour)))
+            .collect();
+        let poles = look.parts_before().iter().filter(|p| p.len() == 1);
+        dots.len() >= 3
+            && poles.flat_map(|p| p.cells.first().copied()).any(|pole| {
+                let far = |p: Place| f64::from(p.0 - pole.0).hypot(f64::from(p.1 - pole.1));
+                let with = |p: Place, colour: u8| {
+                    dots.iter()
+                        .any(|(d, c)| *c == colour && (far(*d) - far(p)).abs() < 0.95)
+                };
+                // What rose from behind a still body has no point that it began with.
+                let arcs = look.new_parts();
+                let rose = |part: &Part| !look.still_beside(&part.cells).is_empty();
+                let round = |part: &Part| {
+                    part.cells.iter().all(|&p| with(p, part.colour))
+                        && (part.len() > 1
+                            || at_edge(look, part)
+                            || dots.iter().any(|d| part.touches(&[d.0])))
+                };
+                let bent = arcs.iter().any(|p| p.tall() > 1 && p.wide() > 1);
+                bent && arcs.iter().all(|p| round(p) || rose(p))
+                    && 2 * arcs.iter().filter(|p| round(p)).count() > arcs.len()
+            })
+    }
+
+    /// Whether part of it may lie outside the grid.
+    fn at_edge(look: &Look, part: &Part) -> bool {
+        let [t, l, b, r] = part.bounds;
+        t == 0 || l == 0 || b + 1 == look.rows() || r + 1 == look.cols()
+    }
+}

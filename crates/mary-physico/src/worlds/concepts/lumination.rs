@@ -1,0 +1,194 @@
+//! Lumination: how it is drawn, said and recognised.
+
+use crate::grid::{Pair, Place};
+use crate::worlds::draw::disc;
+use crate::worlds::scenery::glow::square;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "lumination",
+    name: "lumination",
+    set: Set::Associative,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "halo",
+            "Every point of one colour begins to glow: a ring of light stands around it; the others stay dark.",
+            halo,
+        ),
+        Aspect::free(
+            "radiance",
+            "A source begins to shine: rays of light go out from it to all sides.",
+            radiance,
+        ),
+    ],
+    words: Words {
+        names: &["lumin*", "illumin*", "light*", "glow*"],
+        giveaways: &["bulb*"],
+        definitions: &[
+            "[PHENOMENON] is the giving off of brightness by a body itself, which can then be seen in the dark without any other source.",
+            "A hot filament, a firefly and the sun are seen by their own [PHENOMENON]: they send out rays and make bright what is near them.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("chemical-bond", "rays and bonds are both strokes at a body"),
+        ("electricity", "a lamp that goes on shows both"),
+        ("electromagnetic-wave", "light is an electromagnetic wave"),
+        ("expansion", "a halo is a body that grew a rim"),
+        ("explosion", "rays to all sides show both"),
+        ("laser", "both send out light in rays"),
+        ("nuclear-fusion", "a star that fuses also shines"),
+        (
+            "photoelectric-effect",
+            "both need light that falls on something",
+        ),
+        ("projection", "rays from a source show both"),
+    ],
+};
+
+fn halo(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (source, light, dark) = (s.colour(0), s.colour(1), s.colour(2));
+    let mut put = [0, 0];
+    let (many, round) = (s.between(3, 9), s.coin());
+    for _ in 0..60 {
+        let at = s.place((1, s.rows - 2), (1, s.cols - 2));
+        let near: Vec<Place> = disc(at, 2);
+        if !near.iter().all(|&(r, c)| p.output.at(r, c) == 0) || put[0] + put[1] >= many {
+            continue;
+        }
+        let shines = put[0] <= put[1];
+        if shines {
+            let glow = if round { disc(at, 1) } else { square(at) };
+            p.output.paint(glow, light);
+        }
+        let colour = if shines { source } else { dark };
+        p.both(|g| g.set(at.0, at.1, colour));
+        put[usize::from(!shines)] += 1;
+    }
+    (put[0] >= 2 && put[1] >= 1).then_some(p)
+}
+
+fn radiance(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (source, light) = (s.colour(0), s.colour(1));
+    let far = s.between(3, 5);
+    let at = s.place((far + 1, s.rows - far - 2), (far + 1, s.cols - far - 2));
+    p.both(|g| g.fill((at.0, at.1), (at.0 + 1, at.1 + 1), source));
+    let corners = [
+        (-1, -1, 0, 0),
+        (-1, 1, 0, 1),
+        (1, -1, 1, 0),
+        (1, 1, 1, 1),
+        (-1, 0, 0, 0),
+        (-1, 0, 0, 1),
+        (1, 0, 1, 0),
+        (1, 0, 1, 1),
+        (0, -1, 0, 0),
+        (0, -1, 1, 0),
+        (0, 1, 0, 1),
+        (0, 1, 1, 1),
+    ];
+    for (dr, dc, r0, c0) in corners {
+        let long = if dr * dc == 0 { far } else { far - 1 };
+        for k in 2..=long {
+            p.output.set(at.0 + r0 + dr * k, at.1 + c0 + dc * k, light);
+        }
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "lumination",
+        &["halo"],
+        "did a ring of a new colour appear right around every point of one colour and nowhere else?",
+        haloed,
+    )
+    .touching(1, 1).added().fresh(1),
+Reading::new(
+        "lumination",
+        &["radiance"],
+        "did strokes of a new colour appear around a body, alike in all directions?",
+        radiated,
+    )
+    .touching(1, 1).added().fresh(1),
+];
+
+    fn haloed(look: &Look) -> bool {
+        let Some(light) = look.one_added() else {
+            return false;
+        };
+        if look.had(light) > 0 || look.changed.len() < 8 {
+            return false;
+        }
+        let around = |(r, c): Place| {
+            (-1..=1).all(|dr| {
+                (-1..=1).all(|dc| (dr, dc) == (0, 0) || look.is((r + dr, c + dc)) == light)
+            })
+        };
+        (1u8..10).any(|source| {
+            let points = look.before_of(source);
+            let near = |p: &Place| points.iter().any(|q| q.touches(&[*p]));
+            points.len() >= 2
+                && points
+                    .iter()
+                    .all(|p| p.len() == 1 && p.cells.iter().all(|q| around(*q)))
+                && look.changed.iter().all(near)
+        })
+    }
+
+    fn radiated(look: &Look) -> bool {
+        let Some(light) = look.one_added() else {
+            return false;
+        };
+        if look.had(light) > 0 || look.changed.len() < 8 || look.new_parts().len() < 4 {
+            return false;
+        }
+        // A quarter turn about the middle of a still body keeps them.
+        let sources = look
+            .parts_before()
+            .iter()
+            .filter(|p| p.is_box() && p.tall() == p.wide());
+        sources.into_iter().any(|source| {
+            let (y, x) = source.middle();
+            let turned = |&(r, c): &Place| {
+                let (dr, dc) = (2 * r - y, 2 * c - x);
+                let to = ((y + dc) / 2, (x - dr) / 2);
+                !look.holds(to) || look.is(to) == light
+            };
+            // In line with the source, straight or at half a right angle.
+            let in_line = |&(r, c): &Place| {
+                let (dr, dc) = ((2 * r - y).abs(), (2 * c - x).abs());
+                dr.min(dc) <= 1 || dr == dc
+            };
+            [4, 8].contains(&new_directions(look, (y, x)))
+                && look.changed.iter().all(|p| in_line(p) && turned(p))
+        })
+    }
+
+    /// In how many of eight directions from a point, given twice, cells came.
+    fn new_directions(look: &Look, middle: Place) -> usize {
+        let mut seen: Vec<Place> = look
+            .changed
+            .iter()
+            .map(|&(r, c)| {
+                let (dr, dc) = (2 * r - middle.0, 2 * c - middle.1);
+                // Nearly along an axis counts as along it.
+                let flat = |a: i32, b: i32| if 2 * a.abs() < b.abs() { 0 } else { a.signum() };
+                (flat(dr, dc), flat(dc, dr))
+            })
+            .collect();
+        seen.sort_unstable();
+        seen.dedup();
+        seen.len()
+    }
+}

@@ -1,0 +1,200 @@
+//! Magnet: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::scenery::forces::bar;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "magnet",
+    name: "magnet",
+    set: Set::Associative,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "iron-filings",
+            "Bits of one colour fly straight to a two-coloured bar and stick to it; bits of other colours stay where they are.",
+            iron_filings,
+        ),
+        Aspect::free(
+            "unlike-poles",
+            "Two-coloured bars that turn unlike ends to each other are drawn together until they touch.",
+            unlike_poles,
+        ),
+    ],
+    words: Words {
+        names: &["magnet*"],
+        giveaways: &["compass*", "lodestone*"],
+        definitions: &[
+            "[PHENOMENON] has a north and a south pole and draws iron to itself from a distance. Of two of them, unlike poles draw together and like poles drive apart.",
+            "[PHENOMENON] holds notes on the door of a refrigerator, and a small one on a pivot, the [MASK], points north.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        (
+            "chemical-bond",
+            "things that come together and hold show both",
+        ),
+        ("compression", "things drawn together show both"),
+        ("elastic-force", "a pull between bodies shows both"),
+        ("electricity", "electricity makes magnets"),
+        ("friction", "what sticks shows both"),
+        (
+            "nuclear-fusion",
+            "things that come together and hold show both",
+        ),
+        ("repulsive-force", "like poles repel"),
+        ("squeeze", "things drawn together show both"),
+        ("surface-tension", "things drawn together show both"),
+        ("vacuum", "bits drawn into one place show both"),
+        ("wetting", "what sticks to a body shows both"),
+    ],
+};
+
+fn iron_filings(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (north, south, iron, wood) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let half = s.between(2, 4);
+    let top = s.between(0, s.rows - 2 * half);
+    let wide = s.between(1, 2);
+    let left = s.between(0, 2);
+    p.both(|g| {
+        g.fill((top, left), (top + half - 1, left + wide - 1), north);
+        g.fill(
+            (top + half, left),
+            (top + 2 * half - 1, left + wide - 1),
+            south,
+        );
+    });
+    let mut bits = 0;
+    for r in top..top + 2 * half {
+        let mut edge = left + wide;
+        for _ in 0..s.between(0, 2) {
+            let c = s.between(edge + 2, s.cols - 1);
+            if c >= s.cols || !p.input.free(r, c) {
+                continue;
+            }
+            if s.between(0, 3) == 0 {
+                if (c..s.cols).all(|x| p.input.free(r, x)) && edge + 1 < c {
+                    p.both(|g| g.set(r, c, wood));
+                }
+                break;
+            }
+            if ((edge + 1)..s.cols).all(|x| p.input.at(r, x) != wood) {
+                p.input.set(r, c, iron);
+                p.output.set(r, edge, iron);
+                edge += 1;
+                bits += 1;
+            }
+        }
+    }
+    (bits >= 3 && p.input.count(wood) >= 1 && p.input.count(iron) == p.output.count(iron))
+        .then_some(p)
+}
+
+fn unlike_poles(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (north, south) = (s.colour(0), s.colour(1));
+    let half = if s.cols >= 16 { s.between(2, 3) } else { 2 };
+    let tall = s.between(1, 3);
+    let top = s.between(0, s.rows - tall);
+    let gap = 2 * s.between(2, (s.cols - 4 * half) / 2);
+    let left = s.between(0, s.cols - 4 * half - gap);
+    let ends = if s.coin() {
+        (north, south)
+    } else {
+        (south, north)
+    };
+    bar(&mut p.input, (top, left), half, tall, ends);
+    bar(&mut p.input, (top, left + 2 * half + gap), half, tall, ends);
+    bar(&mut p.output, (top, left + gap / 2), half, tall, ends);
+    bar(
+        &mut p.output,
+        (top, left + gap / 2 + 2 * half),
+        half,
+        tall,
+        ends,
+    );
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::forces::{facing, halves};
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "magnet",
+        &["iron-filings"],
+        "did all bits of one colour go straight to a two-coloured bar and come to lie against it?",
+        flew_to_the_bar,
+    )
+    .touching(1, 1).same_counts(),
+Reading::new(
+        "magnet",
+        &["unlike-poles"],
+        "did two bars with unlike ends facing meet by equal distances?",
+        drawn_together,
+    )
+    .touching(2, 2).same_counts(),
+];
+
+    fn drawn_together(look: &Look) -> bool {
+        look.same_counts
+            && look.touched.len() == 2
+            && look.bodies_after().len() == 1
+            && look.lying_or_upright(|look| {
+                let ([a, b], [whole]) = (look.bodies_before(), look.bodies_after()) else {
+                    return false;
+                };
+                let (was, is) = (|p| look.was(p), |p| look.is(p));
+                let (one, two) = facing(whole, &is);
+                let outer = look.is((whole.bounds[0], whole.bounds[1]));
+                halves(whole, [a, b], (&is, &was)).is_some() && one != two && outer == two
+            })
+    }
+
+    fn flew_to_the_bar(look: &Look) -> bool {
+        let [iron] = *look.touched.as_slice() else {
+            return false;
+        };
+        look.kept(iron, 2) && look.some_way(|l| flew_left(l, iron))
+    }
+
+    fn flew_left(look: &Look, iron: u8) -> bool {
+        let (was, is) = (look.input.places_of(iron), look.output.places_of(iron));
+        let row = |cells: &[Place], r: i32| -> Vec<i32> {
+            cells.iter().filter(|p| p.0 == r).map(|p| p.1).collect()
+        };
+        let mut bar = Vec::new();
+        let lie_on_it = (0..look.rows()).all(|r| {
+            let (a, b) = (row(&was, r), row(&is, r));
+            let Some(&first) = b.first() else {
+                return a.is_empty();
+            };
+            bar.push((r, first - 1));
+            a.len() == b.len()
+                && look.stays((r, first - 1))
+                && b.iter().enumerate().all(|(i, c)| *c == first + i as i32)
+                && a.iter().zip(&b).all(|(x, y)| x > y)
+        });
+        let two_coloured = || {
+            look.parts_before().iter().any(|p| {
+                p.is_box()
+                    && p.len() >= 2
+                    && bar.iter().any(|q| p.has(*q))
+                    && look.parts_before().iter().any(|q| {
+                        q.colour != p.colour && q.alike(p) && q.bounds[1] == p.bounds[1] && {
+                            let gap = (q.bounds[0] - p.bounds[0]).abs();
+                            gap == p.tall()
+                        }
+                    })
+            })
+        };
+        lie_on_it && two_coloured()
+    }
+}

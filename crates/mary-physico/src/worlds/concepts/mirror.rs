@@ -1,0 +1,157 @@
+//! Mirror: how it is drawn, said and recognised.
+
+use crate::grid::{Pair, Place};
+use crate::worlds::draw::{extent, shifted};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "mirror",
+    name: "mirror",
+    set: Set::Associative,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "behind-the-glass",
+            "Everything on one side of the line appears on its other side, equally far from it, left and right exchanged.",
+            behind_the_glass,
+        ),
+        Aspect::free(
+            "four-quarters",
+            "What lies in one corner is repeated, mirrored, across two crossed lines in the three other corners.",
+            four_quarters,
+        ),
+    ],
+    words: Words {
+        names: &["mirror*", "looking glass"],
+        giveaways: &["reflect*"],
+        definitions: &[
+            "[PHENOMENON] is a smooth polished plate that shows everything before it at the same distance behind it, with near and far exchanged.",
+            "[PHENOMENON] hangs above the basin in a bathroom: whoever raises the right hand sees a figure raise the hand on the same side, as far behind the glass as he stands before it.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        (
+            "projection",
+            "a shadow lies opposite its body as an image does",
+        ),
+        ("rotation", "a flip can pass for a turn"),
+    ],
+};
+
+/// A form without mirror symmetry, so that its image differs from it.
+fn lopsided(s: &mut Setting, cells: usize) -> Option<Vec<Place>> {
+    let form = s.blob(cells);
+    let (tall, wide) = extent(&form);
+    let flip = |by: &dyn Fn(&Place) -> Place| {
+        let mut f: Vec<Place> = form.iter().map(by).collect();
+        f.sort_unstable();
+        f
+    };
+    let same = flip(&|q| (q.0, wide - 1 - q.1)) == form || flip(&|q| (tall - 1 - q.0, q.1)) == form;
+    (!same && tall <= 5 && wide <= 5).then_some(form)
+}
+
+fn behind_the_glass(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let glass = s.colour(0);
+    let mid = s.cols / 2;
+    p.both(|g| g.fill((0, mid), (g.rows() as i32, mid), glass));
+    let mut put = 0;
+    for role in 1..=s.between(1, 3) as usize {
+        let size = s.between(4, 8) as usize;
+        let form = lopsided(s, size)?;
+        let (tall, wide) = extent(&form);
+        let at = s.place((0, s.rows - tall), (1, mid - wide));
+        let cells = shifted(&form, at);
+        let image: Vec<Place> = cells.iter().map(|q| (q.0, 2 * mid - q.1)).collect();
+        if cells.iter().chain(&image).all(|q| p.output.free(q.0, q.1)) {
+            let colour = s.colour(role);
+            p.both(|g| g.paint(cells.iter().copied(), colour));
+            p.output.paint(image, colour);
+            put += 1;
+        }
+    }
+    (put > 0).then_some(p)
+}
+
+fn four_quarters(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (mr, mc) = (s.rows / 2 - (1 - s.rows % 2), s.cols / 2 - (1 - s.cols % 2));
+    let glass = s.colour(0);
+    p.both(|g| {
+        g.fill((mr, 0), (mr, 2 * mc), glass);
+        g.fill((0, mc), (2 * mr, mc), glass);
+    });
+    let size = s.between(5, 12) as usize;
+    let form = lopsided(s, size)?;
+    let (tall, wide) = extent(&form);
+    let at = s.place((0, mr - tall), (0, mc - wide));
+    for (i, (r, c)) in shifted(&form, at).into_iter().enumerate() {
+        let colour = s.colour(1 + usize::from(i % 4 == 0));
+        p.both(|g| g.set(r, c, colour));
+        p.output.set(r, 2 * mc - c, colour);
+        p.output.set(2 * mr - r, c, colour);
+        p.output.set(2 * mr - r, 2 * mc - c, colour);
+    }
+    (tall <= mr && wide <= mc).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::{Grid, Place};
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[Reading::new(
+        "mirror",
+        &["behind-the-glass", "four-quarters"],
+        "did a picture without symmetry keep its cells and become its own mirror image?",
+        mirrored,
+    )
+    .touching(1, 9)
+    .added()];
+
+    /// Whether the cells that are not empty are symmetric about some line along an axis.
+    fn symmetric(grid: &Grid) -> bool {
+        let cells = grid.places_where(|c| c != 0);
+        let Some([top, left, bottom, right]) = crate::worlds::readings::bounds(&cells) else {
+            return false;
+        };
+        let across = cells
+            .iter()
+            .all(|&(r, c)| grid.at(r, left + right - c) == grid.at(r, c));
+        let down = cells
+            .iter()
+            .all(|&(r, c)| grid.at(top + bottom - r, c) == grid.at(r, c));
+        across || down
+    }
+
+    fn mirrored(look: &Look) -> bool {
+        look.only_added
+            && look.changed.len() >= 4
+            && (symmetric(&look.output) && !symmetric(&look.input)
+                || look.lying_or_upright(in_the_glass))
+    }
+
+    /// A still line of one colour from edge to edge, and all that is new is the mirror image, across it,
+    /// of what was there.
+    fn in_the_glass(look: &Look) -> bool {
+        let glass = (1..look.cols() - 1).find(|&c| {
+            let colour = look.was((0, c));
+            colour != 0 && (0..look.rows()).all(|r| look.was((r, c)) == colour)
+        });
+        let Some(c) = glass else { return false };
+        let twin = |p: &Place| look.was((p.0, 2 * c - p.1));
+        look.changed.iter().all(|p| twin(p) == look.is(*p)) && {
+            // Whole things, not bits of them.
+            let beyond = |p: &Place| look.is((p.0, 2 * c - p.1)) == look.was(*p);
+            let shown = |part: &Part| {
+                let n = part.cells.iter().filter(|p| beyond(p)).count();
+                n == 0 || n == part.len()
+            };
+            look.parts_before().iter().all(shown)
+        }
+    }
+}

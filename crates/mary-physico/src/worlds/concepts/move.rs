@@ -1,0 +1,266 @@
+//! Move: how it is drawn, said and recognised.
+
+use crate::grid::{Pair, Place};
+use crate::worlds::draw::{extent, shifted};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "move",
+    name: "move",
+    set: Set::CoreTest,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "one-body",
+            "One body among resting ones goes to another place without turning or changing.",
+            one_body,
+        ),
+        Aspect::free(
+            "all-alike",
+            "All bodies of one colour go the same way by the same number of cells; the others stay.",
+            all_alike,
+        ),
+        Aspect::free(
+            "to-the-mark",
+            "A body goes from where it is to the marked place, unchanged, and covers the mark.",
+            to_the_mark,
+        )
+        .associative_only(),
+        Aspect::free(
+            "changed-places",
+            "Two bodies of different colours have changed places.",
+            changed_places,
+        )
+        .associative_only(),
+    ],
+    words: Words {
+        names: &["mov*", "motion*", "displac*", "translat*"],
+        giveaways: &[],
+        definitions: &[
+            "To [PHENOMENON] is to change place as time goes on, while size and shape stay the same.",
+            "A tram between two stops and a chess rook between two squares [PHENOMENON]: all their points go the same way by the same amount.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("acceleration", "what speeds up moves"),
+        ("brownian-motion", "grains move"),
+        ("buoyancy", "what rises moves"),
+        ("chemical-bond", "atoms move together"),
+        ("communicating-vessels", "liquid moves"),
+        ("compression", "the piston moves"),
+        ("cut", "the pieces move apart"),
+        ("diffusion", "particles move"),
+        ("elastic-force", "what is pushed moves"),
+        ("energy-conservation", "the ball moves"),
+        ("explosion", "fragments move"),
+        ("fictitious-force", "what is thrown back moves"),
+        ("force-composition", "forces move"),
+        ("friction", "what slides moves"),
+        ("gravity", "what falls moves"),
+        ("inclined-plane", "what slides down moves"),
+        ("inertia", "what goes on moves"),
+        ("lever", "the ends move"),
+        ("lifting", "what is lifted moves"),
+        ("magnet", "what is attracted moves"),
+        ("nuclear-fission", "pieces move apart"),
+        ("nuclear-fusion", "nuclei move together"),
+        ("photoelectric-effect", "electrons move"),
+        ("pulley", "the load moves"),
+        ("reference-frame", "a shifted view looks like a moved scene"),
+        ("relativity", "the fast one moves"),
+        ("repulsive-force", "what is repelled moves"),
+        ("resonance", "what swings moves"),
+        ("siphon", "liquid moves"),
+        ("splashing", "drops move"),
+        ("squeeze", "the jaws move"),
+        ("surface-tension", "liquid moves"),
+        ("vacuum", "dust moves"),
+        ("wetting", "drops move"),
+    ],
+};
+
+fn one_body(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let size = s.between(5, 8) as usize;
+    let form = s.blob(size);
+    let (height, width) = extent(&form);
+    let from = s.place((0, s.rows - height), (0, s.cols / 2 - width));
+    let by = s.between(width + 1, s.cols - width - from.1);
+    let to = (from.0, from.1 + by);
+    p.input.stamp(&form, from, s.colour(0));
+    p.output.stamp(&form, to, s.colour(0));
+    rest(s, &mut p, 2);
+    (p.output.count(s.colour(0)) == form.len()).then_some(p)
+}
+
+fn all_alike(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let by = s.between(3, 6);
+    let mut bodies = 0;
+    for _ in 0..s.between(6, 12) {
+        let size = s.between(2, 5) as usize;
+        let form = s.blob(size);
+        let (height, width) = extent(&form);
+        let at = s.place((0, s.rows - height), (0, s.cols - width - by));
+        let (from, to) = (shifted(&form, at), shifted(&form, (at.0, at.1 + by)));
+        if p.input.roomy(&from) && p.output.roomy(&to) {
+            p.input.paint(from, s.colour(0));
+            p.output.paint(to, s.colour(0));
+            bodies += 1;
+        }
+    }
+    rest(s, &mut p, 2);
+    (bodies >= 2).then_some(p)
+}
+
+/// Bodies that stay where they are, where both grids have room.
+fn rest(s: &mut Setting, p: &mut Pair, many: usize) {
+    for role in 1..=many {
+        let size = s.between(2, 5) as usize;
+        let form = s.blob(size);
+        for _ in 0..20 {
+            let at = s.place((0, s.rows - 2), (0, s.cols - 2));
+            let cells = shifted(&form, at);
+            if p.input.roomy(&cells) && p.output.roomy(&cells) {
+                let colour = s.colour(role);
+                p.both(|g| g.paint(cells.iter().copied(), colour));
+                break;
+            }
+        }
+    }
+}
+
+fn to_the_mark(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (body, mark) = (s.colour(0), s.colour(1));
+    let (tall, wide) = (s.between(2, 4), s.between(2, 4));
+    let box_at = |(r, c): Place| -> Vec<Place> {
+        (r..r + tall)
+            .flat_map(|y| (c..c + wide).map(move |x| (y, x)))
+            .collect()
+    };
+    let from = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let to = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let far = (from.0 - to.0).abs() > tall + 1 || (from.1 - to.1).abs() > wide + 1;
+    if !far || from.0 == to.0 || from.1 == to.1 {
+        return None;
+    }
+    p.input.paint(box_at(from), body);
+    p.output.paint(box_at(to), body);
+    for (dr, dc) in [(0, 0), (0, wide - 1), (tall - 1, 0), (tall - 1, wide - 1)] {
+        p.input.set(to.0 + dr, to.1 + dc, mark);
+    }
+    Some(p)
+}
+
+fn changed_places(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (one, two) = (s.colour(0), s.colour(1));
+    let size = s.between(4, 9) as usize;
+    let (a, b) = (s.blob(size), s.blob(size));
+    let (ha, wa) = extent(&a);
+    let (hb, wb) = extent(&b);
+    let (tall, wide) = (ha.max(hb), wa.max(wb));
+    let x = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let y = s.place((0, s.rows - tall), (0, s.cols - wide));
+    if (x.0 - y.0).abs() <= tall && (x.1 - y.1).abs() <= wide {
+        return None;
+    }
+    p.input.stamp(&a, x, one);
+    p.input.stamp(&b, y, two);
+    p.output.stamp(&a, y, one);
+    p.output.stamp(&b, x, two);
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "move",
+            &["one-body", "all-alike"],
+            "did some bodies go the same way, unchanged, while all else stayed?",
+            moved,
+        )
+        .same_counts(),
+        Reading::new(
+            "move",
+            &["to-the-mark"],
+            "did one body go to where a mark was, while the mark was covered and all else stayed?",
+            covered_the_mark,
+        )
+        .touching(2, 2)
+        .lost(1)
+        .fresh(0)
+        .movers(1),
+        Reading::new(
+            "move",
+            &["changed-places"],
+            "did two bodies of different colours change places?",
+            exchanged,
+        )
+        .touching(2, 2)
+        .same_counts()
+        .movers(2),
+    ];
+
+    fn moved(look: &Look) -> bool {
+        if !look.same_counts {
+            return false;
+        }
+        // All of one colour, shifted: bodies may come to lie where others of it lay.
+        if let [colour] = *look.touched.as_slice() {
+            let (was, is) = (look.input.places_of(colour), look.output.places_of(colour));
+            let step = was
+                .first()
+                .zip(is.first())
+                .map_or((0, 0), |(a, b)| (b.0 - a.0, b.1 - a.1));
+            let shifted = |(a, b): (&Place, &Place)| (a.0 + step.0, a.1 + step.1) == *b;
+            if was.iter().zip(&is).all(shifted) {
+                return true;
+            }
+        }
+        look.moves().is_some_and(|all| {
+            let first = all.first().map(|m| m.by);
+            all.iter().all(|m| Some(m.by) == first)
+        })
+    }
+
+    fn covered_the_mark(look: &Look) -> bool {
+        let Some(mark) = look.one_lost() else {
+            return false;
+        };
+        let Some(&body) = look.touched.iter().find(|c| **c != mark) else {
+            return false;
+        };
+        look.moves_of(&[body]).is_some_and(|all| {
+            all.len() == 1
+                && all
+                    .iter()
+                    .all(|m| look.input.places_of(mark).iter().all(|&p| m.to.has(p)))
+        })
+    }
+
+    fn exchanged(look: &Look) -> bool {
+        let [one, two] = *look.touched.as_slice() else {
+            return false;
+        };
+        let (Some(a), Some(b)) = (look.moves_of(&[one]), look.moves_of(&[two])) else {
+            return false;
+        };
+        let ([a], [b]) = (a.as_slice(), b.as_slice()) else {
+            return false;
+        };
+        let corner = |p: &Part| (p.bounds[0], p.bounds[1]);
+        a.by == (-b.by.0, -b.by.1)
+            && a.from.len() == b.from.len()
+            && corner(a.to) == corner(b.from)
+            && corner(b.to) == corner(a.from)
+    }
+}

@@ -1,0 +1,380 @@
+//! Nuclear fission: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::draw::disc;
+use crate::worlds::scenery::particles::block;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "nuclear-fission",
+    name: "nuclear fission",
+    set: Set::CoreTest,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "split-nucleus",
+            "A neutron strikes a big nucleus, which breaks into two smaller ones and sets free several neutrons; no particle is lost.",
+            split_nucleus,
+        ),
+        Aspect::free(
+            "chain-reaction",
+            "One neutron splits the first nucleus, the neutrons set free split the next ones: every nucleus ends in two halves.",
+            chain_reaction,
+        ),
+        Aspect::free(
+            "torn-apart",
+            "A block that a small particle has hit is two halves that fly apart, and several such particles fly off across.",
+            torn_apart,
+        )
+        .associative_only(),
+        Aspect::upright(
+            "avalanche",
+            "From one particle a tree of branches has grown in which each particle sets two new ones free.",
+            avalanche,
+        )
+        .associative_only(),
+    ],
+    words: Words {
+        names: &["nucle*", "fission*", "split*"],
+        giveaways: &["uranium", "plutonium", "Meitner", "Hahn", "reactor*"],
+        definitions: &[
+            "In [PHENOMENON] the core of a heavy atom takes up a neutron and breaks into two smaller cores, setting free two or three neutrons, which can do the same to others.",
+            "Power stations that run on [MASK] make use of [PHENOMENON]: a heavy core breaks in two, and the neutrons that come out keep the chain going.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("chemical-bond", "groups of particles that break or form"),
+        ("cut", "one becomes two in both"),
+        ("diffusion", "bits that go apart show both"),
+        ("expansion", "bits that go apart show both"),
+        (
+            "nuclear-fusion",
+            "before and after differ only in direction",
+        ),
+        (
+            "photoelectric-effect",
+            "particles knocked out by a hit show both",
+        ),
+        ("splashing", "bits that fly off show both"),
+    ],
+};
+
+fn split_nucleus(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (proton, neutron) = (s.colour(0), s.colour(1));
+    let (mr, mc) = s.place((5, s.rows - 6), (6, s.cols - 6));
+    // The disc of 21 cells: two halves of 9 and the free neutrons; or 9 cells and halves of 4.
+    let (whole, side) = if s.coin() {
+        (disc((mr, mc), 2), 3)
+    } else {
+        (block((mr - 1, mc - 1), 3, 3), 2)
+    };
+    for &(r, c) in &whole {
+        let even = (r + c - mr - mc).rem_euclid(2) == 0;
+        let is_proton = even == (side == 3);
+        p.input.set(r, c, if is_proton { proton } else { neutron });
+    }
+    p.input.set(mr, s.between(0, mc - 4), neutron);
+    let shift = s.between(3, (mr - 1).min(s.rows - 2 - mr).min(4));
+    let halves = [(mr - shift, mc), (mr + shift, mc)];
+    let mut left = [p.input.count(proton) as i32, p.input.count(neutron) as i32];
+    for (k, at) in halves.iter().enumerate() {
+        for (i, (r, c)) in block((at.0 - 1, at.1 - 1), side, side)
+            .into_iter()
+            .enumerate()
+        {
+            let is_proton = (i + k) % 2 == 0 && left[0] > 0;
+            p.output.set(r, c, if is_proton { proton } else { neutron });
+            left[usize::from(!is_proton)] -= 1;
+        }
+    }
+    // What is left flies off.
+    let mut spots = vec![
+        (mr, mc + 3),
+        (mr - 1, mc + 5),
+        (mr + 1, mc + 5),
+        (mr, mc - 3),
+        (mr - 1, mc - 5),
+        (mr + 1, mc - 5),
+    ];
+    spots.retain(|q| p.output.roomy(&[*q]) && p.output.holds(q.0, q.1));
+    let spare: i32 = left[1];
+    p.output
+        .paint(spots.into_iter().take(spare.max(0) as usize), neutron);
+    let same = |c: u8| p.input.count(c) == p.output.count(c);
+    (left[0] == 0 && (2..=4).contains(&spare) && same(proton) && same(neutron)).then_some(p)
+}
+
+fn chain_reaction(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (core, neutron) = (s.colour(0), s.colour(1));
+    let many = s.between(2, (s.cols - 2) / 5);
+    let row = s.between(4, s.rows - 6);
+    p.input.set(row, 0, neutron);
+    for k in 0..many {
+        let left = 2 + 5 * k;
+        p.input.paint(block((row - 1, left), 4, 2), core);
+        let out = s.between(1, 2).min(row - 2).min(s.rows - 4 - row);
+        p.output.paint(block((row - 1 - out, left), 2, 2), core);
+        p.output.paint(block((row + 1 + out, left), 2, 2), core);
+        // Each splitting sends on two or three neutrons.
+        for r in [row - 1, row, row + 1]
+            .into_iter()
+            .take(s.between(2, 3) as usize)
+        {
+            p.output.set(r, left + 3, neutron);
+        }
+    }
+    Some(p)
+}
+
+fn torn_apart(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (nucleus, neutron) = (s.colour(0), s.colour(1));
+    let (tall, half) = (s.between(2, 5), s.between(2, 3));
+    let apart = s.between(2, 4);
+    let wide = 2 * half;
+    if wide + 2 * apart + 2 > s.cols || tall + 6 > s.rows {
+        return None;
+    }
+    let left = s.between(apart, s.cols - wide - apart);
+    let top = s.between(3, s.rows - tall - 3);
+    let bottom = top + tall - 1;
+    p.input
+        .fill((top, left), (bottom, left + wide - 1), nucleus);
+    p.input.set(top - 1, left + half - s.between(0, 1), neutron);
+    p.output.fill(
+        (top, left - apart),
+        (bottom, left - apart + half - 1),
+        nucleus,
+    );
+    p.output.fill(
+        (top, left + half + apart),
+        (bottom, left + wide + apart - 1),
+        nucleus,
+    );
+    for (r, way) in [
+        (top - 2, -1),
+        (top - 2, 1),
+        (bottom + 2, -1),
+        (bottom + 2, 1),
+    ] {
+        let c = left + half - 1 + i32::from(way > 0) + way * (apart - 1);
+        p.output.set(r, c, neutron);
+    }
+    if s.coin() {
+        p.output
+            .set((top + bottom) / 2, left + half - s.between(0, 1), neutron);
+    }
+    Some(p)
+}
+
+fn avalanche(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (particle, path) = (s.colour(0), s.colour(1));
+    let levels = if s.cols >= 15 { s.between(2, 3) } else { 2 };
+    let reach = 1 << (levels - 1);
+    let down = s.between(2, ((s.rows - 2) / levels).min(4));
+    let wide = 2 * ((1 << levels) - 1) + 1;
+    if wide > s.cols || levels * down + 2 > s.rows {
+        return None;
+    }
+    let middle = s.between(wide / 2, s.cols - 1 - wide / 2);
+    let top = s.between(0, s.rows - 2 - levels * down);
+    p.both(|g| g.set(top, middle, particle));
+    let mut row = top;
+    let mut at = vec![middle];
+    let mut step = reach;
+    for _ in 0..levels {
+        let mut next = Vec::new();
+        for &c in &at {
+            p.output.set(row + 1, c, path);
+            p.output
+                .fill((row + 1, c - step), (row + 1, c + step), path);
+            for side in [c - step, c + step] {
+                p.output.fill((row + 1, side), (row + down - 1, side), path);
+                p.output.set(row + down, side, particle);
+                next.push(side);
+            }
+        }
+        at = next;
+        row += down;
+        step /= 2;
+    }
+    // The first particle hits a body that was there before.
+    p.both(|g| g.set(top, middle, particle));
+    p.input.set(top + 1, middle, path);
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use std::collections::BTreeMap;
+
+    use crate::grid::Place;
+    use crate::worlds::readings::look::{Look, Part};
+    use crate::worlds::readings::particles::sizes;
+    use crate::worlds::readings::{Reading, area};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "nuclear-fission",
+        &["split-nucleus"],
+        "did a body that a single particle flies at become two equal ones and several single particles, none lost?",
+        split,
+    )
+    .touching(1, 2).same_counts(),
+Reading::new(
+        "nuclear-fission",
+        &["chain-reaction"],
+        "did every one of several equal blocks become two halves, and one loose particle many?",
+        all_split,
+    )
+    .touching(2, 2).kinds_stay().keeping(8),
+        Reading::new(
+            "nuclear-fission",
+            &["torn-apart"],
+            "did a block become two equal halves further apart, and one small particle four or more?",
+            halves_and_more,
+        )
+        .touching(2, 2)
+        .fresh(0)
+        .lost(0)
+        .reshaping(4),
+        Reading::new(
+            "nuclear-fission",
+            &["avalanche"],
+            "did one particle become a tree in which every row of particles has twice as many?",
+            doubling,
+        )
+        .touching(2, 2)
+        .added()
+        .fresh(0)
+        .upright(),
+];
+
+    fn split(look: &Look) -> bool {
+        if !look.same_counts || look.touched.len() > 2 {
+            return false;
+        }
+        let (before, after) = (sizes(look.bodies_before()), sizes(look.bodies_after()));
+        let ([whole, 1], [a, b, rest @ ..]) = (before.as_slice(), after.as_slice()) else {
+            return false;
+        };
+        let halves: Vec<&Part> = look
+            .bodies_after()
+            .iter()
+            .filter(|p| p.len() == *a)
+            .collect();
+        a == b
+            && *a >= 4
+            && 2 * a < *whole
+            && rest.len() >= 2
+            && rest.iter().all(|n| *n == 1)
+            && matches!(halves.as_slice(), [x, y] if x.alike(y))
+    }
+
+    fn all_split(look: &Look) -> bool {
+        let t = &look.touched;
+        let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
+            return false;
+        };
+        [(x, y), (y, x)].into_iter().any(|(core, neutron)| {
+            let (whole, halves) = (look.before_of(core), look.after_of(core));
+            let Some(first) = whole.first() else {
+                return false;
+            };
+            // Set free beside one of the blocks.
+            let near = |n: &Part, w: &Part| {
+                let gap =
+                    |a: usize| (n.bounds[a] - w.bounds[a + 2]).max(w.bounds[a] - n.bounds[a + 2]);
+                gap(0) <= 2 && gap(1) <= 2
+            };
+            look.kept(core, 8)
+                && look.had(neutron) == 1
+                && look.has(neutron) > whole.len()
+                && whole.len() >= 2
+                && halves.len() == 2 * whole.len()
+                && whole.iter().all(|p| p.is_box() && p.alike(first))
+                && halves
+                    .iter()
+                    .all(|p| p.is_box() && 2 * p.len() == first.len())
+                && look
+                    .after_of(neutron)
+                    .iter()
+                    .all(|n| whole.iter().any(|w| near(n, w)))
+        })
+    }
+
+    fn halves_and_more(look: &Look) -> bool {
+        let [x, y] = *look.touched.as_slice() else {
+            return false;
+        };
+        [(x, y), (y, x)].into_iter().any(|(nucleus, neutron)| {
+            let restless = |all: Vec<&'_ Part>| -> Vec<Vec<Place>> {
+                all.into_iter()
+                    .filter(|p| look.restless(p))
+                    .map(|p| p.cells.clone())
+                    .collect()
+            };
+            let (was, is) = (
+                restless(look.before_of(nucleus)),
+                restless(look.after_of(nucleus)),
+            );
+            let ([whole], [a, b]) = (was.as_slice(), is.as_slice()) else {
+                return false;
+            };
+            let boxed = |c: &Vec<Place>| area(c) as usize == c.len();
+            let (before, after) = (
+                restless(look.before_of(neutron)),
+                restless(look.after_of(neutron)),
+            );
+            look.kept(nucleus, 8)
+                && boxed(whole)
+                && boxed(a)
+                && boxed(b)
+                && a.len() == b.len()
+                && 2 * a.len() == whole.len()
+                && before.len() == 1
+                && after.len() >= 4
+                && before.iter().chain(&after).all(|c| c.len() == 1)
+        })
+    }
+
+    fn doubling(look: &Look) -> bool {
+        let [x, y] = *look.touched.as_slice() else {
+            return false;
+        };
+        [(x, y), (y, x)].into_iter().any(|(particle, path)| {
+            let mut rows: BTreeMap<i32, usize> = BTreeMap::new();
+            for p in look.after_of(particle).iter().filter(|p| look.restless(p)) {
+                *rows.entry(p.bounds[0]).or_default() += 1;
+                if p.len() != 1 {
+                    return false;
+                }
+            }
+            let counts: Vec<usize> = rows.values().copied().collect();
+            let gaps: Vec<i32> = rows
+                .keys()
+                .zip(rows.keys().skip(1))
+                .map(|(a, b)| b - a)
+                .collect();
+            let particles = look.output.places_of(particle);
+            let forks: Vec<&Part> = look
+                .after_of(path)
+                .into_iter()
+                .filter(|p| look.restless(p))
+                .collect();
+            // Every fork hangs on one particle and ends in two.
+            counts.len() >= 2
+                && counts.iter().enumerate().all(|(i, n)| *n == 2 << i)
+                && gaps.iter().all(|g| Some(g) == gaps.first())
+                && forks.len() + 1 == 1 << counts.len()
+                && forks
+                    .iter()
+                    .all(|f| particles.iter().filter(|&&p| f.touches(&[p])).count() == 3)
+        })
+    }
+}

@@ -1,0 +1,308 @@
+//! Optical filters: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "optical-filters",
+    name: "optical filters",
+    set: Set::CoreTest,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "one-colour-passes",
+            "Of several coloured beams only the one of the plate's own colour goes on behind it.",
+            one_colour_passes,
+        ),
+        Aspect::free(
+            "through-the-glass",
+            "Behind a frame of coloured glass only the spots of that colour can still be seen; the rest is dark there.",
+            through_the_glass,
+        ),
+        Aspect::free(
+            "through-the-frame",
+            "Inside a coloured frame only what has its colour can still be seen.",
+            through_the_frame,
+        )
+        .associative_only(),
+        Aspect::free(
+            "overlapping-panes",
+            "Where two coloured panes lie over one another, a third colour is seen.",
+            overlapping_panes,
+        )
+        .associative_only(),
+    ],
+    words: Words {
+        names: &["optic*", "filter*"],
+        giveaways: &["polariz*"],
+        definitions: &[
+            "[PHENOMENON] let some colours pass and hold the others back, so that what comes out has only a part of the colours that went in.",
+            "Behind red glass a green leaf looks black. [PHENOMENON] of coloured glass or gelatine in front of a lamp choose which part of the rainbow gets through.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("diffraction-of-waves", "light at a plate shows both"),
+        ("lighting", "both show light in a place"),
+        (
+            "photoelectric-effect",
+            "in both the colour of light decides",
+        ),
+        ("polarization-of-light", "a polarizer is a filter"),
+        (
+            "reference-frame",
+            "a plate crossed by a beam looks like axes",
+        ),
+        ("vacuum", "in both what is behind a frame vanishes"),
+    ],
+};
+
+fn one_colour_passes(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let plate = s.between(4, s.cols - 6);
+    let pass = s.between(0, 2) as usize;
+    let own = s.colour(pass);
+    let mut row = s.between(1, 2);
+    let mut i = s.between(0, 2) as usize;
+    let mut seen = [0; 3];
+    while row < s.rows - 1 {
+        let colour = s.colour(i % 3);
+        p.both(|g| g.fill((row, 0), (row, plate - 1), colour));
+        if colour == own {
+            p.output.fill((row, plate + 1), (row, s.cols), colour);
+        }
+        if let Some(n) = seen.get_mut(i % 3) {
+            *n += 1;
+        }
+        i += 1;
+        row += s.between(2, 3);
+    }
+    p.both(|g| g.fill((0, plate), (g.rows() as i32, plate), own));
+    seen.iter().all(|&n| n > 0).then_some(p)
+}
+
+fn through_the_glass(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let glass = s.colour(0);
+    let (tall, wide) = (s.between(6, s.rows - 2), s.between(6, s.cols - 4));
+    let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let (bottom, right) = (top + tall - 1, left + wide - 1);
+    for (r, c) in p.input.places() {
+        if s.between(0, 3) == 0 {
+            let colour = s.any_colour(0, 2);
+            p.input.set(r, c, colour);
+            let behind = r > top && r < bottom && c > left && c < right;
+            if !behind || colour == glass {
+                p.output.set(r, c, colour);
+            }
+        }
+    }
+    p.both(|g| g.frame((top, left), (bottom, right), glass));
+    let kept = (top + 1..bottom)
+        .flat_map(|r| (left + 1..right).map(move |c| (r, c)))
+        .filter(|&(r, c)| p.output.at(r, c) == glass)
+        .count();
+    (p.changed() >= 4 && kept >= 2).then_some(p)
+}
+
+fn through_the_frame(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let frame = s.colour(0);
+    let (tall, wide) = (s.between(6, 10), s.between(6, 10));
+    let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let (bottom, right) = (top + tall - 1, left + wide - 1);
+    p.both(|g| g.frame((top, left), (bottom, right), frame));
+    let sparse = s.between(1, 4);
+    for (r, c) in p.input.places() {
+        let inside = r > top + 1 && r < bottom - 1 && c > left + 1 && c < right - 1;
+        let outside = r < top - 1 || r > bottom + 1 || c < left - 1 || c > right + 1;
+        if !(inside || outside) || s.between(0, sparse + if outside { 6 } else { 0 }) != 0 {
+            continue;
+        }
+        let colour = s.any_colour(0, 2);
+        p.input.set(r, c, colour);
+        if outside || colour == frame {
+            p.output.set(r, c, colour);
+        }
+    }
+    let seen = |g: &Grid| {
+        let inner = g.places().filter(|&(r, c)| {
+            r > top && r < bottom && c > left && c < right && g.at(r, c) == frame
+        });
+        inner.count()
+    };
+    (seen(&p.output) >= 2 && p.input.places_unlike(&p.output).len() >= 3).then_some(p)
+}
+
+fn overlapping_panes(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (one, two, both) = (s.colour(0), s.colour(1), s.colour(2));
+    let (tall, wide) = (s.between(4, 9), s.between(4, 9));
+    let (h, w) = (s.between(4, 9), s.between(4, 9));
+    let a = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let b = s.place((0, s.rows - h), (0, s.cols - w));
+    let (top, left) = (a.0.max(b.0), a.1.max(b.1));
+    let (bottom, right) = ((a.0 + tall).min(b.0 + h) - 1, (a.1 + wide).min(b.1 + w) - 1);
+    if bottom <= top || right <= left {
+        return None;
+    }
+    p.both(|g| {
+        g.fill(a, (a.0 + tall - 1, a.1 + wide - 1), one);
+        g.fill(b, (b.0 + h - 1, b.1 + w - 1), two);
+    });
+    p.output.fill((top, left), (bottom, right), both);
+    let left_of = |c: u8| p.output.count(c) >= 6;
+    (left_of(one) && left_of(two)).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::{Grid, Place};
+    use crate::worlds::readings::look::{Look, Part};
+    use crate::worlds::readings::{Reading, area};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "optical-filters",
+            &["one-colour-passes"],
+            "of beams in several colours up to a plate, does only the plate's own colour go on?",
+            passed_the_plate,
+        )
+        .touching(1, 1)
+        .added(),
+        Reading::new(
+            "optical-filters",
+            &["through-the-glass"],
+            "inside a frame, did all vanish but what has the frame's own colour?",
+            seen_through_glass,
+        )
+        .touching(2, 9),
+        Reading::new(
+            "optical-filters",
+            &["through-the-frame"],
+            "did all inside a coloured frame vanish but what has the frame's colour?",
+            only_its_colour,
+        )
+        .touching(1, 8),
+        Reading::new(
+            "optical-filters",
+            &["overlapping-panes"],
+            "did just the rectangle that two coloured rectangles share get a colour of its own?",
+            third_colour,
+        )
+        .touching(2, 2)
+        .recoloured()
+        .fresh(1),
+    ];
+
+    fn passed_the_plate(look: &Look) -> bool {
+        let Some(own) = look.one_added() else {
+            return false;
+        };
+        if look.had(own) < 10 {
+            return false;
+        }
+        look.lying_or_upright(|look| {
+            let plate =
+                (0..look.cols()).find(|&c| (0..look.rows()).all(|r| look.was((r, c)) == own));
+            let Some(at) = plate else { return false };
+            [-1, 1].into_iter().any(|side| {
+                let from = |r: i32| look.was((r, at + side));
+                let to = |r: i32| look.is((r, at - side));
+                let mut kinds: Vec<u8> = (0..look.rows()).map(from).filter(|&k| k != 0).collect();
+                kinds.sort_unstable();
+                kinds.dedup();
+                let passes = (0..look.rows())
+                    .all(|r| (from(r) == own) == (to(r) == own) && (to(r) == own || to(r) == 0));
+                let in_lane = |p: &Place| from(p.0) == own && (p.1 - at) * side < 0;
+                kinds.len() >= 2 && passes && look.changed.iter().all(in_lane)
+            })
+        })
+    }
+
+    fn seen_through_glass(look: &Look) -> bool {
+        let dark = look.changed.iter().all(|&p| look.is(p) == 0);
+        if !dark || look.changed.len() < 3 || look.touched.len() < 2 {
+            return false;
+        }
+        (1u8..10)
+            .filter(|g| !look.touched.contains(g) && look.had(*g) >= 12)
+            .any(|glass| framed(&look.output, glass, &look.changed))
+    }
+
+    /// Whether some frame of this colour holds all these cells and nothing inside it but its own colour.
+    fn framed(grid: &Grid, glass: u8, cells: &[Place]) -> bool {
+        let Some([t, l, b, r]) = crate::worlds::readings::bounds(cells) else {
+            return false;
+        };
+        let (rows, cols) = (grid.rows() as i32, grid.cols() as i32);
+        let row = |y: i32, x0: i32, x1: i32| (x0..=x1).all(|x| grid.at(y, x) == glass);
+        let col = |x: i32, y0: i32, y1: i32| (y0..=y1).all(|y| grid.at(y, x) == glass);
+        let own = |y: i32, x: i32| [0, glass].contains(&grid.at(y, x));
+        // Outwards from the cells to the nearest full line on each side.
+        (0..l).rev().any(|x0| {
+            (r + 1..cols).any(|x1| {
+                let over = (0..t).rev().find(|&y| row(y, x0, x1));
+                let under = (b + 1..rows).find(|&y| row(y, x0, x1));
+                let (Some(y0), Some(y1)) = (over, under) else {
+                    return false;
+                };
+                col(x0, y0, y1)
+                    && col(x1, y0, y1)
+                    && (y0 + 1..y1).all(|y| (x0 + 1..x1).all(|x| own(y, x)))
+            })
+        })
+    }
+
+    fn only_its_colour(look: &Look) -> bool {
+        if look.changed.len() < 3 || look.changed.iter().any(|&p| look.is(p) != 0) {
+            return false;
+        }
+        let frame = |p: &&Part| p.is_frame() && !look.restless(p);
+        look.parts_before().iter().filter(frame).any(|frame| {
+            let [t, l, b, r] = frame.bounds;
+            let inside = |p: &Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
+            let within = look.input.places_where(|c| c != 0);
+            let mut within = within.iter().filter(|p| inside(p));
+            let kept = look
+                .output
+                .places_of(frame.colour)
+                .iter()
+                .filter(|p| inside(p))
+                .count();
+            kept >= 2
+                && look
+                    .changed
+                    .iter()
+                    .all(|p| inside(p) && look.was(*p) != frame.colour)
+                && within.all(|&p| (look.is(p) != 0) == (look.was(p) == frame.colour))
+        })
+    }
+
+    fn third_colour(look: &Look) -> bool {
+        let Some([t, l, b, r]) = crate::worlds::readings::bounds(&look.changed) else {
+            return false;
+        };
+        let Some(fresh) = look.one_fresh() else {
+            return false;
+        };
+        let Some(&over) = look.touched.iter().find(|c| **c != fresh) else {
+            return false;
+        };
+        let shared = ((b - t + 1) * (r - l + 1)) as usize;
+        if shared != look.changed.len() || shared < 4 {
+            return false;
+        }
+        // The pane on top is a whole rectangle; the one below is one together with what is shared.
+        look.before_of(over).iter().any(|top| {
+            top.is_box()
+                && top.touches(&look.changed)
+                && look.parts_before().iter().any(|under| {
+                    let mut cells = under.cells.clone();
+                    cells.extend(look.changed.iter().copied());
+                    under.colour != over && under.len() >= 6 && area(&cells) as usize == cells.len()
+                })
+        })
+    }
+}

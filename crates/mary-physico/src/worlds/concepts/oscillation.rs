@@ -1,0 +1,203 @@
+//! Oscillation: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::draw::line;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "oscillation",
+    name: "oscillation",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "pendulum",
+            "A pendulum let go on one side swings to the other and back: its places are drawn from left to right.",
+            pendulum,
+        ),
+        Aspect::upright(
+            "pen-on-spring",
+            "A weight on a spring bobs up and down, and a strip of paper that runs past it shows the even zigzag.",
+            pen_on_spring,
+        ),
+    ],
+    words: Words {
+        names: &["oscillat*", "vibrat*", "periodic motion"],
+        giveaways: &["pendulum*", "harmonic"],
+        definitions: &[
+            "[PHENOMENON] is a to-and-fro change that repeats itself about a point of rest; its period is the time of one full cycle.",
+            "A child on a playground swing left to itself and a mass hung on a spring carry out [PHENOMENON]: they pass the point of rest at the greatest speed and turn round at two ends.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("doppler-effect", "sound is an oscillation"),
+        ("elastic-force", "a weight on a spring is pulled by it"),
+        ("electromagnetic-wave", "a wave is an oscillation"),
+        (
+            "energy-conservation",
+            "a swinging pendulum keeps its energy",
+        ),
+        ("gravity", "gravity drives a pendulum"),
+        ("move", "a pendulum moves"),
+        ("resonance", "resonance is an oscillation"),
+        ("water-ripples", "ripples oscillate"),
+        ("wave-interference", "waves oscillate"),
+    ],
+};
+
+fn pendulum(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (beam, thread, ball, ghost) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let long = s.between(6, s.rows - 4);
+    let lean = s.between(4, 6).min((s.cols - 3) / 2).min(long - 1);
+    let mid = s.between(lean + 1, s.cols - lean - 2);
+    let top = s.between(0, s.rows - long - 3);
+    p.both(|g| g.fill((top, mid - 2), (top, mid + 2), beam));
+    // The lower the bob, the nearer to the middle.
+    let stops = [(-lean, 2), (-lean / 2, 1), (0, 0), (lean / 2, 1), (lean, 2)];
+    let at = |(dc, up): (i32, i32)| (top + long - up, mid + dc);
+    let bob = |g: &mut Grid, at: Place, colour: u8| g.fill(at, (at.0 + 1, at.1), colour);
+    p.input.paint(line((top + 1, mid), at(stops[0])), thread);
+    bob(&mut p.input, at(stops[0]), ball);
+    for stop in stops {
+        bob(&mut p.output, at(stop), ghost);
+    }
+    p.output.paint(line((top + 1, mid), at(stops[4])), thread);
+    bob(&mut p.output, at(stops[4]), ball);
+    Some(p)
+}
+
+fn pen_on_spring(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (beam, coil, ball, trace) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let swing = s.between(2, 3);
+    let long = s.between(3, s.rows - 2 * swing - 4);
+    let middle = 1 + long + swing;
+    p.both(|g| g.fill((0, 0), (0, 3), beam));
+    let hang = |g: &mut Grid, row: i32| {
+        for r in 1..row - 1 {
+            g.set(r, 1 + r % 2, coil);
+        }
+        g.fill((row - 1, 1), (row, 2), ball);
+    };
+    hang(&mut p.input, middle - swing);
+    let start = 4;
+    let wave = |i: i32| {
+        let phase = i % (4 * swing);
+        if phase < 2 * swing {
+            phase - swing
+        } else {
+            3 * swing - phase
+        }
+    };
+    let end = s.between((start + 4 * swing).min(s.cols), s.cols);
+    for c in start..end {
+        p.output.set(middle + wave(c - start), c, trace);
+    }
+    hang(&mut p.output, middle + wave(end - start).max(1));
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "oscillation",
+        &["pendulum"],
+        "did a bob swing across to the same height, with its places between drawn lower in a new colour?",
+        swung_across,
+    )
+    .touching(3, 3).fresh(1).keeping(1).movers(1)
+    .upright(),
+Reading::new(
+        "oscillation",
+        &["pen-on-spring"],
+        "did a weight go up or down, and a new line beside it go evenly up and down?",
+        drew_a_zigzag,
+    )
+    .touching(2, 3).fresh(1).keeping(1).movers(1)
+    .upright(),
+];
+
+    fn swung_across(look: &Look) -> bool {
+        let Some(ghost) = look.one_fresh() else {
+            return false;
+        };
+        if look.touched.len() != 3 {
+            return false;
+        }
+        let ghosts = look.after_of(ghost);
+        look.touched.iter().filter(|c| **c != ghost).any(|&ball| {
+            let Some(all) = look.moves_of(&[ball]) else {
+                return false;
+            };
+            let [bob] = all.as_slice() else {
+                return false;
+            };
+            let (l, r) = (
+                bob.from.bounds[1].min(bob.to.bounds[1]),
+                bob.from.bounds[1].max(bob.to.bounds[1]),
+            );
+            let between = |g: &&Part| {
+                g.alike(bob.from)
+                    && g.bounds[1] >= l
+                    && g.bounds[1] <= r
+                    && g.bounds[0] >= bob.from.bounds[0]
+            };
+            let lower = ghosts.iter().any(|g| g.bounds[0] > bob.from.bounds[0]);
+            let thread = look.touched.iter().find(|c| **c != ghost && **c != ball);
+            thread.is_some_and(|&c| look.has_parts(c, 1, 1))
+                && bob.by.0 == 0
+                && r - l >= 4
+                && ghosts.len() >= 3
+                && ghosts.iter().all(between)
+                && lower
+        })
+    }
+
+    fn drew_a_zigzag(look: &Look) -> bool {
+        let Some(trace) = look.one_fresh() else {
+            return false;
+        };
+        if look.touched.len() > 3 {
+            return false;
+        }
+        let mut line = look.output.places_of(trace);
+        line.sort_unstable_by_key(|p| p.1);
+        let even = line.windows(2).all(|w| w[1].1 == w[0].1 + 1);
+        let steps: Vec<i32> = line.windows(2).map(|w| w[1].0 - w[0].0).collect();
+        let rows = line.iter().map(|p| p.0);
+        let (Some(top), Some(low)) = (rows.clone().min(), rows.max()) else {
+            return false;
+        };
+        let turns: Vec<usize> = (1..steps.len())
+            .filter(|&i| steps[i] != steps[i - 1])
+            .collect();
+        let at_ends = turns
+            .iter()
+            .all(|&i| line.get(i).is_some_and(|p| p.0 == top || p.0 == low));
+        let bobbed = |ball: &&u8| {
+            look.moves_of(&[**ball])
+                .is_some_and(|m| m.len() == 1 && m.iter().all(|m| m.by.1 == 0))
+        };
+        line.len() >= 6
+            && even
+            && steps.iter().all(|s| s.abs() == 1)
+            && !turns.is_empty()
+            && at_ends
+            && look
+                .touched
+                .iter()
+                .filter(|c| **c != trace)
+                .any(|c| bobbed(&c))
+            && look
+                .touched
+                .iter()
+                .all(|&c| look.after_of(c).len() == 1 && look.before_of(c).len() <= 1)
+    }
+}

@@ -1,0 +1,170 @@
+//! Photoelectric effect: how it is drawn, said and recognised.
+
+use crate::grid::{Pair, Place};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "photoelectric-effect",
+    name: "photoelectric effect",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::free(
+            "knocked-out",
+            "Each quantum of light that reaches the metal vanishes there, and one electron leaves the metal.",
+            knocked_out,
+        ),
+        Aspect::free(
+            "threshold",
+            "Light of short waves drives electrons out of the plate; light of long waves drives out none.",
+            threshold,
+        ),
+    ],
+    words: Words {
+        names: &["photoelectr*", "photo-electr*", "photoemission", "effect*"],
+        giveaways: &["Einstein*", "Hertz", "photon*"],
+        definitions: &[
+            "When rays of high enough frequency fall on a metal, electrons leave it at once; below a threshold none leave, however bright the rays are. This is [PHENOMENON], explained by [MASK] with packets of a fixed size.",
+            "In [PHENOMENON], the speed of the freed electrons depends on the colour that falls on the plate and not on its brightness, which only sets how many are freed.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[],
+};
+
+fn knocked_out(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (metal, electron, light) = (s.colour(0), s.colour(1), s.colour(2));
+    let top = s.rows - s.between(3, 4);
+    p.both(|g| g.fill((top, 0), (g.rows() as i32, g.cols() as i32), metal));
+    let mut c = s.between(1, 2);
+    let mut hits = 0;
+    while c < s.cols - 2 {
+        let hit = s.between(0, 3) > 0;
+        p.both(|g| g.set(top, c, electron));
+        if hit && c >= 3 {
+            // A quantum: a short slanted stroke on its way to the electron.
+            let up = s.between(2, top - 4);
+            let quantum: Vec<Place> = (0..3).map(|i| (top - up - i, c - up - i)).collect();
+            let whole = quantum.iter().all(|q| p.input.free(q.0, q.1));
+            if whole {
+                p.input.paint(quantum, light);
+                let out = s.between(3, top - 1);
+                p.output.set(top, c, 0);
+                p.output.set(top - out, c + 1, electron);
+                p.output.set(top - out + 1, c + 1, 0);
+                hits += 1;
+            }
+        }
+        c += s.between(2, 3);
+    }
+    (hits >= 2 && p.input.count(electron) == p.output.count(electron)).then_some(p)
+}
+
+fn threshold(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (metal, electron, short, long) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let half = s.rows / 2;
+    let plate = s.between(6, s.cols - 5);
+    let short_top = s.coin();
+    for (from, to, strong) in [(0, half - 1, short_top), (half + 1, s.rows - 1, !short_top)] {
+        let mid = (from + to) / 2;
+        let colour = if strong { short } else { long };
+        let period = if strong { 2 } else { 4 };
+        let electrons = [mid - 1, mid, mid + 1];
+        for (g, lit) in [(&mut p.input, false), (&mut p.output, true)] {
+            g.fill((from, plate), (to, plate + 1), metal);
+            // The wave: a square zigzag of short or long steps, before and on the plate.
+            let end = if lit { plate - 1 } else { 2 };
+            for c in 0..=end {
+                let up = (c / (period / 2)) % 2;
+                g.set(mid - up, c, colour);
+            }
+            for (i, &r) in electrons.iter().enumerate() {
+                if lit && strong {
+                    g.set(r + (i as i32 - 1), plate + 3 + i as i32 % 2, electron);
+                } else {
+                    g.set(r, plate + 1, electron);
+                }
+            }
+        }
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "photoelectric-effect",
+        &["knocked-out"],
+        "did every short stroke of one colour vanish, and as many particles leave their places?",
+        knocked_out,
+    )
+    .touching(2, 2).lost(1).keeping(2),
+Reading::new(
+        "photoelectric-effect",
+        &["threshold"],
+        "did two colours reach a plate, and did particles leave it only where one of them did?",
+        one_drove_out,
+    )
+    .touching(4, 4).kinds_stay().keeping(4),
+];
+
+    fn knocked_out(look: &Look) -> bool {
+        let (Some(light), 2) = (look.one_lost(), look.touched.len()) else {
+            return false;
+        };
+        let Some(&electron) = look.touched.iter().find(|c| **c != light) else {
+            return false;
+        };
+        let quanta = look.had(light);
+        let left = look.gone(electron);
+        let slanted = look
+            .before_of(light)
+            .iter()
+            .all(|p| p.tall() > 1 && p.wide() > 1);
+        look.kept(electron, 2)
+            && quanta.is_multiple_of(3)
+            && quanta >= 3
+            && left.len() == quanta / 3
+            && slanted
+            && look
+                .gone(light)
+                .iter()
+                .all(|&p| look.is(p) == 0 || look.is(p) == electron)
+    }
+
+    fn one_drove_out(look: &Look) -> bool {
+        if look.touched.len() != 4 {
+            return false;
+        }
+        let lights: Vec<u8> = look
+            .touched
+            .iter()
+            .copied()
+            .filter(|&c| look.gone(c).is_empty() && look.had(c) >= 2)
+            .filter(|&c| look.came(c).iter().all(|&p| look.was(p) == 0))
+            .collect();
+        look.touched
+            .iter()
+            .filter(|c| !lights.contains(c))
+            .any(|&electron| {
+                let (came, left) = (look.came(electron), look.gone(electron));
+                let plate = left.first().map_or(0, |&p| look.is(p));
+                let stay = look.had(electron) - left.len();
+                look.kept(electron, 4)
+                    && left.len() >= 2
+                    && stay >= 2
+                    && plate != 0
+                    && left.iter().all(|&p| look.is(p) == plate)
+                    && came.iter().all(|&p| look.was(p) == 0)
+                    && lights.len() == 2
+                    && lights.iter().all(|&c| look.has_parts(c, 1, 1))
+            })
+    }
+}

@@ -1,0 +1,163 @@
+//! Polarization of light: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "polarization-of-light",
+    name: "polarization of light",
+    set: Set::Associative,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "one-slit",
+            "Light that swings in every direction meets a plate with a slit, and behind it only the swing along the slit is left.",
+            one_slit,
+        ),
+        Aspect::free(
+            "crossed-slits",
+            "Light that swings in one direction goes on behind the plate whose slit lies along its swing and is stopped by the plate whose slit lies across.",
+            crossed_slits,
+        ),
+    ],
+    words: Words {
+        names: &["polari*", "light*"],
+        giveaways: &["Malus*", "Brewster*"],
+        definitions: &[
+            "[PHENOMENON] means that the swinging of the transverse field in a beam is kept to one direction across the beam, for example by a sheet that lets only that direction pass.",
+            "Two pieces of the same grey film let a beam through when their axes agree and stop it when they are crossed; this [PHENOMENON] is used in sunglasses against glare.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("diffraction-of-waves", "light behind a grating shows both"),
+        ("electromagnetic-wave", "only such waves can be polarized"),
+        (
+            "move",
+            "the strokes behind the grating look like moved ones",
+        ),
+        ("reflection", "light at a plate shows both"),
+    ],
+};
+
+/// A plate three columns wide with a slit: along the swing (upright) or across it (level).
+fn plate(g: &mut Grid, (middle, left): Place, half: i32, along: bool, colour: u8) {
+    g.fill(
+        (middle - half - 1, left),
+        (middle + half + 1, left + 2),
+        colour,
+    );
+    if along {
+        g.fill((middle - half, left + 1), (middle + half, left + 1), 0);
+    } else {
+        g.fill((middle, left), (middle, left + 2), 0);
+    }
+}
+
+fn one_slit(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (glass, light) = (s.colour(0), s.colour(1));
+    let half = 2;
+    let left = s.between(6, s.cols - 6);
+    let lanes = if s.rows >= 15 { s.between(1, 2) } else { 1 };
+    let lane = 2 * half + 4;
+    let mut middle = s.between(half + 1, s.rows - half - 2 - (lanes - 1) * lane);
+    for _ in 0..lanes {
+        p.both(|g| {
+            plate(g, (middle, left), half, true, glass);
+            // A star: it swings along, across and both ways aslant.
+            for k in -half..=half {
+                g.set(middle + k, left - 4, light);
+                g.set(middle, left - 4 + k, light);
+                g.set(middle + k, left - 4 + k, light);
+                g.set(middle + k, left - 4 - k, light);
+            }
+        });
+        let strokes = s.between(1, 3);
+        for i in 0..strokes {
+            let c = left + 4 + 2 * i;
+            if c < s.cols {
+                p.output.fill((middle - half, c), (middle + half, c), light);
+            }
+        }
+        middle += lane;
+    }
+    Some(p)
+}
+
+fn crossed_slits(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (glass, light) = (s.colour(0), s.colour(1));
+    let half = if s.rows >= 15 { s.between(1, 2) } else { 1 };
+    let left = s.between(4, s.cols - 6);
+    let lane = 2 * half + 4;
+    let first = s.between(half + 1, s.rows - lane - half - 2);
+    let lets_first = s.coin();
+    let (arriving, leaving) = (s.between(1, 2), s.between(1, 3));
+    for (middle, lets) in [(first, lets_first), (first + lane, !lets_first)] {
+        p.both(|g| {
+            plate(g, (middle, left), half, lets, glass);
+            for i in 0..arriving {
+                let c = left - 2 - 2 * i;
+                g.fill((middle - half, c), (middle + half, c), light);
+            }
+        });
+        for i in 0..leaving {
+            let c = left + 4 + 2 * i;
+            if lets && c < s.cols {
+                p.output.fill((middle - half, c), (middle + half, c), light);
+            }
+        }
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[Reading::new(
+        "polarization-of-light",
+        &["one-slit", "crossed-slits"],
+        "do strokes along the slit of a plate come behind it, as long as the slit?",
+        behind_the_slit,
+    )
+    .touching(1, 1)
+    .added()
+    .fresh(0)];
+
+    fn behind_the_slit(look: &Look) -> bool {
+        let Some(light) = look.one_added() else {
+            return false;
+        };
+        look.lying_or_upright(|look| {
+            let plates: Vec<&Part> = look
+                .parts_before()
+                .iter()
+                .filter(|p| p.colour != light && p.is_frame() && p.wide() == 3 && !look.restless(p))
+                .collect();
+            let strokes = look.new_parts();
+            !strokes.is_empty()
+                && strokes.iter().all(|stroke| {
+                    plates.iter().any(|plate| {
+                        let [t, l, b, r] = plate.bounds;
+                        let lit = |cols: std::ops::Range<i32>| {
+                            cols.clone().any(|c| look.was(((t + b) / 2, c)) == light)
+                        };
+                        let behind = if stroke.bounds[1] > r {
+                            0..l
+                        } else {
+                            r + 1..look.cols()
+                        };
+                        stroke.is_run()
+                            && stroke.wide() == 1
+                            && (stroke.bounds[0], stroke.bounds[2]) == (t + 1, b - 1)
+                            && lit(behind)
+                    })
+                })
+        })
+    }
+}

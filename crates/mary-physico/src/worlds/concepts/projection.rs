@@ -1,0 +1,193 @@
+//! Projection: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::draw::{extent, line};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "projection",
+    name: "projection",
+    set: Set::Associative,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "shadow",
+            "Every column that holds a cell of a body leaves a mark in the same column of the ground: the body's flat shadow.",
+            shadow,
+        ),
+        Aspect::free(
+            "slide-projector",
+            "Rays from a lamp through a small slide paint the slide's pattern, twice as large, on the screen.",
+            slide_projector,
+        ),
+    ],
+    words: Words {
+        names: &["project*"],
+        giveaways: &["shadow*", "slide*"],
+        definitions: &[
+            "[PHENOMENON] throws the outline of a body along straight rays onto a wall or floor, so that a solid thing is shown as a flat one.",
+            "A hand held before a lamp leaves its outline on the wall, and an architect draws a house as seen straight from above: both are [PHENOMENON].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("gravity", "the shadow lies straight under the body"),
+        ("zoom-in", "a projected slide is larger"),
+    ],
+};
+
+fn shadow(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (ground, dark) = (s.colour(0), s.colour(1));
+    let floor = s.rows - 2;
+    let sun = s.colour(4);
+    p.both(|g| {
+        g.fill((floor, 0), (floor + 1, g.cols() as i32), ground);
+        // The sun above everything.
+        g.fill((0, 0), (0, g.cols() as i32), sun);
+    });
+    let mut col = s.between(1, 2);
+    let mut bodies = 0;
+    while col < s.cols - 3 {
+        let size = s.between(4, 8) as usize;
+        let form = s.blob(size);
+        let (tall, wide) = extent(&form);
+        if col + wide >= s.cols || tall > floor - 4 {
+            break;
+        }
+        let top = s.between(2, floor - tall - 2);
+        let colour = s.colour(2 + bodies % 2);
+        p.both(|g| g.stamp(&form, (top, col), colour));
+        p.output.fill((floor, col), (floor, col + wide - 1), dark);
+        bodies += 1;
+        col += wide + s.between(2, 3);
+    }
+    (bodies >= 2).then_some(p)
+}
+
+fn slide_projector(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (lamp, light, screen) = (s.colour(0), s.colour(1), s.colour(2));
+    // The slide is `k` cells high at half the way, so its picture is 2k high on the screen.
+    let k = if s.rows >= 15 {
+        s.between(3, 5)
+    } else {
+        s.between(3, 4)
+    };
+    let far = s.cols - 1;
+    let near = (far - 1) / 2;
+    let mid2 = s.rows - 1 + s.between(-1, 0);
+    let top = (mid2 + 1 - 2 * k) / 2;
+    let first = top + k / 2;
+    p.both(|g| {
+        g.fill((0, far), (g.rows() as i32, far), screen);
+        g.fill((mid2 / 2, 0), ((mid2 + 1) / 2, 0), lamp);
+    });
+    let pattern: Vec<u8> = (0..k).map(|_| s.any_colour(3, 4)).collect();
+    for (i, &colour) in pattern.iter().enumerate() {
+        let i = i as i32;
+        p.both(|g| g.set(first + i, near, colour));
+        p.output
+            .fill((top + 2 * i, far), (top + 2 * i + 1, far), colour);
+    }
+    let edges = [
+        (mid2 / 2, first, top),
+        ((mid2 + 1) / 2, first + k - 1, top + 2 * k - 1),
+    ];
+    for (a, b, c) in edges {
+        p.output.paint(line((a, 1), (b, near - 1)), light);
+        p.output.paint(line((b, near + 1), (c, far - 1)), light);
+    }
+    let mixed = pattern.iter().any(|c| Some(c) != pattern.first());
+    (mixed && top >= 0 && top + 2 * k <= s.rows).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "projection",
+        &["shadow"],
+        "did a ground change colour just where something lies between it and a bright bar along the far edge?",
+        shadowed,
+    )
+    .touching(2, 2).recoloured().fresh(1),
+Reading::new(
+        "projection",
+        &["slide-projector"],
+        "did a screen take on a slide's colours twice as large, with rays of a new colour to it?",
+        shown_on_a_screen,
+    )
+    .touching(3, 9).fresh(1),
+];
+
+    fn shadowed(look: &Look) -> bool {
+        let (Some(dark), true, 2) = (look.one_fresh(), look.only_recoloured, look.touched.len())
+        else {
+            return false;
+        };
+        let Some(&ground) = look.touched.iter().find(|c| **c != dark) else {
+            return false;
+        };
+        look.some_way(|look| {
+            let Some(&(row, _)) = look.changed.first() else {
+                return false;
+            };
+            let sun = look.was((0, 0));
+            let over = |c: i32| (1..row).any(|r| ![0, ground, sun].contains(&look.was((r, c))));
+            sun != 0
+                && (0..look.cols()).all(|c| look.was((0, c)) == sun)
+                && look.changed.iter().all(|p| p.0 == row)
+                && (0..look.cols()).all(|c| look.was((row, c)) == ground)
+                && (0..look.cols()).all(|c| (look.is((row, c)) == dark) == over(c))
+        })
+    }
+
+    fn shown_on_a_screen(look: &Look) -> bool {
+        let Some(light) = look.one_fresh() else {
+            return false;
+        };
+        let rays = look.after_of(light);
+        if look.came(light).iter().any(|&p| look.was(p) != 0)
+            || !rays.iter().all(|p| look.attached(p, &look.output))
+        {
+            return false;
+        }
+        look.lying_or_upright(|look| {
+            let shown: Vec<Place> = look
+                .changed
+                .iter()
+                .copied()
+                .filter(|&p| look.is(p) != light)
+                .collect();
+            let (Some(&(first, c)), n) = (shown.first(), shown.len()) else {
+                return false;
+            };
+            let screen = look.was((first, c));
+            let straight = shown
+                .iter()
+                .enumerate()
+                .all(|(i, p)| *p == (first + i as i32, c) && look.was(*p) == screen);
+            if screen == 0 || n < 4 || n % 2 != 0 || !straight {
+                return false;
+            }
+            // The slide: half as many cells in another column, the same colours.
+            let half = n as i32 / 2;
+            (0..look.cols()).filter(|x| *x != c).any(|x| {
+                (0..=look.rows() - half).any(|r| {
+                    (0..half).all(|i| {
+                        let slide = look.was((r + i, x));
+                        slide != 0
+                            && look.is((first + 2 * i, c)) == slide
+                            && look.is((first + 2 * i + 1, c)) == slide
+                    })
+                })
+            })
+        })
+    }
+}

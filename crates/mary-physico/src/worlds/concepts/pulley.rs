@@ -1,0 +1,167 @@
+//! Pulley: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "pulley",
+    name: "pulley",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "one-wheel",
+            "A rope over a wheel: as far as its free end is pulled down, the load on the other side goes up.",
+            one_wheel,
+        ),
+        Aspect::upright(
+            "two-wheels",
+            "The load hangs on a loose wheel between two strands: the free end goes down twice as far as the load goes up.",
+            two_wheels,
+        ),
+    ],
+    words: Words {
+        names: &["pulley*", "block and tackle", "sheave*"],
+        giveaways: &["Archimedes"],
+        definitions: &[
+            "[PHENOMENON] is a wheel with a groove for a rope. Fixed to a beam it only reverses the direction of a pull; hung on the rope with the load, it halves the pull while twice the rope has to be drawn in.",
+            "At a well, one draws a rope downward and the bucket comes up on the other side of a wheel: the wheel is [PHENOMENON]. Several of them in one tackle make heavy loads easy.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("elastic-force", "things that hang show both"),
+        ("energy-conservation", "what one side loses the other gains"),
+        ("force-composition", "two strands share the load"),
+        ("inclined-plane", "both trade way for force"),
+        ("lever", "both trade way for force"),
+        ("resonance", "things that hang show both"),
+    ],
+};
+
+/// A wheel of 3 × 3 with an open middle.
+fn wheel(g: &mut Grid, centre: Place, colour: u8) {
+    g.frame(
+        (centre.0 - 1, centre.1 - 1),
+        (centre.0 + 1, centre.1 + 1),
+        colour,
+    );
+}
+
+fn one_wheel(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (beam, rope, load, hand) = (s.colour(0), s.colour(2), s.colour(3), s.colour(4));
+    let mid = s.between(4, s.cols - 5);
+    let centre = (3, mid);
+    p.both(|g| {
+        g.fill((0, 0), (0, g.cols() as i32), beam);
+        g.set(1, mid, beam);
+        wheel(g, centre, beam);
+    });
+    let room = s.rows - 8;
+    let down = s.between(2, room.min(6));
+    let (short, long) = (s.between(1, room - down + 1), s.between(1, 2));
+    let low = short + down;
+    for (g, load_rope, hand_rope) in [
+        (&mut p.input, low, long),
+        (&mut p.output, short, long + down),
+    ] {
+        g.fill((5, mid - 1), (4 + load_rope, mid - 1), rope);
+        g.fill((5, mid + 1), (4 + hand_rope, mid + 1), rope);
+        g.fill((5 + load_rope, mid - 2), (6 + load_rope, mid - 1), load);
+        g.set(5 + hand_rope, mid + 1, hand);
+    }
+    (6 + low < s.rows && 5 + long + down < s.rows).then_some(p)
+}
+
+fn two_wheels(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (beam, rope, load, hand) = (s.colour(0), s.colour(2), s.colour(3), s.colour(4));
+    let left = s.between(1, s.cols - 7);
+    let up = s.between(1, (s.rows - 9).clamp(1, 3));
+    let start = s.between(6 + up, s.rows - 4);
+    p.both(|g| {
+        g.fill((0, 0), (0, g.cols() as i32), beam);
+        wheel(g, (2, left + 3), beam);
+    });
+    let free = s.between(1, 2);
+    for (g, at, end) in [
+        (&mut p.input, start, 4 + free),
+        (&mut p.output, start - up, 4 + free + 2 * up),
+    ] {
+        g.fill((1, left), (at - 2, left), rope);
+        g.fill((4, left + 2), (at - 2, left + 2), rope);
+        g.fill((4, left + 4), (end - 1, left + 4), rope);
+        wheel(g, (at, left + 1), beam);
+        g.fill((at + 2, left), (at + 3, left + 2), load);
+        g.set(end, left + 4, hand);
+    }
+    (start + 3 < s.rows && 4 + free + 2 * up < s.rows).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Grid;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Move, Part};
+    use crate::worlds::readings::machines::{apart, beside};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "pulley",
+        &["one-wheel", "two-wheels"],
+        "did one thing on an upright rope go down as far, or twice as far, as what hangs on the other goes up?",
+        went_over_a_wheel,
+    )
+    .may(hand_and_load)
+    .touching(2, 4).kinds_stay().keeping(1).movers(1)
+    .upright(),
+];
+
+    fn hand_and_load(look: &Look) -> bool {
+        apart(&look.touched).any(|(rope, _)| {
+            look.moves_but(&[rope])
+                .is_some_and(|m| (2..=4).contains(&m.len()))
+        })
+    }
+
+    fn went_over_a_wheel(look: &Look) -> bool {
+        if !(2..=4).contains(&look.touched.len()) {
+            return false;
+        }
+        apart(&look.touched).any(|(rope, _)| {
+            // Strands that only went up or down whole are no rope.
+            let whole = |all: Vec<Move<'_>>| all.iter().all(|m| m.by.1 == 0);
+            if look.moves_of(&[rope]).is_some_and(whole) {
+                return false;
+            }
+            let Some(all) = look.moves_but(&[rope]) else {
+                return false;
+            };
+            let (downs, ups): (Vec<&Move<'_>>, Vec<&Move<'_>>) =
+                all.iter().partition(|m| m.by.0 > 0);
+            let ([hand], Some(load)) = (downs.as_slice(), ups.first()) else {
+                return false;
+            };
+            let hangs = |m: &Move<'_>| {
+                beside(m.from, true, |p| look.was(p) == rope)
+                    && beside(m.to, true, |p| look.is(p) == rope)
+            };
+            let upright = |parts: Vec<&Part>, grid: &Grid| {
+                parts
+                    .iter()
+                    .all(|p| p.wide() == 1 && look.attached(p, grid))
+            };
+            let up = -load.by.0;
+            all.iter().all(|m| m.by.1 == 0)
+                && up > 0
+                && ups.iter().all(|m| m.by.0 == -up)
+                && (hand.by.0 == up || hand.by.0 == 2 * up)
+                && hangs(hand)
+                && ups.iter().any(|m| hangs(m))
+                && upright(look.before_of(rope), &look.input)
+                && upright(look.after_of(rope), &look.output)
+        })
+    }
+}

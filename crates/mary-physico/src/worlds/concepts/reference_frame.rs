@@ -1,0 +1,325 @@
+//! Reference frame: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::draw::{disc, shifted};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "reference-frame",
+    name: "reference frame",
+    set: Set::CoreTest,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "new-origin",
+            "The axes of coordinates are laid through another body; no body moves.",
+            new_origin,
+        ),
+        Aspect::free(
+            "own-view",
+            "The axes stay, and the whole scene is shifted so that one body, and with it the observer, rests at the origin.",
+            own_view,
+        ),
+        Aspect::free(
+            "centred-view",
+            "The whole scene is shifted so that the framed body stands in the middle of the view.",
+            centred_view,
+        )
+        .associative_only(),
+        Aspect::free(
+            "turned-view",
+            "The whole scene around the middle is turned by a quarter, so that what was ahead of the observer in the middle is now beside him.",
+            turned_view,
+        )
+        .associative_only(),
+    ],
+    words: Words {
+        names: &["referenc*", "frame*", "coordinate system*"],
+        giveaways: &["Galileo*", "Galilean"],
+        definitions: &[
+            "[PHENOMENON] is the body or the set of axes, taken as fixed, against which place and speed are described. The same event gets other numbers when another one is chosen.",
+            "A passenger sits still as seen from the train and goes by at 100 kilometres an hour as seen from the platform: whether something is at rest depends on [PHENOMENON].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("force-composition", "arrows at right angles look like axes"),
+        ("projection", "coordinates are projections"),
+        ("relativity", "relativity is about frames"),
+    ],
+};
+
+fn scattered(s: &mut Setting, many: i32) -> Vec<Place> {
+    let mut found: Vec<Place> = Vec::new();
+    for _ in 0..40 {
+        let at = s.place((1, s.rows - 3), (1, s.cols - 3));
+        let apart = |p: &Place| (p.0 - at.0).abs() > 2 && (p.1 - at.1).abs() > 2;
+        if found.iter().all(apart) {
+            found.push(at);
+        }
+        if found.len() as i32 == many {
+            break;
+        }
+    }
+    found
+}
+
+fn axes(g: &mut Grid, at: Place, colour: u8) {
+    g.fill((at.0, 0), (at.0, g.cols() as i32), colour);
+    g.fill((0, at.1), (g.rows() as i32, at.1), colour);
+}
+
+fn new_origin(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let bodies = scattered(s, 3);
+    let (first, second) = (*bodies.first()?, *bodies.get(1)?);
+    axes(&mut p.input, first, s.colour(0));
+    axes(&mut p.output, second, s.colour(0));
+    for (i, at) in bodies.iter().enumerate() {
+        let colour = s.colour(1 + i);
+        p.both(|g| g.paint(disc(*at, 1), colour));
+    }
+    Some(p)
+}
+
+fn own_view(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let origin = (s.rows / 2, s.cols / 2);
+    let observer = s.place((2, s.rows - 3), (2, s.cols - 3));
+    let by = (origin.0 - observer.0, origin.1 - observer.1);
+    if by.0.abs().min(by.1.abs()) < 2 {
+        return None;
+    }
+    axes(&mut p.input, origin, s.colour(0));
+    axes(&mut p.output, origin, s.colour(0));
+    for role in 2..4 {
+        let size = s.between(3, 5) as usize;
+        let form = s.blob(size);
+        // Where both the place and the shifted place lie in the grid.
+        let at = s.place(
+            ((-by.0).max(0), s.rows - 3 - by.0.max(0)),
+            ((-by.1).max(0), s.cols - 3 - by.1.max(0)),
+        );
+        let (from, to) = (
+            shifted(&form, at),
+            shifted(&form, (at.0 + by.0, at.1 + by.1)),
+        );
+        let off = |g: &Grid, cells: &[Place]| {
+            cells.iter().any(|&(r, c)| !g.holds(r, c))
+                || cells.contains(&observer)
+                || cells.contains(&origin)
+        };
+        if off(&p.input, &from) || off(&p.output, &to) {
+            return None;
+        }
+        p.input.paint(from, s.colour(role));
+        p.output.paint(to, s.colour(role));
+    }
+    p.input.paint(disc(observer, 1), s.colour(1));
+    p.output.paint(disc(origin, 1), s.colour(1));
+    let whole = |c: usize| p.input.count(s.colour(c)) == p.output.count(s.colour(c));
+    (whole(1) && whole(2) && whole(3)).then_some(p)
+}
+
+fn centred_view(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (own, frame) = (s.colour(0), s.colour(1));
+    let middle = (s.rows / 2, s.cols / 2);
+    let by = (s.between(-3, 3), s.between(-3, 3));
+    if by.0.abs() + by.1.abs() < 2 {
+        return None;
+    }
+    let at = (middle.0 - by.0, middle.1 - by.1);
+    for (g, at) in [(&mut p.input, at), (&mut p.output, middle)] {
+        g.set(at.0, at.1, own);
+        g.frame((at.0 - 1, at.1 - 1), (at.0 + 1, at.1 + 1), frame);
+    }
+    let mut bodies = 0;
+    let many = s.between(3, 6);
+    for _ in 0..40 {
+        let size = s.between(2, 4) as usize;
+        let form = s.blob(size);
+        let place = s.place((3, s.rows - 6), (3, s.cols - 6));
+        let (from, to) = (
+            shifted(&form, place),
+            shifted(&form, (place.0 + by.0, place.1 + by.1)),
+        );
+        if bodies < many && p.input.roomy(&from) && p.output.roomy(&to) {
+            let colour = s.colour(2 + bodies as usize % 2);
+            p.input.paint(from, colour);
+            p.output.paint(to, colour);
+            bodies += 1;
+        }
+    }
+    (bodies >= 3).then_some(p)
+}
+
+fn turned_view(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let observer = s.colour(0);
+    let half = (s.rows.min(s.cols) - 1) / 2;
+    let middle = (s.rows / 2, s.cols / 2);
+    p.both(|g| {
+        g.set(middle.0, middle.1, observer);
+    });
+    let mut bodies = 0;
+    let many = s.between(3, 6);
+    for _ in 0..50 {
+        let size = s.between(1, 4) as usize;
+        let form = s.blob(size);
+        let (r, c) = (s.between(-half, half), s.between(-half, half));
+        let offsets: Vec<Place> = shifted(&form, (r, c));
+        let inside = offsets.iter().all(|o| o.0.abs() < half && o.1.abs() < half);
+        let from: Vec<Place> = offsets
+            .iter()
+            .map(|o| (middle.0 + o.0, middle.1 + o.1))
+            .collect();
+        let to: Vec<Place> = offsets
+            .iter()
+            .map(|o| (middle.0 + o.1, middle.1 - o.0))
+            .collect();
+        if bodies < many && inside && p.input.roomy(&from) && p.output.roomy(&to) {
+            let colour = s.colour(1 + bodies as usize % 3);
+            p.input.paint(from, colour);
+            p.output.paint(to, colour);
+            bodies += 1;
+        }
+    }
+    (bodies >= 3).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::{Grid, Place, around};
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "reference-frame",
+        &["new-origin"],
+        "do the same two crossed axes now meet at another body, and did nothing else change?",
+        axes_elsewhere,
+    )
+    .touching(1, 1),
+Reading::new(
+        "reference-frame",
+        &["own-view"],
+        "was everything but two crossed axes shifted alike, so that one body lies where they meet?",
+        scene_shifted,
+    )
+    .touching(2, 5)
+    .kinds_stay()
+    .keeping(1)
+    .movers(1),
+        Reading::new(
+            "reference-frame",
+            &["centred-view"],
+            "did the whole scene shift alike, so that a framed cell stands in the middle?",
+            now_in_the_middle,
+        )
+        .touching(2, 9)
+        .same_counts(),
+        Reading::new(
+            "reference-frame",
+            &["turned-view"],
+            "did bodies of several colours turn about a still cell in the middle by a quarter?",
+            turned_about,
+        )
+        .touching(1, 9)
+        .same_counts(),
+];
+
+    /// Where two lines of this colour, from edge to edge, cross: bodies may lie over them.
+    fn crossing(grid: &Grid, axis: u8) -> Option<Place> {
+        let cells = grid.places_of(axis);
+        let (rows, cols) = (grid.rows() as i32, grid.cols() as i32);
+        let fullest = |n: i32, of: &dyn Fn(&Place) -> i32| {
+            (0..n).max_by_key(|k| cells.iter().filter(|p| of(p) == *k).count())
+        };
+        let (r, c) = (fullest(rows, &|p| p.0)?, fullest(cols, &|p| p.1)?);
+        let lines = cells.iter().all(|p| p.0 == r || p.1 == c);
+        let whole = (0..cols).all(|x| grid.at(r, x) != 0) && (0..rows).all(|y| grid.at(y, c) != 0);
+        (lines && whole && cells.len() as i32 * 2 > rows + cols).then_some((r, c))
+    }
+
+    fn axes_elsewhere(look: &Look) -> bool {
+        let [axis] = *look.touched.as_slice() else {
+            return false;
+        };
+        let (Some(a), Some(b)) = (crossing(&look.input, axis), crossing(&look.output, axis)) else {
+            return false;
+        };
+        a.0 != b.0 && a.1 != b.1 && look.is(b) != axis && look.was(b) == look.is(b)
+    }
+
+    fn scene_shifted(look: &Look) -> bool {
+        look.touched.iter().any(|&axis| {
+            if 2 * look.had(axis) < look.input.rows() {
+                return false;
+            }
+            let (Some(a), Some(b)) = (crossing(&look.input, axis), crossing(&look.output, axis))
+            else {
+                return false;
+            };
+            let Some(all) = look.moves_but(&[axis]) else {
+                return false;
+            };
+            let first = all.first().map(|m| m.by);
+            a == b
+                && all.len() >= 2
+                && all.iter().all(|m| Some(m.by) == first)
+                && all.iter().any(|m| m.to.middle() == (2 * b.0, 2 * b.1))
+        })
+    }
+
+    fn now_in_the_middle(look: &Look) -> bool {
+        let middle = (look.rows() / 2, look.cols() / 2);
+        let own = look.is(middle);
+        let framed = |grid: &Grid, (r, c): Place| {
+            let rim: Vec<u8> = around(true)
+                .map(|(dr, dc)| grid.at(r + dr, c + dc))
+                .collect();
+            rim.first()
+                .is_some_and(|f| *f != 0 && rim.iter().all(|x| x == f))
+        };
+        if own == 0 || !framed(&look.output, middle) {
+            return false;
+        }
+        let moved = |parts: &[Part]| parts.iter().filter(|p| look.restless(p)).count();
+        look.input.places_of(own).iter().any(|&at| {
+            let by = (middle.0 - at.0, middle.1 - at.1);
+            let gone = look.parts_before().iter().filter(|p| look.restless(p));
+            let mut cells = gone.flat_map(|p| &p.cells);
+            by != (0, 0)
+                && framed(&look.input, at)
+                && moved(look.parts_before()) >= 4
+                && cells.all(|&(r, c)| look.is((r + by.0, c + by.1)) == look.was((r, c)))
+        })
+    }
+
+    fn turned_about(look: &Look) -> bool {
+        let middle = (look.rows() / 2, look.cols() / 2);
+        let gone = look.input.places_where(|c| c != 0);
+        let turned = |way: i32| {
+            gone.iter()
+                .filter(|&&p| look.was(p) != look.is(p))
+                .all(|&(r, c)| {
+                    let (dr, dc) = (r - middle.0, c - middle.1);
+                    look.is((middle.0 + way * dc, middle.1 - way * dr)) == look.was((r, c))
+                })
+        };
+        let alone =
+            around(true).all(|(dr, dc)| look.is((middle.0 + dr, middle.1 + dc)) != look.is(middle));
+        look.stays(middle)
+            && alone
+            && look
+                .parts_before()
+                .iter()
+                .filter(|p| look.restless(p))
+                .count()
+                >= 3
+            && (turned(1) || turned(-1))
+    }
+}

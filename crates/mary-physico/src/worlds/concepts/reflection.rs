@@ -1,0 +1,349 @@
+//! Reflection: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "reflection",
+    name: "reflection",
+    set: Set::CoreTest,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "flat-mirror",
+            "A ray that meets a mirror at a slant leaves it at the same slant on the other side.",
+            flat_mirror,
+        ),
+        Aspect::free(
+            "two-mirrors",
+            "A ray between two mirrors goes to and fro in a zigzag of equal angles.",
+            two_mirrors,
+        ),
+        Aspect::free(
+            "slanted-mirror",
+            "Straight rays that meet a mirror slanted by half a right angle leave it at a right angle to their way.",
+            slanted_mirror,
+        )
+        .associative_only(),
+        Aspect::free(
+            "periscope",
+            "A ray that enters a periscope is thrown down by its upper slanted mirror and out by its lower one.",
+            periscope,
+        )
+        .associative_only(),
+    ],
+    words: Words {
+        names: &["reflect*"],
+        giveaways: &["mirror*", "echo*"],
+        definitions: &[
+            "[PHENOMENON] is the turning back of a ray at a boundary; the angles to the perpendicular are equal before and after.",
+            "A shout that comes back from a cliff, a billiard ball that leaves the cushion at the angle at which it came, and the sun glinting on a pond are cases of [PHENOMENON].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        (
+            "diffuse-reflection-of-light",
+            "diffuse reflection is reflection",
+        ),
+        ("electromagnetic-wave", "light is an electromagnetic wave"),
+        (
+            "energy-conservation",
+            "a bouncing body that keeps its speed shows both",
+        ),
+        ("laser", "the reflected ray could be a laser's"),
+        ("light-imaging", "an image by a mirror is a reflection"),
+        ("mirror", "a mirror reflects"),
+        ("oscillation", "a zigzag between two walls goes to and fro"),
+        (
+            "photoelectric-effect",
+            "in both something leaves the surface that light strikes",
+        ),
+        ("wave", "a zigzag ray looks like a wave"),
+    ],
+};
+
+fn flat_mirror(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (glass, light) = (s.colour(0), s.colour(1));
+    let row = s.rows - s.between(1, 3);
+    // Columns for each row: one is the half right angle, two is flatter.
+    let run = s.between(1, 2);
+    let hit = s.between(s.cols / 2 - 1, s.cols / 2 + 1);
+    p.both(|g| g.fill((row, 0), (g.rows() as i32, g.cols() as i32), glass));
+    let most = ((hit - 1).min(s.cols - 2 - hit) / run).min(row - 1);
+    let far = s.between(3.min(most), most);
+    for d in 0..=far * run {
+        let r = row - 1 - d / run;
+        p.input.set(r, hit - d, light);
+        p.output.set(r, hit - d, light);
+        p.output.set(r, hit + d, light);
+    }
+    (far * run >= 4 && far >= 3).then_some(p)
+}
+
+fn two_mirrors(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (glass, light) = (s.colour(0), s.colour(1));
+    let gap = s.between(4, 6);
+    let top = s.between(0, s.rows - gap - 2);
+    let bottom = top + gap + 1;
+    p.both(|g| {
+        g.fill((top, 0), (top, g.cols() as i32), glass);
+        g.fill((bottom, 0), (bottom, g.cols() as i32), glass);
+    });
+    let mut r = top + s.between(1, gap);
+    let mut down = if s.coin() { 1 } else { -1 };
+    let known = s.between(2, 3);
+    for c in 0..s.cols {
+        if c < known {
+            p.input.set(r, c, light);
+        }
+        p.output.set(r, c, light);
+        if r + down <= top || r + down >= bottom {
+            down = -down;
+        }
+        r += down;
+    }
+    Some(p)
+}
+
+fn slanted_mirror(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (glass, ray) = (s.colour(0), s.colour(1));
+    let long = s.between(4, 6);
+    let (top, left) = s.place((2, s.rows - long - 2), (4, s.cols - long - 1));
+    let many = s.between(1, 2);
+    p.both(|g| {
+        for k in 0..long {
+            g.set(top + k, left + k, glass);
+        }
+    });
+    for i in 0..many {
+        let k = long - 1 - 2 * i - s.between(0, 1);
+        if k < 1 {
+            break;
+        }
+        // From the left along a row to the mirror, then down along a column.
+        p.both(|g| g.fill((top + k, 0), (top + k, left + k - 1), ray));
+        p.output
+            .fill((top + k + 1, left + k - 1), (s.rows - 1, left + k - 1), ray);
+    }
+    (p.output.count(ray) >= p.input.count(ray) + 4).then_some(p)
+}
+
+fn periscope(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (glass, ray) = (s.colour(0), s.colour(1));
+    let (top, bottom) = (s.between(1, 3), s.rows - 1 - s.between(1, 3));
+    let col = s.between(4, s.cols - 5);
+    p.both(|g| {
+        for k in -1..=1 {
+            g.set(top + k, col + 1 + k, glass);
+            g.set(bottom + k, col - 1 + k, glass);
+        }
+    });
+    // In from the left above, down the shaft, out to the right below.
+    p.both(|g| g.fill((top, 0), (top, col), ray));
+    p.output.fill((top, col), (bottom, col), ray);
+    p.output.fill((bottom, col), (bottom, s.cols - 1), ray);
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "reflection",
+            &["flat-mirror", "two-mirrors"],
+            "does a ray go on from where it met a body, at the same angle?",
+            reflected,
+        )
+        .touching(1, 1)
+        .added(),
+        Reading::new(
+            "reflection",
+            &["slanted-mirror"],
+            "do straight rays go on at a right angle where they meet a slanted line, to the edge?",
+            thrown_aside,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(0),
+        Reading::new(
+            "reflection",
+            &["periscope"],
+            "is a straight ray thrown down at one slanted line and out again at another?",
+            thrown_twice,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(0),
+    ];
+
+    fn reflected(look: &Look) -> bool {
+        let Some(colour) = look.one_added() else {
+            return false;
+        };
+        if look.changed.len() < 3 || look.had(colour) < 2 {
+            return false;
+        }
+        // The ray as one row per column, or one column per row.
+        look.lying_or_upright(|look| {
+            let mut path = look.output.places_of(colour);
+            path.sort_unstable_by_key(|p| p.1);
+            if !path.windows(2).all(|w| w[1].1 == w[0].1 + 1) {
+                return false;
+            }
+            let slants: Vec<i32> = path.windows(2).map(|w| w[1].0 - w[0].0).collect();
+            let solid = |(r, c): Place| {
+                let v = look.was((r, c));
+                v != 0 && v != colour
+            };
+            let (Some(first), Some(last)) = (path.first(), path.last()) else {
+                return false;
+            };
+            zigzags(&path, &slants, &solid) || two_slopes(look, &path, (*first, *last), &solid)
+        })
+    }
+
+    /// Steps of one up or down that turn only at bodies.
+    fn zigzags(path: &[Place], slants: &[i32], solid: &dyn Fn(Place) -> bool) -> bool {
+        let turns: Vec<usize> = (1..slants.len())
+            .filter(|&i| slants[i] != slants[i - 1])
+            .collect();
+        !turns.is_empty()
+            && slants.iter().all(|s| s.abs() == 1)
+            && turns
+                .iter()
+                .all(|&i| solid((path[i].0 + slants[i - 1], path[i].1)))
+    }
+
+    /// One way down to a body and the same way up again, however flat.
+    fn two_slopes(
+        look: &Look,
+        path: &[Place],
+        (first, last): (Place, Place),
+        solid: &dyn Fn(Place) -> bool,
+    ) -> bool {
+        let rows = path.iter().map(|p| p.0);
+        [(rows.clone().max(), 1), (rows.min(), -1)]
+            .into_iter()
+            .any(|(turn, way)| {
+                let Some(turn) = turn else { return false };
+                let at: Vec<i32> = path.iter().filter(|p| p.0 == turn).map(|p| p.1).collect();
+                let (Some(a), Some(b)) = (at.first(), at.last()) else {
+                    return false;
+                };
+                let mirrored = path.iter().all(|p| {
+                    let twin = (p.0, a + b - p.1);
+                    !look.holds(twin) || path.contains(&twin) || twin.1 < first.1 || twin.1 > last.1
+                });
+                let monotone = path
+                    .windows(2)
+                    .all(|w| (w[1].0 - w[0].0) * way * (if w[1].1 <= *b { 1 } else { -1 }) >= 0);
+                mirrored
+                    && monotone
+                    && at.iter().all(|&c| solid((turn + way, c)))
+                    && (turn - first.0).abs() >= 2
+                    && (turn - last.0).abs() >= 2
+            })
+    }
+
+    /// Whether a cell lies in a slanting line of one colour that stays.
+    fn slanting(look: &Look, (r, c): Place) -> bool {
+        let glass = look.was((r, c));
+        look.stays((r, c))
+            && [(1, 1), (-1, -1), (1, -1), (-1, 1)]
+                .into_iter()
+                .any(|(dr, dc)| {
+                    let next = (r + dr, c + dc);
+                    look.stays(next) && look.was(next) == glass
+                })
+    }
+
+    fn thrown_aside(look: &Look) -> bool {
+        let Some(ray) = look.one_added() else {
+            return false;
+        };
+        look.some_way(|look| {
+            [false, true].into_iter().any(|mirrored| {
+                let flip = |(r, c): Place| {
+                    if mirrored {
+                        (r, look.cols() - 1 - c)
+                    } else {
+                        (r, c)
+                    }
+                };
+                let mut image = look.input.clone();
+                let mut rays = 0;
+                for r in 0..look.rows() {
+                    let long = (0..look.cols()).take_while(|&c| look.was(flip((r, c))) == ray);
+                    let end = long.count() as i32;
+                    if end < 2 || !slanting(look, flip((r, end))) {
+                        continue;
+                    }
+                    rays += 1;
+                    for down in r + 1..look.rows() {
+                        let (y, x) = flip((down, end - 1));
+                        image.set(y, x, ray);
+                    }
+                }
+                rays > 0 && look.changed.len() >= 4 && image == look.output
+            })
+        })
+    }
+
+    fn thrown_twice(look: &Look) -> bool {
+        let Some(ray) = look.one_added() else {
+            return false;
+        };
+        look.some_way(|look| {
+            [false, true].into_iter().any(|mirrored| {
+                let flip = |(r, c): Place| {
+                    if mirrored {
+                        (r, look.cols() - 1 - c)
+                    } else {
+                        (r, c)
+                    }
+                };
+                // A row from the left edge, a column down, a row to the right edge.
+                let Some(top) = (0..look.rows())
+                    .find(|&r| look.was(flip((r, 0))) == ray && look.was(flip((r, 2))) == ray)
+                else {
+                    return false;
+                };
+                let Some(col) = (0..look.cols())
+                    .rev()
+                    .find(|&c| look.is(flip((top, c))) == ray)
+                else {
+                    return false;
+                };
+                let Some(bottom) = (top..look.rows())
+                    .rev()
+                    .find(|&r| look.is(flip((r, col))) == ray)
+                else {
+                    return false;
+                };
+                let mut image = look.input.clone();
+                for r in top..=bottom {
+                    let (r, c) = flip((r, col));
+                    image.set(r, c, ray);
+                }
+                for c in col..look.cols() {
+                    let (r, c) = flip((bottom, c));
+                    image.set(r, c, ray);
+                }
+                bottom >= top + 3
+                    && image == look.output
+                    && slanting(look, flip((top, col + 1)))
+                    && slanting(look, flip((bottom, col - 1)))
+            })
+        })
+    }
+}

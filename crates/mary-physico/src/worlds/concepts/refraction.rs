@@ -1,0 +1,255 @@
+//! Refraction: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "refraction",
+    name: "refraction",
+    set: Set::CoreTest,
+    associative: false,
+    aspects: &[
+        Aspect::free(
+            "bent-ray",
+            "A slanting ray bends where it enters the dense medium and goes on more steeply.",
+            bent_ray,
+        ),
+        Aspect::upright(
+            "bent-stick",
+            "A straight stick that is dipped into water seems to be broken at the surface: under water it looks lifted, flatter than above.",
+            bent_stick,
+        ),
+    ],
+    words: Words {
+        names: &["refract*"],
+        giveaways: &["Snell*", "lens*", "prism*"],
+        definitions: &[
+            "[PHENOMENON] is the bending of a ray when it passes at an angle from one transparent substance into another in which its speed is different.",
+            "A straw in a glass of lemonade looks broken and a pool looks shallower than it is because of [PHENOMENON], whose law bears the name of [MASK].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        (
+            "diffuse-reflection-of-light",
+            "a ray that changes direction at a surface",
+        ),
+        ("electromagnetic-wave", "light is an electromagnetic wave"),
+        ("laser", "the refracted ray could be a laser's"),
+        ("light-imaging", "a lens refracts"),
+        ("reflection", "a ray that changes direction at a surface"),
+    ],
+};
+
+fn bent_ray(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (medium, light) = (s.colour(0), s.colour(1));
+    let surface = s.between(4, s.rows - 7);
+    let bottom = surface + s.between(4, s.rows - surface);
+    let enter = s.between(surface, s.cols - 5);
+    // A block of glass that is wider than the way of the ray through it.
+    let leave = enter + (bottom - surface) / 3 + 1;
+    let (left, right) = (
+        s.between(0, (enter - 2).max(0)),
+        s.between((leave + 1).min(s.cols - 1), s.cols - 1),
+    );
+    p.both(|g| g.fill((surface, left), (bottom - 1, right), medium));
+    let mut c = enter;
+    for r in (0..surface).rev() {
+        c -= 1;
+        p.both(|g| g.set(r, c + 1, light));
+    }
+    // Inside one column for every three rows; outside again one for one.
+    let mut c = enter;
+    for r in surface..s.rows {
+        if r >= bottom || (r - surface) % 3 == 1 {
+            c += 1;
+        }
+        p.output.set(r, c, light);
+    }
+    (enter < s.cols - 1).then_some(p)
+}
+
+fn bent_stick(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (glass, water, stick) = (s.colour(0), s.colour(1), s.colour(2));
+    let floor = s.rows - 1;
+    let deep = s.between(3, 5);
+    let surface = floor - deep;
+    let (left, right) = (0, s.cols - 1);
+    p.both(|g| {
+        g.fill((surface - 1, left), (floor, left), glass);
+        g.fill((surface - 1, right), (floor, right), glass);
+        g.fill((floor, left), (floor, right), glass);
+        g.fill((surface, left + 1), (floor - 1, right - 1), water);
+    });
+    // A stick that slants by one column a row above the water slants by two below it: what is under
+    // water seems to be lifted, so that the stick looks flatter there.
+    let wet = s.between(2, deep);
+    let way = if s.coin() { 1 } else { -1 };
+    let mut sticks = 0;
+    let mut last: Option<i32> = None;
+    let many = s.between(1, 3);
+    let start = s.between(4, 6);
+    for enter in (start..right - 1).step_by((2 * wet + 3) as usize) {
+        let (low, high) = if way > 0 {
+            (enter - surface.min(4), enter + 2 * wet)
+        } else {
+            (enter - 2 * wet, enter + surface.min(4))
+        };
+        if sticks == many || low <= left + 1 || high >= right - 1 {
+            continue;
+        }
+        if last.is_some_and(|l| enter - l < 2 * wet + 3) {
+            continue;
+        }
+        last = Some(enter);
+        let dry = surface.min(4);
+        for i in 0..dry {
+            p.both(|g| g.set(surface - 1 - i, enter - way * i, stick));
+        }
+        for i in 0..wet {
+            for c in [2 * i + 1, 2 * i + 2] {
+                p.output.set(surface + i, enter + way * c, stick);
+            }
+        }
+        sticks += 1;
+    }
+    (sticks > 0).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+Reading::new(
+        "refraction",
+        &["bent-ray"],
+        "does a slanting ray go on inside a body, less slanted than before?",
+        bent_in_a_body,
+    )
+    .touching(1, 2).kinds_stay(),
+Reading::new(
+        "refraction",
+        &["bent-stick"],
+        "do straight slanting lines go on below the surface of a liquid the same way, but flatter?",
+        seems_broken,
+    )
+    .touching(2, 2).kinds_stay().recoloured()
+    .upright(),
+];
+
+    /// A line with one cell in each row: its columns from the top, and the first row.
+    fn one_a_row(cells: &[Place]) -> Option<(i32, Vec<i32>)> {
+        let first = cells.first()?.0;
+        cells
+            .iter()
+            .enumerate()
+            .all(|(i, p)| p.0 == first + i as i32)
+            .then(|| (first, cells.iter().map(|p| p.1).collect()))
+    }
+
+    fn steps(columns: &[i32]) -> Vec<i32> {
+        columns.windows(2).map(|w| w[1] - w[0]).collect()
+    }
+
+    fn bent_in_a_body(look: &Look) -> bool {
+        let [a, b] = *look.touched.as_slice() else {
+            return false;
+        };
+        if look.changed.iter().any(|&p| look.is(p) == 0) {
+            return false;
+        }
+        [(a, b), (b, a)].into_iter().any(|(ray, medium)| {
+            look.had(ray) >= 3
+                && look.gone(ray).is_empty()
+                && look.came(medium).is_empty()
+                && look.some_way(|l| enters(l, ray, medium))
+        })
+    }
+
+    /// A ray from above that enters the medium below it.
+    fn enters(look: &Look, ray: u8, medium: u8) -> bool {
+        let (Some((top, before)), Some((first, after))) = (
+            one_a_row(&look.input.places_of(ray)),
+            one_a_row(&look.output.places_of(ray)),
+        ) else {
+            return false;
+        };
+        let slant = steps(&before);
+        let Some(&way) = slant.first() else {
+            return false;
+        };
+        let n = before.len();
+        if top != first || way.abs() != 1 || slant.iter().any(|s| *s != way) {
+            return false;
+        }
+        let inside: Vec<(i32, i32)> = after
+            .iter()
+            .enumerate()
+            .skip(n)
+            .map(|(i, c)| (top + i as i32, *c))
+            .filter(|&p| look.was(p) == medium)
+            .collect();
+        let within = steps(&inside.iter().map(|p| p.1).collect::<Vec<_>>());
+        let bent = within.iter().filter(|s| **s != 0).count();
+        inside.len() >= 3
+            && within.iter().all(|s| *s == 0 || *s == way)
+            && 2 * bent <= within.len()
+            && look.was((top + n as i32, after.get(n).copied().unwrap_or(0))) == medium
+    }
+
+    fn seems_broken(look: &Look) -> bool {
+        let [x, y] = *look.touched.as_slice() else {
+            return false;
+        };
+        [(x, y), (y, x)].into_iter().any(|(stick, water)| {
+            if look.before_of(stick).len() != look.after_of(stick).len()
+                || look
+                    .changed
+                    .iter()
+                    .any(|&p| look.was(p) != water || look.is(p) != stick)
+            {
+                return false;
+            }
+            look.before_of(stick)
+                .iter()
+                .all(|dry| !look.restless(dry) && flatter_below(look, dry, water))
+        })
+    }
+
+    /// Whether a slanting stick goes on under water from its lower end, the same way but flatter.
+    fn flatter_below(look: &Look, dry: &Part, water: u8) -> bool {
+        let Some((top, cols)) = one_a_row(&dry.cells) else {
+            return false;
+        };
+        let slant = steps(&cols);
+        let (Some(&way), Some(&last)) = (slant.first(), cols.last()) else {
+            return false;
+        };
+        if way.abs() != 1 || slant.iter().any(|s| *s != way) {
+            return false;
+        }
+        let mut at = (top + cols.len() as i32, last);
+        let (mut rows, mut cells) = (0, 0);
+        while look.was(at) == water || look.was((at.0, at.1 + way)) == water {
+            let run = (1..)
+                .take_while(|k| {
+                    let here = (at.0, at.1 + way * k);
+                    look.was(here) == water && look.is(here) == dry.colour
+                })
+                .count() as i32;
+            if run == 0 {
+                break;
+            }
+            rows += 1;
+            cells += run;
+            at = (at.0 + 1, at.1 + way * run);
+        }
+        rows >= 2 && cells == 2 * rows
+    }
+}

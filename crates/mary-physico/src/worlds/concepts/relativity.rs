@@ -1,0 +1,221 @@
+//! Relativity: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "relativity",
+    name: "relativity",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::free(
+            "shorter",
+            "Of two equal ships the one that flies fast becomes half as long in the direction of flight and keeps its height.",
+            shorter,
+        ),
+        Aspect::upright(
+            "bent-space",
+            "A heavy star has come to rest on the straight lines of space, and they are bent down towards it, most of all below it.",
+            bent_space,
+        ),
+    ],
+    words: Words {
+        names: &[
+            "relativ*",
+            "time dilation",
+            "length contraction",
+            "spacetime",
+        ],
+        giveaways: &["Einstein*", "Lorentz*"],
+        definitions: &[
+            "According to [PHENOMENON], by [MASK], time and length depend on who measures them: fast clocks tick slowly and fast rods are short, while a ray in empty space has the same speed for everybody.",
+            "[PHENOMENON] also says that mass bends space and time, so that starlight is turned aside as it passes the sun and clocks run slower near a heavy body.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("surface-tension", "a dent under a body shows both"),
+        ("elastic-force", "a net that sags under a body shows both"),
+        ("wave", "bent lines show both"),
+        ("compression", "the fast ship is shorter"),
+        ("energy-conservation", "motion and size trade in both"),
+        ("expansion", "sizes change in both"),
+        ("squeeze", "the fast ship is shorter"),
+        (
+            "thermal-expansion-and-contraction",
+            "the fast ship is shorter",
+        ),
+    ],
+};
+
+fn shorter(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (hull, window, speed) = (s.colour(0), s.colour(1), s.colour(2));
+    let long = 2 * s.between(3, 4);
+    let tall = 3;
+    let top = s.between(1, s.rows - 2 * tall - 3);
+    let low = s.between(top + tall + 2, s.rows - tall - 1);
+    let draw = |g: &mut Grid, row: i32, left: i32, long: i32| {
+        g.fill((row, left), (row + tall - 1, left + long - 1), hull);
+        let inset = (long / 4).max(1);
+        g.fill(
+            (row + 1, left + inset),
+            (row + 1, left + long - 1 - inset),
+            window,
+        );
+    };
+    let left = s.between(0, 1);
+    let (rest, fly) = if s.coin() { (top, low) } else { (low, top) };
+    draw(&mut p.input, top, left, long);
+    draw(&mut p.input, low, left, long);
+    draw(&mut p.output, rest, left, long);
+    let to = s.cols - long / 2 - s.between(0, 1);
+    draw(&mut p.output, fly, to, long / 2);
+    for r in [fly, fly + 2] {
+        p.output.fill((r, to - 5), (r, to - 2), speed);
+    }
+    Some(p)
+}
+
+fn bent_space(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (space, star) = (s.colour(0), s.colour(1));
+    let deep = s.between(2, 4);
+    let lines = s.between(2, 3);
+    let middle = s.between(4, s.cols - 5);
+    let top = s.between(3, (s.rows - deep - 3 * lines + 2).max(3));
+    for i in 0..lines {
+        let row = top + 3 * i;
+        for c in 0..s.cols {
+            p.input.set(row, c, space);
+            let dip = (deep - i - (c - middle).abs() / 2).max(0);
+            p.output.set(row + dip, c, space);
+        }
+    }
+    let low = top + deep;
+    p.output
+        .fill((low - 3, middle - 1), (low - 1, middle + 1), star);
+    for (r, c) in [(low - 3, middle - 1), (low - 3, middle + 1)] {
+        p.output.set(r, c, 0);
+    }
+    let whole = (0..s.cols)
+        .all(|c| (0..s.rows).filter(|&r| p.output.at(r, c) == space).count() as i32 == lines);
+    (whole && top + 3 * (lines - 1) + deep < s.rows).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Grid;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "relativity",
+            &["shorter"],
+            "of two equal bodies, did one go elsewhere and become half as long, as high as before?",
+            shorter,
+        )
+        .fresh(1),
+        Reading::new(
+            "relativity",
+            &["bent-space"],
+            "did a new body come to lie on straight lines that are now bent down towards it?",
+            bent_towards_it,
+        )
+        .touching(2, 2)
+        .fresh(1)
+        .upright(),
+    ];
+
+    fn colours(grid: &Grid, part: &Part) -> u16 {
+        part.cells
+            .iter()
+            .fold(0, |set, &(r, c)| set | 1 << grid.at(r, c))
+    }
+
+    fn shorter(look: &Look) -> bool {
+        let Some(speed) = look.one_fresh() else {
+            return false;
+        };
+        let [ship] = look.bodies_before() else {
+            return false;
+        };
+        let after: Vec<&Part> = look
+            .bodies_after()
+            .iter()
+            .filter(|b| b.cells.iter().all(|&p| look.is(p) != speed))
+            .collect();
+        let [short] = after.as_slice() else {
+            return false;
+        };
+        let halved = (short.tall() == ship.tall()
+            && 2 * short.wide() == ship.wide()
+            && short.bounds[0] == ship.bounds[0])
+            || (short.wide() == ship.wide()
+                && 2 * short.tall() == ship.tall()
+                && short.bounds[1] == ship.bounds[1]);
+        let twin = look.parts_before().iter().any(|p| {
+            !look.restless(p)
+                && ship
+                    .cells
+                    .first()
+                    .is_some_and(|&at| look.was(at) == p.colour)
+                && p.tall() == ship.tall()
+                && p.wide() == ship.wide()
+        });
+        let streak = |p: &&Part| p.is_run() && p.len() >= 2;
+        halved
+            && look.after_of(speed).iter().all(streak)
+            && ship.is_box()
+            && short.is_box()
+            && ship.len() >= 8
+            && colours(&look.input, ship) == colours(&look.output, short)
+            && twin
+    }
+
+    fn bent_towards_it(look: &Look) -> bool {
+        let Some(star) = look.one_fresh() else {
+            return false;
+        };
+        let stars = look.after_of(star);
+        let [body] = stars.as_slice() else {
+            return false;
+        };
+        let Some(&space) = look.touched.iter().find(|c| **c != star) else {
+            return false;
+        };
+        let rows = |grid: &Grid, c: i32| -> Vec<i32> {
+            (0..look.rows())
+                .filter(|&r| grid.at(r, c) == space)
+                .collect()
+        };
+        let middle = body.middle().1 / 2;
+        let was: Vec<Vec<i32>> = (0..look.cols()).map(|c| rows(&look.input, c)).collect();
+        let is: Vec<Vec<i32>> = (0..look.cols()).map(|c| rows(&look.output, c)).collect();
+        let straight =
+            was.windows(2).all(|w| w[0] == w[1]) && was.first().is_some_and(|w| !w.is_empty());
+        let upper: Vec<i32> = is.iter().filter_map(|r| r.first().copied()).collect();
+        let falls = upper.windows(2).enumerate().all(|(c, w)| {
+            if (c as i32) < middle {
+                w[1] >= w[0]
+            } else {
+                w[1] <= w[0]
+            }
+        });
+        straight
+            && was
+                .iter()
+                .zip(&is)
+                .all(|(a, b)| a.len() == b.len() && a.iter().zip(b).all(|(x, y)| y >= x))
+            && falls
+            && upper.len() == is.len()
+            && upper
+                .get(middle as usize)
+                .zip(upper.first())
+                .is_some_and(|(m, e)| *m >= e + 2)
+            && upper.get(middle as usize) == Some(&(body.bounds[2] + 1))
+    }
+}

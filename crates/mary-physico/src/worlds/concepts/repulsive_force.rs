@@ -1,0 +1,194 @@
+//! Repulsive force: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::draw::line;
+use crate::worlds::scenery::forces::bar;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "repulsive-force",
+    name: "repulsive force",
+    set: Set::CoreTest,
+    associative: false,
+    aspects: &[
+        Aspect::free(
+            "like-poles",
+            "Two bars that turn ends of the same colour to each other are pushed apart by equal distances; bars with unlike ends stay together.",
+            like_poles,
+        ),
+        Aspect::upright(
+            "two-threads",
+            "Two balls of the same colour that hang side by side on threads are driven apart, and the threads spread.",
+            two_threads,
+        ),
+    ],
+    words: Words {
+        names: &["repuls*", "repel*", "forc*"],
+        giveaways: &["Coulomb*"],
+        definitions: &[
+            "[PHENOMENON] drives two bodies apart along the line between them, as it does with two like charges or two like poles.",
+            "Two balloons that were both rubbed with wool hang away from each other on their threads because of [PHENOMENON], which becomes weaker as they part.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("cut", "parts that come apart show both"),
+        ("elastic-force", "bodies pushed apart show both"),
+        ("electricity", "like charges repel"),
+        ("energy-conservation", "balls on threads show both"),
+        ("expansion", "bodies driven apart show both"),
+        ("explosion", "bodies driven apart show both"),
+        ("force-composition", "two opposite forces show both"),
+        ("nuclear-fission", "bodies driven apart show both"),
+        ("oscillation", "threads that spread show both"),
+        ("resonance", "threads that spread show both"),
+    ],
+};
+
+fn like_poles(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (north, south) = (s.colour(0), s.colour(1));
+    let half = if s.cols >= 16 { s.between(2, 3) } else { 2 };
+    let tall = s.between(1, 2);
+    let mid = s.cols / 2;
+    let apart = s.between(2, mid - 2 * half);
+    if apart < 2 {
+        return None;
+    }
+    let top = s.between(0, s.rows / 2 - tall - 1);
+    let low = s.between(s.rows / 2 + 1, s.rows - tall);
+    let (repel, hold) = if s.coin() { (top, low) } else { (low, top) };
+    bar(
+        &mut p.input,
+        (repel, mid - 2 * half),
+        half,
+        tall,
+        (south, north),
+    );
+    bar(&mut p.input, (repel, mid), half, tall, (north, south));
+    bar(
+        &mut p.output,
+        (repel, mid - 2 * half - apart),
+        half,
+        tall,
+        (south, north),
+    );
+    bar(
+        &mut p.output,
+        (repel, mid + apart),
+        half,
+        tall,
+        (north, south),
+    );
+    p.both(|g| {
+        bar(g, (hold, mid - 2 * half), half, tall, (south, north));
+        bar(g, (hold, mid), half, tall, (south, north));
+    });
+    (mid + apart + 2 * half <= s.cols).then_some(p)
+}
+
+fn two_threads(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (beam, thread, ball) = (s.colour(0), s.colour(1), s.colour(2));
+    let top = s.between(0, 2);
+    let long = s.between(5, s.rows - top - 4);
+    let left = s.between(4, s.cols - 7);
+    let right = left + 2;
+    let lean = s.between(3, 4).min(left - 1).min(s.cols - 2 - right);
+    p.both(|g| g.fill((top, left - 2), (top, right + 2), beam));
+    let big = |g: &mut Grid, at: Place, out: i32| {
+        let (c0, c1) = (at.1.min(at.1 + out), at.1.max(at.1 + out));
+        g.fill((at.0, c0), (at.0 + 1, c1), ball);
+    };
+    for (g, spread) in [(&mut p.input, 0), (&mut p.output, lean)] {
+        g.paint(line((top + 1, left), (top + long, left - spread)), thread);
+        g.paint(line((top + 1, right), (top + long, right + spread)), thread);
+        big(g, (top + long + 1, left - spread), -1);
+        big(g, (top + long + 1, right + spread), 1);
+    }
+    (lean >= 3).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::forces::{facing, halves};
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "repulsive-force",
+            &["like-poles"],
+            "did two bars with like ends facing part by equal distances?",
+            driven_apart,
+        )
+        .touching(2, 2)
+        .same_counts(),
+        Reading::new(
+            "repulsive-force",
+            &["two-threads"],
+            "did two equal hanging balls go apart by equal distances, and their threads spread?",
+            threads_spread,
+        )
+        .touching(2, 2)
+        .kinds_stay()
+        .keeping(2)
+        .movers(1)
+        .upright(),
+    ];
+
+    fn driven_apart(look: &Look) -> bool {
+        look.same_counts
+            && look.touched.len() == 2
+            && look.bodies_before().len() == 1
+            && look.lying_or_upright(|look| {
+                let ([whole], [a, b]) = (look.bodies_before(), look.bodies_after()) else {
+                    return false;
+                };
+                let (was, is) = (|p| look.was(p), |p| look.is(p));
+                let (one, two) = facing(whole, &was);
+                let outer = look.was((whole.bounds[0], whole.bounds[1]));
+                halves(whole, [a, b], (&was, &is)).is_some() && one == two && outer != one
+            })
+    }
+
+    fn threads_spread(look: &Look) -> bool {
+        let t = &look.touched;
+        let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
+            return false;
+        };
+        [(x, y), (y, x)].into_iter().any(|(ball, thread)| {
+            let Some(all) = look.moves_of(&[ball]) else {
+                return false;
+            };
+            let [a, b] = all.as_slice() else {
+                return false;
+            };
+            let (l, r) = if a.from.bounds[1] < b.from.bounds[1] {
+                (a, b)
+            } else {
+                (b, a)
+            };
+            let threads = |grid: &crate::grid::Grid| grid.places_of(thread);
+            let (was, is) = (threads(&look.input), threads(&look.output));
+            let top = was.first().map_or(0, |p| p.0);
+            let hooks = |cells: &[Place]| -> Vec<Place> {
+                cells.iter().copied().filter(|p| p.0 == top).collect()
+            };
+            l.by.0 == 0
+                && r.by.0 == 0
+                && l.by.1 < 0
+                && r.by.1 == -l.by.1
+                && l.from.bounds[0] == r.from.bounds[0]
+                && l.from.alike(r.from)
+                && hooks(&was) == hooks(&is)
+                && hooks(&was).len() == 2
+                && look.has_parts(thread, 2, 2)
+                && [l, r]
+                    .iter()
+                    .all(|m| m.from.touches(&was) && m.to.touches(&is))
+        })
+    }
+}

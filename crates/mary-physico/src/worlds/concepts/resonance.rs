@@ -1,0 +1,235 @@
+//! Resonance: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::draw::line;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "resonance",
+    name: "resonance",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "tuning-forks",
+            "One fork sounds, and every fork of exactly its length begins to sound too; forks of other lengths stay silent.",
+            tuning_forks,
+        ),
+        Aspect::upright(
+            "same-pendulums",
+            "One pendulum on a common beam swings, and only the pendulums of its length are set swinging.",
+            same_pendulums,
+        ),
+    ],
+    words: Words {
+        names: &["reson*", "natural frequency"],
+        giveaways: &["Tacoma"],
+        definitions: &[
+            "[PHENOMENON] is the growth of a swing to a large extent when something that can swing is driven in step with its own rhythm.",
+            "A wine glass may break when a singer hits its own note, and a tuning fork wakes its twin across the room: both are cases of [PHENOMENON].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[],
+};
+
+fn tuning_forks(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (table, fork, sound) = (s.colour(0), s.colour(1), s.colour(2));
+    let ground = s.rows - 1;
+    let many = s.cols / 4;
+    let own = s.between(3, 6).min(s.rows - 6);
+    p.both(|g| g.fill((ground, 0), (ground, g.cols() as i32), table));
+    let order = s.shuffled((0..many).collect::<Vec<_>>());
+    let struck = *order.first()?;
+    let twins = s.between(1, (many - 2).max(1));
+    let left = s.between(0, s.cols - 4 * many);
+    for (i, &slot) in order.iter().enumerate() {
+        let same = i as i32 <= twins;
+        let tall = if same {
+            own
+        } else {
+            s.choose(&[own - 1, own + 1, own - 2, own + 2])?
+        };
+        if tall < 2 || tall > s.rows - 5 {
+            return None;
+        }
+        let c = left + 4 * slot;
+        let top = ground - 1 - tall;
+        p.both(|g| {
+            g.fill((top, c), (ground - 2, c), fork);
+            g.fill((top, c + 2), (ground - 2, c + 2), fork);
+            g.fill((ground - 2, c), (ground - 2, c + 2), fork);
+            g.set(ground - 1, c + 1, fork);
+        });
+        // Sound: waves that leave the tips.
+        let rings = [
+            (top - 1, c + 1),
+            (top - 2, c),
+            (top - 2, c + 2),
+            (top - 3, c + 1),
+        ];
+        if slot == struck {
+            p.input.paint(rings, sound);
+        }
+        if same {
+            p.output.paint(rings, sound);
+        }
+    }
+    (many > twins + 1 && own <= s.rows - 6).then_some(p)
+}
+
+fn same_pendulums(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (beam, thread, ball, driver) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    // A thread of the last one, swung out, still ends inside.
+    let many = s.cols / 4;
+    let own = s.between(4, s.rows - 4);
+    p.both(|g| g.fill((0, 0), (0, g.cols() as i32), beam));
+    let order = s.shuffled((0..many).collect::<Vec<_>>());
+    let struck = *order.first()?;
+    let twins = s.between(1, (many - 2).max(1));
+    for (i, &slot) in order.iter().enumerate() {
+        let same = i as i32 <= twins;
+        let long = if same {
+            own
+        } else {
+            s.choose(&[own - 2, own + 2, own - 3, own + 3])?
+        };
+        if long < 2 || long > s.rows - 2 {
+            return None;
+        }
+        let c = 1 + 4 * slot;
+        for (g, swings) in [(&mut p.input, slot == struck), (&mut p.output, same)] {
+            let end = (long, if swings { c + 2 } else { c });
+            g.paint(line((1, c), end), thread);
+            g.set(end.0, end.1, if slot == struck { driver } else { ball });
+        }
+    }
+    (many > twins + 1).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "resonance",
+            &["tuning-forks"],
+            "did the mark over one body appear over all bodies of its form and no others?",
+            sounds_too,
+        )
+        .touching(1, 1)
+        .added()
+        .upright(),
+        Reading::new(
+            "resonance",
+            &["same-pendulums"],
+            "did just those bobs swing out that hang as low as one that did already?",
+            swings_too,
+        )
+        .may(single_bobs)
+        .touching(2, 2)
+        .upright(),
+    ];
+
+    /// The nearest still part under a part, in its middle column or beside it.
+    fn under<'a>(look: &'a Look, part: &Part) -> Option<&'a Part> {
+        let [_, l, b, r] = part.bounds;
+        let (row, col) = (b + 1..=b + 2)
+            .flat_map(|y| (l..=r).map(move |x| (y, x)))
+            .find(|&p| look.stays(p) && look.was(p) != part.colour)?;
+        look.parts_before().iter().find(|p| p.has((row, col)))
+    }
+
+    fn sounds_too(look: &Look) -> bool {
+        let Some(sound) = look.one_added() else {
+            return false;
+        };
+        let before = look.before_of(sound);
+        let [mark] = before.as_slice() else {
+            return false;
+        };
+        let marks = look.after_of(sound);
+        let Some(struck) = under(look, mark) else {
+            return false;
+        };
+        let forks: Vec<&Part> = look.before_of(struck.colour);
+        let beneath: Vec<Option<&Part>> = marks.iter().map(|m| under(look, m)).collect();
+        let twins = forks.iter().filter(|f| f.alike(struck)).count();
+        marks.len() >= 2
+            && marks.iter().all(|m| m.alike(mark))
+            && beneath
+                .iter()
+                .all(|f| f.is_some_and(|f| f.colour == struck.colour && f.alike(struck)))
+            && twins == marks.len()
+            && forks.len() > twins
+    }
+
+    fn single_bobs(look: &Look) -> bool {
+        look.touched.iter().any(|&ball| {
+            let single = |parts: Vec<&Part>| parts.iter().all(|p| p.len() == 1);
+            single(look.before_of(ball)) && single(look.after_of(ball))
+        })
+    }
+
+    fn swings_too(look: &Look) -> bool {
+        if look.touched.len() != 2 || !look.same_counts && look.changed.len() < 4 {
+            return false;
+        }
+        look.touched.iter().any(|&ball| {
+            let (came, gone) = (look.came(ball), look.gone(ball));
+            let Some(&(low, _)) = gone.first() else {
+                return false;
+            };
+            // All by the same step to one side; one may have swung out of sight.
+            let stepped = (-3i32..=3).filter(|k| *k != 0).any(|k| {
+                let to: Vec<Place> = gone.iter().map(|p| (p.0, p.1 + k)).collect();
+                let seen: Vec<Place> = to.into_iter().filter(|p| look.holds(*p)).collect();
+                seen == came
+            });
+            let others: Vec<&Part> = look
+                .before_of(ball)
+                .into_iter()
+                .filter(|p| !look.restless(p))
+                .collect();
+            // One whose thread is slanted as theirs are now, and was before: the one that swung first.
+            let Some(&thread) = look.touched.iter().find(|c| **c != ball) else {
+                return false;
+            };
+            let threads = look.after_of(thread);
+            let slanted = |p: &&Part| p.wide() > 1;
+            let swung: Vec<&&Part> = threads
+                .iter()
+                .filter(|p| slanted(p) && look.restless(p))
+                .collect();
+            let hung = |parts: Vec<&Part>| {
+                let top = parts.iter().map(|p| p.bounds[0]).min();
+                parts.iter().all(|p| Some(p.bounds[0]) == top)
+            };
+            let driver = threads
+                .iter()
+                .filter(|p| slanted(p) && !look.restless(p))
+                .any(|d| {
+                    swung.iter().all(|s| {
+                        let by = d.step_to(s);
+                        d.cells.iter().all(|p| {
+                            let at = (p.0 + by.0, p.1 + by.1);
+                            !look.holds(at) || s.has(at)
+                        })
+                    })
+                });
+            stepped
+                && hung(look.before_of(thread))
+                && hung(look.after_of(thread))
+                && gone.iter().all(|p| p.0 == low)
+                && look.before_of(ball).iter().all(|p| p.len() == 1)
+                && driver
+                && others.iter().all(|p| p.bounds[0] != low)
+        })
+    }
+}

@@ -1,0 +1,239 @@
+//! Rotation: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::draw::{extent, line, quarter, ring, shifted};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "rotation",
+    name: "rotation",
+    set: Set::Associative,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "quarter-turn",
+            "A form is turned by a quarter around its middle, its colours with it.",
+            quarter_turn,
+        ),
+        Aspect::free(
+            "hand-of-a-clock",
+            "The hand on a dial points a quarter further round.",
+            hand_of_a_clock,
+        ),
+    ],
+    words: Words {
+        names: &["rotat*", "spin*", "revolv*", "revolution*"],
+        giveaways: &[],
+        definitions: &[
+            "[PHENOMENON] is turning about an axis or a point: every part keeps its distance from the axis, and all of them sweep the same angle in the same time.",
+            "The hands of a clock, a wheel on its axle and the earth once a day carry out [PHENOMENON].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        (
+            "energy-conservation",
+            "a swinging ball turns about its hook",
+        ),
+        ("fictitious-force", "the drum turns"),
+        ("lever", "a plank turns about its pivot"),
+        ("move", "a turned form lies at another place"),
+        ("oscillation", "a pendulum turns about its hook"),
+        ("reference-frame", "a turned view is another view"),
+        ("relativity", "hands of clocks go round"),
+        (
+            "repulsive-force",
+            "threads that spread turn about their ends",
+        ),
+        ("resonance", "swinging pendulums turn about their hooks"),
+        ("vortex", "a vortex turns"),
+    ],
+};
+
+fn quarter_turn(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let mut put = 0;
+    for _ in 0..12 {
+        let size = s.between(6, 9) as usize;
+        let form = s.blob(size);
+        let turned = quarter(&form);
+        let (tall, wide) = extent(&form);
+        let side = tall.max(wide);
+        if side > 5 || turned == form || mirrored(&form) {
+            continue;
+        }
+        let at = s.place((0, s.rows - side), (0, s.cols - side));
+        let around: Vec<Place> = shifted(
+            &(0..side)
+                .flat_map(|r| (0..side).map(move |c| (r, c)))
+                .collect::<Vec<_>>(),
+            at,
+        );
+        if put >= 2 || !p.input.roomy(&around) || !p.output.roomy(&around) {
+            continue;
+        }
+        // One cell is marked, so that the turn can be followed.
+        let mark = *form.first()?;
+        let bottom = form.iter().map(|q| q.0).max()?;
+        let to = (mark.1, bottom - mark.0);
+        p.input.stamp(&form, at, s.colour(2 * put));
+        p.output.stamp(&turned, at, s.colour(2 * put));
+        p.input.set(at.0 + mark.0, at.1 + mark.1, s.colour(1));
+        p.output.set(at.0 + to.0, at.1 + to.1, s.colour(1));
+        put += 1;
+    }
+    (put >= 1).then_some(p)
+}
+
+/// Whether a form equals one of its mirror images, where a turn could pass for a flip.
+fn mirrored(form: &[Place]) -> bool {
+    let (tall, wide) = extent(form);
+    let flips: [&dyn Fn(&Place) -> Place; 3] = [
+        &|q| (q.0, wide - 1 - q.1),
+        &|q| (tall - 1 - q.0, q.1),
+        &|q| (q.1, q.0),
+    ];
+    flips.iter().any(|flip| {
+        let mut image: Vec<Place> = form.iter().map(flip).collect();
+        image.sort_unstable();
+        image == form
+    })
+}
+
+fn hand_of_a_clock(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (dial, hand, pin, dot) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let most = (s.rows.min(s.cols) - 1) / 2;
+    let radius = s.between(4, most);
+    let centre = s.place((radius, s.rows - 1 - radius), (radius, s.cols - 1 - radius));
+    let ways: [Place; 8] = [
+        (-1, 0),
+        (-1, 1),
+        (0, 1),
+        (1, 1),
+        (1, 0),
+        (1, -1),
+        (0, -1),
+        (-1, -1),
+    ];
+    let start = s.between(0, 7) as usize;
+    let put = |g: &mut Grid, from: usize| {
+        g.paint(ring(centre, radius), dial);
+        for (k, long, colour) in [(0, radius - 1, hand), (3, (radius - 1) / 2, dot)] {
+            let (dr, dc) = ways[(from + k) % 8];
+            let long = if dr * dc == 0 {
+                long
+            } else {
+                (long * 5 + 3) / 7
+            };
+            g.paint(
+                line(centre, (centre.0 + dr * long, centre.1 + dc * long)),
+                colour,
+            );
+        }
+        g.set(centre.0, centre.1, pin);
+    };
+    put(&mut p.input, start);
+    put(&mut p.output, start + 2);
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::{Grid, Place};
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "rotation",
+            &["quarter-turn"],
+            "is what changed the same coloured form, turned by a quarter or a half?",
+            turned,
+        )
+        .same_counts(),
+        Reading::new(
+            "rotation",
+            &["hand-of-a-clock"],
+            "did all that is inside a still ring turn about its middle by a quarter?",
+            turned_inside,
+        )
+        .touching(1, 3)
+        .same_counts(),
+    ];
+
+    fn turned(look: &Look) -> bool {
+        if !look.same_counts {
+            return false;
+        }
+        let forms = |bodies: &[Part], grid: &Grid| -> Vec<Vec<(Place, u8)>> {
+            bodies
+                .iter()
+                .map(|p| {
+                    let [t, l, ..] = p.bounds;
+                    let cell = |&(r, c): &Place| ((r - t, c - l), grid.at(r, c));
+                    p.cells.iter().map(cell).collect()
+                })
+                .collect()
+        };
+        let before = forms(look.bodies_before(), &look.input);
+        let mut after = forms(look.bodies_after(), &look.output);
+        if before.is_empty() || before.len() != after.len() {
+            return false;
+        }
+        before.into_iter().all(|form| {
+            if form.len() < 4 {
+                return false;
+            }
+            let mut image = form.clone();
+            for _ in 0..3 {
+                let bottom = image.iter().map(|x| x.0.0).max().unwrap_or(0);
+                for x in &mut image {
+                    x.0 = (x.0.1, bottom - x.0.0);
+                }
+                image.sort_unstable();
+                if image != form
+                    && let Some(i) = after.iter().position(|a| *a == image)
+                {
+                    after.remove(i);
+                    return true;
+                }
+            }
+            false
+        })
+    }
+
+    fn turned_inside(look: &Look) -> bool {
+        if !look.same_counts || look.touched.len() > 3 {
+            return false;
+        }
+        // A still ring with equal sides around all that changed.
+        let Some([t, l, b, r]) = crate::worlds::readings::bounds(&look.changed) else {
+            return false;
+        };
+        let ring = |p: &&Part| {
+            let [pt, pl, pb, pr] = p.bounds;
+            p.tall() == p.wide() && pt < t && pl < l && pb > b && pr > r && !look.restless(p)
+        };
+        look.parts_before().iter().filter(ring).any(|ring| {
+            let (y, x) = ring.middle();
+            let inside = |&&(r, c): &&Place| {
+                let [pt, pl, pb, pr] = ring.bounds;
+                r > pt && r < pb && c > pl && c < pr && !ring.has((r, c))
+            };
+            let quarter = |way: i32| {
+                look.input
+                    .places_where(|c| c != 0)
+                    .iter()
+                    .filter(inside)
+                    .all(|&(r, c)| {
+                        let (dr, dc) = (2 * r - y, 2 * c - x);
+                        let to = ((y + way * dc) / 2, (x - way * dr) / 2);
+                        look.is(to) == look.was((r, c))
+                    })
+            };
+            quarter(1) || quarter(-1)
+        })
+    }
+}

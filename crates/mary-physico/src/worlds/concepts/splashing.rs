@@ -1,0 +1,197 @@
+//! Splashing: how it is drawn, said and recognised.
+
+use crate::grid::{Pair, Place};
+use crate::worlds::draw::shifted;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "splashing",
+    name: "splashing",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "crown",
+            "A drop strikes the water: it makes a pit, and as much water as is missing there flies up on both sides.",
+            crown,
+        ),
+        Aspect::upright(
+            "stone",
+            "A stone falls into the water, and droplets, as many as its cells, leap up beside the place.",
+            stone,
+        ),
+    ],
+    words: Words {
+        names: &["splash*", "spatter*"],
+        giveaways: &[],
+        definitions: &[
+            "[PHENOMENON] happens when a body hits a liquid fast: a crown of droplets is thrown up and out and falls back in arcs.",
+            "A boy who jumps into a pool sends drops flying to all sides; in this [PHENOMENON] their number and height grow with the speed of the impact.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("vaporization", "drops above water show both"),
+        ("wetting", "drops that land show both"),
+    ],
+};
+
+/// Places of droplets thrown up on both sides of a column, nearest first.
+fn spray(surface: i32, mid: i32) -> Vec<Place> {
+    [
+        (1, 2),
+        (2, 3),
+        (1, 4),
+        (3, 2),
+        (4, 4),
+        (3, 5),
+        (5, 3),
+        (2, 5),
+    ]
+    .iter()
+    .flat_map(|&(up, out)| [(surface - up, mid - out), (surface - up, mid + out)])
+    .collect()
+}
+
+fn crown(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let water = s.colour(0);
+    let surface = s.rows - s.between(4, 5);
+    let mid = s.between(5, s.cols - 6);
+    p.both(|g| g.fill((surface, 0), (g.rows() as i32, g.cols() as i32), water));
+    const DROPS: [&[Place]; 3] = [
+        &[(0, 0), (0, 1), (1, 0), (1, 1)],
+        &[(0, 0), (1, -1), (1, 0), (1, 1), (2, 0)],
+        &[
+            (0, 0),
+            (1, -1),
+            (1, 0),
+            (1, 1),
+            (2, -1),
+            (2, 0),
+            (2, 1),
+            (3, 0),
+        ],
+    ];
+    const PITS: [&[Place]; 4] = [
+        &[(0, 0)],
+        &[(0, -1), (0, 0), (0, 1)],
+        &[(0, -1), (0, 0), (0, 1), (1, 0)],
+        &[(0, -1), (0, 0), (0, 1), (1, -1), (1, 0), (1, 1)],
+    ];
+    let drop = s.choose(&DROPS)?;
+    let top = s.between(0, 1);
+    p.input.paint(shifted(drop, (top, mid)), water);
+    let pit = shifted(s.choose(&PITS)?, (surface, mid));
+    p.output.paint(pit.iter().copied(), 0);
+    let flying = drop.len() + pit.len();
+    p.output
+        .paint(spray(surface, mid).into_iter().take(flying), water);
+    (p.input.count(water) == p.output.count(water) && surface - top > 5).then_some(p)
+}
+
+fn stone(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (water, rock) = (s.colour(0), s.colour(1));
+    let surface = s.rows - s.between(5, 6);
+    let mid = s.between(5, s.cols - 6);
+    p.both(|g| g.fill((surface, 0), (g.rows() as i32, g.cols() as i32), water));
+    let (tall, wide) = (s.between(1, 3), s.between(2, 3));
+    let top = s.between(0, 1);
+    let left = mid - wide / 2;
+    p.input
+        .fill((top, left), (top + tall - 1, left + wide - 1), rock);
+    let under = surface + s.between(1, 2);
+    p.output
+        .fill((under, left), (under + tall - 1, left + wide - 1), rock);
+    p.output
+        .fill((surface, left), (under - 1, left + wide - 1), water);
+    let flying = (tall * wide) as usize;
+    p.output
+        .paint(spray(surface, mid).into_iter().take(flying), water);
+    (p.input.count(water) == p.output.count(water)).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+    use crate::worlds::readings::matter::surface;
+
+    pub(super) static READINGS: &[Reading] = &[Reading::new(
+        "splashing",
+        &["crown", "stone"],
+        "did something strike a liquid, and as much of it fly up on both sides?",
+        splashed,
+    )
+    .touching(1, 2)
+    .kinds_stay()
+    .reshaping(20)
+    .upright()];
+
+    fn splashed(look: &Look) -> bool {
+        if look.touched.len() > 2 {
+            return false;
+        }
+        look.touched.iter().any(|&water| {
+            if !look.kept(water, 20) {
+                return false;
+            }
+            let Some(top) = surface(look, water) else {
+                return false;
+            };
+            let up: Vec<Place> = look
+                .output
+                .places_of(water)
+                .into_iter()
+                .filter(|p| p.0 < top)
+                .collect();
+            // What fell: a body that is under water now, or a drop of the liquid itself.
+            let body = look.touched.iter().find(|c| **c != water);
+            let struck: Vec<Place> = match body {
+                Some(&c) => {
+                    let fell = look.moves_of(&[c]).is_some_and(|m| {
+                        m.len() == 1 && m.iter().all(|m| m.by.0 > 0 && m.by.1 == 0)
+                    });
+                    if !fell {
+                        return false;
+                    }
+                    look.output.places_of(c)
+                }
+                None => look.gone(water),
+            };
+            // Before it struck, nothing of the liquid was above but the drop.
+            let above: Vec<Place> = look
+                .input
+                .places_of(water)
+                .into_iter()
+                .filter(|p| p.0 < top)
+                .collect();
+            if above.is_empty() != body.is_some() || !crate::worlds::readings::connected(&above) {
+                return false;
+            }
+            let pit: Vec<Place> = struck.iter().copied().filter(|p| p.0 >= top).collect();
+            let Some([_, l, _, r]) = crate::worlds::readings::bounds(&pit) else {
+                return false;
+            };
+            let m = (l + r) / 2;
+            let clumped = up.iter().any(|&(r, c)| {
+                [(r, c + 1), (r + 1, c), (r + 1, c + 1)]
+                    .iter()
+                    .all(|p| p.0 < top && look.is(*p) == water)
+            });
+            let sides = |ok: &dyn Fn(i32) -> bool| up.iter().any(|p| ok(p.1));
+            up.len() >= 2
+                && !clumped
+                && r - l < 5
+                && up
+                    .iter()
+                    .all(|p| p.1 <= l.min(m - 1) || p.1 >= r.max(m + 1))
+                && sides(&|c| c < m)
+                && sides(&|c| c > m)
+                && up.iter().all(|&p| look.was(p) != water || body.is_none())
+        })
+    }
+}

@@ -1,0 +1,230 @@
+//! Squeeze: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::draw::shifted;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "squeeze",
+    name: "squeeze",
+    set: Set::Associative,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "soft-body",
+            "Two jaws close on a soft body from both sides: it becomes as much longer as it becomes thinner.",
+            soft_body,
+        ),
+        Aspect::free(
+            "tube",
+            "Where the tube is pinched flat the paste must go: it comes out of the mouth, as much as lost its room.",
+            tube,
+        ),
+    ],
+    words: Words {
+        names: &["squeez*", "squash*", "compress*"],
+        giveaways: &[],
+        definitions: &[
+            "To [PHENOMENON] a soft thing is to press it from two sides, so that it gets narrower there and gives way in the other directions.",
+            "Toothpaste leaves its tube, and juice leaves an orange, when a hand begins to [PHENOMENON] them from both sides.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("atmospheric-pressure", "pressed from outside in both"),
+        ("bernoulli-effect", "narrow places show both"),
+        ("cut", "two jaws could be scissors"),
+        ("elastic-force", "a soft body gives way and springs back"),
+        ("expansion", "the body gets longer"),
+        ("fluid-pressure", "pressed paste comes out as a jet"),
+        ("melting", "a form that gets flat shows both"),
+        ("rotation", "a long body that stands up looks turned"),
+        (
+            "surface-tension",
+            "a form that changes without loss shows both",
+        ),
+        (
+            "thermal-expansion-and-contraction",
+            "a form that changes its length shows both",
+        ),
+    ],
+};
+
+fn soft_body(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (jaw, body) = (s.colour(0), s.colour(1));
+    let (wide, tall, thin, long) = s.choose(&[
+        (6, 2, 2, 6),
+        (4, 3, 2, 6),
+        (6, 4, 4, 6),
+        (6, 4, 3, 8),
+        (8, 3, 4, 6),
+        (6, 3, 2, 9),
+        (8, 2, 2, 8),
+        (8, 4, 4, 8),
+    ])?;
+    if long + 1 > s.rows || wide + 4 > s.cols {
+        return None;
+    }
+    let mid = (s.between(long / 2, s.rows - (long + 1) / 2), s.cols / 2);
+    let reach = s.between(0, 1);
+    for (g, w, h) in [(&mut p.input, wide, tall), (&mut p.output, thin, long)] {
+        let (top, left) = (mid.0 - h / 2, mid.1 - w / 2);
+        g.fill((top, left), (top + h - 1, left + w - 1), body);
+        let (jt, jb) = (
+            mid.0 - tall / 2 - reach,
+            mid.0 - tall / 2 + tall - 1 + reach,
+        );
+        g.fill((jt, 0), (jb, left - 1), jaw);
+        g.fill((jt, left + w), (jb, s.cols), jaw);
+    }
+    Some(p)
+}
+
+fn tube(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (skin, paste, jaw) = (s.colour(0), s.colour(1), s.colour(2));
+    let long = s.between(5, 6);
+    let pinch = s.between(1, ((s.cols - long - 2) / 2).min(3));
+    let mid = s.between(4, s.rows - 5);
+    let left = 0;
+    let mouth = left + long;
+    for (g, pressed) in [(&mut p.input, false), (&mut p.output, true)] {
+        g.fill((mid - 1, left + 1), (mid + 1, mouth), paste);
+        for c in left..=mouth {
+            let flat = pressed && c > left && c <= left + pinch;
+            let far = if flat { 1 } else { 2 };
+            if flat {
+                g.set(mid - 2, c, 0);
+                g.set(mid + 2, c, 0);
+            }
+            g.set(mid - far, c, skin);
+            g.set(mid + far, c, skin);
+            if flat {
+                g.fill((mid - 3, c), (mid - 2, c), jaw);
+                g.fill((mid + 2, c), (mid + 3, c), jaw);
+            }
+        }
+        g.fill((mid - 2, left), (mid + 2, left), skin);
+        if pressed {
+            g.fill((mid, mouth + 1), (mid, mouth + 2 * pinch), paste);
+        } else {
+            let jaws = [(mid - 4, left + 1), (mid + 3, left + 1)];
+            for at in jaws {
+                g.paint(
+                    shifted(&[(0, 0), (1, 0)], at)
+                        .into_iter()
+                        .flat_map(|(r, c)| (0..pinch).map(move |i| (r, c + i))),
+                    jaw,
+                );
+            }
+        }
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "squeeze",
+            &["soft-body"],
+            "did a block between two jaws that close become thinner and longer without loss?",
+            squeezed,
+        )
+        .touching(2, 2)
+        .kinds_stay()
+        .reshaping(4),
+        Reading::new(
+            "squeeze",
+            &["tube"],
+            "did two jaws close and as much of one colour come out at the end of what they press?",
+            pressed_out,
+        )
+        .touching(3, 3)
+        .kinds_stay()
+        .keeping(6)
+        .movers(1),
+    ];
+
+    fn squeezed(look: &Look) -> bool {
+        look.touched.len() == 2
+            && look.touched.iter().any(|&body| {
+                let (before, after) = (look.before_of(body), look.after_of(body));
+                let ([from], [to]) = (before.as_slice(), after.as_slice()) else {
+                    return false;
+                };
+                let jaw = look.touched.iter().find(|c| **c != body).copied();
+                // Touched by the same colour on both of two opposite sides.
+                let held = |part: &Part, colour: &dyn Fn(Place) -> u8, across: bool| {
+                    let [t, l, b, r] = part.bounds;
+                    let (y, x) = ((t + b) / 2, (l + r) / 2);
+                    let sides = if across {
+                        [(y, l - 1), (y, r + 1)]
+                    } else {
+                        [(t - 1, x), (b + 1, x)]
+                    };
+                    sides.iter().all(|&p| Some(colour(p)) == jaw)
+                };
+                let (was, is) = (|p| look.was(p), |p| look.is(p));
+                let thinner = |across: bool| {
+                    let (a, b) = if across {
+                        (from.wide() - to.wide(), to.tall() - from.tall())
+                    } else {
+                        (from.tall() - to.tall(), to.wide() - from.wide())
+                    };
+                    a > 0 && b > 0 && held(from, &was, across) && held(to, &is, across)
+                };
+                let jaws = |parts: Vec<&Part>| parts.len() == 2 && parts.iter().all(|p| p.is_box());
+                look.kept(body, 4)
+                    && from.is_box()
+                    && to.is_box()
+                    && (thinner(true) || thinner(false))
+                    && jaw.is_some_and(|c| jaws(look.before_of(c)) && jaws(look.after_of(c)))
+            })
+    }
+
+    fn pressed_out(look: &Look) -> bool {
+        if look.touched.len() != 3 {
+            return false;
+        }
+        look.touched.iter().any(|&jaw| {
+            let Some(all) = look.moves_of(&[jaw]) else {
+                return false;
+            };
+            let [a, b] = all.as_slice() else {
+                return false;
+            };
+            let upright = a.by.0 != 0;
+            let axis = usize::from(upright);
+            let together = a.by == (-b.by.0, -b.by.1) && a.by.0 * a.by.1 == 0 && {
+                let gap = |p: &Part, q: &Part| {
+                    let (m, n) = (p.middle(), q.middle());
+                    (m.0 - n.0).abs() + (m.1 - n.1).abs()
+                };
+                gap(a.to, b.to) < gap(a.from, b.from)
+            };
+            together
+                && look.touched.iter().filter(|c| **c != jaw).any(|&paste| {
+                    let (before, after) = (look.before_of(paste), look.after_of(paste));
+                    let ([from], [to]) = (before.as_slice(), after.as_slice()) else {
+                        return false;
+                    };
+                    let longer = |i: usize| {
+                        let (f, t) = (from.bounds, to.bounds);
+                        (t[i + 2] - t[i]) - (f[i + 2] - f[i])
+                    };
+                    let skin = look.touched.iter().find(|c| **c != jaw && **c != paste);
+                    look.kept(paste, 6)
+                        && from.is_box()
+                        && longer(axis) >= 2
+                        && skin.is_some_and(|&c| look.has_parts(c, 1, 1))
+                })
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! Surface tension: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::draw::disc;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "surface-tension",
+    name: "surface tension",
+    set: Set::CoreTest,
+    associative: false,
+    aspects: &[
+        Aspect::free(
+            "round-drop",
+            "A ragged patch of liquid draws itself together into a round drop of the same number of cells.",
+            round_drop,
+        ),
+        Aspect::upright(
+            "water-strider",
+            "An insect sets its feet on the water: the surface dents under them like a skin and carries it.",
+            water_strider,
+        ),
+    ],
+    words: Words {
+        names: &["surfac*", "tension*"],
+        giveaways: &["water strider*", "meniscus"],
+        definitions: &[
+            "[PHENOMENON] makes the skin of a liquid behave like a stretched sheet that becomes as small as it can, because molecules at the top are pulled inward by their neighbours.",
+            "Drops are round, a needle can rest on a pond and insects can walk on it because of [PHENOMENON]; soap makes it weaker.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("cut", "forms that change without loss"),
+        ("melting", "a form that becomes a drop shows both"),
+        ("splashing", "drops show both"),
+        ("wetting", "wetting is a matter of surface tension"),
+    ],
+};
+
+fn round_drop(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let water = s.colour(0);
+    let middles: &[Place] = if s.cols >= 15 {
+        &[(0, -4), (0, 4)]
+    } else {
+        &[(0, 0)]
+    };
+    let middles = if s.coin() { &middles[..1] } else { middles };
+    for (i, &(dr, dc)) in middles.iter().enumerate() {
+        let radius = if middles.len() == 1 {
+            s.between(2, 3)
+        } else {
+            2
+        };
+        let centre = if middles.len() == 1 {
+            s.place((5, s.rows - 6), (5, s.cols - 6))
+        } else {
+            (s.rows / 2 + dr + s.between(-1, 1), s.cols / 2 + dc)
+        };
+        let drop = disc(centre, radius);
+        // A ragged patch: grow arms from a small core, as many cells as the drop.
+        let mut patch = vec![centre];
+        while patch.len() < drop.len() {
+            let Some(&(r, c)) = patch.get(s.between(0, patch.len() as i32 - 1) as usize) else {
+                break;
+            };
+            let (dr, dc) = s.choose(&[(0, 1), (1, 0), (0, -1), (-1, 0)])?;
+            for k in 1..=3 {
+                let next = (r + dr * k, c + dc * k);
+                if patch.len() < drop.len()
+                    && !patch.contains(&next)
+                    && p.input.holds(next.0, next.1)
+                {
+                    patch.push(next);
+                }
+            }
+        }
+        if middles.len() == 2
+            && patch
+                .iter()
+                .any(|q| (q.1 - s.cols / 2).signum() == -dc.signum())
+        {
+            return None;
+        }
+        let colour = if i == 0 { water } else { s.colour(1) };
+        if !p.input.clear(&patch) || !p.output.clear(&drop) {
+            return None;
+        }
+        p.input.paint(patch, colour);
+        p.output.paint(drop, colour);
+    }
+    (p.changed() >= 10).then_some(p)
+}
+
+fn water_strider(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (water, insect) = (s.colour(0), s.colour(1));
+    let surface = s.rows - s.between(5, 7);
+    p.both(|g| g.fill((surface, 0), (g.rows() as i32, g.cols() as i32), water));
+    let half = s.between(2, (s.cols - 5) / 2);
+    let mid = s.between(half + 2, s.cols - half - 3);
+    let legs = s.between(2, 3);
+    let draw = |g: &mut Grid, foot: i32| {
+        g.fill((foot - legs, mid - half), (foot - legs, mid + half), insect);
+        for side in [-1, 1] {
+            let c = mid + side * half;
+            g.fill((foot - legs, c), (foot, c), insect);
+        }
+        g.fill((foot - legs - 1, mid - 1), (foot - legs, mid + 1), insect);
+    };
+    let above = s.between(legs + 1, surface - 2);
+    draw(&mut p.input, above);
+    // The dent: two cells deep at the foot, one beside it.
+    for side in [-1, 1] {
+        let c = mid + side * half;
+        p.output.fill((surface, c - 1), (surface, c + 1), 0);
+        p.output.set(surface + 1, c, 0);
+    }
+    draw(&mut p.output, surface + 1);
+    (above < surface - 1).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::worlds::readings::look::{Look, Part};
+    use crate::worlds::readings::matter::surface;
+    use crate::worlds::readings::{Reading, skin};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "surface-tension",
+            &["round-drop"],
+            "did ragged patches draw together into compact ones of the same size?",
+            rounded,
+        )
+        .touching(1, 3)
+        .same_counts()
+        .reshaping(6),
+        Reading::new(
+            "surface-tension",
+            &["water-strider"],
+            "did a body come down on a liquid that gives way only right around its feet?",
+            dented,
+        )
+        .touching(2, 2)
+        .kinds_stay()
+        .keeping(1)
+        .movers(1)
+        .upright(),
+    ];
+
+    fn rounded(look: &Look) -> bool {
+        let restless = |parts: &'_ [Part]| -> Vec<Part> {
+            parts.iter().filter(|p| look.restless(p)).cloned().collect()
+        };
+        if !look.same_counts || look.touched.len() > 3 {
+            return false;
+        }
+        let (before, after) = (restless(look.parts_before()), restless(look.parts_after()));
+        !before.is_empty()
+            && before.len() == after.len()
+            && before.iter().all(|p| {
+                after
+                    .iter()
+                    .find(|q| q.colour == p.colour)
+                    .is_some_and(|q| {
+                        q.len() == p.len()
+                            && q.len() >= 6
+                            && 4 * skin(&look.output, &q.cells) <= 3 * skin(&look.input, &p.cells)
+                    })
+            })
+    }
+
+    fn dented(look: &Look) -> bool {
+        let t = &look.touched;
+        let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
+            return false;
+        };
+        [(x, y), (y, x)].into_iter().any(|(insect, water)| {
+            let Some(top) = surface(look, water) else {
+                return false;
+            };
+            let Some(all) = look.moves_of(&[insect]) else {
+                return false;
+            };
+            let [one] = all.as_slice() else {
+                return false;
+            };
+            let lost = look.gone(water);
+            one.by.1 == 0
+                && one.by.0 > 0
+                && look.came(water).is_empty()
+                && one.to.bounds[2] >= top
+                && one.to.bounds[0] < top
+                && !lost.is_empty()
+                && lost.iter().all(|&p| one.to.touches(&[p]))
+        })
+    }
+}

@@ -1,0 +1,150 @@
+//! Thermal expansion and contraction: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::draw::shifted;
+use crate::worlds::scenery::heat::flame;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "thermal-expansion-and-contraction",
+    name: "thermal expansion and contraction",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "rods",
+            "The rod over the flame becomes longer, the rod over the ice becomes shorter, both by the same number of cells.",
+            rods,
+        ),
+        Aspect::upright(
+            "thermometers",
+            "The column of the thermometer at the flame rises, that of the one at the ice sinks.",
+            thermometers,
+        ),
+    ],
+    words: Words {
+        names: &["therm*", "expan*", "contract*", "shrink*"],
+        giveaways: &["bimetal*"],
+        definitions: &[
+            "Most bodies take up more room when they are warmed and less when they are cooled. This change of length or volume with temperature, the mass staying the same, is [PHENOMENON].",
+            "Gaps between the rails of a track, the rising column of a [MASK], and a ball that passes through a ring when cold but not when hot all show [PHENOMENON].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("communicating-vessels", "one column up, one down"),
+        ("expansion", "thermal expansion is expansion"),
+        ("lifting", "a column that rises shows both"),
+    ],
+};
+
+fn rods(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (rod, fire, ice, wall) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let by = s.between(2, 4);
+    let long = s.between(by + 3, s.cols - by - 2);
+    let first = s.between(0, s.rows - 11);
+    let second = first + 6;
+    let (hot, cold) = if s.coin() {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    p.both(|g| {
+        g.fill((0, 0), (g.rows() as i32, 0), wall);
+        flame(g, hot + 4, 3, fire);
+        g.fill((cold + 2, 2), (cold + 3, 4), ice);
+    });
+    for (g, change) in [(&mut p.input, 0), (&mut p.output, by)] {
+        g.fill((hot, 1), (hot + 1, long + change), rod);
+        g.fill((cold, 1), (cold + 1, long - change), rod);
+    }
+    (second + 4 < s.rows && first + 4 < second).then_some(p)
+}
+
+fn thermometers(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (glass, liquid, fire, ice) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let floor = s.rows - s.between(4, 5);
+    let top = s.between(0, 1);
+    let (first, second) = (2 + s.between(0, 1), s.cols - 3 - s.between(0, 1));
+    let (hot, cold) = if s.coin() {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    let room = floor - top - 2;
+    let by = s.between(2.max((room - 1) / 3), (room - 1) / 2);
+    let level = s.between(by + 1, room - by);
+    p.both(|g| {
+        flame(g, floor + 3, hot, fire);
+        g.fill((floor + 1, cold - 1), (floor + 3, cold + 1), ice);
+        for c in [hot, cold] {
+            g.fill((top, c - 1), (floor, c - 1), glass);
+            g.fill((top, c + 1), (floor, c + 1), glass);
+            g.set(top, c, glass);
+            g.fill((floor - 1, c - 1), (floor, c + 1), liquid);
+        }
+    });
+    for (g, change) in [(&mut p.input, 0), (&mut p.output, by)] {
+        g.fill((floor - level - change, hot), (floor, hot), liquid);
+        g.fill((floor - level + change, cold), (floor, cold), liquid);
+    }
+    let lowest = shifted(&[(floor + 3, 0)], (0, 0));
+    (room >= 6 && lowest.iter().all(|q| q.0 < s.rows)).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[Reading::new(
+        "thermal-expansion-and-contraction",
+        &["rods", "thermometers"],
+        "of two bodies of one colour, did one get longer and the other shorter by as many cells?",
+        longer_and_shorter,
+    )
+    .touching(1, 1)
+    .same_counts()
+    .reshaping(6)];
+
+    fn longer_and_shorter(look: &Look) -> bool {
+        let [colour] = *look.touched.as_slice() else {
+            return false;
+        };
+        if !look.kept(colour, 6) {
+            return false;
+        }
+        let restless = |parts: Vec<&Part>| -> Vec<Part> { parts.into_iter().cloned().collect() };
+        let (before, after) = (
+            restless(look.before_of(colour)),
+            restless(look.after_of(colour)),
+        );
+        let ([a, b], [c, d]) = (before.as_slice(), after.as_slice()) else {
+            return false;
+        };
+        let within = |small: &Part, large: &Part| {
+            small.len() < large.len() && small.cells.iter().all(|p| large.has(*p))
+        };
+        // Only one end of the bounds differs.
+        let one_end = |p: &Part, q: &Part| {
+            p.bounds
+                .iter()
+                .zip(&q.bounds)
+                .filter(|(x, y)| x != y)
+                .count()
+                == 1
+        };
+        [(a, c, b, d), (a, d, b, c), (b, c, a, d), (b, d, a, c)]
+            .into_iter()
+            .any(|(short, grown, long, shrunk)| {
+                within(short, grown)
+                    && within(shrunk, long)
+                    && one_end(short, grown)
+                    && one_end(long, shrunk)
+                    && grown.len() - short.len() == long.len() - shrunk.len()
+            })
+    }
+}

@@ -1,0 +1,163 @@
+//! Vacuum: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::draw::square_ring;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "vacuum",
+    name: "vacuum",
+    set: Set::Associative,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "evacuated-box",
+            "All particles inside the closed box are gone; those outside are untouched.",
+            evacuated_box,
+        ),
+        Aspect::free(
+            "bell-jar",
+            "The air inside a closed jar has been pumped out, and a balloon that hung in it has swollen; the air outside is untouched.",
+            bell_jar,
+        ),
+    ],
+    words: Words {
+        names: &["vacuum*", "vacua"],
+        giveaways: &["Torricelli*", "Guericke*"],
+        definitions: &[
+            "[PHENOMENON] is a space from which all matter, even air, has been taken out, so that sound cannot pass through it and a feather falls in it as fast as a stone.",
+            "Pumping a bell jar empty makes [PHENOMENON]: an alarm clock within falls silent, and whatever is outside presses to get in.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("brownian-motion", "particles in a box show both"),
+        ("diffusion", "particles in a box show both"),
+        (
+            "vaporization",
+            "what vanishes from a vessel may have evaporated",
+        ),
+    ],
+};
+
+fn evacuated_box(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (wall, gas) = (s.colour(0), s.colour(1));
+    let (tall, wide) = (s.between(6, s.rows - 3), s.between(6, s.cols - 3));
+    let (top, left) = s.place((1, s.rows - tall - 1), (1, s.cols - wide - 1));
+    let (bottom, right) = (top + tall - 1, left + wide - 1);
+    p.both(|g| g.frame((top, left), (bottom, right), wall));
+    let sparse = s.between(2, 6);
+    for (r, c) in p.input.places() {
+        let inside = r > top && r < bottom && c > left && c < right;
+        if p.input.free(r, c) && s.between(0, sparse) == 0 {
+            p.input.set(r, c, gas);
+            if !inside {
+                p.output.set(r, c, gas);
+            }
+        }
+    }
+    let within = p.input.count(gas) - p.output.count(gas);
+    (within >= 6 && p.output.count(gas) >= 6).then_some(p)
+}
+
+fn bell_jar(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (glass, gas, skin) = (s.colour(0), s.colour(1), s.colour(2));
+    let (tall, wide) = (s.between(9, s.rows - 1), s.between(9, s.cols - 1));
+    let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
+    let (bottom, right) = (top + tall - 1, left + wide - 1);
+    p.both(|g| g.frame((top, left), (bottom, right), glass));
+    let room = (tall.min(wide) - 5) / 2;
+    let (small, large) = (1, s.between(2, room.clamp(2, 4)));
+    let middle = s.place(
+        (top + large + 1, bottom - large - 1),
+        (left + large + 1, right - large - 1),
+    );
+    p.input.paint(square_ring(middle, small), skin);
+    p.output.paint(square_ring(middle, large), skin);
+    let sparse = s.between(2, 5);
+    for (r, c) in p.input.places() {
+        let inside = r > top && r < bottom && c > left && c < right;
+        let near = (r - middle.0).abs().max((c - middle.1).abs()) <= small + 1;
+        if p.input.free(r, c) && !(inside && near) && s.between(0, sparse) == 0 {
+            p.input.set(r, c, gas);
+            if !inside {
+                p.output.set(r, c, gas);
+            }
+        }
+    }
+    let within = p.input.count(gas) - p.output.count(gas);
+    (within >= 4 && p.output.count(gas) >= 3).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::look::{Look, Part};
+    use crate::worlds::readings::{Reading, outside};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "vacuum",
+            &["evacuated-box"],
+            "did all cells of one colour inside a closed frame vanish, and nothing else change?",
+            emptied,
+        )
+        .touching(1, 1),
+        Reading::new(
+            "vacuum",
+            &["bell-jar"],
+            "did all specks inside a closed frame vanish, and a ring inside it become wider?",
+            pumped_out,
+        )
+        .touching(2, 2)
+        .fresh(0),
+    ];
+
+    fn emptied(look: &Look) -> bool {
+        let [colour] = look.touched.as_slice() else {
+            return false;
+        };
+        let gone = &look.changed;
+        if gone.len() < 3 || gone.iter().any(|&p| look.is(p) != 0) {
+            return false;
+        }
+        (1..10)
+            .filter(|w| w != colour && look.had(*w) >= 8)
+            .any(|wall| {
+                let out = outside(&look.input, wall);
+                let inside = |&(r, c): &Place| out.at(r, c) == 0;
+                gone.iter().all(inside) && !look.output.places_of(*colour).iter().any(inside)
+            })
+    }
+
+    fn pumped_out(look: &Look) -> bool {
+        let [x, y] = *look.touched.as_slice() else {
+            return false;
+        };
+        [(x, y), (y, x)].into_iter().any(|(gas, skin)| {
+            let rings = |all: Vec<&Part>| -> Vec<[i32; 4]> {
+                let moved = all.into_iter().filter(|p| look.restless(p));
+                moved.map(|p| p.bounds).collect()
+            };
+            let (was, is) = (rings(look.before_of(skin)), rings(look.after_of(skin)));
+            let ([a], [b]) = (was.as_slice(), is.as_slice()) else {
+                return false;
+            };
+            let by: Vec<i32> = a.iter().zip(b).map(|(x, y)| (x - y).abs()).collect();
+            let wider = b[0] < a[0] && by.iter().all(|d| Some(d) == by.first());
+            let jar = |p: &&Part| p.is_frame() && !look.restless(p) && p.colour != gas;
+            wider
+                && look.came(gas).is_empty()
+                && look.parts_before().iter().filter(jar).any(|jar| {
+                    let [t, l, b, r] = jar.bounds;
+                    let inside = |p: &Place| p.0 > t && p.0 < b && p.1 > l && p.1 < r;
+                    look.changed.iter().all(inside)
+                        && !look.output.places_of(gas).iter().any(inside)
+                        && look.gone(gas).len() >= 3
+                })
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! Vaporization: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::scenery::heat::{flame, puddle, sun};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "vaporization",
+    name: "vaporization",
+    set: Set::CoreDev,
+    associative: false,
+    aspects: &[
+        Aspect::upright(
+            "boiling-pot",
+            "Over the flame the liquid in the pot sinks, and each cell that is gone hangs above it as vapour.",
+            boiling_pot,
+        ),
+        Aspect::upright(
+            "drying-puddle",
+            "Under the sun a puddle shrinks, and its cells go up into the air as vapour.",
+            drying_puddle,
+        ),
+    ],
+    words: Words {
+        names: &["vapor*", "vapour*", "evaporat*", "boil*"],
+        giveaways: &["latent heat", "steam"],
+        definitions: &[
+            "[PHENOMENON] is the change of a liquid into a gas. It takes up warmth, and happens quietly from the top at any temperature or in bubbles throughout at one fixed temperature.",
+            "Laundry dries and a puddle disappears in the sun by [PHENOMENON]; a kettle at 100 degrees shows the violent form of it.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("brownian-motion", "loose particles show both"),
+        ("diffusion", "vapour diffuses"),
+        ("expansion", "vapour takes more room"),
+        (
+            "thermal-expansion-and-contraction",
+            "heat changes the amount",
+        ),
+    ],
+};
+
+/// Vapour: so many single cells in a box, no two side by side.
+fn vapour(s: &mut Setting, g: &mut Grid, from: Place, to: Place, cells: usize, colour: u8) -> bool {
+    let odd = s.between(0, 1);
+    let spots: Vec<Place> = (from.0..=to.0)
+        .flat_map(|r| (from.1..=to.1).map(move |c| (r, c)))
+        .filter(|&(r, c)| (r + c) % 2 == odd && g.free(r, c))
+        .collect();
+    let enough = spots.len() >= cells;
+    g.paint(s.shuffled(spots).into_iter().take(cells), colour);
+    enough
+}
+
+fn boiling_pot(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (pot, water, steam, fire) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let wide = s.between(5, s.cols - 4);
+    let left = s.between(1, s.cols - wide - 3);
+    let right = left + wide + 1;
+    let floor = s.rows - 4;
+    let deep = s.between(3, 4);
+    p.both(|g| {
+        g.fill((floor - deep - 1, left), (floor, left), pot);
+        g.fill((floor - deep - 1, right), (floor, right), pot);
+        g.fill((floor, left), (floor, right), pot);
+        flame(g, floor + 3, (left + right) / 2, fire);
+    });
+    let lost = s.between(1, 2);
+    p.input
+        .fill((floor - deep, left + 1), (floor - 1, right - 1), water);
+    p.output.fill(
+        (floor - deep + lost, left + 1),
+        (floor - 1, right - 1),
+        water,
+    );
+    let cells = (lost * wide) as usize;
+    vapour(
+        s,
+        &mut p.output,
+        (0, left),
+        (floor - deep - 1, right),
+        cells,
+        steam,
+    )
+    .then_some(p)
+}
+
+fn drying_puddle(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (table, water, steam, light) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let floor = s.rows - s.between(1, 2);
+    let mid = s.cols / 2;
+    let corner = if s.coin() { (1, 1) } else { (1, s.cols - 3) };
+    p.both(|g| {
+        g.fill((floor, 0), (g.rows() as i32, g.cols() as i32), table);
+        sun(g, corner, light);
+    });
+    let wide = s.between(6, s.cols - 2);
+    let cells = wide + s.between(2, wide - 3);
+    let rest = s.between(3, cells / 2);
+    puddle(&mut p.input, floor, mid, wide, cells, water);
+    puddle(&mut p.output, floor, mid, wide / 2, rest, water);
+    let enough = vapour(
+        s,
+        &mut p.output,
+        (4, 2),
+        (floor - 4, s.cols - 3),
+        (cells - rest) as usize,
+        steam,
+    );
+    let whole = p.input.count(water) as i32 == cells && p.output.count(water) as i32 == rest;
+    (enough && whole).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::heat::became;
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[Reading::new(
+        "vaporization",
+        &["boiling-pot", "drying-puddle"],
+        "did part of one colour become as many single cells of a new colour above it?",
+        vaporized,
+    )
+    .touching(2, 2)
+    .fresh(1)
+    .upright()];
+
+    fn vaporized(look: &Look) -> bool {
+        if look.fresh.is_empty() || look.touched.len() != 2 {
+            return false;
+        }
+        became(look).into_iter().any(|(water, steam)| {
+            let cloud = look.output.places_of(steam);
+            let rest = look.has(water);
+            let surface = look.input.places_of(water).first().map_or(0, |p| p.0);
+            rest > 0
+                && cloud.iter().all(|p| p.0 < surface)
+                && look.output.regions(|c| c == steam, false).len() == cloud.len()
+        })
+    }
+}

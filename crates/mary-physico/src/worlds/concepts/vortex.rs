@@ -1,0 +1,377 @@
+//! Vortex: how it is drawn, said and recognised.
+
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::draw::square_ring;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "vortex",
+    name: "vortex",
+    set: Set::CoreTest,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "spiral",
+            "Around the drain the water begins to run inwards in a spiral.",
+            spiral,
+        ),
+        Aspect::free(
+            "wound-arms",
+            "Straight streaks around a middle are carried round, the inner parts further than the outer, and wind up into curved arms.",
+            wound_arms,
+        ),
+        Aspect::free(
+            "pinwheel",
+            "Four straight arms around a point are bent at their ends, all the same way round.",
+            pinwheel,
+        )
+        .associative_only(),
+        Aspect::free(
+            "dragged-rings",
+            "Rings around a point had their gaps in one line, and each ring has been carried round a quarter further than the next one outside.",
+            dragged_rings,
+        )
+        .associative_only(),
+    ],
+    words: Words {
+        names: &["vortex*", "vortic*", "whirl*", "swirl*"],
+        giveaways: &["tornado*", "eddy", "eddies"],
+        definitions: &[
+            "[PHENOMENON] is a region of a liquid or gas that turns about an axis, faster towards the middle, and takes along in circles whatever drifts in it.",
+            "A bath that runs empty through its drain and the curls behind an oar show [PHENOMENON].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("diffraction-of-waves", "curves around a point show both"),
+        ("doppler-effect", "rings around a point show both"),
+        ("expansion", "what spreads around a point shows both"),
+        ("reference-frame", "crossed lines show both"),
+        ("wave", "curves show both"),
+    ],
+};
+
+fn spiral(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (drain, stream) = (s.colour(0), s.colour(1));
+    let (mr, mc) = (s.rows / 2 + s.between(-1, 0), s.cols / 2 + s.between(-1, 0));
+    // A square spiral outwards, its arms two cells apart.
+    let mut at = (mr, mc);
+    let mut path = Vec::new();
+    let ways = [(0, 1), (1, 0), (0, -1), (-1, 0)];
+    let mut long = 2;
+    let turns = s.between(6, 14) as usize;
+    'out: for turn in 0..turns {
+        let (dr, dc) = ways[turn % 4];
+        for _ in 0..long {
+            at = (at.0 + dr, at.1 + dc);
+            if !p.input.holds(at.0, at.1) {
+                break 'out;
+            }
+            path.push(at);
+        }
+        if turn % 2 == 1 {
+            long += 2;
+        }
+    }
+    // Before: only the outermost bit of the stream and the drain.
+    let start = path.len() - s.between(3, 5) as usize;
+    p.input.paint(path.iter().skip(start).copied(), stream);
+    p.output.paint(path, stream);
+    p.both(|g| g.set(mr, mc, drain));
+    Some(p)
+}
+
+/// The cells of a square ring in their order, clockwise from the east.
+fn square_walk(radius: i32) -> Vec<Place> {
+    let mut walk = Vec::new();
+    walk.extend((0..radius).map(|i| (i, radius)));
+    walk.extend((-radius..radius).rev().map(|i| (radius, i + 1)));
+    walk.extend((-radius..radius).rev().map(|i| (i + 1, -radius)));
+    walk.extend((-radius..radius).map(|i| (-radius, i)));
+    walk.extend((-radius..0).map(|i| (i, radius)));
+    walk
+}
+
+fn wound_arms(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (eye, one, two) = (s.colour(0), s.colour(1), s.colour(2));
+    let radius = s.between(4, (s.rows.min(s.cols) - 1) / 2);
+    let centre = s.place((radius, s.rows - 1 - radius), (radius, s.cols - 1 - radius));
+    // Quarter turns by which the eye is ahead of the rim.
+    let wind = s.between(3, 4);
+    for k in 1..=radius {
+        let walk = square_walk(k);
+        let round = walk.len() as i32;
+        let ahead = |ring: i32| 2 * k * (radius - ring) * wind / radius;
+        for (arm, colour) in [(0, one), (1, two)] {
+            let straight = arm * 4 * k;
+            let put = |g: &mut Grid, i: i32| {
+                if let Some(&(dr, dc)) = walk.get(i.rem_euclid(round) as usize) {
+                    g.set(centre.0 + dr, centre.1 + dc, colour);
+                }
+            };
+            put(&mut p.input, straight);
+            for i in ahead((k + 1).min(radius))..=ahead(k) {
+                put(&mut p.output, straight + i);
+            }
+        }
+    }
+    p.both(|g| g.set(centre.0, centre.1, eye));
+    Some(p)
+}
+
+fn pinwheel(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (hub, arm) = (s.colour(0), s.colour(1));
+    let most = (s.rows.min(s.cols) - 1) / 2;
+    let long = s.between(3, most);
+    let bend = s.between(2, long);
+    let way = if s.coin() { 1 } else { -1 };
+    let (mr, mc) = s.place((long, s.rows - 1 - long), (long, s.cols - 1 - long));
+    p.both(|g| g.set(mr, mc, hub));
+    for (dr, dc) in [(-1, 0), (0, 1), (1, 0), (0, -1)] {
+        for k in 1..=long {
+            p.both(|g| g.set(mr + dr * k, mc + dc * k, arm));
+        }
+        // Clockwise or the other way round.
+        let (tr, tc) = (way * dc, -way * dr);
+        for k in 1..=bend {
+            p.output
+                .set(mr + dr * long + tr * k, mc + dc * long + tc * k, arm);
+        }
+    }
+    Some(p)
+}
+
+fn dragged_rings(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (hub, water) = (s.colour(0), s.colour(1));
+    let most = (s.rows.min(s.cols) - 1) / 2;
+    let rings = if most >= 6 { s.between(2, 3) } else { 2 };
+    let step = if rings == 2 && most >= 7 {
+        s.between(2, 3)
+    } else {
+        2
+    };
+    let reach = rings * step;
+    if reach > most {
+        return None;
+    }
+    let (mr, mc) = s.place((reach, s.rows - 1 - reach), (reach, s.cols - 1 - reach));
+    let wide = s.between(0, 1);
+    let sides = [(0, 1), (1, 0), (0, -1), (-1, 0)];
+    p.both(|g| g.set(mr, mc, hub));
+    for i in 1..=rings {
+        let radius = i * step;
+        let turned = (rings + 1 - i) as usize;
+        for (g, side) in [(&mut p.input, 0), (&mut p.output, turned)] {
+            g.paint(square_ring((mr, mc), radius), water);
+            let Some(&(dr, dc)) = sides.get(side % 4) else {
+                continue;
+            };
+            for k in -wide..=wide {
+                g.set(mr + dr * radius + dc * k, mc + dc * radius + dr * k, 0);
+            }
+        }
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::{Grid, Place, around};
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "vortex",
+            &["spiral"],
+            "did a line become one long spiral that always bends the same way?",
+            spiralled,
+        )
+        .touching(1, 1)
+        .added(),
+        Reading::new(
+            "vortex",
+            &["wound-arms"],
+            "did two straight opposite arms of a still point wind around it?",
+            wound_up,
+        )
+        .touching(2, 2)
+        .kinds_stay(),
+        Reading::new(
+            "vortex",
+            &["pinwheel"],
+            "did four arms of a still point bend at their ends, all the same way round?",
+            bent_round,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(0),
+        Reading::new(
+            "vortex",
+            &["dragged-rings"],
+            "did the gaps of rings around a point go round, each inner one a quarter further?",
+            carried_round,
+        )
+        .touching(1, 1)
+        .same_counts(),
+    ];
+
+    fn spiralled(look: &Look) -> bool {
+        let Some(stream) = look.one_added() else {
+            return false;
+        };
+        if look.had(stream) < 2 || look.changed.len() < 10 {
+            return false;
+        }
+        let cells = look.output.places_of(stream);
+        let links = |p: &Place| -> Vec<Place> {
+            around(false)
+                .map(|(dr, dc)| (p.0 + dr, p.1 + dc))
+                .filter(|q| look.is(*q) == stream)
+                .collect()
+        };
+        let tips: Vec<Place> = cells
+            .iter()
+            .copied()
+            .filter(|p| links(p).len() == 1)
+            .collect();
+        let [start, _] = *tips.as_slice() else {
+            return false;
+        };
+        let (mut at, mut before) = (start, start);
+        let (mut walked, mut way, mut turns) = (1, None, Vec::new());
+        while let Some(next) = links(&at).into_iter().find(|q| *q != before) {
+            let step = (next.0 - at.0, next.1 - at.1);
+            if let Some((r, c)) = way
+                && (r, c) != step
+            {
+                turns.push(r * step.1 - c * step.0);
+            }
+            way = Some(step);
+            before = at;
+            at = next;
+            walked += 1;
+            if walked > cells.len() {
+                return false;
+            }
+        }
+        walked == cells.len() && turns.len() >= 4 && turns.iter().all(|t| Some(t) == turns.first())
+    }
+
+    fn wound_up(look: &Look) -> bool {
+        let [one, two] = *look.touched.as_slice() else {
+            return false;
+        };
+        let before = [look.before_of(one), look.before_of(two)];
+        let ([a], [b]) = (before[0].as_slice(), before[1].as_slice()) else {
+            return false;
+        };
+        if !a.is_run() || !b.is_run() || a.len() != b.len() || a.len() < 3 {
+            return false;
+        }
+        let (m, n) = (a.middle(), b.middle());
+        let (y, x) = ((m.0 + n.0) / 4, (m.1 + n.1) / 4);
+        let opposite = (m.0 + n.0) % 4 == 0 && (m.1 + n.1) % 4 == 0 && look.stays((y, x));
+        let arms = look.output.places_of(one);
+        let twin = |p: &Place| look.is((2 * y - p.0, 2 * x - p.1)) == two;
+        let ring = |k: i32| {
+            arms.iter()
+                .any(|p| (p.0 - y).abs().max((p.1 - x).abs()) == k)
+        };
+        let long = a.len() as i32;
+        // Wound at least half round: the arm has cells on the far side of the point.
+        let start = (m.0 - 2 * y, m.1 - 2 * x);
+        let beyond = arms
+            .iter()
+            .any(|p| (p.0 - y) * start.0 + (p.1 - x) * start.1 < 0);
+        opposite
+            && look.has(one) == look.has(two)
+            && look.has(one) > a.len()
+            && arms.iter().all(twin)
+            && (1..=long).all(ring)
+            && beyond
+    }
+
+    fn bent_round(look: &Look) -> bool {
+        let Some(arm) = look.one_added() else {
+            return false;
+        };
+        let sides = [(-1, 0), (0, 1), (1, 0), (0, -1)];
+        look.input
+            .places_where(|c| c != 0 && c != arm)
+            .into_iter()
+            .any(|(mr, mc)| {
+                let long = (1..)
+                    .take_while(|k| {
+                        sides
+                            .iter()
+                            .all(|(dr, dc)| look.was((mr + dr * k, mc + dc * k)) == arm)
+                    })
+                    .count() as i32;
+                if long < 3 {
+                    return false;
+                }
+                [1, -1].into_iter().any(|way| {
+                    (2..=long).any(|bend| {
+                        let mut image = look.input.clone();
+                        for (dr, dc) in sides {
+                            for k in 1..=bend {
+                                image.set(
+                                    mr + dr * long + way * dc * k,
+                                    mc + dc * long - way * dr * k,
+                                    arm,
+                                );
+                            }
+                        }
+                        image == look.output
+                    })
+                })
+            })
+    }
+
+    fn carried_round(look: &Look) -> bool {
+        let [water] = *look.touched.as_slice() else {
+            return false;
+        };
+        let sides = [(0, 1), (1, 0), (0, -1), (-1, 0)];
+        look.input
+            .places_where(|c| c != 0 && c != water)
+            .into_iter()
+            .any(|(mr, mc)| {
+                let gap = |grid: &Grid, radius: i32| {
+                    let open: Vec<usize> = sides
+                        .iter()
+                        .enumerate()
+                        .filter(|(_, (dr, dc))| {
+                            grid.at(mr + dr * radius, mc + dc * radius) != water
+                        })
+                        .map(|(i, _)| i)
+                        .collect();
+                    match open.as_slice() {
+                        [one] => Some(*one),
+                        _ => None,
+                    }
+                };
+                let rings: Vec<(usize, usize)> = (1..9)
+                    .filter_map(|k| Some((gap(&look.input, k)?, gap(&look.output, k)?)))
+                    .collect();
+                let turns: Vec<usize> = rings.iter().map(|(a, b)| (b + 4 - a) % 4).collect();
+                let start = rings
+                    .iter()
+                    .all(|r| Some(r.0) == rings.first().map(|f| f.0));
+                let n = turns.len();
+                let further = |way: usize| {
+                    turns
+                        .iter()
+                        .enumerate()
+                        .all(|(i, t)| *t == (way * (n - i)) % 4)
+                };
+                n >= 2 && start && (further(1) || further(3))
+            })
+    }
+}

@@ -1,0 +1,186 @@
+//! Water ripples: how it is drawn, said and recognised.
+
+use crate::grid::{Pair, Place};
+use crate::worlds::draw::{ring, square_ring};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "water-ripples",
+    name: "water ripples",
+    set: Set::Associative,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "dropped-stone",
+            "Around the place where a stone met the water rings spread out, one inside the other.",
+            dropped_stone,
+        ),
+        Aspect::free(
+            "growing-ring",
+            "Every ring on the water has grown, and a new ring has formed inside it.",
+            growing_ring,
+        ),
+    ],
+    words: Words {
+        names: &["water*", "rippl*"],
+        giveaways: &["wave*"],
+        definitions: &[
+            "[PHENOMENON] are the rings that run outward on a pond from where a pebble fell in, each growing wider while its height falls.",
+            "Rain on a still lake makes [PHENOMENON]: round each drop circles with one centre run out at the same speed in all directions and cross one another unharmed.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("diffraction-of-waves", "rings on water show both"),
+        ("diffusion", "what spreads from a point shows both"),
+        ("doppler-effect", "rings around a source show both"),
+        ("electromagnetic-wave", "rings from a source show both"),
+        ("expansion", "rings that spread expand"),
+        ("explosion", "rings that spread look like a blast"),
+        ("lighting", "rings around a point look like light"),
+        ("lumination", "rings around a point look like glowing"),
+        ("resonance", "rings from a source show both"),
+        ("splashing", "a stone in the water makes both"),
+        ("vortex", "a square spiral looks like rings"),
+        ("wave-interference", "rings on water show both"),
+    ],
+};
+
+fn dropped_stone(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (pebble, water) = (s.colour(0), s.colour(1));
+    let at = s.place((3, s.rows - 4), (3, s.cols - 4));
+    let square = s.coin();
+    let most = s.between(4, 9);
+    for radius in (2..=most).step_by(2) {
+        let cells = if square {
+            square_ring(at, radius)
+        } else {
+            ring(at, radius)
+        };
+        p.output.paint(cells, water);
+    }
+    p.both(|g| g.set(at.0, at.1, pebble));
+    Some(p)
+}
+
+fn growing_ring(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (pebble, water) = (s.colour(0), s.colour(1));
+    let by = 2;
+    let mut put: Vec<Place> = Vec::new();
+    for _ in 0..30 {
+        let first = s.between(1, 2);
+        let at = s.place((2, s.rows - 3), (2, s.cols - 3));
+        let far = |q: &Place| (q.0 - at.0).abs().max((q.1 - at.1).abs()) > 8;
+        if !put.iter().all(far) || put.len() >= 3 {
+            continue;
+        }
+        p.input.paint(square_ring(at, first), water);
+        p.output.paint(square_ring(at, first), water);
+        p.output.paint(square_ring(at, first + by), water);
+        p.both(|g| g.set(at.0, at.1, pebble));
+        put.push(at);
+    }
+    (!put.is_empty()).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "water-ripples",
+            &["dropped-stone"],
+            "did at least two whole rings appear around a point?",
+            rippled,
+        )
+        .touching(1, 1)
+        .added(),
+        Reading::new(
+            "water-ripples",
+            &["growing-ring"],
+            "did a ring appear around every ring that has a point in its middle?",
+            ringed_again,
+        )
+        .touching(1, 1)
+        .added(),
+    ];
+
+    fn rippled(look: &Look) -> bool {
+        let Some(colour) = look.one_added() else {
+            return false;
+        };
+        let dots = look.parts_before().iter().filter(|p| p.len() == 1);
+        dots.flat_map(|p| p.cells.first().copied()).any(|(mr, mc)| {
+            let round = look.changed.iter().all(|&(r, c)| {
+                let (dr, dc) = (r - mr, c - mc);
+                [(dc, -dr), (-dr, -dc), (-dc, dr)].iter().all(|&(tr, tc)| {
+                    look.output
+                        .get(mr + tr, mc + tc)
+                        .is_none_or(|v| v == colour)
+                })
+            });
+            // Going outwards, rings and gaps take turns.
+            let rings = [(0, 1), (1, 0), (0, -1), (-1, 0)].iter().map(|&(dr, dc)| {
+                let along: Vec<bool> = (1..20)
+                    .map_while(|k| look.output.get(mr + dr * k, mc + dc * k))
+                    .map(|v| v == colour)
+                    .collect();
+                along.windows(2).filter(|w| !w[0] && w[1]).count()
+                    + usize::from(along.first() == Some(&true))
+            });
+            let whole = |k: i32| {
+                [(0, k), (k, 0), (0, -k), (-k, 0)]
+                    .iter()
+                    .all(|&(dr, dc)| look.is((mr + dr, mc + dc)) == colour)
+            };
+            let joined = |p: &Part| {
+                let [t, l, b, r] = p.bounds;
+                p.len() > 1 || t == 0 || l == 0 || b + 1 == look.rows() || r + 1 == look.cols()
+            };
+            round
+                && (1..=4).any(whole)
+                && rings.max().unwrap_or(0) >= 2
+                && look.new_parts().iter().all(joined)
+        })
+    }
+
+    fn ringed_again(look: &Look) -> bool {
+        let Some(water) = look.one_added() else {
+            return false;
+        };
+        if look.had(water) < 8 || look.changed.len() < 6 {
+            return false;
+        }
+        let far = |a: Place, b: Place| (a.0 - b.0).abs().max((a.1 - b.1).abs());
+        let was = look.input.places_of(water);
+        let pebbles: Vec<Place> = look
+            .parts_before()
+            .iter()
+            .filter(|p| p.len() == 1 && p.colour != water)
+            .flat_map(|p| p.cells.first().copied())
+            .filter(|&p| was.iter().any(|&q| far(p, q) <= 2))
+            .collect();
+        // Every cell, old or new, is on a ring of its nearest pebble; new ones two further out.
+        let radius = |cells: &[Place], pebble: Place| {
+            let mut radii: Vec<i32> = cells
+                .iter()
+                .filter(|q| pebbles.iter().all(|p| far(*p, **q) >= far(pebble, **q)))
+                .map(|q| far(pebble, *q))
+                .collect();
+            radii.sort_unstable();
+            radii.dedup();
+            radii
+        };
+        !pebbles.is_empty()
+            && pebbles.iter().all(|&p| {
+                let (a, b) = (radius(&was, p), radius(&look.changed, p));
+                matches!((a.as_slice(), b.as_slice()), ([k], [n]) if n > k)
+            })
+    }
+}

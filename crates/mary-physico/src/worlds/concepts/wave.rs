@@ -1,0 +1,350 @@
+//! Wave: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::scenery::waves::{crest, curve};
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "wave",
+    name: "wave",
+    set: Set::CoreTest,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "shaken-rope",
+            "One end of a straight rope is shaken, and even crests and troughs run along it.",
+            shaken_rope,
+        ),
+        Aspect::free(
+            "running-pulse",
+            "A hump runs along the rope and keeps its form, while the rope itself stays in its place.",
+            running_pulse,
+        ),
+        Aspect::free(
+            "carried-on",
+            "The first crest and trough of a line at the edge are repeated at equal distances right across.",
+            carried_on,
+        )
+        .associative_only(),
+        Aspect::upright(
+            "hills-and-valleys",
+            "A row of columns of equal height becomes hills and valleys that follow one another at equal distances.",
+            hills_and_valleys,
+        )
+        .associative_only(),
+    ],
+    words: Words {
+        names: &["wave*", "undulat*"],
+        giveaways: &["wavelength*"],
+        definitions: &[
+            "[PHENOMENON] is a disturbance that travels through a medium without carrying the medium along; it has crests and troughs that follow one another at a fixed distance.",
+            "A rope shaken at one end shows [PHENOMENON]: each bit of it only goes up and down, while the hump runs to the other end.",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("diffraction-of-waves", "diffracted waves are waves"),
+        ("doppler-effect", "the effect is one of waves"),
+        ("elastic-force", "a zigzag can be a spring"),
+        ("electromagnetic-wave", "an electromagnetic wave is a wave"),
+        (
+            "energy-conservation",
+            "a hump that keeps its form keeps its energy",
+        ),
+        ("inertia", "a hump that runs on keeps going"),
+        ("move", "a hump that runs along moves"),
+        ("oscillation", "a wave is an oscillation that travels"),
+        ("photoelectric-effect", "light is drawn as a wave there"),
+        ("resonance", "sound is a wave"),
+        ("splashing", "water thrown up shows both"),
+        ("water-ripples", "ripples are waves"),
+        ("wave-interference", "interfering waves are waves"),
+    ],
+};
+
+fn shaken_rope(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (rope, hand) = (s.colour(0), s.colour(1));
+    let high = s.between(2, 3);
+    let middle = s.between(high + 1, s.rows - high - 2);
+    let start = s.between(0, 9);
+    p.input.fill((middle, 1), (middle, s.cols), rope);
+    let heights: Vec<i32> = (0..s.cols).map(|c| crest(c + start, high)).collect();
+    curve(&mut p.output, middle, 0, &heights, rope);
+    p.input.fill((middle - 1, 0), (middle + 1, 0), hand);
+    let at = middle - heights.first()?;
+    p.output.fill((0, 0), (s.rows, 0), 0);
+    p.output.fill((at - 1, 0), (at + 1, 0), hand);
+    Some(p)
+}
+
+fn running_pulse(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (rope, post) = (s.colour(0), s.colour(1));
+    let hump: Vec<i32> = s
+        .choose(&[
+            &[0, 1, 2, 1, 0][..],
+            &[0, 2, 3, 2, 0][..],
+            &[0, 1, 2, 2, 1, 0][..],
+        ])?
+        .to_vec();
+    let middle = s.between(4, s.rows - 2);
+    let wide = hump.len() as i32;
+    let from = s.between(1, 2);
+    let to = s.between(from + wide, s.cols - 1 - wide);
+    for (g, left) in [(&mut p.input, from), (&mut p.output, to)] {
+        g.fill((middle, 0), (middle, s.cols), rope);
+        g.fill((middle, left + 1), (middle, left + wide - 2), 0);
+        curve(g, middle, left, &hump, rope);
+        g.fill((middle - 1, 0), (middle + 1, 0), post);
+        g.fill((middle - 1, s.cols - 1), (middle + 1, s.cols - 1), post);
+    }
+    Some(p)
+}
+
+/// A slanting line up and down: the height at a place, from 0 to `high`.
+fn tent(at: i32, high: i32) -> i32 {
+    let k = at.rem_euclid(2 * high);
+    k.min(2 * high - k)
+}
+
+fn carried_on(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let rope = s.colour(0);
+    let high = s.between(2, 3);
+    let lines = s.between(1, if s.rows > 2 * high + 4 { 2 } else { 1 });
+    let mut top = s.between(0, 2);
+    for _ in 0..lines {
+        for c in 0..s.cols {
+            let r = top + tent(c, high);
+            p.output.set(r, c, rope);
+            if c <= 2 * high {
+                p.input.set(r, c, rope);
+            }
+        }
+        top += high + s.between(3, 4);
+        if top + high >= s.rows {
+            break;
+        }
+    }
+    Some(p)
+}
+
+fn hills_and_valleys(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let pillar = s.colour(0);
+    let swing = s.between(2, 4);
+    let mean = s.between(swing + 2, s.rows - swing - 1);
+    let step = s.between(1, 2);
+    let long = 2 * s.between(1, if step == 1 { 2 } else { 1 });
+    for (i, c) in (0..s.cols).step_by(step as usize).enumerate() {
+        let turn = (i as i32).rem_euclid(2 * long);
+        let height = match turn {
+            t if t < long => mean + (t.min(long - t) * 2 * swing / long),
+            t => mean - ((t - long).min(2 * long - t) * 2 * swing / long),
+        };
+        let bottom = s.rows - 1;
+        p.input.fill((s.rows - mean, c), (bottom, c), pillar);
+        p.output.fill((s.rows - height, c), (bottom, c), pillar);
+    }
+    Some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Grid;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::{Look, Part};
+    use crate::worlds::readings::waves::{heights, humps, profile};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "wave",
+            &["shaken-rope"],
+            "did a straight line become one with crests and troughs by turns?",
+            shaken,
+        )
+        .touching(1, 2)
+        .kinds_stay(),
+        Reading::new(
+            "wave",
+            &["running-pulse"],
+            "did a hump go along a line and keep its form?",
+            hump_ran,
+        )
+        .touching(1, 1)
+        .kinds_stay(),
+        Reading::new(
+            "wave",
+            &["carried-on"],
+            "are lines that go up and down at the edge carried on across with the same period?",
+            repeated,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(0),
+        Reading::new(
+            "wave",
+            &["hills-and-valleys"],
+            "did columns of one height that stand on the edge become higher and lower by turns?",
+            hilly,
+        )
+        .touching(1, 1)
+        .upright(),
+    ];
+
+    fn shaken(look: &Look) -> bool {
+        if look.touched.len() > 2 || look.changed.len() < 8 {
+            return false;
+        }
+        look.lying_or_upright(|look| {
+            look.touched.iter().any(|&rope| {
+                let before = look.before_of(rope);
+                let [line] = before.as_slice() else {
+                    return false;
+                };
+                if line.tall() != 1 || line.wide() < 8 {
+                    return false;
+                }
+                let Some((_, columns)) = profile(&look.output, rope) else {
+                    return false;
+                };
+                let rest = line.bounds[0];
+                let heights: Vec<i32> = columns
+                    .iter()
+                    .map(|&(a, b)| {
+                        if a.abs_diff(rest) > b.abs_diff(rest) {
+                            a
+                        } else {
+                            b
+                        }
+                    })
+                    .map(|r| r - rest)
+                    .collect();
+                let mut sides: Vec<i32> = heights.iter().map(|h| h.signum()).collect();
+                sides.retain(|s| *s != 0);
+                sides.dedup();
+                let mut ways: Vec<i32> =
+                    heights.windows(2).map(|w| (w[1] - w[0]).signum()).collect();
+                ways.retain(|s| *s != 0);
+                ways.dedup();
+                let others = look.touched.iter().filter(|c| **c != rope);
+                sides.len() >= 2
+                    && ways.len() >= 3
+                    && columns.len() + 2 >= line.len()
+                    && others
+                        .copied()
+                        .all(|c| look.kept(c, 1) && look.had(c) <= 4 && look.has_parts(c, 1, 1))
+            })
+        })
+    }
+
+    fn hump_ran(look: &Look) -> bool {
+        let [rope] = *look.touched.as_slice() else {
+            return false;
+        };
+        look.lying_or_upright(|look| {
+            let (Some((l, was)), Some((m, is))) =
+                (profile(&look.input, rope), profile(&look.output, rope))
+            else {
+                return false;
+            };
+            let ((a, before), (b, after)) = (heights(&was), heights(&is));
+            let (p, q) = (humps(&before), humps(&after));
+            match (p.as_slice(), q.as_slice()) {
+                ([(from, x)], [(to, y)]) => {
+                    // At the far end the hump may already run into what holds the line.
+                    let same = x == y || (x.starts_with(y) && x.len() == y.len() + 1);
+                    l == m && was.len() == is.len() && a == b && from != to && same && x.len() >= 3
+                }
+                _ => false,
+            }
+        })
+    }
+
+    fn repeated(look: &Look) -> bool {
+        let Some(rope) = look.one_added() else {
+            return false;
+        };
+        (0..4).any(|quarters| {
+            let look = look.turned(quarters);
+            let parts: Vec<&Part> = look
+                .after_of(rope)
+                .into_iter()
+                .filter(|p| look.restless(p))
+                .collect();
+            !parts.is_empty()
+                && parts.iter().all(|part| {
+                    let rows: Option<Vec<i32>> = (0..look.cols())
+                        .map(|c| {
+                            let mut here = part.cells.iter().filter(|p| p.1 == c);
+                            let row = here.next().map(|p| p.0)?;
+                            here.next().is_none().then_some(row)
+                        })
+                        .collect();
+                    let Some(rows) = rows else { return false };
+                    let given = (0..look.cols())
+                        .take_while(|&c| {
+                            rows.get(c as usize)
+                                .is_some_and(|&r| look.was((r, c)) == rope)
+                        })
+                        .count();
+                    let steps = rows.windows(2).all(|w| (w[1] - w[0]).abs() == 1);
+                    let period = given.saturating_sub(1);
+                    let turns = rows.windows(3).filter(|w| w[0] == w[2]).count();
+                    steps
+                        && turns >= 3
+                        && period >= 4
+                        && rows
+                            .iter()
+                            .zip(rows.iter().skip(period))
+                            .all(|(a, b)| a == b)
+                })
+        })
+    }
+
+    fn hilly(look: &Look) -> bool {
+        let [pillar] = *look.touched.as_slice() else {
+            return false;
+        };
+        let bottom = look.rows() - 1;
+        let heights = |grid: &Grid| -> Vec<i32> {
+            (0..look.cols())
+                .filter(|&c| grid.at(bottom, c) == pillar)
+                .map(|c| {
+                    (0..=bottom)
+                        .rev()
+                        .take_while(|&r| grid.at(r, c) == pillar)
+                        .count() as i32
+                })
+                .collect()
+        };
+        let (was, is) = (heights(&look.input), heights(&look.output));
+        let Some(&mean) = was.first() else {
+            return false;
+        };
+        let up = is.iter().filter(|h| **h > mean).count();
+        let down = is.iter().filter(|h| **h < mean).count();
+        was.len() >= 6
+            && was.len() == is.len()
+            && was.iter().all(|h| *h == mean)
+            && mean >= 2
+            && up >= 2
+            && down >= 1
+            && look
+                .changed
+                .iter()
+                .all(|p| look.was((bottom, p.1)) == pillar)
+            && look.has(pillar) as i32 == is.iter().sum::<i32>() + loose(look, pillar)
+            && is.windows(2).all(|w| (w[0] - w[1]).abs() <= 4)
+    }
+
+    /// Cells of a colour that do not stand on the edge.
+    fn loose(look: &Look, colour: u8) -> i32 {
+        let bottom = look.rows() - 1;
+        let apart = |p: &&&Part| p.bounds[2] != bottom;
+        let parts = look.before_of(colour);
+        parts.iter().filter(apart).map(|p| p.len() as i32).sum()
+    }
+}

@@ -1,0 +1,358 @@
+//! Wave interference: how it is drawn, said and recognised.
+
+use crate::grid::Pair;
+use crate::worlds::draw::square_ring;
+use crate::worlds::scenery::waves::curve;
+use crate::worlds::{Aspect, Concept, Set, Setting, Words};
+
+/// The concept.
+pub static CONCEPT: Concept = Concept {
+    id: "wave-interference",
+    name: "wave interference",
+    set: Set::CoreTest,
+    associative: true,
+    aspects: &[
+        Aspect::free(
+            "two-sources",
+            "The rings of two sources spread into each other, and where crest meets crest the water stands higher.",
+            two_sources,
+        ),
+        Aspect::upright(
+            "meeting-pulses",
+            "Two humps that run towards each other add up where they meet: hump on hump is higher, hump on hollow is flat.",
+            meeting_pulses,
+        ),
+        Aspect::free(
+            "crossing-trains",
+            "Where the crests of one train of waves cross those of another, they add up to something stronger.",
+            crossing_trains,
+        )
+        .associative_only(),
+        Aspect::free(
+            "beats",
+            "Two rows of crests have different distances, and below them a third row is strong just where both have a crest.",
+            beats,
+        )
+        .associative_only(),
+    ],
+    words: Words {
+        names: &["wave*", "interfer*", "superpos*"],
+        giveaways: &["Young*", "double slit", "double-slit"],
+        definitions: &[
+            "Where two trains of crests and troughs meet, they add up: crest on crest gives double height, crest on trough gives nothing. This is [PHENOMENON].",
+            "The coloured bands of a soap film and the bright and dark stripes behind two narrow slits, first shown by [MASK], come from [PHENOMENON].",
+        ],
+    },
+    readings: reading::READINGS,
+    confusable: &[
+        ("diffraction-of-waves", "diffracted waves interfere"),
+        ("doppler-effect", "rings around sources show both"),
+        ("electromagnetic-wave", "two waves together show both"),
+        ("expansion", "rings that spread expand"),
+        ("force-composition", "both add two things up"),
+        ("optical-filters", "light that cancels is blocked"),
+        ("resonance", "waves that add up show both"),
+    ],
+};
+
+fn two_sources(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (one, two, both) = (s.colour(0), s.colour(1), s.colour(2));
+    let (lower, apart) = (s.between(2, 4), s.between(3, 5));
+    let row = s.between(3, s.rows - lower - 4);
+    let left = s.between(2, s.cols - apart - 3);
+    let radii = s.choose(&[&[2, 5][..], &[2, 4], &[3, 5], &[4], &[3]])?;
+    let sources = [((row, left), one), ((row + lower, left + apart), two)];
+    let mut hits = vec![vec![0u8; s.cols as usize]; s.rows as usize];
+    for (at, colour) in sources {
+        p.input.paint(
+            square_ring(at, 1)
+                .into_iter()
+                .filter(|q| q.0 == at.0 || q.1 == at.1),
+            colour,
+        );
+        for &radius in radii {
+            for (r, c) in square_ring(at, radius) {
+                if !p.output.holds(r, c) {
+                    continue;
+                }
+                let seen = hits
+                    .get_mut(r as usize)
+                    .and_then(|h| h.get_mut(c as usize))?;
+                let by = if colour == one { 1 } else { 2 };
+                *seen |= by;
+                p.output.set(r, c, if *seen == 3 { both } else { colour });
+            }
+        }
+    }
+    for (at, colour) in sources {
+        p.both(|g| g.set(at.0, at.1, colour));
+    }
+    (p.output.count(both) >= 2 * radii.len()).then_some(p)
+}
+
+fn meeting_pulses(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let rope = s.colour(0);
+    let form = [0, 1, 2, 1, 0];
+    let sum_up = s.coin();
+    let sign = if sum_up { 1 } else { -1 };
+    let middle = if sum_up {
+        s.between(5, s.rows - 2)
+    } else {
+        s.between(3, s.rows - 4)
+    };
+    let wide = form.len() as i32;
+    let mut before = vec![0; s.cols as usize];
+    let mut after = before.clone();
+    let centre = s.between(4, s.cols - wide - 4);
+    for (i, h) in form.iter().enumerate() {
+        let i = i as i32;
+        *before.get_mut((i) as usize)? += h;
+        *before.get_mut((s.cols - wide + i) as usize)? += sign * h;
+        *after.get_mut((centre + i) as usize)? += h + sign * h;
+    }
+    curve(&mut p.input, middle, 0, &before, rope);
+    curve(&mut p.output, middle, 0, &after, rope);
+    // Two small marks below show which way the humps run.
+    let mark = s.colour(1);
+    for c in [2, s.cols - 3] {
+        let at = if middle + 3 < s.rows {
+            middle + 3
+        } else {
+            s.rows - 1
+        };
+        p.input.set(at, c, mark);
+        p.output
+            .set(at, if c == 2 { centre + 1 } else { centre + 3 }, mark);
+    }
+    (middle + 3 < s.rows).then_some(p)
+}
+
+fn crossing_trains(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (one, two, strong) = (s.colour(0), s.colour(1), s.colour(2));
+    let (dr, dc) = (s.between(2, 4), s.between(2, 4));
+    let (r0, c0) = (s.between(0, dr - 1), s.between(0, dc - 1));
+    let rows: Vec<i32> = (r0..s.rows).step_by(dr as usize).collect();
+    let cols: Vec<i32> = (c0..s.cols).step_by(dc as usize).collect();
+    let first = s.between(0, 2) as usize;
+    let many = s.between(2, 5) as usize;
+    let cols: Vec<i32> = cols.into_iter().skip(first).take(many).collect();
+    let many = s.between(2, 5) as usize;
+    let rows: Vec<i32> = rows.into_iter().take(many).collect();
+    for &c in &cols {
+        p.both(|g| g.fill((0, c), (g.rows() as i32 - 1, c), one));
+    }
+    for &r in &rows {
+        for c in 0..s.cols {
+            if !cols.contains(&c) {
+                p.both(|g| g.set(r, c, two));
+            } else {
+                p.output.set(r, c, strong);
+            }
+        }
+    }
+    (rows.len() >= 2 && cols.len() >= 2).then_some(p)
+}
+
+fn beats(s: &mut Setting) -> Option<Pair> {
+    let mut p = s.pair();
+    let (one, two, sum) = (s.colour(0), s.colour(1), s.colour(2));
+    let (a, b) = (s.between(1, 3), s.between(2, 4));
+    if a == b {
+        return None;
+    }
+    let tall = s.between(1, 3);
+    let top = s.between(0, s.rows - 3 * tall - 3);
+    let shift = s.between(0, 1);
+    for c in shift..s.cols {
+        let (x, y) = ((c - shift) % a == 0, (c - shift) % b == 0);
+        for (on, colour, row) in [(x, one, top), (y, two, top + tall + 1)] {
+            if on {
+                p.both(|g| g.fill((row, c), (row + tall - 1, c), colour));
+            }
+        }
+        if x && y {
+            let row = top + 2 * tall + 2;
+            p.output.fill((row, c), (row + tall - 1, c), sum);
+        }
+    }
+    (p.output.count(sum) as i32 >= 3 * tall).then_some(p)
+}
+
+/// How it is recognised: by the cells alone, without the code that draws it.
+mod reading {
+    use crate::grid::Place;
+    use crate::worlds::readings::Reading;
+    use crate::worlds::readings::look::Look;
+    use crate::worlds::readings::waves::{heights, humps, profile};
+
+    pub(super) static READINGS: &[Reading] = &[
+        Reading::new(
+            "wave-interference",
+            &["two-sources"],
+            "do the rings of two points cross, and is a new colour where they do?",
+            rings_crossed,
+        )
+        .touching(3, 3)
+        .fresh(1),
+        Reading::new(
+            "wave-interference",
+            &["meeting-pulses"],
+            "did two humps of a line meet and become one twice as high, or none?",
+            humps_met,
+        )
+        .touching(1, 2)
+        .kinds_stay(),
+        Reading::new(
+            "wave-interference",
+            &["crossing-trains"],
+            "did just the crossings of some whole rows and columns get a new colour?",
+            added_at_crossings,
+        )
+        .touching(2, 2)
+        .recoloured()
+        .fresh(1),
+        Reading::new(
+            "wave-interference",
+            &["beats"],
+            "did marks come just below where two rows of regular marks both have one?",
+            where_both_are,
+        )
+        .touching(1, 1)
+        .added()
+        .fresh(1),
+    ];
+
+    fn rings_crossed(look: &Look) -> bool {
+        let Some(both) = look.one_fresh() else {
+            return false;
+        };
+        let kinds: Vec<u8> = look
+            .touched
+            .iter()
+            .copied()
+            .filter(|c| *c != both)
+            .collect();
+        let [one, two] = *kinds.as_slice() else {
+            return false;
+        };
+        // Where the cells of one colour have their middle before, and how far they are from it after.
+        let source = |colour: u8| {
+            let cells = look.input.places_of(colour);
+            let [t, l, b, r] = crate::worlds::readings::bounds(&cells)?;
+            ((t + b) % 2 == 0 && (l + r) % 2 == 0 && cells.len() <= 9)
+                .then_some(((t + b) / 2, (l + r) / 2))
+        };
+        let (Some(p), Some(q)) = (source(one), source(two)) else {
+            return false;
+        };
+        let far = |a: Place, b: Place| (a.0 - b.0).abs().max((a.1 - b.1).abs());
+        let radii = |colour: u8, middle: Place| {
+            let cells = look.output.places_of(colour);
+            let mut radii: Vec<i32> = cells
+                .iter()
+                .map(|&c| far(c, middle))
+                .filter(|&k| k > 0)
+                .collect();
+            radii.sort_unstable();
+            radii.dedup();
+            radii
+        };
+        let (a, b) = (radii(one, p), radii(two, q));
+        // Both have rings of the same one or two sizes.
+        let mut fewest = [a.clone(), b.clone()].concat();
+        fewest.sort_unstable();
+        fewest.dedup();
+        fewest.truncate(2);
+        let crossings = look.output.places_of(both);
+        crossings.len() >= 2
+            && !a.is_empty()
+            && !b.is_empty()
+            && a.iter().chain(&b).all(|k| fewest.contains(k))
+            && crossings
+                .iter()
+                .all(|&c| a.contains(&far(c, p)) && b.contains(&far(c, q)))
+    }
+
+    fn humps_met(look: &Look) -> bool {
+        let long = |c: &u8| look.had(*c) >= 10 && look.has(*c) >= 10;
+        look.touched.iter().any(long) && look.lying_or_upright(met_along_a_row)
+    }
+
+    fn met_along_a_row(look: &Look) -> bool {
+        look.touched.iter().any(|&rope| {
+            if look.had(rope) < 10 {
+                return false;
+            }
+            let (Some((l, was)), Some((m, is))) =
+                (profile(&look.input, rope), profile(&look.output, rope))
+            else {
+                return false;
+            };
+            let ((a, before), (b, after)) = (heights(&was), heights(&is));
+            let (p, q) = (humps(&before), humps(&after));
+            let [(_, one), (_, two)] = p.as_slice() else {
+                return false;
+            };
+            let peak = |h: &[i32]| h.iter().copied().max_by_key(|x| x.abs()).unwrap_or(0);
+            let sum = peak(one) + peak(two);
+            let added = match q.as_slice() {
+                [] => sum == 0,
+                [(_, hump)] => sum != 0 && peak(hump) == sum,
+                _ => false,
+            };
+            // Marks may go along.
+            let marks = |c: &&u8| {
+                let along = look.moves_of(&[**c]);
+                **c == rope || along.is_some_and(|all| all.iter().all(|m| m.by.0 == 0))
+            };
+            l == m
+                && a == b
+                && one.len() == two.len()
+                && added
+                && look.touched.iter().all(|c| marks(&c))
+        })
+    }
+
+    fn added_at_crossings(look: &Look) -> bool {
+        let rows: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.0).collect();
+        let cols: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.1).collect();
+        let lattice = rows.len() * cols.len() == look.changed.len();
+        let apart = |all: &std::collections::BTreeSet<i32>| {
+            let all: Vec<i32> = all.iter().copied().collect();
+            let steps: Vec<i32> = all.windows(2).map(|w| w[1] - w[0]).collect();
+            all.len() >= 2 && steps.iter().all(|s| *s >= 2 && Some(s) == steps.first())
+        };
+        let whole_rows = rows
+            .iter()
+            .all(|&r| (0..look.cols()).all(|c| look.was((r, c)) != 0));
+        let whole_cols = cols
+            .iter()
+            .all(|&c| (0..look.rows()).all(|r| look.was((r, c)) != 0));
+        lattice && apart(&rows) && apart(&cols) && whole_rows && whole_cols
+    }
+
+    fn where_both_are(look: &Look) -> bool {
+        look.some_way(|look| {
+            let Some([t, _, b, _]) = crate::worlds::readings::bounds(&look.changed) else {
+                return false;
+            };
+            let tall = b - t + 1;
+            let (upper, middle) = (t - 2 * tall - 2, t - tall - 1);
+            let filled = |row: i32, c: i32| {
+                let first = look.was((row, c));
+                (row..row + tall).all(|r| look.was((r, c)) == first) && first != 0
+            };
+            let cols: std::collections::BTreeSet<i32> = look.changed.iter().map(|p| p.1).collect();
+            let marks = |row: i32| (0..look.cols()).filter(|&c| filled(row, c)).count();
+            let both = |c: i32| filled(upper, c) && filled(middle, c);
+            upper >= 0
+                && cols.len() >= 3
+                && cols.len() * tall as usize == look.changed.len()
+                && (0..look.cols()).all(|c| both(c) == cols.contains(&c))
+                && marks(upper) + marks(middle) > 2 * cols.len()
+        })
+    }
+}
