@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use mary_contract::{DataError, ErrorKind, ModelError, TaskError};
 use mary_engine::EngineError;
 use mary_run::RunError;
+use mary_taskfile::TaskFileError;
 
 use crate::terminal;
 
@@ -134,6 +135,19 @@ fn status_of(error: &anyhow::Error) -> Status {
                     ..
                 } => Status::Usage,
                 _ => Status::Missing,
+            };
+        }
+        if let Some(task) = cause.downcast_ref::<TaskError>() {
+            return match task {
+                TaskError::Setting(_) => Status::Usage,
+                _ => Status::Missing,
+            };
+        }
+        if let Some(file) = cause.downcast_ref::<TaskFileError>() {
+            return if file.is_missing() {
+                Status::Missing
+            } else {
+                Status::Usage
             };
         }
         if cause.is::<mary_contract::StoreError>() {

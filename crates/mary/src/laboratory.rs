@@ -8,6 +8,7 @@ use mary_run::Laboratory;
 
 use crate::exit::UsageError;
 use crate::matching;
+use crate::own;
 use crate::settings::Place;
 
 /// The laboratory of a command. One account of money for all remote models of a command, so that
@@ -20,7 +21,7 @@ pub fn laboratory(place: &Place) -> Laboratory {
         .data(LocalData::new(place.data.clone(), place.datasets()))
         .answers(place.answers())
         .spending(spending)
-        .command(std::env::args().skip(1))
+        .command(own::words())
 }
 
 /// All providers, local ones first.

@@ -10,6 +10,7 @@ mod fetching;
 mod interrupt;
 mod laboratory;
 mod matching;
+mod own;
 mod progress;
 mod rundir;
 mod settings;
@@ -51,8 +52,9 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<exit::St
         let place = settings::Place::resolve(&args, registry)?;
         return commands::family::family(&place, family.as_ref(), own);
     }
-    let cli = Cli::from_arg_matches(matches).unwrap_or_else(|e| e.exit());
-    let place = settings::Place::resolve(&cli.place, registry)?;
+    let mut cli = Cli::from_arg_matches(matches).unwrap_or_else(|e| e.exit());
+    let mut place = settings::Place::resolve(&cli.place, registry)?;
+    own::gather(&mut place, &mut cli.command)?;
     fetching::watch();
     match cli.command {
         Command::Run(args) => commands::run::run(&place, &args),

@@ -34,6 +34,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "mary-embodied",
         ],
     ),
+    (
+        "mary-taskfile",
+        &["mary-contract", "mary-items", "mary-stats"],
+    ),
     ("mary-audit", &["mary-contract", "mary-stats"]),
     ("mary-http", &[]),
     ("mary-weights", &["mary-contract", "mary-http"]),

@@ -19,6 +19,7 @@ mod judge;
 mod kill;
 mod kills;
 mod llamacpp;
+mod own_tasks;
 mod paid;
 mod physico;
 mod question;

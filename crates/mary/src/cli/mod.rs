@@ -85,7 +85,7 @@ pub enum Command {
     Import(ImportArgs),
     /// Join shards of one run made on several machines
     Merge(MergeArgs),
-    /// List tasks, or show one
+    /// List tasks, show one, or write and check one of your own
     Tasks(TasksArgs),
     /// List model providers and known models, show one, or fetch one
     Models(ModelsArgs),
@@ -106,6 +106,15 @@ pub enum Command {
 pub struct ResumeArgs {
     /// Run folder, or the beginning of a run's name [default: the newest]
     pub run: Option<String>,
+    /// Task file of a run on a task of one's own, where it is not where it was (repeatable)
+    #[arg(
+        short,
+        long,
+        visible_alias = "task",
+        value_name = "FILE",
+        value_delimiter = ','
+    )]
+    pub tasks: Vec<String>,
     /// Dollars after which nothing more is sent, over the whole run [default: as it was begun]
     #[arg(long)]
     pub budget: Option<f64>,
@@ -122,6 +131,15 @@ pub struct ResumeArgs {
 pub struct RescoreArgs {
     /// Run folder, or the beginning of a run's name [default: the newest]
     pub run: Option<String>,
+    /// Task file of a run on a task of one's own, where it is not where it was (repeatable)
+    #[arg(
+        short,
+        long,
+        visible_alias = "task",
+        value_name = "FILE",
+        value_delimiter = ','
+    )]
+    pub tasks: Vec<String>,
     /// Task setting that changes the judging, for example scoring=mean (repeatable)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
@@ -290,7 +308,7 @@ pub struct TasksArgs {
 pub enum TasksAction {
     /// What a task measures, its settings, and a sample item
     Show {
-        /// Task id
+        /// Task id, or a task file
         task: String,
         /// How many sample items
         #[arg(long, default_value_t = 1)]
@@ -305,6 +323,49 @@ pub enum TasksAction {
         #[arg(long, alias = "num-fewshot")]
         shots: Option<usize>,
     },
+    /// Write a task file of your own with some data beside it, to begin with
+    New {
+        /// File to write, mytask.toml for example; its data is mytask.jsonl
+        file: PathBuf,
+        /// What is asked and how it is judged
+        #[arg(long, value_enum, default_value_t = TaskKind::Choice)]
+        kind: TaskKind,
+    },
+    /// Make every item of a task file, show three, and look for mistakes and shortcuts
+    Check {
+        /// Task file, or task id
+        #[arg(value_name = "FILE")]
+        task: String,
+        /// How many items are shown
+        #[arg(long, default_value_t = 3)]
+        items: usize,
+        /// Seed of shots and of the audit
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Task setting (repeatable)
+        #[arg(long = "set", value_name = "NAME=VALUE")]
+        set: Vec<String>,
+        /// Number of shots
+        #[arg(long, alias = "num-fewshot")]
+        shots: Option<usize>,
+    },
+}
+
+/// What a new task file asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TaskKind {
+    /// Which of two texts is the more probable
+    Pairs,
+    /// Which of several options is the most probable
+    Choice,
+    /// Answers in words
+    Answer,
+    /// Answers that are a number
+    Number,
+    /// Answers that another model reads by a rubric
+    Judge,
+    /// Vectors of two texts against a number
+    Vectors,
 }
 
 /// Arguments of `models`.

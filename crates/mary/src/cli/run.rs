@@ -14,8 +14,8 @@ pub struct RunArgs {
     /// openai/gpt-4o (comma-separated or repeated) [default: builtin/nano]
     #[arg(short, long, value_delimiter = ',', env = "MARY_MODEL")]
     pub model: Vec<String>,
-    /// Tasks by id, family or wildcard, for example '*/spelled-*'; `mary tasks` lists them [default: a
-    /// starter selection of every family]
+    /// Tasks by id, family, wildcard or file, for example '*/spelled-*', ./mytask.toml; `mary tasks`
+    /// lists them [default: a starter selection of every family]
     #[arg(short, long, visible_alias = "task", value_delimiter = ',')]
     pub tasks: Vec<String>,
     /// Shots in the prompt, where a task has them

@@ -14,6 +14,7 @@ pub mod family;
 pub mod grow;
 pub mod matrix;
 pub mod models;
+pub mod own_tasks;
 pub mod pairs;
 pub mod papers;
 pub mod released;

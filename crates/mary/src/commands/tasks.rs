@@ -1,11 +1,12 @@
-//! `mary tasks` and `mary tasks show`.
+//! `mary tasks`: lists tasks, shows one, and hands on to those who write and check task files.
 
 use std::sync::Arc;
 
-use mary_contract::{Changes, NoData, Part, Registry, Request, Task};
+use mary_contract::{Changes, Item, NoData, Part, Registry, Request, Task};
+use mary_taskfile::Skeleton;
 use serde_json::json;
 
-use crate::cli::{TasksAction, TasksArgs};
+use crate::cli::{TaskKind, TasksAction, TasksArgs};
 use crate::exit::Status;
 use crate::settings::Place;
 use crate::suite::{self, Wishes};
@@ -40,8 +41,46 @@ pub fn tasks(place: &Place, args: &TasksArgs) -> anyhow::Result<Status> {
                 }
             }
         }
+        Some(TasksAction::New { file, kind }) => {
+            return super::own_tasks::new(file, kind.skeleton());
+        }
+        Some(TasksAction::Check {
+            task,
+            items,
+            seed,
+            set,
+            shots,
+        }) => {
+            let wishes = Wishes {
+                seed: *seed,
+                shots: *shots,
+                chat: false,
+                set: Wishes::pairs(set)?,
+            };
+            let tasks = suite::select(&place.registry, std::slice::from_ref(task))?;
+            let mut status = Status::Done;
+            for (task, settings) in wishes.settings(&tasks)? {
+                if super::own_tasks::check(&task, &settings, *items)? != Status::Done {
+                    status = Status::Incomplete;
+                }
+            }
+            return Ok(status);
+        }
     }
     Ok(Status::Done)
+}
+
+impl TaskKind {
+    fn skeleton(self) -> Skeleton {
+        match self {
+            Self::Pairs => Skeleton::Pairs,
+            Self::Choice => Skeleton::Choice,
+            Self::Answer => Skeleton::Answer,
+            Self::Number => Skeleton::Number,
+            Self::Judge => Skeleton::Judge,
+            Self::Vectors => Skeleton::Vectors,
+        }
+    }
 }
 
 fn list(registry: &Registry) -> String {
@@ -109,29 +148,34 @@ fn show(task: &Arc<dyn Task>, wishes: &Wishes, items: usize) -> anyhow::Result<S
             ));
         }
     }
-    text.push_str(&format!(
-        "\n{}\n{}\n",
-        card.citation.text, card.citation.link
-    ));
+    if !card.citation.text.is_empty() {
+        text.push_str(&format!(
+            "\n{}\n{}\n",
+            card.citation.text, card.citation.link
+        ));
+    }
     if items == 0 {
         return Ok(text);
     }
     match task.items(&settings, &NoData) {
         Ok(stream) => {
             for item in stream.take(items) {
-                let item = item?;
-                text.push_str(&format!("\n--- item {} ---\n", item.id));
-                for ask in &item.asks {
-                    text.push_str(&shown(&ask.request));
-                }
-                text.push_str(&format!(
-                    "\ntarget: {}\n",
-                    serde_json::to_string(&item.target)?
-                ));
+                text.push_str(&item_text(&item?)?);
             }
         }
         Err(error) => text.push_str(&format!("\n(no sample item: {error})\n")),
     }
+    Ok(text)
+}
+
+/// An item as a person would read it.
+pub fn item_text(item: &Item) -> anyhow::Result<String> {
+    let mut text = format!("\n--- item {} ---\n", item.id);
+    for ask in &item.asks {
+        text.push_str(&shown(&ask.request));
+    }
+    let target = serde_json::to_string(&item.target)?;
+    text.push_str(&format!("\ntarget: {target}\n"));
     Ok(text)
 }
 

@@ -9,7 +9,7 @@ use crate::exit::{Status, UsageError};
 use crate::laboratory::laboratory;
 use crate::progress::Progress;
 use crate::settings::Place;
-use crate::{interrupt, specification};
+use crate::{interrupt, own, specification};
 
 /// Runs the sweep, or what is left of it.
 pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
@@ -54,8 +54,7 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
         members,
         disk_limit: args.disk_limit,
     };
-    let command: Vec<String> = std::env::args().skip(1).collect();
-    let mut state = sweep.open_state(&place.runs, &command)?;
+    let mut state = sweep.open_state(&place.runs, &own::words())?;
     super::tell(&format!(
         "sweep: {} checkpoints, {} to do, in {}",
         sweep.members.len(),

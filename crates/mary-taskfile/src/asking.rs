@@ -1,0 +1,417 @@
+//! From a row to what is asked and what would be right.
+
+use mary_contract::{
+    Ask, Generate, Observe, Prompt, Request, Sampling, Score, Target, TaskError, TaskSettings,
+};
+use minijinja::value::ValueKind;
+use serde_json::{Value, json};
+
+use crate::form::{AnswerIs, Choices, JudgeKind, Kind, Normalisation};
+use crate::judge::number;
+use crate::plan::Plan;
+use crate::rows::Row;
+use crate::template::Columns;
+
+/// How an option follows the prompt, unless the file says otherwise.
+const FOLLOWS: &str = " ";
+
+/// What stands before an option for its unconditional probability (Brown et al. 2020).
+const UNCONDITIONAL: &str = "Answer:";
+
+/// Options that have a letter.
+pub(crate) const LETTERS: usize = 26;
+
+/// The letter of an option.
+pub(crate) fn letter(at: usize) -> String {
+    let offset = u8::try_from(at.min(LETTERS - 1)).unwrap_or(0);
+    char::from(b'A' + offset).to_string()
+}
+
+/// The settings that a run can change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    pub normalisation: Normalisation,
+    pub max_tokens: u32,
+    pub temperature: f64,
+    pub tolerance: f64,
+}
+
+impl Wanted {
+    /// Reads `--set`; what is not set is as the file says.
+    pub fn read(plan: &Plan, settings: &TaskSettings) -> Result<Self, TaskError> {
+        let given = |name: &str| settings.params.get(name).map(|text| text.trim());
+        let wrong = |name: &str, text: &str, expected: &str| {
+            TaskError::Setting(format!(
+                "{}: `{name}` cannot be `{text}`; expected {expected}",
+                plan.id
+            ))
+        };
+        let number = |name: &str, default: f64| match given(name) {
+            None => Ok(default),
+            Some(text) => match text.parse::<f64>() {
+                Ok(x) if x.is_finite() && x >= 0.0 => Ok(x),
+                _ => Err(wrong(name, text, "a number from 0")),
+            },
+        };
+        let request = &plan.form.request;
+        Ok(Self {
+            normalisation: match given("normalisation") {
+                None => request.normalisation,
+                Some(text) => Normalisation::of(text).ok_or_else(|| {
+                    wrong(
+                        "normalisation",
+                        text,
+                        "none, token, byte, word or unconditional",
+                    )
+                })?,
+            },
+            max_tokens: match given("max_tokens") {
+                None => request.max_tokens,
+                Some(text) => text
+                    .parse()
+                    .ok()
+                    .filter(|n| *n > 0)
+                    .ok_or_else(|| wrong("max_tokens", text, "a number from 1"))?,
+            },
+            temperature: number("temperature", request.temperature)?,
+            tolerance: number("tolerance", plan.form.judge.tolerance)?,
+        })
+    }
+}
+
+/// A row with what its templates see: its columns, and `choices` and `lettered` where it has options.
+pub(crate) struct Seen<'a> {
+    plan: &'a Plan,
+    row: &'a Row,
+    columns: Columns,
+    pub choices: Vec<String>,
+}
+
+impl<'a> Seen<'a> {
+    pub fn new(plan: &'a Plan, row: &'a Row) -> Result<Self, TaskError> {
+        let mut columns = row.columns.clone();
+        let choices = match plan.form.request.choices.as_ref().map(toml::Spanned::get_ref) {
+            None => Vec::new(),
+            Some(Choices::Each(each)) => (0..each.len())
+                .map(|n| plan.text(&format!("choices[{n}]"), row, &columns))
+                .collect::<Result<_, _>>()?,
+            Some(Choices::List(_)) => list(&plan.value("choices", row, &columns)?).ok_or_else(|| {
+                row.wrong(
+                    "`choices` gives no list; expected [\"…\", \"…\"]\nhint: a column of text is split \
+                     with {{ column.split(\"|\") }}",
+                )
+            })?,
+        };
+        if plan.form.request.choices.is_some() {
+            if choices.len() < 2 || choices.len() > LETTERS {
+                return Err(row.wrong(format!(
+                    "expected 2 to {LETTERS} options in `choices`, found {}",
+                    choices.len()
+                )));
+            }
+            let mut lettered = String::new();
+            for (at, choice) in choices.iter().enumerate() {
+                let newline = if at == 0 { "" } else { "\n" };
+                lettered.push_str(&format!("{newline}{}. {choice}", letter(at)));
+            }
+            columns.insert("choices".into(), json!(choices));
+            columns.insert("lettered".into(), json!(lettered));
+        }
+        Ok(Self {
+            plan,
+            row,
+            columns,
+            choices,
+        })
+    }
+
+    fn text(&self, name: &str) -> Result<String, TaskError> {
+        self.plan.text(name, self.row, &self.columns)
+    }
+
+    fn text_if(&self, name: &str) -> Result<Option<String>, TaskError> {
+        if self.plan.templates.has(name) {
+            self.text(name).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// The right answers, as text.
+    pub fn accepted(&self) -> Result<Vec<String>, TaskError> {
+        if !self.plan.templates.has("answer") {
+            return Ok(Vec::new());
+        }
+        let value = self.plan.value("answer", self.row, &self.columns)?;
+        let accepted = list(&value).unwrap_or_else(|| vec![value.to_string()]);
+        if accepted.is_empty() || accepted.iter().any(|a| a.trim().is_empty()) {
+            return Err(self.row.wrong("`answer` gives nothing for this row"));
+        }
+        Ok(accepted)
+    }
+
+    /// Which option is right.
+    pub fn correct(&self) -> Result<usize, TaskError> {
+        let accepted = self.accepted()?;
+        let [answer] = accepted.as_slice() else {
+            return Err(self
+                .row
+                .wrong("`answer` gives several; expected the one right option"));
+        };
+        let answer = answer.trim();
+        let same = |c: &String| c.trim() == answer;
+        let text = self.choices.iter().position(same);
+        let repeated = self.choices.iter().filter(|c| same(c)).count() > 1;
+        let within = |n: &usize| *n < self.choices.len();
+        let index = answer.parse::<usize>().ok().filter(within);
+        let letters = (0..self.choices.len()).find(|n| letter(*n).eq_ignore_ascii_case(answer));
+        let found = match self.plan.form.judge.answer_is {
+            Some(AnswerIs::Text) => text,
+            Some(AnswerIs::Index) => index,
+            Some(AnswerIs::Letter) => letters,
+            None => match (text, index.or(letters)) {
+                (Some(a), Some(b)) if a != b => {
+                    return Err(self.row.wrong(format!(
+                        "`answer` is `{answer}`, which is option {} by its text and option {} by its place\n\
+                         hint: set `answer_is = \"text\"`, `\"index\"` (from 0) or `\"letter\"` under [judge]",
+                        letter(a),
+                        letter(b)
+                    )));
+                }
+                (a, b) => a.or(b),
+            },
+        };
+        if repeated && text == found {
+            return Err(self
+                .row
+                .wrong(format!("two options are `{answer}`, the right answer")));
+        }
+        found.ok_or_else(|| {
+            self.row.wrong(format!(
+                "`answer` is `{answer}`, which is none of the options (as text, as place from 0, or as letter): {}",
+                self.choices.join(" | ")
+            ))
+        })
+    }
+
+    /// An option as it follows the prompt.
+    fn continuation(&self, at: usize, choice: &str) -> Result<String, TaskError> {
+        if !self.plan.templates.has("continuation") {
+            let follows = if self.plan.templates.has("prompt") {
+                FOLLOWS
+            } else {
+                ""
+            };
+            return Ok(format!("{follows}{choice}"));
+        }
+        let mut columns = self.columns.clone();
+        columns.insert("choice".into(), json!(choice));
+        columns.insert("letter".into(), json!(letter(at)));
+        self.plan.text("continuation", self.row, &columns)
+    }
+
+    fn continuations(&self) -> Result<Vec<String>, TaskError> {
+        let options = self.choices.iter().enumerate();
+        options
+            .map(|(at, choice)| self.continuation(at, choice))
+            .collect()
+    }
+
+    /// What shots are balanced by: the right option, where there are options.
+    pub fn label(&self) -> Result<String, TaskError> {
+        if self.choices.is_empty() {
+            return Ok(String::new());
+        }
+        // With lettered options it is the place that must be balanced, else the words themselves.
+        let at = self.correct()?;
+        Ok(match self.plan.options {
+            Some(_) => letter(at),
+            None => self.choices.get(at).cloned().unwrap_or_default(),
+        })
+    }
+
+    /// The row as a shot: a question with its answer.
+    pub fn shot(&self) -> Result<String, TaskError> {
+        let generate = self.plan.kind() == Kind::Generate;
+        let answer = if self.choices.is_empty() {
+            self.accepted()?.into_iter().next().unwrap_or_default()
+        } else {
+            let at = self.correct()?;
+            if generate {
+                letter(at)
+            } else {
+                self.choices.get(at).cloned().unwrap_or_default()
+            }
+        };
+        if self.plan.templates.has("shots.template") {
+            let mut columns = self.columns.clone();
+            columns.insert("reference".into(), json!(answer));
+            return self.plan.text("shots.template", self.row, &columns);
+        }
+        let prompt = self.text_if("prompt")?.unwrap_or_default();
+        if !self.choices.is_empty() && !generate {
+            let at = self.correct()?;
+            return Ok(prompt + &self.continuation(at, &answer)?);
+        }
+        let space = if prompt.ends_with(char::is_whitespace) {
+            ""
+        } else {
+            " "
+        };
+        Ok(format!("{prompt}{space}{answer}"))
+    }
+
+    fn prompt(&self, settings: &TaskSettings, shots: &[String]) -> Result<Prompt, TaskError> {
+        let separator = self.plan.form.shots.separator.as_deref().unwrap_or("\n\n");
+        let mut text = String::new();
+        for shot in shots {
+            text.push_str(shot);
+            text.push_str(separator);
+        }
+        text.push_str(&self.text_if("prompt")?.unwrap_or_default());
+        let mut prompt = Prompt::single(settings.form, text);
+        prompt.system = self.text_if("system")?;
+        Ok(prompt)
+    }
+
+    /// What is asked of the model under study.
+    pub fn asks(
+        &self,
+        settings: &TaskSettings,
+        wanted: &Wanted,
+        shots: &[String],
+    ) -> Result<Vec<Ask>, TaskError> {
+        let plan = self.plan;
+        let form = &plan.form.request;
+        Ok(match plan.kind() {
+            Kind::Generate => vec![Ask::subject(Request::Generate(Generate {
+                prompt: self.prompt(settings, shots)?,
+                sampling: Sampling {
+                    temperature: wanted.temperature,
+                    top_p: form.top_p,
+                    top_k: None,
+                    max_tokens: wanted.max_tokens,
+                    stop: form.stop.clone(),
+                    seed: None,
+                },
+            }))],
+            Kind::Score => {
+                let continuations = if let Some(good) = self.text_if("good")? {
+                    vec![good, self.text("bad")?]
+                } else if self.choices.is_empty() {
+                    vec![self.text("continuation")?]
+                } else {
+                    self.continuations()?
+                };
+                if let Some(empty) = continuations.iter().position(String::is_empty) {
+                    return Err(self.row.wrong(format!(
+                        "the scored text {} is empty, so that it has no probability",
+                        empty + 1
+                    )));
+                }
+                let score = |prefix, start| {
+                    Ask::subject(Request::Score(Score {
+                        prefix,
+                        continuations: continuations.clone(),
+                        start,
+                    }))
+                };
+                let mut asks = vec![score(self.prompt(settings, shots)?, plan.start())];
+                if wanted.normalisation == Normalisation::Unconditional {
+                    let bare = self.text_if("unconditional")?;
+                    let bare = bare.unwrap_or_else(|| UNCONDITIONAL.to_owned());
+                    asks.push(score(Prompt::plain(bare), plan.start()));
+                }
+                asks
+            }
+            Kind::Observe => (0..form.texts.len())
+                .map(|n| {
+                    let text = self.text(&format!("texts[{n}]"))?;
+                    if text.trim().is_empty() {
+                        return Err(self
+                            .row
+                            .wrong(format!("text {} is empty, so that it has no vector", n + 1)));
+                    }
+                    Ok(Ask::subject(Request::Observe(Observe {
+                        text,
+                        pools: vec![plan.pool()],
+                        layers: plan.layers.clone(),
+                        with_scores: false,
+                    })))
+                })
+                .collect::<Result<_, TaskError>>()?,
+        })
+    }
+
+    /// What would be right.
+    pub fn target(&self) -> Result<Target, TaskError> {
+        let plan = self.plan;
+        Ok(match plan.judge() {
+            JudgeKind::Choice => match self.text_if("good")? {
+                Some(good) => Target::Pair {
+                    good,
+                    bad: self.text("bad")?,
+                },
+                None => Target::Choice {
+                    question: self.text_if("prompt")?.unwrap_or_default(),
+                    options: self.choices.clone(),
+                    correct: self.correct()?,
+                },
+            },
+            JudgeKind::Exact | JudgeKind::Contains | JudgeKind::Regex => {
+                let mut accepted = self.accepted()?;
+                match (accepted.len(), accepted.pop()) {
+                    (1, Some(one)) => Target::Text(one),
+                    (_, last) => {
+                        accepted.extend(last);
+                        Target::Data(json!({ "accepted": accepted }))
+                    }
+                }
+            }
+            JudgeKind::Number => {
+                let accepted = self.accepted()?;
+                let text = accepted.first().map_or("", |a| a.trim());
+                if accepted.len() != 1 || number::parse(text).is_none() {
+                    return Err(self.row.wrong(format!(
+                        "`answer` is `{}`; the judge `number` expects one number",
+                        accepted.join(", ")
+                    )));
+                }
+                Target::Text(text.to_owned())
+            }
+            JudgeKind::Model => {
+                let used = plan.templates.uses("rubric");
+                let columns: Columns = self
+                    .columns
+                    .iter()
+                    .filter(|(name, _)| used.contains(name))
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect();
+                Target::Data(json!({
+                    "reference": self.accepted()?.into_iter().next(),
+                    "columns": Value::Object(columns),
+                }))
+            }
+            JudgeKind::Correlation => {
+                let value = plan.value("with", self.row, &self.columns)?.to_string();
+                let with = number::parse(value.trim()).ok_or_else(|| {
+                    self.row.wrong(format!(
+                        "`with` is `{value}`; the judge `correlation` expects a number"
+                    ))
+                })?;
+                Target::Data(json!({ "with": with }))
+            }
+            JudgeKind::Triple => Target::Data(Value::Null),
+        })
+    }
+}
+
+/// The members of a list as text; nothing for what is no list.
+fn list(value: &minijinja::Value) -> Option<Vec<String>> {
+    if !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
+        return None;
+    }
+    let members = value.try_iter().ok()?;
+    // One more than is allowed is enough to refuse an endless list.
+    Some(members.take(10_000).map(|v| v.to_string()).collect())
+}

@@ -1,0 +1,286 @@
+//! What a task file may say, as it is written. Unknown keys are refused, so that a misspelt one is not
+//! silently ignored.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+/// Text whose place in the file is known.
+pub(crate) type Placed = Spanned<String>;
+
+/// The whole file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Form {
+    /// `task` or `family/task`.
+    pub name: Option<Placed>,
+    pub title: Option<String>,
+    #[serde(default)]
+    pub about: String,
+    #[serde(default)]
+    pub citation: String,
+    #[serde(default)]
+    pub link: String,
+    pub data: Data,
+    pub request: Request,
+    pub judge: Judge,
+    #[serde(default)]
+    pub shots: Shots,
+    pub people: Option<People>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Format {
+    Jsonl,
+    Csv,
+    Tsv,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Data {
+    pub path: Placed,
+    pub format: Option<Format>,
+    /// Column; without one, the line is the id.
+    pub id: Option<String>,
+    #[serde(default, alias = "stratum")]
+    pub strata: Columns,
+    pub cluster: Option<String>,
+    #[serde(default)]
+    pub tags: Columns,
+    /// Rows for which this is true.
+    #[serde(rename = "where")]
+    pub filter: Option<Placed>,
+    /// Whether `"` encloses fields.
+    pub quotes: Option<bool>,
+}
+
+/// One column or several.
+#[derive(Debug, Default, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Columns {
+    #[default]
+    None,
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Columns {
+    pub fn names(&self) -> &[String] {
+        match self {
+            Self::None => &[],
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Several(names) => names,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    Generate,
+    Score,
+    Observe,
+}
+
+/// Templates of the options, or one that gives a list.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Choices {
+    List(String),
+    Each(Vec<String>),
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Normalisation {
+    #[default]
+    None,
+    Token,
+    Byte,
+    Word,
+    Unconditional,
+}
+
+impl Normalisation {
+    pub const ALL: [Self; 5] = [
+        Self::None,
+        Self::Token,
+        Self::Byte,
+        Self::Word,
+        Self::Unconditional,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Token => "token",
+            Self::Byte => "byte",
+            Self::Word => "word",
+            Self::Unconditional => "unconditional",
+        }
+    }
+
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|n| n.name() == name)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StartForm {
+    Model,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum PoolForm {
+    #[default]
+    Mean,
+    Last,
+    First,
+}
+
+/// `last`, `all`, or numbers.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum LayersForm {
+    Word(String),
+    These(Vec<i32>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Request {
+    pub kind: Spanned<Kind>,
+    pub system: Option<Placed>,
+    pub prompt: Option<Placed>,
+    pub choices: Option<Spanned<Choices>>,
+    /// How an option (`choice`) or the scored text follows the prompt.
+    pub continuation: Option<Placed>,
+    /// The acceptable text of a minimal pair.
+    pub good: Option<Placed>,
+    /// The other one.
+    pub bad: Option<Placed>,
+    /// Texts that are read for their vectors.
+    #[serde(default)]
+    pub texts: Vec<Placed>,
+    #[serde(default)]
+    pub normalisation: Normalisation,
+    /// What stands before an option for its unconditional probability.
+    pub unconditional: Option<Placed>,
+    pub start: Option<StartForm>,
+    #[serde(default)]
+    pub stop: Vec<String>,
+    #[serde(default = "some_tokens")]
+    pub max_tokens: u32,
+    #[serde(default)]
+    pub temperature: f64,
+    pub top_p: Option<f64>,
+    #[serde(default)]
+    pub pool: PoolForm,
+    pub layers: Option<Spanned<LayersForm>>,
+}
+
+fn some_tokens() -> u32 {
+    64
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum JudgeKind {
+    Choice,
+    Exact,
+    Contains,
+    Regex,
+    Number,
+    Model,
+    Correlation,
+    Triple,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Take {
+    First,
+    #[default]
+    Last,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Ignore {
+    Case,
+    Punctuation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AnswerIs {
+    Text,
+    Index,
+    Letter,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Judge {
+    pub kind: Spanned<JudgeKind>,
+    /// The right answer.
+    pub answer: Option<Placed>,
+    /// How `answer` names the right option, where that is not plain.
+    pub answer_is: Option<AnswerIs>,
+    pub pattern: Option<Placed>,
+    /// Which number or match counts.
+    pub take: Option<Take>,
+    #[serde(default)]
+    pub tolerance: f64,
+    /// Tolerance as a share of the right answer.
+    #[serde(default)]
+    pub relative: f64,
+    pub ignore: Option<Vec<Ignore>>,
+    pub rubric: Option<Placed>,
+    /// Lowest and highest mark of a model that judges.
+    pub scale: Option<Spanned<[f64; 2]>>,
+    /// What is correlated.
+    pub with: Option<Placed>,
+    pub chance: Option<f64>,
+    pub human: Option<f64>,
+    pub human_source: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Order {
+    #[default]
+    Balanced,
+    Random,
+    Fixed,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Shots {
+    #[serde(default)]
+    pub count: usize,
+    /// Other data than the task's own.
+    pub path: Option<Placed>,
+    pub format: Option<Format>,
+    #[serde(rename = "where")]
+    pub filter: Option<Placed>,
+    #[serde(default)]
+    pub order: Order,
+    pub template: Option<Placed>,
+    pub separator: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct People {
+    #[serde(default)]
+    pub wording: String,
+    #[serde(default)]
+    pub answer: String,
+}

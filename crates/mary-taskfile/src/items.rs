@@ -1,0 +1,149 @@
+//! The items of a task file, made row by row.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use mary_contract::{Item, TaskError, TaskSettings};
+
+use crate::asking::{Seen, Wanted};
+use crate::plan::Plan;
+use crate::rows::{Row, Rows};
+use crate::shots::{Pool, hash};
+
+/// Characters of an id, at most: it stands in every line of the log.
+const LONGEST_ID: usize = 512;
+
+/// A lazy stream of items; after an error it ends.
+pub(crate) struct ItemStream {
+    plan: Arc<Plan>,
+    settings: TaskSettings,
+    wanted: Wanted,
+    rows: Rows,
+    pool: Option<Pool>,
+    /// Hashes of the ids so far; none where lines are ids, which cannot meet twice.
+    ids: HashSet<u64>,
+    made: bool,
+    ended: bool,
+}
+
+impl ItemStream {
+    pub fn new(plan: Arc<Plan>, settings: &TaskSettings) -> Result<Self, TaskError> {
+        Ok(Self {
+            wanted: Wanted::read(&plan, settings)?,
+            pool: Pool::read(&plan, settings)?,
+            rows: plan.table.rows()?,
+            settings: settings.clone(),
+            plan,
+            ids: HashSet::new(),
+            made: false,
+            ended: false,
+        })
+    }
+
+    fn make(&mut self) -> Option<Result<Item, TaskError>> {
+        loop {
+            let row = match self.rows.next() {
+                None if self.made => return None,
+                None => return Some(Err(self.nothing())),
+                Some(Err(error)) => return Some(Err(error)),
+                Some(Ok(row)) => row,
+            };
+            match self.plan.keeps("where", &row) {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(error) => return Some(Err(error)),
+            }
+            self.made = true;
+            return Some(self.item(&row));
+        }
+    }
+
+    fn nothing(&self) -> TaskError {
+        let why = if self.plan.templates.has("where") {
+            "no row is left: `where` under [data] is true for none of them"
+        } else {
+            "there are no rows; expected at least one"
+        };
+        self.plan.table.wrong(1, why)
+    }
+
+    fn item(&mut self, row: &Row) -> Result<Item, TaskError> {
+        let plan = Arc::clone(&self.plan);
+        let id = id_of(&plan, row)?;
+        if plan.form.data.id.is_some() {
+            self.check_unique(row, &id)?;
+        }
+        let seen = Seen::new(&plan, row)?;
+        let shots = match &self.pool {
+            None => Vec::new(),
+            Some(pool) => pool.draw(&id).map_err(|why| row.wrong(why))?,
+        };
+        let asks = seen.asks(&self.settings, &self.wanted, &shots)?;
+        let mut item = Item::new(id, seen.target()?, asks);
+        let data = &plan.form.data;
+        let strata = data.strata.names().iter();
+        let strata: Vec<String> = strata
+            .map(|c| plan.column(row, "strata", c))
+            .collect::<Result<_, _>>()?;
+        item.stratum = strata.join("/");
+        if let Some(cluster) = &data.cluster {
+            item.cluster = Some(plan.column(row, "cluster", cluster)?);
+        }
+        for tag in data.tags.names() {
+            item.tags
+                .insert(tag.clone(), plan.column(row, "tags", tag)?);
+        }
+        Ok(item)
+    }
+
+    /// Ids are told apart by their hashes; what looks like a duplicate is looked up in the file, which
+    /// also gives the line of the first.
+    fn check_unique(&mut self, row: &Row, id: &str) -> Result<(), TaskError> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(id.as_bytes());
+        if self.ids.insert(hash(&hasher)) {
+            return Ok(());
+        }
+        for earlier in self.plan.table.rows()? {
+            let earlier = earlier?;
+            if earlier.line >= row.line {
+                break;
+            }
+            if self.plan.keeps("where", &earlier)? && id_of(&self.plan, &earlier)? == id {
+                return Err(row.wrong(format!(
+                    "the id `{id}` stands in line {} already; ids are unique",
+                    earlier.line
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for ItemStream {
+    type Item = Result<Item, TaskError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let made = self.make();
+        self.ended = !matches!(made, Some(Ok(_)));
+        made
+    }
+}
+
+/// The id of a row: its column, or its line.
+pub(crate) fn id_of(plan: &Plan, row: &Row) -> Result<String, TaskError> {
+    let Some(column) = &plan.form.data.id else {
+        return Ok(row.line.to_string());
+    };
+    let id = plan.column(row, "id", column)?.trim().to_owned();
+    if id.is_empty() || id.chars().count() > LONGEST_ID {
+        return Err(row.wrong(format!(
+            "the id in column `{column}` has {} characters; expected 1 to {LONGEST_ID}",
+            id.chars().count()
+        )));
+    }
+    Ok(id)
+}

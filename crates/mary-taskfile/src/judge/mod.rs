@@ -1,0 +1,100 @@
+//! How answers are judged, by the house's rules: what cannot be read is unparsed and not wrong, a tie
+//! shares the point, and verdicts under other conventions stand beside the score.
+
+mod choice;
+mod model;
+pub(crate) mod number;
+mod scores;
+mod text;
+mod vectors;
+
+pub(crate) use model::question;
+pub(crate) use vectors::correlations;
+
+use mary_contract::{
+    ErrorKind, Finish, Generated, Item, Judgement, Reply, Response, Target, UnscoredReason,
+};
+
+use crate::asking::Wanted;
+use crate::form::{JudgeKind, Kind};
+use crate::plan::Plan;
+
+/// The verdict on an item.
+pub(crate) fn judge(plan: &Plan, wanted: &Wanted, item: &Item, answers: &[Reply]) -> Judgement {
+    let verdict = match (plan.kind(), plan.judge()) {
+        (Kind::Score, JudgeKind::Choice) => scores::choice(wanted, item, answers),
+        (Kind::Score, _) => scores::correlation(wanted, item, answers),
+        (Kind::Observe, JudgeKind::Triple) => vectors::triple(answers),
+        (Kind::Observe, _) => vectors::correlation(item, answers),
+        (Kind::Generate, JudgeKind::Model) => model::judge(plan, answers),
+        (Kind::Generate, kind) => generated(answers).and_then(|said| {
+            let verdict = match kind {
+                JudgeKind::Choice => choice::judge(item, said),
+                JudgeKind::Exact => text::exact(plan, item, said),
+                JudgeKind::Contains => text::contains(plan, item, said),
+                JudgeKind::Regex => text::pattern(plan, item, said),
+                _ => number::judge(plan, wanted, item, said),
+            }?;
+            Ok(verdict.unwrap_or_else(|| unread(said)))
+        }),
+    };
+    verdict.unwrap_or_else(|refused| *refused)
+}
+
+/// A verdict, or the one that ends the matter before there is anything to judge.
+type Verdict = Result<Judgement, Box<Judgement>>;
+
+/// A verdict on a text; nothing when no answer can be read from it.
+type Reading = Result<Option<Judgement>, Box<Judgement>>;
+
+/// What the model under study said, where it said something.
+fn generated(answers: &[Reply]) -> Result<&Generated, Box<Judgement>> {
+    let Some(Response::Generated(said)) = answers.first().map(|r| &r.answer) else {
+        return Err(fault("expected an answer in words"));
+    };
+    let reason = match said.finish {
+        Finish::Refusal => Some(UnscoredReason::Refused),
+        Finish::ContentFilter => Some(UnscoredReason::Filtered),
+        _ if said.text.trim().is_empty() => return Err(Box::new(unread(said))),
+        _ => None,
+    };
+    match reason {
+        Some(reason) => Err(Box::new(Judgement::unscored(reason))),
+        None => Ok(said),
+    }
+}
+
+/// A text from which no answer could be read.
+fn unread(said: &Generated) -> Judgement {
+    Judgement::unscored(match said.finish {
+        Finish::Length => UnscoredReason::Truncated,
+        _ => UnscoredReason::Unparsed,
+    })
+}
+
+fn fault(message: &str) -> Box<Judgement> {
+    Box::new(Judgement::failed(ErrorKind::Internal, message))
+}
+
+fn not_finite(message: &str) -> Box<Judgement> {
+    Box::new(Judgement::failed(ErrorKind::NotFinite, message))
+}
+
+fn right(is: bool) -> f64 {
+    if is { 1.0 } else { 0.0 }
+}
+
+/// The texts that count as right.
+fn accepted(item: &Item) -> Vec<&str> {
+    match &item.target {
+        Target::Text(text) => vec![text],
+        Target::Data(data) => {
+            let all = data.get("accepted").and_then(|a| a.as_array());
+            all.into_iter()
+                .flatten()
+                .filter_map(|v| v.as_str())
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,294 @@
+//! A task file as a task.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use mary_contract::{
+    Ask, Changes, Citation, DataSource, Generate, InForce, Item, Items, Judgement, Measure, Metric,
+    Needs, Param, Prompt, Reference, Reply, Request, Sample, Sampling, Scoring, Task, TaskCard,
+    TaskError, TaskSettings, Ties,
+};
+
+use crate::TaskFileError;
+use crate::asking::Wanted;
+use crate::form::{JudgeKind, Kind, Order, Take};
+use crate::items::ItemStream;
+use crate::judge;
+use crate::plan::Plan;
+
+/// Tokens of a judge's answer.
+const JUDGE_TOKENS: u32 = 256;
+
+/// A task of one's own, from a file.
+pub struct OwnTask {
+    plan: Arc<Plan>,
+    card: TaskCard,
+}
+
+impl OwnTask {
+    /// Reads a task file, compiles its templates and hashes its data; rows are not looked at yet.
+    pub fn read(path: &Path) -> Result<Self, TaskFileError> {
+        let plan = Plan::read(path)?;
+        Ok(Self {
+            card: card(&plan),
+            plan: Arc::new(plan),
+        })
+    }
+
+    /// The task file.
+    pub fn path(&self) -> &Path {
+        &self.plan.path
+    }
+
+    /// The file its items are read from.
+    pub fn data(&self) -> &Path {
+        &self.plan.table.path
+    }
+}
+
+fn card(plan: &Plan) -> TaskCard {
+    let form = &plan.form;
+    let (_, name) = plan.id.split_once('/').unwrap_or(("", &plan.id));
+    let title = form.title.clone().unwrap_or_else(|| name.to_owned());
+    let mut card = TaskCard::new(plan.id.clone(), title, form.about.clone());
+    card.chance = form.judge.chance.or_else(|| chance(plan));
+    card.human = form.judge.human.map(|value| Reference {
+        value,
+        source: form
+            .judge
+            .human_source
+            .clone()
+            .unwrap_or_else(|| "the task file".into())
+            .into(),
+    });
+    card.citation = Citation {
+        text: form.citation.clone().into(),
+        link: form.link.clone().into(),
+    };
+    card.params = Cow::Owned(params(plan));
+    card.content = Some(plan.content.clone().into());
+    card
+}
+
+/// A guesser's score, where the form of the items gives it.
+fn chance(plan: &Plan) -> Option<f64> {
+    match plan.judge() {
+        JudgeKind::Choice if plan.templates.has("good") => Some(0.5),
+        JudgeKind::Choice => plan.options.map(|n| 1.0 / n as f64),
+        JudgeKind::Triple => Some(0.5),
+        _ => None,
+    }
+}
+
+fn params(plan: &Plan) -> Vec<Param> {
+    let param =
+        |name: &'static str, default: String, values: &'static str, about: &'static str| Param {
+            default: default.into(),
+            ..Param::new(name, "", values, about)
+        };
+    let request = &plan.form.request;
+    let mut params = Vec::new();
+    match plan.kind() {
+        Kind::Score => params.push(param(
+            "normalisation",
+            request.normalisation.name().into(),
+            "none, token, byte, word, unconditional",
+            "What log-probabilities are divided by (or, unconditional, what is taken from them) before they are compared.",
+        ).changing(Changes::Judging)),
+        Kind::Generate => {
+            params.push(param(
+                "max_tokens",
+                request.max_tokens.to_string(),
+                "a number",
+                "Longest answer.",
+            ));
+            params.push(param(
+                "temperature",
+                request.temperature.to_string(),
+                "a number",
+                "0 takes the most probable token.",
+            ));
+        }
+        Kind::Observe => {}
+    }
+    if plan.judge() == JudgeKind::Number {
+        params.push(
+            param(
+                "tolerance",
+                plan.form.judge.tolerance.to_string(),
+                "a number",
+                "How far from the right number an answer may be.",
+            )
+            .changing(Changes::Judging),
+        );
+    }
+    params
+}
+
+impl Task for OwnTask {
+    fn card(&self) -> &TaskCard {
+        &self.card
+    }
+
+    fn needs(&self, _: &TaskSettings) -> Needs {
+        let kind = self.plan.kind();
+        Needs {
+            generate: kind == Kind::Generate,
+            score: kind == Kind::Score,
+            observe: kind == Kind::Observe,
+            judge: self.plan.judge() == JudgeKind::Model,
+            ..Needs::default()
+        }
+    }
+
+    fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
+        Ok(Box::new(ItemStream::new(Arc::clone(&self.plan), settings)?))
+    }
+
+    fn follow_up(
+        &self,
+        settings: &TaskSettings,
+        item: &Item,
+        answers: &[Reply],
+    ) -> Result<Vec<Ask>, TaskError> {
+        if self.plan.judge() != JudgeKind::Model || answers.len() != 1 {
+            return Ok(Vec::new());
+        }
+        let question = judge::question(&self.plan, item, answers)?;
+        let asked = question.map(|text| {
+            Ask::judge(Request::Generate(Generate {
+                prompt: Prompt::single(settings.form, text),
+                sampling: Sampling::greedy(JUDGE_TOKENS),
+            }))
+        });
+        Ok(asked.into_iter().collect())
+    }
+
+    fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+        match Wanted::read(&self.plan, settings) {
+            Ok(wanted) => judge::judge(&self.plan, &wanted, item, answers),
+            Err(error) => {
+                Judgement::failed(mary_contract::ErrorKind::BadRequest, error.to_string())
+            }
+        }
+    }
+
+    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
+        if self.plan.judge() == JudgeKind::Correlation {
+            judge::correlations(samples)
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn asked(&self, settings: &TaskSettings) -> InForce {
+        let mut asked = settings.asked(&self.card);
+        match settings.shots.unwrap_or(self.plan.form.shots.count) {
+            // Only shots are drawn by the seed.
+            0 => asked.remove("seed"),
+            shots => asked.insert("shots".to_owned(), shots.to_string()),
+        };
+        asked
+    }
+
+    fn scoring(&self, _: &TaskSettings) -> Scoring {
+        match (self.plan.kind(), self.plan.judge()) {
+            (_, JudgeKind::Correlation) => Scoring::number(Metric::Number),
+            (Kind::Generate, _) => Scoring::WRITTEN,
+            (Kind::Score | Kind::Observe, _) => Scoring::share(Ties::Shared),
+        }
+    }
+
+    fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
+        let plan = &self.plan;
+        let mut said = BTreeMap::new();
+        let mut say = |name: &str, text: String| said.insert(name.to_owned(), text);
+        let file = plan
+            .table
+            .path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        say("data", format!("{file}, blake3 {}", plan.table.hash));
+        let Ok(wanted) = Wanted::read(plan, settings) else {
+            return said;
+        };
+        match plan.kind() {
+            Kind::Score => {
+                say("normalisation", wanted.normalisation.name().into());
+                say("start", format!("{:?}", plan.start()).to_lowercase());
+            }
+            Kind::Generate => {
+                let limit = wanted.max_tokens;
+                say(
+                    "answer",
+                    format!(
+                        "generated, temperature {}, at most {limit} tokens",
+                        wanted.temperature
+                    ),
+                );
+            }
+            Kind::Observe => {
+                say("pooling", format!("{:?}", plan.pool()).to_lowercase());
+            }
+        }
+        let shots = settings.shots.unwrap_or(plan.form.shots.count);
+        if shots > 0 {
+            let order = match plan.form.shots.order {
+                Order::Balanced => "balanced over the right answers, in random order",
+                Order::Random => "random",
+                Order::Fixed => "the same for every item",
+            };
+            say("shots", format!("{shots}, {order}"));
+        }
+        say("judge", judged(plan, &wanted));
+        match plan.judge() {
+            JudgeKind::Correlation => {
+                say(
+                    "scale",
+                    if plan.kind() == Kind::Score {
+                        "logprob"
+                    } else {
+                        "cosine"
+                    }
+                    .into(),
+                );
+            }
+            JudgeKind::Choice | JudgeKind::Triple => {
+                say("ties", "share the point".into());
+            }
+            _ => {}
+        }
+        if let Some(people) = &plan.form.people {
+            say("people's wording", people.wording.clone());
+            if !people.answer.is_empty() {
+                say("people's answer", people.answer.clone());
+            }
+        }
+        said
+    }
+}
+
+/// The judge in words.
+fn judged(plan: &Plan, wanted: &Wanted) -> String {
+    let which = match plan.take() {
+        Take::First => "first",
+        Take::Last => "last",
+    };
+    match (plan.kind(), plan.judge()) {
+        (Kind::Score, JudgeKind::Choice) => "the most probable text is chosen".into(),
+        (_, JudgeKind::Choice) => "the option named by its letter or its words; none or several is unparsed".into(),
+        (_, JudgeKind::Exact) => "the whole answer is equal".into(),
+        (_, JudgeKind::Contains) => "the right words stand in the answer".into(),
+        (_, JudgeKind::Regex) => format!("the {which} match of the pattern is equal; none is unparsed"),
+        (_, JudgeKind::Number) => format!(
+            "the {which} number is right within {} (or {} of it); none is unparsed",
+            wanted.tolerance, plan.form.judge.relative
+        ),
+        (_, JudgeKind::Model) => "another model, by the rubric".into(),
+        (_, JudgeKind::Correlation) => "the score is the mean value; `spearman` and `pearson` are its correlations over the items".into(),
+        (_, JudgeKind::Triple) => "the near text has the larger cosine".into(),
+    }
+}

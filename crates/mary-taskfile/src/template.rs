@@ -1,0 +1,168 @@
+//! Jinja templates of a task file, compiled once. They have Python's string methods, refuse columns
+//! that are not there, and stop when their fuel is spent.
+
+use std::collections::BTreeMap;
+
+use minijinja::value::Serde;
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use minijinja_contrib::pycompat::unknown_method_callback;
+use serde_json::Map;
+
+/// Instructions one template may take for one row; a prompt needs some dozens.
+const FUEL: u64 = 200_000;
+
+/// Bytes one template may make of one row.
+const LONGEST: usize = 16 << 20;
+
+/// The name under which the value of an expression is kept.
+const VALUE: &str = "mary_value";
+
+/// Columns of a row, and what the task adds to them.
+pub(crate) type Columns = Map<String, serde_json::Value>;
+
+/// The templates of a task.
+pub(crate) struct Templates {
+    environment: Environment<'static>,
+    /// Where each stands, for messages.
+    lines: BTreeMap<String, usize>,
+}
+
+/// Why a row could not be rendered.
+pub(crate) struct Unrendered {
+    /// The template's key in the task file.
+    pub name: String,
+    /// Its line there.
+    pub line: usize,
+    /// Columns that it uses and the row does not have.
+    pub missing: Vec<String>,
+    /// In words.
+    pub message: String,
+}
+
+impl Templates {
+    pub fn new() -> Result<Self, String> {
+        let mut environment = Environment::new();
+        let syntax = minijinja::syntax::SyntaxConfig::builder()
+            .keep_trailing_newline(true)
+            .build()
+            .map_err(|e| e.to_string())?;
+        environment.set_syntax(syntax);
+        environment.set_fuel(Some(FUEL));
+        environment.set_debug(false);
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_unknown_method_callback(unknown_method_callback);
+        Ok(Self {
+            environment,
+            lines: BTreeMap::new(),
+        })
+    }
+
+    /// Adds a template whose text is wanted; an error says what is wrong and in which line of it.
+    pub fn add(&mut self, name: &str, source: &str, line: usize) -> Result<(), (String, usize)> {
+        self.lines.insert(name.to_owned(), line);
+        self.environment
+            .add_template_owned(name.to_owned(), source.to_owned())
+            .map_err(|error| (describe(&error), error.line().unwrap_or(1)))
+    }
+
+    /// Adds a template whose value is wanted: `{{ expression }}` alone gives a list or a number as it
+    /// is, which is kept under a name of ours; anything else gives its text.
+    pub fn add_value(
+        &mut self,
+        name: &str,
+        source: &str,
+        line: usize,
+    ) -> Result<(), (String, usize)> {
+        match expression(source) {
+            Some(inner) => self.add(name, &format!("{{% set {VALUE} = ({inner}) %}}"), line),
+            None => self.add(name, source, line),
+        }
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.lines.contains_key(name)
+    }
+
+    /// The names that a template uses and does not set itself.
+    pub fn uses(&self, name: &str) -> Vec<String> {
+        let template = self.environment.get_template(name);
+        let mut names: Vec<String> = template.map_or_else(
+            |_| Vec::new(),
+            |t| t.undeclared_variables(false).into_iter().collect(),
+        );
+        names.sort_unstable();
+        names
+    }
+
+    /// The text.
+    pub fn text(&self, name: &str, columns: &Columns) -> Result<String, Unrendered> {
+        let rendered = self
+            .environment
+            .get_template(name)
+            .and_then(|t| t.render(Value::from(Serde(columns))))
+            .map_err(|e| self.unrendered(name, columns, &e))?;
+        if rendered.len() > LONGEST {
+            return Err(Unrendered {
+                name: name.to_owned(),
+                line: self.line(name),
+                missing: Vec::new(),
+                message: format!("it makes more than {} MiB of text", LONGEST >> 20),
+            });
+        }
+        Ok(rendered)
+    }
+
+    /// The value of a template that is one expression; the text of any other.
+    pub fn value(&self, name: &str, columns: &Columns) -> Result<Value, Unrendered> {
+        let captured = self
+            .environment
+            .get_template(name)
+            .and_then(|t| t.render_captured(Value::from(Serde(columns))))
+            .map_err(|e| self.unrendered(name, columns, &e))?;
+        match captured.state().lookup(VALUE) {
+            Some(value) => Ok(value),
+            None => Ok(Value::from(captured.into_output())),
+        }
+    }
+
+    fn line(&self, name: &str) -> usize {
+        self.lines.get(name).copied().unwrap_or(1)
+    }
+
+    fn unrendered(&self, name: &str, columns: &Columns, error: &Error) -> Unrendered {
+        let missing = if error.kind() == ErrorKind::UndefinedError {
+            let used = self.uses(name).into_iter();
+            used.filter(|c| !columns.contains_key(c)).collect()
+        } else {
+            Vec::new()
+        };
+        let message = match error.kind() {
+            ErrorKind::OutOfFuel => format!("it takes more than {FUEL} steps for one row"),
+            _ => describe(error),
+        };
+        Unrendered {
+            name: name.to_owned(),
+            line: self.line(name),
+            missing,
+            message,
+        }
+    }
+}
+
+/// The expression of a template that is nothing else.
+fn expression(source: &str) -> Option<&str> {
+    let inner = source.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    let inner = inner.strip_prefix('-').unwrap_or(inner);
+    let inner = inner.strip_suffix('-').unwrap_or(inner).trim();
+    let plain = !inner.contains("{{") && !inner.contains("}}") && !inner.contains("%}");
+    (plain && !inner.is_empty()).then_some(inner)
+}
+
+/// An error of a template in one line.
+fn describe(error: &Error) -> String {
+    let kind = error.kind().to_string();
+    match error.detail() {
+        Some(detail) => format!("{kind}: {detail}"),
+        None => kind,
+    }
+}

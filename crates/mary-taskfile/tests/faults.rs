@@ -1,0 +1,163 @@
+//! Whatever is wrong with a task file or its data is told with file and line, and nothing in either can
+//! make Mary spend time or memory without end.
+
+use mary_contract::{NoData, Task, TaskSettings};
+
+use crate::support::Folder;
+
+const PAIRS: &str = "[data]\npath = \"d.jsonl\"\nid = \"id\"\n[request]\nkind = \"score\"\n\
+                     good = \"{{ good }}\"\nbad = \"{{ bad }}\"\n[judge]\nkind = \"choice\"\n";
+
+fn row(id: usize) -> String {
+    format!("{{\"id\": \"{id}\", \"good\": \"It is.\", \"bad\": \"It are.\"}}\n")
+}
+
+/// The fault of a pair task with these bytes as data.
+fn of_data(bytes: &[u8]) -> String {
+    Folder::new(PAIRS, ("d.jsonl", bytes)).fault()
+}
+
+/// The fault of a task file beside sound data.
+fn of_file(text: &str) -> String {
+    Folder::new(text, ("d.jsonl", row(1).as_bytes())).fault()
+}
+
+fn says(fault: &str, wanted: &[&str]) {
+    for part in wanted {
+        assert!(fault.contains(part), "`{part}` is not in: {fault}");
+    }
+}
+
+#[test]
+fn invalid_utf8_is_told_with_its_line() {
+    let mut bytes: Vec<u8> = (1..7).flat_map(|n| row(n).into_bytes()).collect();
+    bytes.extend(b"{\"id\": \"7\", \"good\": \"\xff\", \"bad\": \"b\"}\n");
+    says(&of_data(&bytes), &["d.jsonl:7: ", "UTF-8"]);
+    let csv = PAIRS.replace("d.jsonl", "d.csv");
+    let folder = Folder::new(&csv, ("d.csv", b"id,good,bad\n1,a,b\n2,\xe9,b\n"));
+    says(&folder.fault(), &["d.csv:3: ", "`good`", "UTF-8"]);
+}
+
+#[test]
+fn a_duplicate_id_is_told_with_both_lines() {
+    let data = row(1) + &row(2) + "\n" + &row(1);
+    says(&of_data(data.as_bytes()), &["d.jsonl:4: ", "`1`", "line 1"]);
+}
+
+#[test]
+fn an_empty_file_and_one_without_fitting_rows_are_refused() {
+    says(&of_data(b""), &["d.jsonl:1: ", "no rows"]);
+    says(&of_data(b"\n\n"), &["no rows"]);
+    let filtered = PAIRS.replace("id = \"id\"", "id = \"id\"\nwhere = \"{{ id == 'x' }}\"");
+    says(&of_file(&filtered), &["`where`", "none"]);
+}
+
+#[test]
+fn a_missing_column_is_told_with_the_row_and_the_template() {
+    let data = row(1) + "{\"id\": \"2\", \"good\": \"It is.\", \"evil\": \"It are.\"}\n";
+    says(
+        &of_data(data.as_bytes()),
+        &["d.jsonl:2: ", "`bad`", "mytask.toml:7", "evil, good, id"],
+    );
+    let tags = PAIRS.replace("id = \"id\"", "id = \"id\"\ntags = [\"topic\"]");
+    says(&of_file(&tags), &["d.jsonl:1: ", "`topic`", "`tags`"]);
+}
+
+#[test]
+fn broken_rows_are_told() {
+    says(&of_data(b"[1, 2]\n"), &["d.jsonl:1: ", "a list"]);
+    says(&of_data(b"{\"id\": 1,}\n"), &["d.jsonl:1: ", "column"]);
+    let csv = PAIRS.replace("d.jsonl", "d.csv");
+    let folder = Folder::new(&csv, ("d.csv", b"id,good,bad\n1,a,b\n2,a\n"));
+    says(&folder.fault(), &["d.csv:3: ", "3 fields", "found 2"]);
+    let folder = Folder::new(&csv, ("d.csv", b"id,good,good\n1,a,b\n"));
+    says(&folder.fault(), &["d.csv:1: ", "two columns", "`good`"]);
+}
+
+#[test]
+fn broken_task_files_are_told_with_their_line() {
+    let with = |from: &str, to: &str| of_file(&PAIRS.replace(from, to));
+    says(
+        &with("{{ good }}", "{{ good"),
+        &["mytask.toml:6: ", "`good`", "broken"],
+    );
+    says(
+        &with("kind = \"score\"", "kind = \"scores\""),
+        &["mytask.toml:5: ", "scores"],
+    );
+    says(
+        &with("id = \"id\"", "idd = \"id\""),
+        &["mytask.toml:3: ", "idd"],
+    );
+    says(
+        &with("kind = \"choice\"", "kind = \"number\""),
+        &["mytask.toml:9: ", "does not fit"],
+    );
+    says(
+        &with("bad = \"{{ bad }}\"\n", ""),
+        &["mytask.toml:5: ", "`bad`"],
+    );
+    says(
+        &with("d.jsonl", "d.parquet"),
+        &["mytask.toml:2: ", "Parquet"],
+    );
+    says(
+        &with("d.jsonl", "absent.jsonl"),
+        &["absent.jsonl", "mytask.toml:2"],
+    );
+    let template = PAIRS.replace("\"{{ good }}\"", "\"\"\"\nfine\n{% if %}\"\"\"");
+    says(&of_file(&template), &["mytask.toml:8: ", "broken"]);
+}
+
+#[test]
+fn templates_run_on_limited_fuel() {
+    for endless in [
+        "{% for a in range(100000) %}{% for b in range(100000) %}x{% endfor %}{% endfor %}",
+        "{{ 'x' * 50000000 }}",
+    ] {
+        let fault = of_file(&PAIRS.replace("{{ good }}", endless));
+        says(&fault, &["d.jsonl:1: ", "`good`", "cannot be rendered"]);
+    }
+}
+
+#[test]
+fn patterns_are_bounded() {
+    let task = "[data]\npath = \"d.jsonl\"\n[request]\nkind = \"generate\"\nprompt = \"{{ good }}\"\n\
+                [judge]\nkind = \"regex\"\nanswer = \"x\"\npattern = '(a{1000}){1000}'\n";
+    says(&of_file(task), &["mytask.toml:9: ", "`pattern`"]);
+    says(
+        &of_file(&task.replace("(a{1000}){1000}", "(")),
+        &["mytask.toml:9: ", "`pattern`"],
+    );
+}
+
+#[test]
+fn rows_are_read_lazily() {
+    // The bad row far behind does not disturb the first, so the file is not read as a whole.
+    let mut data: String = (0..20_000).map(row).collect();
+    data.push_str("not json\n");
+    let folder = Folder::new(PAIRS, ("d.jsonl", data.as_bytes()));
+    let mut items = folder
+        .task()
+        .unwrap()
+        .items(&TaskSettings::default(), &NoData)
+        .unwrap();
+    assert!(items.next().unwrap().is_ok());
+    assert!(
+        items
+            .last()
+            .unwrap()
+            .unwrap_err()
+            .to_string()
+            .contains("d.jsonl:20001: ")
+    );
+}
+
+#[test]
+fn data_that_changes_after_it_was_hashed_is_refused() {
+    let folder = Folder::new(PAIRS, ("d.jsonl", row(1).as_bytes()));
+    let task = folder.task().unwrap();
+    std::fs::write(folder.path("d.jsonl"), row(1) + &row(2)).unwrap();
+    let error = task.items(&TaskSettings::default(), &NoData).err().unwrap();
+    assert!(error.to_string().contains("has changed"), "{error}");
+}

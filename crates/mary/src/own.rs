@@ -1,0 +1,199 @@
+//! Tasks of one's own: files that arguments or stored runs name are read into the registry before a
+//! command begins, so that every command finds them like built-in ones.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mary_contract::{RunManifest, Task};
+use mary_taskfile::{OwnTask, TaskFileError};
+
+use crate::cli::{Command, DataAction, TasksAction};
+use crate::commands::tell;
+use crate::exit::UsageError;
+use crate::rundir;
+use crate::settings::Place;
+
+/// Reads the task files that a command means. In its arguments, files become ids.
+pub fn gather(place: &mut Place, command: &mut Command) -> anyhow::Result<()> {
+    match command {
+        Command::Run(args) => named(place, &mut args.tasks),
+        Command::Sweep(args) => named(place, &mut args.run.tasks),
+        Command::Data(args) => match &mut args.action {
+            DataAction::Audit(args) => named(place, &mut args.tasks),
+            _ => Ok(()),
+        },
+        Command::Tasks(args) => match &mut args.action {
+            Some(TasksAction::Show { task, .. } | TasksAction::Check { task, .. }) => {
+                named(place, std::slice::from_mut(task))
+            }
+            _ => Ok(()),
+        },
+        Command::Resume(args) => {
+            named(place, &mut args.tasks)?;
+            stored(place, args.run.as_slice(), true);
+            Ok(())
+        }
+        Command::Rescore(args) => {
+            named(place, &mut args.tasks)?;
+            stored(place, args.run.as_slice(), true);
+            Ok(())
+        }
+        Command::Report(args) => {
+            stored(place, &args.runs, true);
+            Ok(())
+        }
+        Command::Compare(args) => {
+            stored(place, &args.runs, false);
+            Ok(())
+        }
+        Command::Merge(args) => {
+            let runs = args.runs.iter().map(|p| p.to_string_lossy().into_owned());
+            stored(place, &runs.collect::<Vec<_>>(), false);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a word names a task file.
+fn is_file(word: &str) -> bool {
+    let path = Path::new(word.trim());
+    path.extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("toml"))
+}
+
+/// Reads the files among these names of tasks; each is replaced by the id of its task.
+fn named(place: &mut Place, names: &mut [String]) -> anyhow::Result<()> {
+    for name in names.iter_mut().filter(|n| is_file(n)) {
+        let task = OwnTask::read(Path::new(name.trim()))?;
+        let id = task.card().id.to_string();
+        add(place, task)?;
+        *name = id;
+    }
+    Ok(())
+}
+
+/// Adds a task; the same one named twice is one.
+fn add(place: &mut Place, task: OwnTask) -> anyhow::Result<()> {
+    let card = task.card();
+    if let Some(there) = place.registry.task(&card.id)
+        && there.card().content == card.content
+    {
+        return Ok(());
+    }
+    if let Some(family) = place.registry.family(&card.family) {
+        return Err(UsageError::new(format!(
+            "{}: the task calls itself `{}`, and `{}` is a family of Mary's own\n\
+             hint: give it a `name` of another family",
+            task.path().display(),
+            card.id,
+            family.id()
+        ))
+        .into());
+    }
+    let file = task.path().display().to_string();
+    place
+        .registry
+        .add_task(Arc::new(task))
+        .map_err(|e| UsageError::new(format!("{file}: {e}")).into())
+}
+
+/// Reads the task files that stored runs were made with, from where their command lines say they
+/// were. What is not there any more is told; the command itself says whether it can do without.
+fn stored(place: &mut Place, runs: &[String], newest: bool) {
+    let wanted: Vec<Option<&str>> = match runs {
+        [] if newest => vec![None],
+        runs => runs.iter().map(|r| Some(r.as_str())).collect(),
+    };
+    for run in wanted {
+        // A run that cannot be found or read is told by the command itself.
+        let Some(manifest) = rundir::find(place, run).ok().and_then(|p| manifest(&p)) else {
+            continue;
+        };
+        for task in &manifest.tasks {
+            if task.content.is_none() || place.registry.task(&task.id).is_some() {
+                continue;
+            }
+            let mut trouble: Option<TaskFileError> = None;
+            for file in files(&manifest.command) {
+                match OwnTask::read(&file) {
+                    Ok(own) if own.card().id == task.id => {
+                        // Of another content, the registry will say that it has changed.
+                        let _ = add(place, own);
+                    }
+                    Ok(_) => {}
+                    Err(error) => trouble = Some(error),
+                }
+            }
+            if let Some(error) = trouble.filter(|_| place.registry.task(&task.id).is_none()) {
+                tell(&format!("note: {}: {error}", task.id));
+            }
+        }
+    }
+}
+
+fn manifest(folder: &Path) -> Option<RunManifest> {
+    let bytes = std::fs::read(folder.join("manifest.json")).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// The task files that a command line names.
+fn files(command: &[String]) -> Vec<PathBuf> {
+    let parts = command.iter().flat_map(|word| {
+        let value = match word.split_once('=') {
+            Some((name, value)) if name.starts_with('-') => value,
+            _ => word,
+        };
+        value.split(',')
+    });
+    parts.filter(|p| is_file(p)).map(PathBuf::from).collect()
+}
+
+/// The words of this command line for a manifest, task files by their whole path, so that the run can
+/// be continued from another folder.
+pub fn words() -> Vec<String> {
+    std::env::args().skip(1).map(|w| absolute(&w)).collect()
+}
+
+fn absolute(word: &str) -> String {
+    let (name, value) = match word.split_once('=') {
+        Some((name, value)) if name.starts_with('-') => (Some(name), value),
+        _ => (None, word),
+    };
+    if !value.split(',').any(is_file) {
+        return word.to_owned();
+    }
+    let whole = |part: &str| match std::fs::canonicalize(part.trim()) {
+        Ok(path) if is_file(part) => path.display().to_string(),
+        _ => part.to_owned(),
+    };
+    let value = value.split(',').map(whole).collect::<Vec<_>>().join(",");
+    match name {
+        Some(name) => format!("{name}={value}"),
+        None => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_in_command_lines() {
+        let command = [
+            "run",
+            "-t",
+            "htest,./a.toml",
+            "--tasks=/x/b.toml",
+            "-m",
+            "hf/c",
+        ];
+        let found = files(&command.map(String::from));
+        assert_eq!(
+            found,
+            [PathBuf::from("./a.toml"), PathBuf::from("/x/b.toml")]
+        );
+        assert_eq!(absolute("htest/rhyme"), "htest/rhyme");
+        assert_eq!(absolute("--tasks=absent.toml"), "--tasks=absent.toml");
+    }
+}
