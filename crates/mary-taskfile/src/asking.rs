@@ -387,8 +387,15 @@ impl<'a> Seen<'a> {
                     .filter(|(name, _)| used.contains(name))
                     .map(|(name, value)| (name.clone(), value.clone()))
                     .collect();
+                let reference = self.accepted()?.into_iter().next();
+                // Rendered once for its errors: a column that is not there is told before anybody is
+                // asked.
+                let mut all = self.columns.clone();
+                all.insert("response".into(), json!("…"));
+                all.insert("reference".into(), json!(reference));
+                plan.text("rubric", self.row, &all)?;
                 Target::Data(json!({
-                    "reference": self.accepted()?.into_iter().next(),
+                    "reference": reference,
                     "columns": Value::Object(columns),
                 }))
             }

@@ -9,4 +9,5 @@
 
 mod asking;
 mod faults;
+mod judging;
 mod support;

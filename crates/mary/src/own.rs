@@ -29,11 +29,13 @@ pub fn gather(place: &mut Place, command: &mut Command) -> anyhow::Result<()> {
             _ => Ok(()),
         },
         Command::Resume(args) => {
+            only_files(&args.tasks)?;
             named(place, &mut args.tasks)?;
             stored(place, args.run.as_slice(), true);
             Ok(())
         }
         Command::Rescore(args) => {
+            only_files(&args.tasks)?;
             named(place, &mut args.tasks)?;
             stored(place, args.run.as_slice(), true);
             Ok(())
@@ -60,6 +62,17 @@ fn is_file(word: &str) -> bool {
     let path = Path::new(word.trim());
     path.extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("toml"))
+}
+
+/// A stored run knows its tasks; only where their files are can be said again.
+fn only_files(names: &[String]) -> Result<(), UsageError> {
+    match names.iter().find(|n| !is_file(n)) {
+        None => Ok(()),
+        Some(other) => Err(UsageError::new(format!(
+            "`{other}` is no task file; the run itself says which tasks it has\n\
+             hint: -t is for a task of one's own whose file was moved"
+        ))),
+    }
 }
 
 /// Reads the files among these names of tasks; each is replaced by the id of its task.
