@@ -219,13 +219,33 @@ fn another_models_name_in_replies_is_shown() {
     })
     .unwrap();
     let url = server.url("/v1");
-    let arguments = ["run", "-m", "compatible/wanted-7b", "--base-url", &url, "-t"];
-    let more = ["htest/rhyme", "-k", "2", "--limit", "4", "--set", "mode=generate"];
-    let output = mary(home.path(), &[&arguments[..], &more[..], &["--apply-chat-template"]].concat());
+    let arguments = [
+        "run",
+        "-m",
+        "compatible/wanted-7b",
+        "--base-url",
+        &url,
+        "-t",
+    ];
+    let more = [
+        "htest/rhyme",
+        "-k",
+        "2",
+        "--limit",
+        "4",
+        "--set",
+        "mode=generate",
+    ];
+    let output = mary(
+        home.path(),
+        &[&arguments[..], &more[..], &["--apply-chat-template"]].concat(),
+    );
     let table = String::from_utf8_lossy(&output.stdout).into_owned() + &said(&output);
     let expected = "4 replies name another model: cheaper-1b";
     assert!(table.contains(expected), "{table}");
-    let entries = std::fs::read_dir(home.path().join("runs")).unwrap().flatten();
+    let entries = std::fs::read_dir(home.path().join("runs"))
+        .unwrap()
+        .flatten();
     let folder = entries.map(|e| e.path()).find(|p| p.is_dir()).unwrap();
     for file in ["summary.json", "report.html"] {
         let text = std::fs::read_to_string(folder.join(file)).unwrap();
