@@ -2,6 +2,7 @@
 
 use mary_contract::{JudgeChoice, Limit, ModelRef, Registry};
 use mary_run::{Execution, Laboratory, Opening, RunSpec, TaskChoice};
+use mary_suites::psychometric::typicality::for_model;
 
 use crate::cli::run::RunArgs;
 use crate::commands::adapter;
@@ -12,6 +13,9 @@ use crate::suite::{self, Wishes};
 
 /// The model of a run that names none.
 pub const DEFAULT_MODEL: &str = "builtin/nano";
+
+/// Who serves the model inside the binary.
+pub const BUILTIN: &str = "builtin";
 
 /// What the arguments ask for. The only side effect is merging an adapter into the cache.
 pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<RunSpec> {
@@ -41,7 +45,9 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
     };
     let judge = args.judge.as_deref().map(judge).transpose()?;
     let judge = judge.unwrap_or_default();
-    let tasks = tasks(lab.registry(), args)?;
+    let mut tasks = tasks(lab.registry(), args)?;
+    let builtin = subjects.iter().all(|m| m.provider == BUILTIN);
+    fit_to_models(lab.registry(), &mut tasks, builtin);
     for model in subjects.iter().chain(match &judge {
         JudgeChoice::Model(model) => Some(model),
         JudgeChoice::None | JudgeChoice::Subject => None,
@@ -69,6 +75,19 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
             batch: args.batch,
         },
     })
+}
+
+/// Settings that depend on who is asked: people's norms of typicality, unless it is the built-in model
+/// alone.
+pub fn fit_to_models(registry: &Registry, tasks: &mut [TaskChoice], builtin: bool) {
+    for choice in tasks {
+        let task = registry.task(&choice.id);
+        let norms = task.and_then(|t| for_model(t.card(), &choice.settings, builtin));
+        if let Some((name, value)) = norms {
+            let params = &mut choice.settings.params;
+            params.insert(name.to_owned(), value.to_owned());
+        }
+    }
 }
 
 /// Reads `--judge`.
