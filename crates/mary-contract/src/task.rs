@@ -148,6 +148,17 @@ pub trait Task: Send + Sync {
         None
     }
 
+    /// A setting whose default depends on who is asked, with its value there: for the `builtin` model
+    /// alone, whose whole world is small, or for others too. `None` where nothing depends on that or the
+    /// user has chosen.
+    fn default_for(
+        &self,
+        _settings: &TaskSettings,
+        _builtin: bool,
+    ) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
     /// Whether the items are all there are (the three ways of writing a number) and not a sample: no
     /// interval then says how other items would come out, and what stands in its place is the range of
     /// these.
@@ -228,6 +239,14 @@ macro_rules! task_behind_a_pointer {
 
             fn family_tag(&self, settings: &TaskSettings) -> Option<&'static str> {
                 (**self).family_tag(settings)
+            }
+
+            fn default_for(
+                &self,
+                settings: &TaskSettings,
+                builtin: bool,
+            ) -> Option<(&'static str, &'static str)> {
+                (**self).default_for(settings, builtin)
             }
 
             fn fixed_items(&self, settings: &TaskSettings) -> bool {

@@ -2,7 +2,6 @@
 
 use mary_contract::{JudgeChoice, Limit, ModelRef, Registry};
 use mary_run::{Execution, Laboratory, Opening, RunSpec, TaskChoice};
-use mary_suites::psychometric::typicality::for_model;
 
 use crate::cli::run::RunArgs;
 use crate::commands::adapter;
@@ -77,13 +76,12 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
     })
 }
 
-/// Settings that depend on who is asked: people's norms of typicality, unless it is the built-in model
-/// alone.
+/// Settings whose default depends on who is asked: the built-in model alone, or others too.
 pub fn fit_to_models(registry: &Registry, tasks: &mut [TaskChoice], builtin: bool) {
     for choice in tasks {
         let task = registry.task(&choice.id);
-        let norms = task.and_then(|t| for_model(t.card(), &choice.settings, builtin));
-        if let Some((name, value)) = norms {
+        let set = task.and_then(|t| t.default_for(&choice.settings, builtin));
+        if let Some((name, value)) = set {
             let params = &mut choice.settings.params;
             params.insert(name.to_owned(), value.to_owned());
         }

@@ -53,7 +53,7 @@ enum Source {
 /// What `norms=auto` means for a task of these settings: people's norms, unless only the built-in model
 /// is asked, whose whole world the other categories are. Nothing where the task has no norms or the user
 /// chose some.
-pub fn for_model(
+fn for_model(
     card: &TaskCard,
     settings: &TaskSettings,
     builtin: bool,

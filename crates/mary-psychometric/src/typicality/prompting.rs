@@ -158,6 +158,14 @@ impl Task for Prompting {
         }
     }
 
+    fn default_for(
+        &self,
+        settings: &TaskSettings,
+        builtin: bool,
+    ) -> Option<(&'static str, &'static str)> {
+        super::for_model(&CARD, settings, builtin)
+    }
+
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = read(settings)?;
         let categories = categories(&CARD, settings, data)?;

@@ -133,6 +133,14 @@ impl Task for Surprisal {
         }
     }
 
+    fn default_for(
+        &self,
+        settings: &TaskSettings,
+        builtin: bool,
+    ) -> Option<(&'static str, &'static str)> {
+        super::for_model(&CARD, settings, builtin)
+    }
+
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = Setup::read(settings)?;
         let categories = categories(&CARD, settings, data)?;
