@@ -290,7 +290,8 @@ fn branches_and_tags_are_listed_by_the_hub() {
 fn downloads_are_watched() {
     use std::sync::{Arc, Mutex};
     let scene = Scene::new();
-    let seen: Arc<Mutex<Vec<(String, u64, Option<u64>)>>> = Arc::default();
+    type Seen = Vec<(String, u64, Option<u64>)>;
+    let seen: Arc<Mutex<Seen>> = Arc::default();
     let book = Arc::clone(&seen);
     mary_http::hub::watch(move |p| {
         if p.file == "model.safetensors" {

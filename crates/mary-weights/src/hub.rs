@@ -142,7 +142,7 @@ fn is_whole(folder: &Path) -> bool {
             !files.is_empty()
                 && files
                     .values()
-                    .all(|file| file.as_str().is_some_and(|file| there(file))),
+                    .all(|file| file.as_str().is_some_and(there)),
         )
     };
     ["model.safetensors", "pytorch_model.bin"]

@@ -194,7 +194,7 @@ fn kills(wanted: usize, every: usize, options: &[&str]) {
         }
     }
     let answered: f64 = logged.values().sum();
-    println!(
+    eprintln!(
         "{killed} kills: {} questions, {} answers by the server, {again} asked again; the server \
          counts ${:.6}, spent.json ${dollars:.6} and ${unsure:.6} unsure, the log ${answered:.6}",
         book.answered.len(),

@@ -77,12 +77,15 @@ const KINDS: [(&str, &str); 3] = [
     ("word_word", "word, word"),
 ];
 
+/// Tokens seen (or the step), the result and its estimate.
+type AtStage<'a> = (f64, &'a Found<'a>, &'a Estimate);
+
 /// Values of a measure at each checkpoint, by size and by what was asked: tokens seen (or the step) and
 /// the estimate.
 fn through_training<'a>(
     all: &'a [Found<'a>],
     measure: &str,
-) -> BTreeMap<(String, Conditions), Vec<(f64, &'a Found<'a>, &'a Estimate)>> {
+) -> BTreeMap<(String, Conditions), Vec<AtStage<'a>>> {
     let mut sizes: BTreeMap<(String, Conditions), Vec<_>> = BTreeMap::new();
     for f in numbers(all) {
         let (Some(at), Some(value)) = (stage(f.model(), f.card), f.measure(measure)) else {
