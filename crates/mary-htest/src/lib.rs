@@ -37,11 +37,12 @@ pub use tuning::{
     ab_task, published_matrix, tuned_exhibits, tuned_models, tuning_matrix, tuning_set,
 };
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mary_contract::{
-    AuditExpectations, DataSource, Exhibits, Family, FamilyError, RunSummary, Task, TaskCard,
-    TaskSettings, Text, TuningRequest, TuningSet, built_in,
+    AuditExpectations, DataSource, Exhibits, Family, FamilyError, RunSummary, Table, Task,
+    TaskCard, TaskSettings, Text, TuningRequest, TuningSet, built_in,
 };
 
 /// The family.
@@ -83,6 +84,19 @@ impl Family for HTest {
         _data: &dyn DataSource,
     ) -> Result<TuningSet, FamilyError> {
         offers::write_tuning_set(name, wanted)
+    }
+
+    fn tuning_tasks(&self) -> Vec<Text> {
+        offers::tuning_sets()
+    }
+
+    fn tuning_tables(
+        &self,
+        runs: &[RunSummary],
+        untuned: &str,
+        tuned: &BTreeMap<String, String>,
+    ) -> Vec<Table> {
+        tuning_matrix(runs, untuned, tuned)
     }
 
     fn audit_expectations(&self, task: &TaskCard) -> AuditExpectations {

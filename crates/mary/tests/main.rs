@@ -12,6 +12,7 @@ mod audit;
 mod batch;
 mod cli;
 mod embodied;
+mod families;
 mod foreign;
 mod hints;
 mod hub_sweep;

@@ -205,7 +205,7 @@ pub struct MatrixArgs {
     /// every model on every task
     #[arg(long, value_name = "MODEL", requires = "out", conflicts_with_all = ["runs", "original", "tuned"])]
     pub tune: Option<String>,
-    /// Tasks to tune and test on [default: all ten]
+    /// Tasks to tune and test on [default: all of the table]
     #[arg(short, long, value_delimiter = ',')]
     pub tasks: Vec<String>,
     /// Folder for training sets, adapters and tuned models; what is finished there is not done again
