@@ -268,6 +268,27 @@ pub struct ConstantAnswer {
     pub of: usize,
 }
 
+/// The measure that holds a score's interval with the families of its items taken as fixed: narrower
+/// than the score's own, and about these families only.
+pub const FAMILIES_FIXED: &str = "families_fixed";
+/// The measure of a guesser who knows nothing and decides by the number of tokens.
+pub const FLOOR: &str = "floor";
+/// The measure of a score less that guesser's, item by item.
+pub const OVER_FLOOR: &str = "over_floor";
+/// The measure of how many layers have all their vectors pointing the same way (every cosine above
+/// 0.99), as a share.
+pub const ANISOTROPIC: &str = "anisotropic_layers";
+
+impl SummaryRow {
+    /// The measure of this name.
+    pub fn measure(&self, name: &str) -> Option<&Estimate> {
+        self.measures
+            .iter()
+            .find(|m| m.name == name)
+            .map(|m| &m.estimate)
+    }
+}
+
 /// One model on one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SummaryRow {

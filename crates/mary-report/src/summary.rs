@@ -1,6 +1,6 @@
 //! A run's results as one plain table, for Markdown, LaTeX and CSV.
 
-use mary_contract::{NumberColumns, RunSummary, SummaryRow, Table, Ties};
+use mary_contract::{ANISOTROPIC, FLOOR, NumberColumns, RunSummary, SummaryRow, Table, Ties};
 
 use crate::{
     number::{ScoreScale, VersusChance, count},
@@ -36,6 +36,25 @@ pub(crate) fn not_counted(row: &SummaryRow) -> Vec<String> {
         if n > 0 {
             out.push(format!("{} {}", count(n), reason.replace('_', " ")));
         }
+    }
+    if VersusChance::floored(row)
+        && let Some(floor) = row.measure(FLOOR)
+    {
+        let scale = ScoreScale::of(row, None);
+        out.push(format!(
+            "counting tokens scores {}",
+            scale.value(floor.value)
+        ));
+    }
+    if let Some(share) = row
+        .measure(ANISOTROPIC)
+        .map(|e| e.value)
+        .filter(|v| *v > 0.0)
+    {
+        out.push(format!(
+            "warning: all cosines above 0.99 in {:.0} % of the layers, see the centred measures",
+            100.0 * share
+        ));
     }
     let failed: usize = row.failed.values().sum();
     if failed > 0 {
@@ -118,7 +137,9 @@ pub(crate) fn caption(runs: &[RunSummary]) -> String {
     };
     format!(
         "Mean score over the n scored samples with its 95 % interval ({methods}). A score is said to \
-         be above or below chance only when its whole interval is. {}Unparsed, refused and failed \
+         be above or below chance only when its whole interval is (and, where texts of different length \
+         are compared, when it also differs from a guesser who only counts tokens). Where items come in \
+         families, intervals are over families. {}Unparsed, refused and failed \
          samples are not counted as wrong but listed.",
         ties(runs)
     )

@@ -26,3 +26,4 @@ mod question;
 mod sweep;
 mod terminal;
 mod tuned;
+mod untrained;
