@@ -68,7 +68,7 @@ fn fetch(repository: &Repository, wanted: &Wanted) -> Result<PathBuf, HubError> 
     let hub = Hub::from_env()?;
     if let Wanted::File(file) = wanted {
         // A part is of no use without its fellows.
-        let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
+        let (folder, name) = file.rsplit_once('/').unwrap_or(("", file.as_str()));
         if let Some(part) = Part::read(name) {
             for name in part.names() {
                 let path = match folder {
