@@ -13,6 +13,8 @@ use mary_contract::{
 };
 use mary_stats::score_interval;
 
+use crate::constant::Answers;
+
 /// What is known of a finished sample when its questions are no longer at hand.
 #[derive(Debug, Clone, Copy)]
 pub struct Verdict<'a> {
@@ -69,6 +71,7 @@ type Entry = (u64, u64, f64);
 struct Tally {
     samples: usize,
     ties: usize,
+    answers: Answers,
     scores: Vec<Entry>,
     unscored: BTreeMap<String, usize>,
     failed: BTreeMap<String, usize>,
@@ -101,6 +104,9 @@ impl Summariser {
             Outcome::Scored(score) => {
                 tally.scores.push((place, cluster, *score));
                 tally.ties += usize::from(*score == 0.5);
+                if let Some(answer) = &verdict.judgement.parsed {
+                    tally.answers.add(answer, *score);
+                }
                 for (tag, value) in verdict.tags {
                     let values = tally.tags.entry(tag.clone()).or_default();
                     values
@@ -165,6 +171,7 @@ impl Summariser {
                 rows.push(SummaryRow {
                     human: task.human(&settings).map(|h| h.value),
                     ties: if is_share { row.ties } else { 0 },
+                    constant_answer: row.constant_answer.filter(|_| is_share),
                     ..row
                 });
             }
@@ -249,6 +256,7 @@ impl Tally {
             human: None,
             samples: self.samples,
             ties: self.ties,
+            constant_answer: self.answers.constant(),
             unscored: self.unscored,
             failed: self.failed,
             measures,

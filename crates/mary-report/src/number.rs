@@ -226,6 +226,7 @@ mod tests {
             samples: 8,
             scored: 8,
             ties: 0,
+            constant_answer: None,
             unscored: BTreeMap::new(),
             failed: BTreeMap::new(),
             measures: vec![],

@@ -7,9 +7,27 @@ use crate::{
     subject,
 };
 
-/// Everything worth knowing about a row beside its score: ties, unscored by reason, failed by kind.
+/// A warning where one option took nearly all answers.
+pub(crate) fn constant_answer(row: &SummaryRow) -> Option<String> {
+    let constant = row.constant_answer.as_ref()?;
+    Some(format!(
+        "constant answer: `{}` in {} of {}",
+        constant.answer,
+        count(constant.count),
+        count(constant.of)
+    ))
+}
+
+/// Everything worth knowing about a row beside its score: a constant answer, and what was not counted.
 /// Empty when there is nothing to say.
 pub(crate) fn remarks(row: &SummaryRow) -> Vec<String> {
+    let mut out: Vec<String> = constant_answer(row).into_iter().collect();
+    out.extend(not_counted(row));
+    out
+}
+
+/// Ties, unscored by reason, failed by kind.
+pub(crate) fn not_counted(row: &SummaryRow) -> Vec<String> {
     let mut out = Vec::new();
     if row.ties > 0 {
         out.push(format!("{} tied", count(row.ties)));

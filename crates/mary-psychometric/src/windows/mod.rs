@@ -198,6 +198,7 @@ pub(crate) mod simulated {
                 samples: n,
                 scored: n,
                 ties: 0,
+                constant_answer: None,
                 unscored: BTreeMap::new(),
                 failed: BTreeMap::new(),
                 measures: vec![],

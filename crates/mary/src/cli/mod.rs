@@ -364,7 +364,9 @@ pub enum DataAction {
         /// Dataset ids [default: all that are here]
         ids: Vec<String>,
     },
-    /// Look for shortcuts: what simple baselines reach without understanding the question
+    /// Look for shortcuts: what baselines and a random forest reach without understanding the question
+    ///
+    /// Exit code 0: none of the baselines tried beats chance but for the rule itself; 1: one does.
     Audit(AuditArgs),
     /// Write a fine-tuning set whose items share nothing with a task's test items
     Tuning {
