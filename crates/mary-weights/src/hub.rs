@@ -138,12 +138,7 @@ fn is_whole(folder: &Path) -> bool {
         let text = std::fs::read_to_string(folder.join(index)).ok()?;
         let index: serde_json::Value = serde_json::from_str(&text).ok()?;
         let files = index.get("weight_map")?.as_object()?;
-        Some(
-            !files.is_empty()
-                && files
-                    .values()
-                    .all(|file| file.as_str().is_some_and(there)),
-        )
+        Some(!files.is_empty() && files.values().all(|file| file.as_str().is_some_and(there)))
     };
     ["model.safetensors", "pytorch_model.bin"]
         .iter()
