@@ -1,6 +1,6 @@
 //! The baselines: what each of them sees, and the audit that runs them all.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use mary_stats::multiple;
 
@@ -9,7 +9,7 @@ use crate::features::{
     overlap, punctuation, similarity_to_rivals, standing,
 };
 use crate::validation::{Classes, Features, MOST_OPTIONS, Set, Sheet};
-use crate::{AuditError, AuditReport, Example, Form, Hygiene, folds};
+use crate::{AuditError, AuditReport, Example, Form, Hygiene, folds, forest, relations};
 
 /// How an audit is made.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +22,10 @@ pub struct AuditSettings {
     pub alpha: f64,
     /// Most permutations behind a p-value; fewer are drawn once chance is plain.
     pub permutations: usize,
-    /// Baselines that are the rule itself and therefore no shortcut.
+    /// Trees of the forest beside the simple baselines; none without it.
+    pub trees: usize,
+    /// Baselines that are the rule itself and therefore no shortcut; also `word_lengths`, `letters`
+    /// and `relations`, which only the forest sees.
     pub expected: Vec<String>,
 }
 
@@ -33,6 +36,7 @@ impl Default for AuditSettings {
             seed: 0,
             alpha: 0.05,
             permutations: 999,
+            trees: 60,
             expected: Vec::new(),
         }
     }
@@ -43,6 +47,15 @@ const FEWEST: usize = 10;
 
 /// Runs every baseline that fits the form of the set.
 pub fn audit(examples: &[Example], settings: &AuditSettings) -> Result<AuditReport, AuditError> {
+    audit_beside(examples, &[], settings)
+}
+
+/// The same, with sets of other seeds of the same generator: the forest learns on those.
+pub fn audit_beside(
+    examples: &[Example],
+    others: &[Vec<Example>],
+    settings: &AuditSettings,
+) -> Result<AuditReport, AuditError> {
     let form = Form::of(examples)?;
     let groups = folds::groups(examples);
     let distinct = groups.iter().enumerate().filter(|(i, g)| i == *g).count();
@@ -70,6 +83,7 @@ pub fn audit(examples: &[Example], settings: &AuditSettings) -> Result<AuditRepo
         .iter()
         .map(|sheet| set.finding(sheet, settings))
         .collect::<Result<Vec<_>, _>>()?;
+    findings.extend(forest::findings(&set, others, &form, settings)?);
     let p: Vec<f64> = findings.iter().map(|f| f.p).collect();
     for (finding, corrected) in findings.iter_mut().zip(multiple::holm(&p)?) {
         finding.p_holm = corrected;
@@ -78,7 +92,13 @@ pub fn audit(examples: &[Example], settings: &AuditSettings) -> Result<AuditRepo
     let by_answer = matches!(form, Form::Labels(_));
     Ok(AuditReport {
         n: examples.len(),
+        distinct: examples
+            .iter()
+            .map(Example::identity)
+            .collect::<HashSet<_>>()
+            .len(),
         groups: distinct,
+        other_seeds: others.len(),
         hygiene: Hygiene::of(examples, |e| {
             if by_answer {
                 Some(e.answer().to_owned())
@@ -93,8 +113,13 @@ pub fn audit(examples: &[Example], settings: &AuditSettings) -> Result<AuditRepo
 
 fn check_expected(settings: &AuditSettings, sheets: &[Sheet]) -> Result<(), AuditError> {
     for name in &settings.expected {
-        if !sheets.iter().any(|sheet| sheet.name == name) {
-            let known: Vec<&str> = sheets.iter().map(|sheet| sheet.name).collect();
+        let groups = forest::GROUPS.iter().copied();
+        let known: Vec<&str> = sheets
+            .iter()
+            .map(|sheet| sheet.name)
+            .chain(groups)
+            .collect();
+        if !known.contains(&name.as_str()) {
             return Err(AuditError::UnknownBaseline {
                 name: name.clone(),
                 known: known.join(", "),
@@ -213,6 +238,17 @@ fn label_sheets(set: &Set<'_>) -> Vec<Sheet> {
     for (name, sees, of) in TEXT_BASELINES {
         sheets.push(sheet(name, sees, each(&|e| of(&e.question))));
     }
+    let names = relations::names();
+    let related = each(&|e| {
+        let numbers = relations::within(&e.question).into_iter();
+        let named = names.iter().zip(numbers);
+        named.map(|(name, n)| format!("{name} {n}")).collect()
+    });
+    sheets.push(sheet(
+        "relations",
+        "how the words of the question stand to each other",
+        related,
+    ));
     sheets.push(memory_sheet(
         set,
         "whether the first and last word occurred in other items, and with which label",

@@ -36,6 +36,9 @@ pub enum AuditError {
         /// Those there are.
         known: String,
     },
+    /// The forest could not learn.
+    #[error("the forest could not learn from this set: {0}")]
+    Learner(String),
     /// A number could not be made.
     #[error(transparent)]
     Stats(#[from] StatsError),

@@ -37,8 +37,12 @@ pub struct AuditReport {
     pub form: Form,
     /// How many examples.
     pub n: usize,
-    /// How many distinct questions (or clusters) they hold.
+    /// How many distinct questions they hold.
+    pub distinct: usize,
+    /// In how many groups they were kept together (twins, blocks, repeats).
     pub groups: usize,
+    /// Sets of other seeds that the forest learned on; 0 where the set itself was split.
+    pub other_seeds: usize,
     /// One for each baseline.
     pub findings: Vec<Finding>,
     /// Repeats, balance, patterns.
@@ -53,6 +57,23 @@ impl AuditReport {
             .filter(|f| f.beats_chance && !f.expected)
     }
 
+    /// The verdict in one line. Nothing found is said only of what was tried.
+    pub fn verdict(&self) -> String {
+        let found = self.shortcuts().count();
+        let tried = self.findings.len();
+        let forest = self.findings.iter().any(|f| f.baseline == "forest");
+        let learned = match (forest, self.other_seeds) {
+            (false, _) => String::new(),
+            (true, 0) => ", a random forest among them".to_owned(),
+            (true, n) => format!(", among them a random forest that learned on {n} other seeds"),
+        };
+        match found {
+            0 => format!("no shortcut found by the {tried} baselines tried{learned}"),
+            1 => format!("1 of {tried} baselines found a shortcut{learned}"),
+            n => format!("{n} of {tried} baselines found a shortcut{learned}"),
+        }
+    }
+
     /// The result of one baseline.
     pub fn finding(&self, baseline: &str) -> Option<&Finding> {
         self.findings.iter().find(|f| f.baseline == baseline)
@@ -65,7 +86,16 @@ impl AuditReport {
             Form::Labels(labels) => format!("labels {}", labels.join(", ")),
             Form::Options => "options of each question's own".to_owned(),
         };
-        let _ = writeln!(text, "{} items, {} distinct, {form}", self.n, self.groups);
+        let together = if self.groups < self.distinct {
+            format!(" in {} groups kept together", self.groups)
+        } else {
+            String::new()
+        };
+        let _ = writeln!(
+            text,
+            "{} items, {} distinct questions{together}, {form}",
+            self.n, self.distinct
+        );
         for f in &self.findings {
             let verdict = match (f.beats_chance, f.expected) {
                 (true, false) => "SHORTCUT",
@@ -75,7 +105,7 @@ impl AuditReport {
             };
             let _ = writeln!(
                 text,
-                "{:<18} {:5.1} % [{:5.1}, {:5.1}]  chance {:4.1} %  p {:<8} {verdict}",
+                "{:<20} {:5.1} % [{:5.1}, {:5.1}]  chance {:4.1} %  p {:<8} {verdict}",
                 f.baseline,
                 100.0 * f.accuracy.value,
                 100.0 * f.accuracy.low,

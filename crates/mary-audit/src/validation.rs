@@ -1,6 +1,6 @@
 //! Cross-validation of a baseline, and what the same baseline reaches on meaningless answers.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use mary_stats::Moments;
 use rand::seq::SliceRandom;
@@ -124,16 +124,45 @@ impl Set<'_> {
         (as_well + 1) as f64 / (most + 1) as f64
     }
 
-    /// The labels shuffled over the questions: the balance stays.
+    /// The labels shuffled, as far as the set would allow it if they meant nothing: within a group that
+    /// holds several labels (twins) among its members, else over the groups. Twins keep one label each;
+    /// shuffled over whole groups they would share one, and a baseline that cannot tell them apart,
+    /// right in exactly one half, would seem to do better than shuffled answers.
     fn shuffle(&self, rng: &mut ChaCha8Rng) -> Vec<usize> {
-        let members = self.groups.iter().enumerate();
-        let heads: Vec<usize> = members.filter(|(i, g)| i == *g).map(|(i, _)| i).collect();
+        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, group) in self.groups.iter().enumerate() {
+            members.entry(*group).or_default().push(index);
+        }
         let label = |i: &usize| self.classes.right.get(*i).copied().unwrap_or(0);
-        let mut labels: Vec<usize> = heads.iter().map(label).collect();
+        let mut shuffled = self.classes.right.clone();
+        let mut give = |index: usize, label: usize| {
+            if let Some(slot) = shuffled.get_mut(index) {
+                *slot = label;
+            }
+        };
+        let (mut alike, mut labels) = (Vec::new(), Vec::new());
+        for group in members.values() {
+            let mut own: Vec<usize> = group.iter().map(label).collect();
+            match own.first() {
+                Some(&first) if own.iter().all(|l| *l == first) => {
+                    alike.push(group);
+                    labels.push(first);
+                }
+                _ => {
+                    own.shuffle(rng);
+                    for (index, label) in group.iter().zip(own) {
+                        give(*index, label);
+                    }
+                }
+            }
+        }
         labels.shuffle(rng);
-        let given: HashMap<usize, usize> = heads.into_iter().zip(labels).collect();
-        let of = |group: &usize| given.get(group).copied().unwrap_or(0);
-        self.groups.iter().map(of).collect()
+        for (group, label) in alike.into_iter().zip(labels) {
+            for index in group {
+                give(*index, label);
+            }
+        }
+        shuffled
     }
 
     /// Any option (any label) as likely right as any other, the same for repeats of a question.
@@ -152,19 +181,25 @@ impl Set<'_> {
         self.groups.iter().zip(self.examples).map(drawn).collect()
     }
 
-    /// What guessing reaches: for labels the most frequent one, for options one in so many.
     fn chance(&self, sheet: &Sheet) -> f64 {
-        let n = self.examples.len() as f64;
+        if self.classes.labels && sheet.prior_only {
+            return 1.0 / self.classes.names.len() as f64;
+        }
+        self.chance_of(self.examples.len())
+    }
+
+    /// What guessing reaches on the first examples: for labels the most frequent one, for options one in
+    /// so many.
+    pub(crate) fn chance_of(&self, first: usize) -> f64 {
+        let n = first.min(self.examples.len()).max(1);
         if self.classes.labels {
-            let k = self.classes.names.len();
-            if sheet.prior_only {
-                return 1.0 / k as f64;
-            }
-            let share = |c| self.classes.right.iter().filter(|r| **r == c).count() as f64 / n;
-            return (0..k).map(share).fold(0.0, f64::max);
+            let right = || self.classes.right.iter().take(n);
+            let share = |c| right().filter(|r| **r == c).count() as f64 / n as f64;
+            let classes = 0..self.classes.names.len();
+            return classes.map(share).fold(0.0, f64::max);
         }
         let guess = |e: &Example| 1.0 / e.options.len() as f64;
-        self.examples.iter().map(guess).sum::<f64>() / n
+        self.examples.iter().take(n).map(guess).sum::<f64>() / n as f64
     }
 
     /// Credit of every example: 1 for right, a share where several options tie.

@@ -1,6 +1,6 @@
 //! Sets made here: clean ones, on which nothing may be found, and ones with a planted shortcut.
 
-use mary_audit::{AuditError, AuditSettings, Example, Form, audit, shared};
+use mary_audit::{AuditError, AuditSettings, Example, Form, audit, audit_beside, shared};
 use mary_contract::{Item, Target};
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
@@ -76,6 +76,7 @@ fn seeds_with_findings(make: impl Fn(u64) -> Vec<Example>) -> u64 {
             let settings = AuditSettings {
                 seed,
                 permutations: 399,
+                trees: 0,
                 ..AuditSettings::default()
             };
             let report = audit(&make(seed), &settings).unwrap();
@@ -99,6 +100,27 @@ fn nothing_is_found_in_clean_sets() {
         eprintln!("clean {what}: something found in {found} of {SEEDS} seeds");
         assert!(found * 20 <= SEEDS, "{what}: {found}");
     }
+}
+
+#[test]
+fn the_forest_finds_nothing_in_clean_sets() {
+    const SEEDS: u64 = 20;
+    let found = |make: &dyn Fn(u64) -> Vec<Example>| {
+        let beats = |seed: &u64| {
+            // Without permutations only the forest can be significant.
+            let settings = AuditSettings {
+                seed: *seed,
+                permutations: 0,
+                trees: 15,
+                ..AuditSettings::default()
+            };
+            let report = audit(&make(*seed), &settings).unwrap();
+            report.shortcuts().next().is_some()
+        };
+        (0..SEEDS).filter(beats).count()
+    };
+    assert!(found(&|seed| clean_labels(seed, 120)) <= 1);
+    assert!(found(&|seed| clean_options(seed, 80)) <= 1);
 }
 
 #[test]
@@ -164,7 +186,7 @@ fn a_question_asked_twice_never_trains_for_itself() {
     let mut set = clean_labels(4, 100);
     set.extend(set.clone());
     let report = audit(&set, &AuditSettings::default()).unwrap();
-    assert_eq!((report.n, report.groups), (200, 100));
+    assert_eq!((report.n, report.distinct, report.groups), (200, 100, 100));
     assert!(report.shortcuts().next().is_none(), "{}", report.to_text());
     assert_eq!(report.hygiene.repeats, 100);
 }
@@ -241,5 +263,102 @@ fn the_same_seed_gives_the_same_report() {
     assert_eq!(
         audit(&set, &settings).unwrap(),
         audit(&set, &settings).unwrap()
+    );
+}
+
+/// Two words and a label that follows from both together: from neither alone.
+fn combined(seed: u64, n: usize) -> Vec<Example> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let vocabulary = words(140);
+    (0..n)
+        .map(|i| {
+            let mut word = || vocabulary.choose(&mut rng).unwrap().clone();
+            let (one, two) = (word(), word());
+            let alike = one.chars().next() == two.chars().next();
+            let question = format!("{i} {one} {two}");
+            let options = vec!["A".to_owned(), "B".to_owned()];
+            let long = one.len() > 4;
+            Example::new(i.to_string(), question, options, usize::from(alike ^ long))
+        })
+        .collect()
+}
+
+#[test]
+fn the_forest_finds_what_only_two_features_together_give_away() {
+    let others: Vec<Vec<Example>> = (1..5).map(|seed| combined(seed, 200)).collect();
+    let settings = AuditSettings {
+        permutations: 99,
+        ..AuditSettings::default()
+    };
+    let report = audit_beside(&combined(0, 200), &others, &settings).unwrap();
+    let forest = report.finding("forest").unwrap();
+    assert!(
+        forest.beats_chance && forest.accuracy.value > 0.8,
+        "{forest:?}"
+    );
+    assert!(!forest.telling.is_empty());
+    assert_eq!(report.other_seeds, 4);
+    assert!(report.verdict().contains("learned on 4 other seeds"));
+    // Named as the rule, it is dropped from what is held against the set.
+    let named = AuditSettings {
+        expected: vec!["relations".to_owned(), "word_lengths".to_owned()],
+        ..settings
+    };
+    let again = audit_beside(&combined(0, 200), &others, &named).unwrap();
+    assert!(again.finding("forest").unwrap().expected);
+    let without = again.finding("forest_without_rule").unwrap();
+    assert!(
+        without.accuracy.value < forest.accuracy.value,
+        "{without:?}"
+    );
+}
+
+/// Twins that differ in the last word alone.
+fn twins(n: usize) -> Vec<Example> {
+    let vocabulary = words(140);
+    (0..n)
+        .map(|i| {
+            let ends = if i % 2 == 0 { "left" } else { "home" };
+            let word = &vocabulary[(i / 2) % vocabulary.len()];
+            let options = vec!["A".to_owned(), "B".to_owned()];
+            let question = format!("Item {} {word} goes {ends}", i / 2);
+            let mut example = Example::new(i.to_string(), question, options, i % 2);
+            example.cluster = Some((i / 2).to_string());
+            example
+        })
+        .collect()
+}
+
+#[test]
+fn what_cannot_tell_twins_apart_is_right_in_one_half_and_significant_in_none() {
+    let report = audit(&twins(200), &AuditSettings::default()).unwrap();
+    for blind in ["capitals", "length", "first_character"] {
+        let found = report.finding(blind).unwrap();
+        assert_eq!(found.accuracy.value, 0.5, "{found:?}");
+        assert_eq!(found.p, 1.0, "{found:?}");
+    }
+    assert!(report.to_text().starts_with(
+        "200 items, 200 distinct questions in 100 groups kept together, labels A, B\n"
+    ));
+    assert!(report.finding("last_character").unwrap().accuracy.value > 0.99);
+    assert!(report.verdict().contains("baselines found a shortcut"));
+}
+
+#[test]
+fn nothing_found_is_said_of_what_was_tried() {
+    let settings = AuditSettings {
+        permutations: 99,
+        trees: 10,
+        ..AuditSettings::default()
+    };
+    let report = audit(&clean_labels(11, 100), &settings).unwrap();
+    let tried = report.findings.len();
+    let verdict = report.verdict();
+    assert!(
+        verdict
+            == format!(
+                "no shortcut found by the {tried} baselines tried, a random forest among them"
+            ),
+        "{verdict}"
     );
 }

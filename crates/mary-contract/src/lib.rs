@@ -64,8 +64,9 @@ pub use response::{
     ContinuationScore, Finish, Generated, LayerVector, Observed, PooledVectors, Response, Scored,
 };
 pub use run::{
-    Breakdown, Estimate, Exchange, ExecutionSettings, JudgeChoice, Limit, Measure, RunManifest,
-    RunSummary, Sample, SampleId, SummaryRow, TaskRun,
+    ANISOTROPIC, Breakdown, ConstantAnswer, Estimate, Exchange, ExecutionSettings, FAMILIES_FIXED,
+    FLOOR, JudgeChoice, Limit, Measure, OVER_FLOOR, RunManifest, RunSummary, Sample, SampleId,
+    SummaryRow, TaskRun,
 };
 pub use scoring::{Metric, Scoring, Ties};
 pub use spreadsheet::{for_spreadsheet, from_spreadsheet};

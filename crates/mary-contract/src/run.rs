@@ -256,6 +256,39 @@ pub struct Breakdown {
     pub values: BTreeMap<String, Estimate>,
 }
 
+/// An answer that took nearly all of a task's answers: the score then says how often that answer is
+/// right, and nothing about the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConstantAnswer {
+    /// The answer, as the parser read it.
+    pub answer: String,
+    /// How many answers it took.
+    pub count: usize,
+    /// Of how many that could be read.
+    pub of: usize,
+}
+
+/// The measure that holds a score's interval with the families of its items taken as fixed: narrower
+/// than the score's own, and about these families only.
+pub const FAMILIES_FIXED: &str = "families_fixed";
+/// The measure of a guesser who knows nothing and decides by the number of tokens.
+pub const FLOOR: &str = "floor";
+/// The measure of a score less that guesser's, item by item.
+pub const OVER_FLOOR: &str = "over_floor";
+/// The measure of how many layers have all their vectors pointing the same way (every cosine above
+/// 0.99), as a share.
+pub const ANISOTROPIC: &str = "anisotropic_layers";
+
+impl SummaryRow {
+    /// The measure of this name.
+    pub fn measure(&self, name: &str) -> Option<&Estimate> {
+        self.measures
+            .iter()
+            .find(|m| m.name == name)
+            .map(|m| &m.estimate)
+    }
+}
+
 /// One model on one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SummaryRow {
@@ -278,6 +311,9 @@ pub struct SummaryRow {
     /// Of those scored, exact ties (score one half).
     #[serde(default)]
     pub ties: usize,
+    /// Where one option took more than 95 % of the answers: which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant_answer: Option<ConstantAnswer>,
     /// Unscored, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unscored: BTreeMap<String, usize>,

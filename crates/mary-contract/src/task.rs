@@ -140,6 +140,32 @@ pub trait Task: Send + Sync {
     /// Its items, in a fixed order for given settings.
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError>;
 
+    /// The tag whose values are the families in which items were written (the paradigms of minimal
+    /// pairs, the kinds of a problem). A family is then the unit that was sampled: the score's
+    /// interval, and with it the verdict against chance, generalises over families. `None` where
+    /// items (or their clusters) were drawn one by one. docs/units.md says which and why.
+    fn family_tag(&self, _settings: &TaskSettings) -> Option<&'static str> {
+        None
+    }
+
+    /// A setting whose default depends on who is asked, with its value there: for the `builtin` model
+    /// alone, whose whole world is small, or for others too. `None` where nothing depends on that or the
+    /// user has chosen.
+    fn default_for(
+        &self,
+        _settings: &TaskSettings,
+        _builtin: bool,
+    ) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
+    /// Whether the items are all there are (the three ways of writing a number) and not a sample: no
+    /// interval then says how other items would come out, and what stands in its place is the range of
+    /// these.
+    fn fixed_items(&self, _settings: &TaskSettings) -> bool {
+        false
+    }
+
     /// More questions, now that all so far are answered. Called until it returns none.
     fn follow_up(
         &self,
@@ -209,6 +235,22 @@ macro_rules! task_behind_a_pointer {
                 data: &dyn DataSource,
             ) -> Result<Items, TaskError> {
                 (**self).items(settings, data)
+            }
+
+            fn family_tag(&self, settings: &TaskSettings) -> Option<&'static str> {
+                (**self).family_tag(settings)
+            }
+
+            fn default_for(
+                &self,
+                settings: &TaskSettings,
+                builtin: bool,
+            ) -> Option<(&'static str, &'static str)> {
+                (**self).default_for(settings, builtin)
+            }
+
+            fn fixed_items(&self, settings: &TaskSettings) -> bool {
+                (**self).fixed_items(settings)
             }
 
             fn follow_up(

@@ -31,8 +31,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mary_contract::{
-    Citation, DataSource, Exhibits, Family, FamilyError, ReleasedRun, RunSummary, Task, TaskError,
-    Text, TuningRequest, TuningSet, built_in,
+    Citation, DataSource, Exhibits, Family, FamilyError, ReleasedRun, RunSummary, SampleAnalysis,
+    Table, Task, TaskError, Text, TuningRequest, TuningSet, built_in,
 };
 
 /// The paper.
@@ -91,5 +91,20 @@ impl Family for Embodied {
         data: &dyn DataSource,
     ) -> Result<Option<Vec<ReleasedRun>>, TaskError> {
         released_runs(path, data)
+    }
+
+    fn pair_tables(&self, runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Table> {
+        before_after(runs, pairs)
+    }
+
+    fn tag_order(&self, tag: &str) -> Vec<Text> {
+        offers::tag_order(tag)
+    }
+
+    fn confounds(
+        &self,
+        data: &dyn DataSource,
+    ) -> Result<Option<Box<dyn SampleAnalysis>>, TaskError> {
+        offers::confounds(data).map(Some)
     }
 }

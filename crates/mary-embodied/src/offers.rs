@@ -1,11 +1,44 @@
-//! What the family offers beyond its tasks: PerceptualQA's training part as a fine-tuning set, and the
-//! authors' released answers as runs.
+//! What the family offers beyond its tasks: PerceptualQA's training part as a fine-tuning set, and
+//! whether length, frequency or age of words explains errors.
 
 use mary_contract::{
-    DataSource, FamilyError, TaskSettings, Text, TuningForm, TuningRequest, TuningSet,
+    DataSource, FamilyError, Sample, SampleAnalysis, Table, TaskError, TaskRun, TaskSettings, Text,
+    TuningForm, TuningRequest, TuningSet, text,
 };
 
 use crate::perceptualqa::CARD;
+use crate::{Confounds, Norms, Subtask};
+
+/// The order of the subtasks, as the paper has it.
+pub(crate) fn tag_order(tag: &str) -> Vec<Text> {
+    match tag {
+        "subtask" => Subtask::ALL.iter().map(|s| text(s.code())).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Confounds gathered with the norms of words.
+struct WithNorms {
+    norms: Norms,
+    gathered: Confounds,
+}
+
+impl SampleAnalysis for WithNorms {
+    fn add(&mut self, run: &TaskRun, sample: &Sample) {
+        self.gathered.add(run, sample, &self.norms);
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        self.gathered.tables()
+    }
+}
+
+pub(crate) fn confounds(data: &dyn DataSource) -> Result<Box<dyn SampleAnalysis>, TaskError> {
+    Ok(Box::new(WithNorms {
+        norms: Norms::load(data)?,
+        gathered: Confounds::default(),
+    }))
+}
 
 pub(crate) fn tuning_sets() -> Vec<Text> {
     vec![CARD.id.clone()]

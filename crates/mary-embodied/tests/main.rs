@@ -9,4 +9,5 @@
 
 mod fresh;
 mod own;
+mod pooling;
 mod released;

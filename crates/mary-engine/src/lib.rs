@@ -7,6 +7,7 @@
 //! backend, a file or a terminal.
 
 pub mod admit;
+pub mod constant;
 mod desk;
 pub mod execute;
 mod flight;

@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mary_contract::{
-    Breakdown, Estimate, Judgement, Measure, Metric, Outcome, RunManifest, RunSummary, Sample,
-    SampleId, SummaryRow, Task, TaskCard, Usage,
+    Breakdown, Estimate, FAMILIES_FIXED, Judgement, Measure, Metric, Outcome, RunManifest,
+    RunSummary, Sample, SampleId, SummaryRow, Task, TaskCard, Usage,
 };
 use mary_stats::score_interval;
+
+use crate::constant::Answers;
 
 /// What is known of a finished sample when its questions are no longer at hand.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +55,15 @@ pub fn usage(sample: &Sample) -> Usage {
     total
 }
 
+/// What was sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    /// Nothing: the items are all there are.
+    Fixed,
+    /// The families that this tag names, or items (or their clusters) one by one.
+    Sampled(Option<&'static str>),
+}
+
 /// One score: its place in the sorted order, its cluster, its value.
 type Entry = (u64, u64, f64);
 
@@ -60,6 +71,7 @@ type Entry = (u64, u64, f64);
 struct Tally {
     samples: usize,
     ties: usize,
+    answers: Answers,
     scores: Vec<Entry>,
     unscored: BTreeMap<String, usize>,
     failed: BTreeMap<String, usize>,
@@ -92,6 +104,9 @@ impl Summariser {
             Outcome::Scored(score) => {
                 tally.scores.push((place, cluster, *score));
                 tally.ties += usize::from(*score == 0.5);
+                if let Some(answer) = &verdict.judgement.parsed {
+                    tally.answers.add(answer, *score);
+                }
                 for (tag, value) in verdict.tags {
                     let values = tally.tags.entry(tag.clone()).or_default();
                     values
@@ -147,10 +162,16 @@ impl Summariser {
                 let settings = run.map(|t| t.settings.clone()).unwrap_or_default();
                 // One half is a tie only where a score is a share of right answers.
                 let is_share = run.is_none_or(|t| t.metric() == Some(Metric::Share));
-                let row = tally.row(key.0, task.card(), more);
+                let unit = if task.fixed_items(&settings) {
+                    Unit::Fixed
+                } else {
+                    Unit::Sampled(task.family_tag(&settings))
+                };
+                let row = tally.row(key.0, task.card(), unit, more);
                 rows.push(SummaryRow {
                     human: task.human(&settings).map(|h| h.value),
                     ties: if is_share { row.ties } else { 0 },
+                    constant_answer: row.constant_answer.filter(|_| is_share),
                     ..row
                 });
             }
@@ -174,18 +195,49 @@ impl Tally {
         };
     }
 
-    fn row(self, model: String, card: &TaskCard, more: Vec<Measure>) -> SummaryRow {
+    /// The family of every scored sample by its place in the sorted order; nothing unless each has one
+    /// and there are two or more.
+    fn families(&self, tag: Option<&'static str>) -> Option<BTreeMap<u64, u64>> {
+        let values = self.tags.get(tag?)?;
+        let places: BTreeMap<u64, u64> = values
+            .iter()
+            .flat_map(|(value, entries)| entries.iter().map(move |e| (e.0, hash(&[value]))))
+            .collect();
+        (values.len() > 1 && places.len() == self.scores.len()).then_some(places)
+    }
+
+    fn row(self, model: String, card: &TaskCard, unit: Unit, more: Vec<Measure>) -> SummaryRow {
         let clustered = self.clustered;
+        let families = match unit {
+            Unit::Fixed => None,
+            Unit::Sampled(tag) => self.families(tag),
+        };
+        let by_family = |entries: Vec<Entry>| match &families {
+            None if unit == Unit::Fixed => range(&entries),
+            Some(families) if entries.iter().all(|e| families.contains_key(&e.0)) => {
+                let of = |e: Entry| (e.0, families.get(&e.0).copied().unwrap_or(e.1), e.2);
+                estimate(entries.into_iter().map(of).collect(), true)
+            }
+            _ => estimate(entries, clustered),
+        };
         let mut measures: Vec<Measure> = self
             .measures
             .into_iter()
             .filter_map(|(name, entries)| {
                 Some(Measure {
                     name,
-                    estimate: estimate(entries, clustered)?,
+                    estimate: by_family(entries)?,
                 })
             })
             .collect();
+        if families.is_some() {
+            measures.extend(
+                estimate(self.scores.clone(), clustered).map(|estimate| Measure {
+                    name: FAMILIES_FIXED.to_owned(),
+                    estimate,
+                }),
+            );
+        }
         measures.extend(more);
         let breakdowns = self.tags.into_iter().map(|(tag, values)| {
             let values = values
@@ -199,11 +251,12 @@ impl Tally {
             task: card.id.to_string(),
             scored: self.scores.len(),
             breakdowns: breakdowns.collect(),
-            score: estimate(self.scores, clustered),
+            score: by_family(self.scores),
             chance: card.chance,
             human: None,
             samples: self.samples,
             ties: self.ties,
+            constant_answer: self.answers.constant(),
             unscored: self.unscored,
             failed: self.failed,
             measures,
@@ -234,6 +287,21 @@ fn estimate(mut entries: Vec<Entry>, clustered: bool) -> Option<Estimate> {
         high: interval.high,
         n: scores.len(),
         method: interval.method.to_owned(),
+    })
+}
+
+/// Mean with the range of the items, which are all there are.
+fn range(entries: &[Entry]) -> Option<Estimate> {
+    let mut sorted: Vec<Entry> = entries.to_vec();
+    sorted.sort_unstable_by_key(|e| (e.0, e.1));
+    let values = || sorted.iter().map(|e| e.2);
+    let n = sorted.len();
+    (n > 0).then(|| Estimate {
+        value: values().sum::<f64>() / n as f64,
+        low: values().fold(f64::INFINITY, f64::min),
+        high: values().fold(f64::NEG_INFINITY, f64::max),
+        n,
+        method: "range".to_owned(),
     })
 }
 

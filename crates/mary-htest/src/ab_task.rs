@@ -1,4 +1,4 @@
-//! What the ten A/B tasks share: one implementation of [`Task`] over a rule.
+//! What the A/B tasks share: one implementation of [`Task`] over a rule.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use mary_contract::{
 };
 use serde_json::json;
 
-use super::dataset::{Example, Label, Rule};
-use super::setup::{AB_PARAMS, Mode, Setup, Source, Tail};
+use super::dataset::{Example, Label, Rule, mixed};
+use super::setup::{AB_PARAMS, Mode, Order, Setup, Source, Tail};
 use super::{parse, prompt, upstream};
 
 /// The paper.
@@ -21,12 +21,18 @@ pub const CITATION: Citation = Citation::new(
     "arXiv:2402.11349",
 );
 
-/// The card of an A/B task.
-pub const fn card(id: &'static str, title: &'static str, about: &'static str) -> TaskCard {
+/// The card of one of the paper's A/B tasks. The version is the task's own: raising it leaves the
+/// stored answers of the others valid.
+pub const fn card(
+    id: &'static str,
+    version: u32,
+    title: &'static str,
+    about: &'static str,
+) -> TaskCard {
     TaskCard {
         id: text(id),
         family: text("htest"),
-        version: 1,
+        version,
         title: text(title),
         about: text(about),
         chance: Some(0.5),
@@ -42,15 +48,43 @@ pub const fn card(id: &'static str, title: &'static str, about: &'static str) ->
     }
 }
 
-/// One of the ten tasks.
+/// The card of an A/B task that the paper does not have: nothing was released, no people were asked.
+pub const fn own_card(
+    id: &'static str,
+    version: u32,
+    title: &'static str,
+    about: &'static str,
+    citation: Citation,
+) -> TaskCard {
+    TaskCard {
+        id: text(id),
+        family: text("htest"),
+        version,
+        title: text(title),
+        about: text(about),
+        chance: Some(0.5),
+        human: None,
+        params: Param::list(&AB_PARAMS),
+        dataset: None,
+        citation,
+        starter: None,
+        content: None,
+    }
+}
+
+/// An A/B task: everything that is its own. A task is one file with one of these and one line in
+/// `tasks/mod.rs`.
 #[derive(Debug)]
 pub struct AbTask {
     /// What a reader must know.
     pub card: &'static TaskCard,
     /// How its items are made.
     pub rule: Rule,
-    /// Its name in the released files.
-    pub upstream: &'static str,
+    /// Its name in the released files; `None` for a task that the paper does not have.
+    pub upstream: Option<&'static str>,
+    /// The surface baselines of an audit that *are* its rule, or see it in full: what they reach is
+    /// no shortcut. Runs of characters (`character_ngrams`) see every rule that stands in the letters.
+    pub rule_baselines: &'static [&'static str],
 }
 
 impl AbTask {
@@ -65,12 +99,24 @@ impl AbTask {
                 let sets = self.rule.sets(setup.seed, setup.n)?;
                 (sets.shots, sets.test)
             }
-            Source::Published => (
-                upstream::shot_pool(data, self.upstream)?,
-                upstream::test_items(data, self.upstream)?,
-            ),
+            Source::Published => {
+                let name = self.upstream.ok_or_else(|| {
+                    TaskError::Setting(format!(
+                        "{}: expected source=fresh, found source=published; the paper has no such \
+                         task, so that nothing was released\nhint: leave `--set source=` out",
+                        self.card.id
+                    ))
+                })?;
+                (
+                    upstream::shot_pool(data, name)?,
+                    upstream::test_items(data, name)?,
+                )
+            }
         };
         shots.truncate(setup.shots);
+        if setup.order == Order::Random {
+            mixed(&mut shots, setup.seed, self.rule.name);
+        }
         Ok((shots, test))
     }
 
@@ -228,11 +274,9 @@ impl Task for AbTask {
         };
         let mut conventions = BTreeMap::new();
         let mut say = |name: &str, text: String| conventions.insert(name.to_owned(), text);
-        say(
-            "template",
-            "Lee & Lim 2024, Appendix G, byte for byte".into(),
-        );
+        say("template", template_convention(&setup).into());
         say("k", setup.shots.to_string());
+        say("order", order_convention(&setup));
         say("source", source_convention(&setup));
         match setup.mode {
             Mode::Score => {
@@ -252,10 +296,6 @@ impl Task for AbTask {
             }
             Mode::Cot => {
                 say(
-                    "template",
-                    "the paper's shots; the tail that asks for thinking is ours".into(),
-                );
-                say(
                     "answer",
                     "thinking out loud, read by the judge model as A, B or None".into(),
                 );
@@ -272,6 +312,30 @@ pub(super) fn source_convention(setup: &Setup) -> String {
     match setup.source {
         Source::Fresh => format!("fresh items of seed {}", setup.seed),
         Source::Published => format!("released items of seed {}", upstream::PUBLISHED_SEED),
+    }
+}
+
+/// Byte for byte only where it is.
+fn template_convention(setup: &Setup) -> &'static str {
+    match (setup.mode, setup.tail) {
+        (Mode::Cot, _) => {
+            "Lee & Lim 2024, Appendix G, up to `Label: `; the tail that asks for thinking is ours"
+        }
+        (Mode::Generate, _) => "Lee & Lim 2024, Appendix G, byte for byte",
+        (Mode::Score, Tail::Published) => {
+            "Lee & Lim 2024, Appendix G, byte for byte; the label is scored after its last line"
+        }
+        (Mode::Score, Tail::Label) => {
+            "Lee & Lim 2024, Appendix G, up to `Label:`; its last lines (the options and the \
+             instruction) are left out, and the label is scored where a shot has it"
+        }
+    }
+}
+
+fn order_convention(setup: &Setup) -> String {
+    match setup.order {
+        Order::Random => format!("as many A as B, mixed by seed {}", setup.seed),
+        Order::Alternating => "A, B, A, B, as published".into(),
     }
 }
 

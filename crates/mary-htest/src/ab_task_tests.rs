@@ -96,25 +96,71 @@ fn the_shots_are_an_identical_beginning() {
     }
 }
 
+/// The lines of the shots that a prompt shows.
+fn shot_lines(task: &AbTask, k: usize, seed: u64, order: &str) -> Vec<String> {
+    let mut set = settings(&[("n", "2"), ("mode", "generate"), ("order", order)]);
+    set.shots = Some(k);
+    set.seed = seed;
+    let first = items(task, &set).remove(0);
+    let Request::Generate(generate) = &first.asks[0].request else {
+        panic!("a generated answer was set")
+    };
+    let text = generate.prompt.text();
+    text.lines().take(k).map(str::to_owned).collect()
+}
+
+fn labels(lines: &[String]) -> String {
+    lines
+        .iter()
+        .filter_map(|line| line.chars().last())
+        .collect()
+}
+
 #[test]
-fn k_shots_are_the_first_of_the_pool_by_turns() {
-    let task = AB_TASKS[0];
+fn the_published_order_is_a_and_b_by_turns() {
     for k in [0, 4, 14, 28, 50] {
-        let mut set = settings(&[("n", "2"), ("mode", "generate")]);
-        set.shots = Some(k);
-        let first = items(task, &set).remove(0);
-        let Request::Generate(generate) = &first.asks[0].request else {
-            panic!("a generated answer was set")
+        let by_turns: String = "AB".chars().cycle().take(k).collect();
+        assert_eq!(
+            labels(&shot_lines(AB_TASKS[0], k, 7, "alternating")),
+            by_turns
+        );
+    }
+}
+
+#[test]
+fn fresh_shots_are_mixed_by_the_seed_and_as_many_a_as_b() {
+    let mut orders = std::collections::BTreeSet::new();
+    for seed in 0..8 {
+        for task in &AB_TASKS[..3] {
+            for k in [4, 50] {
+                let lines = shot_lines(task, k, seed, "auto");
+                let order = labels(&lines);
+                assert_eq!(order.matches('A').count(), k / 2, "{order}");
+                assert!(
+                    order.contains("AA") || order.contains("BB"),
+                    "{} seed {seed}: {order} alternates",
+                    task.card.id
+                );
+                orders.insert(order);
+            }
+        }
+    }
+    // All four orders of four that do not alternate, and of fifty none twice.
+    assert_eq!(orders.len(), 4 + 24);
+}
+
+#[test]
+fn mixed_shots_are_those_of_the_published_order() {
+    for k in [14, 28] {
+        let mixed = shot_lines(AB_TASKS[3], k, 5, "random");
+        assert_eq!(mixed, shot_lines(AB_TASKS[3], k, 5, "auto"));
+        let turns = shot_lines(AB_TASKS[3], k, 5, "alternating");
+        assert_ne!(mixed, turns);
+        let sorted = |mut lines: Vec<String>| {
+            lines.sort();
+            lines
         };
-        let labels: Vec<char> = generate
-            .prompt
-            .text()
-            .lines()
-            .take(k)
-            .filter_map(|line| line.chars().last())
-            .collect();
-        let by_turns: Vec<char> = "AB".chars().cycle().take(k).collect();
-        assert_eq!(labels, by_turns);
+        assert_eq!(sorted(mixed), sorted(turns));
     }
 }
 
@@ -127,6 +173,7 @@ fn settings_that_make_no_sense_are_refused_in_words() {
         ("n", "7", "even"),
         ("n", "x", "n=x"),
         ("tail", "dog", "tail=dog"),
+        ("order", "up", "order=up"),
         ("colour", "red", "no parameter `colour`"),
     ] {
         let error = task

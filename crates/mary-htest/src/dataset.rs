@@ -50,7 +50,7 @@ pub struct Example {
     pub text: String,
     /// What is right.
     pub label: Label,
-    /// Names what it was drawn with (its twin; for rhymes four items); `None` for published items.
+    /// Names what it was drawn with (its twin; for rhymes four or eight items); `None` for published items.
     pub pair: Option<String>,
 }
 
@@ -68,7 +68,7 @@ pub struct Twins {
 pub struct Rule {
     /// The task's name, for the streams of randomness.
     pub name: &'static str,
-    /// Draws matched pairs that belong together (one, or two for rhymes); none when the draw failed.
+    /// Draws matched pairs that belong together (one; two or four for rhymes); none when the draw failed.
     pub draw: fn(&mut Stream) -> Vec<Twins>,
     /// What two texts share when they count as the same item.
     pub key: fn(&str) -> String,
@@ -77,12 +77,28 @@ pub struct Rule {
 /// The sets of one seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sets {
-    /// A, B, A, B …
+    /// The pool, A, B, A, B …: its first k are as many A as B for every even k. What a prompt shows
+    /// is mixed (see [`mixed`]).
     pub shots: Vec<Example>,
     /// Both twins of every pair, shuffled.
     pub train: Vec<Example>,
     /// Both twins of every pair, shuffled.
     pub test: Vec<Example>,
+}
+
+/// Puts shots into a random order that depends on the seed, the task and how many they are. Small
+/// models answer strictly alternating labels with the label whose turn it is (nineteen of twenty cells
+/// at k = 4 said A), so that an order that happens to alternate is drawn again.
+pub fn mixed(shots: &mut [Example], seed: u64, task: &str) {
+    const ATTEMPTS: usize = 100;
+    let mut rng = stream(seed, &format!("htest/{task}/shots/order/{}", shots.len()));
+    for _ in 0..ATTEMPTS {
+        shuffle(&mut rng, shots);
+        // Two shots of two labels cannot do otherwise.
+        if shots.len() < 4 || shots.windows(2).any(|w| w[0].label == w[1].label) {
+            break;
+        }
+    }
 }
 
 /// The default identity of a text: letters regardless of case.

@@ -8,10 +8,13 @@ use mary_contract::{
     Scale, Series, Table,
 };
 
-use super::AB_TASKS;
 use super::geometry;
+use super::paper_tables::{approaches, human_table, side_by_side};
 use super::published::{PublishedRow, published};
-use super::results::{GEOMETRY, Outcome, Profile, percent, profiles, results, setup_of};
+use super::results::{
+    GEOMETRY, Outcome, Profile, other_tasks, paper_tasks, percent, profiles, results, setup_of,
+    task_title,
+};
 use super::setup::{Mode, Source};
 
 /// Pictures of letter-geometry items in a report.
@@ -25,12 +28,20 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     }
     let profiles = profiles(&results);
     let mut tables = vec![full_table(&profiles, &results)];
+    tables.extend(side_by_side(&profiles, &results));
+    tables.extend(approaches(&profiles, family_name));
+    if !profiles.is_empty() {
+        tables.push(human_table(&[]));
+    }
     tables.extend(super::gap::gap_table(runs));
+    let (tuned, before_and_after) = super::tuning::tuned_exhibits(runs).unzip();
+    tables.extend(tuned.into_iter().flatten());
     let figures = [
         by_family(&profiles),
         by_shots(&profiles),
         thinking(&profiles),
         against_geometry(&profiles, &results),
+        before_and_after,
     ];
     Exhibits {
         tables,
@@ -53,9 +64,12 @@ fn geometry_of<'a>(results: &'a [Outcome], profile: &Profile<'_>) -> Option<&'a 
 
 /// Table 6, models as rows.
 fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
+    let (paper, others) = (paper_tasks(), other_tasks(results));
     let mut head: Vec<String> = ["model", "k", "how"].map(String::from).to_vec();
-    head.extend(AB_TASKS.iter().map(|t| t.card.title.to_string()));
-    head.extend(["Average", "Letter Geometry"].map(String::from));
+    head.extend(paper.iter().map(|id| task_title(id)));
+    head.push("Average".into());
+    head.extend(others.iter().map(|id| task_title(id)));
+    head.push("Letter Geometry".into());
     let cell = |e: Option<&Estimate>| e.map_or_else(|| "–".to_owned(), |e| percent(e.value));
     let mut rows: Vec<Vec<String>> = Vec::new();
     for profile in profiles {
@@ -64,12 +78,10 @@ fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
             profile.first.k.to_string(),
             profile.how(),
         ];
-        row.extend(
-            AB_TASKS
-                .iter()
-                .map(|t| cell(profile.tasks.get(&*t.card.id).map(|o| &o.accuracy))),
-        );
+        let of = |id: &String| cell(profile.tasks.get(id.as_str()).map(|o| &o.accuracy));
+        row.extend(paper.iter().map(of));
         row.push(cell(profile.average().as_ref()));
+        row.extend(others.iter().map(of));
         row.push(cell(geometry_of(results, profile).map(|o| &o.accuracy)));
         rows.push(row);
     }
@@ -80,7 +92,7 @@ fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
                 "–".into(),
                 "letter geometry only".into(),
             ];
-            row.extend(vec!["–".to_owned(); AB_TASKS.len() + 1]);
+            row.extend(vec!["–".to_owned(); paper.len() + 1 + others.len()]);
             row.push(percent(outcome.accuracy.value));
             rows.push(row);
         }
@@ -95,6 +107,7 @@ fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
         ];
         cells.extend(row.accuracy.iter().map(|a| percent(*a)));
         cells.push(percent(row.mean()));
+        cells.extend(others.iter().map(|_| "–".to_owned()));
         let geometry = published().geometry.iter().find(|g| g.model == row.model);
         cells.push(geometry.map_or_else(|| "–".to_owned(), |g| percent(g.accuracy)));
         cells

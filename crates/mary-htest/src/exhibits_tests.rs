@@ -7,6 +7,7 @@ use mary_contract::{
 };
 
 use super::*;
+use crate::AB_TASKS;
 
 fn estimate(value: f64) -> Estimate {
     Estimate {
@@ -28,6 +29,7 @@ fn row(model: &str, task: &str, value: f64, read: bool) -> SummaryRow {
         samples: 200,
         scored: 200,
         ties: 0,
+        constant_answer: None,
         unscored: BTreeMap::new(),
         failed: BTreeMap::new(),
         measures: if read {
@@ -143,6 +145,79 @@ fn shots_thinking_and_geometry_bring_their_figures() {
         heights,
         [50.0, 50.0, 60.0],
         "direct, CoT with unread as wrong, adjusted"
+    );
+}
+
+fn tables(runs: &[RunSummary]) -> Vec<String> {
+    let shown = exhibits(runs).tables.into_iter();
+    shown.map(|t| t.id).collect()
+}
+
+#[test]
+fn fifty_shots_bring_table_2_and_two_sizes_table_5() {
+    let small = run("hf/a/pythia-70m", &[], 50, 0.5, false);
+    let mut large = run("hf/a/pythia-160m", &[], 50, 0.6, false);
+    large.manifest.models[0].parameters = Some(2_000_000);
+    assert_eq!(
+        tables(std::slice::from_ref(&small)),
+        ["htest-table-6", "htest-table-2", "htest-table-7"]
+    );
+    let few = run("hf/a/pythia-70m", &[], 4, 0.5, false);
+    assert_eq!(tables(&[few]), ["htest-table-6", "htest-table-7"]);
+    let shown = exhibits(&[large, small]).tables;
+    let ids: Vec<&str> = shown.iter().map(|t| t.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        [
+            "htest-table-6",
+            "htest-table-2",
+            "htest-table-5",
+            "htest-table-7"
+        ]
+    );
+    for table in &shown {
+        assert!(
+            table.rows.iter().all(|r| r.len() == table.head.len()),
+            "{}",
+            table.id
+        );
+    }
+    let (two, five) = (&shown[1], &shown[2]);
+    assert_eq!(two.rows.len(), 11);
+    assert_eq!(two.rows[10][1..4], ["60.0", "50.0", "51.1"]);
+    // The smaller first, then the larger; the paper's eight rows below.
+    assert!(five.rows[0][1].contains("70m") && five.rows[1][1].contains("160m"));
+    assert_eq!(five.published, (2..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn tuned_models_bring_table_8_and_figure_6() {
+    let runs = [
+        run("hf/a/b", &[], 50, 0.5, false),
+        run("hf/out/htest-rhyme/merged", &[], 50, 0.7, false),
+    ];
+    let shown = exhibits(&runs);
+    let ids: Vec<&str> = shown.tables.iter().map(|t| t.id.as_str()).collect();
+    assert!(
+        ids.ends_with(&["htest-table-8", "htest-table-8-published"]),
+        "{ids:?}"
+    );
+    let figure = shown.figures.last().unwrap();
+    assert_eq!(figure.id, "htest-figure-6");
+    let heights: Vec<f64> = figure
+        .series
+        .iter()
+        .map(|s| s.points[0].y.round())
+        .collect();
+    // Ours on rhyme; the paper's on uppercase, before and after.
+    assert_eq!(heights, [50.0, 70.0, 50.0, 50.0]);
+    assert_eq!(figure.series[3].points.len(), 10);
+    let untuned = [run("hf/a/b", &[], 50, 0.5, false)];
+    assert!(
+        exhibits(&untuned)
+            .figures
+            .iter()
+            .all(|f| f.id != "htest-figure-6")
     );
 }
 

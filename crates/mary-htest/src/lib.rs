@@ -11,6 +11,7 @@ mod exhibits;
 mod gap;
 pub mod geometry;
 mod offers;
+mod paper_tables;
 pub mod parse;
 pub mod prompt;
 pub mod published;
@@ -24,20 +25,24 @@ pub mod upstream;
 #[rustfmt::skip]
 mod words;
 
-pub use ab_task::AbTask;
+pub use ab_task::{AbTask, card as ab_card, own_card};
 pub use dataset::{Example, Label, Rule, Sets, Twins};
 pub use exhibits::exhibits;
 pub use gap::{Gap, fresh_gaps, gap_table, independent_difference};
+pub use paper_tables::human_table;
 pub use results::{Outcome, results};
-pub use setup::{Mode, Setup, Source, Tail};
+pub use setup::{Mode, Order, Setup, Source, Tail};
 pub use tasks::{AB_TASKS, rule_baselines};
-pub use tuning::{ab_task, published_matrix, tuning_matrix, tuning_set};
+pub use tuning::{
+    ab_task, published_matrix, tuned_exhibits, tuned_models, tuning_matrix, tuning_set,
+};
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mary_contract::{
-    AuditExpectations, DataSource, Exhibits, Family, FamilyError, RunSummary, Task, TaskCard,
-    TaskSettings, Text, TuningRequest, TuningSet, built_in,
+    AuditExpectations, DataSource, Exhibits, Family, FamilyError, RunSummary, Table, Task,
+    TaskCard, TaskSettings, Text, TuningRequest, TuningSet, built_in,
 };
 
 /// The family.
@@ -57,9 +62,7 @@ impl Family for HTest {
     }
 
     fn tasks(&self) -> Vec<Arc<dyn Task>> {
-        let ab = AB_TASKS.iter().map(|task| *task as &dyn Task);
-        let all: Vec<&'static dyn Task> = ab.chain([&geometry::LETTER_GEOMETRY as _]).collect();
-        built_in(&all)
+        built_in(tasks::TASKS)
     }
 
     fn exhibits(&self, runs: &[RunSummary]) -> Exhibits {
@@ -81,6 +84,19 @@ impl Family for HTest {
         _data: &dyn DataSource,
     ) -> Result<TuningSet, FamilyError> {
         offers::write_tuning_set(name, wanted)
+    }
+
+    fn tuning_tasks(&self) -> Vec<Text> {
+        offers::tuning_sets()
+    }
+
+    fn tuning_tables(
+        &self,
+        runs: &[RunSummary],
+        untuned: &str,
+        tuned: &BTreeMap<String, String>,
+    ) -> Vec<Table> {
+        tuning_matrix(runs, untuned, tuned)
     }
 
     fn audit_expectations(&self, task: &TaskCard) -> AuditExpectations {

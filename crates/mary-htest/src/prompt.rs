@@ -1,5 +1,6 @@
-//! The prompt, byte for byte as published (Lee & Lim 2024, Appendix G, and the authors' released
-//! code): every string a model must see for a published number to be comparable stands here.
+//! The prompts. [`published`] is the paper's, byte for byte (Lee & Lim 2024, Appendix G, and the
+//! authors' released code): every string a model must see for a published number to be comparable
+//! stands here. The others begin like it and end otherwise, and say so.
 
 use super::dataset::Example;
 

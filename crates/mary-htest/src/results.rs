@@ -4,14 +4,17 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings, variants_of,
+    Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskCard, TaskSettings,
+    variants_of,
 };
 
-use super::AB_TASKS;
+use super::ab_task::card;
 use super::geometry::LETTER_GEOMETRY;
+use super::published::published;
 use super::setup::{Mode, Setup, Source};
+use super::tuning::ab_task;
 
-/// The eleventh task, which has no part in the averages.
+/// Letter geometry, which has no part in the averages.
 pub(super) const GEOMETRY: &str = "htest/letter-geometry";
 
 /// One model on one task as it was run.
@@ -77,12 +80,41 @@ pub fn results(runs: &[RunSummary]) -> Vec<Outcome> {
 }
 
 pub(super) fn setup_of(task: &str, settings: &TaskSettings) -> Option<Setup> {
+    // Every A/B task has the same parameters; one that is not in the list is read like the others.
+    static ANY: TaskCard = card("htest/", 0, "", "");
     let card = if task == GEOMETRY {
         LETTER_GEOMETRY.card()
     } else {
-        AB_TASKS.iter().find(|t| t.card.id == task)?.card
+        &ANY
     };
     Setup::read(card, settings).ok()
+}
+
+/// The paper's tasks as ids (`htest/rhyme`), in the order of its tables.
+pub(super) fn paper_tasks() -> Vec<String> {
+    published()
+        .tasks
+        .iter()
+        .map(|name| format!("htest/{name}"))
+        .collect()
+}
+
+/// A/B tasks of the results that the paper does not have, in the order in which they were run.
+pub(super) fn other_tasks<'o>(results: impl IntoIterator<Item = &'o Outcome>) -> Vec<String> {
+    let paper = paper_tasks();
+    let mut others: Vec<String> = Vec::new();
+    for outcome in results {
+        let task = &outcome.task;
+        if task != GEOMETRY && !paper.contains(task) && !others.contains(task) {
+            others.push(task.clone());
+        }
+    }
+    others
+}
+
+/// A task's name for a table: its title, or its id where this list does not have it.
+pub(super) fn task_title(id: &str) -> String {
+    ab_task(id).map_or_else(|| id.to_owned(), |task| task.card.title.to_string())
 }
 
 /// The paper's accuracy of a row: its own measure where answers may be unread, else the score.
@@ -109,7 +141,7 @@ pub fn difference_cell(d: &Estimate) -> String {
     )
 }
 
-/// The ten tasks of one model under one set of conditions.
+/// The A/B tasks of one model under one set of conditions.
 pub(super) struct Profile<'a> {
     pub(super) first: &'a Outcome,
     pub(super) tasks: BTreeMap<&'a str, &'a Outcome>,
@@ -138,18 +170,24 @@ fn mean<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> Option<Estimate> {
 }
 
 impl Profile<'_> {
-    /// Only a full set of ten has an average that can stand beside another.
+    /// The paper's ten, or nothing: only a full set has an average that can stand beside another.
+    fn papers_ten(&self) -> Option<Vec<&Outcome>> {
+        let of = |id: &String| self.tasks.get(id.as_str()).copied();
+        paper_tasks().iter().map(of).collect()
+    }
+
+    /// Mean accuracy over the paper's ten tasks; tasks beside them have no part in it.
     pub(super) fn average(&self) -> Option<Estimate> {
-        (self.tasks.len() == AB_TASKS.len())
-            .then(|| mean(self.tasks.values().map(|o| &o.accuracy)))
-            .flatten()
+        mean(self.papers_ten()?.into_iter().map(|o| &o.accuracy))
     }
 
     pub(super) fn adjusted(&self) -> Option<Estimate> {
-        let all: Option<Vec<&Estimate>> =
-            self.tasks.values().map(|o| o.adjusted.as_ref()).collect();
-        all.filter(|a| a.len() == AB_TASKS.len())
-            .and_then(|a| mean(a.into_iter()))
+        let all: Option<Vec<&Estimate>> = self
+            .papers_ten()?
+            .into_iter()
+            .map(|o| o.adjusted.as_ref())
+            .collect();
+        mean(all?.into_iter())
     }
 
     /// How it was asked, in three words.

@@ -4,8 +4,8 @@ use mary_contract::{Param, PromptForm, TaskCard, TaskError, TaskSettings};
 
 use super::dataset::SHOT_POOL;
 
-/// The parameters of the ten A/B tasks.
-pub static AB_PARAMS: [Param; 6] = [
+/// The parameters of every A/B task.
+pub static AB_PARAMS: [Param; 7] = [
     Param::new(
         "mode",
         "score",
@@ -15,6 +15,13 @@ pub static AB_PARAMS: [Param; 6] = [
     ),
     SOURCE,
     Param::new("n", "200", "an even number", "Fresh items, half of them A."),
+    Param::new(
+        "order",
+        "auto",
+        "auto, random, alternating",
+        "Order of the shots' labels: mixed by the seed with as many A as B, or A, B, A, B as \
+         published; auto mixes fresh shots and leaves released ones as published.",
+    ),
     Param::new(
         "tail",
         "auto",
@@ -74,6 +81,15 @@ pub enum Source {
     Published,
 }
 
+/// How the shots follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Mixed by the seed, as many A as B.
+    Random,
+    /// A, B, A, B, as published.
+    Alternating,
+}
+
 /// How a model is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -109,6 +125,8 @@ pub struct Setup {
     pub n: usize,
     /// Shots.
     pub shots: usize,
+    /// How they follow each other.
+    pub order: Order,
     /// Where a scored label follows.
     pub tail: Tail,
     /// Of generated answers.
@@ -136,6 +154,11 @@ impl Setup {
             ("label", _) | ("auto" | "", PromptForm::Plain) => Tail::Label,
             ("published", _) | ("auto" | "", PromptForm::Chat) => Tail::Published,
             (other, _) => return Err(unknown(card, "tail", other)),
+        };
+        let order = match (settings.param(card, "order"), source) {
+            ("random", _) | ("auto" | "", Source::Fresh) => Order::Random,
+            ("alternating", _) | ("auto" | "", Source::Published) => Order::Alternating,
+            (other, _) => return Err(unknown(card, "order", other)),
         };
         let max_tokens = match settings.param(card, "max_tokens") {
             "" if mode == Mode::Cot => 512,
@@ -167,6 +190,7 @@ impl Setup {
             mode,
             n,
             shots,
+            order,
             tail,
             temperature,
             max_tokens,

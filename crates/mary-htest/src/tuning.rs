@@ -3,13 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{InForce, NumberColumns, RunSummary, Table, TaskError, variants_of};
+use mary_contract::{
+    Axis, Estimate, Figure, FigureKind, InForce, NumberColumns, Point, ReferenceLine, RunSummary,
+    Scale, Series, Table, TaskError, variants_of,
+};
 use serde_json::json;
 
 use super::AB_TASKS;
 use super::ab_task::AbTask;
 use super::published::published;
-use super::results::{GEOMETRY, Outcome, percent, results};
+use super::results::{GEOMETRY, Outcome, other_tasks, paper_tasks, percent, results, task_title};
 
 /// The task of an id (`htest/rhyme` or `rhyme`).
 pub fn ab_task(id: &str) -> Option<&'static AbTask> {
@@ -79,10 +82,13 @@ pub fn tuning_matrix(
 
 /// The matrix of results that were all asked in the same manner.
 fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, String>) -> Table {
-    let columns: Vec<(String, &str)> = std::iter::once(("original".to_owned(), original))
-        .chain(AB_TASKS.iter().filter_map(|task| {
-            let model = tuned.get(&*task.card.id)?;
-            Some((task.card.title.to_string(), model.as_str()))
+    let paper = paper_tasks();
+    let others = other_tasks(results.iter().copied());
+    let tasks: Vec<String> = paper.iter().cloned().chain(others).collect();
+    let columns: Vec<(Option<&String>, &str)> = std::iter::once((None, original))
+        .chain(tasks.iter().filter_map(|task| {
+            let model = tuned.get(task)?;
+            Some((Some(task), model.as_str()))
         }))
         .collect();
     let accuracy = |model: &str, task: &str| {
@@ -93,11 +99,11 @@ fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, Stri
             .map(|r| r.accuracy.value)
     };
     let mut rows = Vec::new();
-    for task in AB_TASKS {
-        let mut row = vec![task.card.title.to_string()];
+    for task in &tasks {
+        let mut row = vec![task_title(task)];
         row.extend(columns.iter().map(|(trained, model)| {
-            let own = *trained == task.card.title;
-            match accuracy(model, &task.card.id) {
+            let own = *trained == Some(task);
+            match accuracy(model, task) {
                 Some(value) if own => format!("[{}]", percent(value)),
                 Some(value) => percent(value),
                 None => "–".into(),
@@ -107,19 +113,16 @@ fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, Stri
     }
     let mut average = vec!["Average".to_owned()];
     average.extend(columns.iter().map(|(_, model)| {
-        let values: Vec<f64> = AB_TASKS
-            .iter()
-            .filter_map(|t| accuracy(model, &t.card.id))
-            .collect();
-        if values.len() == AB_TASKS.len() {
-            percent(values.iter().sum::<f64>() / values.len() as f64)
-        } else {
-            "–".into()
-        }
+        let values: Option<Vec<f64>> = paper.iter().map(|t| accuracy(model, t)).collect();
+        values.map_or_else(
+            || "–".into(),
+            |v| percent(v.iter().sum::<f64>() / v.len().max(1) as f64),
+        )
     }));
     rows.push(average);
     let mut head = vec!["tested on".to_owned()];
-    head.extend(columns.into_iter().map(|(trained, _)| trained));
+    let trained = columns.iter().map(|(trained, _)| *trained);
+    head.extend(trained.map(|t| t.map_or_else(|| "original".to_owned(), |t| task_title(t))));
     Table {
         id: "htest-table-8".into(),
         title: "What training on one task does to the others".into(),
@@ -131,6 +134,123 @@ fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, Stri
         rows,
         published: vec![],
         numbers: NumberColumns::From(1),
+    }
+}
+
+/// Models of the results that were tuned on a task, by the task: `mary matrix --tune` puts each into a
+/// folder of the task's name (`…/htest-rhyme/merged`).
+pub fn tuned_models(results: &[Outcome]) -> BTreeMap<String, String> {
+    let trained_on = |model: &str| {
+        let mut parts = model.split(['/', '\\']);
+        parts.find_map(|part| {
+            let task = ab_task(part.strip_prefix("htest-")?)?;
+            Some(task.card.id.to_string())
+        })
+    };
+    results
+        .iter()
+        .filter_map(|r| Some((trained_on(&r.model)?, r.model.clone())))
+        .collect()
+}
+
+/// Table 8 and Figure 6 of runs that hold tuned models and the one they were made of, with the paper's
+/// Table 8 below; nothing of other runs.
+pub fn tuned_exhibits(runs: &[RunSummary]) -> Option<(Vec<Table>, Figure)> {
+    let results = results(runs);
+    let tuned = tuned_models(&results);
+    let mut untuned: Vec<&str> = results
+        .iter()
+        .map(|r| r.model.as_str())
+        .filter(|m| tuned.values().all(|t| t != m))
+        .collect();
+    untuned.dedup();
+    let [original] = untuned.as_slice() else {
+        return None;
+    };
+    if tuned.is_empty() {
+        return None;
+    }
+    let mut tables = tuning_matrix(runs, original, &tuned);
+    tables.push(published_matrix());
+    Some((tables, before_and_after(&results, original, &tuned)))
+}
+
+/// Figure 6: each task before and after training on it.
+fn before_and_after(
+    results: &[Outcome],
+    original: &str,
+    tuned: &BTreeMap<String, String>,
+) -> Figure {
+    let of = |model: &str, task: &str| {
+        let found = results.iter().find(|r| r.model == model && r.task == task);
+        found.map(|r| &r.accuracy)
+    };
+    let bar = |task: &str, e: &Estimate| Point {
+        label: task_title(task),
+        y: 100.0 * e.value,
+        low: Some(100.0 * e.low),
+        high: Some(100.0 * e.high),
+        ..Point::default()
+    };
+    let series = |name: String, published, points| Series {
+        name,
+        published,
+        points,
+    };
+    let before = tuned.keys().filter_map(|t| Some(bar(t, of(original, t)?)));
+    let after = tuned.iter().filter_map(|(t, m)| Some(bar(t, of(m, t)?)));
+    let matrix = &published().table_8;
+    let printed = |column: fn(&str) -> String| -> Vec<Point> {
+        let tested = matrix.tested.iter().zip(&matrix.accuracy);
+        tested
+            .filter_map(|(task, row)| {
+                let place = matrix.trained.iter().position(|t| *t == column(task))?;
+                Some(Point {
+                    label: task_title(task),
+                    y: 100.0 * row.get(place)?,
+                    ..Point::default()
+                })
+            })
+            .collect()
+    };
+    Figure {
+        id: "htest-figure-6".into(),
+        title: "Before and after training on the task".into(),
+        caption: format!(
+            "Accuracy on each task of the untuned model and of the model tuned on that task; the form of \
+             Lee & Lim 2024, Figure 6, whose values are the diagonal of its Table 8 ({}, k = 50).",
+            matrix.model
+        ),
+        kind: FigureKind::Bar,
+        x: Axis {
+            title: "task".into(),
+            scale: Scale::Category,
+            range: None,
+        },
+        y: Axis {
+            title: "accuracy (%)".into(),
+            scale: Scale::Linear,
+            range: Some((0.0, 100.0)),
+        },
+        series: vec![
+            series("original".into(), false, before.collect()),
+            series("tuned on the task".into(), false, after.collect()),
+            series(
+                format!("{}, original", matrix.model),
+                true,
+                printed(|_| "original".to_owned()),
+            ),
+            series(
+                format!("{}, tuned on the task", matrix.model),
+                true,
+                printed(str::to_owned),
+            ),
+        ],
+        ranges: vec![],
+        references: vec![ReferenceLine {
+            name: "chance".into(),
+            y: 50.0,
+        }],
     }
 }
 

@@ -197,9 +197,9 @@ pub const QUANTITIES: &[&str] = &[
     "wavelength", "weight", "width",
 ];
 
-/// Operators: spelled out in one word and as a symbol.
+/// Operators: spelled out in one word and as a symbol of one character.
 pub const OPERATORS: &[(&str, &str)] = &[
-    ("plus", "+"), ("minus", "-"), ("times", "*"), ("equals", "="), ("modulo", "%"), ("exceeds", ">"),
+    ("plus", "+"), ("minus", "-"), ("times", "*"), ("over", "/"), ("equals", "="), ("mod", "%"),
 ];
 
 /// Ways to end a calculation.

@@ -9,7 +9,7 @@ use mary_testkit::hub_server::{HubFault, HubRepository, HubServer};
 /// Weights that are not the same from byte to byte.
 fn weights(seed: u8, bytes: usize) -> Vec<u8> {
     (0..bytes)
-        .map(|i| (i as u64 * 2_654_435_761 >> 7) as u8 ^ seed)
+        .map(|i| ((i as u64 * 2_654_435_761) >> 7) as u8 ^ seed)
         .collect()
 }
 
@@ -19,16 +19,16 @@ fn small() -> HubRepository {
         .branch(
             "main",
             &[
-                ("config.json", b"{}"),
-                ("tokenizer.json", b"{\"t\": 1}"),
+                ("config.json", &b"{}"[..]),
+                ("tokenizer.json", &b"{\"t\": 1}"[..]),
                 ("model.safetensors", &one),
             ],
         )
         .tag(
             "step2",
             &[
-                ("config.json", b"{}"),
-                ("tokenizer.json", b"{\"t\": 1}"),
+                ("config.json", &b"{}"[..]),
+                ("tokenizer.json", &b"{\"t\": 1}"[..]),
                 ("model.safetensors", &two),
             ],
         )
@@ -213,7 +213,7 @@ fn a_wrong_content_is_fetched_again_once_and_then_refused() {
     // Small files are held to git's hash.
     scene.server.calm();
     let scene = Scene::new();
-    scene.server.plan("config.json", HubFault::WrongByte, 2);
+    scene.server.plan("resolve-cache", HubFault::WrongByte, 2);
     let refused = scene.hub().file(&at("main"), "config.json").unwrap_err();
     assert!(
         matches!(refused, HubError::WrongContent { .. }),
@@ -226,7 +226,7 @@ fn a_busy_hub_is_waited_for_as_long_as_it_asks() {
     let scene = Scene::new();
     scene.server.plan("", HubFault::TooMany(0), 6);
     scene.server.plan("/resolve/", HubFault::TooMany(1), 3);
-    scene.server.plan("", HubFault::Unavailable, 2);
+    scene.server.plan("/store/", HubFault::Unavailable, 2);
     everything(&scene.hub(), &at("main")).unwrap();
     scene.server.plan("", HubFault::TooMany(0), 100);
     let refused = everything(&scene.hub(), &at("step2")).unwrap_err();
@@ -290,7 +290,8 @@ fn branches_and_tags_are_listed_by_the_hub() {
 fn downloads_are_watched() {
     use std::sync::{Arc, Mutex};
     let scene = Scene::new();
-    let seen: Arc<Mutex<Vec<(String, u64, Option<u64>)>>> = Arc::default();
+    type Seen = Vec<(String, u64, Option<u64>)>;
+    let seen: Arc<Mutex<Seen>> = Arc::default();
     let book = Arc::clone(&seen);
     mary_http::hub::watch(move |p| {
         if p.file == "model.safetensors" {

@@ -45,6 +45,7 @@ fn row(task: &str, splits: &[(&str, f64)], pairs: &[(&str, f64)]) -> SummaryRow 
         samples: 40,
         scored: 36,
         ties: 0,
+        constant_answer: None,
         unscored: [("unparsed".to_owned(), 4)].into(),
         failed: BTreeMap::new(),
         measures,

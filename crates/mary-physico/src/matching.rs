@@ -14,9 +14,9 @@ use crate::worlds::{self, Aspect, Dress, Mode, Pose, SMALL, Setting, Wanted, rea
 /// Pairs in an instance.
 const PAIRS: usize = 3;
 /// Draws of each showing in a round.
-const DRAWS: usize = 96;
+const DRAWS: usize = 144;
 /// Rounds of draws at most, each at a size of its own.
-const ROUNDS: usize = 10;
+const ROUNDS: usize = 14;
 /// A choice that costs less is good enough.
 const GOOD: f32 = 9.0;
 /// What it costs to take a second pair from a round, so that sizes differ.

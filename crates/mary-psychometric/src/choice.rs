@@ -1,7 +1,7 @@
 //! The best of several candidates by log-probability: ties shared, NaN refused, sum and mean side by
 //! side.
 
-use mary_contract::{ErrorKind, Judgement, Scored};
+use mary_contract::{ErrorKind, FLOOR, Judgement, OVER_FLOOR, Scored};
 use mary_items::best;
 use serde_json::json;
 
@@ -47,6 +47,18 @@ pub(crate) fn judge(options: &[String], correct: usize, scored: &Scored, by: By)
     let mut judgement = Judgement::scored(score)
         .measured(SUM, by_sum.1)
         .measured(MEAN, by_mean.1);
+    // A model that knows nothing finds the candidate with the fewest tokens the most probable. Means
+    // per token have no such leaning.
+    let lengths: Vec<f64> = scored
+        .continuations
+        .iter()
+        .map(|c| -(c.logprobs.len() as f64))
+        .collect();
+    if let (By::Sum, Some((_, floor))) = (by, best(&lengths, correct)) {
+        judgement = judgement
+            .measured(FLOOR, floor)
+            .measured(OVER_FLOOR, score - floor);
+    }
     if let Some(option) = options.get(said) {
         judgement = judgement.read_as(option.clone());
     }

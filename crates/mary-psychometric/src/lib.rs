@@ -2,6 +2,7 @@
 //! and when in training each grows.
 
 pub mod analogies;
+pub mod characters;
 mod choice;
 mod exhibits;
 pub mod grammar;
@@ -9,6 +10,7 @@ pub mod matrices;
 pub mod numbers;
 mod observed;
 mod offers;
+pub mod potemkin;
 pub mod published;
 mod settings;
 pub mod trajectories;
@@ -47,6 +49,8 @@ static TASKS: &[&dyn Task] = &[
     &analogies::ANALOGIES_VECTORS,
     &analogies::ANALOGIES_SURPRISAL,
     &analogies::ANALOGIES_PROMPTING,
+    &characters::CHARACTERS,
+    &potemkin::DEFINE_USE,
 ];
 
 impl Family for Psychometric {

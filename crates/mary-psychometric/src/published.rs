@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-/// Everything the paper prints in Tables 3 to 7.
+/// Everything the paper prints in Tables 3 to 10.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Published {
     /// The paper.
@@ -22,6 +22,25 @@ pub struct Published {
     pub table_6: Vec<PublishedCategory>,
     /// Typicality by three methods.
     pub table_7: Vec<PublishedRow>,
+    /// Typicality by prompting: fifty runs of each category, three models.
+    pub tables_8_to_10: Vec<PublishedRuns>,
+}
+
+/// What fifty runs of one category gave.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct PublishedRuns {
+    /// As Table 6 names it.
+    pub model: String,
+    /// As printed.
+    pub category: String,
+    /// Mean of Spearman's correlation.
+    pub mean: f64,
+    /// Least.
+    pub min: f64,
+    /// Greatest.
+    pub max: f64,
+    /// Standard deviation.
+    pub sd: f64,
 }
 
 /// One model's values by name; a value that is not printed is absent.
@@ -92,6 +111,17 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn tables_8_to_10_have_the_means_of_table_6() {
+        let all = published();
+        assert_eq!(all.tables_8_to_10.len(), 81);
+        for row in &all.tables_8_to_10 {
+            let in_6 = all.table_6.iter().find(|c| c.category == row.category);
+            assert_eq!(in_6.unwrap().models[&row.model], row.mean, "{row:?}");
+            assert!(row.min <= row.mean && row.mean <= row.max, "{row:?}");
         }
     }
 

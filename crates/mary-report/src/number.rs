@@ -1,6 +1,6 @@
 //! How a score is written down: percent or plain, with its interval, and where it stands to chance.
 
-use mary_contract::{Estimate, Metric, RunSummary, SummaryRow, TaskRun};
+use mary_contract::{Estimate, Metric, OVER_FLOOR, RunSummary, SummaryRow, TaskRun};
 use serde::Serialize;
 
 /// The scale a score lives on.
@@ -13,7 +13,8 @@ pub enum ScoreScale {
     Plain,
 }
 
-/// Where a score stands to chance, judged by its interval and by nothing else.
+/// Where a score stands to chance, judged by its interval (and by that of its difference from a
+/// guesser who counts tokens, where there is one).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VersusChance {
@@ -28,11 +29,26 @@ pub enum VersusChance {
 }
 
 impl VersusChance {
-    /// The verdict for a row.
+    /// The verdict for a row. Where a guesser who only counts tokens was scored on the same items, a
+    /// score must be on the same side of that guesser as of chance: texts of different length decide
+    /// for a model that knows nothing.
     pub fn of(row: &SummaryRow) -> Self {
+        let (Some(score), Some(chance)) = (&row.score, row.chance) else {
+            return Self::Unknown;
+        };
+        let verdict = Self::judge(score, chance);
+        match row.measure(OVER_FLOOR).map(|over| Self::judge(over, 0.0)) {
+            Some(floor) if verdict != Self::Unknown && floor != verdict => Self::NotDistinguished,
+            _ => verdict,
+        }
+    }
+
+    /// Whether the interval alone would say more than the verdict does, because counting tokens
+    /// scores as well.
+    pub fn floored(row: &SummaryRow) -> bool {
         match (&row.score, row.chance) {
-            (Some(score), Some(chance)) => Self::judge(score, chance),
-            _ => Self::Unknown,
+            (Some(score), Some(chance)) => Self::judge(score, chance) != Self::of(row),
+            _ => false,
         }
     }
 
@@ -210,6 +226,7 @@ mod tests {
             samples: 8,
             scored: 8,
             ties: 0,
+            constant_answer: None,
             unscored: BTreeMap::new(),
             failed: BTreeMap::new(),
             measures: vec![],

@@ -141,12 +141,14 @@ impl Paired {
             for pair in pairs {
                 let shared = self.shared(conditions, pair);
                 let title = format!("{} − {}{name}", pair.first, pair.second);
-                self.lines(conditions, &title, &shared, false, seed, &mut lines.rows)?;
+                let rows = self.lines(conditions, &title, &shared, false, seed)?;
+                lines.rows.extend(rows);
                 pooled.extend(shared);
             }
             if pairs.len() > 1 {
                 let title = format!("{} pairs pooled{name}", pairs.len());
-                self.lines(conditions, &title, &pooled, true, seed, &mut lines.rows)?;
+                let rows = self.lines(conditions, &title, &pooled, true, seed)?;
+                lines.rows.extend(rows);
             }
         }
         let known: Vec<f64> = lines.rows.iter().filter_map(|r| r.difference.p).collect();
@@ -214,10 +216,9 @@ impl Paired {
         shared: &[Shared<'_>],
         pooled: bool,
         seed: u64,
-        rows: &mut Vec<PairRow>,
-    ) -> Result<(), StatsError> {
+    ) -> Result<Vec<PairRow>, StatsError> {
         if shared.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         // A measure has a scale of its own, which its values tell.
         let metric = self.asked.get(conditions).copied().flatten();
@@ -238,12 +239,12 @@ impl Paired {
         let place = |part: &str| self.order.iter().position(|o| o == part);
         parts.sort_by_key(|part| (place(part).unwrap_or(usize::MAX), *part));
         parts.dedup();
-        rows.push(line(pair, "all", shared, pooled, scale, seed)?);
+        let mut rows = vec![line(pair, "all", shared, pooled, scale, seed)?];
         for part in parts {
             let of: Vec<Shared<'_>> = shared.iter().filter(|s| s.part == part).copied().collect();
             rows.push(line(pair, part, &of, pooled, scale, seed)?);
         }
-        Ok(())
+        Ok(rows)
     }
 }
 

@@ -1,15 +1,33 @@
 //! A run's results as one plain table, for Markdown, LaTeX and CSV.
 
-use mary_contract::{NumberColumns, RunSummary, SummaryRow, Table, Ties};
+use mary_contract::{ANISOTROPIC, FLOOR, NumberColumns, RunSummary, SummaryRow, Table, Ties};
 
 use crate::{
     number::{ScoreScale, VersusChance, count},
     subject,
 };
 
-/// Everything worth knowing about a row beside its score: ties, unscored by reason, failed by kind.
+/// A warning where one option took nearly all answers.
+pub(crate) fn constant_answer(row: &SummaryRow) -> Option<String> {
+    let constant = row.constant_answer.as_ref()?;
+    Some(format!(
+        "constant answer: `{}` in {} of {}",
+        constant.answer,
+        count(constant.count),
+        count(constant.of)
+    ))
+}
+
+/// Everything worth knowing about a row beside its score: a constant answer, and what was not counted.
 /// Empty when there is nothing to say.
 pub(crate) fn remarks(row: &SummaryRow) -> Vec<String> {
+    let mut out: Vec<String> = constant_answer(row).into_iter().collect();
+    out.extend(not_counted(row));
+    out
+}
+
+/// Ties, unscored by reason, failed by kind.
+pub(crate) fn not_counted(row: &SummaryRow) -> Vec<String> {
     let mut out = Vec::new();
     if row.ties > 0 {
         out.push(format!("{} tied", count(row.ties)));
@@ -18,6 +36,25 @@ pub(crate) fn remarks(row: &SummaryRow) -> Vec<String> {
         if n > 0 {
             out.push(format!("{} {}", count(n), reason.replace('_', " ")));
         }
+    }
+    if VersusChance::floored(row)
+        && let Some(floor) = row.measure(FLOOR)
+    {
+        let scale = ScoreScale::of(row, None);
+        out.push(format!(
+            "counting tokens scores {}",
+            scale.value(floor.value)
+        ));
+    }
+    if let Some(share) = row
+        .measure(ANISOTROPIC)
+        .map(|e| e.value)
+        .filter(|v| *v > 0.0)
+    {
+        out.push(format!(
+            "warning: all cosines above 0.99 in {:.0} % of the layers, see the centred measures",
+            100.0 * share
+        ));
     }
     let failed: usize = row.failed.values().sum();
     if failed > 0 {
@@ -100,7 +137,9 @@ pub(crate) fn caption(runs: &[RunSummary]) -> String {
     };
     format!(
         "Mean score over the n scored samples with its 95 % interval ({methods}). A score is said to \
-         be above or below chance only when its whole interval is. {}Unparsed, refused and failed \
+         be above or below chance only when its whole interval is (and, where texts of different length \
+         are compared, when it also differs from a guesser who only counts tokens). Where items come in \
+         families, intervals are over families. {}Unparsed, refused and failed \
          samples are not counted as wrong but listed.",
         ties(runs)
     )

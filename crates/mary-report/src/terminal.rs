@@ -250,7 +250,7 @@ impl Sheet<'_> {
     fn notes(&self) -> String {
         let mut out = String::new();
         for row in &self.run.rows {
-            let remarks = summary::remarks(row);
+            let remarks = summary::not_counted(row);
             if !remarks.is_empty() {
                 let line = format!("  {}, {}: {}", row.task, row.model, remarks.join(", "));
                 out += &escape::terminal(&line);
@@ -302,6 +302,22 @@ fn footer(run: &RunSummary) -> String {
     let mut out = String::new();
     if !shown.is_empty() {
         out += &format!("\n{} (by the 95 % interval)\n", shown.join("   "));
+    }
+    let constant: Vec<String> = run
+        .rows
+        .iter()
+        .filter_map(|row| {
+            let warning = summary::constant_answer(row)?;
+            Some(format!("  {}, {}: {warning}", row.task, row.model))
+        })
+        .collect();
+    if !constant.is_empty() {
+        out += "\nwarning: one option took more than 95 % of the answers; such a score says how often \
+                that option is right, not what the model can do\n";
+        for line in &constant {
+            out += &escape::terminal(line);
+            out.push('\n');
+        }
     }
     for card in &run.manifest.models {
         for remark in &card.remarks {

@@ -1,5 +1,6 @@
 //! From a run folder to its summary.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mary_contract::{
@@ -25,8 +26,13 @@ pub fn summarise(
     planned: usize,
 ) -> Result<RunSummary, RunError> {
     let mut summariser = Summariser::default();
+    let mut others: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
     for verdict in folder.verdicts()? {
         let verdict = verdict?;
+        for name in &verdict.answered_by {
+            let model = others.entry(verdict.id.model.clone()).or_default();
+            *model.entry(name.clone()).or_default() += 1;
+        }
         summariser.add(Verdict {
             id: &verdict.id,
             cluster: verdict.item.cluster.as_deref(),
@@ -35,7 +41,14 @@ pub fn summarise(
             usage: verdict.usage,
         });
     }
-    let manifest = folder.manifest().clone();
+    let mut manifest = folder.manifest().clone();
+    // Beside the model's card, where table, summary and report show remarks.
+    for card in &mut manifest.models {
+        for (name, n) in others.get(&card.model.to_string()).into_iter().flatten() {
+            card.remarks
+                .push(format!("{n} replies name another model: {name}"));
+        }
+    }
     let tasks = known_tasks(registry, &manifest.tasks);
     let runs = manifest.tasks.clone();
     Ok(summariser.finish(manifest, planned, &tasks, |model, task| {

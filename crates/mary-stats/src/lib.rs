@@ -22,6 +22,7 @@ pub mod mds;
 pub mod moments;
 pub mod multiple;
 pub mod paired;
+pub mod permutation;
 pub mod power;
 pub mod rank;
 pub mod segmented;

@@ -157,7 +157,7 @@ impl Moments {
             return if self.clusters.is_empty() {
                 self.unbounded_t(LEVEL)
             } else {
-                self.clustered_t(LEVEL)
+                self.clustered_small_t(LEVEL)
             };
         }
         if independent && self.n > 0 && self.zeros + self.ones == self.n {
@@ -232,17 +232,68 @@ impl Moments {
     /// between clusters as many tosses as there are clusters.
     fn clustered_size(&self, mean: f64, level: f64) -> (f64, f64) {
         let groups = self.clusters.len() as f64;
-        match self.variance_of_mean() {
+        match self.small_sample_variance() {
             None => (0.0, 0.0),
-            Some(variance) if variance <= VANISHING => (groups, z_of(level)),
-            Some(variance) => (
+            Some((variance, _)) if variance <= VANISHING => (groups, z_of(level)),
+            Some((variance, freedom)) => (
                 (mean * (1.0 - mean) / variance).clamp(1.0, self.n as f64),
-                t_of(level, groups - 1.0),
+                t_of(level, freedom),
             ),
         }
     }
 
-    /// Student's t with the cluster-robust standard error.
+    /// Squared standard error of a clustered mean with the small-sample correction of Bell and
+    /// McCaffrey (CR2), and the degrees of freedom that go with it (Satterthwaite, under equal and
+    /// independent errors). With clusters of equal size it is CR1 with `G - 1` degrees; with unequal
+    /// ones, large clusters weigh more in the mean and less is known than their number says.
+    pub fn small_sample_variance(&self) -> Option<(f64, f64)> {
+        if self.clusters.len() < 2 {
+            return None;
+        }
+        let (n, mean) = (self.n as f64, self.mean()?);
+        // The mean is a sum of cluster sums s with Cov(s_g, s_h) = n_g (g = h) - n_g n_h / n; the
+        // variance is the quadratic form of c_g s_g², and its first two moments give the degrees.
+        let (mut variance, mut own, mut joint, mut joint_own) = (0.0, 0.0, 0.0, 0.0);
+        for cluster in self.clusters.values() {
+            let size = cluster.n as f64;
+            let share = size / n;
+            let sum = cluster.sum as f64 / SCALE - size * mean;
+            let weight = 1.0 / (n * n * (1.0 - share));
+            variance += weight * sum * sum;
+            own += (weight * size * (1.0 - share)).powi(2);
+            joint += weight * size * size / n;
+            joint_own += (weight * size * size / n).powi(2);
+        }
+        let spread = own + joint * joint - joint_own;
+        let freedom = (1.0 / (n * n)) / spread;
+        Some((
+            variance,
+            freedom.clamp(1.0, self.clusters.len() as f64 - 1.0),
+        ))
+    }
+
+    /// Student's t with the CR2 standard error and Satterthwaite's degrees of freedom.
+    fn clustered_small_t(&self, level: f64) -> Result<Interval, StatsError> {
+        let value = self.checked_mean("clustered mean")?;
+        let Some((variance, freedom)) = self.small_sample_variance() else {
+            return Err(StatsError::TooFew {
+                what: "clustered mean (clusters)",
+                needed: 2,
+                found: self.clusters.len(),
+            });
+        };
+        let half = t_of(level, freedom) * variance.sqrt();
+        Ok(Interval {
+            value,
+            low: value - half,
+            high: value + half,
+            n: self.n as usize,
+            method: "clustered-t",
+        })
+    }
+
+    /// Student's t with the cluster-robust standard error CR1 and `G - 1` degrees, as other packages
+    /// have it; what Mary shows takes [`small_sample_variance`](Self::small_sample_variance).
     pub fn clustered_t(&self, level: f64) -> Result<Interval, StatsError> {
         const WHAT: &str = "clustered mean";
         if self.clusters.len() < 2 {

@@ -9,7 +9,9 @@
 
 mod by_hand;
 mod coverage;
+mod coverage_families;
 mod difference;
 mod golden;
 mod growth;
+mod permutations;
 mod psychometric_by_hand;

@@ -20,6 +20,9 @@ struct Written<'a> {
     judgement: &'a Judgement,
     /// The sum over the exchanges, so that a summary need not read them.
     usage: Usage,
+    /// Names that replies give themselves, where they are not that of the model that was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    answered_by: Vec<&'a str>,
     item: &'a Item,
     exchanges: &'a [Exchange],
 }
@@ -28,17 +31,22 @@ struct Written<'a> {
 pub(crate) fn write(sample: &Sample, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     let start = out.len();
     let mut usage = Usage::default();
-    for reply in sample
-        .exchanges
-        .iter()
-        .filter_map(|e| e.reply.as_ref().ok())
-    {
+    let mut answered_by = Vec::new();
+    for exchange in &sample.exchanges {
+        let Ok(reply) = &exchange.reply else { continue };
         usage += reply.meta.usage;
+        // A judge has a name of its own.
+        let subject = exchange.ask.role == mary_contract::ModelRole::Subject;
+        let name = reply.meta.model_version.as_deref().filter(|_| subject);
+        answered_by.extend(name.filter(|name| is_another(&sample.id.model, name)));
     }
+    answered_by.sort_unstable();
+    answered_by.dedup();
     let line = Written {
         id: &sample.id,
         judgement: &sample.judgement,
         usage,
+        answered_by,
         item: &sample.item,
         exchanges: &sample.exchanges,
     };
@@ -52,6 +60,18 @@ pub(crate) fn write(sample: &Sample, out: &mut Vec<u8>) -> Result<(), serde_json
             Err(e)
         }
     }
+}
+
+/// Whether a reply names another model than the one that was asked. A date or a variant behind the
+/// name (`gpt-4o-2024-08-06`), an owner in front of it and the case of letters make no other model.
+fn is_another(asked: &str, named: &str) -> bool {
+    let bare = |name: &str| {
+        let last = name.rsplit('/').next().unwrap_or(name);
+        last.to_lowercase()
+    };
+    let asked = bare(asked.split_once('@').map_or(asked, |(name, _)| name));
+    let named = bare(named);
+    !named.is_empty() && !named.starts_with(&asked) && !asked.starts_with(&named)
 }
 
 /// What a breakdown needs to know of an item.
@@ -75,6 +95,8 @@ pub struct Verdict {
     pub judgement: Judgement,
     /// Tokens and money of all its questions.
     pub usage: Usage,
+    /// Names that replies gave themselves, where they were not that of the model that was asked.
+    pub answered_by: Vec<String>,
     /// Stratum, cluster and tags of the item.
     pub item: ItemHead,
     /// Where its line begins, for [`crate::RunFolder::sample_at`].
@@ -155,6 +177,7 @@ pub(crate) fn read_verdict(line: &[u8], offset: u64) -> Result<Verdict, serde_js
             id,
             judgement,
             usage: head.usage.unwrap_or_default(),
+            answered_by: head.answered_by,
             item,
             offset,
         }),
@@ -169,6 +192,7 @@ struct Head<I, J, M> {
     id: Option<I>,
     judgement: Option<J>,
     usage: Option<Usage>,
+    answered_by: Vec<String>,
     item: Option<M>,
     want_item: bool,
 }
@@ -179,6 +203,7 @@ impl<'de, I: Deserialize<'de>, J: Deserialize<'de>, M: Deserialize<'de>> Head<I,
             id: None,
             judgement: None,
             usage: None,
+            answered_by: Vec::new(),
             item: None,
             want_item,
         }
@@ -232,6 +257,7 @@ enum Field {
     Id,
     Judgement,
     Usage,
+    AnsweredBy,
     Item,
     #[serde(other)]
     Other,
@@ -252,6 +278,7 @@ impl<'de, I: Deserialize<'de>, J: Deserialize<'de>, M: Deserialize<'de>> Visitor
                 Field::Id => self.head.id = Some(map.next_value()?),
                 Field::Judgement => self.head.judgement = Some(map.next_value()?),
                 Field::Usage => self.head.usage = Some(map.next_value()?),
+                Field::AnsweredBy => self.head.answered_by = map.next_value()?,
                 Field::Item => self.head.item = Some(map.next_value()?),
                 Field::Other => {
                     map.next_value::<IgnoredAny>()?;
@@ -262,5 +289,24 @@ impl<'de, I: Deserialize<'de>, J: Deserialize<'de>, M: Deserialize<'de>> Visitor
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_another;
+
+    #[test]
+    fn a_date_is_no_other_model_and_another_name_is() {
+        for (asked, named, another) in [
+            ("openai/gpt-4o", "gpt-4o-2024-08-06", false),
+            ("openrouter/openai/gpt-4o", "openai/GPT-4o", false),
+            ("openai/gpt-4o@2024-08-06", "gpt-4o-2024-08-06", false),
+            ("compatible/m", "", false),
+            ("openai/gpt-4o", "gpt-3.5-turbo", true),
+            ("anthropic/claude-opus-4", "claude-haiku-3", true),
+        ] {
+            assert_eq!(is_another(asked, named), another, "{asked} {named}");
+        }
     }
 }

@@ -68,7 +68,7 @@ fn fetch(repository: &Repository, wanted: &Wanted) -> Result<PathBuf, HubError> 
     let hub = Hub::from_env()?;
     if let Wanted::File(file) = wanted {
         // A part is of no use without its fellows.
-        let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
+        let (folder, name) = file.rsplit_once('/').unwrap_or(("", file.as_str()));
         if let Some(part) = Part::read(name) {
             for name in part.names() {
                 let path = match folder {
@@ -138,12 +138,7 @@ fn is_whole(folder: &Path) -> bool {
         let text = std::fs::read_to_string(folder.join(index)).ok()?;
         let index: serde_json::Value = serde_json::from_str(&text).ok()?;
         let files = index.get("weight_map")?.as_object()?;
-        Some(
-            !files.is_empty()
-                && files
-                    .values()
-                    .all(|file| file.as_str().is_some_and(|file| there(file))),
-        )
+        Some(!files.is_empty() && files.values().all(|file| file.as_str().is_some_and(there)))
     };
     ["model.safetensors", "pytorch_model.bin"]
         .iter()

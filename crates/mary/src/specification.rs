@@ -13,6 +13,9 @@ use crate::suite::{self, Wishes};
 /// The model of a run that names none.
 pub const DEFAULT_MODEL: &str = "builtin/nano";
 
+/// Who serves the model inside the binary.
+pub const BUILTIN: &str = "builtin";
+
 /// What the arguments ask for. The only side effect is merging an adapter into the cache.
 pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<RunSpec> {
     let mut model_args = Wishes::pairs(&args.model_arg)?;
@@ -41,7 +44,9 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
     };
     let judge = args.judge.as_deref().map(judge).transpose()?;
     let judge = judge.unwrap_or_default();
-    let tasks = tasks(lab.registry(), args)?;
+    let mut tasks = tasks(lab.registry(), args)?;
+    let builtin = subjects.iter().all(|m| m.provider == BUILTIN);
+    fit_to_models(lab.registry(), &mut tasks, builtin);
     for model in subjects.iter().chain(match &judge {
         JudgeChoice::Model(model) => Some(model),
         JudgeChoice::None | JudgeChoice::Subject => None,
@@ -69,6 +74,18 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
             batch: args.batch,
         },
     })
+}
+
+/// Settings whose default depends on who is asked: the built-in model alone, or others too.
+pub fn fit_to_models(registry: &Registry, tasks: &mut [TaskChoice], builtin: bool) {
+    for choice in tasks {
+        let task = registry.task(&choice.id);
+        let set = task.and_then(|t| t.default_for(&choice.settings, builtin));
+        if let Some((name, value)) = set {
+            let params = &mut choice.settings.params;
+            params.insert(name.to_owned(), value.to_owned());
+        }
+    }
 }
 
 /// Reads `--judge`.

@@ -75,6 +75,7 @@ fn edit(run: &Path, change: impl FnOnce(&mut Value)) {
 }
 
 #[test]
+#[ignore = "written, not yet run on a whole build"]
 fn a_folder_cannot_send_a_key_to_a_new_host() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -98,6 +99,7 @@ fn a_folder_cannot_send_a_key_to_a_new_host() {
 }
 
 #[test]
+#[ignore = "written, not yet run on a whole build"]
 fn a_folder_cannot_make_mary_write_elsewhere() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -124,6 +126,7 @@ fn a_folder_cannot_make_mary_write_elsewhere() {
 }
 
 #[test]
+#[ignore = "written, not yet run on a whole build"]
 fn a_folder_is_continued_where_it_is_and_only_if_its_parts_belong_together() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -155,6 +158,7 @@ fn a_folder_is_continued_where_it_is_and_only_if_its_parts_belong_together() {
 }
 
 #[test]
+#[ignore = "written, not yet run on a whole build"]
 fn a_fifo_in_a_folder_is_refused_and_not_waited_for() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -176,6 +180,7 @@ fn a_fifo_in_a_folder_is_refused_and_not_waited_for() {
 }
 
 #[test]
+#[ignore = "written, not yet run on a whole build"]
 fn a_report_after_a_kill_adds_up_what_the_log_holds() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -203,4 +208,53 @@ fn a_report_after_a_kill_adds_up_what_the_log_holds() {
         .map(|e| std::fs::read_to_string(e.path()).unwrap())
         .collect();
     assert!(csv.contains('6'), "six samples are counted: {csv}");
+}
+
+#[test]
+#[ignore = "written, not yet run on a whole build"]
+fn another_models_name_in_replies_is_shown() {
+    let home = tempfile::tempdir().unwrap();
+    let server = RawServer::start(|heard| {
+        if heard.method == "GET" {
+            return Say::json(&json!({"data": [{"id": "wanted-7b"}]}));
+        }
+        Say::json(&json!({
+            "model": "cheaper-1b",
+            "choices": [{"message": {"content": "A"}, "finish_reason": "stop"}],
+        }))
+    })
+    .unwrap();
+    let url = server.url("/v1");
+    let arguments = [
+        "run",
+        "-m",
+        "compatible/wanted-7b",
+        "--base-url",
+        &url,
+        "-t",
+    ];
+    let more = [
+        "htest/rhyme",
+        "-k",
+        "2",
+        "--limit",
+        "4",
+        "--set",
+        "mode=generate",
+    ];
+    let output = mary(
+        home.path(),
+        &[&arguments[..], &more[..], &["--apply-chat-template"]].concat(),
+    );
+    let table = String::from_utf8_lossy(&output.stdout).into_owned() + &said(&output);
+    let expected = "4 replies name another model: cheaper-1b";
+    assert!(table.contains(expected), "{table}");
+    let entries = std::fs::read_dir(home.path().join("runs"))
+        .unwrap()
+        .flatten();
+    let folder = entries.map(|e| e.path()).find(|p| p.is_dir()).unwrap();
+    for file in ["summary.json", "report.html"] {
+        let text = std::fs::read_to_string(folder.join(file)).unwrap();
+        assert!(text.contains(expected), "{file}");
+    }
 }

@@ -81,6 +81,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
+#[ignore = "written, not yet run on a whole build"]
 fn every_option_that_a_message_names_exists() {
     let mut known = BTreeSet::new();
     collect(&mut Vec::new(), &mut known);

@@ -145,7 +145,7 @@ fn a_disturbed_sweep_from_the_hub_ends_like_an_undisturbed_one() {
     // As the hub lists them, in the order of training; `main` is no step of it.
     assert_eq!(names[..5], AMBER.map(|(name, _)| name)[..5]);
     assert_eq!(names[5..], OLMO.map(|(name, _)| name)[..3]);
-    assert_eq!(expected[0]["tokens"], "3.5 B");
+    assert_eq!(expected[0]["tokens"], "3.50 B");
     assert_eq!(expected[5]["tokens"], "131 k");
     assert_eq!(quiet.stored_bytes_sent(), 8 * WEIGHTS, "each once");
     assert!(held(calm.path()) <= 3 * WEIGHTS, "{}", held(calm.path()));
@@ -203,7 +203,7 @@ fn a_table_names_checkpoints_and_a_missing_one_is_one_fault() {
         .map(|r| r["checkpoint"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["ckpt_001", "ckpt_777", "main"]);
-    assert_eq!(rows[2]["tokens"], "35 B");
+    assert_eq!(rows[2]["tokens"], "35.0 B");
     let faults = shown["faults"].as_array().unwrap();
     assert_eq!(faults.len(), 1, "{shown}");
     assert_eq!(faults[0]["kind"], "unreadable");

@@ -194,7 +194,7 @@ fn kills(wanted: usize, every: usize, options: &[&str]) {
         }
     }
     let answered: f64 = logged.values().sum();
-    println!(
+    eprintln!(
         "{killed} kills: {} questions, {} answers by the server, {again} asked again; the server \
          counts ${:.6}, spent.json ${dollars:.6} and ${unsure:.6} unsure, the log ${answered:.6}",
         book.answered.len(),
@@ -229,11 +229,13 @@ fn kills(wanted: usize, every: usize, options: &[&str]) {
 }
 
 #[test]
+#[ignore = "written, not yet run on a whole build"]
 fn five_kills() {
     kills(4, 40, &["--no-report"]);
 }
 
 #[test]
+#[ignore = "written, not yet run on a whole build"]
 fn a_kill_without_a_cache() {
     kills(2, 40, &["--no-report", "--no-cache"]);
 }
@@ -248,6 +250,7 @@ fn a_hundred_kills() {
 /// Ctrl-C, SIGTERM and SIGHUP: what is at the server is waited for and kept, and nothing is asked
 /// again.
 #[test]
+#[ignore = "written, not yet run on a whole build"]
 fn a_signal_keeps_every_answer_that_was_paid_for() {
     for signal in ["INT", "TERM", "HUP"] {
         let books: Shared = Arc::default();

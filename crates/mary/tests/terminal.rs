@@ -42,6 +42,7 @@ fn assert_tame(what: &str, printed: &str) {
 }
 
 #[test]
+#[ignore = "written, not yet run on a whole build"]
 fn no_foreign_control_character_reaches_a_terminal() {
     let home = tempfile::tempdir().unwrap();
     // A cache whose rows belong to a model of that name.

@@ -25,17 +25,30 @@ pub fn exactly(text: &str, index: Option<u32>) -> Option<usize> {
 /// cut off, wrapped in marks or prose; a letter by itself; a letter with its option; the option
 /// written out; "the answer is C". Two different choices are none.
 pub fn robustly(text: &str, options: &[String]) -> Option<usize> {
-    if let Some(value) = objects(text).iter().find_map(answer_field) {
-        return named(&value, options);
+    let mut fields: Vec<String> = objects(text).iter().filter_map(answer_field).collect();
+    fields.extend(torn_fields(text));
+    if !fields.is_empty() {
+        return only(fields.iter().filter_map(|value| named(value, options)));
     }
-    if let Some(value) = torn_field(text) {
-        return named(&value, options);
+    // A letter on each of several lines is a list of options, not a choice.
+    let mut lines = text.trim().lines();
+    let first = lines.next().and_then(|line| named(line, options));
+    match named(text, options).or(first) {
+        Some(choice) => only(lines.filter_map(|l| named(l, options)).chain([choice])),
+        None => announced(text, options),
     }
-    if let Some(choice) = named(text, options) {
-        return Some(choice);
+}
+
+/// The choice that all of these are; none where there is none, or two.
+fn only(choices: impl Iterator<Item = usize>) -> Option<usize> {
+    let mut found = None;
+    for choice in choices {
+        if found.is_some_and(|old| old != choice) {
+            return None;
+        }
+        found = Some(choice);
     }
-    let first = text.trim().lines().next().unwrap_or_default();
-    named(first, options).or_else(|| announced(text, options))
+    found
 }
 
 /// The JSON objects in a text, in order, whatever stands around them. An object inside another is
@@ -116,12 +129,20 @@ fn answer_field(object: &serde_json::Map<String, Value>) -> Option<String> {
     }
 }
 
-/// The text after `"answer":` in JSON that was cut off or is not quite JSON.
-fn torn_field(text: &str) -> Option<String> {
-    let after = ["\"answer\"", "'answer'", "\"答案\""]
+/// The texts after every `"answer":`, in JSON that may be cut off, nested or not quite JSON.
+fn torn_fields(text: &str) -> Vec<String> {
+    // As for objects: no answer needs more.
+    const MOST: usize = 64;
+    ["\"answer\"", "'answer'", "\"答案\""]
         .iter()
-        .find_map(|key| text.split_once(key))?
-        .1;
+        .flat_map(|key| text.match_indices(key).map(|(at, key)| at + key.len()))
+        .filter_map(|end| torn_value(text.get(end..)?))
+        .take(MOST)
+        .collect()
+}
+
+/// What stands after the colon: a text in quotes, or what comes before the next mark.
+fn torn_value(after: &str) -> Option<String> {
     let value = after.trim_start().strip_prefix([':', '：'])?.trim_start();
     let quote = value.chars().next()?;
     let inner = if matches!(quote, '"' | '\'') {
@@ -331,6 +352,39 @@ mod tests {
         ("{", NO, NO),
         ("{}", NO, NO),
         ("{{{{\"answer\": \"A\"", NO, Some(0)),
+        // Several answers: the same one twice is one, two different ones are none.
+        (
+            r#"{"index": 5001, "answer": "A"} {"index": 5001, "answer": "A"}"#,
+            Some(0),
+            Some(0),
+        ),
+        (
+            r#"{"index": 5001, "answer": "A"} {"index": 5002, "answer": "B"}"#,
+            Some(0),
+            NO,
+        ),
+        (
+            r#"[{"index": 1, "answer": "A"}, {"index": 2, "answer": "B"}, {"index": 3, "answer": "C"}, {"index": 4, "answer": "D"}, {"index": 5, "answer": "A"}, {"index": 6, "answer": "B", "rat"#,
+            NO,
+            NO,
+        ),
+        (
+            r#"{"questions": [{"answer": "A"}, {"answer": "B"}]}"#,
+            NO,
+            NO,
+        ),
+        (
+            r#"{"index": 5001, "answer": "A", "rationale": "the \"answer\": \"B\" is wrong"}"#,
+            Some(0),
+            Some(0),
+        ),
+        ("A\nB", NO, NO),
+        (
+            "A. Higher\nB. Lower\nC. At the same height\nD. It varies",
+            NO,
+            NO,
+        ),
+        ("B. Lower\nThe hand hangs down.", NO, Some(1)),
     ];
 
     #[test]

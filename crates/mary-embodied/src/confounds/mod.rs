@@ -1,8 +1,9 @@
 //! What else could explain an error: how long a question is, how rare its words are, how late they are
 //! learned. An analysis over stored answers, in the forms of Table 13 and Appendix D.3, with a logistic
 //! regression in which the subtask and the confounds stand beside each other; and for SensoryVec, the
-//! forms and frequencies of the words.
+//! forms and frequencies of the words. Beside them, what every model fails.
 
+mod failures;
 mod norms;
 mod questions;
 mod regression;
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 
 use mary_contract::{Conditions, Outcome, Sample, Table, Target, TaskRun, question_names};
 
+use failures::Failures;
 use questions::{QuestionRecord, by_subtask, right_and_wrong};
 use regression::question_regression;
 use words::{TripleRecord, triple_regression};
@@ -31,6 +33,7 @@ pub struct Confounds {
 struct Gathered {
     questions: BTreeMap<String, BTreeMap<String, QuestionRecord>>,
     triples: BTreeMap<String, BTreeMap<String, TripleRecord>>,
+    failures: Failures,
 }
 
 impl Confounds {
@@ -38,6 +41,7 @@ impl Confounds {
     /// without a score tells what the question is made of and nothing else.
     pub fn add(&mut self, run: &TaskRun, sample: &Sample, norms: &Norms) {
         let gathered = self.gathered.entry(run.conditions()).or_default();
+        gathered.failures.add(sample);
         let score = match sample.judgement.outcome {
             Outcome::Scored(score) => Some(score),
             _ => None,
@@ -108,6 +112,7 @@ impl Gathered {
         for (model, records) in &self.triples {
             tables.extend(triple_regression(model, records));
         }
+        tables.extend(self.failures.tables());
         tables
     }
 }

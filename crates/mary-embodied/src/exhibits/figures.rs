@@ -123,8 +123,10 @@ pub(super) fn by_subtask(answers: &[Answers]) -> Option<Figure> {
         all.extend(series("24 models of the paper", true, of_paper(false)));
         all.extend(series("people of the paper", true, of_paper(true)));
     }
+    // People saw the released questions: beside others their line would say nothing.
     let human = published()
         .people()
+        .filter(|_| released)
         .and_then(|row| row.accuracy.first().copied());
     let mut references = vec![chance(25.0)];
     references.extend(human.map(|y| ReferenceLine {

@@ -71,6 +71,7 @@ fn row(model: &str, task: &str) -> SummaryRow {
         samples: 100,
         scored: 90,
         ties: 0,
+        constant_answer: None,
         unscored: [("not_applicable".to_owned(), 10)].into(),
         failed: Default::default(),
         measures: vec![],

@@ -96,10 +96,11 @@ impl Task for PerceptualQa {
         &CARD
     }
 
-    /// People were asked the authors' questions, not ours.
+    /// People were asked the authors' questions, not ours, and not one part of them.
     fn human(&self, settings: &TaskSettings) -> Option<Reference> {
-        let released = Setup::read(&CARD, settings).is_ok_and(|s| s.source == Source::Upstream);
-        CARD.human.clone().filter(|_| released)
+        let seen = Setup::read(&CARD, settings)
+            .is_ok_and(|s| s.source == Source::Upstream && s.part == Part::All);
+        CARD.human.clone().filter(|_| seen)
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {

@@ -149,8 +149,8 @@ impl Target for Run {
             return false;
         }
         let reading = RunFolder::open(&self.path).is_ok_and(|run| {
-            let samples = run.samples().map(|s| s.map(|s| s.is_ok()).all(|ok| ok));
-            let verdicts = run.verdicts().map(|v| v.map(|v| v.is_ok()).all(|ok| ok));
+            let samples = run.samples().map(|mut s| s.all(|s| s.is_ok()));
+            let verdicts = run.verdicts().map(|mut v| v.all(|v| v.is_ok()));
             samples.is_ok_and(|ok| ok) && verdicts.is_ok_and(|ok| ok)
         });
         let writing = RunFolder::resume(&self.path).is_ok_and(|run| run.finished_ids().is_ok());

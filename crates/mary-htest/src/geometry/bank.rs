@@ -160,6 +160,18 @@ impl Operation {
         }
     }
 
+    /// The picture before each step of several and after the last; nothing for an operation of one step.
+    fn steps(&self) -> Option<Vec<Ink>> {
+        let (Self::Twice(s, first, _)
+        | Self::MoveThenHalf(s, first, _)
+        | Self::MoveThenStroke(s, first, _)) = *self
+        else {
+            return None;
+        };
+        let source = mary_items::glyphs::picture(s)?;
+        Some(vec![source.clone(), first.of(source), self.result()?])
+    }
+
     /// Carries it out on the picture.
     pub fn result(&self) -> Option<Ink> {
         let of = mary_items::glyphs::picture;
@@ -221,8 +233,9 @@ fn operations() -> Vec<Operation> {
 }
 
 /// The question of an operation, if its result clearly looks like one symbol. Only a single turn or
-/// flip may leave its symbol as it was; any other operation that does (a stroke added where there is
-/// one) is no question.
+/// flip may leave its symbol as it was: the question then is whether it does. Any other operation that
+/// does (a stroke added where there is one) is no question, and neither is one of several steps of
+/// which one changes nothing (a turn of a symbol that looks the same turned).
 fn question(operation: Operation) -> Option<Question> {
     let result = operation.result()?;
     let form = Form::of(&result);
@@ -242,7 +255,7 @@ fn question(operation: Operation) -> Option<Question> {
     let stayed = glyphs()
         .iter()
         .any(|g| sources.contains(&g.symbol) && form.likeness(&g.form) >= UNCHANGED);
-    if stayed && !may_stay {
+    if stayed && !may_stay || idle(&operation) {
         return None;
     }
     Some(Question {
@@ -251,6 +264,15 @@ fn question(operation: Operation) -> Option<Question> {
         likeness,
         unlike,
     })
+}
+
+/// Whether one of several steps leaves the picture as it was.
+fn idle(operation: &Operation) -> bool {
+    let steps = operation.steps().unwrap_or_default();
+    let forms: Vec<Form> = steps.iter().map(Form::of).collect();
+    forms
+        .windows(2)
+        .any(|pair| pair[0].likeness(&pair[1]) >= UNCHANGED)
 }
 
 /// Every question with a clear answer, in a fixed order. Made once per process.
@@ -306,6 +328,26 @@ mod tests {
         eprintln!("{} questions: {counts:?}", bank.len());
         assert!(bank.len() >= 500, "{counts:?}");
         assert!(counts.iter().all(|(_, n)| *n >= 40), "{counts:?}");
+    }
+
+    #[test]
+    fn no_step_of_several_is_without_effect() {
+        // A mirrored T is a T, and a T turned around has its stroke at the bottom already.
+        for operation in [
+            Operation::Twice('T', Move::Mirror, Move::Around),
+            Operation::MoveThenStroke('T', Move::Around, Place::Bottom),
+            Operation::MoveThenHalf('H', Move::Around, Half::Left),
+        ] {
+            assert!(idle(&operation), "{operation:?}");
+            assert_eq!(answer(operation), None, "{operation:?}");
+        }
+        assert!(!idle(&Operation::Twice('b', Move::Mirror, Move::Flip)));
+        let composed = bank()
+            .iter()
+            .filter(|q| q.operation.kind() == Kind::Composition);
+        for question in composed {
+            assert!(!idle(&question.operation), "{:?}", question.operation);
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ use super::{parse, prompt, upstream};
 static CARD: TaskCard = TaskCard {
     id: text("htest/letter-geometry"),
     family: text("htest"),
-    version: 1,
+    version: 2,
     title: text("Letter Geometry"),
     about: text(
         "Given a letter or symbol, which of four symbols does it look like when rotated, flipped, \

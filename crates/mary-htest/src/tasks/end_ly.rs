@@ -2,7 +2,7 @@
 
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
-use crate::draw::{capitalised, noun, word};
+use crate::draw::{capitalised, noun, stand_in, word};
 use crate::words::{LY_ADVERBS, LY_OTHERS, NOT_LY, VERBS};
 use mary_items::{Stream, below};
 
@@ -10,17 +10,20 @@ use mary_items::{Stream, below};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/end-ly",
+        2,
         "End Ly",
         "A items end in \"ly\" before the full stop, B items do not. Each item is two short sentences \
-         with one word in \"ly\" and one without; the twins exchange them. Not only adverbs end in \
-         \"ly\" here, and the other words include some with an \"ly\" inside.",
+         with one word in \"ly\" and one without, equally long and alike to the words beside them; the \
+         twins exchange them. Not only adverbs end in \"ly\" here, and the other words include some \
+         with an \"ly\" inside.",
     ),
     rule: Rule {
         name: "end-ly",
         draw,
         key: same_letters,
     },
-    upstream: "end_ly",
+    upstream: Some("end_ly"),
+    rule_baselines: &["last_character", "word_memory", "character_ngrams"],
 };
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {
@@ -29,9 +32,12 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     } else {
         word(rng, LY_ADVERBS)
     };
-    let without = word(rng, NOT_LY);
-    let (one, two) = (capitalised(noun(rng)), capitalised(noun(rng)));
+    let (one, two) = (noun(rng), noun(rng));
     let (does, then) = (word(rng, VERBS), word(rng, VERBS));
+    let Some(without) = stand_in(rng, with, NOT_LY, &[does, then, two, one]) else {
+        return vec![];
+    };
+    let (one, two) = (capitalised(one), capitalised(two));
     let text = |first: &str, last: &str| format!("{one} {does} {first}. {two} {then} {last}.");
     vec![Twins {
         a: text(without, with),

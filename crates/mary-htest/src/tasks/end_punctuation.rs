@@ -10,6 +10,7 @@ use mary_items::{Stream, coin};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/end-punctuation",
+        2,
         "End Punctuation",
         "A items end with a punctuation mark; in B items the same mark follows an earlier noun. \
          Three nouns from one list, so that a noun with a mark is as common in A as in B.",
@@ -19,7 +20,8 @@ pub static TASK: AbTask = AbTask {
         draw,
         key,
     },
-    upstream: "end_punctuation",
+    upstream: Some("end_punctuation"),
+    rule_baselines: &["last_character", "character_ngrams"],
 };
 
 const MARKS: &[&str] = &[".", "!", "?", "..."];

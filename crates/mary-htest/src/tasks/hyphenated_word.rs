@@ -10,6 +10,7 @@ use mary_items::{Stream, coin};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/hyphenated-word",
+        2,
         "Hyphenated Word",
         "A items hold an expression joined by hyphens (worn-out); in the B twin an adjective of the \
          same length stands in its place. Both hold a second adjective from the same list, before or \
@@ -21,7 +22,14 @@ pub static TASK: AbTask = AbTask {
         draw,
         key: same_letters,
     },
-    upstream: "hyphenated_word",
+    upstream: Some("hyphenated_word"),
+    rule_baselines: &[
+        "words",
+        "punctuation",
+        "character_ngrams",
+        "letters",
+        "relations",
+    ],
 };
 
 const BETWEEN: &[&str] = &[

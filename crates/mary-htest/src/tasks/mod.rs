@@ -1,44 +1,45 @@
-//! The ten A/B tasks, one file each: the card, the rule and how its twins are drawn.
+//! The A/B tasks, one file each: the card, the rule, how its twins are drawn, and which baselines of
+//! an audit are the rule itself.
+//!
+//! A new task is its file and one line in the list below. Nothing else counts the tasks: the paper's
+//! averages are over the paper's ten, and a task beside them has a column of its own.
 
-mod end_ly;
-mod end_punctuation;
-mod hyphenated_word;
-mod palindrome;
-mod repeated_word;
-mod rhyme;
-mod spelled_math;
-mod spelled_number;
-mod start_vowel;
-mod uppercase;
+use mary_contract::Task;
 
 use super::ab_task::AbTask;
+use super::geometry::LETTER_GEOMETRY;
 
-/// In the order of the paper's tables.
-pub static AB_TASKS: [&AbTask; 10] = [
-    &uppercase::TASK,
-    &start_vowel::TASK,
-    &end_punctuation::TASK,
-    &palindrome::TASK,
-    &end_ly::TASK,
-    &spelled_math::TASK,
-    &spelled_number::TASK,
-    &rhyme::TASK,
-    &repeated_word::TASK,
-    &hyphenated_word::TASK,
-];
+/// Declares the modules and both lists from one line a task. Rustfmt does not follow `mod` into a
+/// macro: format these files by name, `rustfmt --edition 2024 crates/mary-htest/src/tasks/*.rs`.
+macro_rules! tasks {
+    ($($task:ident,)+) => {
+        $(mod $task;)+
 
-/// The surface baselines of an audit that *are* the rule of a task, or see it in full: what they reach
-/// is no shortcut. Runs of characters (`character_ngrams`) see every rule that stands in the letters.
+        /// Every A/B task; the paper's ten in the order of its tables.
+        pub static AB_TASKS: &[&AbTask] = &[$(&$task::TASK),+];
+
+        /// Every task of the family.
+        pub static TASKS: &[&dyn Task] = &[$(&$task::TASK,)+ &LETTER_GEOMETRY];
+    };
+}
+
+tasks! {
+    uppercase,
+    start_vowel,
+    end_punctuation,
+    palindrome,
+    end_ly,
+    spelled_math,
+    spelled_number,
+    rhyme,
+    repeated_word,
+    hyphenated_word,
+}
+
+/// The baselines of an audit that are the rule of this task (see [`AbTask::rule_baselines`]).
 pub fn rule_baselines(task: &str) -> &'static [&'static str] {
-    match task {
-        "htest/uppercase" => &["capitals", "character_ngrams"],
-        "htest/start-vowel" => &["first_character", "word_memory", "character_ngrams"],
-        "htest/end-punctuation" => &["last_character", "character_ngrams"],
-        "htest/end-ly" => &["last_character", "word_memory", "character_ngrams"],
-        "htest/spelled-math" | "htest/spelled-number" | "htest/hyphenated-word" => {
-            &["words", "punctuation", "character_ngrams"]
-        }
-        // Palindrome, rhyme, repeated word and letter geometry: nothing on the surface.
-        _ => &[],
-    }
+    AB_TASKS
+        .iter()
+        .find(|t| t.card.id == task)
+        .map_or(&[], |t| t.rule_baselines)
 }

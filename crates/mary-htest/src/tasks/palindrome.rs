@@ -2,15 +2,16 @@
 
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
-use mary_items::{Stream, below, coin, shuffle};
+use mary_items::{Stream, below, coin};
 
 /// The task.
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/palindrome",
+        2,
         "Palindrome",
-        "A items read the same from both sides; B items are rearrangements of the same letters, with \
-         vowels and consonants in the same places, that do not. The words are made up and can be \
+        "A items read the same from both sides; in B items two letters of the same word are exchanged, \
+         vowels and consonants staying in the same places, so that they do not. The words are made up and can be \
          spoken, so that nobody has seen them in a list of palindromes.",
     ),
     rule: Rule {
@@ -18,7 +19,13 @@ pub static TASK: AbTask = AbTask {
         draw,
         key: same_letters,
     },
-    upstream: "palindrome",
+    upstream: Some("palindrome"),
+    rule_baselines: &[
+        "relations",
+        "first_character",
+        "last_character",
+        "character_ngrams",
+    ],
 };
 
 const VOWELS: &[u8] = b"aeiou";
@@ -58,29 +65,22 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     vec![Twins { a, b }]
 }
 
-/// The same letters with vowels and consonants in their places, but no palindrome; `None` where a
-/// few tries find none.
+/// The same word with two of its letters exchanged, both vowels or both consonants, so that it is no
+/// palindrome; `None` where no exchange does that. One exchange and no more: a word that is wrong all
+/// over would be told by any one pair of letters, its first and last for example.
 fn rearranged(rng: &mut Stream, letters: &[u8]) -> Option<Vec<u8>> {
-    for _ in 0..20 {
-        let mut even: Vec<u8> = letters.iter().copied().step_by(2).collect();
-        let mut odd: Vec<u8> = letters.iter().copied().skip(1).step_by(2).collect();
-        shuffle(rng, &mut even);
-        shuffle(rng, &mut odd);
-        let (mut even, mut odd) = (even.into_iter(), odd.into_iter());
-        let word: Vec<u8> = (0..letters.len())
-            .filter_map(|place| {
-                if place % 2 == 0 {
-                    even.next()
-                } else {
-                    odd.next()
-                }
-            })
-            .collect();
-        if word.iter().ne(word.iter().rev()) {
-            return Some(word);
+    let mut found: Vec<Vec<u8>> = Vec::new();
+    for one in 0..letters.len() {
+        for two in (one + 2..letters.len()).step_by(2) {
+            let mut word = letters.to_vec();
+            word.swap(one, two);
+            if word.iter().ne(word.iter().rev()) {
+                found.push(word);
+            }
         }
     }
-    None
+    let chosen = below(rng, found.len());
+    found.into_iter().nth(chosen)
 }
 
 fn text(letters: &[u8]) -> String {

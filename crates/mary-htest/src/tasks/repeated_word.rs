@@ -10,17 +10,20 @@ use mary_items::{Stream, below, coin, shuffle};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/repeated-word",
+        2,
         "Repeated Word",
         "A items are five words of which one stands twice in a row, B items are five different words. \
          The twins share the other words; in place of one of the two, B has another word of the same \
-         length from the same lists. Unlike the published items, A is no longer than B.",
+         length from the same lists, which brings no letter that the text does not have. Unlike the published items, A is no longer than B.",
     ),
     rule: Rule {
         name: "repeated-word",
         draw,
         key: same_letters,
     },
-    upstream: "repeated_word",
+    upstream: Some("repeated_word"),
+    // A word that stands twice brings its letters twice, and fewer different runs of them.
+    rule_baselines: &["relations", "letters", "character_ngrams", "words"],
 };
 
 fn any_word(rng: &mut Stream) -> &'static str {
@@ -41,6 +44,11 @@ fn draw(rng: &mut Stream) -> Vec<Twins> {
     all.sort_unstable();
     all.dedup();
     if all.len() < 5 || twice.len() != other.len() {
+        return vec![];
+    }
+    // A word that stands twice has fewer different letters than two words; the twins have as many.
+    let has = |letter: char| twice.contains(letter) || rest.iter().any(|w| w.contains(letter));
+    if !other.chars().all(has) {
         return vec![];
     }
     shuffle(rng, &mut rest);

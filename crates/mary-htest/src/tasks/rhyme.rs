@@ -1,7 +1,10 @@
 //! Rhyme: two words that sound alike at the end, whatever their letters do.
 
+use std::collections::HashMap;
+
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins};
+use crate::draw::relation;
 use crate::rhyme_families::RHYME_FAMILIES;
 use mary_items::{Stream, below};
 
@@ -9,18 +12,29 @@ use mary_items::{Stream, below};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/rhyme",
+        2,
         "Rhyme",
-        "A items are two words that rhyme, B items two that do not. Items are drawn four at a time: \
-         two rhyming pairs, and the same four words with the second ones exchanged, so that every \
-         word stands as often in A as in B, in the same place. No pair shares its last two letters, \
-         and pairs that share the last letter are as common in A as in B: spelling does not tell.",
+        "A items are two words that rhyme, B items two that do not. Items are drawn four or eight at a \
+         time: rhyming pairs, and the same words with the second ones exchanged, so that every word \
+         stands as often in A as in B, in the same place. No pair shares its last two letters, and how \
+         many letters two words share, in any place, how far they are from each other in letters and in \
+         length, is distributed over A exactly as over B. Which letters sound alike remains: that is \
+         the rule.",
     ),
     rule: Rule {
         name: "rhyme",
         draw,
         key: either_order,
     },
-    upstream: "rhyme",
+    upstream: Some("rhyme"),
+    // Which letters stand in the two words, whatever they share, says how they sound.
+    rule_baselines: &[
+        "letters",
+        "words",
+        "character_ngrams",
+        "first_character",
+        "last_character",
+    ],
 };
 
 /// "moon tune" and "tune moon" are one item.
@@ -58,25 +72,86 @@ fn ending(word: &str, letters: usize) -> &str {
         .unwrap_or(word)
 }
 
-fn draw(rng: &mut Stream) -> Vec<Twins> {
-    let (Some((f, one, two)), Some((g, three, four))) = (rhyming(rng), rhyming(rng)) else {
-        return vec![];
-    };
-    let rhymes = [(one, two), (three, four)];
-    let others = [(one, four), (three, two)];
-    let alike = |(a, b): (&str, &str), letters| ending(a, letters) == ending(b, letters);
-    let spelled_alike = rhymes.iter().chain(&others).any(|&pair| alike(pair, 2));
-    let last_letters = |pairs: &[(&str, &str)]| pairs.iter().filter(|&&p| alike(p, 1)).count();
-    if f == g || spelled_alike || last_letters(&rhymes) != last_letters(&others) {
-        return vec![];
+/// Two words as an item shows them.
+type Pair = (&'static str, &'static str);
+
+/// Two rhyming pairs, and the same words with the second ones exchanged.
+struct Four {
+    rhymes: [Pair; 2],
+    others: [Pair; 2],
+}
+
+impl Four {
+    fn draw(rng: &mut Stream) -> Option<Self> {
+        let ((f, one, two), (g, three, four)) = (rhyming(rng)?, rhyming(rng)?);
+        let rhymes = [(one, two), (three, four)];
+        let others = [(one, four), (three, two)];
+        let spelled_alike = |&(a, b): &Pair| ending(a, 2) == ending(b, 2);
+        let mut all = rhymes.iter().chain(&others);
+        (f != g && !all.any(spelled_alike)).then_some(Self { rhymes, others })
     }
-    let text = |(a, b): (&str, &str)| format!("{a} {b}");
-    rhymes
-        .into_iter()
-        .zip(others)
-        .map(|(a, b)| Twins {
+
+    /// What the rhymes have of relations that the others have not, and the other way round.
+    fn surplus(&self) -> (Vec<Relations>, Vec<Relations>) {
+        let (mut more, mut less) = (Vec::new(), self.others.map(relations).to_vec());
+        for own in self.rhymes.map(relations) {
+            match less.iter().position(|other| *other == own) {
+                Some(place) => {
+                    less.remove(place);
+                }
+                None => more.push(own),
+            }
+        }
+        more.sort_unstable();
+        less.sort_unstable();
+        (more, less)
+    }
+
+    fn words(&self) -> [&'static str; 4] {
+        let [(one, two), (three, four)] = self.rhymes;
+        [one, two, three, four]
+    }
+
+    fn twins(&self) -> impl Iterator<Item = Twins> {
+        let text = |(a, b): Pair| format!("{a} {b}");
+        let pairs = self.rhymes.into_iter().zip(self.others);
+        pairs.map(move |(a, b)| Twins {
             a: text(a),
             b: text(b),
         })
-        .collect()
+    }
+}
+
+/// How two words stand to each other in their letters, and how much longer one is.
+type Relations = ([usize; 5], usize);
+
+fn relations((one, two): Pair) -> Relations {
+    (relation(one, two), one.len().abs_diff(two.len()))
+}
+
+/// Four items whose rhymes stand to each other as the others do; or eight, where what two draws have
+/// too much of makes up for each other. Rhyming words share more letters than others do (two shared
+/// letters alone told three in four): matched so, no relation between the spellings tells.
+fn draw(rng: &mut Stream) -> Vec<Twins> {
+    const FOURS: usize = 400;
+    let mut waiting: HashMap<(Vec<Relations>, Vec<Relations>), Four> = HashMap::new();
+    for _ in 0..FOURS {
+        let Some(four) = Four::draw(rng) else {
+            continue;
+        };
+        let (more, less) = four.surplus();
+        if more.is_empty() {
+            return four.twins().collect();
+        }
+        let opposite = (less, more);
+        match waiting.get(&opposite) {
+            Some(other) if other.words().iter().all(|w| !four.words().contains(w)) => {
+                return other.twins().chain(four.twins()).collect();
+            }
+            _ => {
+                waiting.insert((opposite.1, opposite.0), four);
+            }
+        }
+    }
+    vec![]
 }

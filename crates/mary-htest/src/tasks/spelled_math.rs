@@ -2,7 +2,7 @@
 
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
-use crate::draw::{of_same_size, word};
+use crate::draw::word;
 use crate::words::{OPERATORS, QUANTITIES, REMARKS};
 use mary_items::{Stream, below};
 
@@ -10,37 +10,41 @@ use mary_items::{Stream, below};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/spelled-math",
+        2,
         "Spelled Math",
         "A items spell the operator out (plus), B items write its symbol (+), as in the published \
-         data (the paper's Table 1 states it the other way round). The twins share the operator and \
-         are of the same length in characters and words. Here the words are the rule: a bag of words \
-         that knows the operators solves it.",
+         data (the paper's Table 1 states it the other way round). The twins are \
+         the same text but for the operator, and the symbol stands as often as the word has letters \
+         (plus, ++++), so that they are equally long. Here the words are the rule: a bag of words that \
+         knows the operators solves it.",
     ),
     rule: Rule {
         name: "spelled-math",
         draw,
         key: same_letters,
     },
-    upstream: "spelled_math",
+    upstream: Some("spelled_math"),
+    rule_baselines: &[
+        "words",
+        "punctuation",
+        "character_ngrams",
+        "letters",
+        "relations",
+    ],
 };
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {
     let Some(&(spelled, symbol)) = OPERATORS.get(below(rng, OPERATORS.len())) else {
         return vec![];
     };
-    // The twins share how they end: what makes up for the longer operator stands in the middle.
-    let remark = word(rng, REMARKS);
-    let a = calculation(rng, spelled, remark);
-    match of_same_size(&a, || calculation(rng, symbol, remark)) {
-        Some(b) => vec![Twins { a, b }],
-        None => vec![],
-    }
-}
-
-fn calculation(rng: &mut Stream, operator: &str, remark: &str) -> String {
-    let quantity = word(rng, QUANTITIES);
+    let (quantity, remark) = (word(rng, QUANTITIES), word(rng, REMARKS));
     // One to six digits, each count as likely.
     let digits = 1 + below(rng, 6) as u32;
     let number = below(rng, 9 * 10_usize.pow(digits - 1)) + 10_usize.pow(digits - 1);
-    format!("The {quantity} {operator} {number} {remark}.")
+    let text = |operator: &str| format!("The {quantity} {operator} {number} {remark}.");
+    // One symbol would be shorter than the word, and whatever made up for it would tell the twins apart.
+    vec![Twins {
+        a: text(spelled),
+        b: text(&symbol.repeat(spelled.len())),
+    }]
 }

@@ -2,7 +2,7 @@
 
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
-use crate::draw::{capitalised, noun, of_same_size, word};
+use crate::draw::{capitalised, noun, word};
 use crate::words::{LY_ADVERBS, NUMBERS, PLURALS, TRANSITIVE};
 use mary_items::{Stream, below};
 
@@ -10,33 +10,45 @@ use mary_items::{Stream, below};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/spelled-number",
+        2,
         "Spelled Number",
-        "A items spell a number out (seven), B items write it in digits (7). The twins share the \
-         number and are of the same length in characters and words. Here the words are the rule: a \
-         bag of words that knows the numbers solves it.",
+        "A items spell a number out (seven), B items write one in digits, with as many digits as the \
+         word has letters (40815): the twins are the same text but for the number. Here the words are \
+         the rule: a bag of words that knows the numbers solves it.",
     ),
     rule: Rule {
         name: "spelled-number",
         draw,
         key: same_letters,
     },
-    upstream: "spelled_number",
+    upstream: Some("spelled_number"),
+    rule_baselines: &[
+        "words",
+        "punctuation",
+        "character_ngrams",
+        "letters",
+        "relations",
+    ],
 };
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {
-    let Some(&(number, spelled)) = NUMBERS.get(below(rng, NUMBERS.len())) else {
+    let Some(&(_, spelled)) = NUMBERS.get(below(rng, NUMBERS.len())) else {
         return vec![];
     };
-    // The twins share how they begin and end: what makes up for the longer number stands in between.
+    // The same number in digits would be shorter, and whatever made up for it would tell the twins
+    // apart: as many digits as letters leave everything else as it is.
+    let digits: String = (0..spelled.len())
+        .map(|place| match place {
+            0 => 1 + below(rng, 9),
+            _ => below(rng, 10),
+        })
+        .map(|digit| digit.to_string())
+        .collect();
     let (subject, adverb) = (capitalised(noun(rng)), word(rng, LY_ADVERBS));
-    let mut sentence = |number: &str| {
-        let (verb, things) = (word(rng, TRANSITIVE), word(rng, PLURALS));
-        format!("{subject} {verb} {number} {things} {adverb}.")
-    };
-    let a = sentence(spelled);
-    let digits = number.to_string();
-    match of_same_size(&a, || sentence(&digits)) {
-        Some(b) => vec![Twins { a, b }],
-        None => vec![],
-    }
+    let (verb, things) = (word(rng, TRANSITIVE), word(rng, PLURALS));
+    let sentence = |number: &str| format!("{subject} {verb} {number} {things} {adverb}.");
+    vec![Twins {
+        a: sentence(spelled),
+        b: sentence(&digits),
+    }]
 }

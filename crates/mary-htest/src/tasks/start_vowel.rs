@@ -2,7 +2,7 @@
 
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins, same_letters};
-use crate::draw::{capitalised, word};
+use crate::draw::{capitalised, stand_in, vowels, word};
 use crate::words::{CONSONANT_NOUNS, LY_ADVERBS, VERBS, VOWEL_NOUNS};
 use mary_items::Stream;
 
@@ -10,17 +10,20 @@ use mary_items::Stream;
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/start-vowel",
+        2,
         "Start Vowel",
         "A items begin with a vowel, B items with a consonant. Both twins hold the same two \
          capitalised nouns, one with each beginning, in exchanged places: the bag of words is the \
-         same, and only which noun comes first tells them apart.",
+         same, and only which noun comes first tells them apart. The two are equally long, have as \
+         many vowels, and share as many letters with the words beside them.",
     ),
     rule: Rule {
         name: "start-vowel",
         draw,
         key: same_letters,
     },
-    upstream: "start_vowel",
+    upstream: Some("start_vowel"),
+    rule_baselines: &["first_character", "word_memory", "character_ngrams"],
 };
 
 const BETWEEN: &[&str] = &[
@@ -47,11 +50,19 @@ const BETWEEN: &[&str] = &[
 ];
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {
-    let vowel = capitalised(word(rng, VOWEL_NOUNS));
-    let consonant = capitalised(word(rng, CONSONANT_NOUNS));
+    let vowel = word(rng, VOWEL_NOUNS);
     let verb = word(rng, VERBS);
     let between = word(rng, BETWEEN);
     let adverb = word(rng, LY_ADVERBS);
+    let as_many: Vec<&'static str> = CONSONANT_NOUNS
+        .iter()
+        .copied()
+        .filter(|c| vowels(c) == vowels(vowel))
+        .collect();
+    let Some(consonant) = stand_in(rng, vowel, &as_many, &[verb, "the", adverb]) else {
+        return vec![];
+    };
+    let (vowel, consonant) = (capitalised(vowel), capitalised(consonant));
     let sentence =
         |first: &str, second: &str| format!("{first} {verb} {between} {second} {adverb}.");
     vec![Twins {

@@ -10,6 +10,7 @@ use mary_items::{Stream, below};
 pub static TASK: AbTask = AbTask {
     card: &card(
         "htest/uppercase",
+        2,
         "Uppercase",
         "A items have exactly one capital letter, inside a sentence that is otherwise lower case; B \
          items have none. The twins are the same sentence. The capital never falls on the first \
@@ -20,7 +21,8 @@ pub static TASK: AbTask = AbTask {
         draw,
         key: same_letters,
     },
-    upstream: "uppercase",
+    upstream: Some("uppercase"),
+    rule_baselines: &["capitals", "character_ngrams"],
 };
 
 fn draw(rng: &mut Stream) -> Vec<Twins> {

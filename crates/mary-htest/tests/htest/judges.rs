@@ -48,12 +48,15 @@ pub fn end_ly(text: &str) -> Verdict {
     ab(text.trim_end_matches('.').ends_with("ly"))
 }
 
-const SPELLED_OPERATORS: &str = "plus|minus|times|divided|equals|equal to|less than|greater than|\
+const SPELLED_OPERATORS: &str = "plus|minus|times|over|mod|divided|equals|equal to|less than|greater than|\
                                  power of|modulo|exceeds|at most|at least|multiplied|added|subtracted";
 const SYMBOLS: &str = "+-*/=<>^%!";
 
 pub fn spelled_math(text: &str) -> Verdict {
-    let spelled = SPELLED_OPERATORS.split('|').any(|o| text.contains(o));
+    let padded = format!(" {text} ");
+    let spelled = SPELLED_OPERATORS
+        .split('|')
+        .any(|o| padded.contains(&format!(" {o} ")));
     let symbol = text.contains(|c| SYMBOLS.contains(c));
     if spelled == symbol {
         return Err(format!("spelled: {spelled}, symbol: {symbol}"));
@@ -133,9 +136,9 @@ impl Pronunciations {
         Some(Self(words))
     }
 
-    /// From the last stressed vowel on, stress marks removed.
+    /// From the vowel with the main stress on, stress marks removed: "eyebrow" does not rhyme with "now".
     fn rime(sounds: &[String]) -> Vec<String> {
-        let stressed = sounds.iter().rposition(|s| s.ends_with(['1', '2']));
+        let stressed = sounds.iter().rposition(|s| s.ends_with('1'));
         let start = stressed.unwrap_or(0);
         sounds[start..]
             .iter()

@@ -64,14 +64,16 @@ mod tests {
     fn a_sparse_configuration_is_the_model_that_transformers_makes_of_it() {
         let cases = cases();
         assert!(cases.len() > 130, "{}", cases.len());
-        let mut wrong = Vec::new();
+        let (mut wrong, mut opened) = (Vec::new(), 0);
         for case in &cases {
             let (short, full) = (
                 Architecture::resolve(&case.short),
                 Architecture::resolve(&case.full),
             );
             match (short, full) {
-                (Ok(short), Ok(full)) if short == full => {}
+                (Ok(short), Ok(full)) if short == full => opened += 1,
+                // transformers does not mind sizes that no model can have; both are refused for them.
+                (Err(short), Err(full)) if short == full => {}
                 (Ok(mut short), Ok(mut full)) => {
                     // Only what differs is worth reading.
                     (short.kinds, full.kinds) = match short.kinds == full.kinds {
@@ -86,6 +88,7 @@ mod tests {
                 }
             }
         }
+        assert!(opened >= 150, "{opened}");
         assert!(
             wrong.is_empty(),
             "{} wrong:\n{}",
@@ -145,7 +148,8 @@ mod tests {
         for case in cases() {
             for config in [&case.short, &case.full] {
                 shapes += 1;
-                assert!(Architecture::resolve(config).is_ok(), "{}", case.name);
+                let sound = Architecture::resolve(config);
+                assert!(sound.is_ok() || sound.is_err_and(|e| e.message.contains("config.json")));
                 let Some(fields) = config.as_object() else {
                     continue;
                 };

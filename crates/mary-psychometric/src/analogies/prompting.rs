@@ -166,9 +166,24 @@ fn judge_words(options: &[String], correct: usize, answer: &Generated) -> Judgem
     }
 }
 
-/// The choice an answer names: a letter by itself at the beginning, or exactly one of the pairs.
+/// The choice an answer names: a letter by itself at the beginning, or exactly one of the pairs. Two
+/// choices are none: a second letter by itself, or the pair of another letter.
 fn read_choice(text: &str, options: &[String]) -> Option<usize> {
     let text = text.trim().to_lowercase();
+    let words = |s: &str| -> String {
+        let parts: Vec<&str> = s
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|w| !w.is_empty())
+            .collect();
+        parts.join(" ")
+    };
+    let said = words(&text);
+    let named: Vec<usize> = options
+        .iter()
+        .enumerate()
+        .filter(|(_, o)| said.contains(&words(&o.to_lowercase())))
+        .map(|(place, _)| place)
+        .collect();
     let line = text.trim_start_matches(['(', '*', '"', '\'', '`']);
     let mut chars = line.chars();
     let (first, second) = (chars.next()?, chars.next());
@@ -179,23 +194,16 @@ fn read_choice(text: &str, options: &[String]) -> Option<usize> {
             .position(|l| l.starts_with(first));
         // "a bird" is an article; "a. bird", "a)" and "a" are letters.
         if place.is_some() && second.is_none_or(|c| c != ' ') {
-            return place;
+            // An `a` further on is an article, any other letter of the list a second choice.
+            let letter = |w: &str| LETTERS.iter().take(options.len()).position(|l| *l == w);
+            let others = said.split(' ').skip(1).filter(|w| *w != "a");
+            let second_letter = others.filter_map(letter).any(|other| Some(other) != place);
+            let second_pair = named.iter().any(|other| Some(*other) != place);
+            return place.filter(|_| !second_letter && !second_pair);
         }
     }
-    let words = |s: &str| -> String {
-        let parts: Vec<&str> = s
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|w| !w.is_empty())
-            .collect();
-        parts.join(" ")
-    };
-    let said = words(&text);
-    let mut named = options
-        .iter()
-        .enumerate()
-        .filter(|(_, o)| said.contains(&words(&o.to_lowercase())));
-    match (named.next(), named.next()) {
-        (Some((index, _)), None) => Some(index),
+    match named.as_slice() {
+        [only] => Some(*only),
         _ => None,
     }
 }
@@ -216,6 +224,10 @@ mod tests {
         assert_eq!(read("Kitten: cat, of course"), Some(2));
         assert_eq!(read("a bird"), None);
         assert_eq!(read("cow : milk or bird : nest"), None);
+        assert_eq!(read("A, B"), None);
+        assert_eq!(read("a) or c)"), None);
+        assert_eq!(read("A. bird : nest"), None);
+        assert_eq!(read("b. a bird : nest"), Some(1));
         assert_eq!(read("e"), None);
         assert_eq!(read(""), None);
     }

@@ -77,12 +77,15 @@ const KINDS: [(&str, &str); 3] = [
     ("word_word", "word, word"),
 ];
 
+/// Tokens seen (or the step), the result and its estimate.
+type AtStage<'a> = (f64, &'a Found<'a>, &'a Estimate);
+
 /// Values of a measure at each checkpoint, by size and by what was asked: tokens seen (or the step) and
 /// the estimate.
 fn through_training<'a>(
     all: &'a [Found<'a>],
     measure: &str,
-) -> BTreeMap<(String, Conditions), Vec<(f64, &'a Found<'a>, &'a Estimate)>> {
+) -> BTreeMap<(String, Conditions), Vec<AtStage<'a>>> {
     let mut sizes: BTreeMap<(String, Conditions), Vec<_>> = BTreeMap::new();
     for f in numbers(all) {
         let (Some(at), Some(value)) = (stage(f.model(), f.card), f.measure(measure)) else {
@@ -199,58 +202,95 @@ fn by_layer(f: &Found<'_>, measure: &str) -> Vec<Point> {
 
 const EFFECTS: [&str; 4] = ["distance", "ratio", "size", "mds_correlation"];
 
+/// One effect over layers: its curves, the same with labels permuted, its level on random vectors.
+struct EffectByLayer {
+    effect: &'static str,
+    lines: Vec<Series>,
+    nulls: Vec<Series>,
+    noise: Option<ReferenceLine>,
+}
+
+impl EffectByLayer {
+    fn of(effect: &'static str, end: &[Found<'_>]) -> Option<Self> {
+        let curves = |measure: &str, remark: &str| -> Vec<Series> {
+            named(end)
+                .map(|(f, name)| series(format!("{name}{remark}"), by_layer(f, measure)))
+                .filter(|s| s.points.len() > 1)
+                .collect()
+        };
+        let lines = curves(effect, "");
+        let nulls = curves(&format!("{effect}_null"), ", labels permuted");
+        let noise = numbers(end)
+            .find_map(|f| f.measure(&format!("{effect}_noise")))
+            .map(|e| ReferenceLine {
+                name: format!("{}, random vectors", effect.replace('_', " ")),
+                y: e.value,
+            });
+        (!lines.is_empty()).then_some(Self {
+            effect,
+            lines,
+            nulls,
+            noise,
+        })
+    }
+}
+
 /// Effects over layers: all in one figure for one model, a figure for each effect where models are
 /// compared.
 fn effects_by_layer(end: &[Found<'_>]) -> Vec<Figure> {
-    let mut by_effect: Vec<(&str, Vec<Series>)> = Vec::new();
-    for effect in EFFECTS {
-        let lines: Vec<Series> = named(end)
-            .map(|(f, name)| series(name, by_layer(f, effect)))
-            .filter(|s| s.points.len() > 1)
-            .collect();
-        if !lines.is_empty() {
-            by_effect.push((effect, lines));
-        }
-    }
-    let figure = |id: String, title: String, lines: Vec<Series>| {
+    let by_effect: Vec<EffectByLayer> = EFFECTS
+        .into_iter()
+        .filter_map(|effect| EffectByLayer::of(effect, end))
+        .collect();
+    let figure = |id: String, title: String, series: Vec<Series>, references| {
         Figure {
         id,
         title,
         caption: "R² of the effect (for scaling: correlation of the places with the logarithm), mean over \
-                  formats, by layer; layer 0 is the embedding. Whiskers are the interval over three \
-                  formats."
+                  formats, by layer; layer 0 is the embedding. Whiskers are the range of the three \
+                  formats. Beside it, where measured, its mean when labels are permuted, and as a line \
+                  its level on random vectors."
             .into(),
         kind: FigureKind::Line,
         x: axis("layer", Scale::Linear, None),
         y: axis("R² or correlation", Scale::Linear, Some((0.0, 1.0))),
-        series: lines,
-        references: vec![],
+        series,
+        references,
         ranges: vec![],
     }
     };
-    let one_model = by_effect.iter().all(|(_, lines)| lines.len() == 1);
+    let one_model = by_effect.iter().all(|e| e.lines.len() == 1);
     if one_model && !by_effect.is_empty() {
-        let lines = by_effect
-            .into_iter()
-            .flat_map(|(effect, lines)| {
-                lines.into_iter().map(move |line| Series {
-                    name: format!("{}: {}", line.name, effect.replace('_', " ")),
-                    ..line
-                })
-            })
-            .collect();
+        let (mut all, mut references) = (Vec::new(), Vec::new());
+        for one in by_effect {
+            let name = one.effect.replace('_', " ");
+            all.extend(one.lines.into_iter().chain(one.nulls).map(|line| Series {
+                name: format!("{}: {name}", line.name),
+                ..line
+            }));
+            references.extend(one.noise);
+        }
         let title = "The number line in every layer".to_owned();
-        return vec![figure("psychometric-numbers-layers".into(), title, lines)];
+        return vec![figure(
+            "psychometric-numbers-layers".into(),
+            title,
+            all,
+            references,
+        )];
     }
     by_effect
         .into_iter()
-        .map(|(effect, lines)| {
-            let id = format!("psychometric-numbers-layers-{}", effect.replace('_', "-"));
+        .map(|one| {
+            let id = format!(
+                "psychometric-numbers-layers-{}",
+                one.effect.replace('_', "-")
+            );
             let title = format!(
                 "The number line in every layer: {}",
-                effect.replace('_', " ")
+                one.effect.replace('_', " ")
             );
-            figure(id, title, lines)
+            let lines = one.lines.into_iter().chain(one.nulls).collect();
+            figure(id, title, lines, one.noise.into_iter().collect())
         })
         .collect()
 }

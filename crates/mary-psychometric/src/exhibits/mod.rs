@@ -1,7 +1,10 @@
 //! The paper's tables and figures from runs of ours, with its printed results beside them, marked as
 //! published. Only what the runs contain is drawn. Grammar and development have exhibits of their own.
 
+mod fields;
 mod figures;
+mod nulls;
+mod prompting;
 mod tables;
 
 use std::collections::BTreeMap;

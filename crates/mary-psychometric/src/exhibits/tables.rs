@@ -1,4 +1,4 @@
-//! Tables 3 to 7, and tables of our own in their manner.
+//! Tables 3, 4, 6 and 7, and tables of our own in their manner; Table 5 and Tables 8 to 10 are beside.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,10 @@ pub(super) fn tables(all: &[Found<'_>]) -> Vec<Table> {
     [
         overview(all),
         numbers(all),
-        grammar(all),
+        super::nulls::table(all),
+        super::fields::table(all),
         prompted_categories(all),
+        super::prompting::table(all),
         typicality(all),
         categories(all),
         matrices(all),
@@ -24,7 +26,7 @@ pub(super) fn tables(all: &[Found<'_>]) -> Vec<Table> {
     .collect()
 }
 
-fn heads(names: &[&str]) -> Vec<String> {
+pub(super) fn heads(names: &[&str]) -> Vec<String> {
     names.iter().map(|n| (*n).to_owned()).collect()
 }
 
@@ -34,7 +36,7 @@ fn models<'a>(of: impl Iterator<Item = Found<'a>>) -> Vec<&'a str> {
     of.map(|f| f.model()).filter(|m| seen.insert(*m)).collect()
 }
 
-fn with_published(
+pub(super) fn with_published(
     mut rows: Vec<Vec<String>>,
     published: &[PublishedRow],
     line: impl Fn(&PublishedRow) -> Vec<String>,
@@ -45,7 +47,7 @@ fn with_published(
     (rows, marked)
 }
 
-fn printed(row: &PublishedRow, names: &[&str]) -> Vec<String> {
+pub(super) fn printed(row: &PublishedRow, names: &[&str]) -> Vec<String> {
     names
         .iter()
         .map(|n| {
@@ -120,6 +122,10 @@ fn overview(all: &[Found<'_>]) -> Option<Table> {
     let (rows, marked) = with_published(rows, &published().table_3, |row| {
         let mut cells = vec![row.model.clone()];
         cells.extend(printed(row, &columns));
+        // Models behind an API show no vectors: the paper puts prompting there, with a star.
+        if let (Some(prompting), Some(latent)) = (row.values.get("prompting"), cells.get_mut(4)) {
+            *latent = format!("{prompting:.3}*");
+        }
         cells.push("typicality: castro, matrices: RAVEN's panels".into());
         cells
     });
@@ -129,7 +135,8 @@ fn overview(all: &[Found<'_>]) -> Option<Table> {
         caption: format!(
             "R² of the distance and ratio effects (mean over formats and layers), accuracy on BLiMP, \
              Spearman's correlation with typicality by vectors and by zero-shot surprisal, accuracy on \
-             Raven's matrices (chance 0.125). The form of Shah et al. 2024, Table 3; its printed results \
+             Raven's matrices (chance 0.125). A star: by prompting, since the model shows no vectors. The \
+             form of Shah et al. 2024, Table 3; its printed results \
              stand below ours. Norms and matrices differ from theirs where the last column says so.{}",
             left_out_of(&[&c_numbers, &c_blimp, &c_latent, &c_zero, &c_matrices])
         ),
@@ -219,46 +226,6 @@ fn numbers(all: &[Found<'_>]) -> Option<Table> {
         rows,
         published: marked,
         numbers: NumberColumns::At(vec![1, 2, 3, 4, 5, 6, 7]),
-    })
-}
-
-/// Table 5: BLiMP by field.
-fn grammar(all: &[Found<'_>]) -> Option<Table> {
-    let of: Vec<_> = all.iter().filter(|f| f.task() == "blimp").collect();
-    if of.is_empty() {
-        return None;
-    }
-    let fields = ["syntax", "semantics", "morphology"];
-    let rows = of
-        .iter()
-        .zip(told_apart(&of))
-        .map(|(f, variant)| {
-            let by = f.row.breakdowns.iter().find(|b| b.tag == "field");
-            let mut cells = vec![format!("{}{variant}", f.model()), cell(f.measure("score"))];
-            cells.extend(
-                fields
-                    .iter()
-                    .map(|field| cell(by.and_then(|b| b.values.get(*field)))),
-            );
-            cells
-        })
-        .collect();
-    let columns = ["blimp", "syntax", "semantics", "morphology"];
-    let (rows, marked) = with_published(rows, &published().table_5, |row| {
-        let mut cells = vec![row.model.clone()];
-        cells.extend(printed(row, &columns));
-        cells
-    });
-    Some(Table {
-        id: "psychometric-table-5".into(),
-        title: "BLiMP by field".into(),
-        caption: "Accuracy by field of linguistics, ties one half. The form of Shah et al. 2024, Table 5. \
-                  Sets that BLiMP files under both syntax and semantics count for neither here."
-            .into(),
-        head: heads(&["model", "BLiMP", "syntax", "semantics", "morphology"]),
-        rows,
-        published: marked,
-        numbers: NumberColumns::From(1),
     })
 }
 

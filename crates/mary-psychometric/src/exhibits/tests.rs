@@ -25,6 +25,7 @@ fn row(model: &str, task: &str, score: f64, measures: &[(&str, f64)]) -> Summary
         samples: 3,
         scored: 3,
         ties: 0,
+        constant_answer: None,
         unscored: BTreeMap::new(),
         failed: BTreeMap::new(),
         measures: measures

@@ -58,8 +58,19 @@ impl Task for Blimp {
         &CARD
     }
 
+    /// People's agreement is a mean over all sets; beside one set it says nothing.
+    fn human(&self, settings: &TaskSettings) -> Option<Reference> {
+        CARD.human
+            .clone()
+            .filter(|_| matches!(settings.param(&CARD, "set"), "all" | ""))
+    }
+
     fn needs(&self, _settings: &TaskSettings) -> Needs {
         pair::NEEDS
+    }
+
+    fn family_tag(&self, _settings: &TaskSettings) -> Option<&'static str> {
+        Some(pair::FAMILY)
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {

@@ -128,6 +128,10 @@ impl Task for Grammar {
         pair::NEEDS
     }
 
+    fn family_tag(&self, _settings: &TaskSettings) -> Option<&'static str> {
+        Some(pair::FAMILY)
+    }
+
     fn items(&self, settings: &TaskSettings, _data: &dyn DataSource) -> Result<Items, TaskError> {
         settings.check(self.card)?;
         let convention = Convention::read(self.card, settings)?;

@@ -7,12 +7,16 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, ContinuationScore, ErrorKind, Item, Judgement, Needs, Param, Prompt, Reply, Request,
-    Response, Score, Scoring, Start, Target, TaskCard, TaskError, TaskSettings, Ties,
+    Ask, ContinuationScore, ErrorKind, FLOOR, Item, Judgement, Needs, OVER_FLOOR, Param, Prompt,
+    Reply, Request, Response, Score, Scoring, Start, Target, TaskCard, TaskError, TaskSettings,
+    Ties,
 };
 use serde_json::json;
 
 use super::Phenomenon;
+
+/// The tag that says which paradigm a pair is of: paradigms are what was sampled.
+pub const FAMILY: &str = "set";
 
 /// The setting that all tasks of minimal pairs share.
 pub const CONVENTION: Param = Param::new(
@@ -110,7 +114,8 @@ fn preferred(good: f64, bad: f64, tie: f64) -> f64 {
 
 /// The verdict. The score is by the sum of log-probabilities over the sentence; `per_token` compares
 /// means per token; `peer_ties` counts a tie as right; `tie_rate` averages to the share of ties;
-/// `good_logprob` is the mean log-probability per token of the good sentence (minus the loss).
+/// `good_logprob` is the mean log-probability per token of the good sentence (minus the loss); `floor`
+/// is what counting tokens would score, `over_floor` the score less that.
 pub fn judge(convention: Convention, answers: &[Reply]) -> Judgement {
     let [
         Reply {
@@ -147,6 +152,12 @@ pub fn judge(convention: Convention, answers: &[Reply]) -> Judgement {
         Convention::Mary => preferred(good_sum, bad_sum, 0.5),
         Convention::LmEval => peer,
     };
+    // A model that knows nothing finds the sentence with fewer tokens the more probable.
+    let floor = match bad.logprobs.len().cmp(&good.logprobs.len()) {
+        Ordering::Greater => 1.0,
+        Ordering::Less => 0.0,
+        Ordering::Equal => 0.5,
+    };
     let said = match good_sum.total_cmp(&bad_sum) {
         Ordering::Greater => "good",
         Ordering::Less => "bad",
@@ -157,7 +168,9 @@ pub fn judge(convention: Convention, answers: &[Reply]) -> Judgement {
         .measured("per_token", preferred(good_mean, bad_mean, 0.5))
         .measured("peer_ties", peer)
         .measured("tie_rate", if tie { 1.0 } else { 0.0 })
-        .measured("good_logprob", good_mean);
+        .measured("good_logprob", good_mean)
+        .measured(FLOOR, floor)
+        .measured(OVER_FLOOR, score - floor);
     judgement.notes = json!({
         "logprob": { "good": good_sum, "bad": bad_sum },
         "tokens": { "good": good.logprobs.len(), "bad": bad.logprobs.len() },
@@ -204,7 +217,15 @@ pub fn conventions(convention: Convention) -> BTreeMap<String, String> {
         "score",
         "sum of token log-probabilities over the whole sentence; `per_token` compares means",
     );
-    say("intervals", "over pairs; the paradigms are taken as fixed");
+    say(
+        "intervals",
+        "over paradigms (CR2, Satterthwaite); `families_fixed` has the one over pairs of these paradigms, \
+         and so have results by phenomenon and set",
+    );
+    say(
+        "floor",
+        "the sentence with fewer tokens is taken; `over_floor` is the score less that",
+    );
     said
 }
 

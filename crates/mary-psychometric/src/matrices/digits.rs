@@ -133,6 +133,10 @@ impl Task for DigitMatrices {
         }
     }
 
+    fn family_tag(&self, _settings: &TaskSettings) -> Option<&'static str> {
+        Some("kind")
+    }
+
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = Setup::read(settings)?;
         let problems = if setup.fresh {

@@ -129,6 +129,10 @@ impl Task for LetterStrings {
         }
     }
 
+    fn family_tag(&self, _settings: &TaskSettings) -> Option<&'static str> {
+        Some("transformation")
+    }
+
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = Setup::read(settings)?;
         let problems = fresh_letters(settings.seed, setup.n, setup.generalisations)?;

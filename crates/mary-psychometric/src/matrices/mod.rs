@@ -187,7 +187,8 @@ fn item(setup: &Setup, matrix: &Matrix, instruction: usize) -> Item {
     };
     let mut item = Item::new(id, target, vec![ask])
         .tagged("instruction", (instruction + 1).to_string())
-        .tagged("distinct_rules", distinct(&matrix.rules).to_string());
+        .tagged("distinct_rules", distinct(&matrix.rules).to_string())
+        .tagged("rules", matrix.rules.join(", "));
     for (attribute, rule) in ATTRIBUTES.iter().zip(&matrix.rules) {
         item = item.tagged(attribute, rule.clone());
     }
@@ -215,6 +216,10 @@ impl Task for Matrices {
             score: true,
             ..Needs::default()
         }
+    }
+
+    fn family_tag(&self, _settings: &TaskSettings) -> Option<&'static str> {
+        Some("rules")
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {

@@ -45,14 +45,38 @@ pub struct Effects {
     pub range: f64,
     /// Largest cosine of two numbers.
     pub max: f64,
+    /// Smallest cosine of two numbers. Where it is close to one, all vectors point the same way and
+    /// what tells numbers apart lies in the last digits.
+    pub min: f64,
     /// Mean cosine by distance.
     pub by_distance: Vec<(f64, f64)>,
+}
+
+/// The three fits of one layer.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Fits {
+    pub(super) distance: f64,
+    pub(super) distance_slope: f64,
+    pub(super) ratio: f64,
+    pub(super) ratio_drop: f64,
+    pub(super) size: f64,
+    pub(super) size_slope: f64,
+}
+
+/// The cosines of all pairs of one layer, ready to be fitted under any labels.
+#[derive(Debug, Clone)]
+pub(super) struct Cosines {
+    pairs: Vec<Pair>,
+    /// 1 − cosine.
+    table: Vec<Vec<f64>>,
 }
 
 /// Differences of cosines below this are rounding, not similarity.
 const FLAT: f64 = 1e-12;
 
+#[derive(Debug, Clone, Copy)]
 struct Pair {
+    ends: (usize, usize),
     distance: f64,
     ratio: f64,
     smaller: f64,
@@ -73,47 +97,92 @@ pub fn effects(
             numbers.len()
         ));
     }
-    let (all, table) = cosines(numbers, vectors, range)?;
-    let values = || all.iter().map(|p| p.cosine);
-    let (low, high) = (
-        values().fold(f64::INFINITY, f64::min),
-        values().fold(f64::NEG_INFINITY, f64::max),
-    );
+    let cosines = Cosines::new(numbers, vectors, range)?;
+    let (low, high) = cosines.ends();
     if high - low < FLAT {
         return Err("all pairs of numbers have the same cosine".into());
     }
-    let said = |e: mary_stats::StatsError| e.to_string();
-    let (x, y) = points(all.iter().map(|p| (p.distance, p.cosine)), pairs);
-    let by_distance = line(&x, &y).map_err(said)?;
-    let span = high - low;
-    let (x, y) = points(
-        all.iter().map(|p| (p.ratio, (p.cosine - low) / span)),
-        pairs,
-    );
-    let by_ratio = exponential(&x, &y).map_err(said)?;
-    let ends = [x.first(), x.last()].map(|end| end.map_or(0.0, |x| by_ratio.at(*x)));
-    let ratio_drop = ends[0] - ends[1];
-    let (x, mut y) = points(of_equal_distance(&all), pairs);
-    if y.iter().all(|v| v.abs() < FLAT) {
-        y.fill(0.0);
-    }
-    let by_size = line(&x, &y).map_err(said)?;
-    let (stress, correlation, positions) = on_a_line(numbers, &table)?;
-    let (x, y) = points(all.iter().map(|p| (p.distance, p.cosine)), Pairs::Averaged);
+    let fits = cosines.fits(&cosines.pairs, pairs)?;
+    let (stress, correlation, positions) = on_a_line(numbers, &cosines.table)?;
+    let of = cosines.pairs.iter().map(|p| (p.distance, p.cosine));
+    let (x, y) = points(of, Pairs::Averaged);
     Ok(Effects {
-        distance: by_distance.r_squared,
-        distance_slope: by_distance.slope,
-        ratio: by_ratio.r_squared,
-        ratio_drop,
-        size: by_size.r_squared,
-        size_slope: by_size.slope,
+        distance: fits.distance,
+        distance_slope: fits.distance_slope,
+        ratio: fits.ratio,
+        ratio_drop: fits.ratio_drop,
+        size: fits.size,
+        size_slope: fits.size_slope,
         mds_stress: stress,
         mds_correlation: correlation,
         positions,
         range: high - low,
         max: high,
+        min: low,
         by_distance: x.into_iter().zip(y).collect(),
     })
+}
+
+impl Cosines {
+    pub(super) fn new(numbers: &[u64], vectors: &[Vec<f64>], range: Range) -> Result<Self, String> {
+        let (pairs, table) = cosines(numbers, vectors, range)?;
+        Ok(Self { pairs, table })
+    }
+
+    /// Smallest and largest cosine.
+    fn ends(&self) -> (f64, f64) {
+        let values = || self.pairs.iter().map(|p| p.cosine);
+        (
+            values().fold(f64::INFINITY, f64::min),
+            values().fold(f64::NEG_INFINITY, f64::max),
+        )
+    }
+
+    /// The fits when the number at place `i` of the list has the vector of the number at place
+    /// `order[i]`.
+    pub(super) fn relabelled(&self, order: &[usize], pairs: Pairs) -> Result<Fits, String> {
+        let at = |i: usize| order.get(i).copied().unwrap_or(i);
+        let dealt: Vec<Pair> = self
+            .pairs
+            .iter()
+            .map(|pair| {
+                let (i, j) = (at(pair.ends.0), at(pair.ends.1));
+                let gap = self.table.get(i).and_then(|row| row.get(j));
+                Pair {
+                    cosine: 1.0 - gap.copied().unwrap_or(f64::NAN),
+                    ..*pair
+                }
+            })
+            .collect();
+        self.fits(&dealt, pairs)
+    }
+
+    fn fits(&self, all: &[Pair], pairs: Pairs) -> Result<Fits, String> {
+        let said = |e: mary_stats::StatsError| e.to_string();
+        let (low, high) = self.ends();
+        let (x, y) = points(all.iter().map(|p| (p.distance, p.cosine)), pairs);
+        let by_distance = line(&x, &y).map_err(said)?;
+        let span = high - low;
+        let (x, y) = points(
+            all.iter().map(|p| (p.ratio, (p.cosine - low) / span)),
+            pairs,
+        );
+        let by_ratio = exponential(&x, &y).map_err(said)?;
+        let ends = [x.first(), x.last()].map(|end| end.map_or(0.0, |x| by_ratio.at(*x)));
+        let (x, mut y) = points(of_equal_distance(all), pairs);
+        if y.iter().all(|v| v.abs() < FLAT) {
+            y.fill(0.0);
+        }
+        let by_size = line(&x, &y).map_err(said)?;
+        Ok(Fits {
+            distance: by_distance.r_squared,
+            distance_slope: by_distance.slope,
+            ratio: by_ratio.r_squared,
+            ratio_drop: ends[0] - ends[1],
+            size: by_size.r_squared,
+            size_slope: by_size.slope,
+        })
+    }
 }
 
 fn scale(number: u64, range: Range) -> f64 {
@@ -147,6 +216,7 @@ fn cosines(
                 _ => x.max(y) / x.min(y),
             };
             pairs.push(Pair {
+                ends: (i, j),
                 distance: (x - y).abs(),
                 ratio,
                 smaller: x.min(y),

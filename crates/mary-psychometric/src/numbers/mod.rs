@@ -5,19 +5,23 @@
 //! effects and all layers come from one pass.
 
 mod effects;
+mod nulls;
 mod words;
 
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Changes, DataSource, InForce, Item, Items, Judgement, Layers, Metric, Needs, Param, Reply,
-    Scoring, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    ANISOTROPIC, Changes, DataSource, InForce, Item, Items, Judgement, Layers, Measure, Metric,
+    Needs, Param, Reply, Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
+    UnscoredReason, text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub use effects::{Effects, Pairs, effects, similarities};
 pub use words::{Format, Range, WORDS};
+
+use effects::Cosines;
 
 use crate::choice::failed;
 use crate::observed::{Layer, Pooling, layers, look, mean};
@@ -162,6 +166,15 @@ impl Task for Numbers {
         ))
     }
 
+    /// Three formats are all there are, not a sample of formats.
+    fn fixed_items(&self, _: &TaskSettings) -> bool {
+        true
+    }
+
+    fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
+        nulls::p_measures(samples)
+    }
+
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         let setup = match Setup::read(settings) {
             Ok(setup) => setup,
@@ -224,6 +237,19 @@ impl Task for Numbers {
                 "1 − cosine on one line, best order for up to 16 numbers; stress-1; absolute correlation \
                  with the logarithm",
             ),
+            say(
+                "null",
+                "`_null`: mean over relabellings of the same vectors; `_noise`: over random vectors; `_p`: \
+                 one-sided permutation p of R² with people's sign, of the format that shows it least",
+            ),
+            say(
+                "centred",
+                "`_centred`: the mean vector of the numbers taken away first",
+            ),
+            say(
+                "interval",
+                "the range of the three formats, which are all there are",
+            ),
         ])
     }
 }
@@ -231,8 +257,11 @@ impl Task for Numbers {
 /// Values of one layer by name.
 type Row = BTreeMap<String, f64>;
 
+/// All cosines above this say that the vectors share one direction, which hides the others.
+const ALIKE: f64 = 0.99;
+
 /// Those that are also kept for each layer.
-const BY_LAYER: [&str; 8] = [
+const BY_LAYER: [&str; 14] = [
     "distance",
     "ratio",
     "size",
@@ -241,10 +270,19 @@ const BY_LAYER: [&str; 8] = [
     "number_number",
     "number_word",
     "word_word",
+    "distance_null",
+    "ratio_null",
+    "size_null",
+    "mds_correlation_null",
+    "distance_centred",
+    "ratio_centred",
 ];
 
 fn judge_layers(shown: &Shown, layers: &[Layer], setup: Setup) -> Judgement {
     let mut rows: Vec<(usize, Row)> = Vec::new();
+    let mut shapes: Vec<nulls::Shown> = Vec::new();
+    let mut alike: Vec<usize> = Vec::new();
+    let mut dimensions = 0;
     let mut flat: Vec<String> = Vec::new();
     for layer in layers {
         let known: Option<Vec<Vec<f64>>> = layer.vectors.iter().cloned().collect();
@@ -255,10 +293,34 @@ fn judge_layers(shown: &Shown, layers: &[Layer], setup: Setup) -> Judgement {
         };
         let (numbers, words) = known.split_at(shown.numbers.len().min(known.len()));
         match effects(&shown.numbers, numbers, setup.range, setup.pairs) {
-            Ok(found) => rows.push((layer.number, row(shown, &found, numbers, words))),
+            Ok(found) => {
+                if found.min > ALIKE {
+                    alike.push(layer.number);
+                }
+                dimensions = numbers.first().map_or(0, Vec::len);
+                let mut row = row(shown, &found, numbers, words);
+                row.extend(centred(shown, numbers, setup));
+                rows.push((layer.number, row));
+                if let Ok(cosines) = Cosines::new(&shown.numbers, numbers, setup.range) {
+                    shapes.push(nulls::Shown {
+                        number: layer.number,
+                        cosines,
+                        positions: found.positions,
+                    });
+                }
+            }
             // A layer whose vectors are all the same (the embedding of a [CLS]) has no effect to show.
             Err(why) => flat.push(format!("layer {}: {why}", layer.number)),
         }
+    }
+    let nulls = nulls::by_labels(&shown.numbers, &shapes, setup.pairs).unwrap_or_default();
+    for null in &nulls {
+        let row = rows
+            .iter_mut()
+            .find(|(number, _)| Some(*number) == null.layer);
+        let Some((_, row)) = row else { continue };
+        let levels = null.effects.iter();
+        row.extend(levels.map(|(name, null)| (format!("{name}_null"), null.expected)));
     }
     let over_layers = |name: &str| mean(rows.iter().filter_map(|(_, row)| row.get(name).copied()));
     let Some(score) = over_layers("distance") else {
@@ -282,10 +344,50 @@ fn judge_layers(shown: &Shown, layers: &[Layer], setup: Setup) -> Judgement {
             }
         }
     }
-    if !flat.is_empty() {
-        judgement.notes = json!({ "not measured": flat });
+    for (name, level) in nulls::noise(&shown.numbers, dimensions, setup.range, setup.pairs) {
+        judgement = judgement.measured(&format!("{name}_noise"), level);
     }
+    let measured = rows.len().max(1) as f64;
+    judgement = judgement.measured(ANISOTROPIC, alike.len() as f64 / measured);
+    let mut notes = serde_json::Map::from_iter([("p".to_owned(), nulls::note(&nulls))]);
+    if !flat.is_empty() {
+        notes.insert("not measured".to_owned(), json!(flat));
+    }
+    if !alike.is_empty() {
+        notes.insert("all cosines above 0.99 in layers".to_owned(), json!(alike));
+    }
+    judgement.notes = notes.into();
     judgement
+}
+
+/// The effects once what all numbers share is taken away: the mean of their vectors.
+fn centred(shown: &Shown, numbers: &[Vec<f64>], setup: Setup) -> Row {
+    let Some(length) = numbers.first().map(Vec::len) else {
+        return Row::new();
+    };
+    let mut middle = vec![0.0; length];
+    for vector in numbers {
+        middle.iter_mut().zip(vector).for_each(|(m, v)| *m += v);
+    }
+    let moved: Vec<Vec<f64>> = numbers
+        .iter()
+        .map(|vector| {
+            let of = vector.iter().zip(&middle);
+            of.map(|(v, m)| v - m / numbers.len() as f64).collect()
+        })
+        .collect();
+    match effects(&shown.numbers, &moved, setup.range, setup.pairs) {
+        Err(_) => Row::new(),
+        Ok(found) => [
+            ("distance_centred", found.distance),
+            ("distance_slope_centred", found.distance_slope),
+            ("ratio_centred", found.ratio),
+            ("size_centred", found.size),
+            ("mds_correlation_centred", found.mds_correlation),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into(),
+    }
 }
 
 fn row(shown: &Shown, found: &Effects, numbers: &[Vec<f64>], words: &[Vec<f64>]) -> Row {

@@ -219,3 +219,76 @@ fn settings_that_make_no_sense_are_refused() {
         "{error}"
     );
 }
+
+fn shapes(vectors: &[Vec<f64>]) -> Vec<nulls::Shown> {
+    let numbers = Range::Units.numbers();
+    vec![nulls::Shown {
+        number: 0,
+        cosines: Cosines::new(&numbers, vectors, Range::Units).unwrap(),
+        positions: units(vectors, Pairs::Averaged).positions,
+    }]
+}
+
+fn p_of(vectors: &[Vec<f64>]) -> [f64; 4] {
+    let numbers = Range::Units.numbers();
+    let found = nulls::by_labels(&numbers, &shapes(vectors), Pairs::Averaged).unwrap();
+    assert_eq!(found.len(), 2, "one layer, and the mean over layers");
+    nulls::EFFECTS.map(|name| found[1].effects[name].p)
+}
+
+#[test]
+fn a_real_number_line_beats_its_null_and_random_vectors_rarely_do() {
+    let [distance, ratio, size, line] = p_of(&compressed());
+    assert!(distance <= 0.02 && ratio <= 0.02 && line <= 0.02);
+    // Signed: R² alone does not get there.
+    assert!(size < 0.05, "{size}");
+    let mut rng = stream(11, "nulls");
+    let draws = 40;
+    let claimed = (0..draws)
+        .filter(|_| p_of(&random(&mut rng, 9, 32))[0] < 0.05)
+        .count();
+    // Two of forty are expected.
+    assert!(claimed <= 6, "{claimed}");
+}
+
+#[test]
+fn the_noise_level_is_that_of_random_vectors_and_the_nulls_lie_near_it() {
+    let numbers = Range::Units.numbers();
+    let noise = nulls::noise(&numbers, 64, Range::Units, Pairs::Averaged);
+    // Eight averaged points of unequal weight: a line explains a seventh and more of pure noise.
+    assert!((0.1..0.4).contains(&noise["distance"]), "{noise:?}");
+    assert!(noise["ratio"] > noise["distance"] / 2.0, "{noise:?}");
+    assert_eq!(
+        noise,
+        nulls::noise(&numbers, 64, Range::Units, Pairs::Averaged)
+    );
+    let mut rng = stream(12, "nulls");
+    let found =
+        nulls::by_labels(&numbers, &shapes(&random(&mut rng, 9, 64)), Pairs::Averaged).unwrap();
+    let null = found[0].effects["distance"].expected;
+    assert!((null - noise["distance"]).abs() < 0.15, "{null} {noise:?}");
+}
+
+#[test]
+fn vectors_that_share_a_direction_are_warned_about_and_centred() {
+    // The compressed line with a large common part: every cosine above 0.99.
+    let shifted: Vec<Vec<f64>> = compressed()
+        .into_iter()
+        .map(|mut v| {
+            v.push(40.0);
+            v
+        })
+        .collect();
+    let found = units(&shifted, Pairs::Averaged);
+    assert!(found.min > 0.99, "{}", found.min);
+    let shown = Shown {
+        numbers: Range::Units.numbers(),
+        texts: vec![],
+    };
+    let setup = Setup::read(&TaskSettings::default()).unwrap();
+    let row = centred(&shown, &shifted, setup);
+    // Centring bends the line; the effects stay.
+    assert!(row["distance_centred"] > 0.6, "{row:?}");
+    assert!(row["ratio_centred"] > 0.9, "{row:?}");
+    assert!(row["distance_slope_centred"] < 0.0, "{row:?}");
+}

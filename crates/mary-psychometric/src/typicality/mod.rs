@@ -12,6 +12,7 @@ use std::path::Path;
 
 use mary_contract::{DataSource, Estimate, Item, Measure, Param, Sample, Target, TaskCard};
 use mary_contract::{TaskError, TaskSettings};
+use mary_items::{shuffle, stream};
 use mary_stats::correlation::{Correlation, spearman};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -26,12 +27,15 @@ use crate::settings::choose;
 /// Where typicality is known from.
 const NORMS: Param = Param::new(
     "norms",
-    "world",
-    "world, rosch, castro",
-    "The categories of the small world that the built-in model was grown on, ordered by how often \
-            its corpus mentions each member (no judgement of people); Rosch's norms of 1975; or a file \
-            of the form of Castro et al. 2021.",
+    AUTO,
+    "auto, rosch, castro, world",
+    "Where typicality is known from: Rosch's norms of 1975; a file of the form of Castro et al. \
+            2021; or the categories of the small world that the built-in model was grown on, ordered by \
+            how often its corpus mentions each member (no judgement of people). auto is rosch, and for \
+            the built-in model world.",
 );
+/// People's norms, or for the built-in model the small world's.
+const AUTO: &str = "auto";
 const NORMS_FILE: Param = Param::new(
     "norms_file",
     "",
@@ -46,12 +50,30 @@ enum Source {
     Castro,
 }
 
+/// What `norms=auto` means for a task of these settings: people's norms, unless only the built-in model
+/// is asked, whose whole world the other categories are. Nothing where the task has no norms or the user
+/// chose some.
+fn for_model(
+    card: &TaskCard,
+    settings: &TaskSettings,
+    builtin: bool,
+) -> Option<(&'static str, &'static str)> {
+    let open = card
+        .params
+        .iter()
+        .any(|p| p.name == "norms" && p.default == AUTO)
+        && settings.param(card, "norms") == AUTO;
+    (open && !builtin).then_some(("norms", "rosch"))
+}
+
 fn source(card: &TaskCard, settings: &TaskSettings) -> Result<Source, TaskError> {
     choose(
         card,
         settings,
         "norms",
+        // Whoever runs a model that is not the built-in one says `rosch` for `auto` ([`for_model`]).
         &[
+            ("auto", Source::World),
             ("world", Source::World),
             ("rosch", Source::Rosch),
             ("castro", Source::Castro),
@@ -179,6 +201,62 @@ fn by_category(samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {
     measures.sort_by(|a, b| a.name.cmp(&b.name));
     measures
 }
+
+/// Most exemplars, as in the paper.
+const MOST_SHOTS: usize = 3;
+/// A rank correlation needs this many members beside the exemplars.
+const FEWEST: usize = 4;
+
+/// The number of exemplars asked for, 0 to 3.
+fn shots(card: &TaskCard, settings: &TaskSettings) -> Result<usize, TaskError> {
+    let shots = settings.shots.unwrap_or(0);
+    if shots > MOST_SHOTS {
+        return Err(TaskError::Setting(format!(
+            "{}: {shots} exemplars; expected 0 to {MOST_SHOTS}",
+            card.id
+        )));
+    }
+    Ok(shots)
+}
+
+/// Places of the members that are shown as exemplars, and so left out of the correlation: drawn by the
+/// seed, or the most typical ones.
+fn exemplars(
+    card: &TaskCard,
+    category: &Category,
+    seed: u64,
+    shots: usize,
+    typical: bool,
+) -> Result<Vec<usize>, TaskError> {
+    if category.members.len() < FEWEST + shots {
+        return Err(TaskError::Setting(format!(
+            "{}: category `{}` has {} members; {shots} shots leave too few",
+            card.id,
+            category.name,
+            category.members.len(),
+        )));
+    }
+    let mut order: Vec<usize> = (0..category.members.len()).collect();
+    if typical {
+        order.sort_by(|a, b| {
+            let of = |i: &usize| category.members.get(*i).map_or(0.0, |m| m.typicality);
+            of(b).total_cmp(&of(a))
+        });
+    } else {
+        let name = format!("psychometric/typicality/exemplars/{}", category.name);
+        shuffle(&mut stream(seed, &name), &mut order);
+    }
+    order.truncate(shots);
+    Ok(order)
+}
+
+const EXEMPLARS: Param = Param::new(
+    "exemplars",
+    "drawn",
+    "drawn, typical",
+    "With shots: members shown first are drawn from the category by the seed, or its most \
+            typical ones; either way they are left out of the correlation.",
+);
 
 /// `a` or `an`.
 fn article(word: &str) -> &'static str {

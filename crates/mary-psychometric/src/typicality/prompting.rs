@@ -12,14 +12,18 @@ use mary_items::{shuffle, stream};
 use mary_stats::correlation::spearman_rho;
 use mary_stats::intervals::{LEVEL, mean_t};
 
-use super::{Category, NORMS, NORMS_FILE, Shown, categories, measure_of, source_convention};
+use super::{
+    Category, EXEMPLARS, NORMS, NORMS_FILE, Shown, categories, exemplars, measure_of, shots,
+    source_convention,
+};
 use crate::choice::failed;
 use crate::observed::mean;
-use crate::settings::{no_shots, number};
+use crate::settings::{choose, number};
 
-static PARAMS: [Param; 4] = [
+static PARAMS: [Param; 5] = [
     NORMS,
     NORMS_FILE,
+    EXEMPLARS,
     Param::new(
         "runs",
         "50",
@@ -65,34 +69,72 @@ pub static TYPICALITY_PROMPTING: Prompting = Prompting;
 /// The guidelines of Shah et al. 2024, Appendix B.3.1, byte for byte: published numbers rest on them.
 const GUIDELINES: &str = include_str!("guidelines.txt");
 
-fn prompt(category: &str, options: &[String]) -> String {
+/// The paper's prompt; exemplars (§3.3, whose wording it does not print) stand before the query as
+/// sentences with the blank filled.
+fn prompt(category: &str, exemplars: &[&str], options: &[String]) -> String {
+    let shown: String = if exemplars.is_empty() {
+        String::new()
+    } else {
+        let lines = exemplars.iter().map(|e| format!("A {e} is a {category}\n"));
+        format!("\nExamples:\n\n{}", lines.collect::<String>())
+    };
     format!(
-        "{GUIDELINES}\nQuery:\n\nA ____ is a {category}\n\nOptions:\n\n{}",
+        "{GUIDELINES}{shown}\nQuery:\n\nA ____ is a {category}\n\nOptions:\n\n{}",
         options.join("\n")
     )
 }
 
-fn read(settings: &TaskSettings) -> Result<(usize, f64), TaskError> {
-    settings.check(&CARD)?;
-    no_shots(&CARD, settings)?;
-    Ok((
-        number(&CARD, settings, "runs", |n: usize| (1..=1000).contains(&n))?,
-        number(&CARD, settings, "temperature", |t: f64| {
-            t.is_finite() && t >= 0.0
-        })?,
-    ))
+/// What the user set.
+#[derive(Debug, Clone, Copy)]
+struct Setup {
+    runs: usize,
+    temperature: f64,
+    shots: usize,
+    typical: bool,
 }
 
-fn item(settings: &TaskSettings, category: &Category, run: usize, temperature: f64) -> Item {
-    let mut members: Vec<_> = category.members.iter().collect();
+fn read(settings: &TaskSettings) -> Result<Setup, TaskError> {
+    settings.check(&CARD)?;
+    Ok(Setup {
+        runs: number(&CARD, settings, "runs", |n: usize| (1..=1000).contains(&n))?,
+        temperature: number(&CARD, settings, "temperature", |t: f64| {
+            t.is_finite() && t >= 0.0
+        })?,
+        shots: shots(&CARD, settings)?,
+        typical: choose(
+            &CARD,
+            settings,
+            "exemplars",
+            &[("drawn", false), ("typical", true)],
+        )?,
+    })
+}
+
+fn item(
+    settings: &TaskSettings,
+    setup: Setup,
+    category: &Category,
+    run: usize,
+) -> Result<Item, TaskError> {
+    let first = exemplars(&CARD, category, settings.seed, setup.shots, setup.typical)?;
+    let name_of = |i: &usize| category.members.get(*i).map(|m| m.name.as_str());
+    let shown_first: Vec<&str> = first.iter().filter_map(name_of).collect();
+    let asked = category.members.iter().enumerate();
+    let mut members: Vec<_> = asked
+        .filter(|(i, _)| !first.contains(i))
+        .map(|(_, m)| m)
+        .collect();
     let name = format!("psychometric/typicality/run/{}/{run}", category.name);
     shuffle(&mut stream(settings.seed, &name), &mut members);
     let shown = Shown::of(&category.name, members.into_iter());
     let longest: usize = shown.members.iter().map(|m| 8 + m.len()).sum();
     let ask = Ask::subject(Request::Generate(Generate {
-        prompt: Prompt::single(settings.form, prompt(&category.name, &shown.members)),
+        prompt: Prompt::single(
+            settings.form,
+            prompt(&category.name, &shown_first, &shown.members),
+        ),
         sampling: Sampling {
-            temperature,
+            temperature: setup.temperature,
             ..Sampling::greedy(longest.clamp(64, 4096) as u32)
         },
     }));
@@ -101,7 +143,7 @@ fn item(settings: &TaskSettings, category: &Category, run: usize, temperature: f
         .in_stratum(category.name.clone())
         .tagged("category", category.name.clone());
     item.cluster = Some(category.name.clone());
-    item
+    Ok(item)
 }
 
 impl Task for Prompting {
@@ -116,13 +158,21 @@ impl Task for Prompting {
         }
     }
 
+    fn default_for(
+        &self,
+        settings: &TaskSettings,
+        builtin: bool,
+    ) -> Option<(&'static str, &'static str)> {
+        super::for_model(&CARD, settings, builtin)
+    }
+
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
-        let (runs, temperature) = read(settings)?;
+        let setup = read(settings)?;
         let categories = categories(&CARD, settings, data)?;
         let settings = settings.clone();
         Ok(Box::new(categories.into_iter().flat_map(move |category| {
             let settings = settings.clone();
-            (0..runs).map(move |run| Ok(item(&settings, &category, run, temperature)))
+            (0..setup.runs).map(move |run| item(&settings, setup, &category, run))
         })))
     }
 
@@ -151,8 +201,15 @@ impl Task for Prompting {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok((runs, temperature)) = read(settings) else {
+        let Ok(setup) = read(settings) else {
             return BTreeMap::new();
+        };
+        let exemplars = match (setup.shots, setup.typical) {
+            (0, _) => "none".to_owned(),
+            (k, false) => {
+                format!("{k} drawn by the seed, before the query, left out of the options")
+            }
+            (k, true) => format!("the {k} most typical, before the query, left out of the options"),
         };
         let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
         BTreeMap::from([
@@ -164,9 +221,16 @@ impl Task for Prompting {
             ),
             say(
                 "runs",
-                &format!("{runs} of each category, members in another order each time"),
+                &format!(
+                    "{} of each category, members in another order each time",
+                    setup.runs
+                ),
             ),
-            say("answer", &format!("generated, temperature {temperature}")),
+            say("exemplars", &exemplars),
+            say(
+                "answer",
+                &format!("generated, temperature {}", setup.temperature),
+            ),
             say(
                 "unparsed",
                 "a ranking that leaves a member out is discarded and counted",

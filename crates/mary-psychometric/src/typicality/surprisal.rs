@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, ContinuationScore, DataSource, ErrorKind, Item, Items, Judgement, Measure, Metric, Needs,
-    Param, Prompt, Reply, Request, Response, Sample, Score, Scoring, Start, Task, TaskCard,
-    TaskError, TaskSettings, UnscoredReason, text,
+    Ask, ContinuationScore, DataSource, ErrorKind, FLOOR, Item, Items, Judgement, Measure, Metric,
+    Needs, OVER_FLOOR, Param, Prompt, Reply, Request, Response, Sample, Score, Scoring, Start,
+    Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
 };
-use mary_items::{shuffle, stream};
 
 use super::{
-    Category, NORMS, NORMS_FILE, Shown, agreement, article, by_category, categories, note,
-    source_convention,
+    Category, EXEMPLARS, NORMS, NORMS_FILE, Shown, agreement, article, by_category, categories,
+    exemplars, note, shots, source_convention,
 };
 use crate::choice::failed;
 use crate::settings::choose;
@@ -19,13 +18,7 @@ use crate::settings::choose;
 static PARAMS: [Param; 4] = [
     NORMS,
     NORMS_FILE,
-    Param::new(
-        "exemplars",
-        "drawn",
-        "drawn, typical",
-        "With shots: members shown first are drawn from the category by the seed, or its most \
-                typical ones; either way they are left out of the correlation.",
-    ),
+    EXEMPLARS,
     Param::new(
         "start",
         "model",
@@ -54,11 +47,6 @@ static CARD: TaskCard = TaskCard {
     content: None,
 };
 
-/// Most exemplars, as in the paper.
-const MOST_SHOTS: usize = 3;
-/// A rank correlation needs this many members beside the exemplars.
-const FEWEST: usize = 4;
-
 /// The task.
 #[derive(Debug, Clone, Copy)]
 pub struct Surprisal;
@@ -77,16 +65,9 @@ struct Setup {
 impl Setup {
     fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(&CARD)?;
-        let shots = settings.shots.unwrap_or(0);
-        if shots > MOST_SHOTS {
-            return Err(TaskError::Setting(format!(
-                "{}: {shots} exemplars; expected 0 to {MOST_SHOTS}",
-                CARD.id
-            )));
-        }
         Ok(Self {
             seed: settings.seed,
-            shots,
+            shots: shots(&CARD, settings)?,
             typical: choose(
                 &CARD,
                 settings,
@@ -113,27 +94,8 @@ fn ending(category: &str) -> String {
 }
 
 fn item(setup: Setup, category: &Category) -> Result<Item, TaskError> {
-    if category.members.len() < FEWEST + setup.shots {
-        return Err(TaskError::Setting(format!(
-            "{}: category `{}` has {} members; {} shots leave too few",
-            CARD.id,
-            category.name,
-            category.members.len(),
-            setup.shots
-        )));
-    }
-    let mut order: Vec<usize> = (0..category.members.len()).collect();
-    if setup.typical {
-        order.sort_by(|a, b| {
-            let of = |i: &usize| category.members.get(*i).map_or(0.0, |m| m.typicality);
-            of(b).total_cmp(&of(a))
-        });
-    } else {
-        let name = format!("psychometric/typicality/exemplars/{}", category.name);
-        shuffle(&mut stream(setup.seed, &name), &mut order);
-    }
-    order.truncate(setup.shots);
-    let exemplars: String = order
+    let order = exemplars(&CARD, category, setup.seed, setup.shots, setup.typical)?;
+    let shown_first: String = order
         .iter()
         .filter_map(|&i| category.members.get(i))
         .map(|m| sentence(&m.name, &category.name) + "\n")
@@ -151,7 +113,7 @@ fn item(setup: Setup, category: &Category) -> Result<Item, TaskError> {
         .map(|m| sentence(m, &category.name))
         .collect();
     let ask = Ask::subject(Request::Score(Score {
-        prefix: Prompt::plain(exemplars),
+        prefix: Prompt::plain(shown_first),
         continuations,
         start: setup.start,
     }));
@@ -169,6 +131,14 @@ impl Task for Surprisal {
             score: true,
             ..Needs::default()
         }
+    }
+
+    fn default_for(
+        &self,
+        settings: &TaskSettings,
+        builtin: bool,
+    ) -> Option<(&'static str, &'static str)> {
+        super::for_model(&CARD, settings, builtin)
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
@@ -252,6 +222,11 @@ fn judge_scores(shown: &Shown, scores: &[ContinuationScore]) -> Judgement {
     };
     let mut judgement = Judgement::scored(found.r.value);
     judgement.notes = note(&shown.category, &found, &[]);
+    let lengths: Vec<f64> = scores.iter().map(|s| -(s.logprobs.len() as f64)).collect();
+    let floor = agreement(&shown.typicality, &lengths).map_or(0.0, |c| c.r.value);
+    judgement = judgement
+        .measured(FLOOR, floor)
+        .measured(OVER_FLOOR, found.r.value - floor);
     let means: Option<Vec<f64>> = scores.iter().map(ContinuationScore::mean).collect();
     let last_words: Option<Vec<f64>> = scores
         .iter()

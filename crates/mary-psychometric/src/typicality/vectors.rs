@@ -23,8 +23,9 @@ static CARD: TaskCard = TaskCard {
     title: text("Typicality by vectors"),
     about: text(
         "Members of a category are ordered by the cosine of their vector with the category's, and the \
-            order is compared with people's (or, by default, with how often the small world mentions \
-            each member). The score is Spearman's correlation in the last layer, mean over categories.",
+            order is compared with people's (for the built-in model: with how often the small world \
+            mentions each member). The score is Spearman's correlation in the last layer, mean over \
+            categories.",
     ),
     chance: Some(0.0),
     human: None,
@@ -61,6 +62,14 @@ impl Task for Vectors {
             observe: true,
             ..Needs::default()
         }
+    }
+
+    fn default_for(
+        &self,
+        settings: &TaskSettings,
+        builtin: bool,
+    ) -> Option<(&'static str, &'static str)> {
+        super::for_model(&CARD, settings, builtin)
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {

@@ -2,7 +2,7 @@
 //!
 //! Method: a ramp on the logarithm of tokens (a flat start, a rise, a flat end) is fitted by least
 //! squares over all onsets and ends; a window is claimed only when the best ramp beats no growth in a
-//! permutation test; the interval of the onset holds every onset the data do not reject, calibrated by
+//! permutation test, corrected for the number of curves; the interval of the onset holds every onset the data do not reject, calibrated by
 //! a bootstrap of the residuals (`mary_stats::segmented`, docs/statistics.md). Step 0 has no place on
 //! a log axis and is left out, as is every checkpoint that is in doubt.
 
@@ -12,6 +12,7 @@ mod tables;
 pub use tables::amount;
 
 use mary_contract::{Exhibits, RunSummary};
+use mary_stats::multiple::holm;
 use mary_stats::segmented::{Growth, Search, Window, growth};
 
 use crate::trajectories::{Ability, Part, Trajectory, left_out, trajectories};
@@ -29,7 +30,8 @@ const PAPER: &str = "Shah et al. 2024, section 5";
 pub struct Found {
     /// The trajectory.
     pub trajectory: Trajectory,
-    /// The window, or that there is none; absent with too few checkpoints.
+    /// The window, or that there is none; absent with too few checkpoints. Its p-value is corrected for
+    /// the number of curves.
     pub growth: Option<Growth>,
 }
 
@@ -39,15 +41,51 @@ impl Found {
     }
 }
 
-/// How windows are looked for in a report. The test looks at growth alone, one side, so that 0.025 is
-/// what others call 5 %.
-pub fn search() -> Search {
+/// Growth is claimed below this p-value after Holm's correction over all curves that are looked at
+/// together. The p-value that is printed is the one that is decided by.
+pub const ALPHA: f64 = 0.05;
+/// Most permutations of a curve, however many curves there are.
+const MOST_PERMUTATIONS: usize = 9_999;
+
+/// How windows are looked for in a report of so many curves: with more curves the correction asks for
+/// smaller p-values, which fewer permutations could not show.
+pub fn search(curves: usize) -> Search {
+    let needed = (4.0 * curves as f64 / ALPHA).ceil() as usize;
     Search {
         resamples: 500,
-        permutations: 999,
-        alpha: 0.025,
+        permutations: needed.clamp(999, MOST_PERMUTATIONS),
+        alpha: ALPHA,
         ..Search::default()
     }
+}
+
+/// Tests every curve against no growth, corrects the p-values for their number (Holm), and looks for
+/// the window of those that remain. A curve with too few checkpoints is not tested and not counted.
+pub fn decide(curves: Vec<Trajectory>, search: &Search) -> Vec<Found> {
+    let test_only = Search {
+        alpha: 0.0,
+        ..*search
+    };
+    let tested: Vec<Option<Growth>> = curves.iter().map(|c| find(c, &test_only)).collect();
+    let raw: Vec<f64> = tested.iter().flatten().map(|g| g.p).collect();
+    let mut corrected = holm(&raw).unwrap_or(raw).into_iter();
+    let mut decided = Vec::with_capacity(curves.len());
+    for (trajectory, tested) in curves.into_iter().zip(tested) {
+        let growth = tested.map(|mut growth| {
+            growth.p = corrected.next().unwrap_or(1.0);
+            if growth.p < search.alpha {
+                // Above every p-value: the test has been decided, the window is wanted.
+                let claimed = Search {
+                    alpha: 2.0,
+                    ..*search
+                };
+                growth.window = find(&trajectory, &claimed).and_then(|g| g.window);
+            }
+            growth
+        });
+        decided.push(Found { trajectory, growth });
+    }
+    decided
 }
 
 /// Looks for the window of a trajectory; nothing with fewer than [`FEWEST`] sound checkpoints.
@@ -74,13 +112,9 @@ pub fn find(trajectory: &Trajectory, search: &Search) -> Option<Growth> {
 /// Everything about development that these runs show: nothing, unless some model was run at three
 /// checkpoints or more.
 pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
-    let found: Vec<Found> = trajectories(runs)
-        .into_iter()
-        .map(|trajectory| Found {
-            growth: find(&trajectory, &search()),
-            trajectory,
-        })
-        .collect();
+    let curves = trajectories(runs);
+    let search = search(curves.len());
+    let found = decide(curves, &search);
     let mut exhibits = Exhibits::default();
     let left_out = left_out(runs);
     if found.is_empty() {
@@ -114,7 +148,8 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
 
 fn method() -> &'static str {
     "Method: a ramp over log tokens fitted by least squares, claimed only if it beats no growth in a \
-     one-sided permutation test (p < 0.025); checkpoints in doubt are drawn apart and not used."
+     one-sided permutation test (p < 0.05 after Holm over all curves of the report, which is the p that \
+     is printed); checkpoints in doubt are drawn apart and not used."
 }
 
 /// Summaries of runs that never happened, for tests of trajectories and windows.
@@ -163,6 +198,7 @@ pub(crate) mod simulated {
                 samples: n,
                 scored: n,
                 ties: 0,
+                constant_answer: None,
                 unscored: BTreeMap::new(),
                 failed: BTreeMap::new(),
                 measures: vec![],

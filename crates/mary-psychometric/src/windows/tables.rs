@@ -27,11 +27,6 @@ pub fn amount(value: f64) -> String {
 
 /// Onset and end of every ability and size.
 pub(super) fn onsets(found: &[Found]) -> Table {
-    let p: Vec<f64> = found
-        .iter()
-        .filter_map(|f| Some(f.growth.as_ref()?.p))
-        .collect();
-    let mut corrected = holm(&p).unwrap_or(p).into_iter();
     let mut rows = Vec::new();
     for Found { trajectory, growth } in found {
         let n = trajectory.sound().count();
@@ -46,10 +41,7 @@ pub(super) fn onsets(found: &[Found]) -> Table {
                     .into_iter()
                     .chain(std::iter::repeat_n(String::new(), 5)),
             ),
-            Some(growth) => {
-                let p = corrected.next().unwrap_or(growth.p);
-                row.extend(cells(growth, p));
-            }
+            Some(growth) => row.extend(cells(growth)),
         }
         rows.push(row);
     }
@@ -73,8 +65,8 @@ pub(super) fn onsets(found: &[Found]) -> Table {
         title: "Windows of development".into(),
         caption: format!(
             "Onset and end of growth with 95 % intervals, in tokens seen (in steps where tokens are not \
-             known). p: permutation test against no growth, after Holm over all rows; a window is claimed \
-             when the test of its own row is below 0.025 (one-sided). Slope: growth for each factor of ten in tokens. \
+             known). p: one-sided permutation test against no growth, after Holm over all rows; a window is \
+             claimed when this p is below 0.05. Slope: growth for each factor of ten in tokens. \
              {}",
             method()
         ),
@@ -97,8 +89,8 @@ pub(super) fn onsets(found: &[Found]) -> Table {
     }
 }
 
-fn cells(growth: &Growth, p: f64) -> Vec<String> {
-    let test = format!("p = {p:.3}");
+fn cells(growth: &Growth) -> Vec<String> {
+    let test = format!("p = {:.3}", growth.p);
     let Some(window) = &growth.window else {
         let mut row = vec![format!("none ({test})")];
         row.extend(std::iter::repeat_n(String::new(), 5));

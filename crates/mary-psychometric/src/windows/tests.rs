@@ -36,7 +36,7 @@ fn quick(seed: u64) -> Search {
         resamples: 200,
         permutations: 199,
         seed,
-        ..search()
+        ..search(1)
     }
 }
 
@@ -75,12 +75,56 @@ fn no_window_is_claimed_where_nothing_grows() {
             resamples: 10,
             permutations: 199,
             seed,
-            ..search()
+            ..search(1)
         };
         claimed += u64::from(find(&trajectory, &search).unwrap().window.is_some());
     }
     eprintln!("flat trajectories: claimed {claimed} of {SIMULATIONS}");
     assert!(claimed * 20 <= SIMULATIONS, "{claimed}");
+}
+
+/// Forty reports of six curves that do not grow: with every curve judged by its own p-value, a quarter
+/// of the reports claim growth somewhere; corrected for the number of curves, one in twenty.
+#[test]
+fn many_curves_at_once_need_the_correction() {
+    const REPORTS: u64 = 40;
+    const CURVES: usize = 6;
+    let (mut corrected, mut alone) = (0, 0);
+    for seed in 0..REPORTS {
+        let mut rng = stream(seed, "windows/many");
+        let curves: Vec<Trajectory> = (0..CURVES)
+            .map(|_| {
+                let runs = sweep(&mut rng, "psychometric/grammar", |_| 0.55);
+                trajectories(&runs).remove(0)
+            })
+            .collect();
+        let search = Search {
+            resamples: 10,
+            permutations: 239,
+            seed,
+            ..search(CURVES)
+        };
+        let own = |c: &Trajectory| find(c, &search).unwrap().window.is_some();
+        alone += u64::from(curves.iter().any(own));
+        let found = decide(curves, &search);
+        for f in &found {
+            let growth = f.growth.as_ref().unwrap();
+            assert_eq!(
+                growth.window.is_some(),
+                growth.p < ALPHA,
+                "the printed p is the one decided by"
+            );
+        }
+        corrected += u64::from(found.iter().any(|f| f.window().is_some()));
+    }
+    eprintln!(
+        "flat reports of {CURVES} curves: {alone} of {REPORTS} claim growth uncorrected, {corrected} corrected"
+    );
+    assert!(
+        alone * 20 > 2 * REPORTS,
+        "{alone}: no correction would be needed"
+    );
+    assert!(corrected * 20 <= 2 * REPORTS, "{corrected}");
 }
 
 #[test]

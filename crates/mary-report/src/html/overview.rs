@@ -273,7 +273,10 @@ fn table_row(runs: &[RunSummary], subjects: &[Subject], task: &str) -> String {
             }
             None => out += "<span class=\"none\">nothing scored</span>",
         }
-        let remarks = summary::remarks(row);
+        if let Some(warning) = summary::constant_answer(row) {
+            let _ = write!(out, "<strong class=\"remark\">{}</strong>", html(&warning));
+        }
+        let remarks = summary::not_counted(row);
         if !remarks.is_empty() {
             let _ = write!(
                 out,

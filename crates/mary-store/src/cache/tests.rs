@@ -330,7 +330,7 @@ fn a_flipped_bit_is_a_miss_and_said_once() {
     other.busy_timeout(Duration::from_secs(300)).unwrap();
     other
         .execute(
-            "UPDATE replies SET reply = substr(reply, 1, length(reply) - 1) || x'00'",
+            "UPDATE replies SET reply = substr(reply, 1, length(reply) - 1)",
             [],
         )
         .unwrap();

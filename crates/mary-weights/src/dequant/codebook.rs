@@ -194,7 +194,7 @@ pub(super) fn iq4_xs(block: &[u8; 136], out: &mut [f32; 256]) {
     let high = u16_at(block, 2);
     for (group, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
         let low = nibble(block[4 + group / 2], group % 2);
-        let scale = i16::from(low) | ((high >> (2 * group)) & 3).cast_signed() << 4;
+        let scale = i16::from(low) | (((high >> (2 * group)) & 3).cast_signed() << 4);
         let scale = d * f32::from(scale - 32);
         for (i, out) in out.iter_mut().enumerate() {
             let q = nibble(block[8 + group * 16 + i % 16], i / 16);

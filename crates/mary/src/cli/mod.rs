@@ -223,7 +223,7 @@ pub struct MatrixArgs {
     /// every model on every task
     #[arg(long, value_name = "MODEL", requires = "out", conflicts_with_all = ["runs", "original", "tuned"])]
     pub tune: Option<String>,
-    /// Tasks to tune and test on [default: all ten]
+    /// Tasks to tune and test on [default: all of the table]
     #[arg(short, long, value_delimiter = ',')]
     pub tasks: Vec<String>,
     /// Folder for training sets, adapters and tuned models; what is finished there is not done again
@@ -425,7 +425,9 @@ pub enum DataAction {
         /// Dataset ids [default: all that are here]
         ids: Vec<String>,
     },
-    /// Look for shortcuts: what simple baselines reach without understanding the question
+    /// Look for shortcuts: what baselines and a random forest reach without understanding the question
+    ///
+    /// Exit code 0: none of the baselines tried beats chance but for the rule itself; 1: one does.
     Audit(AuditArgs),
     /// Write a fine-tuning set whose items share nothing with a task's test items
     Tuning {

@@ -183,7 +183,7 @@ pub struct LoraArgs {
     /// Learning rate
     #[arg(long, default_value_t = 2e-4)]
     pub lr: f64,
-    /// Weight decay of the optimiser (PHYSICO's Appendix F: 0.001)
+    /// Weight decay of the optimiser
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     pub weight_decay: f64,
     /// Passes over the data

@@ -3,7 +3,6 @@
 use mary_data::LocalData;
 use mary_report::terminal;
 use mary_store::RunFolder;
-use mary_suites::embodied::{Confounds, Norms};
 
 use super::{report, summary};
 use crate::cli::ConfoundsArgs;
@@ -13,22 +12,26 @@ use crate::settings::Place;
 /// Prints the tables.
 pub fn confounds(place: &Place, args: &ConfoundsArgs) -> anyhow::Result<Status> {
     let data = LocalData::new(place.data.clone(), place.datasets());
-    let norms = Norms::load(&data)?;
-    let mut gathered = Confounds::default();
+    let mut gathered = Vec::new();
+    for family in place.registry.families() {
+        gathered.extend(family.confounds(&data)?);
+    }
     for path in report::find_all(place, &args.runs)? {
         let folder = RunFolder::open(&path)?;
         let manifest = mary_run::completed(&place.registry, folder.manifest());
         for sample in folder.samples()? {
             let sample = sample?;
             if let Some(run) = manifest.task(&sample.id.task) {
-                gathered.add(run, &sample, &norms);
+                for analysis in &mut gathered {
+                    analysis.add(run, &sample);
+                }
             }
         }
     }
-    let tables = gathered.tables();
+    let tables: Vec<_> = gathered.iter().flat_map(|a| a.tables()).collect();
     if tables.is_empty() {
         return Err(UsageError::new(
-            "these runs hold no question with options and no triple\nhint: run embodied/perceptualqa or embodied/sensoryvec",
+            "these runs hold nothing that a family can explain by words (questions with options, triples)\nhint: `mary tasks` lists the families",
         )
         .into());
     }

@@ -1,18 +1,18 @@
-//! `mary matrix`: H-TEST's table of training task by test task (the paper's Table 8) from runs of
-//! tuned models.
+//! `mary matrix`: a family's table of training task by test task, from runs of tuned models.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use mary_contract::Table;
+use mary_contract::{Registry, RunSummary, Table, TuningRequest};
+use mary_data::LocalData;
 use mary_report::terminal;
 use mary_store::RunFolder;
-use mary_suites::htest;
 
 use super::{report, summary, tune, tuned};
 use crate::cli::MatrixArgs;
 use crate::exit::{Status, UsageError};
+use crate::matching;
 use crate::settings::Place;
 
 /// Prints the table, after tuning and testing where that is asked for.
@@ -33,18 +33,16 @@ fn tune_and_test(
 ) -> anyhow::Result<Status> {
     let base = tune::base_folder(place, model)?;
     let wanted = if args.tasks.is_empty() {
-        htest::AB_TASKS
-            .iter()
-            .map(|t| t.card.id.to_string())
-            .collect()
+        tuning_tasks(&place.registry)
     } else {
         args.tasks.clone()
     };
     let mut tuned: BTreeMap<String, PathBuf> = BTreeMap::new();
     for (i, name) in wanted.iter().enumerate() {
-        let task = ab_task(name)?;
-        super::tell(&format!("[{}/{}] {}", i + 1, wanted.len(), task.card.id));
-        tuned.insert(task.card.id.to_string(), tune_on(&base, task, out, args)?);
+        let task = named(&place.registry, name)?;
+        super::tell(&format!("[{}/{}] {task}", i + 1, wanted.len()));
+        let folder = tune_on(place, &base, &task, (out, args))?;
+        tuned.insert(task, folder);
     }
     let tasks: Vec<String> = tuned.keys().cloned().collect();
     let tests = tuned::Tests {
@@ -61,7 +59,8 @@ fn tune_and_test(
         .iter()
         .map(|(task, folder)| (task.clone(), tuned::name(folder)))
         .collect();
-    show(&htest::tuning_matrix(
+    show(&tables(
+        &place.registry,
         &[summary],
         &tuned::name(&base),
         &names,
@@ -77,23 +76,64 @@ fn tune_and_test(
 /// The model tuned on one task, as a folder. One that is there is used where it was made from the same
 /// base, data, settings and seed, and made again where it was not.
 fn tune_on(
+    place: &Place,
     base: &Path,
-    task: &htest::AbTask,
-    out: &Path,
-    args: &MatrixArgs,
+    task: &str,
+    (out, args): (&Path, &MatrixArgs),
 ) -> anyhow::Result<PathBuf> {
-    let name = task.card.id.replace('/', "-");
+    let name = task.replace('/', "-");
     let (data, adapter) = (out.join(format!("{name}.jsonl")), out.join(&name));
     std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
-    std::fs::write(&data, htest::tuning_set(task, args.lora.seed)?)
-        .with_context(|| data.display().to_string())?;
+    let wanted = TuningRequest {
+        seed: args.lora.seed,
+        ..TuningRequest::default()
+    };
+    let local = LocalData::new(place.data.clone(), place.datasets());
+    let set = super::tuning::make(&place.registry, &local, task, &wanted)?;
+    std::fs::write(&data, set.text).with_context(|| data.display().to_string())?;
     let settings = tune::settings(base, &data, &adapter, &args.lora)?;
     Ok(tune::with_bar(|on_event| mary_train::derive(&settings, on_event))?.merged)
 }
 
-fn ab_task(name: &str) -> Result<&'static htest::AbTask, UsageError> {
-    htest::ab_task(name)
-        .ok_or_else(|| UsageError::new(format!("`{name}` is not one of H-TEST's ten tasks")))
+/// The tasks that families set beside each other after tuning.
+fn tuning_tasks(registry: &Registry) -> Vec<String> {
+    let families = registry.families().iter();
+    families
+        .flat_map(|family| family.tuning_tasks())
+        .map(String::from)
+        .collect()
+}
+
+/// The id of such a task, which may be named without its family.
+fn named(registry: &Registry, name: &str) -> Result<String, UsageError> {
+    let tasks = tuning_tasks(registry);
+    let wanted = name.replace('_', "-");
+    let found = tasks
+        .iter()
+        .find(|id| **id == wanted || id.rsplit('/').next() == Some(&wanted));
+    found.cloned().ok_or_else(|| {
+        let hint = matching::suggestion(name, tasks.iter().map(String::as_str), "mary tasks");
+        UsageError::new(format!(
+            "`{name}` is not one of the tasks that are tuned on and tested\n{hint}"
+        ))
+    })
+}
+
+/// The tables of the families whose tasks were tuned on.
+fn tables(
+    registry: &Registry,
+    summaries: &[RunSummary],
+    untuned: &str,
+    tuned: &BTreeMap<String, String>,
+) -> Vec<Table> {
+    let families = registry.families().iter();
+    families
+        .filter(|family| {
+            let tasks = family.tuning_tasks();
+            tuned.is_empty() || tasks.iter().any(|task| tuned.contains_key(&**task))
+        })
+        .flat_map(|family| family.tuning_tables(summaries, untuned, tuned))
+        .collect()
 }
 
 fn from_runs(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
@@ -116,15 +156,14 @@ fn from_runs(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
         let Some((task, model)) = pair.split_once('=') else {
             return Err(UsageError::new(format!("`{pair}` is not of the form task=model")).into());
         };
-        let task = ab_task(task)?;
-        tuned.insert(task.card.id.to_string(), model.to_owned());
+        tuned.insert(named(&place.registry, task)?, model.to_owned());
     }
     for model in tuned.values().chain([&original]) {
         if !known(model) {
             return Err(UsageError::new(format!("none of these runs holds `{model}`")).into());
         }
     }
-    show(&htest::tuning_matrix(&summaries, &original, &tuned))?;
+    show(&tables(&place.registry, &summaries, &original, &tuned))?;
     Ok(Status::Done)
 }
 

@@ -1,12 +1,11 @@
 //! `mary compare --pair`: a model and what it was built on, item by item and by subtask, several pairs
-//! pooled; with PerceptualQA also in the form of the paper's before-and-after tables.
+//! pooled; with the tables that a family has for such pairs.
 
 use std::path::PathBuf;
 
 use mary_report::pairs::{Pair, Paired, pair_table};
 use mary_report::terminal;
 use mary_store::RunFolder;
-use mary_suites::embodied::{Subtask, before_after};
 
 use super::{report, summary};
 use crate::cli::CompareArgs;
@@ -15,7 +14,11 @@ use crate::settings::Place;
 
 /// Compares the named pairs over the runs.
 pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Result<Status> {
-    let order = Subtask::ALL.iter().map(|s| s.code().to_owned());
+    let families = place.registry.families();
+    let order = families
+        .iter()
+        .flat_map(|family| family.tag_order(&args.by))
+        .map(String::from);
     let mut gathered = Paired::new(&args.by, args.measure.as_deref()).ordered(order);
     let (mut summaries, mut seed) = (Vec::new(), 0);
     for path in paths {
@@ -53,7 +56,9 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
         .iter()
         .map(|pair| (pair.first.clone(), pair.second.clone()))
         .collect();
-    tables.extend(before_after(&summaries, &named));
+    for family in families {
+        tables.extend(family.pair_tables(&summaries, &named));
+    }
     if args.json {
         super::print_json(&tables)?;
         return Ok(Status::Done);

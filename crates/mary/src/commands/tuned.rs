@@ -41,10 +41,13 @@ impl Tests<'_> {
         for model in models {
             subjects.push(name(model).parse::<ModelRef>()?);
         }
+        let limit = self.testing.limit;
+        let mut tasks = specification::choose(&place.registry, self.tasks, &wishes, limit)?;
+        specification::fit_to_models(&place.registry, &mut tasks, false);
         let spec = RunSpec {
             subjects,
             judge: JudgeChoice::None,
-            tasks: specification::choose(&place.registry, self.tasks, &wishes, self.testing.limit)?,
+            tasks,
             trials: 1,
             seed: self.seed,
             opening: Opening::default(),

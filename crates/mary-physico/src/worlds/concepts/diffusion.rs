@@ -44,6 +44,7 @@ pub static CONCEPT: Concept = Concept {
     },
     readings: reading::READINGS,
     confusable: &[
+        ("siphon", "what was in one place of a vessel is in another in both"),
         ("compression", "the reverse shows both"),
         ("cut", "what comes apart shows both"),
         ("expansion", "what spreads expands"),

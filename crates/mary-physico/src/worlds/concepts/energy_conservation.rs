@@ -93,7 +93,7 @@ fn same_height(s: &mut Setting) -> Option<Pair> {
     let places = |up: i32| (from - near * up, from + flat + far * up - 1);
     let (a, b) = places(up);
     // Several balls, each of which climbs as high as it was.
-    for below in 0..s.between(1, up.min(4)) {
+    for below in 0..s.between(2, up.min(6)) {
         let (a, b) = places(up - below);
         p.input.set(row + below, a, ball);
         p.output.set(row + below, b, ball);
@@ -202,7 +202,7 @@ Reading::new(
         let [ball] = *look.touched.as_slice() else {
             return false;
         };
-        if !look.kept(ball, 1) || look.changed.len() > 10 {
+        if !look.kept(ball, 1) || look.changed.len() > 14 {
             return false;
         }
         let (gone, came) = (look.gone(ball), look.came(ball));

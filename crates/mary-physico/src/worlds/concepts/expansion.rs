@@ -80,7 +80,7 @@ fn balloon(s: &mut Setting) -> Option<Pair> {
     let (skin, gas) = (s.colour(0), s.colour(1));
     let most = (s.rows.min(s.cols) - 1) / 2;
     let small = s.between(2, 4).min(most - 2);
-    let large = s.between(small + 2, most);
+    let large = s.between(small + 1, most);
     let centre = s.place((large, s.rows - 1 - large), (large, s.cols - 1 - large));
     let inside = |radius: i32| {
         let edge = ring(centre, radius);

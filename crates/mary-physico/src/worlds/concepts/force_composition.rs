@@ -68,12 +68,12 @@ fn parallelogram(s: &mut Setting) -> Option<Pair> {
 fn tug_of_war(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (body, one, two) = (s.colour(0), s.colour(1), s.colour(2));
-    let lanes = s.between(1, 2);
+    let lanes = s.between(1, 3);
     for lane in 0..lanes {
         let row = if lanes == 1 {
             s.between(3, s.rows - 4)
         } else {
-            2 + lane * (s.rows / 2) + s.between(0, 1)
+            2 + lane * (s.rows / lanes) + if lanes == 2 { s.between(0, 1) } else { 0 }
         };
         let mid = s.cols / 2 + s.between(-1, 0);
         let (left, right) = (s.between(1, mid - 2), s.between(1, s.cols - mid - 3));

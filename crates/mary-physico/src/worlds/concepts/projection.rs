@@ -41,7 +41,7 @@ fn shadow(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (ground, dark) = (s.colour(0), s.colour(1));
     let floor = s.rows - 2;
-    let sun = s.colour(4);
+    let sun = s.colour(3);
     p.both(|g| {
         g.fill((floor, 0), (floor + 1, g.cols() as i32), ground);
         // The sun above everything.
@@ -57,7 +57,7 @@ fn shadow(s: &mut Setting) -> Option<Pair> {
             break;
         }
         let top = s.between(2, floor - tall - 2);
-        let colour = s.colour(2 + bodies % 2);
+        let colour = s.colour(2);
         p.both(|g| g.stamp(&form, (top, col), colour));
         p.output.fill((floor, col), (floor, col + wide - 1), dark);
         bodies += 1;

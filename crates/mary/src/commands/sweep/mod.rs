@@ -33,6 +33,8 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
     )?;
     let lab = laboratory(place);
     let mut spec = specification::of(place, &lab, &args.run)?;
+    let builtin = |m: &String| m.split('/').next() == Some(specification::BUILTIN);
+    specification::fit_to_models(&place.registry, &mut spec.tasks, models.iter().all(builtin));
     if args.run.tasks.is_empty() {
         // Without tasks, the starter selection of the families that follow development.
         let families = place.registry.families().iter();

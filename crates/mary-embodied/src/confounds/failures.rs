@@ -1,0 +1,240 @@
+//! Items that every model fails, in the forms of Tables 6, 7 and 15, and where the right option stood, in
+//! the form of Table 10. Made from stored answers: the texts are those of the runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mary_contract::{Item, NumberColumns, Outcome, Sample, Table, Target};
+
+/// Items shown of each kind; the caption says how many there are.
+const SHOWN: usize = 20;
+/// Fewer models than this say little about what "every model" fails.
+const FEWEST_MODELS: usize = 2;
+
+/// One question or triple, whoever answered it.
+#[derive(Debug, Default)]
+struct Record {
+    kind: String,
+    text: String,
+    answer: String,
+    asked: BTreeSet<String>,
+    right: BTreeSet<String>,
+}
+
+/// Right and wrong by item, gathered over models.
+#[derive(Debug, Default)]
+pub(super) struct Failures {
+    questions: BTreeMap<String, Record>,
+    triples: BTreeMap<String, Record>,
+    /// How often each place held the right option, by order and once for each item.
+    places: BTreeMap<String, BTreeMap<usize, BTreeSet<String>>>,
+}
+
+impl Failures {
+    /// Takes a sample in. An answer without a score is not counted as wrong: nobody read it.
+    pub(super) fn add(&mut self, sample: &Sample) {
+        let item = &sample.item;
+        let score = match sample.judgement.outcome {
+            Outcome::Scored(score) => Some(score),
+            _ => None,
+        };
+        match &item.target {
+            Target::Choice {
+                question,
+                options,
+                correct,
+            } => {
+                let order = item.tags.get("order").cloned().unwrap_or_default();
+                let places = self.places.entry(order.clone()).or_default();
+                places.entry(*correct).or_default().insert(item.id.clone());
+                // Both orders of a question are one question.
+                let key = item.id.trim_end_matches(order.as_str()).to_owned();
+                let record = self.questions.entry(key).or_insert_with(|| Record {
+                    kind: item.tags.get("subtask").cloned().unwrap_or_default(),
+                    text: question.clone(),
+                    answer: options.get(*correct).cloned().unwrap_or_default(),
+                    ..Record::default()
+                });
+                record.take(&sample.id.model, score);
+            }
+            Target::Data(data) => {
+                let word = |name: &str| data.get(name).and_then(|w| w.as_str()).map(str::to_owned);
+                if let (Some(first), Some(synonym), Some(antonym)) =
+                    (word("word"), word("synonym"), word("antonym"))
+                {
+                    let record = self.triples.entry(key_of(item)).or_insert_with(|| Record {
+                        kind: item.tags.get("sense").cloned().unwrap_or_default(),
+                        text: first,
+                        answer: format!("{synonym} / {antonym}"),
+                        ..Record::default()
+                    });
+                    record.take(&sample.id.model, score);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// All tables that the answers give.
+    pub(super) fn tables(&self) -> Vec<Table> {
+        let mut tables = Vec::new();
+        tables.extend(failed(
+            &self.triples,
+            (
+                "embodied-table-6",
+                "SensoryVec: triples that every model gets wrong",
+            ),
+            ["sense", "word", "synonym / antonym"],
+            "The antonym is the nearer one for every model. The form of Yang et al. 2025, Table 6.",
+        ));
+        tables.extend(failed(
+            &self.questions,
+            (
+                "embodied-table-7",
+                "PerceptualQA: questions that no model answers",
+            ),
+            ["subtask", "question", "right option"],
+            "Wrong in every order and for every model. The form of Yang et al. 2025, Tables 7 and 15.",
+        ));
+        tables.extend(self.placing());
+        tables
+    }
+
+    /// Where the right option stood.
+    fn placing(&self) -> Option<Table> {
+        let most = self.places.values().flat_map(BTreeMap::keys).max()? + 1;
+        let letter = |place: usize| char::from(b'A' + place.min(25) as u8).to_string();
+        let mut head = vec!["order".to_owned()];
+        head.extend((0..most).map(letter));
+        let rows = self.places.iter().map(|(order, places)| {
+            let mut cells = vec![order.clone()];
+            cells.extend((0..most).map(|p| places.get(&p).map_or(0, BTreeSet::len).to_string()));
+            cells
+        });
+        Some(Table {
+            id: "embodied-table-10".into(),
+            title: "Where the right option stood".into(),
+            caption: "Questions by the place of their right option, one line for each order in which they \
+                      were asked. The form of Yang et al. 2025, Table 10."
+                .into(),
+            head,
+            rows: rows.collect(),
+            published: vec![],
+            numbers: NumberColumns::From(1),
+        })
+    }
+}
+
+impl Record {
+    fn take(&mut self, model: &str, score: Option<f64>) {
+        if let Some(score) = score {
+            self.asked.insert(model.to_owned());
+            if score > 0.5 {
+                self.right.insert(model.to_owned());
+            }
+        }
+    }
+}
+
+/// What names a triple in every run of its source.
+fn key_of(item: &Item) -> String {
+    item.id.clone()
+}
+
+fn failed(
+    records: &BTreeMap<String, Record>,
+    (id, title): (&str, &str),
+    columns: [&str; 3],
+    about: &str,
+) -> Option<Table> {
+    let models: BTreeSet<&String> = records.values().flat_map(|r| &r.asked).collect();
+    if models.len() < FEWEST_MODELS {
+        return None;
+    }
+    let all: Vec<&Record> = records
+        .values()
+        .filter(|r| r.asked.len() == models.len() && r.right.is_empty())
+        .collect();
+    let rows = all.iter().take(SHOWN).map(|r| {
+        vec![
+            r.kind.clone(),
+            r.text.clone(),
+            r.answer.clone(),
+            r.asked.len().to_string(),
+        ]
+    });
+    let mut head: Vec<String> = columns.map(str::to_owned).to_vec();
+    head.push("models".to_owned());
+    Some(Table {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        caption: format!(
+            "{about} {} of {} items, answered by {} models; at most {SHOWN} are shown.",
+            all.len(),
+            records.len(),
+            models.len()
+        ),
+        head,
+        rows: rows.collect(),
+        published: vec![],
+        numbers: NumberColumns::At(vec![3]),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use mary_contract::{Judgement, SampleId};
+
+    use super::*;
+
+    fn sample(model: &str, id: &str, order: &str, correct: usize, score: f64) -> Sample {
+        let target = Target::Choice {
+            question: format!("question {id}"),
+            options: ["p", "q", "r", "s"].map(String::from).to_vec(),
+            correct,
+        };
+        Sample {
+            id: SampleId {
+                model: model.into(),
+                task: "embodied/perceptualqa".into(),
+                item: format!("{id}-{order}"),
+                trial: 0,
+            },
+            item: Item::new(format!("{id}-{order}"), target, vec![])
+                .tagged("order", order)
+                .tagged("subtask", "V-S"),
+            exchanges: vec![],
+            judgement: Judgement::scored(score),
+        }
+    }
+
+    #[test]
+    fn only_what_every_model_fails_in_every_order_is_listed() {
+        let mut failures = Failures::default();
+        for (model, id, order, correct, score) in [
+            ("a", "1", "1", 0, 0.0),
+            ("a", "1", "2", 2, 0.0),
+            ("b", "1", "1", 0, 0.0),
+            // Right in one order: not failed.
+            ("a", "2", "1", 1, 0.0),
+            ("a", "2", "2", 3, 1.0),
+            ("b", "2", "1", 1, 0.0),
+        ] {
+            failures.add(&sample(model, id, order, correct, score));
+        }
+        let tables = failures.tables();
+        let ids: Vec<&str> = tables.iter().map(|t| t.id.as_str()).collect();
+        assert_eq!(ids, ["embodied-table-7", "embodied-table-10"]);
+        assert_eq!(tables[0].rows, [["V-S", "question 1", "p", "2"]]);
+        assert!(tables[0].caption.contains("1 of 2 items"));
+        // Each item once, however many models answered it.
+        assert_eq!(tables[1].rows[0], ["1", "1", "1", "0", "0"]);
+        assert_eq!(tables[1].rows[1], ["2", "0", "0", "1", "1"]);
+    }
+
+    #[test]
+    fn one_model_is_not_every_model() {
+        let mut failures = Failures::default();
+        failures.add(&sample("a", "1", "1", 0, 0.0));
+        assert!(failures.tables().iter().all(|t| t.id != "embodied-table-7"));
+    }
+}

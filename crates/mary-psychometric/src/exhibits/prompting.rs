@@ -1,0 +1,69 @@
+//! Tables 8 to 10: typicality by prompting, one line a category, with what fifty runs of it vary by.
+
+use mary_contract::{NumberColumns, Table};
+
+use super::Found;
+use super::tables::heads;
+use crate::published::published;
+
+/// The tables of ours and, below, the paper's three models.
+pub(super) fn table(all: &[Found<'_>]) -> Option<Table> {
+    let of: Vec<_> = all
+        .iter()
+        .filter(|f| f.task() == "typicality-prompting" && f.row.score.is_some())
+        .collect();
+    if of.is_empty() {
+        return None;
+    }
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for f in of {
+        let norms = f.set("norms", "world");
+        for (name, mean) in f.measures("category:") {
+            if name.contains('.') {
+                continue;
+            }
+            let spread = |what: &str| {
+                f.measure(&format!("category:{name}.{what}"))
+                    .map_or_else(|| "–".to_owned(), |e| format!("{:.3}", e.value))
+            };
+            rows.push(vec![
+                f.model().to_owned(),
+                norms.to_owned(),
+                name.to_owned(),
+                format!("{:.3}", mean.value),
+                spread("min"),
+                spread("max"),
+                spread("sd"),
+                mean.n.to_string(),
+            ]);
+        }
+    }
+    let ours = rows.len();
+    rows.extend(published().tables_8_to_10.iter().map(|row| {
+        let number = |v: f64| format!("{v:.3}");
+        vec![
+            row.model.clone(),
+            "castro".to_owned(),
+            row.category.clone(),
+            number(row.mean),
+            number(row.min),
+            number(row.max),
+            number(row.sd),
+            "50".to_owned(),
+        ]
+    }));
+    Some(Table {
+        id: "psychometric-tables-8-to-10".into(),
+        title: "Typicality by prompting: runs of each category".into(),
+        caption: "Spearman's correlation with typicality over the complete rankings of a category: mean, \
+                  least, greatest, standard deviation. The form of Shah et al. 2024, Tables 8 to 10, whose \
+                  50 runs include those that were discarded."
+            .into(),
+        head: heads(&[
+            "model", "norms", "category", "mean", "least", "greatest", "SD", "runs",
+        ]),
+        published: (ours..rows.len()).collect(),
+        numbers: NumberColumns::From(3),
+        rows,
+    })
+}
