@@ -90,13 +90,14 @@ fn the_examples_run_on_the_built_in_model() {
     assert!(measures(row("own/opposites")).contains(&"by_sum"));
     assert_eq!(row("own/sums")["human"], 0.98);
     assert!(measures(row("own/similar")).contains(&"spearman"));
-    // The grammatical half of plain pairs is within reach of the built-in model.
-    assert!(
-        agreement["score"]["value"].as_f64().unwrap() > 0.5,
-        "{agreement}"
-    );
-    let task = &summary["manifest"]["tasks"][0];
-    assert_eq!(task["content"].as_str().unwrap().len(), 64);
+    let folder = home
+        .path()
+        .join("runs")
+        .join(summary["run"].as_str().unwrap());
+    let manifest = std::fs::read(folder.join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+    let content = manifest["tasks"][0]["content"].as_str().unwrap();
+    assert_eq!(content.len(), 64);
 }
 
 #[test]
