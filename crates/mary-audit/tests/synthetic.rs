@@ -119,8 +119,15 @@ fn the_forest_finds_nothing_in_clean_sets() {
         };
         (0..SEEDS).filter(beats).count()
     };
-    assert!(found(&|seed| clean_labels(seed, 120)) <= 1);
-    assert!(found(&|seed| clean_options(seed, 80)) <= 1);
+    // At the level of 5 %, more than three of twenty come up in fewer than two of a hundred such tests.
+    let (labels, options) = (
+        found(&|seed| clean_labels(seed, 120)),
+        found(&|seed| clean_options(seed, 80)),
+    );
+    eprintln!(
+        "of {SEEDS} clean sets the forest finds something in {labels} (labels), {options} (options)"
+    );
+    assert!(labels <= 3 && options <= 3, "{labels} and {options}");
 }
 
 #[test]

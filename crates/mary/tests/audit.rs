@@ -47,7 +47,10 @@ fn our_own_sets_leave_no_shortcut() {
             let shortcut = finding["beats_chance"] == true && finding["expected"] == false;
             // A known flaw, stated in docs/htest.md; whoever mends it finds this line.
             let known = report["task"] == "htest/letter-geometry"
-                && matches!(finding["baseline"].as_str(), Some("forest" | "forest_relations"));
+                && matches!(
+                    finding["baseline"].as_str(),
+                    Some("forest" | "forest_relations")
+                );
             assert_eq!(shortcut, known, "{}: {finding}", report["task"]);
         }
     }

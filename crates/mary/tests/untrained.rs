@@ -64,7 +64,8 @@ impl Normals {
 
 /// The built-in model's tokenizer, or the same with nothing but bytes.
 fn tokenizer(bytes_only: bool) -> (String, usize) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/nano/tokenizer.json");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../mary-builtin/assets/nano/tokenizer.json");
     let text = std::fs::read_to_string(path).unwrap();
     let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
     if bytes_only {

@@ -1,6 +1,7 @@
 //! Rhyme: two words that sound alike at the end, whatever their letters do.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use crate::ab_task::{AbTask, card};
 use crate::dataset::{Rule, Twins};
@@ -47,17 +48,20 @@ fn either_order(text: &str) -> String {
 /// A word and the number of its sound within its family.
 type Voiced = (&'static str, usize);
 
-fn family(rng: &mut Stream) -> (usize, Vec<Voiced>) {
-    let number = below(rng, RHYME_FAMILIES.len());
-    let words = RHYME_FAMILIES
-        .get(number)
-        .copied()
-        .unwrap_or_default()
-        .split(' ')
-        .enumerate()
-        .flat_map(|(sound, same)| same.split('/').map(move |word| (word, sound)))
-        .collect();
-    (number, words)
+/// The words of every family; read once, since a set draws from them many thousand times.
+static FAMILIES: LazyLock<Vec<Vec<Voiced>>> = LazyLock::new(|| {
+    let words = |family: &&'static str| {
+        let sounds = family.split(' ').enumerate();
+        sounds
+            .flat_map(|(sound, same)| same.split('/').map(move |word| (word, sound)))
+            .collect()
+    };
+    RHYME_FAMILIES.iter().map(words).collect()
+});
+
+fn family(rng: &mut Stream) -> (usize, &'static [Voiced]) {
+    let number = below(rng, FAMILIES.len());
+    (number, FAMILIES.get(number).map_or(&[], Vec::as_slice))
 }
 
 fn rhyming(rng: &mut Stream) -> Option<(usize, &'static str, &'static str)> {
