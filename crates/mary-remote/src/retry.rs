@@ -52,7 +52,9 @@ impl RetryPolicy {
 pub fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
     let header = header.trim();
     if let Ok(seconds) = header.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds.max(0.0)).ok();
+        // More seconds than a duration holds are a wait without end, not a header to be passed over.
+        let wait = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+        return seconds.is_finite().then_some(wait);
     }
     let when = httpdate::parse_http_date(header).ok()?;
     Some(when.duration_since(now).unwrap_or_default())

@@ -141,6 +141,7 @@ impl ChatTemplate {
             .get_template("chat")
             .map_err(|e| self.failed(&e))?;
         let mut out = Limited(Vec::new());
+        bounded::begin();
         template
             .render_captured_to(Value::from(Serde(variables)), &mut out)
             .map_err(|e| self.failed(&e))?;

@@ -196,7 +196,7 @@ mod tests {
         let command = [
             "run",
             "-t",
-            "htest,./a.toml",
+            "stats,./a.toml",
             "--tasks=/x/b.toml",
             "-m",
             "hf/c",
@@ -206,7 +206,7 @@ mod tests {
             found,
             [PathBuf::from("./a.toml"), PathBuf::from("/x/b.toml")]
         );
-        assert_eq!(absolute("htest/rhyme"), "htest/rhyme");
+        assert_eq!(absolute("letters/rhyme"), "letters/rhyme");
         assert_eq!(absolute("--tasks=absent.toml"), "--tasks=absent.toml");
     }
 }

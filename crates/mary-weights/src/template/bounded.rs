@@ -7,6 +7,9 @@
 //! (`replace`, `indent`, `format`) is computed before it is made. Templates that models come with
 //! stay far below these limits and render as before.
 
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
 use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use minijinja_contrib::pycompat::unknown_method_callback;
@@ -19,11 +22,24 @@ const MOST_VALUE: usize = 16 << 20;
 const MOST_JOINS: usize = 64;
 /// Multiplications in a template; each may make a hundred megabytes.
 const MOST_PRODUCTS: usize = 3;
+/// Longest time for one conversation, looked at wherever values are joined or stored: two million steps
+/// are quick, two million joins of long lists are not. Real templates take microseconds.
+const MOST_TIME: Duration = Duration::from_secs(6);
 /// Longest template.
 const MOST_SOURCE: usize = 1 << 20;
 
 const OPERAND: &str = "mary_operand";
 const STORED: &str = "mary_stored";
+
+thread_local! {
+    /// When this thread began to render; a conversation is rendered on one thread.
+    static BEGUN: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// From now on the time of a conversation counts.
+pub(super) fn begin() {
+    BEGUN.set(Some(Instant::now()));
+}
 
 /// Adds what the checks need.
 pub(super) fn install(environment: &mut Environment<'static>) {
@@ -50,11 +66,24 @@ fn too_large() -> Error {
     )
 }
 
-/// The value, unless it is larger than `most` bytes (an element of a list counts as 64).
+/// The value, unless it is larger than `most` bytes (an element of a list counts as 64). What is not
+/// computed yet is computed here: joined lists that wait inside each other would double unseen.
 fn limited(value: Value, most: usize) -> Result<Value, Error> {
+    if BEGUN.get().is_some_and(|begun| begun.elapsed() > MOST_TIME) {
+        let why = "it takes longer than any conversation needs";
+        return Err(Error::new(ErrorKind::OutOfFuel, why));
+    }
+    let elements = most / 64;
     let size = match value.kind() {
         ValueKind::String | ValueKind::Bytes => value.as_str().map_or(0, str::len),
-        ValueKind::Seq | ValueKind::Map => value.len().unwrap_or(0).saturating_mul(64),
+        ValueKind::Seq | ValueKind::Iterable => {
+            let all: Vec<Value> = value.try_iter()?.take(elements + 1).collect();
+            if all.len() > elements {
+                return Err(too_large());
+            }
+            return Ok(Value::from(all));
+        }
+        ValueKind::Map => value.len().unwrap_or(0).saturating_mul(64),
         _ => 0,
     };
     if size > most {
