@@ -78,7 +78,7 @@ pub struct Rule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sets {
     /// The pool, A, B, A, B …: its first k are as many A as B for every even k. What a prompt shows
-    /// is mixed (see [`mixed`]).
+    /// is mixed (see `mixed`).
     pub shots: Vec<Example>,
     /// Both twins of every pair, shuffled.
     pub train: Vec<Example>,
