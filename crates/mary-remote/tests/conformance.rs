@@ -22,7 +22,7 @@ fn every_wire_format_keeps_the_promises_of_a_model() {
             })
             .unwrap();
             let mut args = args;
-            args.extend([("backoff_ms", "20"), ("timeout", "0.3")]);
+            args.extend([("backoff_ms", "20"), ("timeout", "1")]);
             let opened = open(model, &settings(&server, path, &args));
             let broken = check(opened.as_ref());
             assert!(broken.is_empty(), "{model} at {fault_rate}: {broken:#?}");
