@@ -5,13 +5,13 @@ use mary_contract::{DataSource, TaskError, TaskSettings};
 use serde_json::{Value, json};
 
 use crate::choice::{LETTERS, Template, prompt};
-use crate::perceptualqa::{CARD, Part, Setup, questions};
+use crate::perceptualqa::{CARD, Part, PerceptualQaSettings, questions};
 
 /// The training part (four fifths of every subtask), or the part that `split` names, one value an
 /// item. The shape follows `template`: `tuning-letter` gives `instruction`, `input`, `output`; anything
 /// else `messages`. Options stand as in the first order (or the one that `orders` names).
 pub fn tuning_set(settings: &TaskSettings, data: &dyn DataSource) -> Result<Vec<Value>, TaskError> {
-    let mut setup = Setup::read(&CARD, settings)?;
+    let mut setup = PerceptualQaSettings::read(&CARD, settings)?;
     if setup.part == Part::All && !settings.params.contains_key("split") {
         setup.part = Part::Train;
     }

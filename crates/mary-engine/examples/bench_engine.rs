@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use mary_contract::*;
-use mary_engine::execute::{Cast, Execution, Pace, execute};
+use mary_engine::execute::{Execution, Pace, Participants, execute};
 use mary_engine::select::survey;
 use mary_engine::summarise::{Summariser, Verdict};
 use mary_store::{Recorder, ResponseCache, RunFolder};
@@ -130,7 +130,7 @@ fn main() {
     let mut folder = RunFolder::create_or_open(home.path(), &manifest).unwrap();
     let mut cache = ResponseCache::open(&home.path().join("answers.sqlite")).unwrap();
     let execution = Execution {
-        cast: Cast {
+        participants: Participants {
             subject: &model,
             judge: None,
         },

@@ -44,16 +44,16 @@ impl Default for Pace {
     }
 }
 
-/// The models in the room.
+/// The models that take part: the subject, and a judge where the task needs one.
 #[derive(Clone, Copy)]
-pub struct Cast<'a> {
+pub struct Participants<'a> {
     /// The model under study.
     pub subject: &'a dyn Model,
     /// The judge, where there is one.
     pub judge: Option<&'a dyn Model>,
 }
 
-impl<'a> Cast<'a> {
+impl<'a> Participants<'a> {
     fn play(&self, role: ModelRole) -> Option<&'a dyn Model> {
         match role {
             ModelRole::Subject => Some(self.subject),
@@ -65,7 +65,7 @@ impl<'a> Cast<'a> {
 /// One model on one task.
 pub struct Execution<'a> {
     /// Who answers.
-    pub cast: Cast<'a>,
+    pub participants: Participants<'a>,
     /// What is asked.
     pub task: &'a dyn Task,
     /// How.
@@ -95,7 +95,7 @@ pub fn execute(
     observer: &mut dyn EventObserver,
 ) -> Result<(), EngineError> {
     let task = execution.task.card().id.as_ref();
-    let model = execution.cast.subject.card().model.to_string();
+    let model = execution.participants.subject.card().model.to_string();
     let planned = execution.survey.count * execution.trials as usize;
     observer.observe(&Event::TaskStarted {
         model: &model,
@@ -205,7 +205,7 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
 
     /// Lets one model answer one kind of question until none is left.
     fn serve(&mut self, role: ModelRole, kind: RequestKind) {
-        let model = self.run.cast.play(role);
+        let model = self.run.participants.play(role);
         let mut desk = RequestDesk::new(self, place_of(role, kind));
         let able = match kind {
             RequestKind::Score => model
@@ -226,7 +226,7 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
             return;
         }
         let message = if able {
-            "the backend took this question and did not answer it; this is a fault of Mary's"
+            "the backend took this question and did not answer it; this is a bug in Mary"
         } else {
             "no model in this run can answer this kind of question"
         };
@@ -380,7 +380,7 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
             self.set_seed(&mut ask.request, pending);
             let fingerprint = self
                 .run
-                .cast
+                .participants
                 .play(ask.role)
                 .map_or("", |model| model.card().fingerprint.as_str());
             let key = Key::of(

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use mary_contract::*;
 use mary_engine::EngineError;
-use mary_engine::execute::{Cast, Execution, Pace, execute};
+use mary_engine::execute::{Execution, Pace, Participants, execute};
 use mary_engine::select::{Survey, survey};
 use mary_testkit::scripted::Scripted;
 
@@ -177,7 +177,7 @@ impl Room {
             rounds: 4,
         };
         let execution = Execution {
-            cast: Cast {
+            participants: Participants {
                 subject,
                 judge: Some(judge),
             },

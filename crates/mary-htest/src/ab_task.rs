@@ -11,7 +11,7 @@ use mary_contract::{
 use serde_json::json;
 
 use super::dataset::{Example, Label, Rule, mixed};
-use super::setup::{AB_PARAMS, Mode, Order, Setup, Source, Tail};
+use super::setup::{AB_PARAMS, HtestSettings, Mode, Order, Source, Tail};
 use super::{parse, prompt, upstream};
 
 /// The paper.
@@ -91,7 +91,7 @@ impl AbTask {
     /// The shots (as many as set) and the items, by source.
     fn examples(
         &self,
-        setup: &Setup,
+        setup: &HtestSettings,
         data: &dyn DataSource,
     ) -> Result<(Vec<Example>, Vec<Example>), TaskError> {
         let (mut shots, test) = match setup.source {
@@ -120,7 +120,7 @@ impl AbTask {
         Ok((shots, test))
     }
 
-    fn ask(setup: &Setup, shots: &[Example], text: &str) -> Ask {
+    fn ask(setup: &HtestSettings, shots: &[Example], text: &str) -> Ask {
         let written = |text| {
             Request::Generate(Generate {
                 prompt: Prompt::single(setup.form, text),
@@ -150,7 +150,7 @@ impl AbTask {
 
 /// The labels as they follow the prefix: a chat model answers with the bare letter; in plain text the
 /// letter follows with what stands before it there.
-fn continuations(setup: &Setup) -> Vec<String> {
+fn continuations(setup: &HtestSettings) -> Vec<String> {
     let before = match (setup.form, setup.tail) {
         (PromptForm::Chat, _) => "",
         (PromptForm::Plain, Tail::Label) => " ",
@@ -161,7 +161,7 @@ fn continuations(setup: &Setup) -> Vec<String> {
         .to_vec()
 }
 
-fn item(setup: &Setup, shots: &[Example], index: usize, example: Example) -> Item {
+fn item(setup: &HtestSettings, shots: &[Example], index: usize, example: Example) -> Item {
     let id = match setup.source {
         Source::Fresh => format!("{}-{index:04}", setup.seed),
         Source::Published => format!("published-{:03}", index + 1),
@@ -186,7 +186,7 @@ impl Task for AbTask {
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
         // Settings that make no sense are refused by `items`; until then, the default's needs.
-        let setup = Setup::read(self.card, settings);
+        let setup = HtestSettings::read(self.card, settings);
         let mode = setup.as_ref().map_or(Mode::Score, |s| s.mode);
         Needs {
             score: mode == Mode::Score,
@@ -199,7 +199,7 @@ impl Task for AbTask {
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = Setup::read(self.card, settings)?;
+        let setup = HtestSettings::read(self.card, settings)?;
         let (shots, test) = self.examples(&setup, data)?;
         let items = test
             .into_iter()
@@ -214,7 +214,7 @@ impl Task for AbTask {
         item: &Item,
         answers: &[Reply],
     ) -> Result<Vec<Ask>, TaskError> {
-        let setup = Setup::read(self.card, settings)?;
+        let setup = HtestSettings::read(self.card, settings)?;
         let (Mode::Cot, [Reply { answer, .. }]) = (setup.mode, answers) else {
             return Ok(vec![]);
         };
@@ -234,7 +234,7 @@ impl Task for AbTask {
             Target::Choice { correct, .. } => *correct,
             _ => return failed("an H-TEST item has a choice as its target"),
         };
-        let setup = match Setup::read(self.card, settings) {
+        let setup = match HtestSettings::read(self.card, settings) {
             Ok(setup) => setup,
             Err(error) => return failed(&error.to_string()),
         };
@@ -255,21 +255,21 @@ impl Task for AbTask {
     fn asked(&self, settings: &TaskSettings) -> InForce {
         let mut asked = settings.asked(self.card());
         // The number of shots has a default of its own in each mode.
-        if let Ok(setup) = Setup::read(self.card(), settings) {
+        if let Ok(setup) = HtestSettings::read(self.card(), settings) {
             asked.insert("shots".into(), setup.shots.to_string());
         }
         asked
     }
 
     fn scoring(&self, settings: &TaskSettings) -> Scoring {
-        match Setup::read(self.card, settings) {
+        match HtestSettings::read(self.card, settings) {
             Ok(setup) if setup.mode == Mode::Score => Scoring::share(Ties::Half),
             _ => Scoring::WRITTEN,
         }
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = Setup::read(self.card, settings) else {
+        let Ok(setup) = HtestSettings::read(self.card, settings) else {
             return BTreeMap::new();
         };
         let mut conventions = BTreeMap::new();
@@ -308,7 +308,7 @@ impl Task for AbTask {
 
 const UNPARSED: &str = "left out of the score (the paper's adjusted accuracy); wrong in `accuracy`";
 
-pub(super) fn source_convention(setup: &Setup) -> String {
+pub(super) fn source_convention(setup: &HtestSettings) -> String {
     match setup.source {
         Source::Fresh => format!("fresh items of seed {}", setup.seed),
         Source::Published => format!("released items of seed {}", upstream::PUBLISHED_SEED),
@@ -316,7 +316,7 @@ pub(super) fn source_convention(setup: &Setup) -> String {
 }
 
 /// Byte for byte only where it is.
-fn template_convention(setup: &Setup) -> &'static str {
+fn template_convention(setup: &HtestSettings) -> &'static str {
     match (setup.mode, setup.tail) {
         (Mode::Cot, _) => {
             "Lee & Lim 2024, Appendix G, up to `Label: `; the tail that asks for thinking is ours"
@@ -332,14 +332,14 @@ fn template_convention(setup: &Setup) -> &'static str {
     }
 }
 
-fn order_convention(setup: &Setup) -> String {
+fn order_convention(setup: &HtestSettings) -> String {
     match setup.order {
         Order::Random => format!("as many A as B, mixed by seed {}", setup.seed),
         Order::Alternating => "A, B, A, B, as published".into(),
     }
 }
 
-fn score_convention(setup: &Setup) -> String {
+fn score_convention(setup: &HtestSettings) -> String {
     let place = match setup.tail {
         Tail::Label => "after `Label:`, where every shot has it",
         Tail::Published => "after the published last line",

@@ -31,7 +31,7 @@ pub use exhibits::exhibits;
 pub use gap::{Gap, fresh_gaps, gap_table, independent_difference};
 pub use paper_tables::human_table;
 pub use results::{Outcome, results};
-pub use setup::{Mode, Order, Setup, Source, Tail};
+pub use setup::{HtestSettings, Mode, Order, Source, Tail};
 pub use tasks::{AB_TASKS, rule_baselines};
 pub use tuning::{
     ab_task, published_matrix, tuned_exhibits, tuned_models, tuning_matrix, tuning_set,

@@ -11,7 +11,7 @@ use mary_contract::{
 use super::ab_task::card;
 use super::geometry::LETTER_GEOMETRY;
 use super::published::published;
-use super::setup::{Mode, Setup, Source};
+use super::setup::{HtestSettings, Mode, Source};
 use super::tuning::ab_task;
 
 /// Letter geometry, which has no part in the averages.
@@ -79,7 +79,7 @@ pub fn results(runs: &[RunSummary]) -> Vec<Outcome> {
     found
 }
 
-pub(super) fn setup_of(task: &str, settings: &TaskSettings) -> Option<Setup> {
+pub(super) fn setup_of(task: &str, settings: &TaskSettings) -> Option<HtestSettings> {
     // Every A/B task has the same parameters; one that is not in the list is read like the others.
     static ANY: TaskCard = card("htest/", 0, "", "");
     let card = if task == GEOMETRY {
@@ -87,7 +87,7 @@ pub(super) fn setup_of(task: &str, settings: &TaskSettings) -> Option<Setup> {
     } else {
         &ANY
     };
-    Setup::read(card, settings).ok()
+    HtestSettings::read(card, settings).ok()
 }
 
 /// The paper's tasks as ids (`htest/rhyme`), in the order of its tables.

@@ -112,7 +112,7 @@ pub enum Tail {
 
 /// Everything set, with defaults filled in.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Setup {
+pub struct HtestSettings {
     /// Seed of the items.
     pub seed: u64,
     /// Plain or chat.
@@ -135,7 +135,7 @@ pub struct Setup {
     pub max_tokens: u32,
 }
 
-impl Setup {
+impl HtestSettings {
     /// Reads and checks.
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;

@@ -13,13 +13,13 @@ use mary_local::{LocalModel, self_check};
 use mary_weights::Checkpoint;
 
 /// Hands out requests in order and keeps the answers.
-struct Counter<Q, A> {
+struct TestDesk<Q, A> {
     waiting: VecDeque<Job<Q>>,
     answers: BTreeMap<u64, Result<Reply<A>, ModelError>>,
     stop_after: usize,
 }
 
-impl<Q, A> Counter<Q, A> {
+impl<Q, A> TestDesk<Q, A> {
     fn new(requests: Vec<Q>) -> Self {
         let jobs = requests.into_iter().zip(0..);
         let waiting = jobs
@@ -44,7 +44,7 @@ impl<Q, A> Counter<Q, A> {
     }
 }
 
-impl<Q, A> Desk<Q, A> for Counter<Q, A> {
+impl<Q, A> Desk<Q, A> for TestDesk<Q, A> {
     fn next(&mut self) -> Option<Job<Q>> {
         self.waiting.pop_front()
     }
@@ -118,7 +118,7 @@ fn requests() -> Vec<Score> {
 }
 
 fn serve(model: &LocalModel, requests: Vec<Score>) -> Vec<Scored> {
-    let mut desk = Counter::new(requests);
+    let mut desk = TestDesk::new(requests);
     model.scorer().unwrap().score(&mut desk);
     desk.answers().into_iter().map(Result::unwrap).collect()
 }
@@ -204,7 +204,7 @@ fn text_beyond_the_context_is_scored_through_windows() {
 #[test]
 fn stopping_the_desk_stops_the_model() {
     let model = open("llama", Some(1), &[]);
-    let mut desk = Counter::new(requests());
+    let mut desk = TestDesk::new(requests());
     desk.stop_after = 2;
     model.scorer().unwrap().score(&mut desk);
     assert_eq!(desk.answers.len(), 2);
@@ -227,7 +227,7 @@ fn hidden_states_are_pooled_over_the_tokens_asked_for() {
         with_scores: true,
     };
     let empty = Pool::Span { start: 3, end: 4 };
-    let mut desk = Counter::new(vec![
+    let mut desk = TestDesk::new(vec![
         ask(&text, &pools, Layers::All),
         ask("the old cat", &[Pool::Last], Layers::These(vec![-1])),
         ask(&text, &[empty], Layers::Last),
@@ -290,7 +290,7 @@ fn answers_do_not_depend_on_who_else_is_asked() {
         })
         .collect();
     let run = |batch| {
-        let mut desk = Counter::new(prompts.clone());
+        let mut desk = TestDesk::new(prompts.clone());
         open("llama", Some(batch), &[])
             .generator()
             .unwrap()
@@ -315,7 +315,7 @@ fn stop_strings_and_limits_end_an_answer() {
             stop,
             ..Sampling::greedy(max_tokens)
         };
-        let mut desk = Counter::new(vec![Generate { prompt, sampling }]);
+        let mut desk = TestDesk::new(vec![Generate { prompt, sampling }]);
         model.generator().unwrap().generate(&mut desk);
         desk.answers().remove(0).unwrap()
     };

@@ -17,7 +17,7 @@ use crate::low_level::{planned_instances, said, words_for};
 use crate::masking::{Masked, masked};
 use crate::parse;
 use crate::prompt;
-use crate::setup::{CITATION, DESCRIBE, Setup};
+use crate::setup::{CITATION, DESCRIBE, PhysicoSettings};
 use crate::worlds::{self, Mode};
 
 static DESCRIBE_CARD: TaskCard = TaskCard {
@@ -65,13 +65,14 @@ impl Task for Describe {
     fn needs(&self, settings: &TaskSettings) -> Needs {
         Needs {
             generate: true,
-            judge: Setup::read(&DESCRIBE_CARD, settings).is_ok_and(|s| s.judge || s.recall),
+            judge: PhysicoSettings::read(&DESCRIBE_CARD, settings)
+                .is_ok_and(|s| s.judge || s.recall),
             ..Needs::default()
         }
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = Setup::read(&DESCRIBE_CARD, settings)?;
+        let setup = PhysicoSettings::read(&DESCRIBE_CARD, settings)?;
         let instances = planned_instances(&setup)?;
         Ok(Box::new(instances.into_iter().map(move |instance| {
             words_for(&instance.concept)?;
@@ -88,7 +89,7 @@ impl Task for Describe {
         item: &Item,
         answers: &[Reply],
     ) -> Result<Vec<Ask>, TaskError> {
-        let setup = Setup::read(&DESCRIBE_CARD, settings)?;
+        let setup = PhysicoSettings::read(&DESCRIBE_CARD, settings)?;
         let Target::Choice {
             question, options, ..
         } = &item.target
@@ -136,7 +137,7 @@ impl Task for Describe {
     }
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let Ok(setup) = Setup::read(&DESCRIBE_CARD, settings) else {
+        let Ok(setup) = PhysicoSettings::read(&DESCRIBE_CARD, settings) else {
             return judging::failed("the settings of the run cannot be read");
         };
         let Target::Choice {
@@ -180,12 +181,12 @@ impl Task for Describe {
     }
 
     fn scoring(&self, settings: &TaskSettings) -> Scoring {
-        Setup::read(&DESCRIBE_CARD, settings)
+        PhysicoSettings::read(&DESCRIBE_CARD, settings)
             .map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = Setup::read(&DESCRIBE_CARD, settings) else {
+        let Ok(setup) = PhysicoSettings::read(&DESCRIBE_CARD, settings) else {
             return BTreeMap::new();
         };
         let mut conventions = said(
@@ -226,7 +227,7 @@ struct Order {
 }
 
 impl Order {
-    fn of(setup: &Setup) -> Self {
+    fn of(setup: &PhysicoSettings) -> Self {
         let judge = setup.judge.then_some(2);
         Self {
             judge,

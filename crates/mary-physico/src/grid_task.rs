@@ -14,8 +14,8 @@ use crate::judging;
 use crate::picture;
 use crate::prompt::{self, Asked, GridText, Shot};
 use crate::setup::{
-    ASSOCIATIVE_TEXT, ASSOCIATIVE_VISUAL, CITATION, CORE_TEXT, CORE_VISUAL, Icl, Mode, Setup,
-    Source,
+    ASSOCIATIVE_TEXT, ASSOCIATIVE_VISUAL, CITATION, CORE_TEXT, CORE_VISUAL, Icl, Mode,
+    PhysicoSettings, Source,
 };
 use crate::upstream;
 use crate::worlds::Concept;
@@ -134,11 +134,11 @@ impl GridTask {
     }
 
     /// The settings, checked.
-    pub fn setup(&self, settings: &TaskSettings) -> Result<Setup, TaskError> {
-        Setup::read(self.card, settings)
+    pub fn setup(&self, settings: &TaskSettings) -> Result<PhysicoSettings, TaskError> {
+        PhysicoSettings::read(self.card, settings)
     }
 
-    fn item(&self, setup: &Setup, instance: Instance) -> Result<Item, TaskError> {
+    fn item(&self, setup: &PhysicoSettings, instance: Instance) -> Result<Item, TaskError> {
         let asked = asked(self.seen, setup, &instance)?;
         let shots = self.shots(setup, &instance)?;
         let ask = judging::ask(setup, &shots, &asked, &instance.options);
@@ -147,7 +147,7 @@ impl GridTask {
 
     /// The shots of an item: the same for the four items of a block where they come from other
     /// concepts, so that the model reads them once.
-    fn shots(&self, setup: &Setup, instance: &Instance) -> Result<Vec<Shot>, TaskError> {
+    fn shots(&self, setup: &PhysicoSettings, instance: &Instance) -> Result<Vec<Shot>, TaskError> {
         let core = Level::Core.concepts();
         let among = |c: &&'static Concept| instance.options.iter().any(|o| o == c.name);
         let (count, same) = match setup.icl {
@@ -183,7 +183,7 @@ impl GridTask {
         Ok(shots)
     }
 
-    fn conventions_of(&self, setup: &Setup) -> BTreeMap<String, String> {
+    fn conventions_of(&self, setup: &PhysicoSettings) -> BTreeMap<String, String> {
         let mut conventions = BTreeMap::new();
         let mut say = |name: &str, text: String| {
             conventions.insert(name.to_owned(), text);
@@ -214,7 +214,7 @@ impl GridTask {
 }
 
 /// The question with its grids, as numbers or as a picture.
-fn asked(seen: bool, setup: &Setup, instance: &Instance) -> Result<Asked, TaskError> {
+fn asked(seen: bool, setup: &PhysicoSettings, instance: &Instance) -> Result<Asked, TaskError> {
     Ok(if seen {
         prompt::picture(image(&instance.pairs)?, &instance.options, setup.cot)
     } else {
@@ -270,7 +270,7 @@ pub fn pair_tag(split: Split, concept: &str) -> String {
 }
 
 /// Where instances came from, in words.
-pub fn source(setup: &Setup) -> String {
+pub fn source(setup: &PhysicoSettings) -> String {
     match setup.source {
         Source::Fresh => format!(
             "fresh instances of seed {}, {} of each concept",

@@ -13,7 +13,7 @@ use mary_items::{Stream, below, shuffle, stream};
 use crate::grid::Pair;
 use crate::likeness::{self, BLOCK as OPTIONS, Showing, apart};
 use crate::matching;
-use crate::setup::{Part, Setup, Source};
+use crate::setup::{Part, PhysicoSettings, Source};
 use crate::upstream;
 use crate::worlds::{self, Aspect, Concept, Mode, Set};
 
@@ -248,7 +248,7 @@ pub type Instances = Box<dyn Iterator<Item = Result<Instance, TaskError>> + Send
 /// The instances of a task, fresh ones drawn as they are asked for.
 pub fn instances(
     level: Level,
-    setup: &Setup,
+    setup: &PhysicoSettings,
     data: &dyn DataSource,
 ) -> Result<Instances, TaskError> {
     let mut chosen = Chosen::new(setup.part);

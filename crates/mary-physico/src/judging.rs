@@ -14,10 +14,10 @@ use serde_json::json;
 
 use crate::parse;
 use crate::prompt::{Asked, Shot, prompt};
-use crate::setup::{Mode, Setup};
+use crate::setup::{Mode, PhysicoSettings};
 
 /// The question to the model under study, by mode.
-pub fn ask(setup: &Setup, shots: &[Shot], asked: &Asked, options: &[String]) -> Ask {
+pub fn ask(setup: &PhysicoSettings, shots: &[Shot], asked: &Asked, options: &[String]) -> Ask {
     let whole = prompt(setup.form, shots, asked, setup.mode == Mode::Score);
     Ask::subject(match setup.mode {
         Mode::Generate => Request::Generate(generate(setup, whole)),
@@ -36,7 +36,7 @@ pub fn ask(setup: &Setup, shots: &[Shot], asked: &Asked, options: &[String]) -> 
 }
 
 /// A written answer under these settings.
-pub fn generate(setup: &Setup, prompt: Prompt) -> Generate {
+pub fn generate(setup: &PhysicoSettings, prompt: Prompt) -> Generate {
     Generate {
         prompt,
         sampling: Sampling {
@@ -117,7 +117,7 @@ fn by_words(options: &[String], correct: usize, answer: &Generated) -> Judgement
 }
 
 /// What a score of one choice is.
-pub fn scoring(setup: &Setup) -> Scoring {
+pub fn scoring(setup: &PhysicoSettings) -> Scoring {
     match setup.mode {
         Mode::Score => Scoring::share(Ties::Shared),
         Mode::Generate => Scoring::WRITTEN,
@@ -125,7 +125,7 @@ pub fn scoring(setup: &Setup) -> Scoring {
 }
 
 /// How answers are read, in words, for the conventions.
-pub fn conventions(setup: &Setup, say: &mut dyn FnMut(&str, String)) {
+pub fn conventions(setup: &PhysicoSettings, say: &mut dyn FnMut(&str, String)) {
     match setup.mode {
         Mode::Score => {
             say(

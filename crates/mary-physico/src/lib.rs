@@ -38,7 +38,7 @@ pub use grid_task::{GRID_TASKS, GridTask, image};
 pub use low_level::Definition;
 pub use perception::Perception;
 pub use photo::{Photo, Photograph, manifest};
-pub use setup::{Icl, Mode, Part, Setup, Source};
+pub use setup::{Icl, Mode, Part, PhysicoSettings, Source};
 pub use surface::{Reached, surface};
 
 use std::sync::Arc;

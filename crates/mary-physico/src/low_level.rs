@@ -13,7 +13,7 @@ use crate::grid_task::{described, judge_choice};
 use crate::instances::{Instance, Level, planned};
 use crate::judging;
 use crate::prompt;
-use crate::setup::{CITATION, DEFINITION, Mode, Part, Setup};
+use crate::setup::{CITATION, DEFINITION, Mode, Part, PhysicoSettings};
 use crate::worlds::{self, Words};
 
 static DEFINITION_CARD: TaskCard = TaskCard {
@@ -36,7 +36,7 @@ static DEFINITION_CARD: TaskCard = TaskCard {
 };
 
 /// The instances whose options the low level shares.
-pub(crate) fn planned_instances(setup: &Setup) -> Result<Vec<Instance>, TaskError> {
+pub(crate) fn planned_instances(setup: &PhysicoSettings) -> Result<Vec<Instance>, TaskError> {
     let levels: &[Level] = match setup.part {
         Part::Core | Part::Dev | Part::Test | Part::O1 => &[Level::Core],
         Part::Associative => &[Level::Associative],
@@ -66,7 +66,8 @@ impl Task for Definition {
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
-        let mode = Setup::read(&DEFINITION_CARD, settings).map_or(Mode::Score, |s| s.mode);
+        let mode =
+            PhysicoSettings::read(&DEFINITION_CARD, settings).map_or(Mode::Score, |s| s.mode);
         Needs {
             score: mode == Mode::Score,
             generate: mode == Mode::Generate,
@@ -75,7 +76,7 @@ impl Task for Definition {
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = Setup::read(&DEFINITION_CARD, settings)?;
+        let setup = PhysicoSettings::read(&DEFINITION_CARD, settings)?;
         let instances = planned_instances(&setup)?;
         Ok(Box::new(instances.into_iter().map(move |instance| {
             let all = words_for(&instance.concept)?.definitions;
@@ -97,12 +98,12 @@ impl Task for Definition {
     }
 
     fn scoring(&self, settings: &TaskSettings) -> Scoring {
-        Setup::read(&DEFINITION_CARD, settings)
+        PhysicoSettings::read(&DEFINITION_CARD, settings)
             .map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = Setup::read(&DEFINITION_CARD, settings) else {
+        let Ok(setup) = PhysicoSettings::read(&DEFINITION_CARD, settings) else {
             return BTreeMap::new();
         };
         let mut conventions = said(

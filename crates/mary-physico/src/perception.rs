@@ -14,7 +14,7 @@ use crate::grid::{COLOURS, Pair};
 use crate::grid_task::{image, judge_choice, question};
 use crate::judging;
 use crate::prompt;
-use crate::setup::{CITATION, Mode, PERCEPTION_TEXT, PERCEPTION_VISUAL, Setup};
+use crate::setup::{CITATION, Mode, PERCEPTION_TEXT, PERCEPTION_VISUAL, PhysicoSettings};
 use crate::worlds::{self, Change, Object, Seen, objects};
 
 /// What is asked.
@@ -382,7 +382,7 @@ impl Task for Perception {
         } else {
             Mode::Score
         };
-        let mode = Setup::read(self.card, settings).map_or(default, |s| s.mode);
+        let mode = PhysicoSettings::read(self.card, settings).map_or(default, |s| s.mode);
         Needs {
             score: mode == Mode::Score,
             generate: mode == Mode::Generate,
@@ -392,7 +392,7 @@ impl Task for Perception {
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = Setup::read(self.card, settings)?;
+        let setup = PhysicoSettings::read(self.card, settings)?;
         let seen = self.seen;
         let asked = questions(setup.seed, setup.n)?;
         Ok(Box::new(asked.into_iter().enumerate().map(
@@ -427,11 +427,12 @@ impl Task for Perception {
     }
 
     fn scoring(&self, settings: &TaskSettings) -> Scoring {
-        Setup::read(self.card, settings).map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
+        PhysicoSettings::read(self.card, settings)
+            .map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = Setup::read(self.card, settings) else {
+        let Ok(setup) = PhysicoSettings::read(self.card, settings) else {
             return BTreeMap::new();
         };
         let mut conventions = BTreeMap::new();

@@ -18,7 +18,7 @@ use crate::instances::{Instance, Split};
 use crate::judging;
 use crate::low_level::{planned_instances, said};
 use crate::prompt;
-use crate::setup::{CITATION, Mode, PHOTO, Part, Setup};
+use crate::setup::{CITATION, Mode, PHOTO, Part, PhysicoSettings};
 use crate::worlds;
 
 static PHOTO_CARD: TaskCard = TaskCard {
@@ -57,7 +57,7 @@ pub struct Photograph {
 /// A line of a manifest in JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct PhotoRecord {
     image: String,
     label: String,
     #[serde(default)]
@@ -94,12 +94,12 @@ pub fn manifest(file: &Path) -> Result<Vec<Photograph>, TaskError> {
     Ok(found)
 }
 
-fn plain_line(line: &str) -> Result<Line, String> {
+fn plain_line(line: &str) -> Result<PhotoRecord, String> {
     let (path, label) = line
         .rsplit_once(',')
         .ok_or_else(|| format!("expected `image,label`, found `{line}`"))?;
     let bare = |text: &str| text.trim().trim_matches('"').to_owned();
-    Ok(Line {
+    Ok(PhotoRecord {
         image: bare(path),
         label: bare(label),
         options: vec![],
@@ -107,7 +107,7 @@ fn plain_line(line: &str) -> Result<Line, String> {
 }
 
 /// A label is one of the 67 concepts, or one of four options that the line brings.
-fn checked(line: Line, base: &Path) -> Result<Photograph, String> {
+fn checked(line: PhotoRecord, base: &Path) -> Result<Photograph, String> {
     let label = line.label.trim();
     let concept = if line.options.is_empty() {
         let known = worlds::concept(label).ok_or_else(|| {
@@ -170,7 +170,7 @@ fn photograph(path: &Path) -> Result<Image, TaskError> {
 /// A photograph as an instance: with the option set of one of the high-level instances of its concept,
 /// with which it is then paired, or with its own options, which no instance shares.
 fn photo_instance(
-    setup: &Setup,
+    setup: &PhysicoSettings,
     pool: &[Instance],
     index: usize,
     shown: &Photograph,
@@ -212,7 +212,7 @@ impl Task for Photo {
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
-        let mode = Setup::read(&PHOTO_CARD, settings).map_or(Mode::Generate, |s| s.mode);
+        let mode = PhysicoSettings::read(&PHOTO_CARD, settings).map_or(Mode::Generate, |s| s.mode);
         Needs {
             score: mode == Mode::Score,
             generate: mode == Mode::Generate,
@@ -222,7 +222,7 @@ impl Task for Photo {
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = Setup::read(&PHOTO_CARD, settings)?;
+        let setup = PhysicoSettings::read(&PHOTO_CARD, settings)?;
         if setup.file.is_empty() {
             return Err(TaskError::Setting(
                 "physico/photo needs your photographs: add --set manifest=FILE with lines `image,label` or JSON lines"
@@ -230,7 +230,7 @@ impl Task for Photo {
             ));
         }
         let shown = manifest(Path::new(&setup.file))?;
-        let pool = planned_instances(&Setup {
+        let pool = planned_instances(&PhysicoSettings {
             part: Part::All,
             per_concept: 4,
             ..setup.clone()
@@ -265,12 +265,12 @@ impl Task for Photo {
     }
 
     fn scoring(&self, settings: &TaskSettings) -> Scoring {
-        Setup::read(&PHOTO_CARD, settings)
+        PhysicoSettings::read(&PHOTO_CARD, settings)
             .map_or(Scoring::WRITTEN, |setup| judging::scoring(&setup))
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = Setup::read(&PHOTO_CARD, settings) else {
+        let Ok(setup) = PhysicoSettings::read(&PHOTO_CARD, settings) else {
             return BTreeMap::new();
         };
         let mut conventions = said(

@@ -6,7 +6,7 @@ use mary_contract::{
 };
 
 use crate::judging::{SD, part_name};
-use crate::setup::{Icl, Mode, Setup, Source};
+use crate::setup::{Icl, Mode, PhysicoSettings, Source};
 
 /// One model on one task as it was run.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub struct Outcome<'a> {
     /// Its row of the summary.
     pub row: &'a SummaryRow,
     /// Its settings.
-    pub setup: Setup,
+    pub setup: PhysicoSettings,
     /// What was asked and how it was judged.
     pub conditions: Conditions,
     /// Settings that tell it from others of the model on the task, where the words of [`Self::how`] do
@@ -193,7 +193,7 @@ fn tell_apart(all: &mut [Outcome<'_>]) {
     }
 }
 
-fn setup_of(task: &str, settings: &TaskSettings) -> Option<Setup> {
+fn setup_of(task: &str, settings: &TaskSettings) -> Option<PhysicoSettings> {
     let task: &'static dyn Task = crate::TASKS.iter().copied().find(|t| t.card().id == task)?;
-    Setup::read(task.card(), settings).ok()
+    PhysicoSettings::read(task.card(), settings).ok()
 }

@@ -245,7 +245,7 @@ pub enum Part {
 
 /// Everything set, with defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Setup {
+pub struct PhysicoSettings {
     /// Seed of the items.
     pub seed: u64,
     /// Plain or chat.
@@ -278,7 +278,7 @@ pub struct Setup {
     pub max_tokens: u32,
 }
 
-impl Setup {
+impl PhysicoSettings {
     /// Reads and checks.
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;

@@ -15,7 +15,7 @@ use crate::grid::Pair;
 use crate::grid_task::GRID_TASKS;
 use crate::instances::{Instance, Level, instances, planned};
 use crate::likeness::Counts;
-use crate::setup::{Setup, Source};
+use crate::setup::{PhysicoSettings, Source};
 
 /// What one surface feature reached.
 #[derive(Debug, Clone, PartialEq)]
@@ -250,7 +250,7 @@ pub fn surface(
 }
 
 /// Fresh instances of another seed.
-fn lessons(level: Level, setup: &Setup) -> Result<Vec<Instance>, TaskError> {
+fn lessons(level: Level, setup: &PhysicoSettings) -> Result<Vec<Instance>, TaskError> {
     planned(level, setup.seed ^ TRAIN, LESSONS)?
         .iter()
         .map(|p| p.draw())

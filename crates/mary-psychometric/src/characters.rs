@@ -374,13 +374,13 @@ fn published(path: &Path, kind: Kind) -> Result<(String, Vec<Problem>), TaskErro
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Setup {
+struct CharacterSettings {
     fresh: bool,
     n: usize,
     scored: bool,
 }
 
-impl Setup {
+impl CharacterSettings {
     fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(&CARD)?;
         no_shots(&CARD, settings)?;
@@ -413,7 +413,7 @@ impl Setup {
 
 fn item(
     id: String,
-    setup: Setup,
+    setup: CharacterSettings,
     form: PromptForm,
     (kind, random): (Kind, bool),
     (examples, problem, place): (&str, &Problem, usize),
@@ -460,7 +460,7 @@ impl Task for Characters {
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
-        let scored = Setup::read(settings).is_ok_and(|s| s.scored);
+        let scored = CharacterSettings::read(settings).is_ok_and(|s| s.scored);
         Needs {
             score: scored,
             generate: !scored,
@@ -473,7 +473,7 @@ impl Task for Characters {
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = Setup::read(settings)?;
+        let setup = CharacterSettings::read(settings)?;
         let mut items = Vec::new();
         for kind in Kind::ALL {
             if setup.fresh {
@@ -517,7 +517,7 @@ impl Task for Characters {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = Setup::read(settings) else {
+        let Ok(setup) = CharacterSettings::read(settings) else {
             return BTreeMap::new();
         };
         let source = if setup.fresh {

@@ -85,13 +85,13 @@ pub fn body(asked: &Asked<'_>) -> Value {
         }
         None => {
             // Newer models take one of the two, not both.
-            if asked.habits.sends("temperature") {
+            if asked.shape.sends("temperature") {
                 body.insert("temperature".into(), sampling.temperature.into());
             }
-            if let (Some(top_p), true) = (sampling.top_p, asked.habits.sends("top_p")) {
+            if let (Some(top_p), true) = (sampling.top_p, asked.shape.sends("top_p")) {
                 body.insert("top_p".into(), top_p.into());
             }
-            if let (Some(top_k), true) = (sampling.top_k, asked.habits.sends("top_k")) {
+            if let (Some(top_k), true) = (sampling.top_k, asked.shape.sends("top_k")) {
                 body.insert("top_k".into(), top_k.into());
             }
         }

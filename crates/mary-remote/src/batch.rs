@@ -325,9 +325,9 @@ impl<'a> BatchDesk<'a> {
             let dollars = estimate.cost.unwrap_or(0.0);
             cost += dollars;
             let format = self.remote.format(&question.generate)?;
-            let habits = self.remote.line.habits();
+            let shape = self.remote.connection.shape();
             let shared = self.remote.shared_prefix(&question.generate);
-            let body = format.body(&self.remote.asked(&question.generate, &habits, shared));
+            let body = format.body(&self.remote.asked(&question.generate, &shape, shared));
             let size = body.to_string().len();
             let full = submissions.last().is_some_and(|s: &Submission| {
                 s.requests.len() >= MOST_REQUESTS || s.bytes + size > MOST_BYTES

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::api_error::complaint;
 use crate::batch::BatchPart;
 use crate::batch_results::Results;
-use crate::line::{Body, Question};
+use crate::connection::{Body, Question};
 use crate::model::Remote;
 use crate::wire::{Unreadable, count, text};
 
@@ -96,7 +96,7 @@ impl<'a> Entrance<'a> {
         let read_id = |raw: &Value| Ok(text(raw, "/id").ok_or_else(|| Unreadable::missing("id"))?);
         let file = self
             .remote
-            .line
+            .connection
             .ask(
                 Question {
                     body: Body::Raw(UPLOAD_TYPE, &upload),
@@ -124,7 +124,7 @@ impl<'a> Entrance<'a> {
         let path = self.path("");
         let created = self
             .remote
-            .line
+            .connection
             .ask(Question {
                 once: Some(unsure),
                 ..Question::post(&path, &|_| body.clone(), &|raw| {
@@ -165,7 +165,7 @@ impl<'a> Entrance<'a> {
         for _ in 0..MOST_PAGES {
             let page = self
                 .remote
-                .line
+                .connection
                 .ask(Question::get(&path, &|raw| {
                     let listed = raw.get("data").and_then(Value::as_array).cloned();
                     let listed = listed.ok_or_else(|| Unreadable::missing("list of batches"))?;
@@ -217,7 +217,7 @@ impl<'a> Entrance<'a> {
         let anthropic = self.is_anthropic();
         let told = self
             .remote
-            .line
+            .connection
             .ask(Question::get(&path, &|raw| {
                 let progress = if anthropic {
                     anthropic_progress(id, raw)
@@ -250,7 +250,7 @@ impl<'a> Entrance<'a> {
             let mut file = beside.as_os_str().to_owned();
             file.push(format!(".{}-{number}.jsonl", checked(&progress.id)?));
             let file = PathBuf::from(file);
-            self.remote.line.download(path, &file).await?;
+            self.remote.connection.download(path, &file).await?;
             results.add(&file)?;
         }
         Ok(results)
@@ -258,7 +258,7 @@ impl<'a> Entrance<'a> {
 
     /// What a line of a batch's answers says, free of keys.
     pub(crate) fn outcome(&self, mut entry: Value) -> Result<Value, ModelError> {
-        let scrubber = self.remote.line.http.scrubber();
+        let scrubber = self.remote.connection.http.scrubber();
         scrubber.value(&mut entry);
         let outcome = if self.is_anthropic() {
             anthropic_outcome(&entry)

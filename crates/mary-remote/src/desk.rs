@@ -116,7 +116,7 @@ where
     let mut held = 0usize;
     loop {
         let mut empty = false;
-        while held < service.flow.appetite().max(1) {
+        while held < service.flow.wanted_in_flight().max(1) {
             let Some(job) = desk.next() else {
                 empty = true;
                 break;

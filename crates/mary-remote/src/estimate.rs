@@ -185,7 +185,7 @@ fn reasoning_room(entry: &Entry, model: &ModelRef, options: &Options) -> u32 {
     if let Some(room) = entry.main_format().and_then(|f| f.thinking(options)) {
         return room;
     }
-    if entry.habits(&model.name).reasoning {
+    if entry.shape(&model.name).reasoning {
         return options.reasoning_tokens;
     }
     0

@@ -201,7 +201,7 @@ impl Flow {
 
     /// How many requests it makes sense to have taken from the desk: the window, a few waiting at
     /// the gate so that it never runs dry, and those pausing before a retry.
-    pub fn appetite(&self) -> usize {
+    pub fn wanted_in_flight(&self) -> usize {
         let state = self.state();
         let window = state.window.min(state.max);
         let pausing = (state.pausing as f64).min(4.0 * state.max);
@@ -549,16 +549,20 @@ mod tests {
     #[tokio::test]
     async fn those_who_pause_make_room_at_the_desk() {
         let flow = flow(4);
-        let before = flow.appetite();
+        let before = flow.wanted_in_flight();
         let pause = flow.pause(Duration::from_secs(60));
         tokio::select! {
             _ = pause => {}
             () = async {
                 tokio::task::yield_now().await;
-                assert_eq!(flow.appetite(), before + 1);
+                assert_eq!(flow.wanted_in_flight(), before + 1);
             } => {}
         }
-        assert_eq!(flow.appetite(), before, "an abandoned pause is not counted");
+        assert_eq!(
+            flow.wanted_in_flight(),
+            before,
+            "an abandoned pause is not counted"
+        );
     }
 
     fn refused(retry_after: Duration) -> Verdict {

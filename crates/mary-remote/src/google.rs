@@ -64,16 +64,16 @@ pub fn body(asked: &Asked<'_>) -> Value {
     let sampling = asked.sampling();
     let mut config = Map::new();
     config.insert("maxOutputTokens".into(), asked.max_tokens().into());
-    if asked.habits.sends("temperature") {
+    if asked.shape.sends("temperature") {
         config.insert("temperature".into(), sampling.temperature.into());
     }
-    if let (Some(top_p), true) = (sampling.top_p, asked.habits.sends("top_p")) {
+    if let (Some(top_p), true) = (sampling.top_p, asked.shape.sends("top_p")) {
         config.insert("topP".into(), top_p.into());
     }
-    if let (Some(top_k), true) = (sampling.top_k, asked.habits.sends("top_k")) {
+    if let (Some(top_k), true) = (sampling.top_k, asked.shape.sends("top_k")) {
         config.insert("topK".into(), top_k.into());
     }
-    if let (Some(seed), true) = (sampling.seed, asked.habits.sends("seed")) {
+    if let (Some(seed), true) = (sampling.seed, asked.shape.sends("seed")) {
         config.insert("seed".into(), small_seed(seed).into());
     }
     let stops = asked.stops(MOST_STOPS, true);

@@ -5,7 +5,7 @@ use mary_contract::{ErrorKind, ModelError};
 use serde_json::{Value, json};
 
 use crate::catalogue::Entry;
-use crate::line::{Line, Question};
+use crate::connection::{Connection, Question};
 use crate::llamacpp::{read_tokens, tokenize_body};
 use crate::wire::{count, text};
 
@@ -35,26 +35,33 @@ pub struct Identity {
 impl Identity {
     /// Asks. `usual_address` is false when the user gave one, where a proxy may not know all paths.
     pub async fn probe(
-        line: &Line,
+        connection: &Connection,
         entry: &Entry,
         usual_address: bool,
     ) -> Result<Self, ModelError> {
         match entry.name {
             "openai" | "openai-completions" | "anthropic" | "google" | "groq" | "mistral" => {
-                by_name(line, usual_address).await
+                by_name(connection, usual_address).await
             }
-            "llamacpp" => llamacpp(line).await,
-            "vllm" | "sglang" | "ollama" | "lmstudio" | "compatible" => by_list(line, entry).await,
+            "llamacpp" => llamacpp(connection).await,
+            "vllm" | "sglang" | "ollama" | "lmstudio" | "compatible" => {
+                by_list(connection, entry).await
+            }
             _ => Ok(Self::default()),
         }
     }
 }
 
 /// Asks a hosted service for one model; this costs nothing and finds a bad key or a wrong name.
-async fn by_name(line: &Line, usual_address: bool) -> Result<Identity, ModelError> {
-    let model = line.model.strip_prefix("models/").unwrap_or(&line.model);
+async fn by_name(connection: &Connection, usual_address: bool) -> Result<Identity, ModelError> {
+    let model = connection
+        .model
+        .strip_prefix("models/")
+        .unwrap_or(&connection.model);
     let path = format!("models/{model}");
-    let asked = line.ask(Question::get(&path, &|raw| Ok(raw.clone()))).await;
+    let asked = connection
+        .ask(Question::get(&path, &|raw| Ok(raw.clone())))
+        .await;
     match asked {
         Ok(told) => Ok(Identity {
             context_length: told
@@ -72,8 +79,8 @@ async fn by_name(line: &Line, usual_address: bool) -> Result<Identity, ModelErro
 }
 
 /// Asks a server of the user's for its list of models.
-async fn by_list(line: &Line, entry: &Entry) -> Result<Identity, ModelError> {
-    let asked = line
+async fn by_list(connection: &Connection, entry: &Entry) -> Result<Identity, ModelError> {
+    let asked = connection
         .ask(Question::get("models", &|raw| Ok(raw.clone())))
         .await;
     let told = match asked {
@@ -94,7 +101,7 @@ async fn by_list(line: &Line, entry: &Entry) -> Result<Identity, ModelError> {
     };
     let named = |model: &&Value| {
         let id = model.get("id").and_then(Value::as_str).unwrap_or("");
-        id == line.model || id.strip_suffix(":latest") == Some(&line.model)
+        id == connection.model || id.strip_suffix(":latest") == Some(&connection.model)
     };
     let Some(found) = models.iter().find(named) else {
         let names: Vec<_> = models
@@ -104,7 +111,7 @@ async fn by_list(line: &Line, entry: &Entry) -> Result<Identity, ModelError> {
             .collect();
         return Err(ModelError::new(
             ErrorKind::NotFound,
-            format!("{} does not serve `{}`", entry.title, line.model),
+            format!("{} does not serve `{}`", entry.title, connection.model),
         )
         .hint(format!("it serves: {}", names.join(", "))));
     };
@@ -120,18 +127,19 @@ async fn by_list(line: &Line, entry: &Entry) -> Result<Identity, ModelError> {
 
 /// Asks a llama.cpp server for everything that scoring needs. It serves one model, whatever it is
 /// called.
-async fn llamacpp(line: &Line) -> Result<Identity, ModelError> {
-    let models = line
+async fn llamacpp(connection: &Connection) -> Result<Identity, ModelError> {
+    let models = connection
         .ask(Question::get("models", &|raw| Ok(raw.clone())))
         .await?
         .answer;
-    let props = line
+    let props = connection
         .ask(Question::get("/props", &|raw| Ok(raw.clone())))
         .await?
         .answer;
     let tokens = async |of: &str| {
         let body = tokenize_body(of, false);
-        line.ask(Question::post("/tokenize", &|_| body.clone(), &read_tokens))
+        connection
+            .ask(Question::post("/tokenize", &|_| body.clone(), &read_tokens))
             .await
             .map(|told| told.answer)
     };

@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use crate::batch::BatchDesk;
 use crate::catalogue::Entry;
+use crate::connection::{Connection, Question};
 use crate::desk::{Service, serve};
 use crate::estimate::Estimator;
 use crate::flow::Flow;
 use crate::format::WireFormat;
 use crate::identity::Identity;
-use crate::line::{Line, Question};
 use crate::money::{Ledger, Promise};
 use crate::options::{Logprobs, Options};
 use crate::prefix::PrefixBook;
-use crate::wire::{Asked, Habits, Read, cut_at_stop};
+use crate::wire::{Asked, Read, RequestShape, cut_at_stop};
 
 /// Everything about one remote model that its requests need.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Remote {
     pub(crate) entry: &'static Entry,
     pub(crate) card: ModelCard,
     pub(crate) options: Options,
-    pub(crate) line: Line,
+    pub(crate) connection: Connection,
     pub(crate) logprobs: Logprobs,
     pub(crate) estimator: Estimator,
     pub(crate) ledger: Ledger,
@@ -39,13 +39,13 @@ impl Remote {
     pub(crate) fn asked<'a>(
         &'a self,
         generate: &'a Generate,
-        habits: &'a Habits,
+        shape: &'a RequestShape,
         shared_prefix: usize,
     ) -> Asked<'a> {
         Asked {
-            model: &self.line.model,
+            model: &self.connection.model,
             generate,
-            habits,
+            shape,
             options: &self.options,
             extensions: self.entry.extensions,
             shared_prefix,
@@ -109,11 +109,11 @@ impl Remote {
         let promise = self.set_aside(estimate.cost).await?;
         let tokens = (estimate.prompt_tokens + estimate.completion_tokens) as f64;
         let told = self
-            .line
+            .connection
             .ask(
                 Question::post(
-                    &format.path(&self.line.model),
-                    &|habits| format.body(&self.asked(&generate, habits, shared_prefix)),
+                    &format.path(&self.connection.model),
+                    &|shape| format.body(&self.asked(&generate, shape, shared_prefix)),
                     &|raw| format.read(raw),
                 )
                 .costing(tokens, &promise),
@@ -149,7 +149,7 @@ impl Remote {
     pub(crate) async fn set_aside(&self, cost: Option<f64>) -> Result<Promise, ModelError> {
         tokio::select! {
             biased;
-            () = self.line.flow.stopped() => Err(Flow::interrupted()),
+            () = self.connection.flow.stopped() => Err(Flow::interrupted()),
             promise = self.ledger.promise(cost.unwrap_or(0.0)) => promise,
         }
     }
@@ -181,7 +181,7 @@ impl Remote {
         usage
     }
 
-    /// Takes the money out of the purse.
+    /// Takes the money out of the budget.
     pub(crate) fn settle<A>(&self, promise: Promise, read: &Read<A>) -> Usage {
         let usage = self.priced(
             read.usage,
@@ -196,7 +196,7 @@ impl Remote {
     /// What serving a desk needs to know.
     pub(crate) fn service(&self) -> Service<'_> {
         Service {
-            flow: &self.line.flow,
+            flow: &self.connection.flow,
             stop_wait: self.options.stop_wait,
         }
     }
@@ -211,12 +211,12 @@ pub struct RemoteModel {
 impl RemoteModel {
     /// Requests in flight the provider bears at the moment.
     pub fn window(&self) -> f64 {
-        self.remote.line.flow.window()
+        self.remote.connection.flow.window()
     }
 
     /// Parameters that are not sent, because the model is known or was found not to take them.
     pub fn omitted(&self) -> Vec<String> {
-        self.remote.line.habits().omit.into_iter().collect()
+        self.remote.connection.shape().omit.into_iter().collect()
     }
 }
 

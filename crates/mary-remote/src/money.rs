@@ -1,4 +1,4 @@
-//! The purse: what was spent, what is promised to requests under way, and the hard stop.
+//! The ledger: what was spent, what is promised to requests under way, and the hard stop.
 //!
 //! Before a request leaves, its likely cost is set aside. When that does not fit any more, the
 //! request waits for those under way to settle; when nothing is under way and it still does not fit,
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mary_contract::{ErrorKind, ModelError};
 use tokio::sync::Notify;
 
-/// One purse, shared by all models that one list of providers opens.
+/// One budget, shared by all models that one list of providers opens.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     shared: Arc<Shared>,
@@ -51,7 +51,7 @@ impl State {
 }
 
 impl Ledger {
-    /// An empty purse without a limit.
+    /// An empty ledger without a limit.
     pub fn new() -> Self {
         Self::default()
     }

@@ -64,7 +64,7 @@ pub fn body(asked: &Asked<'_>) -> Value {
     let mut body = Map::new();
     body.insert("model".into(), asked.model.into());
     body.insert("messages".into(), messages(&asked.generate.prompt));
-    let limit = if asked.habits.max_completion_tokens {
+    let limit = if asked.shape.max_completion_tokens {
         "max_completion_tokens"
     } else {
         "max_tokens"
@@ -87,7 +87,7 @@ pub fn body(asked: &Asked<'_>) -> Value {
 
 /// The body of a request for the most probable next tokens.
 pub fn top_body(asked: &Asked<'_>) -> Value {
-    let limit = if asked.habits.max_completion_tokens {
+    let limit = if asked.shape.max_completion_tokens {
         "max_completion_tokens"
     } else {
         "max_tokens"

@@ -1,4 +1,4 @@
-//! Opening remote models: from a name and settings to a card, and from there to a line.
+//! Opening remote models: from a name and settings to a card, and from there to a connection.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -7,25 +7,25 @@ use mary_contract::{ErrorKind, Model, ModelCard, ModelError, ModelRef, ModelSett
 use serde_json::json;
 
 use crate::catalogue::{Entry, SERVICES};
+use crate::connection::Connection;
 use crate::desk::wait;
 use crate::estimate::Estimator;
 use crate::flow::{Flow, FlowSettings};
 use crate::http::{Http, HttpSettings, KeyHeader, base_url, is_loopback};
 use crate::identity::Identity;
-use crate::line::Line;
 use crate::model::{Remote, RemoteModel};
 use crate::money::Ledger;
 use crate::options::{Logprobs, Options};
 use crate::prefix::PrefixBook;
 use crate::secret::{self, Secret};
-use crate::wire::Habits;
+use crate::wire::RequestShape;
 
-/// All remote providers, with one purse between them.
+/// All remote providers, sharing one budget.
 pub fn providers() -> Vec<Box<dyn Provider>> {
     providers_with(&Ledger::new())
 }
 
-/// All remote providers, with the given purse between them.
+/// All remote providers, sharing the given budget.
 pub fn providers_with(ledger: &Ledger) -> Vec<Box<dyn Provider>> {
     SERVICES
         .iter()
@@ -97,7 +97,7 @@ struct Plan {
     base: reqwest::Url,
     usual_address: bool,
     logprobs: Logprobs,
-    habits: Habits,
+    shape: RequestShape,
     name: String,
     card: ModelCard,
 }
@@ -117,8 +117,8 @@ impl RemoteProvider {
         let base = base_url(address)?;
         let logprobs = options.logprobs.unwrap_or(entry.logprobs_of(&model.name));
         self.check_logprobs(logprobs)?;
-        let mut habits = entry.habits(&model.name);
-        habits.omit.extend(options.omit.iter().cloned());
+        let mut shape = entry.shape(&model.name);
+        shape.omit.extend(options.omit.iter().cloned());
         if options.batch.is_some() && !has_batches(entry.name) {
             return Err(ModelError::new(
                 ErrorKind::BadRequest,
@@ -128,7 +128,7 @@ impl RemoteProvider {
         }
         let capabilities = entry.capabilities(&model.name, logprobs, options.images);
         let mut card = ModelCard::new(model.clone(), capabilities);
-        describe(&mut card, entry, &options, logprobs, &habits);
+        describe(&mut card, entry, &options, logprobs, &shape);
         card.conventions.insert("endpoint".into(), place(&base));
         Ok(Plan {
             usual_address: address == entry.base_url,
@@ -136,7 +136,7 @@ impl RemoteProvider {
             options,
             base,
             logprobs,
-            habits,
+            shape,
             card,
         })
     }
@@ -174,12 +174,12 @@ impl RemoteProvider {
         Ok((names.first().copied().unwrap_or("").to_owned(), key))
     }
 
-    fn line(&self, plan: &Plan, settings: &ModelSettings) -> Result<Line, ModelError> {
+    fn connection(&self, plan: &Plan, settings: &ModelSettings) -> Result<Connection, ModelError> {
         let (key_env, key) = self.key(&plan.options)?;
         let max_in_flight = settings.max_connections.unwrap_or(self.entry.max_in_flight);
         let format = self.entry.main_format();
         let header = format.map_or(KeyHeader::Bearer, |f| f.key_header());
-        Ok(Line {
+        Ok(Connection {
             http: Http::new(HttpSettings {
                 base: plan.base.clone(),
                 key: key.map(|key| (header, key)),
@@ -195,7 +195,7 @@ impl RemoteProvider {
                 title: self.entry.title,
             }),
             retry: plan.options.retry,
-            habits: Mutex::new(plan.habits.clone()),
+            shape: Mutex::new(plan.shape.clone()),
             title: self.entry.title,
             key_env,
             console: self.entry.console,
@@ -211,7 +211,7 @@ impl RemoteProvider {
         settings: &ModelSettings,
     ) -> Result<RemoteModel, ModelError> {
         let mut plan = self.plan(model, settings)?;
-        let line = self.line(&plan, settings)?;
+        let connection = self.connection(&plan, settings)?;
         let estimator = Estimator::of(self.entry, model, plan.options.clone())?;
         if let Some(budget) = settings.budget {
             if estimator.price().is_none() {
@@ -223,7 +223,7 @@ impl RemoteProvider {
             }
             self.ledger.limit(budget);
         }
-        let (line, identity) = self.identify(line, &plan)?;
+        let (connection, identity) = self.identify(connection, &plan)?;
         plan.card.context_length = identity.context_length;
         plan.card.parameters = identity.parameters;
         if let (Some(pictures), None) = (identity.pictures, plan.options.images) {
@@ -235,7 +235,7 @@ impl RemoteProvider {
                 entry: self.entry,
                 card: plan.card,
                 options: plan.options,
-                line,
+                connection,
                 logprobs: plan.logprobs,
                 estimator,
                 ledger: self.ledger.clone(),
@@ -245,20 +245,24 @@ impl RemoteProvider {
         })
     }
 
-    fn identify(&self, line: Line, plan: &Plan) -> Result<(Line, Identity), ModelError> {
+    fn identify(
+        &self,
+        connection: Connection,
+        plan: &Plan,
+    ) -> Result<(Connection, Identity), ModelError> {
         // Scoring by forced tokens needs to know the vocabulary, courtesy or not.
         if !plan.options.check && plan.logprobs != Logprobs::Forced {
-            return Ok((line, Identity::default()));
+            return Ok((connection, Identity::default()));
         }
         let entry = self.entry;
         let usual_address = plan.usual_address;
         wait(async move {
             let identity = tokio::select! {
                 biased;
-                () = line.flow.stopped() => Err(Flow::interrupted()),
-                identity = Identity::probe(&line, entry, usual_address) => identity,
+                () = connection.flow.stopped() => Err(Flow::interrupted()),
+                identity = Identity::probe(&connection, entry, usual_address) => identity,
             }?;
-            Ok((line, identity))
+            Ok((connection, identity))
         })
     }
 }
@@ -307,7 +311,7 @@ fn describe(
     entry: &Entry,
     options: &Options,
     logprobs: Logprobs,
-    habits: &Habits,
+    shape: &RequestShape,
 ) {
     let mut say = |name: &str, value: String| card.conventions.insert(name.into(), value);
     let scores = match logprobs {
@@ -320,11 +324,11 @@ fn describe(
     if !entry.extensions.seed {
         say("seed", "not sent; the API has none".into());
     }
-    if !habits.omit.is_empty() {
-        let names: Vec<_> = habits.omit.iter().map(String::as_str).collect();
+    if !shape.omit.is_empty() {
+        let names: Vec<_> = shape.omit.iter().map(String::as_str).collect();
         say("not sent", names.join(", "));
     }
-    if habits.reasoning {
+    if shape.reasoning {
         say(
             "reasoning",
             format!(
@@ -362,7 +366,7 @@ fn fingerprint(plan: &Plan, identity: &Identity) -> Result<String, ModelError> {
         "place": place(&plan.base),
         "model": plan.name,
         "reasoning_effort": options.reasoning_effort,
-        "reasoning_tokens": plan.habits.reasoning.then_some(options.reasoning_tokens),
+        "reasoning_tokens": plan.shape.reasoning.then_some(options.reasoning_tokens),
         "thinking_budget": options.thinking_budget,
         "omit": options.omit,
         "bos": options.bos,

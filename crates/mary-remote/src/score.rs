@@ -7,8 +7,8 @@ use mary_contract::{
 };
 use serde_json::{Value, json};
 
+use crate::connection::{Question, Told};
 use crate::estimate::{tokens_in, tokens_in_prompt};
-use crate::line::{Question, Told};
 use crate::llamacpp::{Cut, Token, cut, read_tokens, tokenize_body};
 use crate::model::Remote;
 use crate::money::Promise;
@@ -108,11 +108,11 @@ impl Remote {
             .chat
             .ok_or_else(|| bad(format!("{} takes no chat messages", self.card.model)))?;
         let told = self
-            .line
+            .connection
             .ask(
                 Question::post(
-                    &format.path(&self.line.model),
-                    &|habits| format.top_body(&self.asked(&generate, habits, 0)),
+                    &format.path(&self.connection.model),
+                    &|shape| format.top_body(&self.asked(&generate, shape, 0)),
                     &|raw| format.read_top(raw, &score.continuations),
                 )
                 .costing(tokens_in_prompt(&score.prefix), promise),
@@ -131,7 +131,7 @@ impl Remote {
         let mut continuations = Vec::with_capacity(score.continuations.len());
         for continuation in &score.continuations {
             let echo = Echo {
-                model: &self.line.model,
+                model: &self.connection.model,
                 prefix: &prefix,
                 continuation,
                 start: score.start,
@@ -140,7 +140,7 @@ impl Remote {
             };
             echo.check()?;
             let told = self
-                .line
+                .connection
                 .ask(
                     Question::post(openai_completions::PATH, &|_| echo.body(), &|raw| {
                         echo.read(raw)
@@ -172,7 +172,7 @@ impl Remote {
             for stretch in cut.stretches() {
                 let body = cut.body(stretch, self.identity.vocabulary, self.identity.plain_token);
                 let told = self
-                    .line
+                    .connection
                     .ask(
                         Question::post("/completion", &|_| body.clone(), &|raw| {
                             let answer = cut.read(stretch, raw)?;
@@ -198,7 +198,7 @@ impl Remote {
     async fn render(&self, prompt: &Prompt) -> Result<String, ModelError> {
         let body = json!({"messages": openai_chat::messages(prompt)});
         let told = self
-            .line
+            .connection
             .ask(Question::post(
                 "/apply-template",
                 &|_| body.clone(),
@@ -217,7 +217,7 @@ impl Remote {
         }
         let body = tokenize_body(text, special);
         let told = self
-            .line
+            .connection
             .ask(Question::post("/tokenize", &|_| body.clone(), &read_tokens))
             .await?;
         Ok(told.answer)

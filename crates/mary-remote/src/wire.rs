@@ -13,7 +13,7 @@ use crate::options::Options;
 
 /// What a model is known not to accept. Starts from its name and grows when the provider says so.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Habits {
+pub struct RequestShape {
     /// Parameters that are left out.
     pub omit: BTreeSet<String>,
     /// `max_completion_tokens` in place of `max_tokens`.
@@ -22,7 +22,7 @@ pub struct Habits {
     pub reasoning: bool,
 }
 
-impl Habits {
+impl RequestShape {
     /// Whether a parameter is sent.
     pub fn sends(&self, name: &str) -> bool {
         !self.omit.contains(name)
@@ -37,7 +37,7 @@ pub struct Asked<'a> {
     /// What is asked.
     pub generate: &'a Generate,
     /// What the model does not accept.
-    pub habits: &'a Habits,
+    pub shape: &'a RequestShape,
     /// What the user set.
     pub options: &'a Options,
     /// Which extensions the service has.
@@ -67,7 +67,7 @@ impl Asked<'_> {
 
     /// The token limit, with room for hidden reasoning where the model needs it.
     pub fn max_tokens(&self) -> u32 {
-        let room = if self.habits.reasoning {
+        let room = if self.shape.reasoning {
             self.options.reasoning_tokens
         } else {
             0
@@ -77,7 +77,7 @@ impl Asked<'_> {
 
     /// The stop strings the service can take; the rest is cut off by us.
     pub fn stops(&self, most: usize, blank: bool) -> Vec<&str> {
-        if !self.habits.sends("stop") {
+        if !self.shape.sends("stop") {
             return Vec::new();
         }
         let usable = |stop: &&str| !stop.is_empty() && (blank || !stop.trim().is_empty());
@@ -88,19 +88,19 @@ impl Asked<'_> {
     /// Writes the parameters whose names all OpenAI-like services share.
     pub fn put_sampling(&self, body: &mut Map<String, Value>) {
         let sampling = self.sampling();
-        if self.habits.sends("temperature") {
+        if self.shape.sends("temperature") {
             body.insert("temperature".into(), sampling.temperature.into());
         }
-        if let (Some(top_p), true) = (sampling.top_p, self.habits.sends("top_p")) {
+        if let (Some(top_p), true) = (sampling.top_p, self.shape.sends("top_p")) {
             body.insert("top_p".into(), top_p.into());
         }
-        if let (Some(top_k), true) = (sampling.top_k, self.habits.sends("top_k")) {
+        if let (Some(top_k), true) = (sampling.top_k, self.shape.sends("top_k")) {
             body.insert("top_k".into(), top_k.into());
         }
         if let (Some(seed), true, true) = (
             sampling.seed,
             self.extensions.seed,
-            self.habits.sends("seed"),
+            self.shape.sends("seed"),
         ) {
             let name = self.extensions.seed_name.unwrap_or("seed");
             body.insert(name.into(), small_seed(seed).into());

@@ -6,7 +6,7 @@ use mary_contract::{ErrorKind, Finish, Prompt, Score, Scored, Start};
 use mary_remote::wire::ReadError;
 use mary_remote::{anthropic, google, openai_chat, openai_completions};
 use mary_testkit::faulty_server::{FaultyServer, Script};
-use room::{Counter, open, settings};
+use room::{TestDesk, open, settings};
 use serde_json::{Value, json};
 
 #[test]
@@ -171,10 +171,14 @@ fn single_tokens_are_picked_from_the_list_and_strangers_are_errors() {
     ));
 }
 
-fn score(model: &str, args: &[(&str, &str)], score: Score) -> (Counter<Score, Scored>, Vec<Value>) {
+fn score(
+    model: &str,
+    args: &[(&str, &str)],
+    score: Score,
+) -> (TestDesk<Score, Scored>, Vec<Value>) {
     let server = FaultyServer::start(Script::default()).unwrap();
     let model = open(model, &settings(&server, "/v1", args));
-    let mut desk = Counter::new([score]);
+    let mut desk = TestDesk::new([score]);
     model.scorer().unwrap().score(&mut desk);
     (desk, server.books().bodies)
 }

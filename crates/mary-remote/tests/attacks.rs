@@ -11,7 +11,7 @@ use mary_remote::Ledger;
 use mary_testkit::raw_server::{RawServer, Say};
 use serde_json::{Value, json};
 
-use super::room::{Counter, FOLDER, KEY, ask, generate, try_open};
+use super::room::{FOLDER, KEY, TestDesk, ask, generate, try_open};
 
 fn settings(server: &RawServer, args: &[(&str, &str)]) -> ModelSettings {
     std::sync::LazyLock::force(&FOLDER);
@@ -249,7 +249,7 @@ fn odd_headers_are_no_reason_to_panic() {
 #[test]
 fn a_stop_keeps_what_is_under_way_and_waits_for_nothing_else() {
     struct Stopping {
-        desk: Counter<Generate, mary_contract::Generated>,
+        desk: TestDesk<Generate, mary_contract::Generated>,
         server: Arc<AtomicUsize>,
     }
     impl mary_contract::Desk<Generate, mary_contract::Generated> for Stopping {
@@ -281,7 +281,7 @@ fn a_stop_keeps_what_is_under_way_and_waits_for_nothing_else() {
     .unwrap();
     let model = try_open("openai/gpt-4o", &settings(&server, &[]), &Ledger::new()).unwrap();
     let mut desk = Stopping {
-        desk: Counter::new((0..100).map(|n| ask(format!("{n}")))),
+        desk: TestDesk::new((0..100).map(|n| ask(format!("{n}")))),
         server: arrived,
     };
     model.generator().unwrap().generate(&mut desk);
@@ -339,7 +339,7 @@ fn echo(tokens: Value, values: Value) -> Result<Vec<f32>, ErrorKind> {
         &Ledger::new(),
     );
     let model = model.unwrap();
-    let mut desk = Counter::new([Score {
+    let mut desk = TestDesk::new([Score {
         prefix: Prompt::plain("The cat"),
         continuations: vec![" sat".into()],
         start: Start::Model,
@@ -461,7 +461,7 @@ fn visit(
     model: &str,
     server: &RawServer,
     state: &Path,
-) -> Counter<Generate, mary_contract::Generated> {
+) -> TestDesk<Generate, mary_contract::Generated> {
     let path = state.display().to_string();
     let settings = settings(server, &[("batch", path.as_str())]);
     let model = try_open(model, &settings, &Ledger::new()).unwrap();

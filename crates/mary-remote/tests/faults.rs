@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mary_contract::{ErrorKind, Generate, Generated, ModelError};
 use mary_remote::Ledger;
 use mary_testkit::faulty_server::{Fault, FaultyServer, RateLimit, Script};
-use room::{Counter, KEY, ask, generate, open, settings, try_open};
+use room::{KEY, TestDesk, ask, generate, open, settings, try_open};
 
 #[test]
 fn ten_thousand_requests_with_thirty_percent_faults_each_end_once() {
@@ -149,7 +149,7 @@ fn the_desk_can_break_off_and_come_back_without_asking_again() {
     let server = FaultyServer::start(Script::default()).unwrap();
     let model = open("openai/scripted", &settings(&server, "/v1", &[]));
     let requests = || (0..500).map(|n| ask(format!("question {n}")));
-    let mut first = Counter::new(requests());
+    let mut first = TestDesk::new(requests());
     first.stop_after = Some(100);
     model.generator().unwrap().generate(&mut first);
     let kept = first.count;
@@ -202,7 +202,7 @@ fn the_budget_is_a_hard_stop_that_leaves_the_rest_for_later() {
     settings.budget = Some(0.002);
     let ledger = Ledger::new();
     let model = try_open("openai/gpt-4o", &settings, &ledger).unwrap();
-    let desk: Counter<Generate, Generated> = generate(
+    let desk: TestDesk<Generate, Generated> = generate(
         model.as_ref(),
         (0..1000).map(|n| ask(format!("question {n}"))).collect(),
     );

@@ -12,7 +12,7 @@ use crate::room;
 use mary_contract::{
     Finish, Generate, Model, ModelSettings, Prompt, PromptForm, Sampling, Score, Scored, Start,
 };
-use room::{Counter, generate, open};
+use room::{TestDesk, generate, open};
 use serde_json::{Value, json};
 
 struct Server {
@@ -82,7 +82,7 @@ fn start() -> Option<Server> {
 }
 
 fn score(model: &dyn Model, request: Score) -> Scored {
-    let mut desk = Counter::new([request]);
+    let mut desk = TestDesk::new([request]);
     model.scorer().unwrap().score(&mut desk);
     desk.only(0).as_ref().unwrap().answer.clone()
 }

@@ -53,7 +53,7 @@ pub fn table(run: &RunSummary, style: TableStyle) -> String {
 /// The same results for machines: every row with its estimate, levels, counts and verdict.
 pub fn json(run: &RunSummary) -> serde_json::Result<String> {
     #[derive(Serialize)]
-    struct Line<'a> {
+    struct SummaryLine<'a> {
         #[serde(flatten)]
         row: &'a SummaryRow,
         scale: ScoreScale,
@@ -66,7 +66,7 @@ pub fn json(run: &RunSummary) -> serde_json::Result<String> {
         seed: u64,
         trials: u32,
         complete: bool,
-        rows: Vec<Line<'a>>,
+        rows: Vec<SummaryLine<'a>>,
     }
     let whole = Whole {
         run: &run.manifest.id,
@@ -77,7 +77,7 @@ pub fn json(run: &RunSummary) -> serde_json::Result<String> {
         rows: run
             .rows
             .iter()
-            .map(|row| Line {
+            .map(|row| SummaryLine {
                 row,
                 scale: ScoreScale::in_run(run, row),
                 versus_chance: VersusChance::of(row),

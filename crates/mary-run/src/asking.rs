@@ -9,7 +9,7 @@ use mary_contract::{
     Outcome, Reply, SampleId, StoreError,
 };
 use mary_engine::EngineError;
-use mary_engine::execute::{Cast, Execution, Pace, execute};
+use mary_engine::execute::{Execution, Pace, Participants, execute};
 use mary_store::{FinishedIds, Label, Recorder, ResponseCache, RunFolder};
 
 use crate::admission::open_model;
@@ -172,7 +172,7 @@ impl<'a> Asking<'a> {
         let id = assignment.id();
         let finished = &self.finished;
         let execution = Execution {
-            cast: Cast {
+            participants: Participants {
                 subject,
                 judge: match spec.judge {
                     JudgeChoice::Subject => Some(subject),

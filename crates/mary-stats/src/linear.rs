@@ -8,7 +8,7 @@ use crate::{StatsError, input};
 
 /// A fitted line.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Line {
+pub struct FittedLine {
     /// Change of y for one of x.
     pub slope: f64,
     /// y at x = 0.
@@ -24,7 +24,7 @@ pub struct Line {
 }
 
 /// Fits a line to at least two points.
-pub fn line(x: &[f64], y: &[f64]) -> Result<Line, StatsError> {
+pub fn line(x: &[f64], y: &[f64]) -> Result<FittedLine, StatsError> {
     const WHAT: &str = "line fit";
     input::pairs(WHAT, x, y, 2)?;
     let (mx, my) = (input::mean(x), input::mean(y));
@@ -42,7 +42,7 @@ pub fn line(x: &[f64], y: &[f64]) -> Result<Line, StatsError> {
     let n = x.len() as f64;
     let residual: f64 = y.iter().zip(&fitted).map(|(b, f)| (b - f).powi(2)).sum();
     let slope_error = (n > 2.0).then(|| (residual / (n - 2.0) / xx).sqrt());
-    Ok(Line {
+    Ok(FittedLine {
         slope,
         intercept,
         r_squared: r_squared(y, &fitted)?,

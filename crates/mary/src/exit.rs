@@ -26,7 +26,7 @@ pub enum Status {
     Stopped,
     /// Stopped by the user.
     Interrupted,
-    /// A fault of Mary's.
+    /// A bug in Mary.
     Internal,
 }
 

@@ -8,7 +8,7 @@ use crate::commands::adapter;
 use crate::exit::UsageError;
 use crate::laboratory;
 use crate::settings::Place;
-use crate::suite::{self, Wishes};
+use crate::suite::{self, TaskOptions};
 
 /// The model of a run that names none.
 pub const DEFAULT_MODEL: &str = "builtin/nano";
@@ -18,7 +18,7 @@ pub const BUILTIN: &str = "builtin";
 
 /// What the arguments ask for. The only side effect is merging an adapter into the cache.
 pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<RunSpec> {
-    let mut model_args = Wishes::pairs(&args.model_arg)?;
+    let mut model_args = TaskOptions::pairs(&args.model_arg)?;
     let named = if args.model.iter().all(|m| m.trim().is_empty()) {
         vec![DEFAULT_MODEL.to_owned()]
     } else {
@@ -106,11 +106,11 @@ fn judge(text: &str) -> Result<JudgeChoice, UsageError> {
 pub fn choose(
     registry: &Registry,
     patterns: &[String],
-    wishes: &Wishes,
+    task_options: &TaskOptions,
     limit: Option<Limit>,
 ) -> Result<Vec<TaskChoice>, UsageError> {
     let chosen = suite::select(registry, patterns)?;
-    let with_settings = wishes.settings(&chosen)?.into_iter();
+    let with_settings = task_options.settings(&chosen)?.into_iter();
     let choices = with_settings.map(|(task, settings)| TaskChoice {
         id: task.card().id.to_string(),
         settings,
@@ -121,21 +121,21 @@ pub fn choose(
 
 /// The tasks named, or the starter selection.
 fn tasks(registry: &Registry, args: &RunArgs) -> Result<Vec<TaskChoice>, UsageError> {
-    let wishes = Wishes {
+    let task_options = TaskOptions {
         seed: args.seed,
         shots: args.shots,
         chat: args.apply_chat_template,
-        set: Wishes::pairs(&args.set)?,
+        set: TaskOptions::pairs(&args.set)?,
     };
     if !args.tasks.is_empty() {
-        return choose(registry, &args.tasks, &wishes, args.limit);
+        return choose(registry, &args.tasks, &task_options, args.limit);
     }
     let all = registry.tasks().iter();
     let chosen: Vec<_> = all
         .filter(|t| t.card().starter.is_some())
         .cloned()
         .collect();
-    let starter = wishes.settings(&chosen)?.into_iter();
+    let starter = task_options.settings(&chosen)?.into_iter();
     let choices = starter.map(|(task, mut settings)| {
         if let Some(family) = registry.family(&task.card().family) {
             family.starter_settings(task.card(), &mut settings);

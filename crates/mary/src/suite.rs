@@ -48,7 +48,7 @@ pub type WithSettings = (Arc<dyn Task>, TaskSettings);
 
 /// What the user said about every task.
 #[derive(Debug, Clone, Default)]
-pub struct Wishes {
+pub struct TaskOptions {
     /// Seed of the items.
     pub seed: u64,
     /// Shots.
@@ -59,7 +59,7 @@ pub struct Wishes {
     pub set: Vec<(String, String)>,
 }
 
-impl Wishes {
+impl TaskOptions {
     /// Splits `name=value` pairs.
     pub fn pairs(given: &[String]) -> Result<Vec<(String, String)>, UsageError> {
         given

@@ -12,7 +12,7 @@ use mary_contract::{
     Model, ModelRef, ModelSettings, PromptForm, Reply, RunManifest, RunSummary, StoreError,
     SummaryRow, Task, TaskRun, TaskSettings,
 };
-use mary_engine::execute::{Cast, Execution, Pace, execute};
+use mary_engine::execute::{Execution, Pace, Participants, execute};
 use mary_engine::select::survey;
 use mary_engine::summarise::{Summariser, Verdict};
 use mary_report::VersusChance;
@@ -200,7 +200,7 @@ fn run(
     let survey = survey(task.as_ref(), settings, data, Some(Limit::Count(items))).ok()?;
     let stop = AtomicBool::new(false);
     let execution = Execution {
-        cast: Cast {
+        participants: Participants {
             subject: model,
             judge: None,
         },

@@ -20,7 +20,7 @@ pub(super) struct Answers {
     pub(super) model: String,
     /// What was asked and how it was judged.
     pub(super) conditions: Conditions,
-    pub(super) setup: perceptualqa::Setup,
+    pub(super) setup: perceptualqa::PerceptualQaSettings,
     /// The paper's accuracy where answers were written, else the score.
     pub(super) columns: Columns,
     /// The score of this laboratory: robust reading, unread answers left out.
@@ -59,7 +59,7 @@ impl Answers {
 /// One model on SensoryVec.
 pub(super) struct Places {
     pub(super) model: String,
-    pub(super) setup: sensoryvec::Setup,
+    pub(super) setup: sensoryvec::SensoryVecSettings,
     /// `all`, `visual`, `non-visual` and the senses.
     pub(super) columns: Columns,
     /// Triples left out because a word has no vector.
@@ -107,7 +107,8 @@ pub(super) fn answers(runs: &[RunSummary]) -> Vec<Answers> {
     let card = PERCEPTUAL_QA.card();
     let mut all: Vec<Answers> = rows(runs, &card.id)
         .filter_map(|(run, row)| {
-            let setup = perceptualqa::Setup::read(card, settings(run, &card.id)?).ok()?;
+            let setup =
+                perceptualqa::PerceptualQaSettings::read(card, settings(run, &card.id)?).ok()?;
             let measures: BTreeMap<String, Estimate> = row
                 .measures
                 .iter()
@@ -134,7 +135,7 @@ pub(super) fn answers(runs: &[RunSummary]) -> Vec<Answers> {
 /// which have no index, by ours with unread answers wrong).
 fn qa_columns(
     row: &SummaryRow,
-    setup: &perceptualqa::Setup,
+    setup: &perceptualqa::PerceptualQaSettings,
     measures: &BTreeMap<String, Estimate>,
 ) -> Columns {
     let name = match (setup.asking.mode, setup.asking.template) {
@@ -183,7 +184,7 @@ fn breakdown_columns(row: &SummaryRow, tag: &str) -> Columns {
 pub(super) fn places(runs: &[RunSummary]) -> Vec<Places> {
     let card = SENSORY_VEC.card();
     let found = rows(runs, &card.id).filter_map(|(run, row)| {
-        let setup = sensoryvec::Setup::read(card, settings(run, &card.id)?).ok()?;
+        let setup = sensoryvec::SensoryVecSettings::read(card, settings(run, &card.id)?).ok()?;
         // `visual` is both a sense and a modality, with the same items.
         let columns = breakdown_columns(row, "sense");
         let layers = row.measures.iter().filter_map(|m| {

@@ -148,7 +148,7 @@ pub static FRESH_TASKS: [&FreshTask; 3] = [&FRESH_COLOUR, &FRESH_GEOMETRY, &FRES
 
 /// Everything set.
 #[derive(Debug, Clone, Copy)]
-struct Setup {
+struct FreshSettings {
     asking: Asking,
     show: Show,
     seed: u64,
@@ -166,10 +166,10 @@ impl FreshTask {
         self.kinds.iter().map(|k| k.name)
     }
 
-    fn setup(&self, settings: &TaskSettings) -> Result<Setup, TaskError> {
+    fn setup(&self, settings: &TaskSettings) -> Result<FreshSettings, TaskError> {
         let asking = Asking::read(self.card, settings)?;
         let n = settings.param(self.card, "n");
-        Ok(Setup {
+        Ok(FreshSettings {
             asking,
             show: Show::read(self.card, settings)?,
             seed: settings.seed,
@@ -190,7 +190,7 @@ fn shown(show: Show, fresh: &FreshItem) -> (String, Vec<String>) {
     }
 }
 
-fn item(setup: &Setup, number: usize, fresh: &FreshItem) -> Result<Item, TaskError> {
+fn item(setup: &FreshSettings, number: usize, fresh: &FreshItem) -> Result<Item, TaskError> {
     let (question, options) = shown(setup.show, fresh);
     let picture = match setup.show {
         Show::Text => None,

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use mary_contract::{DataSource, TaskError};
 use mary_items::{shuffle, stream};
 
-use super::setup::{Part, Setup};
+use super::setup::{Part, PerceptualQaSettings};
 use crate::upstream::{self, Asked};
 use crate::{Question, Source, Subtask, own};
 
 /// The questions of a setup in one of the two orders.
 pub fn questions(
-    setup: &Setup,
+    setup: &PerceptualQaSettings,
     order: u32,
     data: &dyn DataSource,
 ) -> Result<Vec<Asked>, TaskError> {
@@ -28,7 +28,7 @@ pub fn questions(
 }
 
 /// Our own questions of a language, numbered within their subtask, options shuffled.
-fn own_questions(setup: &Setup, order: u32) -> Result<Vec<Asked>, TaskError> {
+fn own_questions(setup: &PerceptualQaSettings, order: u32) -> Result<Vec<Asked>, TaskError> {
     let mut all = Vec::new();
     for subtask in Subtask::ALL {
         let of_subtask: Vec<&Question> = own::questions()

@@ -8,7 +8,7 @@ mod bank;
 mod setup;
 
 pub use bank::questions;
-pub use setup::{Part, Setup};
+pub use setup::{Part, PerceptualQaSettings};
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ fn index_of(id: &str) -> Option<u32> {
     id.rsplit('-').nth(1)?.parse().ok()
 }
 
-fn item(setup: &Setup, order: u32, asked: &Asked) -> Item {
+fn item(setup: &PerceptualQaSettings, order: u32, asked: &Asked) -> Item {
     let question = &asked.question;
     let options: Vec<String> = question.options.iter().map(|o| o.to_string()).collect();
     let ask = setup.asking.ask(&Shown {
@@ -98,18 +98,19 @@ impl Task for PerceptualQa {
 
     /// People were asked the authors' questions, not ours, and not one part of them.
     fn human(&self, settings: &TaskSettings) -> Option<Reference> {
-        let seen = Setup::read(&CARD, settings)
+        let seen = PerceptualQaSettings::read(&CARD, settings)
             .is_ok_and(|s| s.source == Source::Upstream && s.part == Part::All);
         CARD.human.clone().filter(|_| seen)
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
         // Settings that make no sense are refused by `items`.
-        Setup::read(&CARD, settings).map_or_else(|_| Needs::default(), |s| s.asking.needs(false))
+        PerceptualQaSettings::read(&CARD, settings)
+            .map_or_else(|_| Needs::default(), |s| s.asking.needs(false))
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = Setup::read(&CARD, settings)?;
+        let setup = PerceptualQaSettings::read(&CARD, settings)?;
         let mut items = Vec::new();
         for order in setup.orders {
             let asked = bank::questions(&setup, *order, data)?;
@@ -119,7 +120,7 @@ impl Task for PerceptualQa {
     }
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        match Setup::read(&CARD, settings) {
+        match PerceptualQaSettings::read(&CARD, settings) {
             Ok(setup) => {
                 let index =
                     index_of(&item.id).filter(|_| setup.asking.template == Template::Published);
@@ -134,12 +135,12 @@ impl Task for PerceptualQa {
     }
 
     fn scoring(&self, settings: &TaskSettings) -> Scoring {
-        let setup = Setup::read(&CARD, settings);
+        let setup = PerceptualQaSettings::read(&CARD, settings);
         setup.map_or(Scoring::WRITTEN, |setup| setup.asking.scoring())
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = Setup::read(&CARD, settings) else {
+        let Ok(setup) = PerceptualQaSettings::read(&CARD, settings) else {
             return BTreeMap::new();
         };
         let mut said = setup.asking.conventions(setup.language);

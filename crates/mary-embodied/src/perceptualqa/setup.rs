@@ -40,7 +40,7 @@ pub enum Part {
 
 /// Everything set, with defaults filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setup {
+pub struct PerceptualQaSettings {
     /// Seed of shuffles and of the split.
     pub seed: u64,
     /// How a question is asked.
@@ -55,7 +55,7 @@ pub struct Setup {
     pub part: Part,
 }
 
-impl Setup {
+impl PerceptualQaSettings {
     /// Reads and checks.
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         let asking = Asking::read(card, settings)?;

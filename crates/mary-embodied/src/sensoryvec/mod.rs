@@ -9,7 +9,7 @@ mod cosine;
 pub mod form;
 mod setup;
 
-pub use setup::{Pooling, Setup};
+pub use setup::{Pooling, SensoryVecSettings};
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ static CARD: TaskCard = TaskCard {
 pub struct SensoryVec;
 
 /// One item: nine texts to be read.
-fn item(setup: &Setup, place: usize, triple: &Triple) -> Item {
+fn item(setup: &SensoryVecSettings, place: usize, triple: &Triple) -> Item {
     let words = [&triple.word, &triple.synonym, &triple.antonym];
     let asks = words
         .iter()
@@ -79,7 +79,7 @@ fn labelled(source: Source, place: usize, triple: &Triple, target: Target, asks:
         .tagged("shares_stem", form::shares_stem(word, synonym, antonym))
 }
 
-fn ask(setup: &Setup, sentence: &str, word: &str) -> Ask {
+fn ask(setup: &SensoryVecSettings, sentence: &str, word: &str) -> Ask {
     let start = sentence.find("{}").unwrap_or(sentence.len());
     let pool = match setup.pooling {
         Pooling::Target => Pool::Span {
@@ -178,7 +178,7 @@ impl Task for SensoryVec {
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = Setup::read(&CARD, settings)?;
+        let setup = SensoryVecSettings::read(&CARD, settings)?;
         let triples = match setup.source {
             Source::Own => own::triples().to_vec(),
             Source::Upstream => upstream::triples(data)?,
@@ -194,7 +194,7 @@ impl Task for SensoryVec {
         if let (true, Some(stored)) = (answers.is_empty(), stored_judgement(&item.target)) {
             return stored;
         }
-        let setup = match Setup::read(&CARD, settings) {
+        let setup = match SensoryVecSettings::read(&CARD, settings) {
             Ok(setup) => setup,
             Err(error) => return Judgement::failed(ErrorKind::Internal, error.to_string()),
         };
@@ -238,7 +238,7 @@ impl Task for SensoryVec {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = Setup::read(&CARD, settings) else {
+        let Ok(setup) = SensoryVecSettings::read(&CARD, settings) else {
             return BTreeMap::new();
         };
         let pooling = match setup.pooling {

@@ -52,7 +52,7 @@ impl Pooling {
 
 /// Everything set, with defaults filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setup {
+pub struct SensoryVecSettings {
     /// Our triples or the released ones.
     pub source: Source,
     /// Which tokens are averaged.
@@ -63,7 +63,7 @@ pub struct Setup {
     pub all_layers: bool,
 }
 
-impl Setup {
+impl SensoryVecSettings {
     /// Reads and checks.
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(card)?;

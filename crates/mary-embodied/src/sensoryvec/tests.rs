@@ -52,7 +52,7 @@ fn nine(word: &[&[f32]], synonym: &[&[f32]], antonym: &[&[f32]]) -> Vec<Reply> {
 
 #[test]
 fn the_span_is_the_word_in_the_sentence() {
-    let setup = Setup::read(&CARD, &settings(&[])).unwrap();
+    let setup = SensoryVecSettings::read(&CARD, &settings(&[])).unwrap();
     let item = item(&setup, 0, &TRIPLE);
     assert_eq!(item.asks.len(), 9);
     for (place, word) in [(1, "gritty"), (3, "sandy"), (8, "smooth")] {
@@ -69,7 +69,7 @@ fn the_span_is_the_word_in_the_sentence() {
 
 #[test]
 fn the_nearer_one_is_said_and_a_tie_is_one_half() {
-    let setup = Setup::read(&CARD, &settings(&[])).unwrap();
+    let setup = SensoryVecSettings::read(&CARD, &settings(&[])).unwrap();
     let item = item(&setup, 0, &TRIPLE);
     let judge = |answers: &[Reply]| SENSORY_VEC.judge(&settings(&[]), &item, answers);
     let (x, y, xy): (&[f32], &[f32], &[f32]) = (&[1.0, 0.0], &[0.0, 1.0], &[1.0, 1.0]);
@@ -92,7 +92,7 @@ fn all_layers_come_from_one_pass_and_one_of_them_is_scored() {
     let (x, y, xy): (&[f32], &[f32], &[f32]) = (&[1.0, 0.0], &[0.0, 1.0], &[1.0, 1.0]);
     let answers = nine(&[x, x, x], &[xy, y, xy], &[y, xy, xy]);
     let all = [("layers", "all")];
-    let setup = Setup::read(&CARD, &settings(&all)).unwrap();
+    let setup = SensoryVecSettings::read(&CARD, &settings(&all)).unwrap();
     let item = item(&setup, 0, &TRIPLE);
     let last = SENSORY_VEC.judge(&settings(&all), &item, &answers);
     assert_eq!(last.outcome, Outcome::Scored(0.5));
@@ -110,7 +110,7 @@ fn all_layers_come_from_one_pass_and_one_of_them_is_scored() {
 
 #[test]
 fn a_word_without_a_vector_leaves_the_triple_out() {
-    let setup = Setup::read(&CARD, &settings(&[])).unwrap();
+    let setup = SensoryVecSettings::read(&CARD, &settings(&[])).unwrap();
     let item = item(&setup, 0, &TRIPLE);
     let mut answers = nine(&[&[1.0]], &[&[1.0]], &[&[1.0]]);
     if let Response::Observed(observed) = &mut answers[4].answer {

@@ -23,7 +23,7 @@ use mary_items::best;
 use serde_json::json;
 
 use super::ab_task::{CITATION, failed, source_convention, withheld};
-use super::setup::{GEOMETRY_PARAMS, Mode, Setup, Source};
+use super::setup::{GEOMETRY_PARAMS, HtestSettings, Mode, Source};
 use super::{parse, prompt, upstream};
 
 static CARD: TaskCard = TaskCard {
@@ -63,7 +63,7 @@ struct Asked {
     kind: Option<&'static str>,
 }
 
-fn asked(setup: &Setup, data: &dyn DataSource) -> Result<Vec<Asked>, TaskError> {
+fn asked(setup: &HtestSettings, data: &dyn DataSource) -> Result<Vec<Asked>, TaskError> {
     if setup.source == Source::Published {
         let records = upstream::geometry_items(data)?.into_iter().enumerate();
         return Ok(records
@@ -105,7 +105,7 @@ pub fn pictures(seed: u64, n: usize, how_many: usize) -> Vec<Picture> {
         .collect()
 }
 
-fn ask(setup: &Setup, asked: &Asked) -> Ask {
+fn ask(setup: &HtestSettings, asked: &Asked) -> Ask {
     if setup.mode == Mode::Score {
         let (prefix, before) = match setup.form {
             PromptForm::Plain => (
@@ -137,7 +137,7 @@ fn ask(setup: &Setup, asked: &Asked) -> Ask {
     }))
 }
 
-fn item(setup: &Setup, asked: Asked) -> Item {
+fn item(setup: &HtestSettings, asked: Asked) -> Item {
     let ask = ask(setup, &asked);
     let target = Target::Choice {
         question: asked.question,
@@ -158,7 +158,7 @@ impl Task for LetterGeometry {
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
-        let mode = Setup::read(&CARD, settings).map_or(Mode::Score, |s| s.mode);
+        let mode = HtestSettings::read(&CARD, settings).map_or(Mode::Score, |s| s.mode);
         Needs {
             score: mode == Mode::Score,
             generate: mode != Mode::Score,
@@ -168,7 +168,7 @@ impl Task for LetterGeometry {
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = Setup::read(&CARD, settings)?;
+        let setup = HtestSettings::read(&CARD, settings)?;
         let asked = asked(&setup, data)?;
         Ok(Box::new(
             asked.into_iter().map(move |a| Ok(item(&setup, a))),
@@ -181,7 +181,7 @@ impl Task for LetterGeometry {
         item: &Item,
         answers: &[Reply],
     ) -> Result<Vec<Ask>, TaskError> {
-        let setup = Setup::read(&CARD, settings)?;
+        let setup = HtestSettings::read(&CARD, settings)?;
         let (
             Mode::Cot,
             [
@@ -252,14 +252,14 @@ impl Task for LetterGeometry {
     }
 
     fn scoring(&self, settings: &TaskSettings) -> Scoring {
-        match Setup::read(&CARD, settings) {
+        match HtestSettings::read(&CARD, settings) {
             Ok(setup) if setup.mode == Mode::Score => Scoring::share(Ties::Shared),
             _ => Scoring::WRITTEN,
         }
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = Setup::read(&CARD, settings) else {
+        let Ok(setup) = HtestSettings::read(&CARD, settings) else {
             return BTreeMap::new();
         };
         let mut conventions = BTreeMap::new();

@@ -63,14 +63,14 @@ pub struct DigitMatrices;
 pub static DIGIT_MATRICES: DigitMatrices = DigitMatrices;
 
 #[derive(Debug, Clone, Copy)]
-struct Setup {
+struct DigitSettings {
     fresh: bool,
     n: usize,
     mode: Mode,
     by: By,
 }
 
-impl Setup {
+impl DigitSettings {
     fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(&CARD)?;
         no_shots(&CARD, settings)?;
@@ -103,7 +103,7 @@ fn prefix(problem: &DigitProblem) -> String {
     rows.join("\n")
 }
 
-fn item(setup: Setup, settings: &TaskSettings, problem: &DigitProblem) -> Item {
+fn item(setup: DigitSettings, settings: &TaskSettings, problem: &DigitProblem) -> Item {
     let options: Vec<String> = problem.candidates.iter().map(|c| bracketed(c)).collect();
     let question = prefix(problem);
     let ask = ask(setup.mode, settings.form, &question, &options);
@@ -125,7 +125,7 @@ impl Task for DigitMatrices {
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
-        let mode = Setup::read(settings).map_or(Mode::Score, |s| s.mode);
+        let mode = DigitSettings::read(settings).map_or(Mode::Score, |s| s.mode);
         Needs {
             score: mode == Mode::Score,
             generate: mode == Mode::Generate,
@@ -138,7 +138,7 @@ impl Task for DigitMatrices {
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = Setup::read(settings)?;
+        let setup = DigitSettings::read(settings)?;
         let problems = if setup.fresh {
             fresh_digits(settings.seed, setup.n)?
         } else {
@@ -153,7 +153,7 @@ impl Task for DigitMatrices {
     }
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let setup = match Setup::read(settings) {
+        let setup = match DigitSettings::read(settings) {
             Ok(setup) => setup,
             Err(error) => return failed(&error.to_string()),
         };
@@ -195,14 +195,14 @@ impl Task for DigitMatrices {
     }
 
     fn scoring(&self, settings: &TaskSettings) -> Scoring {
-        match Setup::read(settings) {
+        match DigitSettings::read(settings) {
             Ok(setup) if setup.mode == Mode::Score => Scoring::share(Ties::Shared),
             _ => Scoring::WRITTEN,
         }
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = Setup::read(settings) else {
+        let Ok(setup) = DigitSettings::read(settings) else {
             return BTreeMap::new();
         };
         let source = if setup.fresh {

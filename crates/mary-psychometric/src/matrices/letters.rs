@@ -63,14 +63,14 @@ pub struct LetterStrings;
 pub static LETTER_STRINGS: LetterStrings = LetterStrings;
 
 #[derive(Debug, Clone, Copy)]
-struct Setup {
+struct LetterSettings {
     n: usize,
     generalisations: usize,
     mode: Mode,
     by: By,
 }
 
-impl Setup {
+impl LetterSettings {
     fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(&CARD)?;
         no_shots(&CARD, settings)?;
@@ -83,7 +83,7 @@ impl Setup {
     }
 }
 
-fn item(setup: Setup, settings: &TaskSettings, problem: &LetterProblem) -> Item {
+fn item(setup: LetterSettings, settings: &TaskSettings, problem: &LetterProblem) -> Item {
     let [before, after] = &problem.source;
     let question = format!(
         "{} {}\n{}",
@@ -121,7 +121,7 @@ impl Task for LetterStrings {
     }
 
     fn needs(&self, settings: &TaskSettings) -> Needs {
-        let mode = Setup::read(settings).map_or(Mode::Score, |s| s.mode);
+        let mode = LetterSettings::read(settings).map_or(Mode::Score, |s| s.mode);
         Needs {
             score: mode == Mode::Score,
             generate: mode == Mode::Generate,
@@ -134,7 +134,7 @@ impl Task for LetterStrings {
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = Setup::read(settings)?;
+        let setup = LetterSettings::read(settings)?;
         let problems = fresh_letters(settings.seed, setup.n, setup.generalisations)?;
         let settings = settings.clone();
         Ok(Box::new(
@@ -145,7 +145,7 @@ impl Task for LetterStrings {
     }
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let by = match Setup::read(settings) {
+        let by = match LetterSettings::read(settings) {
             Ok(setup) => setup.by,
             Err(error) => return failed(&error.to_string()),
         };
@@ -187,14 +187,14 @@ impl Task for LetterStrings {
     }
 
     fn scoring(&self, settings: &TaskSettings) -> Scoring {
-        match Setup::read(settings) {
+        match LetterSettings::read(settings) {
             Ok(setup) if setup.mode == Mode::Score => Scoring::share(Ties::Shared),
             _ => Scoring::WRITTEN,
         }
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = Setup::read(settings) else {
+        let Ok(setup) = LetterSettings::read(settings) else {
             return BTreeMap::new();
         };
         let source = format!(

@@ -98,7 +98,7 @@ enum Source {
 }
 
 #[derive(Debug, Clone)]
-struct Setup {
+struct MatrixSettings {
     seed: u64,
     form: PromptForm,
     source: Source,
@@ -108,7 +108,7 @@ struct Setup {
     layout: Layout,
 }
 
-impl Setup {
+impl MatrixSettings {
     fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(&CARD)?;
         no_shots(&CARD, settings)?;
@@ -158,7 +158,7 @@ fn scoring(card: &TaskCard, settings: &TaskSettings) -> Result<By, TaskError> {
     )
 }
 
-fn item(setup: &Setup, matrix: &Matrix, instruction: usize) -> Item {
+fn item(setup: &MatrixSettings, matrix: &Matrix, instruction: usize) -> Item {
     let candidates = matrix.candidates.iter();
     let ask = Ask::subject(Request::Score(Score {
         prefix: Prompt::single(
@@ -223,7 +223,7 @@ impl Task for Matrices {
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = Setup::read(settings)?;
+        let setup = MatrixSettings::read(settings)?;
         let matrices = match setup.source {
             Source::Fresh => fresh(setup.seed, setup.n)?,
             Source::Released(file) => problems(data, file)?,
@@ -268,7 +268,7 @@ impl Task for Matrices {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = Setup::read(settings) else {
+        let Ok(setup) = MatrixSettings::read(settings) else {
             return BTreeMap::new();
         };
         let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());

@@ -88,7 +88,7 @@ pub struct Numbers;
 pub static NUMBERS: Numbers = Numbers;
 
 #[derive(Debug, Clone, Copy)]
-struct Setup {
+struct NumberSettings {
     range: Range,
     pairs: Pairs,
     pooling: Pooling,
@@ -96,7 +96,7 @@ struct Setup {
     words: bool,
 }
 
-impl Setup {
+impl NumberSettings {
     fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(&CARD)?;
         no_shots(&CARD, settings)?;
@@ -132,7 +132,7 @@ struct Shown {
     texts: Vec<String>,
 }
 
-fn item(setup: Setup, format: Format) -> Item {
+fn item(setup: NumberSettings, format: Format) -> Item {
     let numbers = setup.range.numbers();
     let mut texts: Vec<String> = numbers.iter().map(|n| format.write(*n)).collect();
     if setup.words {
@@ -160,7 +160,7 @@ impl Task for Numbers {
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = Setup::read(settings)?;
+        let setup = NumberSettings::read(settings)?;
         Ok(Box::new(
             Format::ALL.into_iter().map(move |f| Ok(item(setup, f))),
         ))
@@ -176,7 +176,7 @@ impl Task for Numbers {
     }
 
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
-        let setup = match Setup::read(settings) {
+        let setup = match NumberSettings::read(settings) {
             Ok(setup) => setup,
             Err(error) => return failed(&error.to_string()),
         };
@@ -202,7 +202,7 @@ impl Task for Numbers {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = Setup::read(settings) else {
+        let Ok(setup) = NumberSettings::read(settings) else {
             return BTreeMap::new();
         };
         let pairs = match setup.pairs {
@@ -278,7 +278,7 @@ const BY_LAYER: [&str; 14] = [
     "ratio_centred",
 ];
 
-fn judge_layers(shown: &Shown, layers: &[Layer], setup: Setup) -> Judgement {
+fn judge_layers(shown: &Shown, layers: &[Layer], setup: NumberSettings) -> Judgement {
     let mut rows: Vec<(usize, Row)> = Vec::new();
     let mut shapes: Vec<nulls::Shown> = Vec::new();
     let mut alike: Vec<usize> = Vec::new();
@@ -361,7 +361,7 @@ fn judge_layers(shown: &Shown, layers: &[Layer], setup: Setup) -> Judgement {
 }
 
 /// The effects once what all numbers share is taken away: the mean of their vectors.
-fn centred(shown: &Shown, numbers: &[Vec<f64>], setup: Setup) -> Row {
+fn centred(shown: &Shown, numbers: &[Vec<f64>], setup: NumberSettings) -> Row {
     let Some(length) = numbers.first().map(Vec::len) else {
         return Row::new();
     };

@@ -285,7 +285,7 @@ fn vectors_that_share_a_direction_are_warned_about_and_centred() {
         numbers: Range::Units.numbers(),
         texts: vec![],
     };
-    let setup = Setup::read(&TaskSettings::default()).unwrap();
+    let setup = NumberSettings::read(&TaskSettings::default()).unwrap();
     let row = centred(&shown, &shifted, setup);
     // Centring bends the line; the effects stay.
     assert!(row["distance_centred"] > 0.6, "{row:?}");

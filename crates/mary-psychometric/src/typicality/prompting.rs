@@ -86,16 +86,16 @@ fn prompt(category: &str, exemplars: &[&str], options: &[String]) -> String {
 
 /// What the user set.
 #[derive(Debug, Clone, Copy)]
-struct Setup {
+struct PromptingSettings {
     runs: usize,
     temperature: f64,
     shots: usize,
     typical: bool,
 }
 
-fn read(settings: &TaskSettings) -> Result<Setup, TaskError> {
+fn read(settings: &TaskSettings) -> Result<PromptingSettings, TaskError> {
     settings.check(&CARD)?;
-    Ok(Setup {
+    Ok(PromptingSettings {
         runs: number(&CARD, settings, "runs", |n: usize| (1..=1000).contains(&n))?,
         temperature: number(&CARD, settings, "temperature", |t: f64| {
             t.is_finite() && t >= 0.0
@@ -112,7 +112,7 @@ fn read(settings: &TaskSettings) -> Result<Setup, TaskError> {
 
 fn item(
     settings: &TaskSettings,
-    setup: Setup,
+    setup: PromptingSettings,
     category: &Category,
     run: usize,
 ) -> Result<Item, TaskError> {

@@ -55,14 +55,14 @@ pub struct Surprisal;
 pub static TYPICALITY_SURPRISAL: Surprisal = Surprisal;
 
 #[derive(Debug, Clone, Copy)]
-struct Setup {
+struct SurprisalSettings {
     seed: u64,
     shots: usize,
     typical: bool,
     start: Start,
 }
 
-impl Setup {
+impl SurprisalSettings {
     fn read(settings: &TaskSettings) -> Result<Self, TaskError> {
         settings.check(&CARD)?;
         Ok(Self {
@@ -93,7 +93,7 @@ fn ending(category: &str) -> String {
     format!(" is {} {category}", article(category))
 }
 
-fn item(setup: Setup, category: &Category) -> Result<Item, TaskError> {
+fn item(setup: SurprisalSettings, category: &Category) -> Result<Item, TaskError> {
     let order = exemplars(&CARD, category, setup.seed, setup.shots, setup.typical)?;
     let shown_first: String = order
         .iter()
@@ -142,7 +142,7 @@ impl Task for Surprisal {
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
-        let setup = Setup::read(settings)?;
+        let setup = SurprisalSettings::read(settings)?;
         let categories = categories(&CARD, settings, data)?;
         Ok(Box::new(
             categories.into_iter().map(move |c| item(setup, &c)),
@@ -174,7 +174,7 @@ impl Task for Surprisal {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(setup) = Setup::read(settings) else {
+        let Ok(setup) = SurprisalSettings::read(settings) else {
             return BTreeMap::new();
         };
         let exemplars = match (setup.shots, setup.typical) {

@@ -28,7 +28,7 @@ pub static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
 });
 
 /// A desk that counts.
-pub struct Counter<Q, A> {
+pub struct TestDesk<Q, A> {
     pub waiting: VecDeque<Job<Q>>,
     pub answers: HashMap<Ticket, Vec<Result<Reply<A>, ModelError>>>,
     pub held: usize,
@@ -38,7 +38,7 @@ pub struct Counter<Q, A> {
     pub count: usize,
 }
 
-impl<Q, A> Counter<Q, A> {
+impl<Q, A> TestDesk<Q, A> {
     pub fn new(requests: impl IntoIterator<Item = Q>) -> Self {
         let waiting = requests
             .into_iter()
@@ -67,7 +67,7 @@ impl<Q, A> Counter<Q, A> {
     }
 }
 
-impl<Q, A> Desk<Q, A> for Counter<Q, A> {
+impl<Q, A> Desk<Q, A> for TestDesk<Q, A> {
     fn next(&mut self) -> Option<Job<Q>> {
         let job = self.waiting.pop_front()?;
         self.held += 1;
@@ -129,8 +129,8 @@ pub fn ask(text: impl Into<String>) -> Generate {
     }
 }
 
-pub fn generate(model: &dyn Model, requests: Vec<Generate>) -> Counter<Generate, Generated> {
-    let mut desk = Counter::new(requests);
+pub fn generate(model: &dyn Model, requests: Vec<Generate>) -> TestDesk<Generate, Generated> {
+    let mut desk = TestDesk::new(requests);
     model.generator().unwrap().generate(&mut desk);
     desk
 }

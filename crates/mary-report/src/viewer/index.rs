@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mary_contract::{Outcome, RunSummary, Sample, SampleId};
 
-use super::{Facets, Filter, Line, Lines, RunEntry, SampleSource, SourceError};
+use super::{Facets, Filter, Lines, RunEntry, SampleRow, SampleSource, SourceError};
 use crate::{OutcomeClass, escape, sample};
 
 /// Characters of a question and of an answer that are kept for lists and for search.
@@ -263,10 +263,10 @@ impl Index {
         self.rows.get(row as usize).map(|r| r.place)
     }
 
-    fn line(&self, row: u32) -> Option<Line> {
+    fn line(&self, row: u32) -> Option<SampleRow> {
         let row = self.rows.get(row as usize)?;
         let item = self.items.get(row.item as usize)?;
-        Some(Line {
+        Some(SampleRow {
             id: SampleId {
                 model: self.models.get(row.model).to_owned(),
                 task: self.tasks.get(item.task).to_owned(),

@@ -54,7 +54,7 @@ pub struct RunEntry {
 
 /// A sample in a list.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct SampleRow {
     /// Which.
     pub id: SampleId,
     /// How it ended.
@@ -73,7 +73,7 @@ pub struct Lines {
     /// How many match in all.
     pub total: usize,
     /// The ones asked for.
-    pub lines: Vec<Line>,
+    pub lines: Vec<SampleRow>,
 }
 
 /// What a list can be narrowed by, with counts.

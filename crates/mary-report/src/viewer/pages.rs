@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use mary_contract::{RunSummary, Sample, SampleId};
 
 use super::{
-    Facets, Line, Lines, RunEntry,
+    Facets, Lines, RunEntry, SampleRow,
     query::{Asked, encode, sample_address},
 };
 use crate::{
@@ -311,7 +311,7 @@ fn select(
     out
 }
 
-fn list_line(run: &str, line: &Line, other: Option<&str>) -> String {
+fn list_line(run: &str, line: &SampleRow, other: Option<&str>) -> String {
     let trial = if line.id.trial > 0 {
         format!(", trial {}", line.id.trial + 1)
     } else {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::path::Path;
 
 #[derive(Deserialize)]
-struct Line {
+struct Conversation {
     messages: Vec<Message>,
 }
 
@@ -65,7 +65,7 @@ impl Reader<'_> {
         {
             let fail =
                 |what: String| TrainError::content(path, format!("line {}: {what}", index + 1));
-            let line: Line = serde_json::from_str(line).map_err(|e| {
+            let line: Conversation = serde_json::from_str(line).map_err(|e| {
                 fail(format!(
                     "expected {{\"messages\": [{{\"role\": …, \"content\": …}}, …]}}: {e}"
                 ))

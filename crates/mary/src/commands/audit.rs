@@ -10,19 +10,19 @@ use serde_json::json;
 use crate::cli::AuditArgs;
 use crate::exit::{Status, UsageError};
 use crate::settings::Place;
-use crate::suite::{self, Wishes};
+use crate::suite::{self, TaskOptions};
 
 /// Audits each task named; leaves with 1 when a shortcut was found.
 pub fn audit(place: &Place, data: &LocalData, args: &AuditArgs) -> anyhow::Result<Status> {
     let tasks = suite::select(&place.registry, &args.tasks)?;
-    let wishes = Wishes {
+    let task_options = TaskOptions {
         seed: args.seed,
-        set: Wishes::pairs(&args.set)?,
-        ..Wishes::default()
+        set: TaskOptions::pairs(&args.set)?,
+        ..TaskOptions::default()
     };
     let mut clean = true;
     let mut reports = Vec::new();
-    for (task, settings) in wishes.settings(&tasks)? {
+    for (task, settings) in task_options.settings(&tasks)? {
         let id = &*task.card().id;
         let family = place.registry.family(&task.card().family);
         let expected = family.map_or_else(AuditExpectations::default, |f| {

@@ -13,7 +13,7 @@ use crate::cli::{DataAction, DataArgs};
 use crate::exit::{MissingError, Status, UsageError};
 use crate::matching;
 use crate::settings::Place;
-use crate::suite::Wishes;
+use crate::suite::TaskOptions;
 
 /// Lists, fetches, verifies or audits datasets.
 pub fn data(place: &Place, args: &DataArgs) -> anyhow::Result<Status> {
@@ -34,7 +34,7 @@ pub fn data(place: &Place, args: &DataArgs) -> anyhow::Result<Status> {
             let wanted = TuningRequest {
                 form: (*form).into(),
                 n: *n,
-                params: Wishes::pairs(set)?.into_iter().collect(),
+                params: TaskOptions::pairs(set)?.into_iter().collect(),
                 seed: *seed,
             };
             super::tuning::tuning(&place.registry, &local, task, &wanted, out)

@@ -8,7 +8,7 @@ use mary_contract::{Exhibits, Limit, Registry, RunSummary};
 use mary_run::{Laboratory, RunSpec, Silent, load_summary};
 use mary_store::RunFolder;
 
-use crate::suite::Wishes;
+use crate::suite::TaskOptions;
 use crate::{interrupt, specification};
 
 /// Items of each quick task.
@@ -55,7 +55,7 @@ pub fn development(
     let tasks = specification::choose(
         lab.registry(),
         &probes,
-        &Wishes::default(),
+        &TaskOptions::default(),
         Some(Limit::Count(ITEMS)),
     )?;
     let mut spec = RunSpec::new(specification::DEFAULT_MODEL.parse()?, tasks);

@@ -12,7 +12,7 @@ use crate::cli::RescoreArgs;
 use crate::exit::Status;
 use crate::rundir;
 use crate::settings::Place;
-use crate::suite::Wishes;
+use crate::suite::TaskOptions;
 
 /// Judges again.
 pub fn rescore(place: &Place, args: &RescoreArgs) -> anyhow::Result<Status> {
@@ -22,11 +22,11 @@ pub fn rescore(place: &Place, args: &RescoreArgs) -> anyhow::Result<Status> {
         .iter()
         .filter_map(|t| place.registry.judge_of(t).ok().cloned())
         .collect();
-    let wishes = Wishes {
-        set: Wishes::pairs(&args.set)?,
-        ..Wishes::default()
+    let task_options = TaskOptions {
+        set: TaskOptions::pairs(&args.set)?,
+        ..TaskOptions::default()
     };
-    let params: BTreeMap<_, _> = wishes
+    let params: BTreeMap<_, _> = task_options
         .settings(&known)?
         .into_iter()
         .map(|(task, settings)| (task.card().id.to_string(), settings.params))

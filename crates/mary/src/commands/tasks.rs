@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::cli::{TaskKind, TasksAction, TasksArgs};
 use crate::exit::Status;
 use crate::settings::Place;
-use crate::suite::{self, Wishes};
+use crate::suite::{self, TaskOptions};
 
 /// Lists tasks or shows one.
 pub fn tasks(place: &Place, args: &TasksArgs) -> anyhow::Result<Status> {
@@ -27,17 +27,17 @@ pub fn tasks(place: &Place, args: &TasksArgs) -> anyhow::Result<Status> {
             set,
             shots,
         }) => {
-            let wishes = Wishes {
+            let task_options = TaskOptions {
                 seed: *seed,
                 shots: *shots,
                 chat: false,
-                set: Wishes::pairs(set)?,
+                set: TaskOptions::pairs(set)?,
             };
             for task in suite::select(&place.registry, std::slice::from_ref(task))? {
                 if args.json {
                     super::print_json(&task.card())?;
                 } else {
-                    super::print(&show(&task, &wishes, *items)?)?;
+                    super::print(&show(&task, &task_options, *items)?)?;
                 }
             }
         }
@@ -51,15 +51,15 @@ pub fn tasks(place: &Place, args: &TasksArgs) -> anyhow::Result<Status> {
             set,
             shots,
         }) => {
-            let wishes = Wishes {
+            let task_options = TaskOptions {
                 seed: *seed,
                 shots: *shots,
                 chat: false,
-                set: Wishes::pairs(set)?,
+                set: TaskOptions::pairs(set)?,
             };
             let tasks = suite::select(&place.registry, std::slice::from_ref(task))?;
             let mut status = Status::Done;
-            for (task, settings) in wishes.settings(&tasks)? {
+            for (task, settings) in task_options.settings(&tasks)? {
                 if super::own_tasks::check(&task, &settings, *items)? != Status::Done {
                     status = Status::Incomplete;
                 }
@@ -110,9 +110,9 @@ fn list(registry: &Registry) -> String {
     text
 }
 
-fn show(task: &Arc<dyn Task>, wishes: &Wishes, items: usize) -> anyhow::Result<String> {
+fn show(task: &Arc<dyn Task>, task_options: &TaskOptions, items: usize) -> anyhow::Result<String> {
     let card = task.card();
-    let (_, settings) = wishes
+    let (_, settings) = task_options
         .settings(std::slice::from_ref(task))?
         .pop()
         .ok_or_else(|| crate::exit::UsageError::new("no task"))?;

@@ -13,7 +13,7 @@ use crate::cli::run::TestingArgs;
 use crate::laboratory::laboratory;
 use crate::settings::Place;
 use crate::specification;
-use crate::suite::Wishes;
+use crate::suite::TaskOptions;
 
 /// What models are tested on.
 pub struct Tests<'a> {
@@ -31,18 +31,18 @@ impl Tests<'_> {
     /// Asks all tasks of all models, given as folders, in one ordinary run, and returns its folder.
     /// What was answered before is not asked again.
     pub fn run(&self, place: &Place, models: &[&Path]) -> anyhow::Result<PathBuf> {
-        let wishes = Wishes {
+        let task_options = TaskOptions {
             seed: self.seed,
             shots: self.testing.shots,
             chat: false,
-            set: Wishes::pairs(&self.testing.set)?,
+            set: TaskOptions::pairs(&self.testing.set)?,
         };
         let mut subjects = Vec::new();
         for model in models {
             subjects.push(name(model).parse::<ModelRef>()?);
         }
         let limit = self.testing.limit;
-        let mut tasks = specification::choose(&place.registry, self.tasks, &wishes, limit)?;
+        let mut tasks = specification::choose(&place.registry, self.tasks, &task_options, limit)?;
         specification::fit_to_models(&place.registry, &mut tasks, false);
         let spec = RunSpec {
             subjects,

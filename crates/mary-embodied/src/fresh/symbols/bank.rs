@@ -13,7 +13,7 @@ const STEADY: &str = "ABCDEFHILMNOPSTUVWXYZbcdehmnpquvwxz2356789ΓΛΠΦΨΔ";
 
 /// The lines a symbol is cut or crossed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line {
+pub struct CuttingLine {
     /// A horizontal line; else a vertical one.
     pub level: bool,
     /// Thirds or halves or quarters: the share of the way down, or from the left.
@@ -91,17 +91,17 @@ impl Known {
     }
 
     /// Pieces after a cut.
-    pub fn pieces(&self, line: Line) -> Option<usize> {
+    pub fn pieces(&self, line: CuttingLine) -> Option<usize> {
         look::pieces(&self.facing(line), line.share.value())
     }
 
     /// Strokes crossed by a line.
-    pub fn strokes(&self, line: Line) -> Option<usize> {
+    pub fn strokes(&self, line: CuttingLine) -> Option<usize> {
         look::strokes(&self.facing(line), line.share.value())
     }
 
     /// Turned so that the line lies level and the share counts from the top.
-    fn facing(&self, line: Line) -> Ink {
+    fn facing(&self, line: CuttingLine) -> Ink {
         if line.level {
             self.ink.clone()
         } else {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use mary_items::glyphs::ink::Half;
 use mary_items::{Stream, below};
 
-use super::bank::{Known, Line, Share, which};
+use super::bank::{CuttingLine, Known, Share, which};
 use crate::fresh::block::{Block, Posed, counted};
 use crate::fresh::sketch::Sketch;
 
@@ -114,14 +114,14 @@ pub fn covered(rng: &mut Stream) -> Option<Block> {
     })
 }
 
-fn lines() -> Vec<Line> {
+fn lines() -> Vec<CuttingLine> {
     [true, false]
         .into_iter()
-        .flat_map(|level| Share::ALL.map(|share| Line { level, share }))
+        .flat_map(|level| Share::ALL.map(|share| CuttingLine { level, share }))
         .collect()
 }
 
-impl Line {
+impl CuttingLine {
     fn words(self) -> String {
         let far = match self.share {
             Share::Quarter => "a quarter of the way",
@@ -139,7 +139,9 @@ impl Line {
 }
 
 /// Every line with the symbols for which it is clear.
-fn by_line(count: impl Fn(&Known, Line) -> Option<usize>) -> Vec<(Line, Vec<Counted>)> {
+fn by_line(
+    count: impl Fn(&Known, CuttingLine) -> Option<usize>,
+) -> Vec<(CuttingLine, Vec<Counted>)> {
     lines()
         .into_iter()
         .map(|line| {
@@ -154,7 +156,7 @@ fn by_line(count: impl Fn(&Known, Line) -> Option<usize>) -> Vec<(Line, Vec<Coun
 
 /// Pieces after each symbol was cut.
 pub fn cut(rng: &mut Stream) -> Option<Block> {
-    static FROM: OnceLock<Vec<(Line, Vec<Counted>)>> = OnceLock::new();
+    static FROM: OnceLock<Vec<(CuttingLine, Vec<Counted>)>> = OnceLock::new();
     let from = FROM.get_or_init(|| by_line(Known::pieces));
     let number = length(rng, 2, 3);
     counted(rng, 60, |rng| {
@@ -171,7 +173,7 @@ pub fn cut(rng: &mut Stream) -> Option<Block> {
 
 /// Strokes met by a line through each symbol.
 pub fn crossed(rng: &mut Stream) -> Option<Block> {
-    static FROM: OnceLock<Vec<(Line, Vec<Counted>)>> = OnceLock::new();
+    static FROM: OnceLock<Vec<(CuttingLine, Vec<Counted>)>> = OnceLock::new();
     let from = FROM.get_or_init(|| by_line(Known::strokes));
     let number = length(rng, 2, 4);
     counted(rng, 60, |rng| {

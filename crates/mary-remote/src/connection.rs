@@ -1,5 +1,5 @@
-//! A line to one model: sends a request until it is answered, learning on the way what the model
-//! does not accept, and keeping the purse.
+//! A connection to one model: sends a request until it is answered, learns on the way which parameters
+//! the model does not accept, and accounts for what it costs.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,11 +19,11 @@ use crate::http::{Attempt, Http, Message};
 use crate::limits::Advice;
 use crate::money::Promise;
 use crate::retry::{RetryPolicy, retry_after};
-use crate::wire::{Habits, ReadError};
+use crate::wire::{ReadError, RequestShape};
 
 /// Everything needed to ask one model.
 #[derive(Debug)]
-pub struct Line {
+pub struct Connection {
     /// The client.
     pub http: Http,
     /// The gate.
@@ -31,7 +31,7 @@ pub struct Line {
     /// When to try again.
     pub retry: RetryPolicy,
     /// What the model does not accept, as known so far.
-    pub habits: Mutex<Habits>,
+    pub shape: Mutex<RequestShape>,
     /// As users know the service.
     pub title: &'static str,
     /// Name of the variable that holds the key.
@@ -44,7 +44,7 @@ pub struct Line {
     pub start: &'static str,
 }
 
-/// One question on the line.
+/// One question on the connection.
 pub struct Question<'a, T> {
     /// GET or POST.
     pub method: Method,
@@ -69,7 +69,7 @@ pub enum Body<'a> {
     /// Nothing.
     Empty,
     /// JSON, which may depend on what was learnt.
-    Json(&'a (dyn Fn(&Habits) -> Value + Sync)),
+    Json(&'a (dyn Fn(&RequestShape) -> Value + Sync)),
     /// Something else, with its type.
     Raw(&'a str, &'a [u8]),
 }
@@ -78,7 +78,7 @@ impl<'a, T> Question<'a, T> {
     /// A question with a JSON body, repeated until it is answered.
     pub fn post(
         path: &'a str,
-        body: &'a (dyn Fn(&Habits) -> Value + Sync),
+        body: &'a (dyn Fn(&RequestShape) -> Value + Sync),
         read: &'a (dyn Fn(&Value) -> Result<T, ReadError> + Sync),
     ) -> Self {
         Self {
@@ -138,7 +138,7 @@ enum Next<T> {
     Learn(Remedy, ModelError),
 }
 
-impl Line {
+impl Connection {
     fn service(&self) -> Service<'_> {
         Service {
             title: self.title,
@@ -149,8 +149,8 @@ impl Line {
     }
 
     /// What the model does not accept, as known now.
-    pub fn habits(&self) -> Habits {
-        self.habits
+    pub fn shape(&self) -> RequestShape {
+        self.shape
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
@@ -164,12 +164,12 @@ impl Line {
         // Attempts that taught us something come on top.
         let mut lessons = 0;
         loop {
-            let habits = self.habits();
+            let shape = self.shape();
             let retries = overloads + breaks;
-            let next = self.attempt(&question, &habits, &id).await;
+            let next = self.attempt(&question, &shape, &id).await;
             match next {
                 Next::Done(answer, mut raw) => {
-                    note_omitted(&mut raw, &habits);
+                    note_omitted(&mut raw, &shape);
                     return Ok(Told {
                         answer,
                         raw,
@@ -179,7 +179,7 @@ impl Line {
                 Next::Stop(error) => return Err(self.http.scrubber().error(error)),
                 Next::Learn(remedy, error) => {
                     lessons += 1;
-                    if lessons > 8 || !self.learn(&habits, &remedy) {
+                    if lessons > 8 || !self.learn(&shape, &remedy) {
                         return Err(self.http.scrubber().error(error));
                     }
                 }
@@ -285,11 +285,16 @@ impl Line {
         }
     }
 
-    async fn attempt<T>(&self, question: &Question<'_, T>, habits: &Habits, id: &str) -> Next<T> {
+    async fn attempt<T>(
+        &self,
+        question: &Question<'_, T>,
+        shape: &RequestShape,
+        id: &str,
+    ) -> Next<T> {
         let (content_type, body) = match question.body {
             Body::Empty => ("", Vec::new()),
             Body::Raw(content_type, bytes) => (content_type, bytes.to_vec()),
-            Body::Json(make) => match serde_json::to_vec(&make(habits)) {
+            Body::Json(make) => match serde_json::to_vec(&make(shape)) {
                 Ok(bytes) => ("application/json", bytes),
                 Err(e) => {
                     return Next::Stop(ModelError::new(ErrorKind::Internal, e.to_string()));
@@ -435,15 +440,15 @@ impl Line {
     }
 
     /// Takes a lesson to heart; false when it was known and did not help.
-    fn learn(&self, tried: &Habits, remedy: &Remedy) -> bool {
-        let mut habits = self.habits.lock().unwrap_or_else(PoisonError::into_inner);
+    fn learn(&self, tried: &RequestShape, remedy: &Remedy) -> bool {
+        let mut shape = self.shape.lock().unwrap_or_else(PoisonError::into_inner);
         match remedy {
             Remedy::Without(name) => {
-                habits.omit.insert((*name).to_owned());
+                shape.omit.insert((*name).to_owned());
                 tried.sends(name)
             }
             Remedy::RenameMaxTokens => {
-                habits.max_completion_tokens = true;
+                shape.max_completion_tokens = true;
                 !tried.max_completion_tokens
             }
             Remedy::GiveUp | Remedy::Slower | Remedy::Again => false,
@@ -459,9 +464,9 @@ fn after(error: ModelError, attempts: u32) -> ModelError {
 }
 
 /// What was asked for and left out belongs to the truth about an answer.
-fn note_omitted(raw: &mut Value, habits: &Habits) {
-    if let (false, Some(fields)) = (habits.omit.is_empty(), raw.as_object_mut()) {
-        let names: Vec<Value> = habits.omit.iter().map(|n| n.as_str().into()).collect();
+fn note_omitted(raw: &mut Value, shape: &RequestShape) {
+    if let (false, Some(fields)) = (shape.omit.is_empty(), raw.as_object_mut()) {
+        let names: Vec<Value> = shape.omit.iter().map(|n| n.as_str().into()).collect();
         fields.insert("mary_omitted".into(), names.into());
     }
 }
