@@ -12,6 +12,7 @@ mod family;
 mod files;
 mod item;
 mod key;
+mod label;
 mod machine;
 mod model;
 mod offer;
@@ -42,6 +43,7 @@ pub use family::{Family, built_in};
 pub use files::{open_plain, read_plain, writable_place};
 pub use item::{Ask, Item, ModelRole, Target};
 pub use key::Key;
+pub use label::{model_label, model_labels};
 pub use machine::available_memory;
 pub use model::{
     Capabilities, Desk, ErrorKind, Generator, Job, Model, ModelCard, ModelError, ModelRef,

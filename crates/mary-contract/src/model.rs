@@ -160,6 +160,9 @@ pub struct Capabilities {
 pub struct ModelCard {
     /// As the user named it.
     pub model: ModelRef,
+    /// What the user wants it to be called, in tables, figures and pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// What it can do.
     pub capabilities: Capabilities,
     /// Content hash of weights, configuration and tokenizer (local), or of provider, name, version
@@ -194,6 +197,7 @@ impl ModelCard {
     pub fn new(model: ModelRef, capabilities: Capabilities) -> Self {
         Self {
             model,
+            label: None,
             capabilities,
             fingerprint: String::new(),
             architecture: None,

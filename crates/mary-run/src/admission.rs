@@ -43,13 +43,21 @@ pub struct PreparedRun<'lab> {
 impl Laboratory {
     /// Compares models with tasks, reads every item once, and computes fingerprints.
     pub fn prepare(&self, spec: &RunSpec) -> Result<PreparedRun<'_>, RunError> {
+        let mut prepared = self.prepare_estimate(spec)?;
+        prepared.fingerprint()?;
+        Ok(prepared)
+    }
+
+    /// As [`Laboratory::prepare`], for an estimate alone: no fingerprint is computed, so that neither a
+    /// key nor a server is needed.
+    pub fn prepare_estimate(&self, spec: &RunSpec) -> Result<PreparedRun<'_>, RunError> {
         let settings = spec.model_settings();
         let cards = spec
             .subjects
             .iter()
             .map(|model| Ok(self.provider(model)?.card(model, &settings)?))
             .collect::<Result<Vec<_>, RunError>>()?;
-        self.prepare_known(spec, cards)
+        self.admitted(spec, cards)
     }
 
     /// As [`Laboratory::prepare`], for subjects whose cards are known already.
@@ -58,6 +66,12 @@ impl Laboratory {
         spec: &RunSpec,
         cards: Vec<ModelCard>,
     ) -> Result<PreparedRun<'_>, RunError> {
+        let mut prepared = self.admitted(spec, cards)?;
+        prepared.fingerprint()?;
+        Ok(prepared)
+    }
+
+    fn admitted(&self, spec: &RunSpec, cards: Vec<ModelCard>) -> Result<PreparedRun<'_>, RunError> {
         if cards.is_empty() || spec.tasks.is_empty() {
             return Err(RunError::Specification(
                 "a run needs at least one model and one task".into(),
@@ -88,15 +102,13 @@ impl Laboratory {
                 survey: Arc::new(survey),
             });
         }
-        let mut prepared = PreparedRun {
+        Ok(PreparedRun {
             lab: self,
             spec: spec.clone(),
             assignments,
             cards,
             judge,
-        };
-        prepared.fingerprint()?;
-        Ok(prepared)
+        })
     }
 
     fn admit(
@@ -186,8 +198,10 @@ impl<'lab> PreparedRun<'lab> {
 
     /// Makes or finds the run's folder below another folder.
     pub fn open_below(self, runs: &Path) -> Result<Run<'lab>, RunError> {
-        let folder = RunFolder::create_or_open(runs, &self.manifest()?)?;
-        Ok(Run::new(self, folder))
+        let manifest = self.manifest()?;
+        let new = !runs.join(&manifest.id).join("manifest.json").exists();
+        let folder = RunFolder::create_or_open(runs, &manifest)?;
+        Ok(Run::new(self, folder).made_new(new))
     }
 }
 

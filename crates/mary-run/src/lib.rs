@@ -31,6 +31,6 @@ pub use error::RunError;
 pub use laboratory::Laboratory;
 pub use observers::{Both, Silent};
 pub use rescore::{Changes, Rescored, rescore};
-pub use run::Run;
+pub use run::{Run, RunPart};
 pub use spec::{Execution, Opening, RunSpec, TaskChoice};
 pub use summary::{completed, load_summary, summarise};

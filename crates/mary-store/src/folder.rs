@@ -137,6 +137,24 @@ impl RunFolder {
         &self.path
     }
 
+    /// Removes a folder in which nothing was answered. What is not ours stays, and the folder with it.
+    pub fn discard(&mut self) -> Result<(), StoreError> {
+        if !self.finished_ids()?.is_empty() {
+            return Ok(());
+        }
+        for name in [SAMPLES, SUMMARY, MANIFEST, LOCK] {
+            match fs::remove_file(self.path.join(name)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(io_at(&self.path.join(name))(error));
+                }
+                _ => {}
+            }
+        }
+        // Refused where something else lies there: then it is somebody's.
+        let _ = fs::remove_dir(&self.path);
+        Ok(())
+    }
+
     /// What was decided before the first question.
     pub fn manifest(&self) -> &RunManifest {
         &self.manifest

@@ -16,6 +16,7 @@ mod matching;
 mod own;
 mod progress;
 mod rundir;
+mod runnable;
 mod settings;
 mod specification;
 mod suite;
@@ -37,9 +38,14 @@ pub fn run_command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     terminal::listen();
     let registry = mary_suites::registry();
     let command = cli::family::with_family_commands(Cli::command(), &registry);
+    let command = cli::spelling::negative_numbers(command);
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|c| c.get_name().to_owned())
+        .collect();
     let matches = match command.try_get_matches_from(arguments) {
         Ok(matches) => matches,
-        Err(said) => return exit::usage(&said),
+        Err(said) => return exit::usage(&said, &names),
     };
     match dispatch(registry, &matches) {
         Ok(status) => status.into(),
@@ -65,6 +71,7 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<exit::St
         Command::Rescore(args) => commands::rescore::rescore(&place, &args),
         Command::Report(args) => commands::report::report(&place, &args),
         Command::View(args) => commands::view::view(&place, &args),
+        Command::Runs(args) => commands::runs::runs(&place, &args),
         Command::Compare(args) => commands::compare::compare(&place, &args),
         Command::Confounds(args) => commands::confounds::confounds(&place, &args),
         Command::Matrix(args) => commands::matrix::matrix(&place, &args),

@@ -1,12 +1,16 @@
 //! From arguments to the specification of a run.
 
+use std::collections::BTreeMap;
+
 use mary_contract::{JudgeChoice, Limit, ModelRef, Registry};
 use mary_run::{Execution, Laboratory, Opening, RunSpec, TaskChoice};
 
 use crate::cli::run::RunArgs;
 use crate::commands::adapter;
+use crate::commands::tell;
 use crate::exit::UsageError;
 use crate::laboratory;
+use crate::runnable;
 use crate::settings::Place;
 use crate::suite::{self, TaskOptions};
 
@@ -24,9 +28,21 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
     } else {
         args.model.clone()
     };
+    let (named, mut labels) = labelled(&named)?;
     let mut subjects = models(&named, &mut model_args)?;
+    let mut labels: BTreeMap<String, String> = subjects
+        .iter()
+        .zip(&mut labels)
+        .filter_map(|(model, label)| Some((model.to_string(), label.take()?)))
+        .collect();
     if let Some(folder) = &args.adapter {
+        let label = subjects.first().and_then(|m| labels.remove(&m.to_string()));
         subjects = vec![adapter::merged(place, &subjects, folder)?];
+        labels = subjects
+            .iter()
+            .zip(label)
+            .map(|(model, label)| (model.to_string(), label))
+            .collect();
     }
     if let Some((name, _)) = model_args.iter().find(|(name, _)| name.contains("key")) {
         return Err(UsageError::new(format!(
@@ -42,6 +58,15 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
             ))
         })?),
     };
+    if args.threads == Some(0) {
+        return Err(UsageError::new("--threads 0: at least one thread is needed").into());
+    }
+    if let Some(budget) = args.budget.filter(|b| !(b.is_finite() && *b >= 0.0)) {
+        return Err(UsageError::new(format!(
+            "--budget {budget}: expected a number of dollars, 0 or more"
+        ))
+        .into());
+    }
     let judge = args.judge.as_deref().map(judge).transpose()?;
     let judge = judge.unwrap_or_default();
     let mut tasks = tasks(lab.registry(), args)?;
@@ -53,7 +78,7 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
     }) {
         laboratory::provider(lab, model)?;
     }
-    Ok(RunSpec {
+    let mut spec = RunSpec {
         subjects,
         judge,
         tasks,
@@ -72,8 +97,23 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
             budget: args.budget,
             cache: !args.no_cache,
             batch: args.batch,
+            labels,
         },
-    })
+    };
+    if !args.strict && !args.tasks.is_empty() {
+        let left = runnable::leave_out(lab, &mut spec, &args.tasks)?;
+        if !left.is_empty() {
+            tell(&format!(
+                "left out, {} of {} tasks (--strict refuses instead):",
+                left.len(),
+                left.len() + spec.tasks.len()
+            ));
+            for one in &left {
+                tell(&format!("  {}", runnable::line(one)));
+            }
+        }
+    }
+    Ok(spec)
 }
 
 /// Settings whose default depends on who is asked: the built-in model alone, or others too.
@@ -147,6 +187,35 @@ fn tasks(registry: &Registry, args: &RunArgs) -> Result<Vec<TaskChoice>, UsageEr
         }
     });
     Ok(choices.collect())
+}
+
+/// Takes labels off model strings: `small=gguf/./x.gguf` is to be called `small`.
+fn labelled(given: &[String]) -> Result<(Vec<String>, Vec<Option<String>>), UsageError> {
+    let mut models = Vec::new();
+    let mut labels: Vec<Option<String>> = Vec::new();
+    for text in given.iter().map(|t| t.trim()).filter(|t| !t.is_empty()) {
+        let (label, model) = match text.split_once('=') {
+            Some((label, model)) if !label.contains('/') => (Some(label.trim()), model.trim()),
+            _ => (None, text),
+        };
+        if label
+            .is_some_and(|l| l.is_empty() || l.chars().count() > 40 || l.contains(char::is_control))
+        {
+            return Err(UsageError::new(format!(
+                "`{text}`: a label has 1 to 40 characters, for example small={model}"
+            )));
+        }
+        if let Some(label) = label
+            && labels.iter().flatten().any(|other| other == label)
+        {
+            return Err(UsageError::new(format!(
+                "two models are to be called `{label}`"
+            )));
+        }
+        models.push(model.to_owned());
+        labels.push(label.map(str::to_owned));
+    }
+    Ok((models, labels))
 }
 
 /// Reads model strings; `--model hf --model_args pretrained=NAME`, as lm-evaluation-harness has it,

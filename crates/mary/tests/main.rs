@@ -28,3 +28,4 @@ mod sweep;
 mod terminal;
 mod tuned;
 mod untrained;
+mod wrong;

@@ -22,6 +22,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     ScoreScale, escape,
     escape::html,
+    headline,
     number::count,
     subject::{self, Subject},
     summary_table, text,
@@ -163,9 +164,29 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn title(&self) -> String {
-        match self.runs {
-            [one] => format!("Report of run {}", one.manifest.id),
-            many => format!("Report of {} runs", many.len()),
+        let families = subject::families(self.runs);
+        // What stands behind a colon explains the family; a title only names it.
+        let short = |family: &str| {
+            let whole = self.family_title(family);
+            whole.split(':').next().unwrap_or_default().to_owned()
+        };
+        let what = match families.as_slice() {
+            [one] => match one.1.as_slice() {
+                [task] => format!("{}: {}", short(&one.0), subject::task_name(task)),
+                _ => short(&one.0),
+            },
+            [one, other] => format!("{} and {}", short(&one.0), short(&other.0)),
+            many => format!(
+                "{} tasks of {} families",
+                many.iter().map(|f| f.1.len()).sum::<usize>(),
+                many.len()
+            ),
+        };
+        match self.subjects {
+            [] => what,
+            [one] => format!("{what} on {}", one.label),
+            [one, other] => format!("{what} on {} and {}", one.label, other.label),
+            many => format!("{what} on {} models", many.len()),
         }
     }
 
@@ -239,6 +260,9 @@ impl Page<'_> {
             plural(tasks, "task"),
             count(planned.max(selected.seen)),
         );
+        for text in headline::headline(self.runs, self.subjects) {
+            let _ = write!(out, "<p class=\"headline\">{}</p>", html(&text));
+        }
         for run in self.runs.iter().filter(|r| !r.complete) {
             let _ = write!(
                 out,

@@ -73,6 +73,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Browse samples in a local web page
     View(ViewArgs),
+    /// List the runs there are; show, rename or remove one
+    Runs(RunsArgs),
     /// Compare models or runs item by item, with corrected significance
     Compare(CompareArgs),
     /// Whether length, frequency or age of words explains the errors of stored runs
@@ -156,6 +158,9 @@ pub struct ReportArgs {
     /// File to write [default: report.html in the (first) run folder]
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Open the page in a browser
+    #[arg(long)]
+    pub open: bool,
     /// Samples carried by the page, at most; the rest is counted
     #[arg(long, default_value_t = 3000)]
     pub samples: usize,
@@ -172,6 +177,49 @@ pub struct ViewArgs {
     /// Port on this machine
     #[arg(long, default_value_t = 7575)]
     pub port: u16,
+    /// Open it in a browser
+    #[arg(long)]
+    pub open: bool,
+}
+
+/// Arguments of `runs`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct RunsArgs {
+    #[command(subcommand)]
+    pub action: Option<RunsAction>,
+    /// Only runs in whose name, models, tasks, settings, date or state all these words occur
+    #[arg(value_name = "WORD")]
+    pub filter: Vec<String>,
+    /// Print as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// What can be done with runs.
+#[derive(Debug, Subcommand)]
+pub enum RunsAction {
+    /// The table of a run, the command that made it, and where it is
+    Show {
+        /// Run folder, or the beginning of a run's name [default: the newest]
+        run: Option<String>,
+    },
+    /// Give a run's folder another name
+    Rename {
+        /// Run folder, or the beginning of a run's name
+        run: String,
+        /// Its new name
+        name: String,
+    },
+    /// Delete runs with all their answers
+    Remove {
+        /// Run folders, or beginnings of runs' names
+        #[arg(required = true)]
+        runs: Vec<String>,
+        /// Do it; without this they are only listed
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 /// Arguments of `compare`.

@@ -11,7 +11,8 @@ use mary_contract::Limit;
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// Models, for example builtin/nano, hf/EleutherAI/pythia-70m@step1000, gguf/model.gguf,
-    /// openai/gpt-4o (comma-separated or repeated) [default: builtin/nano]
+    /// openai/gpt-4o; small=gguf/model.gguf is called `small` everywhere (comma-separated or repeated)
+    /// [default: builtin/nano]
     #[arg(short, long, value_delimiter = ',', env = "MARY_MODEL")]
     pub model: Vec<String>,
     /// Tasks by id, family, wildcard or file, for example '*/spelled-*', ./mytask.toml; `mary tasks`
@@ -79,6 +80,11 @@ pub struct RunArgs {
     /// back with `mary resume`
     #[arg(long, help_heading = "Models")]
     pub batch: bool,
+
+    /// Refuse the run where a task of a family, a wildcard or `all` cannot run here, instead of leaving
+    /// it out
+    #[arg(long)]
+    pub strict: bool,
 
     /// Say what would be asked and what it would cost, and ask nothing
     #[arg(long, help_heading = "Output")]

@@ -15,11 +15,10 @@ use crate::specification;
 pub fn run(place: &Place, args: &RunArgs) -> anyhow::Result<Status> {
     let lab = laboratory(place);
     let spec = specification::of(place, &lab, args)?;
-    let prepared = lab.prepare(&spec)?;
     if args.dry_run {
-        return dry_run(&prepared, args.json);
+        return dry_run(&lab.prepare_estimate(&spec)?, args.json);
     }
-    let mut run = prepared.open()?;
+    let mut run = lab.prepare(&spec)?.open()?;
     let shown = Shown {
         quiet: args.quiet,
         json: args.json,
