@@ -47,6 +47,10 @@ pub fn model_label(card: &ModelCard) -> String {
 /// From the shortest name to the longest: the last part of a path without its extension, then with the
 /// parts before it. What was asked of a service keeps its name.
 fn candidates(model: &ModelRef) -> Vec<String> {
+    // Nobody should take people for a model.
+    if model.provider == "people" {
+        return vec![model.to_string()];
+    }
     let revision = model.revision.as_deref();
     let whole = model.name.trim_end_matches('/');
     let parts: Vec<&str> = whole
@@ -99,6 +103,7 @@ mod tests {
             labels(&["hf//a/base/model", "hf//a/tuned/model", "builtin/nano"]),
             ["base/model", "tuned/model", "nano"]
         );
+        assert_eq!(labels(&["people/yang-2025"]), ["people/yang-2025"]);
         // Nothing shorter tells these apart.
         assert_eq!(
             labels(&["openai/gpt-4o", "openrouter/gpt-4o"]),

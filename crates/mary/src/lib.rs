@@ -43,6 +43,12 @@ pub fn run_command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         .get_subcommands()
         .map(|c| c.get_name().to_owned())
         .collect();
+    let arguments = match settings::read_file()
+        .and_then(|file| Ok(cli::defaults::expand(arguments, &command, &file)?))
+    {
+        Ok(arguments) => arguments,
+        Err(error) => return exit::report(&error),
+    };
     let matches = match command.try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(said) => return exit::usage(&said, &names),
@@ -84,6 +90,7 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<exit::St
         Command::Cache(args) => commands::cache::cache(&place, &args),
         Command::Grow(args) => commands::grow::grow(&place, &args),
         Command::Tune(args) => commands::tune::tune(&place, &args),
+        Command::Init => commands::init::init(),
         Command::Completions(args) => commands::completions::completions(&place, &args),
     }
 }

@@ -253,6 +253,23 @@ fn runs_are_listed_filtered_renamed_and_removed() {
 }
 
 #[test]
+fn a_profile_stands_for_what_would_be_typed() {
+    let home = home();
+    assert_eq!(mary(home.path(), "init").0, 0);
+    assert_eq!(mary(home.path(), "init").0, 2, "what is there stays");
+    let (code, out, err) = mary(home.path(), "run --profile paper --limit 2 -k 4 --dry-run");
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        out.contains("htest/rhyme") && !out.contains("physico"),
+        "{out}"
+    );
+    std::fs::write(home.path().join("mary.toml"), "[run]\nshotz = 4\n").unwrap();
+    let (code, _, err) = mary(home.path(), "tasks");
+    assert_eq!(code, 2);
+    assert!(err.contains("`mary run` has no option `shotz`"), "{err}");
+}
+
+#[test]
 fn a_busy_port_is_the_users_to_change() {
     let home = home();
     assert_eq!(

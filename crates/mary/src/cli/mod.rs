@@ -1,5 +1,6 @@
 //! What can be typed. One struct per command; long help says what a newcomer needs.
 
+pub mod defaults;
 pub mod family;
 pub mod run;
 pub mod spelling;
@@ -53,6 +54,9 @@ pub struct PlaceArgs {
         help_heading = "Places"
     )]
     pub cache_dir: Option<PathBuf>,
+    /// Options of this name in mary.toml, as if they had been typed before the others
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Places")]
+    pub profile: Option<String>,
 }
 
 /// What can be done.
@@ -99,6 +103,8 @@ pub enum Command {
     Grow(GrowArgs),
     /// Fine-tune a local model with LoRA
     Tune(TuneArgs),
+    /// Write a mary.toml with places, defaults of commands and a profile to begin with
+    Init,
     /// Print completions for a shell
     Completions(CompletionsArgs),
 }

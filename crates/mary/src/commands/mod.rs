@@ -12,6 +12,7 @@ pub mod development;
 pub mod export;
 pub mod family;
 pub mod grow;
+pub mod init;
 pub mod matrix;
 pub mod models;
 pub mod own_tasks;
