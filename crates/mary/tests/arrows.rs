@@ -58,6 +58,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["mary-contract", "mary-engine", "mary-remote", "mary-store"],
     ),
     (
+        "mary-instruments",
+        &["mary-contract", "mary-run", "mary-store", "mary-taskfile"],
+    ),
+    (
         "mary-checkpoints",
         &["mary-builtin", "mary-contract", "mary-run", "mary-weights"],
     ),
