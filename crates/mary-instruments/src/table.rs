@@ -379,7 +379,7 @@ mod tests {
             .unwrap()
             .map(|r| r.unwrap().to_string())
             .collect();
-        assert_eq!(found[0], r#"{id: "a,b", log_p: -0.1, n: 3, whole: true}"#);
+        assert_eq!(found[0], r#"{id: "a,b", log_p: -1E-1, n: 3, whole: true}"#);
         assert_eq!(
             found[1],
             r#"{id: "=1+1", log_p: null, n: null, whole: false}"#
