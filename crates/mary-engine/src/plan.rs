@@ -106,6 +106,7 @@ mod tests {
             prefix: Prompt::plain(prefix),
             continuations: vec!["A".into()],
             start: Start::Model,
+            details: Default::default(),
         })
     }
 
