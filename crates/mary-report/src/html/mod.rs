@@ -40,6 +40,10 @@ const CSS: &str = concat!(
 const PLOTLY: &[u8] = include_bytes!("../../assets/plotly-3.0.1.min.js.gz");
 const SCRIPT: &str = include_str!("report.js");
 
+/// Figures and tables of a chapter that are open; the rest is folded, or a page of six tasks would be as
+/// long as a paper.
+const AT_ONCE: usize = 2;
+
 /// How a report is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
@@ -294,6 +298,18 @@ impl Page<'_> {
             }
         }
         let titles = |family: &str| self.family_title(family);
+        let folded: usize = self
+            .chapters
+            .iter()
+            .flat_map(|c| &c.exhibits.tables)
+            .map(blocks::folded_rows)
+            .sum();
+        if folded > 0 {
+            let _ = write!(
+                out,
+                "<p class=\"switch\"><label><input type=\"checkbox\" id=\"show-published\"> Show the {folded} published rows in the tables</label></p>"
+            );
+        }
         out += "<h3>Scores</h3>";
         out += &overview::table(self.runs, self.subjects, &titles);
         out += &table_tools("results");
@@ -351,11 +367,24 @@ impl Page<'_> {
             out += "<p class=\"none\">This family has no tables or figures of its own; its scores stand in the overview.</p></section>";
             return out;
         };
-        for figure in &exhibits.figures {
-            out += &figure_block(&figure.id, &figure.title, &figure.caption, "");
-        }
-        for table in &exhibits.tables {
-            out += &table_block(table);
+        let figure = |f: &Figure| figure_block(&f.id, &f.title, &f.caption, "");
+        let (figures, more_figures) = exhibits
+            .figures
+            .split_at(exhibits.figures.len().min(AT_ONCE));
+        let (tables, more_tables) = exhibits.tables.split_at(exhibits.tables.len().min(AT_ONCE));
+        out.extend(figures.iter().map(figure));
+        out.extend(tables.iter().map(table_block));
+        let more = [(more_figures.len(), "figure"), (more_tables.len(), "table")]
+            .into_iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} more {what}{}", if n == 1 { "" } else { "s" }))
+            .collect::<Vec<_>>()
+            .join(" and ");
+        if !more.is_empty() {
+            let _ = write!(out, "<details class=\"more\"><summary>{more}</summary>");
+            out.extend(more_figures.iter().map(figure));
+            out.extend(more_tables.iter().map(table_block));
+            out += "</details>";
         }
         if !exhibits.pictures.is_empty() {
             out += "<div class=\"pictures\">";
