@@ -1,6 +1,7 @@
 //! What can be typed. One struct per command; long help says what a newcomer needs.
 
 pub mod family;
+pub mod instruments;
 pub mod run;
 pub mod spelling;
 pub mod sweep;
@@ -66,8 +67,13 @@ pub enum Command {
     Resume(ResumeArgs),
     /// Test every checkpoint of a model, find faulty ones, and show when each ability grows
     Sweep(Box<sweep::SweepArgs>),
+    /// How probable your own texts are: tables per token, word and text, minimal pairs
+    Score(Box<instruments::ScoreArgs>),
+    /// What models think while they read your own texts: vectors of any layer, similarities
+    Observe(Box<instruments::ObserveArgs>),
+    /// Ask models a question of your own, and see the answer as it is written
+    Ask(Box<instruments::AskArgs>),
     /// Judge a stored run again, with other settings and without the model
-    #[command(visible_alias = "score")]
     Rescore(RescoreArgs),
     /// Make the HTML report of one or more runs
     Report(ReportArgs),

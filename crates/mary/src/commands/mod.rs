@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod adapter;
+pub mod ask;
 pub mod audit;
 pub mod cache;
 mod carry_out;
@@ -12,8 +13,10 @@ pub mod development;
 pub mod export;
 pub mod family;
 pub mod grow;
+mod instruments;
 pub mod matrix;
 pub mod models;
+pub mod observe;
 pub mod own_tasks;
 pub mod pairs;
 pub mod papers;
@@ -22,6 +25,7 @@ pub mod report;
 pub mod rescore;
 pub mod resume;
 pub mod run;
+pub mod score;
 pub mod summary;
 pub mod sweep;
 pub mod tasks;
