@@ -398,6 +398,10 @@ pub trait Desk<Q, A> {
     /// and are still on their way may be handed in after it; they are kept.
     fn answer(&mut self, ticket: Ticket, answer: Result<Reply<A>, ModelError>) -> ControlFlow<()>;
 
+    /// The answer to a request has grown by these words. A model that writes one answer at a time says so,
+    /// for a person who waits; the whole answer comes with [`Desk::answer`] all the same.
+    fn writing(&mut self, _ticket: Ticket, _words: &str) {}
+
     /// Whether the run is to end, so that a model that waits for answers begins nothing more. A
     /// model that waits for others looks several times a second.
     fn stopping(&mut self) -> bool {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use mary_contract::{DataError, ErrorKind, ModelError, ModelRefError, TaskError};
 use mary_engine::EngineError;
+use mary_instruments::InstrumentError;
 use mary_run::RunError;
 use mary_taskfile::TaskFileError;
 use mary_train::TrainError;
@@ -200,6 +201,14 @@ fn status_of(error: &anyhow::Error) -> Status {
                 TaskError::Setting(_) => Status::Usage,
                 _ => Status::Missing,
             };
+        }
+        if let Some(error) = cause.downcast_ref::<InstrumentError>() {
+            match error {
+                InstrumentError::Usage(_) => return Status::Usage,
+                InstrumentError::Write { .. } => return Status::Stopped,
+                // Its cause says which.
+                InstrumentError::Task(_) | InstrumentError::Store(_) => {}
+            }
         }
         if let Some(file) = cause.downcast_ref::<TaskFileError>() {
             return if file.is_missing() {

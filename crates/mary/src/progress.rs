@@ -254,6 +254,7 @@ impl EventObserver for Progress {
             } => {
                 self.start(model, task, *planned, *already);
             }
+            Event::Writing(_) => {}
             Event::Answered { recalled, .. } => self.recalled += u64::from(*recalled),
             Event::SampleFinished(sample) => self.advance(&sample.judgement.outcome),
             Event::Note(text) => self.say(text),

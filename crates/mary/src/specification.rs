@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use mary_contract::{JudgeChoice, Limit, ModelRef, Registry};
 use mary_run::{Execution, Laboratory, Opening, RunSpec, TaskChoice};
 
+use crate::cli::instruments::ModelArgs;
 use crate::cli::run::RunArgs;
 use crate::commands::adapter;
 use crate::commands::tell;
@@ -44,12 +45,7 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
             .map(|(model, label)| (model.to_string(), label))
             .collect();
     }
-    if let Some((name, _)) = model_args.iter().find(|(name, _)| name.contains("key")) {
-        return Err(UsageError::new(format!(
-            "`{name}` looks like a secret; keys come from the environment or .env, never from arguments"
-        ))
-        .into());
-    }
+    no_secrets(&model_args)?;
     let batch_size = match args.batch_size.as_str() {
         "auto" => None,
         text => Some(text.parse().map_err(|_| {
@@ -114,6 +110,55 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
         }
     }
     Ok(spec)
+}
+
+/// What the arguments of an instrument ask for: these tasks of these models, once.
+pub fn of_models(
+    lab: &Laboratory,
+    args: &ModelArgs,
+    tasks: Vec<TaskChoice>,
+) -> anyhow::Result<RunSpec> {
+    let mut model_args = TaskOptions::pairs(&args.model_arg)?;
+    let named = if args.model.iter().all(|m| m.trim().is_empty()) {
+        vec![DEFAULT_MODEL.to_owned()]
+    } else {
+        args.model.clone()
+    };
+    let subjects = models(&named, &mut model_args)?;
+    no_secrets(&model_args)?;
+    for model in &subjects {
+        laboratory::provider(lab, model)?;
+    }
+    Ok(RunSpec {
+        subjects,
+        judge: JudgeChoice::None,
+        tasks,
+        trials: 1,
+        seed: 0,
+        opening: Opening {
+            dtype: args.dtype.clone(),
+            base_url: args.base_url.clone(),
+            args: model_args.into_iter().collect(),
+        },
+        execution: Execution {
+            device: Some(args.device.clone()),
+            threads: args.threads,
+            batch_size: None,
+            max_connections: args.max_connections,
+            budget: args.budget,
+            cache: !args.no_cache,
+            batch: false,
+        },
+    })
+}
+
+fn no_secrets(model_args: &[(String, String)]) -> Result<(), UsageError> {
+    match model_args.iter().find(|(name, _)| name.contains("key")) {
+        None => Ok(()),
+        Some((name, _)) => Err(UsageError::new(format!(
+            "`{name}` looks like a secret; keys come from the environment or .env, never from arguments"
+        ))),
+    }
 }
 
 /// Settings whose default depends on who is asked: the built-in model alone, or others too.

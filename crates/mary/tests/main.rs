@@ -16,6 +16,7 @@ mod families;
 mod foreign;
 mod hints;
 mod hub_sweep;
+mod instruments;
 mod judge;
 mod kill;
 mod kills;

@@ -2,6 +2,7 @@
 
 pub mod defaults;
 pub mod family;
+pub mod instruments;
 pub mod run;
 pub mod spelling;
 pub mod sweep;
@@ -70,8 +71,13 @@ pub enum Command {
     Resume(ResumeArgs),
     /// Test every checkpoint of a model, find faulty ones, and show when each ability grows
     Sweep(Box<sweep::SweepArgs>),
+    /// How probable your own texts are: tables per token, word and text, minimal pairs
+    Score(Box<instruments::ScoreArgs>),
+    /// What models think while they read your own texts: vectors of any layer, similarities
+    Observe(Box<instruments::ObserveArgs>),
+    /// Ask models a question of your own, and see the answer as it is written
+    Ask(Box<instruments::AskArgs>),
     /// Judge a stored run again, with other settings and without the model
-    #[command(visible_alias = "score")]
     Rescore(RescoreArgs),
     /// Make the HTML report of one or more runs
     Report(ReportArgs),

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod adapter;
+pub mod ask;
 pub mod audit;
 pub mod cache;
 mod carry_out;
@@ -13,8 +14,10 @@ pub mod export;
 pub mod family;
 pub mod grow;
 pub mod init;
+mod instruments;
 pub mod matrix;
 pub mod models;
+pub mod observe;
 pub mod own_tasks;
 pub mod pairs;
 pub mod papers;
@@ -24,6 +27,7 @@ pub mod rescore;
 pub mod resume;
 pub mod run;
 pub mod runs;
+pub mod score;
 pub mod summary;
 pub mod sweep;
 pub mod tasks;
