@@ -17,6 +17,7 @@ mod foreign;
 mod hints;
 mod hub_sweep;
 mod judge;
+mod key;
 mod kill;
 mod kills;
 mod llamacpp;
