@@ -60,7 +60,7 @@ pub use question::{
     Changes, Conditions, Difference, InForce, Question, question_names, variants, variants_of,
 };
 pub use registry::{Registry, RegistryError};
-pub use replacement::{Replacement, replace_file};
+pub use replacement::{Replacement, move_into_place, replace_file};
 pub use request::{
     Details, Generate, Layers, Observe, Pool, Request, RequestKind, Sampling, Score, Start,
 };

@@ -556,6 +556,14 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
     }
 
     fn fail(&mut self, error: EngineError) {
+        // A backend may hear of the user's stop first and hand questions back: it is still the user's.
+        let stopped = self.run.stop.load(Ordering::Relaxed);
+        let error = match error {
+            EngineError::Stopped(e) if stopped && e.kind == ErrorKind::Interrupted => {
+                EngineError::Interrupted
+            }
+            other => other,
+        };
         self.fault.get_or_insert(error);
     }
 }

@@ -65,6 +65,24 @@ pub fn sends_key(models: &[ModelRef], settings: &ModelSettings) -> bool {
     })
 }
 
+/// Whether opening any of these models with these settings would send, over the network, a secret that
+/// is not among the service's own variables.
+pub fn sends_anothers_key(models: &[ModelRef], settings: &ModelSettings) -> bool {
+    let Some(named) = settings.args.get("key_env") else {
+        return false;
+    };
+    models.iter().any(|model| {
+        let Ok(entry) = entry_of(&model.provider) else {
+            return false;
+        };
+        let address = settings.base_url.as_deref().unwrap_or(entry.base_url);
+        let local = base_url(address).is_ok_and(|base| is_loopback(&base));
+        !local
+            && !entry.keys.contains(&named.as_str())
+            && secret::find(&[named], Path::new(".")).is_some()
+    })
+}
+
 /// Whether a provider has a batch API that we speak.
 pub fn has_batches(provider: &str) -> bool {
     matches!(provider, "openai" | "anthropic")
@@ -477,6 +495,20 @@ mod tests {
         assert!(at("http://evil.example/v1", "PATH"));
         assert!(!at("http://evil.example/v1", "MARY_NO_SUCH_KEY"));
         assert!(!at("http://127.0.0.1:8000/v1", "PATH"));
+        assert!(
+            sends_anothers_key(&models, &settings(&[("key_env", "PATH")])),
+            "a secret that is not the service's own"
+        );
+        assert!(!sends_anothers_key(
+            &models,
+            &settings(&[("key_env", "OPENAI_API_KEY")])
+        ));
+        assert!(!sends_anothers_key(&models, &settings(&[])));
+        let local = ["vllm/m".parse().unwrap()];
+        assert!(!sends_anothers_key(
+            &local,
+            &settings(&[("key_env", "PATH")])
+        ));
         assert!(
             !sends_key(&models, &settings(&[("key_env", "PATH")])),
             "the usual host"

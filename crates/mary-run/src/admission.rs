@@ -11,7 +11,8 @@ use mary_engine::admit::{self, Judge};
 use mary_engine::select::{Survey, survey};
 use mary_store::RunFolder;
 
-use crate::{Laboratory, Run, RunError, RunSpec, batch, foreign, manifest};
+use crate::foreign::{self, UsersWord};
+use crate::{Laboratory, Run, RunError, RunSpec, batch, manifest};
 
 /// A task that was found and whose items were read once.
 #[derive(Clone)]
@@ -208,18 +209,19 @@ impl<'lab> PreparedRun<'lab> {
 impl Laboratory {
     /// Goes on with the run in this folder as it was begun; a budget, where one is given, replaces
     /// that of the manifest.
-    /// `host` is where the user says that questions go; a folder alone cannot send a key anywhere.
+    /// `word` is where the user says that questions go, and with which key; a folder alone cannot send
+    /// a key anywhere.
     pub fn continue_run(
         &self,
         folder: &Path,
         budget: Option<f64>,
-        host: Option<&str>,
+        word: UsersWord,
     ) -> Result<Run<'_>, RunError> {
         let stored = RunFolder::open(folder)?;
         foreign::belongs_together(&stored)?;
         self.check_versions(stored.manifest())?;
         let mut spec = RunSpec::of(stored.manifest());
-        foreign::disarm(&mut spec, host)?;
+        foreign::disarm(&mut spec, word)?;
         spec.execution.budget = budget.or(spec.execution.budget);
         // Batches that were submitted are paid for: they are fetched, whatever the manifest says.
         spec.execution.batch |= batch::folder(folder, false).is_some();

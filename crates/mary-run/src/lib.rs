@@ -28,6 +28,7 @@ mod summary;
 pub use admission::PreparedRun;
 pub use ahead::{BrokenDown, LoadAhead};
 pub use error::RunError;
+pub use foreign::UsersWord;
 pub use laboratory::Laboratory;
 pub use observers::{Both, Silent};
 pub use rescore::{Changes, Rescored, rescore};

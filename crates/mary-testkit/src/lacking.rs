@@ -27,6 +27,8 @@ pub enum Lacking {
     Compiler,
     /// Leave to download.
     Network,
+    /// The program `script`, which runs another on a terminal.
+    Terminal,
 }
 
 impl Lacking {
@@ -42,6 +44,7 @@ impl Lacking {
             Self::Processor => "processor",
             Self::Compiler => "compiler",
             Self::Network => "network",
+            Self::Terminal => "terminal",
         }
     }
 }

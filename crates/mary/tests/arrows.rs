@@ -39,7 +39,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["mary-contract", "mary-items", "mary-stats"],
     ),
     ("mary-audit", &["mary-contract", "mary-stats"]),
-    ("mary-http", &[]),
+    ("mary-http", &["mary-contract"]),
     ("mary-weights", &["mary-contract", "mary-http"]),
     ("mary-cuda", &["mary-contract"]),
     (

@@ -18,6 +18,7 @@ mod hints;
 mod hub_sweep;
 mod instruments;
 mod judge;
+mod key;
 mod kill;
 mod kills;
 mod llamacpp;

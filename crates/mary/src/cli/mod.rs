@@ -135,6 +135,9 @@ pub struct ResumeArgs {
     /// Where the run's questions go; needed where a key is sent to a host that the folder names
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
+    /// The variable that holds the key; needed where the folder names one that is not the service's own
+    #[arg(long, value_name = "NAME")]
+    pub key_env: Option<String>,
     /// Print results as JSON
     #[arg(long)]
     pub json: bool,

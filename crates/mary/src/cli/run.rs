@@ -156,6 +156,9 @@ pub struct TuneArgs {
     /// Ask these tasks before and after, and compare item by item (repeatable)
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
     pub test: Vec<String>,
+    /// Write over an adapter or merged model that was made from something else
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub testing: TestingArgs,
 }
