@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use mary_contract::{Event, EventObserver, Model, RunSummary};
-use mary_store::RunFolder;
+use mary_store::{RunFolder, ShardEnd, ShardPlace, ShardStatus};
 
 use crate::asking::Asking;
 use crate::summary::summarise;
@@ -15,6 +15,8 @@ pub struct Run<'lab> {
     prepared: PreparedRun<'lab>,
     folder: RunFolder,
     opened: Option<Box<dyn Model>>,
+    /// Where this is one of several parts, its place and what it says about itself.
+    shard: Option<(ShardPlace, ShardStatus)>,
 }
 
 impl<'lab> Run<'lab> {
@@ -23,7 +25,13 @@ impl<'lab> Run<'lab> {
             prepared,
             folder,
             opened: None,
+            shard: None,
         }
+    }
+
+    pub(crate) fn of_shard(mut self, place: ShardPlace, status: ShardStatus) -> Self {
+        self.shard = Some((place, status));
+        self
     }
 
     /// The first model is open already.
@@ -72,6 +80,14 @@ impl<'lab> Run<'lab> {
         let tasks = self.prepared.lab.registry();
         let summary = summarise(tasks, &self.folder, self.prepared.planned())?;
         self.folder.write_summary(&summary)?;
+        if let Some((place, status)) = &mut self.shard {
+            *status = status.clone().ended(match &asked {
+                Ok(()) => ShardEnd::Done,
+                Err(error) if error.is_interrupt() => ShardEnd::Interrupted,
+                Err(error) => ShardEnd::Failed(error.to_string()),
+            });
+            place.write_status(status)?;
+        }
         match asked {
             Ok(()) => Ok(summary),
             Err(source) => Err(RunError::Stopped {
