@@ -216,6 +216,13 @@ impl State {
         Ok(())
     }
 
+    /// Every record, size by size in the order of training.
+    pub fn all(&self) -> Vec<Record> {
+        let mut all = self.records.clone();
+        all.sort_by(|a, b| (&a.size, a.step, &a.revision).cmp(&(&b.size, b.step, &b.revision)));
+        all
+    }
+
     /// The records of these checkpoints, in their order.
     pub fn records(&self, members: &[Member]) -> Vec<Record> {
         let of = |member: &Member| {

@@ -34,6 +34,11 @@ impl<'lab> Run<'lab> {
         self
     }
 
+    /// Where this part of a run lies, where it is one of several.
+    pub fn shard(&self) -> Option<&ShardPlace> {
+        self.shard.as_ref().map(|(place, _)| place)
+    }
+
     /// The first model is open already.
     #[must_use]
     pub fn with_opened(mut self, model: Option<Box<dyn Model>>) -> Self {

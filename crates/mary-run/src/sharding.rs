@@ -35,6 +35,7 @@ impl<'lab> PreparedRun<'lab> {
             index: shard.index,
             of: shard.of,
             planned: part.planned,
+            whole: self.planned(),
             already: folder.finished_ids()?.len(),
             share: part.share,
             process: Holder::this(),

@@ -41,5 +41,5 @@ pub use mounts::network_file_system;
 pub use read::{Samples, Verdicts};
 pub use recorder::Recorder;
 pub use shards::{
-    SHARD_CACHE, SHARDS, ShardEnd, ShardPlace, ShardStatus, join_caches, join_shards,
+    SHARD_CACHE, SHARDS, ShardEnd, ShardLock, ShardPlace, ShardStatus, join_caches, join_shards,
 };

@@ -43,6 +43,8 @@ pub struct ShardStatus {
     pub of: usize,
     /// Samples, or checkpoints of a sweep.
     pub planned: usize,
+    /// Samples, or checkpoints, of the whole.
+    pub whole: usize,
     /// How many were there when it was started last.
     pub already: usize,
     /// Its share of the estimated cost.
@@ -129,6 +131,12 @@ impl ShardPlace {
         atomic::write_json(&self.path.join(STATUS), status)
     }
 
+    /// Makes sure that one process at a time works on a shard whose folder holds no log of its own.
+    pub fn lock(&self) -> Result<ShardLock, StoreError> {
+        fs::create_dir_all(&self.path).map_err(io_at(&self.path))?;
+        lease::Lock::take(&self.path).map(ShardLock)
+    }
+
     /// Begins the cache of a shard on this node, at `local`: what the shard kept before, on whatever
     /// node, is taken over.
     pub fn fetch_cache(&self, local: &Path) -> Result<(), StoreError> {
@@ -155,6 +163,9 @@ impl ShardPlace {
         holder.lives().unwrap_or(true).then_some(holder)
     }
 }
+
+/// A shard that is held by this process until this is dropped.
+pub struct ShardLock(#[expect(dead_code, reason = "held, not looked at")] lease::Lock);
 
 impl RunFolder {
     /// Makes the folder of a run with its manifest and nothing else, or checks that the one that is

@@ -70,6 +70,7 @@ pub fn development(
             None,
         )?,
         disk_limit: 0,
+        shard: None,
     };
     let command: Vec<String> = std::env::args().skip(1).collect();
     let mut state = sweep.open_state(root, &command)?;
