@@ -38,7 +38,7 @@ pub use line::{ItemHead, Verdict};
 pub use manifest::{SCHEMA, run_digest};
 pub use merge::{MergeReport, join_into, merge};
 pub use mounts::network_file_system;
-pub use read::{Samples, Verdicts};
+pub use read::{Samples, Seeker, Verdicts};
 pub use recorder::Recorder;
 pub use shards::{
     SHARD_CACHE, SHARDS, ShardEnd, ShardLock, ShardPlace, ShardStatus, join_caches, join_shards,

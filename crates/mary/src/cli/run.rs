@@ -57,7 +57,8 @@ pub struct RunArgs {
     /// Requests in flight at once, at most (remote models)
     #[arg(long, help_heading = "Models")]
     pub max_connections: Option<usize>,
-    /// Where an OpenAI-compatible server listens
+    /// Where an OpenAI-compatible server listens; several addresses of one model, separated by commas,
+    /// share the work
     #[arg(long, visible_alias = "model-base-url", help_heading = "Models")]
     pub base_url: Option<String>,
     /// Setting of the model's backend (comma-separated or repeated); never a key

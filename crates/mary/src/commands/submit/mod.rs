@@ -4,10 +4,10 @@
 mod engines;
 mod simulation;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Parser as _;
-use mary_checkpoints::Sweep;
 use mary_cluster::progress::{self, ShardProgress, Standing};
 use mary_cluster::{Engine, Job, Needs, Script, Submissions, hyperqueue, kubernetes, slurm};
 use mary_store::RunFolder;
@@ -55,6 +55,7 @@ pub fn submit(place: &Place, args: &SubmitArgs) -> anyhow::Result<Status> {
         return simulation::simulate(args, text);
     }
     let words = std::iter::once("mary").chain(args.command.iter().map(String::as_str));
+    let words = crate::cli::spelling::normalise(words.map(OsString::from));
     let mut inner = Cli::try_parse_from(words).map_err(|e| UsageError::new(e.to_string()))?;
     let mut place = within(place, &inner.place);
     own::gather(&mut place, &mut inner.command)?;
@@ -163,14 +164,7 @@ fn work(place: &Place, command: &Command, args: &SubmitArgs) -> anyhow::Result<W
             })
         }
         Command::Sweep(arguments) => {
-            let prepared = sweep::prepare(place, &lab, arguments)?;
-            let sweep = Sweep {
-                lab: &lab,
-                spec: prepared.spec,
-                members: prepared.members,
-                disk_limit: prepared.disk_limit,
-                shard: None,
-            };
+            let sweep = sweep::asked(place, &lab, arguments)?;
             // The folder of a sweep is made with its name; an empty one is in nobody's way.
             let state = sweep.open_state(&place.runs, &own::words())?;
             let folder = state.path().to_owned();

@@ -4,7 +4,7 @@ mod show;
 
 use std::path::Path;
 
-use mary_checkpoints::{Member, State, Sweep, members};
+use mary_checkpoints::{State, Sweep, members};
 use mary_run::Laboratory;
 use mary_store::RunFolder;
 
@@ -16,15 +16,12 @@ use crate::progress::Progress;
 use crate::settings::Place;
 use crate::{interrupt, own, specification};
 
-/// What a sweep is about: questions and checkpoints.
-pub struct Prepared {
-    pub spec: mary_run::RunSpec,
-    pub members: Vec<Member>,
-    pub disk_limit: u64,
-}
-
-/// Reads the arguments of a sweep.
-pub fn prepare(place: &Place, lab: &Laboratory, args: &SweepArgs) -> anyhow::Result<Prepared> {
+/// What the arguments ask for.
+pub fn asked<'lab>(
+    place: &Place,
+    lab: &'lab Laboratory,
+    args: &SweepArgs,
+) -> anyhow::Result<Sweep<'lab>> {
     let mut models: Vec<String> = args.models.iter().chain(&args.run.model).cloned().collect();
     models.retain(|m| !m.trim().is_empty());
     if models.is_empty() {
@@ -61,10 +58,12 @@ pub fn prepare(place: &Place, lab: &Laboratory, args: &SweepArgs) -> anyhow::Res
             choice.settings.shots = args.run.shots;
         }
     }
-    Ok(Prepared {
+    Ok(Sweep {
+        lab,
         spec,
         members,
         disk_limit: args.disk_limit,
+        shard: None,
     })
 }
 
@@ -76,14 +75,8 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
     if let Some(node) = &node {
         lab = lab.answers(node.clone());
     }
-    let prepared = prepare(place, &lab, args)?;
-    let mut sweep = Sweep {
-        lab: &lab,
-        spec: prepared.spec,
-        members: prepared.members,
-        disk_limit: prepared.disk_limit,
-        shard,
-    };
+    let mut sweep = asked(place, &lab, args)?;
+    sweep.shard = shard;
     if shard.is_some() && node.is_none() {
         sweep.spec.execution.cache = false;
     }
