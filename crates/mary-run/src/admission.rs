@@ -12,6 +12,7 @@ use mary_engine::select::{Survey, survey};
 use mary_store::RunFolder;
 
 use crate::foreign::{self, UsersWord};
+use crate::part::Part;
 use crate::{Laboratory, Run, RunError, RunSpec, batch, manifest};
 
 /// A task that was found and whose items were read once.
@@ -39,6 +40,8 @@ pub struct PreparedRun<'lab> {
     pub(crate) cards: Vec<ModelCard>,
     /// The judge's card, where another model judges.
     pub(crate) judge: Option<ModelCard>,
+    /// The part that this process does, where several share the run.
+    pub(crate) part: Option<Arc<Part>>,
 }
 
 impl Laboratory {
@@ -109,6 +112,7 @@ impl Laboratory {
             assignments,
             cards,
             judge,
+            part: None,
         })
     }
 
@@ -171,8 +175,19 @@ impl<'lab> PreparedRun<'lab> {
         &self.cards
     }
 
-    /// Samples of the whole run.
+    /// The items asked of a model in a task, by their places in the specification.
+    pub(crate) fn survey(&self, model: usize, task: usize) -> &Survey {
+        match &self.part {
+            Some(part) => part.survey(model, task),
+            None => &self.assignments[task].survey,
+        }
+    }
+
+    /// Samples of the whole run, or of the part that is done here.
     pub fn planned(&self) -> usize {
+        if let Some(part) = &self.part {
+            return part.planned;
+        }
         let items: usize = self.assignments.iter().map(|a| a.survey.count).sum();
         items * self.spec.trials as usize * self.spec.subjects.len()
     }

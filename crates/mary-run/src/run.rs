@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use mary_contract::{Event, EventObserver, Model, RunSummary};
-use mary_store::RunFolder;
+use mary_store::{RunFolder, ShardEnd, ShardPlace, ShardStatus};
 
 use crate::asking::Asking;
 use crate::summary::summarise;
@@ -30,6 +30,8 @@ pub struct Run<'lab> {
     opened: Option<Box<dyn Model>>,
     /// The folder was made by this very run.
     new: bool,
+    /// Where this is one of several parts, its place and what it says about itself.
+    shard: Option<(ShardPlace, ShardStatus)>,
 }
 
 impl<'lab> Run<'lab> {
@@ -39,12 +41,23 @@ impl<'lab> Run<'lab> {
             folder,
             opened: None,
             new: false,
+            shard: None,
         }
     }
 
     pub(crate) fn made_new(mut self, new: bool) -> Self {
         self.new = new;
         self
+    }
+
+    pub(crate) fn of_shard(mut self, place: ShardPlace, status: ShardStatus) -> Self {
+        self.shard = Some((place, status));
+        self
+    }
+
+    /// Where this part of a run lies, where it is one of several.
+    pub fn shard(&self) -> Option<&ShardPlace> {
+        self.shard.as_ref().map(|(place, _)| place)
     }
 
     /// The first model is open already.
@@ -125,6 +138,14 @@ impl<'lab> Run<'lab> {
         let tasks = self.prepared.lab.registry();
         let summary = summarise(tasks, &self.folder, self.prepared.planned())?;
         self.folder.write_summary(&summary)?;
+        if let Some((place, status)) = &mut self.shard {
+            *status = status.clone().ended(match &asked {
+                Ok(()) => ShardEnd::Done,
+                Err(error) if error.is_interrupt() => ShardEnd::Interrupted,
+                Err(error) => ShardEnd::Failed(error.to_string()),
+            });
+            place.write_status(status)?;
+        }
         match asked {
             Ok(()) => Ok(summary),
             Err(source) => Err(RunError::Stopped {

@@ -63,8 +63,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "mary-checkpoints",
-        &["mary-builtin", "mary-contract", "mary-run", "mary-weights"],
+        &[
+            "mary-builtin",
+            "mary-contract",
+            "mary-run",
+            "mary-store",
+            "mary-weights",
+        ],
     ),
+    ("mary-cluster", &["mary-contract", "mary-store"]),
     ("mary-data", &["mary-contract", "mary-http"]),
     ("mary-report", &["mary-contract", "mary-stats"]),
     (

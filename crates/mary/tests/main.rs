@@ -11,6 +11,7 @@ mod arrows;
 mod audit;
 mod batch;
 mod cli;
+mod clusters;
 mod embodied;
 mod families;
 mod foreign;

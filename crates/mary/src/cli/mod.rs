@@ -1,6 +1,7 @@
 //! What can be typed. One struct per command; long help says what a newcomer needs.
 
 pub mod defaults;
+pub mod cluster;
 pub mod family;
 pub mod instruments;
 pub mod run;
@@ -95,8 +96,12 @@ pub enum Command {
     Export(ExportArgs),
     /// Read results made by another tool into a run folder
     Import(ImportArgs),
-    /// Join shards of one run made on several machines
-    Merge(MergeArgs),
+    /// Join the shards of a run or sweep, or run folders made on several machines
+    Merge(cluster::MergeArgs),
+    /// Divide a run or sweep into shards and hand them to Slurm, HyperQueue or Kubernetes
+    Submit(Box<cluster::SubmitArgs>),
+    /// Shards of a run: how far each is, what it waits for, rates and failures
+    Jobs(cluster::JobsArgs),
     /// List tasks, show one, or write and check one of your own
     Tasks(TasksArgs),
     /// List model providers and known models, show one, or fetch one
@@ -343,17 +348,6 @@ pub struct ImportArgs {
     /// Which metric or scorer is the score [default: the first of the file]
     #[arg(long)]
     pub score: Option<String>,
-}
-
-/// Arguments of `merge`.
-#[derive(Debug, Args)]
-pub struct MergeArgs {
-    /// Run folders to join
-    #[arg(required = true, num_args = 2..)]
-    pub runs: Vec<PathBuf>,
-    /// Folder in which the joined run is made
-    #[arg(long, value_name = "DIR")]
-    pub into: PathBuf,
 }
 
 /// Arguments of `tasks`.

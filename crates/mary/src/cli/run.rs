@@ -58,7 +58,8 @@ pub struct RunArgs {
     /// Requests in flight at once, at most (remote models)
     #[arg(long, help_heading = "Models")]
     pub max_connections: Option<usize>,
-    /// Where an OpenAI-compatible server listens
+    /// Where an OpenAI-compatible server listens; several addresses of one model, separated by commas,
+    /// share the work
     #[arg(long, visible_alias = "model-base-url", help_heading = "Models")]
     pub base_url: Option<String>,
     /// Setting of the model's backend (comma-separated or repeated); never a key
@@ -86,6 +87,17 @@ pub struct RunArgs {
     #[arg(long)]
     pub strict: bool,
 
+    /// Do one of several parts of the work: 3/16 is the fourth of sixteen. /16 takes the number from
+    /// Slurm, HyperQueue or Kubernetes; without a value, both come from Slurm's array. `mary merge`
+    /// joins the parts, `mary submit` does it all
+    #[arg(
+        long,
+        value_name = "I/N",
+        num_args = 0..=1,
+        default_missing_value = "auto",
+        help_heading = "Output"
+    )]
+    pub shard: Option<mary_run::ShardChoice>,
     /// Say what would be asked and what it would cost, and ask nothing
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,

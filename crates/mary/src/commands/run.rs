@@ -4,7 +4,7 @@ use mary_report::html::Chapter;
 use mary_run::{Laboratory, PreparedRun};
 
 use super::carry_out::{Shown, go, show};
-use super::development;
+use super::{development, shard};
 use crate::cli::run::RunArgs;
 use crate::exit::Status;
 use crate::laboratory::laboratory;
@@ -13,6 +13,9 @@ use crate::specification;
 
 /// Runs what the arguments say.
 pub fn run(place: &Place, args: &RunArgs) -> anyhow::Result<Status> {
+    if let Some(choice) = args.shard {
+        return shard::run(place, args, choice);
+    }
     let lab = laboratory(place);
     let spec = specification::of(place, &lab, args)?;
     if args.dry_run {
