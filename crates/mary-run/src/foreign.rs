@@ -7,7 +7,7 @@
 use mary_contract::{JudgeChoice, RunManifest, StoreError};
 use mary_store::RunFolder;
 
-use crate::{RunError, RunSpec};
+use crate::{Laboratory, RunError, RunSpec};
 
 /// Takes the orders out of a specification that was read from a folder. `named` is the host the user
 /// gave on the command line.
@@ -32,6 +32,22 @@ pub(crate) fn disarm(spec: &mut RunSpec, named: Option<&str>) -> Result<(), RunE
             "the run folder says that questions go to {url}, with your key\nhint: if that is where your key belongs, say so: --base-url {url}"
         ))),
     }
+}
+
+/// Refuses to start a program because a folder names one.
+pub(crate) fn starts_nothing(lab: &Laboratory, spec: &RunSpec) -> Result<(), RunError> {
+    let judge = match &spec.judge {
+        JudgeChoice::Model(model) => Some(model),
+        JudgeChoice::None | JudgeChoice::Subject => None,
+    };
+    for model in spec.subjects.iter().chain(judge) {
+        if lab.provider(model)?.starts_programs() {
+            return Err(RunError::Specification(format!(
+                "the run asks {model}, which is a program, and a run folder starts none by itself\nhint: repeat the command that began the run: it finds the same folder and goes on"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Whether any model of the run would be sent a key over the network.
