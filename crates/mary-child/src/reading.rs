@@ -107,6 +107,7 @@ mod tests {
             prefix: Prompt::plain("a"),
             continuations: vec![" b".into()],
             start: Start::Model,
+            details: mary_contract::Details::default(),
         })
     }
 

@@ -118,6 +118,7 @@ fn score(model: &dyn Model, prefix: &str) -> Result<Scored, ModelError> {
         prefix: Prompt::plain(prefix),
         continuations: vec![" a".into(), " b".into()],
         start: Start::Model,
+        details: mary_contract::Details::default(),
     }]);
     model.scorer().unwrap().score(&mut desk);
     desk.answers.remove(0).1.map(|r| r.answer)
