@@ -2,11 +2,12 @@
 # Makes a Python environment with the tools the tests hold our files and numbers against:
 # inspect_ai and lm_eval (readers of our exports; lm_eval brings pyarrow and pandas, and no torch) and
 # xllamacpp (llama.cpp's own server); hyperqueue (an engine with its workers) and kubernetes-validate
-# (the published schemas).
+# (the published schemas); and what the suite of the Python package needs (pytest, mypy, and the data-frame
+# libraries that read its tables).
 #
 #   tools/make_peers.sh FOLDER
 #
-# A file in the folder says what is there: has-readers, has-llamacpp, has-engines. What is there is not made again.
+# A file in the folder says what is there: has-readers, has-llamacpp, has-engines, has-pytest. What is there is not made again.
 set -euo pipefail
 folder="${1:?which folder}"
 [ -x "$folder/bin/python" ] || python3 -m venv "$folder"
@@ -21,5 +22,8 @@ if [ ! -e "$folder/has-readers" ]; then
 fi
 if [ ! -e "$folder/has-engines" ]; then
   { "${pip[@]/--only-binary=:all:/--prefer-binary}" hyperqueue kubernetes-validate && touch "$folder/has-engines"; } || failed=1
+fi
+if [ ! -e "$folder/has-pytest" ]; then
+  { "${pip[@]}" pytest mypy numpy pandas polars pyarrow && touch "$folder/has-pytest"; } || failed=1
 fi
 exit "$failed"

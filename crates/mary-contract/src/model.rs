@@ -479,6 +479,12 @@ pub trait Provider: Send + Sync {
         false
     }
 
+    /// Whether describing or opening a model starts a program that its name names. A run folder from
+    /// elsewhere must not do that by itself.
+    fn starts_programs(&self) -> bool {
+        false
+    }
+
     /// Opens it.
     fn open(
         &self,

@@ -237,6 +237,7 @@ impl Laboratory {
         self.check_versions(stored.manifest())?;
         let mut spec = RunSpec::of(stored.manifest());
         foreign::disarm(&mut spec, word)?;
+        foreign::starts_nothing(self, &spec)?;
         spec.execution.budget = budget.or(spec.execution.budget);
         // Batches that were submitted are paid for: they are fetched, whatever the manifest says.
         spec.execution.batch |= batch::folder(folder, false).is_some();

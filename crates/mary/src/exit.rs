@@ -1,7 +1,5 @@
 //! Exit codes, and how an error reaches a person. The codes are documented in the README.
 
-use std::process::ExitCode;
-
 use mary_contract::{DataError, ErrorKind, ModelError, ModelRefError, TaskError};
 use mary_engine::EngineError;
 use mary_instruments::InstrumentError;
@@ -32,18 +30,19 @@ pub enum Status {
     Internal,
 }
 
-impl From<Status> for ExitCode {
-    fn from(status: Status) -> Self {
-        Self::from(match status {
-            Status::Done => 0,
-            Status::Incomplete => 1,
-            Status::Usage => 2,
-            Status::Refused => 3,
-            Status::Missing => 4,
-            Status::Stopped => 5,
-            Status::Internal => 70,
-            Status::Interrupted => 130,
-        })
+impl Status {
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Incomplete => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Missing => 4,
+            Self::Stopped => 5,
+            Self::Internal => 70,
+            Self::Interrupted => 130,
+        }
     }
 }
 
@@ -80,13 +79,13 @@ pub struct Trouble {
 }
 
 /// Prints an error with its causes and hint, and says with which code to leave.
-pub fn report(error: &anyhow::Error) -> ExitCode {
+pub fn report(error: &anyhow::Error) -> Status {
     let trouble = trouble(error);
     terminal::line(&format!("error: {}", trouble.message));
     if let Some(hint) = trouble.hint {
         terminal::line(&format!("hint: {hint}"));
     }
-    trouble.status.into()
+    trouble.status
 }
 
 /// What is said of an error.
@@ -115,18 +114,18 @@ pub fn trouble(error: &anyhow::Error) -> Trouble {
 }
 
 /// Prints what the reader of arguments has to say: help, the version, or what is wrong with them.
-pub fn usage(said: &clap::Error, commands: &[String]) -> ExitCode {
+pub fn usage(said: &clap::Error, commands: &[String]) -> Status {
     let text = said.render().ansi().to_string();
     if said.use_stderr() {
         terminal::line(text.trim_end());
         if let Some(meant) = mistyped_command(said, commands) {
             terminal::line(&format!("hint: did you mean `mary {meant}`?"));
         }
-        return Status::Usage.into();
+        return Status::Usage;
     }
     // Help for a pipe that is gone is nobody's loss.
     let _ = terminal::out(&text);
-    Status::Done.into()
+    Status::Done
 }
 
 /// The command that was meant, where the reader of arguments has no idea: it compares letters in their

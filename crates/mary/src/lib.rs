@@ -23,15 +23,14 @@ mod suite;
 mod terminal;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use mary_contract::Registry;
 
 use cli::{Cli, Command, PlaceArgs};
 
-/// Carries out what these words ask for; the first is the program's own name.
-pub fn run_command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// Carries out what these words ask for (the first is the program's own name) and returns the exit code.
+pub fn run_command_line(words: impl IntoIterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = words.into_iter().collect();
     own::remember_words(&words);
     let arguments = cli::spelling::normalise(words);
@@ -47,15 +46,15 @@ pub fn run_command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         .and_then(|file| Ok(cli::defaults::expand(arguments, &command, &file)?))
     {
         Ok(arguments) => arguments,
-        Err(error) => return exit::report(&error),
+        Err(error) => return exit::report(&error).code(),
     };
     let matches = match command.try_get_matches_from(arguments) {
         Ok(matches) => matches,
-        Err(said) => return exit::usage(&said, &names),
+        Err(said) => return exit::usage(&said, &names).code(),
     };
     match dispatch(registry, &matches) {
-        Ok(status) => status.into(),
-        Err(error) => exit::report(&error),
+        Ok(status) => status.code(),
+        Err(error) => exit::report(&error).code(),
     }
 }
 

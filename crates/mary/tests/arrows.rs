@@ -51,6 +51,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["mary-contract", "mary-local", "mary-weights"],
     ),
     ("mary-remote", &["mary-contract", "mary-http"]),
+    ("mary-child", &["mary-contract"]),
+    (
+        "mary-python",
+        &[
+            "mary",
+            "mary-child",
+            "mary-contract",
+            "mary-instruments",
+            "mary-report",
+            "mary-stats",
+            "mary-store",
+        ],
+    ),
     ("mary-engine", &["mary-contract", "mary-stats"]),
     ("mary-store", &["mary-contract"]),
     (
