@@ -11,6 +11,7 @@ mod error;
 mod form;
 mod items;
 mod judge;
+mod material;
 mod plan;
 mod rows;
 mod shots;
@@ -19,5 +20,6 @@ mod task;
 mod template;
 
 pub use error::TaskFileError;
+pub use material::{Material, MaterialRow, MaterialRows};
 pub use skeleton::{Skeleton, skeleton};
 pub use task::OwnTask;
