@@ -8,15 +8,17 @@
 
 mod asking;
 mod error;
+pub mod folder;
 mod form;
 mod items;
 mod judge;
+mod parquet;
 mod plan;
-mod rows;
+pub mod rows;
 mod shots;
 mod skeleton;
 mod task;
-mod template;
+pub mod template;
 
 pub use error::TaskFileError;
 pub use skeleton::{Skeleton, skeleton};
