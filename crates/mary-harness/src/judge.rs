@@ -137,8 +137,8 @@ fn continuation(config: &Config, answers: &[Reply]) -> Verdict {
 
 /// Whether every token was the most probable one, where the model tells.
 fn greedy(score: &ContinuationScore) -> Option<bool> {
-    let _ = score;
-    None
+    let ranks = &score.details.as_ref()?.rank;
+    (ranks.len() == score.logprobs.len()).then(|| ranks.iter().all(|r| *r == 1))
 }
 
 fn rolling(item: &Item, answers: &[Reply]) -> Verdict {

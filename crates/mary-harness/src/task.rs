@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mary_contract::{
-    Ask, DataSource, Generate, InForce, Item, Items, Judgement, Measure, Metric as Scale, Needs,
+    Ask, DataSource, Details, Generate, InForce, Item, Items, Judgement, Measure, Metric as Scale, Needs,
     Param, Part, Prompt, PromptForm, Reply, Request, Sample, Sampling, Score, Scoring, Speaker,
     Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties, Turn,
 };
@@ -355,7 +355,7 @@ impl Asking<'_> {
                 if text.is_empty() {
                     return Err("the text is empty, so that it has no probability".into());
                 }
-                Ok(vec![score(Prompt::plain(""), vec![text.clone()])])
+                Ok(vec![score(Prompt::plain(""), vec![text.clone()], false)])
             }
             Asked::Pairs {
                 pairs,
@@ -392,15 +392,18 @@ impl Asking<'_> {
                 empty + 1
             ));
         }
+        // Whether greedy decoding would say it is asked of one continuation only.
+        let rank = self.config.output == OutputType::Loglikelihood
+            && self.config.metrics.iter().any(Metric::is_share);
         if self.settings.form == PromptForm::Chat {
             let prompt = self.prompt(made, context)?;
             let bare = pairs.iter().map(|(_, c)| {
                 let delimiter = &self.config.shown.target_delimiter;
                 c.strip_prefix(delimiter.as_str()).unwrap_or(c).to_owned()
             });
-            return Ok(score(prompt, bare.collect()));
+            return Ok(score(prompt, bare.collect(), rank));
         }
-        Ok(score(Prompt::plain(bare), continuations))
+        Ok(score(Prompt::plain(bare), continuations, rank))
     }
 
     fn prompt(&self, made: &Made, context: &str) -> Result<Prompt, String> {
@@ -533,11 +536,15 @@ fn words(text: &str) -> usize {
     count + usize::from(within)
 }
 
-fn score(prefix: Prompt, continuations: Vec<String>) -> Ask {
+fn score(prefix: Prompt, continuations: Vec<String>, rank: bool) -> Ask {
     Ask::subject(Request::Score(Score {
         prefix,
         continuations,
         start: Start::Always,
+        details: Details {
+            rank,
+            ..Details::default()
+        },
     }))
 }
 

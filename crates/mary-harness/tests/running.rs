@@ -22,6 +22,7 @@ fn scores(sums: &[f32]) -> Reply {
         boundary_merged: false,
         first_unscored: false,
         windowed: false,
+        details: None,
     };
     Reply::bare(Response::Scored(Scored {
         continuations: sums.iter().map(one).collect(),

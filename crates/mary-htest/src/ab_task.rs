@@ -142,6 +142,7 @@ impl AbTask {
                     prefix: Prompt::single(setup.form, prefix),
                     continuations: continuations(setup),
                     start: Start::Model,
+                    details: Default::default(),
                 })
             }
         })

@@ -12,6 +12,7 @@ pub mod folder;
 mod form;
 mod items;
 mod judge;
+mod material;
 mod parquet;
 mod plan;
 pub mod rows;
@@ -21,5 +22,6 @@ mod task;
 pub mod template;
 
 pub use error::TaskFileError;
+pub use material::{Material, MaterialRow, MaterialRows};
 pub use skeleton::{Skeleton, skeleton};
 pub use task::OwnTask;

@@ -58,6 +58,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["mary-contract", "mary-engine", "mary-remote", "mary-store"],
     ),
     (
+        "mary-instruments",
+        &["mary-contract", "mary-run", "mary-store", "mary-taskfile"],
+    ),
+    (
         "mary-checkpoints",
         &["mary-builtin", "mary-contract", "mary-run", "mary-weights"],
     ),
@@ -111,7 +115,12 @@ fn every_room_uses_only_the_rooms_it_may() {
             if dependency.kind == DependencyKind::Development {
                 // Tests may use the testkit, and pure rooms whose results they check; the engine's
                 // benchmark runs with the real store, the example of a run with a real model.
-                let real = [("mary-engine", "mary-store"), ("mary-run", "mary-builtin")];
+                let real = [
+                    ("mary-engine", "mary-store"),
+                    ("mary-run", "mary-builtin"),
+                    ("mary-instruments", "mary-builtin"),
+                    ("mary-instruments", "mary-local"),
+                ];
                 // A crate that names itself turns one of its features on for its tests.
                 let fine = name == "mary-testkit"
                     || name == room
