@@ -11,6 +11,7 @@ mod error;
 mod form;
 mod items;
 mod judge;
+mod people;
 mod plan;
 mod rows;
 mod shots;
