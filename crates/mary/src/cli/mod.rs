@@ -3,6 +3,7 @@
 pub mod family;
 pub mod run;
 pub mod spelling;
+pub mod study;
 pub mod sweep;
 
 use std::path::PathBuf;
@@ -97,6 +98,8 @@ pub enum Command {
     Grow(GrowArgs),
     /// Fine-tune a local model with LoRA
     Tune(TuneArgs),
+    /// Ask people the same items, in a browser or on paper, and judge them as models are judged
+    Study(study::StudyArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
 }

@@ -22,6 +22,7 @@ pub mod report;
 pub mod rescore;
 pub mod resume;
 pub mod run;
+pub mod study;
 pub mod summary;
 pub mod sweep;
 pub mod tasks;
