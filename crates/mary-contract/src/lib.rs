@@ -61,9 +61,12 @@ pub use question::{
 };
 pub use registry::{Registry, RegistryError};
 pub use replacement::{Replacement, replace_file};
-pub use request::{Generate, Layers, Observe, Pool, Request, RequestKind, Sampling, Score, Start};
+pub use request::{
+    Details, Generate, Layers, Observe, Pool, Request, RequestKind, Sampling, Score, Start,
+};
 pub use response::{
     ContinuationScore, Finish, Generated, LayerVector, Observed, PooledVectors, Response, Scored,
+    TokenDetails,
 };
 pub use run::{
     ANISOTROPIC, Breakdown, ConstantAnswer, Estimate, Exchange, ExecutionSettings, FAMILIES_FIXED,

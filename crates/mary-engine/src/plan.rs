@@ -96,6 +96,7 @@ mod tests {
             prefix: Prompt::plain(prefix),
             continuations: vec!["A".into()],
             start: Start::Model,
+            details: Default::default(),
         })
     }
 

@@ -142,6 +142,7 @@ impl AbTask {
                     prefix: Prompt::single(setup.form, prefix),
                     continuations: continuations(setup),
                     start: Start::Model,
+                    details: Default::default(),
                 })
             }
         })
@@ -196,6 +197,13 @@ impl Task for AbTask {
             judge: mode == Mode::Cot,
             ..Needs::default()
         }
+    }
+
+    /// People were shown the authors' items, not fresh ones.
+    fn human(&self, settings: &TaskSettings) -> Option<Reference> {
+        let published = HtestSettings::read(self.card, settings)
+            .is_ok_and(|s| s.source == Source::Published);
+        self.card.human.clone().filter(|_| published)
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {

@@ -8,6 +8,7 @@
 
 mod batch;
 pub mod config;
+mod details;
 mod engine;
 mod generate;
 pub mod kernels;

@@ -1,6 +1,7 @@
 //! A model that is open in this process.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mary_contract::{
@@ -29,6 +30,8 @@ pub struct LocalModel {
     pool: rayon::ThreadPool,
     /// Rows of a batch at most, once the device has run out of memory.
     narrowed: AtomicUsize,
+    /// Which tokens begin a word, once somebody asked.
+    word_starts: OnceLock<Option<Vec<bool>>>,
 }
 
 impl LocalModel {
@@ -57,6 +60,7 @@ impl LocalModel {
             options,
             pool,
             narrowed: AtomicUsize::new(usize::MAX),
+            word_starts: OnceLock::new(),
         };
         if model.options.self_check && model.architecture().language_head {
             score::self_check(&model, SELF_CHECK)?;
@@ -77,6 +81,12 @@ impl LocalModel {
     /// How it was opened.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// Which tokens begin a word; `None` where tokens do not tell.
+    pub(crate) fn word_starts(&self) -> Option<&[bool]> {
+        let read = || self.checkpoint.tokenizer().word_starts();
+        self.word_starts.get_or_init(read).as_deref()
     }
 
     /// Runs on the model's own threads.

@@ -216,7 +216,7 @@ impl RunFolder {
     }
 
     /// Samples by place, for many of them.
-    pub(crate) fn seeker(&self) -> Result<Seeker, StoreError> {
+    pub fn seeker(&self) -> Result<Seeker, StoreError> {
         Seeker::open(&self.path.join(SAMPLES))
     }
 

@@ -32,5 +32,5 @@ pub use index::{FinishedIds, State};
 pub use line::{ItemHead, Verdict};
 pub use manifest::{SCHEMA, run_digest};
 pub use merge::{MergeReport, merge};
-pub use read::{Samples, Verdicts};
+pub use read::{Samples, Seeker, Verdicts};
 pub use recorder::Recorder;

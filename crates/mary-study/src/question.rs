@@ -199,6 +199,7 @@ pub fn reply(answer: &Answer, said: &[String], request: &Request) -> Option<Repl
                 boundary_merged: false,
                 first_unscored: false,
                 windowed: false,
+                details: None,
             });
             Some(Reply::bare(Response::Scored(Scored {
                 continuations: continuations.collect(),

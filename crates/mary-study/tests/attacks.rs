@@ -342,25 +342,23 @@ fn script_in_free_text_stays_text() {
     assert_eq!(post(address, &own, &sent).status, 422);
 }
 
-/// Limits on guesses and on beginnings hold.
+/// Beginnings are limited; how guesses are is a test of the limits themselves.
 #[test]
-fn guesses_and_beginnings_are_limited() {
+fn beginnings_are_limited() {
     let dir = tempfile::tempdir().unwrap();
     let mut settings = fixture::settings(50, 2);
-    settings.rules.joins_per_minute = 3;
+    settings.rules.joins_per_minute = 1;
     let (session, _thread) = fixture::study(dir.path(), &settings);
     let address = served(session.clone()).unwrap();
     let entry = format!("/s/{}", session.study.secrets.entry);
-    let statuses: Vec<u16> = (0..8)
+    let statuses: Vec<u16> = (0..5)
         .map(|_| {
             let page = get(address, &entry);
             let ticket = field(&page.body, "ticket").to_owned();
             post(address, &entry, &format!("agree=yes&ticket={ticket}")).status
         })
         .collect();
-    assert_eq!(&statuses[..3], [303; 3]);
-    // On a busy machine a minute may pass meanwhile; most are turned away all the same.
+    assert_eq!(statuses[0], 303);
+    // Only a machine on which each of these takes a minute would let all in.
     assert!(statuses.contains(&429), "{statuses:?}");
-    let guesses = (0..900).map(|n| get(address, &format!("/p/guess{n}")).status);
-    assert!(guesses.into_iter().any(|status| status == 429));
 }

@@ -314,6 +314,7 @@ impl<'a> Seen<'a> {
                         prefix,
                         continuations: continuations.clone(),
                         start,
+                        details: Default::default(),
                     }))
                 };
                 let mut asks = vec![score(self.prompt(settings, shots)?, plan.start())];

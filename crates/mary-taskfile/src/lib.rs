@@ -11,6 +11,7 @@ mod error;
 mod form;
 mod items;
 mod judge;
+mod material;
 mod people;
 mod plan;
 mod rows;
@@ -20,5 +21,6 @@ mod task;
 mod template;
 
 pub use error::TaskFileError;
+pub use material::{Material, MaterialRow, MaterialRows};
 pub use skeleton::{Skeleton, skeleton};
 pub use task::OwnTask;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use mary_contract::{DataError, ErrorKind, ModelError, TaskError};
 use mary_engine::EngineError;
 use mary_run::RunError;
+use mary_study::StudyError;
 use mary_taskfile::TaskFileError;
 
 use crate::terminal;
@@ -66,8 +67,29 @@ impl UsageError {
 #[error("{0}")]
 pub struct MissingError(pub String);
 
+/// An error in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// What kind of end it is.
+    pub status: Status,
+    /// The error with its causes.
+    pub message: String,
+    /// What to do, where that is not in the message already.
+    pub hint: Option<String>,
+}
+
 /// Prints an error with its causes and hint, and says with which code to leave.
 pub fn report(error: &anyhow::Error) -> ExitCode {
+    let trouble = trouble(error);
+    terminal::line(&format!("error: {}", trouble.message));
+    if let Some(hint) = trouble.hint {
+        terminal::line(&format!("hint: {hint}"));
+    }
+    trouble.status.into()
+}
+
+/// What is said of an error.
+pub fn trouble(error: &anyhow::Error) -> Trouble {
     let mut text = String::new();
     let mut last = String::new();
     for cause in error.chain() {
@@ -84,11 +106,11 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     let hint = error
         .chain()
         .find_map(|c| c.downcast_ref::<ModelError>()?.hint.clone());
-    terminal::line(&format!("error: {text}"));
-    if let Some(hint) = hint.filter(|h| !text.contains(h.as_str())) {
-        terminal::line(&format!("hint: {hint}"));
+    Trouble {
+        status: status_of(error),
+        hint: hint.filter(|h| !text.contains(h.as_str())),
+        message: text,
     }
-    status_of(error).into()
 }
 
 /// Prints what the reader of arguments has to say: help, the version, or what is wrong with them.
@@ -140,6 +162,14 @@ fn status_of(error: &anyhow::Error) -> Status {
         if let Some(task) = cause.downcast_ref::<TaskError>() {
             return match task {
                 TaskError::Setting(_) => Status::Usage,
+                _ => Status::Missing,
+            };
+        }
+        if let Some(study) = cause.downcast_ref::<StudyError>() {
+            return match study {
+                StudyError::Refused(_)
+                | StudyError::Stats(_)
+                | StudyError::Task(TaskError::Setting(_)) => Status::Usage,
                 _ => Status::Missing,
             };
         }

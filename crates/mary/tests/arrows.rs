@@ -58,6 +58,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["mary-contract", "mary-engine", "mary-remote", "mary-store"],
     ),
     (
+        "mary-instruments",
+        &["mary-contract", "mary-run", "mary-store", "mary-taskfile"],
+    ),
+    (
         "mary-checkpoints",
         &["mary-builtin", "mary-contract", "mary-run", "mary-weights"],
     ),
@@ -125,6 +129,8 @@ fn every_room_uses_only_the_rooms_it_may() {
                 let real = [
                     ("mary-engine", "mary-store"),
                     ("mary-run", "mary-builtin"),
+                    ("mary-instruments", "mary-builtin"),
+                    ("mary-instruments", "mary-local"),
                     ("mary-study", "mary-suites"),
                 ];
                 // A crate that names itself turns one of its features on for its tests.

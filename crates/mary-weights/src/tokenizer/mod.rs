@@ -156,6 +156,18 @@ impl Tokenizer {
         }
     }
 
+    /// For each token, whether it begins with the space before a word. `None` where tokens do not hold
+    /// that space, as WordPiece's do not.
+    pub fn word_starts(&self) -> Option<Vec<bool>> {
+        let starts: Vec<bool> = match self.spelling {
+            Spelling::Plain => return None,
+            _ => (0..self.size as u32)
+                .map(|id| self.piece(id).starts_with(' '))
+                .collect(),
+        };
+        starts.contains(&true).then_some(starts)
+    }
+
     /// A token as the vocabulary writes it.
     pub(crate) fn token(&self, id: u32) -> Option<String> {
         self.inner.id_to_token(id)

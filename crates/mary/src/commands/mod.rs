@@ -8,7 +8,7 @@ pub mod compare;
 pub mod completions;
 pub mod confounds;
 pub mod data;
-mod development;
+pub mod development;
 pub mod export;
 pub mod family;
 pub mod grow;

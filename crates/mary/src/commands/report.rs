@@ -96,7 +96,7 @@ pub fn write_with(
 }
 
 /// What each family has to show for these runs.
-fn chapters(registry: &Registry, summaries: &[RunSummary]) -> Vec<Chapter> {
+pub fn chapters(registry: &Registry, summaries: &[RunSummary]) -> Vec<Chapter> {
     let involved = |id: &str| {
         let prefix = format!("{id}/");
         summaries

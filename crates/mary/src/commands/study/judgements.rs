@@ -46,7 +46,7 @@ pub fn read(forms: &[PathBuf]) -> anyhow::Result<Vec<Judged>> {
             return Err(wrong(
                 1,
                 "expected the columns model, item, trial and one that begins with `0 =`\n\
-                 hint: `mary physico form` writes such a form"
+                 hint: the command `form` of a family writes such a form"
                     .into(),
             )
             .into());

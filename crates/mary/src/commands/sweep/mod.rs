@@ -3,6 +3,7 @@
 mod show;
 
 use mary_checkpoints::{Sweep, members};
+use mary_run::Laboratory;
 
 use crate::cli::sweep::SweepArgs;
 use crate::exit::{Status, UsageError};
@@ -11,8 +12,12 @@ use crate::progress::Progress;
 use crate::settings::Place;
 use crate::{interrupt, own, specification};
 
-/// Runs the sweep, or what is left of it.
-pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
+/// What the arguments ask for.
+pub fn asked<'lab>(
+    place: &Place,
+    lab: &'lab Laboratory,
+    args: &SweepArgs,
+) -> anyhow::Result<Sweep<'lab>> {
     let mut models: Vec<String> = args.models.iter().chain(&args.run.model).cloned().collect();
     models.retain(|m| !m.trim().is_empty());
     if models.is_empty() {
@@ -31,8 +36,7 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
         args.tokens_per_step,
         table.as_deref(),
     )?;
-    let lab = laboratory(place);
-    let mut spec = specification::of(place, &lab, &args.run)?;
+    let mut spec = specification::of(place, lab, &args.run)?;
     let builtin = |m: &String| m.split('/').next() == Some(specification::BUILTIN);
     specification::fit_to_models(&place.registry, &mut spec.tasks, models.iter().all(builtin));
     if args.run.tasks.is_empty() {
@@ -50,12 +54,18 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
             choice.settings.shots = args.run.shots;
         }
     }
-    let sweep = Sweep {
-        lab: &lab,
+    Ok(Sweep {
+        lab,
         spec,
         members,
         disk_limit: args.disk_limit,
-    };
+    })
+}
+
+/// Runs the sweep, or what is left of it.
+pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
+    let lab = laboratory(place);
+    let sweep = asked(place, &lab, args)?;
     let mut state = sweep.open_state(&place.runs, &own::words())?;
     super::tell(&format!(
         "sweep: {} checkpoints, {} to do, in {}",

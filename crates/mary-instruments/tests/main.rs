@@ -1,0 +1,1 @@
+//! Instruments on files, from the file to the tables.
