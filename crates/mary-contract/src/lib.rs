@@ -17,6 +17,7 @@ mod machine;
 mod model;
 mod offer;
 mod outcome;
+mod people;
 mod prompt;
 mod question;
 mod registry;
@@ -55,6 +56,7 @@ pub use offer::{
     TuningSet,
 };
 pub use outcome::{Failure, Judgement, Outcome, UnscoredReason};
+pub use people::{ForPeople, LabelledExample, PeopleAnswer, PeopleOption};
 pub use prompt::{Image, Part, Prompt, PromptForm, Speaker, Turn};
 pub use question::{
     Changes, Conditions, Difference, InForce, Question, question_names, variants, variants_of,

@@ -14,6 +14,7 @@ mod items;
 mod judge;
 mod material;
 mod parquet;
+mod people;
 mod plan;
 pub mod rows;
 mod shots;

@@ -4,6 +4,7 @@ use mary_contract::{DataError, ErrorKind, ModelError, ModelRefError, TaskError};
 use mary_engine::EngineError;
 use mary_instruments::InstrumentError;
 use mary_run::RunError;
+use mary_study::StudyError;
 use mary_taskfile::TaskFileError;
 use mary_train::TrainError;
 
@@ -208,6 +209,14 @@ fn status_of(error: &anyhow::Error) -> Status {
                 // Its cause says which.
                 InstrumentError::Task(_) | InstrumentError::Store(_) => {}
             }
+        }
+        if let Some(study) = cause.downcast_ref::<StudyError>() {
+            return match study {
+                StudyError::Refused(_)
+                | StudyError::Stats(_)
+                | StudyError::Task(TaskError::Setting(_)) => Status::Usage,
+                _ => Status::Missing,
+            };
         }
         if let Some(file) = cause.downcast_ref::<TaskFileError>() {
             return if file.is_missing() {

@@ -95,6 +95,7 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<exit::St
         Command::Grow(args) => commands::grow::grow(&place, &args),
         Command::Tune(args) => commands::tune::tune(&place, &args),
         Command::Init => commands::init::init(),
+        Command::Study(args) => commands::study::study(&place, &args),
         Command::Completions(args) => commands::completions::completions(&place, &args),
     }
 }

@@ -27,6 +27,7 @@ mod own_tasks;
 mod paid;
 mod physico;
 mod question;
+mod study;
 mod sweep;
 mod terminal;
 mod tuned;

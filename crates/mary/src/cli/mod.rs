@@ -6,6 +6,7 @@ pub mod family;
 pub mod instruments;
 pub mod run;
 pub mod spelling;
+pub mod study;
 pub mod sweep;
 
 use std::path::PathBuf;
@@ -116,6 +117,8 @@ pub enum Command {
     Tune(TuneArgs),
     /// Write a mary.toml with places, defaults of commands and a profile to begin with
     Init,
+    /// Ask people the same items, in a browser or on paper, and judge them as models are judged
+    Study(study::StudyArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
 }

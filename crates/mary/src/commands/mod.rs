@@ -32,6 +32,7 @@ pub mod runs;
 pub mod score;
 mod shard;
 pub mod submit;
+pub mod study;
 pub mod summary;
 pub mod sweep;
 pub mod tasks;
