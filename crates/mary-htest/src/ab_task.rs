@@ -185,13 +185,6 @@ impl Task for AbTask {
         self.card
     }
 
-    /// People were asked about the authors' items, not about ours.
-    fn human(&self, settings: &TaskSettings) -> Option<Reference> {
-        let published = HtestSettings::read(self.card, settings)
-            .is_ok_and(|setup| setup.source == Source::Published);
-        self.card.human.clone().filter(|_| published)
-    }
-
     fn needs(&self, settings: &TaskSettings) -> Needs {
         // Settings that make no sense are refused by `items`; until then, the default's needs.
         let setup = HtestSettings::read(self.card, settings);
@@ -208,8 +201,8 @@ impl Task for AbTask {
 
     /// People were shown the authors' items, not fresh ones.
     fn human(&self, settings: &TaskSettings) -> Option<Reference> {
-        let published = HtestSettings::read(self.card, settings)
-            .is_ok_and(|s| s.source == Source::Published);
+        let published =
+            HtestSettings::read(self.card, settings).is_ok_and(|s| s.source == Source::Published);
         self.card.human.clone().filter(|_| published)
     }
 

@@ -76,7 +76,7 @@ pub fn sends_anothers_key(models: &[ModelRef], settings: &ModelSettings) -> bool
             return false;
         };
         let address = settings.base_url.as_deref().unwrap_or(entry.base_url);
-        let local = base_url(address).is_ok_and(|base| is_loopback(&base));
+        let local = base_urls(address).is_ok_and(|all| all.iter().all(is_loopback));
         !local
             && !entry.keys.contains(&named.as_str())
             && secret::find(&[named], Path::new(".")).is_some()

@@ -279,6 +279,9 @@ impl Layout {
                 chosen: Some(items.iter().map(|(index, _)| *index).collect()),
                 count: items.len(),
                 available,
+                cost: self.costs.get(range.clone()).map_or(1, |costs| {
+                    costs.iter().sum::<u64>() / (costs.len() as u64).max(1)
+                }),
             };
             surveys.insert(place, Arc::new(survey));
         }

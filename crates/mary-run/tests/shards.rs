@@ -52,6 +52,7 @@ impl Task for Drawn {
                 prefix: Prompt::plain(text),
                 continuations: vec![" a".into(), format!(" b{n}")],
                 start: Start::Model,
+                details: mary_contract::Details::default(),
             }));
             Ok(Item::new(format!("i{n}"), Target::Text("a".into()), vec![ask]).in_stratum("all"))
         })))

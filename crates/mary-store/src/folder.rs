@@ -138,7 +138,12 @@ impl RunFolder {
         if !self.finished_ids()?.is_empty() {
             return Ok(());
         }
-        for name in [SAMPLES, SUMMARY, MANIFEST, LOCK] {
+        self.writer = None;
+        for name in [SAMPLES, SUMMARY, MANIFEST, crate::lease::FILE] {
+            if name == crate::lease::FILE {
+                // Given back before its file goes.
+                drop(self.lock.take());
+            }
             match fs::remove_file(self.path.join(name)) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(io_at(&self.path.join(name))(error));

@@ -24,18 +24,7 @@ pub const BUILTIN: &str = "builtin";
 /// What the arguments ask for. The only side effect is merging an adapter into the cache.
 pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<RunSpec> {
     let mut model_args = TaskOptions::pairs(&args.model_arg)?;
-    let named = if args.model.iter().all(|m| m.trim().is_empty()) {
-        vec![DEFAULT_MODEL.to_owned()]
-    } else {
-        args.model.clone()
-    };
-    let (named, mut labels) = labelled(&named)?;
-    let mut subjects = models(&named, &mut model_args)?;
-    let mut labels: BTreeMap<String, String> = subjects
-        .iter()
-        .zip(&mut labels)
-        .filter_map(|(model, label)| Some((model.to_string(), label.take()?)))
-        .collect();
+    let (mut subjects, mut labels) = subjects(&args.model, &mut model_args)?;
     if let Some(folder) = &args.adapter {
         let label = subjects.first().and_then(|m| labels.remove(&m.to_string()));
         subjects = vec![adapter::merged(place, &subjects, folder)?];
@@ -96,7 +85,8 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
             labels,
         },
     };
-    if !args.strict && !args.tasks.is_empty() {
+    // Shards are parts of one specification: what a machine lacks must not change it.
+    if !args.strict && args.shard.is_none() && !args.tasks.is_empty() {
         let left = runnable::leave_out(lab, &mut spec, &args.tasks)?;
         if !left.is_empty() {
             tell(&format!(
@@ -119,12 +109,7 @@ pub fn of_models(
     tasks: Vec<TaskChoice>,
 ) -> anyhow::Result<RunSpec> {
     let mut model_args = TaskOptions::pairs(&args.model_arg)?;
-    let named = if args.model.iter().all(|m| m.trim().is_empty()) {
-        vec![DEFAULT_MODEL.to_owned()]
-    } else {
-        args.model.clone()
-    };
-    let subjects = models(&named, &mut model_args)?;
+    let (subjects, labels) = subjects(&args.model, &mut model_args)?;
     no_secrets(&model_args)?;
     for model in &subjects {
         laboratory::provider(lab, model)?;
@@ -148,6 +133,7 @@ pub fn of_models(
             budget: args.budget,
             cache: !args.no_cache,
             batch: false,
+            labels,
         },
     })
 }
@@ -232,6 +218,26 @@ fn tasks(registry: &Registry, args: &RunArgs) -> Result<Vec<TaskChoice>, UsageEr
         }
     });
     Ok(choices.collect())
+}
+
+/// The models named, or the one inside the binary, and what they are to be called.
+fn subjects(
+    given: &[String],
+    model_args: &mut Vec<(String, String)>,
+) -> Result<(Vec<ModelRef>, BTreeMap<String, String>), UsageError> {
+    let named = if given.iter().all(|m| m.trim().is_empty()) {
+        vec![DEFAULT_MODEL.to_owned()]
+    } else {
+        given.to_vec()
+    };
+    let (named, labels) = labelled(&named)?;
+    let subjects = models(&named, model_args)?;
+    let labels = subjects
+        .iter()
+        .zip(labels)
+        .filter_map(|(model, label)| Some((model.to_string(), label?)))
+        .collect();
+    Ok((subjects, labels))
 }
 
 /// Takes labels off model strings: `small=gguf/./x.gguf` is to be called `small`.

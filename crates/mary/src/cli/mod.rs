@@ -1,7 +1,7 @@
 //! What can be typed. One struct per command; long help says what a newcomer needs.
 
-pub mod defaults;
 pub mod cluster;
+pub mod defaults;
 pub mod family;
 pub mod instruments;
 pub mod run;
