@@ -201,8 +201,8 @@ impl Task for AbTask {
 
     /// People were shown the authors' items, not fresh ones.
     fn human(&self, settings: &TaskSettings) -> Option<Reference> {
-        let published = HtestSettings::read(self.card, settings)
-            .is_ok_and(|s| s.source == Source::Published);
+        let published =
+            HtestSettings::read(self.card, settings).is_ok_and(|s| s.source == Source::Published);
         self.card.human.clone().filter(|_| published)
     }
 

@@ -39,10 +39,19 @@ fn a_study_from_beginning_to_end() {
     assert_eq!(code, 2, "a study is not written over: {err}");
     // Five by data, two through the page; one place is for paper.
     done(home, &["study", "simulate", "rhyme", "--people", "5"]);
-    let said = done(home, &["study", "simulate", "rhyme", "--people", "2", "--page"]);
-    assert!(said.contains("2 simulated people took part through the page"), "{said}");
+    let said = done(
+        home,
+        &["study", "simulate", "rhyme", "--people", "2", "--page"],
+    );
+    assert!(
+        said.contains("2 simulated people took part through the page"),
+        "{said}"
+    );
     let said = done(home, &["study", "status", "rhyme"]);
-    assert!(said.contains("finished                         7"), "{said}");
+    assert!(
+        said.contains("finished                         7"),
+        "{said}"
+    );
     // Paper: the last place.
     done(home, &["study", "print", "rhyme", "--first", "8"]);
     let key = std::fs::read_to_string(home.join("rhyme/paper/key.csv")).unwrap();
@@ -54,11 +63,16 @@ fn a_study_from_beginning_to_end() {
             format!("{},{},{},3\n", cells[0], cells[1], cells[4])
         })
         .collect();
-    std::fs::write(home.join("marks.csv"), format!("sheet,question,mark,seconds\n{marks}")).unwrap();
+    std::fs::write(
+        home.join("marks.csv"),
+        format!("sheet,question,mark,seconds\n{marks}"),
+    )
+    .unwrap();
     let said = done(home, &["study", "read", "rhyme", "marks.csv"]);
     assert_eq!(said, "1 sheets read\n");
     // A model on the same items, and both together.
-    let run = "run -m builtin/nano -t htest/rhyme -k 4 --seed 2 --set mode=generate --no-report --quiet";
+    let run =
+        "run -m builtin/nano -t htest/rhyme -k 4 --seed 2 --set mode=generate --no-report --quiet";
     mary(home, &run.split(' ').collect::<Vec<_>>());
     let said = done(home, &["study", "close", "rhyme"]);
     assert!(said.contains("people/rhyme"), "{said}");
@@ -68,7 +82,10 @@ fn a_study_from_beginning_to_end() {
         .flatten()
         .map(|e| e.file_name().to_string_lossy().into_owned())
         .collect();
-    let people = folders.iter().find(|f| f.starts_with("people-rhyme")).unwrap();
+    let people = folders
+        .iter()
+        .find(|f| f.starts_with("people-rhyme"))
+        .unwrap();
     let model = folders.iter().find(|f| !f.starts_with("people")).unwrap();
     let said = done(home, &["study", "results", people, "--against", model]);
     assert!(said.contains("builtin/nano: "), "{said}");
@@ -78,11 +95,15 @@ fn a_study_from_beginning_to_end() {
     done(home, &["study", "export", "rhyme"]);
     let rows = std::fs::read_to_string(home.join("rhyme/export/jspsych.csv")).unwrap();
     assert_eq!(rows.lines().count(), 1 + 8 * 6);
-    assert!(home.join("rhyme/export/psych-ds/data/study-rhyme_data.csv").exists());
+    assert!(
+        home.join("rhyme/export/psych-ds/data/study-rhyme_data.csv")
+            .exists()
+    );
     // One of them withdraws.
     let who = rows.lines().nth(1).unwrap().split(',').next().unwrap();
     done(home, &["study", "withdraw", "rhyme", who]);
-    let log = std::fs::read_to_string(home.join("runs").join(people).join("samples.jsonl")).unwrap();
+    let log =
+        std::fs::read_to_string(home.join("runs").join(people).join("samples.jsonl")).unwrap();
     assert!(!log.contains(who));
     assert_eq!(mary(home, &["study", "withdraw", "rhyme", who]).0, 4);
     done(home, &["study", "power"]);
@@ -98,11 +119,28 @@ fn a_task_of_ones_own_and_forms_of_judges() {
          [judge]\nkind = \"number\"\nanswer = \"{{ a }}\"\n[people]\nwording = \"Work it out in your head.\"\n",
     )
     .unwrap();
-    let rows: String = (0..6).map(|n| format!("{{\"q\": \"{n} + 2 =\", \"a\": {}}}\n", n + 2)).collect();
+    let rows: String = (0..6)
+        .map(|n| format!("{{\"q\": \"{n} + 2 =\", \"a\": {}}}\n", n + 2))
+        .collect();
     std::fs::write(home.join("sums.jsonl"), rows).unwrap();
-    done(home, &["study", "new", "-t", "sums.toml", "--people", "2", "--out", "sums"]);
+    done(
+        home,
+        &[
+            "study",
+            "new",
+            "-t",
+            "sums.toml",
+            "--people",
+            "2",
+            "--out",
+            "sums",
+        ],
+    );
     let items = std::fs::read_to_string(home.join("sums/items.json")).unwrap();
-    assert!(items.contains("Work it out") && items.contains("number"), "{items}");
+    assert!(
+        items.contains("Work it out") && items.contains("number"),
+        "{items}"
+    );
     done(home, &["study", "simulate", "sums", "--answers", "random"]);
     let said = done(home, &["study", "close", "sums"]);
     assert!(said.contains("own/sums"), "{said}");
