@@ -42,9 +42,6 @@ pub fn print(
             escaped(&study.settings.instructions)
         ));
         for (trial, item) in study.design().list(place).into_iter().enumerate() {
-            let Some(question) = study.questions.get(item) else {
-                continue;
-            };
             let order = study.order(place, item);
             html.push_str(&sheet_question(session, trial, item, &order));
             let sheet = (place + 1).to_string();
@@ -75,7 +72,6 @@ pub fn print(
                 right.as_deref().unwrap_or_default(),
             ])
             .map_err(wrong)?;
-            let _ = question;
         }
         html.push_str("</section>\n");
     }

@@ -100,7 +100,7 @@ pub fn run(folder: &Path, crowd: &Crowd, command: &(dyn Fn() -> Command + Sync))
             .expect("a server starts")
     };
     // The folder is opened once here, so that the tables are there before anybody looks.
-    let (session, thread) = Session::open(folder).expect("a study");
+    let (session, _thread) = Session::open(folder).expect("a study");
     let keys = session.study.keys().expect("keys");
     let address_file: PathBuf = folder.join("address");
     let address = move || -> SocketAddr {
@@ -166,8 +166,6 @@ pub fn run(folder: &Path, crowd: &Crowd, command: &(dyn Fn() -> Command + Sync))
         let killed = killer.join().expect("the killer ends");
         let outcome = Outcome { report, killed };
         hold(&session, crowd, &outcome);
-        drop(session.clone());
-        let _ = &thread;
         outcome
     })
 }

@@ -193,9 +193,9 @@ impl Server {
         }
     }
 
-    async fn view(&self, token: &str) -> Result<View, Response> {
+    async fn view(&self, token: &str) -> Result<View, Box<Response>> {
         if !self.may(token) {
-            return Err(self.busy());
+            return Err(Box::new(self.busy()));
         }
         match self
             .session
@@ -210,8 +210,8 @@ impl Server {
                 }
                 Ok(view)
             }
-            Ok(None) => Err(self.not_found()),
-            Err(error) => Err(self.fault(&error)),
+            Ok(None) => Err(Box::new(self.not_found())),
+            Err(error) => Err(Box::new(self.fault(&error))),
         }
     }
 
@@ -425,7 +425,7 @@ async fn agree(
 async fn step(State(server): Shared, Path(token): Path<String>) -> Response {
     match server.view(&token).await {
         Ok(view) => server.page(&token, &view, "", StatusCode::OK),
-        Err(response) => response,
+        Err(response) => *response,
     }
 }
 
@@ -450,7 +450,7 @@ async fn answer(
                 w.unreadable,
                 StatusCode::UNPROCESSABLE_ENTITY,
             ),
-            Err(response) => response,
+            Err(response) => *response,
         },
         Ok(Err(Refusal::NotNow)) => {
             let said = Message {
@@ -538,7 +538,7 @@ async fn picture(
 async fn leave(State(server): Shared, Path(token): Path<String>) -> Response {
     let view = match server.view(&token).await {
         Ok(view) => view,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     let w = server.words();
     let key = store::step_key(&server.session.study, view.person.id, "withdraw");
@@ -563,7 +563,7 @@ async fn withdraw(
 ) -> Response {
     let view = match server.view(&token).await {
         Ok(view) => view,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     let key = store::step_key(&server.session.study, view.person.id, "withdraw");
     let sent = body
