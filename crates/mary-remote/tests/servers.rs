@@ -32,7 +32,7 @@ fn servers_share_the_work_and_one_that_fails_sheds_its_load() {
         assert_eq!(reply.answer.text, format!("reply to question {n}"));
     }
     let (a, b, down) = (a.books(), b.books(), down.books());
-    println!(
+    eprintln!(
         "{} {} requests, {} to the one that is down",
         a.requests, b.requests, down.requests
     );

@@ -298,7 +298,7 @@ impl Layout {
     /// The items of a stretch of the line, by the places of their model and task.
     fn blocks<'a>(&'a self, range: &Range<usize>) -> impl Iterator<Item = Block<'a>> {
         let (range, mut start) = (range.clone(), 0);
-        let places = (0..self.models).flat_map(|model| {
+        let places = (0..self.models).flat_map(move |model| {
             self.tasks
                 .iter()
                 .enumerate()

@@ -152,7 +152,7 @@ fn shards_of_random_specifications_are_disjoint_complete_and_balanced() {
         let (a, b) = (prepared.parts(7).unwrap(), again.parts(7).unwrap());
         assert!(a.iter().zip(&b).all(|(a, b)| items(a) == items(b)));
     }
-    println!("{fine} shards within a tenth, {coarse} with items larger than a tenth of a shard");
+    eprintln!("{fine} shards within a tenth, {coarse} with items larger than a tenth of a shard");
     assert!(fine > 50_000, "{fine} {coarse}");
 }
 

@@ -134,7 +134,7 @@ impl ShardPlace {
     /// Makes sure that one process at a time works on a shard whose folder holds no log of its own.
     pub fn lock(&self) -> Result<ShardLock, StoreError> {
         fs::create_dir_all(&self.path).map_err(io_at(&self.path))?;
-        lease::Lock::take(&self.path).map(ShardLock)
+        lease::Lock::take(&self.path).map(|lock| ShardLock { _lock: lock })
     }
 
     /// Begins the cache of a shard on this node, at `local`: what the shard kept before, on whatever
@@ -165,7 +165,9 @@ impl ShardPlace {
 }
 
 /// A shard that is held by this process until this is dropped.
-pub struct ShardLock(#[expect(dead_code, reason = "held, not looked at")] lease::Lock);
+pub struct ShardLock {
+    _lock: lease::Lock,
+}
 
 impl RunFolder {
     /// Makes the folder of a run with its manifest and nothing else, or checks that the one that is

@@ -109,7 +109,7 @@ fn eight_processes_killed_at_random_lose_and_double_nothing() {
             child.wait().unwrap();
         }
     }
-    println!("{killed} kills, {} promises", promised.len());
+    eprintln!("{killed} kills, {} promises", promised.len());
     let run = dir.path().join("run-1");
     let report = join_shards(&run).unwrap();
     assert_eq!(

@@ -397,7 +397,7 @@ fn scenario(n: usize) {
         "{said}"
     );
     cluster.wait();
-    println!("{in_time} of 4 disturbances met a shard at work");
+    eprintln!("{in_time} of 4 disturbances met a shard at work");
     assert_eq!(
         numbers(&folder),
         run,
