@@ -160,6 +160,9 @@ pub struct Capabilities {
 pub struct ModelCard {
     /// As the user named it.
     pub model: ModelRef,
+    /// What the user wants it to be called, in tables, figures and pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// What it can do.
     pub capabilities: Capabilities,
     /// Content hash of weights, configuration and tokenizer (local), or of provider, name, version
@@ -194,6 +197,7 @@ impl ModelCard {
     pub fn new(model: ModelRef, capabilities: Capabilities) -> Self {
         Self {
             model,
+            label: None,
             capabilities,
             fingerprint: String::new(),
             architecture: None,
@@ -393,6 +397,10 @@ pub trait Desk<Q, A> {
     /// Hands back an answer. `Break` means: stop, nothing more is wanted. Answers that were paid for
     /// and are still on their way may be handed in after it; they are kept.
     fn answer(&mut self, ticket: Ticket, answer: Result<Reply<A>, ModelError>) -> ControlFlow<()>;
+
+    /// The answer to a request has grown by these words. A model that writes one answer at a time says so,
+    /// for a person who waits; the whole answer comes with [`Desk::answer`] all the same.
+    fn writing(&mut self, _ticket: Ticket, _words: &str) {}
 
     /// Whether the run is to end, so that a model that waits for answers begins nothing more. A
     /// model that waits for others looks several times a second.

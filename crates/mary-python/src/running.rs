@@ -163,7 +163,7 @@ impl Called {
             Event::TaskFinished { .. } => self.tell("finished", ""),
             Event::Note(text) => self.tell("note", text),
             Event::Warning(text) => self.tell("warning", text),
-            Event::Answered { .. } => {}
+            Event::Answered { .. } | Event::Writing(_) => {}
         }
     }
 
