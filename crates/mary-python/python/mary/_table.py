@@ -226,6 +226,13 @@ class Figure:
                'font-family="sans-serif" font-size="11" role="img">']
         floor = _HEIGHT - _BOTTOM
         out.append(f'<path d="M{_LEFT} {_TOP}V{floor}H{_WIDTH - _RIGHT}" fill="none" stroke="#444"/>')
+        for shade in self.data.get("ranges", []):
+            if log and shade["from"] <= 0:
+                continue
+            ends = [math.log10(v) if log else float(v) for v in (shade["from"], shade["to"])]
+            begin, end = (min(max(at(v), _LEFT), _WIDTH - _RIGHT) for v in ends)
+            out.append(f'<rect x="{begin:.1f}" y="{_TOP}" width="{max(end - begin, 0):.1f}" height="{floor - _TOP}" fill="#eee">'
+                       f'<title>{html.escape(shade["name"])}</title></rect>')
         for step in range(5):
             value = low + (high - low) * step / 4
             out.append(f'<text x="{_LEFT - 6}" y="{up(value) + 4:.1f}" text-anchor="end">{value:.3g}</text>')
