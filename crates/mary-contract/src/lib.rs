@@ -12,6 +12,7 @@ mod family;
 mod files;
 mod item;
 mod key;
+mod label;
 mod machine;
 mod model;
 mod offer;
@@ -43,6 +44,7 @@ pub use family::{Family, built_in};
 pub use files::{open_plain, read_plain, writable_place};
 pub use item::{Ask, Item, ModelRole, Target};
 pub use key::Key;
+pub use label::{model_label, model_labels};
 pub use machine::available_memory;
 pub use model::{
     Capabilities, Desk, ErrorKind, Generator, Job, Model, ModelCard, ModelError, ModelRef,
@@ -60,7 +62,7 @@ pub use question::{
     Changes, Conditions, Difference, InForce, Question, question_names, variants, variants_of,
 };
 pub use registry::{Registry, RegistryError};
-pub use replacement::{Replacement, replace_file};
+pub use replacement::{Replacement, move_into_place, replace_file};
 pub use request::{
     Details, Generate, Layers, Observe, Pool, Request, RequestKind, Sampling, Score, Start,
 };

@@ -39,7 +39,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["mary-contract", "mary-items", "mary-stats"],
     ),
     ("mary-audit", &["mary-contract", "mary-stats"]),
-    ("mary-http", &[]),
+    ("mary-http", &["mary-contract"]),
     ("mary-weights", &["mary-contract", "mary-http"]),
     ("mary-cuda", &["mary-contract"]),
     (
@@ -51,6 +51,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["mary-contract", "mary-local", "mary-weights"],
     ),
     ("mary-remote", &["mary-contract", "mary-http"]),
+    ("mary-child", &["mary-contract"]),
+    (
+        "mary-python",
+        &[
+            "mary",
+            "mary-child",
+            "mary-contract",
+            "mary-instruments",
+            "mary-report",
+            "mary-stats",
+            "mary-store",
+        ],
+    ),
     ("mary-engine", &["mary-contract", "mary-stats"]),
     ("mary-store", &["mary-contract"]),
     (
@@ -63,8 +76,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "mary-checkpoints",
-        &["mary-builtin", "mary-contract", "mary-run", "mary-weights"],
+        &[
+            "mary-builtin",
+            "mary-contract",
+            "mary-run",
+            "mary-store",
+            "mary-weights",
+        ],
     ),
+    ("mary-cluster", &["mary-contract", "mary-store"]),
     (
         "mary-study",
         &[
