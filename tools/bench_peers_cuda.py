@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One command: this program and Hugging Face transformers on the same card, with ratios.
+"""One command: this program and Hugging Face transformers on the same GPU, with ratios.
 
     python3 tools/bench_peers_cuda.py --bench PATH --work DIR [--blimp BLiMP.zip] [--tokenizer FILE]
                                       [--real MODEL] [--golden DIR] [--mary PROGRAM --data DIR]
@@ -192,7 +192,7 @@ def raw(args, shape, dtype):
     torch = peer.torch
 
     def forward(batches):
-        """Ready-made batches that lie on the card, nothing padded: the best transformers can do."""
+        """Ready-made batches that lie on the GPU, nothing padded: the best transformers can do."""
         with torch.inference_mode():
             sums = []
             for ids in batches:
@@ -272,7 +272,7 @@ def htest(args, shape, dtype):
 
 
 def real(args):
-    """Verdicts on minimal pairs: each number type on the card against f32 on the processor.
+    """Verdicts on minimal pairs: each number type on the GPU against f32 on the processor.
 
     The processor with --dtype bf16 rounds the weights and nothing else: what that alone changes."""
     pairs = pairs_of(args.blimp)[: args.pairs]
@@ -357,7 +357,7 @@ def battery(args):
         note(f"battery, 1.4b {dtype}", seconds=round(seconds, 2), rc=run.returncode, under=60,
              tasks=len(tasks_of) or len(BATTERY), evening_of_154_h=round(seconds * 154 / 3600, 2))
     seconds, run = mary(args, [folder], *tasks, device="cuda:0,cuda:0")
-    note("battery, 1.4b bf16, two workers on one card", seconds=round(seconds, 2), rc=run.returncode)
+    note("battery, 1.4b bf16, two workers on one GPU", seconds=round(seconds, 2), rc=run.returncode)
     second = Path(args.work) / "pythia-1.4b-again"
     second.mkdir(exist_ok=True)
     for file in folder.iterdir():

@@ -6,7 +6,7 @@
 #   tools/build_cuda.sh --bare [FOLDER]   without the library: about a twentieth of the size
 #
 # Needs Rust, Python with pip, and the package registries; neither a GPU, nor a driver, nor the CUDA
-# toolkit. The kernels are embedded as PTX text, which the driver compiles for the card it finds (compute
+# toolkit. The kernels are embedded as PTX text, which the driver compiles for the GPU it finds (compute
 # capability 8.0 or newer, driver 550 or newer). cuBLASLt comes from the package nvidia-cublas-cu12; the
 # program looks for it beside itself, in lib/ beside itself, under MARY_CUDA_LIBS and where the system
 # keeps it, and multiplies with its own kernels where it finds none.

@@ -5,7 +5,7 @@
     python3 tools/compile_cuda_kernels.py --check    # also compiles to machine code, prints registers
 
 Needs `pip` and a Linux machine; neither a GPU nor a driver. The PTX is for compute capability 8.0;
-the driver turns it into code for whatever card it finds. Its first line names the source it was made
+the driver turns it into code for whatever GPU it finds. Its first line names the source it was made
 from, and a test compares that with the source that is there.
 """
 
@@ -21,7 +21,7 @@ import zipfile
 
 PACKAGE = "nvidia-cuda-nvrtc-cu12==12.4.127"
 CRATES = os.path.join(os.path.dirname(__file__), "../crates")
-# Each source with its parts; each part is a module of its own. `lean` is for cards with less shared
+# Each source with its parts; each part is a module of its own. `lean` is for GPUs with less shared
 # memory.
 SOURCES = {
     "mary-local/src/kernels/cuda/kernels.cu": {

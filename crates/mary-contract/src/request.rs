@@ -105,6 +105,41 @@ pub struct Score {
     pub continuations: Vec<String>,
     /// What stands before the first token.
     pub start: Start,
+    /// What is wanted of each token besides its log-probability.
+    #[serde(default, skip_serializing_if = "Details::is_none")]
+    pub details: Details,
+}
+
+/// What is wanted of each scored token besides its log-probability. A model that cannot tell leaves it
+/// out of its answer; nothing fails for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Details {
+    /// Where each token lies in the continuation.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub places: bool,
+    /// Entropy of the distribution that the token was drawn from.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub entropy: bool,
+    /// How many tokens were more probable.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rank: bool,
+    /// How probable it was that a new word begins at the token, and after the last one: what is needed
+    /// to move a leading space's probability to the word before it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub word_starts: bool,
+}
+
+impl Details {
+    /// Nothing more is wanted.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether whole distributions must be looked at.
+    pub fn of_distributions(&self) -> bool {
+        self.entropy || self.rank || self.word_starts
+    }
 }
 
 /// What stands before the first token of a scored text.

@@ -96,6 +96,28 @@ pub struct ContinuationScore {
     /// Part of the text lay beyond the context window and was scored through sliding windows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub windowed: bool,
+    /// More about each token, where [`crate::Details`] were asked for and the model can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Box<TokenDetails>>,
+}
+
+/// More about each scored token; a list is empty where it was not asked for or cannot be told.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TokenDetails {
+    /// Where each token lies in the continuation, in bytes. A token that began before it starts at 0.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<(u32, u32)>,
+    /// Entropy in nats of the distribution that each token was drawn from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub entropy: Vec<f32>,
+    /// How many tokens were more probable than each, plus one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rank: Vec<u32>,
+    /// ln of the probability that each token begins with the space before a word. One more than there are tokens: the last is for what follows them. Empty for a model
+    /// whose tokens do not hold the space before a word.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub word_starts: Vec<f32>,
 }
 
 impl ContinuationScore {

@@ -39,6 +39,7 @@ fn scores(a: f32, b: f32) -> Reply {
         boundary_merged: false,
         first_unscored: false,
         windowed: false,
+        details: None,
     };
     Reply::bare(Response::Scored(Scored {
         continuations: vec![one(a), one(b)],

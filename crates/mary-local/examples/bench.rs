@@ -157,6 +157,7 @@ fn perform(model: &LocalModel, work: &Value) -> Result<Done, Box<dyn Error>> {
                         } else {
                             Start::Model
                         },
+                        details: Default::default(),
                     }
                 })
                 .collect();

@@ -8,10 +8,12 @@
 
 mod batch;
 pub mod config;
+mod details;
 mod engine;
 mod generate;
 pub mod kernels;
 pub mod load;
+pub mod masked;
 pub mod memory;
 mod model;
 mod observe;

@@ -270,6 +270,7 @@ fn finish(
         boundary_merged: false,
         first_unscored: reading.first_unscored,
         windowed: false,
+        details: None,
     });
     let usage = Usage {
         prompt_tokens: reading.tokens.len() as u64,

@@ -5,10 +5,12 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use mary_contract::{
-    ContinuationScore, Desk, ErrorKind, Job, ModelError, Reply, ReplyMeta, Score, Scored, Usage,
+    ContinuationScore, Desk, Details, ErrorKind, Job, ModelError, Reply, ReplyMeta, Score, Scored,
+    Usage,
 };
 use rayon::prelude::*;
 
+use crate::details::{self, Distributions, Seen};
 use crate::engine::Session;
 use crate::model::LocalModel;
 use crate::text::{Reader, Reading, windows};
@@ -26,6 +28,7 @@ struct Waiting {
     parts: Vec<(Reading, std::ops::Range<usize>)>,
     /// All nodes below this one must be done.
     due: usize,
+    details: Details,
 }
 
 /// Serves the desk until it is empty.
@@ -67,37 +70,65 @@ fn answer(
             .collect()
     });
     let context = model.architecture().context;
+    let distributions = jobs.iter().any(|j| j.request.details.of_distributions());
+    let tokenizer = model.checkpoint().tokenizer();
     let mut sequences = vec![];
     let mut waiting = vec![];
     for (job, readings) in readings.into_iter().enumerate() {
         match readings {
             Err(error) => desk.answer(jobs[job].ticket, Err(error))?,
             Ok(readings) => {
-                let place = |reading: Reading| {
+                let details = jobs[job].request.details;
+                let place = |mut reading: Reading| {
+                    if details.word_starts && reading.scored_from < reading.tokens.len() {
+                        // What may follow the last token is looked at by asking for one more.
+                        reading
+                            .tokens
+                            .push(tokenizer.eos().or(tokenizer.bos()).unwrap_or(0));
+                    }
                     let first = sequences.len();
                     sequences.extend(windows(&reading.tokens, reading.scored_from, context));
                     (reading, first..sequences.len())
                 };
                 let parts = readings.into_iter().map(place).collect();
-                waiting.push(Waiting { job, parts, due: 0 });
+                waiting.push(Waiting {
+                    job,
+                    parts,
+                    due: 0,
+                    details,
+                });
             }
         }
     }
-    compute(model, &sequences, waiting, |waiting, outcome| {
-        let reply =
-            outcome.and_then(|(trie, scores)| reply(model, &waiting, trie, &sequences, scores));
-        desk.answer(jobs[waiting.job].ticket, reply)
-    })
+    compute(
+        model,
+        &sequences,
+        waiting,
+        distributions,
+        |waiting, outcome| {
+            let reply = outcome.and_then(|known| reply(model, &waiting, known, &sequences));
+            desk.answer(jobs[waiting.job].ticket, reply)
+        },
+    )
 }
 
-/// The tree and the log-probability of each of its nodes, or why there are none.
-type Outcome<'a> = Result<(&'a Trie, &'a [f32]), ModelError>;
+/// The tree, the log-probability of each of its nodes and what else was seen of them.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    trie: &'a Trie,
+    scores: &'a [f32],
+    seen: &'a [Seen],
+}
+
+/// What is known of a tree, or why nothing is.
+type Outcome<'a> = Result<Known<'a>, ModelError>;
 
 /// Runs the tree and hands over each request when its scores are there.
 fn compute(
     model: &LocalModel,
     sequences: &[Sequence],
     mut waiting: Vec<Waiting>,
+    distributions: bool,
     mut hand_in: impl FnMut(Waiting, Outcome<'_>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let trie = Trie::new(sequences, model.options().share);
@@ -107,13 +138,28 @@ fn compute(
     }
     waiting.sort_by_key(|w| std::cmp::Reverse(w.due));
     let mut scores = vec![f32::NAN; trie.len()];
-    let run = run(model, &trie, &mut |nodes, values, upto| {
+    let mut seen = vec![Seen::default(); if distributions { trie.len() } else { 0 }];
+    let starts = if distributions {
+        model.word_starts()
+    } else {
+        None
+    };
+    let looking = distributions.then_some(Distributions { starts });
+    let run = run(model, &trie, looking, &mut |nodes, values, more, upto| {
         for (&node, &value) in nodes.iter().zip(values) {
             scores[node] = value;
         }
+        for (&node, &value) in nodes.iter().zip(more) {
+            seen[node] = value;
+        }
         while waiting.last().is_some_and(|w| w.due <= upto) {
             if let Some(request) = waiting.pop() {
-                hand_in(request, Ok((&trie, &scores)))?;
+                let known = Known {
+                    trie: &trie,
+                    scores: &scores,
+                    seen: &seen,
+                };
+                hand_in(request, Ok(known))?;
             }
         }
         ControlFlow::Continue(())
@@ -129,18 +175,21 @@ fn compute(
     ControlFlow::Continue(())
 }
 
-/// Gets the nodes scored by a chunk, their log-probabilities, and the node below which all is done.
-pub(crate) type Receive<'a> = &'a mut dyn FnMut(&[usize], &[f32], usize) -> ControlFlow<()>;
+/// Gets the nodes scored by a chunk, their log-probabilities, what else was seen of them (nothing where
+/// nobody looks), and the node below which all is done.
+pub(crate) type Receive<'a> =
+    &'a mut dyn FnMut(&[usize], &[f32], &[Seen], usize) -> ControlFlow<()>;
 
 /// Computes a tree chunk by chunk; with smaller chunks where the device runs out of memory.
 pub(crate) fn run(
     model: &LocalModel,
     trie: &Trie,
+    looking: Option<Distributions<'_>>,
     receive: Receive<'_>,
 ) -> Result<ControlFlow<()>, ModelError> {
     loop {
         let rows = model.chunk_rows();
-        match run_with(model, trie, rows, &mut *receive) {
+        match run_with(model, trie, rows, looking, &mut *receive) {
             // What was received is received again: a node's score does not change.
             Err(error) if model.narrow(rows, &error) => {}
             outcome => return outcome,
@@ -152,6 +201,7 @@ fn run_with(
     model: &LocalModel,
     trie: &Trie,
     rows: usize,
+    looking: Option<Distributions<'_>>,
     receive: Receive<'_>,
 ) -> Result<ControlFlow<()>, ModelError> {
     let chunks = Chunks::new(trie, rows);
@@ -159,11 +209,24 @@ fn run_with(
     // Chunks whose scores are on their way: the next one is planned meanwhile.
     let mut under_way = VecDeque::new();
     for chunk in chunks {
-        model.install(|| {
+        let looked_at = model.install(|| {
             session.forward(&chunk.batch, None)?;
-            session.ask(&chunk.head_rows, &chunk.wanted)?;
-            session.move_rows(&chunk.moves)
+            let looked_at = match looking {
+                Some(look) => Some(look.at(&mut session, &chunk)?),
+                None => {
+                    session.ask(&chunk.head_rows, &chunk.wanted)?;
+                    None
+                }
+            };
+            session.move_rows(&chunk.moves)?;
+            Ok(looked_at)
         })?;
+        if let Some((values, seen)) = looked_at {
+            if receive(&chunk.nodes, &values, &seen, chunk.done).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            continue;
+        }
         under_way.push_back((chunk.nodes, chunk.done));
         while under_way.len() > model.ahead() {
             if hand_over(&mut session, &mut under_way, &mut *receive)?.is_break() {
@@ -177,7 +240,7 @@ fn run_with(
         }
     }
     // A tree without anything to compute still has its answers.
-    Ok(receive(&[], &[], trie.len()))
+    Ok(receive(&[], &[], &[], trie.len()))
 }
 
 fn hand_over(
@@ -187,7 +250,7 @@ fn hand_over(
 ) -> Result<ControlFlow<()>, ModelError> {
     let values = session.collect()?;
     match under_way.pop_front() {
-        Some((nodes, done)) => Ok(receive(&nodes, &values, done)),
+        Some((nodes, done)) => Ok(receive(&nodes, &values, &[], done)),
         None => Ok(ControlFlow::Continue(())),
     }
 }
@@ -195,24 +258,25 @@ fn hand_over(
 fn reply(
     model: &LocalModel,
     waiting: &Waiting,
-    trie: &Trie,
+    known: Known<'_>,
     sequences: &[Sequence],
-    scores: &[f32],
 ) -> Result<Reply<Scored>, ModelError> {
     let tokenizer = model.checkpoint().tokenizer();
     let mut usage = Usage::default();
     let mut continuations = Vec::with_capacity(waiting.parts.len());
     for (reading, range) in &waiting.parts {
-        let mut logprobs = vec![];
+        let mut nodes = vec![];
         for index in range.clone() {
-            let path = trie.path(index, sequences[index].scored_from);
-            logprobs.extend(path.into_iter().map(|node| scores[node]));
+            nodes.extend(known.trie.path(index, sequences[index].scored_from));
         }
+        let mut logprobs: Vec<f32> = nodes.iter().map(|&node| known.scores[node]).collect();
+        let scored = reading.places.len();
+        logprobs.truncate(scored);
         if logprobs.iter().any(|x| !x.is_finite()) {
             return Err(model.not_finite());
         }
-        usage.prompt_tokens += reading.tokens.len() as u64;
-        let pieces = reading.tokens[reading.scored_from..].iter();
+        usage.prompt_tokens += (reading.scored_from + scored) as u64;
+        let pieces = reading.tokens[reading.scored_from..].iter().take(scored);
         continuations.push(ContinuationScore {
             tokens: pieces.map(|&id| tokenizer.piece(id)).collect(),
             logprobs,
@@ -222,6 +286,7 @@ fn reply(
                 || range
                     .clone()
                     .any(|i| sequences[i].tokens.len() < reading.tokens.len()),
+            details: details::told(waiting.details, reading, &nodes, known.seen),
         });
     }
     let meta = ReplyMeta {
@@ -242,7 +307,7 @@ pub(crate) fn plain_scores(
 ) -> Result<Vec<Vec<f32>>, ModelError> {
     let trie = Trie::new(sequences, share);
     let mut scores = vec![f32::NAN; trie.len()];
-    let _ = run(model, &trie, &mut |nodes, values, _| {
+    let _ = run(model, &trie, None, &mut |nodes, values, _, _| {
         for (&node, &value) in nodes.iter().zip(values) {
             scores[node] = value;
         }
@@ -279,6 +344,7 @@ pub fn self_check(model: &LocalModel, texts: &[&str]) -> Result<SelfCheck, Model
             prefix: mary_contract::Prompt::plain(""),
             continuations: vec![(*text).to_owned()],
             start: mary_contract::Start::Always,
+            details: Default::default(),
         };
         for reading in Reader::new(model.checkpoint()).continuations(&request)? {
             let context = model.architecture().context;

@@ -19,6 +19,8 @@ pub struct Reading {
     pub boundary_merged: bool,
     /// The first token had nothing before it.
     pub first_unscored: bool,
+    /// Where each scored token lies in the continuation, in bytes.
+    pub places: Vec<(u32, u32)>,
 }
 
 /// Reads texts with a checkpoint's tokenizer and template.
@@ -128,11 +130,20 @@ impl<'a> Reader<'a> {
         let first_unscored = at + shift == 0 && !encoding.ids.is_empty();
         let mut tokens: Vec<u32> = first.into_iter().collect();
         tokens.extend(encoding.ids);
+        let scored_from = (at + shift).max(1).min(tokens.len());
+        let inside = |at: usize| at.saturating_sub(prefix.len()) as u32;
+        let scored = encoding
+            .offsets
+            .iter()
+            .skip(scored_from - shift.min(scored_from));
         Ok(Reading {
-            scored_from: (at + shift).max(1).min(tokens.len()),
+            scored_from,
             tokens,
             boundary_merged: merged,
             first_unscored,
+            places: scored
+                .map(|&(start, end)| (inside(start), inside(end)))
+                .collect(),
         })
     }
 }

@@ -65,6 +65,7 @@ fn differences(model: &LocalModel) -> (f64, f64) {
         prefix: Prompt::plain(""),
         continuations: vec![s.clone()],
         start: Start::Never,
+        details: Default::default(),
     };
     let mut desk: List<Score, Scored> = List::new(sentences.iter().map(ask).collect());
     model.scorer().unwrap().score(&mut desk);

@@ -86,6 +86,7 @@ fn score(prefix: &str, continuations: &[&str]) -> Score {
         prefix: Prompt::plain(prefix),
         continuations: continuations.iter().map(|c| (*c).to_owned()).collect(),
         start: Start::Model,
+        details: Default::default(),
     }
 }
 

@@ -28,6 +28,7 @@ impl Asking {
                 prefix: Prompt::plain(format!("the {} sees {i}", words[i % words.len()])),
                 continuations: vec![format!(" the {}", words[i / 7 % words.len()])],
                 start: Start::Model,
+                details: Default::default(),
             },
         };
         let mut ready: VecDeque<_> = (0..all).map(job).collect();

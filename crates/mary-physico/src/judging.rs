@@ -30,6 +30,7 @@ pub fn ask(setup: &PhysicoSettings, shots: &[Shot], asked: &Asked, options: &[St
                 continuations: options.iter().map(|o| format!("{before}{o}")).collect(),
                 prefix: whole,
                 start: Start::Model,
+                details: Default::default(),
             })
         }
     })

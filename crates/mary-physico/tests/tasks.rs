@@ -214,6 +214,7 @@ fn unread_is_not_wrong_and_a_tie_is_shared() {
             boundary_merged: false,
             first_unscored: false,
             windowed: false,
+            details: None,
         });
         Reply::bare(Response::Scored(Scored {
             continuations: continuations.to_vec(),

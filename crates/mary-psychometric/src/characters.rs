@@ -431,6 +431,7 @@ fn item(
             prefix: Prompt::single(form, question),
             continuations: continuations.collect(),
             start: Start::Model,
+            details: Default::default(),
         });
         let target = Target::Choice {
             question: problem.question.clone(),

@@ -403,6 +403,7 @@ fn scored(form: PromptForm, prefix: String, options: &[&str]) -> Ask {
         prefix: Prompt::single(form, prefix),
         continuations: options.iter().map(|o| format!("{before}{o}")).collect(),
         start: Start::Model,
+        details: Default::default(),
     }))
 }
 
@@ -633,6 +634,7 @@ mod tests {
                     boundary_merged: false,
                     first_unscored: false,
                     windowed: false,
+                    details: None,
                 })
                 .collect(),
         };

@@ -314,6 +314,7 @@ mod tests {
             prefix: Prompt::plain("The cat"),
             continuations: vec![" sat".into(), " sits".into(), " sit".into()],
             start: mary_contract::Start::Model,
+            details: Default::default(),
         });
         for (model, requests) in [("openai/gpt-4o", 1), ("vllm/x", 3)] {
             let mut estimator = estimator(model);

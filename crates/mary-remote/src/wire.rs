@@ -352,6 +352,7 @@ pub fn finite_score(
         boundary_merged,
         first_unscored,
         windowed: false,
+        details: None,
     })
 }
 

@@ -192,6 +192,7 @@ fn an_echo_scores_each_continuation_from_its_first_token() {
             prefix: Prompt::plain("The old cat"),
             continuations: vec![" sat".into(), " was sitting".into()],
             start: Start::Model,
+            details: Default::default(),
         },
     );
     let scored = &desk.only(0).as_ref().unwrap().answer;
@@ -207,6 +208,7 @@ fn without_a_start_the_first_token_is_left_out_or_refused() {
         prefix: Prompt::plain(""),
         continuations: vec!["The cat".into()],
         start,
+        details: Default::default(),
     };
     let (desk, _) = score("sglang/scripted", &[], ask(Start::Model));
     let scored = &desk.only(0).as_ref().unwrap().answer.continuations[0];

@@ -343,6 +343,7 @@ fn echo(tokens: Value, values: Value) -> Result<Vec<f32>, ErrorKind> {
         prefix: Prompt::plain("The cat"),
         continuations: vec![" sat".into()],
         start: Start::Model,
+        details: Default::default(),
     }]);
     model.scorer().unwrap().score(&mut desk);
     match desk.only(0) {

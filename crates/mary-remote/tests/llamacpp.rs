@@ -161,6 +161,7 @@ fn scores(model: &dyn Model, url: &str) {
             prefix: Prompt::plain("The capital of France is"),
             continuations: vec![" Paris.".into(), " London.".into(), " \u{1f600}!".into()],
             start: Start::Model,
+            details: Default::default(),
         },
     );
     let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
@@ -201,6 +202,7 @@ fn scores(model: &dyn Model, url: &str) {
         prefix: Prompt::plain(""),
         continuations: vec!["The cat sat.".into()],
         start,
+        details: Default::default(),
     };
     let without = score(model, start(Start::Never)).continuations.remove(0);
     assert!(without.first_unscored);
@@ -218,6 +220,7 @@ fn scores(model: &dyn Model, url: &str) {
                 "purple monkey dishwasher".into(),
             ],
             start: Start::Model,
+            details: Default::default(),
         },
     );
     let means: Vec<f64> = chat

@@ -31,6 +31,7 @@ impl Task for Agreement {
                 prefix: Prompt::plain(""),
                 continuations: vec![good.clone(), bad.clone()],
                 start: Start::Model,
+                details: Default::default(),
             }));
             Ok(Item::new(noun, Target::Pair { good, bad }, vec![ask]))
         })))

@@ -83,7 +83,7 @@ impl Lines {
 }
 
 /// Samples by place, from one open file.
-pub(crate) struct Seeker {
+pub struct Seeker {
     path: PathBuf,
     reader: BufReader<File>,
     line: Vec<u8>,
@@ -100,7 +100,7 @@ impl Seeker {
     }
 
     /// The sample whose line begins at this byte.
-    pub(crate) fn sample(&mut self, offset: u64) -> Result<Sample, StoreError> {
+    pub fn sample(&mut self, offset: u64) -> Result<Sample, StoreError> {
         let at = io_at(&self.path);
         // Relative, so that a step within the buffer costs nothing.
         let here = self.reader.stream_position().map_err(&at)?;

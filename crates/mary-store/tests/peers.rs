@@ -29,6 +29,7 @@ fn run(root: &Path) -> RunFolder {
         boundary_merged: false,
         first_unscored: false,
         windowed: false,
+        details: None,
     };
     scored.exchanges = vec![Exchange {
         key: key("scored"),
@@ -36,6 +37,7 @@ fn run(root: &Path) -> RunFolder {
             prefix: Prompt::plain("Once"),
             continuations: vec![" upon".into(), " under".into()],
             start: Start::Always,
+            details: Default::default(),
         })),
         reply: Ok(Reply::bare(Response::Scored(Scored {
             continuations: vec![score(-1.5), score(-3.0)],

@@ -30,6 +30,7 @@ fn scores(texts: &[&[f32]]) -> Reply {
         boundary_merged: false,
         first_unscored: false,
         windowed: false,
+        details: None,
     });
     reply(Response::Scored(Scored {
         continuations: continuations.collect(),

@@ -142,6 +142,7 @@ fn score_request(n: usize) -> Score {
         prefix: Prompt::plain(format!("The number {n} is")),
         continuations: vec![" even".into(), " odd".into()],
         start: Start::Model,
+        details: Default::default(),
     }
 }
 
@@ -227,6 +228,7 @@ fn scores_make_sense(broken: &mut Vec<String>, serve: impl Fn(&mut dyn Desk<Scor
             prefix: Prompt::plain(*text),
             continuations: vec![" and".into(), " and then".into(), "x".into()],
             start: Start::Always,
+            details: Default::default(),
         })
         .collect();
     let run = |requests: Vec<Score>| {

@@ -201,6 +201,7 @@ impl Scorer for Scripted {
                     boundary_merged: false,
                     first_unscored: false,
                     windowed: false,
+                    details: None,
                 }
             };
             let continuations = request.continuations.iter().map(one).collect();

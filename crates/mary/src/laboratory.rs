@@ -14,14 +14,23 @@ use crate::settings::Place;
 /// The laboratory of a command. One account of money for all remote models of a command, so that
 /// `--budget` holds over all of them.
 pub fn laboratory(place: &Place) -> Laboratory {
+    laboratory_with(place, |providers| providers, own::words())
+}
+
+/// The same with other providers, made of the usual ones, and with other words in manifests.
+pub fn laboratory_with(
+    place: &Place,
+    arranged: impl FnOnce(Vec<Box<dyn Provider>>) -> Vec<Box<dyn Provider>>,
+    words: Vec<String>,
+) -> Laboratory {
     let spending = Ledger::new();
     Laboratory::new(place.runs.clone())
         .tasks(place.registry.clone())
-        .providers(providers(&spending))
+        .providers(arranged(providers(&spending)))
         .data(LocalData::new(place.data.clone(), place.datasets()))
         .answers(place.answers())
         .spending(spending)
-        .command(own::words())
+        .command(words)
 }
 
 /// All providers, local ones first.
@@ -30,6 +39,7 @@ pub fn providers(spending: &Ledger) -> Vec<Box<dyn Provider>> {
     providers.push(Box::new(mary_local::provider::HF));
     providers.push(Box::new(mary_local::provider::GGUF));
     providers.push(Box::new(mary_local::vectors::VectorsProvider));
+    providers.push(Box::new(mary_child::PythonFiles::new()));
     providers.extend(mary_remote::providers_with(spending));
     providers
 }

@@ -1,29 +1,6 @@
-//! The command line of the laboratory: arguments in, exit code out.
-//!
-//! `main` only reads arguments and dispatches; each command is one file under `commands/`. Standard
-//! output carries what can be piped (tables, JSON); everything else goes to standard error.
-
-mod cli;
-mod commands;
-mod exit;
-mod fetching;
-mod interrupt;
-mod laboratory;
-mod matching;
-mod own;
-mod progress;
-mod rundir;
-mod settings;
-mod specification;
-mod suite;
-mod terminal;
+//! The program `mary`: everything it does is in the library of the same name.
 
 use std::process::ExitCode;
-
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
-use mary_contract::Registry;
-
-use cli::{Cli, Command, PlaceArgs};
 
 /// A run makes and drops millions of small strings on several threads: a quarter less time in all
 /// than with the system's allocator.
@@ -31,50 +8,5 @@ use cli::{Cli, Command, PlaceArgs};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let arguments = cli::spelling::normalise(std::env::args_os());
-    terminal::listen();
-    let registry = mary_suites::registry();
-    let command = cli::family::with_family_commands(Cli::command(), &registry);
-    let matches = match command.try_get_matches_from(arguments) {
-        Ok(matches) => matches,
-        Err(said) => return exit::usage(&said),
-    };
-    match dispatch(registry, &matches) {
-        Ok(status) => status.into(),
-        Err(error) => exit::report(&error),
-    }
-}
-
-fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<exit::Status> {
-    let family = matches.subcommand_name().and_then(|n| registry.family(n));
-    if let (Some(family), Some((_, own))) = (family.cloned(), matches.subcommand()) {
-        let args = PlaceArgs::from_arg_matches(matches).unwrap_or_else(|e| e.exit());
-        let place = settings::Place::resolve(&args, registry)?;
-        return commands::family::family(&place, family.as_ref(), own);
-    }
-    let mut cli = Cli::from_arg_matches(matches).unwrap_or_else(|e| e.exit());
-    let mut place = settings::Place::resolve(&cli.place, registry)?;
-    own::gather(&mut place, &mut cli.command)?;
-    fetching::watch();
-    match cli.command {
-        Command::Run(args) => commands::run::run(&place, &args),
-        Command::Resume(args) => commands::resume::resume(&place, &args),
-        Command::Sweep(args) => commands::sweep::sweep(&place, &args),
-        Command::Rescore(args) => commands::rescore::rescore(&place, &args),
-        Command::Report(args) => commands::report::report(&place, &args),
-        Command::View(args) => commands::view::view(&place, &args),
-        Command::Compare(args) => commands::compare::compare(&place, &args),
-        Command::Confounds(args) => commands::confounds::confounds(&place, &args),
-        Command::Matrix(args) => commands::matrix::matrix(&place, &args),
-        Command::Export(args) => commands::export::export(&place, &args),
-        Command::Import(args) => commands::export::import(&place, &args),
-        Command::Merge(args) => commands::export::merge(&place, &args),
-        Command::Tasks(args) => commands::tasks::tasks(&place, &args),
-        Command::Models(args) => commands::models::models(&place, &args),
-        Command::Data(args) => commands::data::data(&place, &args),
-        Command::Cache(args) => commands::cache::cache(&place, &args),
-        Command::Grow(args) => commands::grow::grow(&place, &args),
-        Command::Tune(args) => commands::tune::tune(&place, &args),
-        Command::Completions(args) => commands::completions::completions(&place, &args),
-    }
+    mary::run_command_line(std::env::args_os()).into()
 }

@@ -1,12 +1,14 @@
 //! Tasks of one's own: files that arguments or stored runs name are read into the registry before a
 //! command begins, so that every command finds them like built-in ones.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mary_contract::{RunManifest, Task};
 use mary_taskfile::{OwnTask, TaskFileError};
 
+use crate::cli::study::StudyAction;
 use crate::cli::{Command, DataAction, TasksAction};
 use crate::commands::tell;
 use crate::exit::UsageError;
@@ -26,6 +28,14 @@ pub fn gather(place: &mut Place, command: &mut Command) -> anyhow::Result<()> {
             Some(TasksAction::Show { task, .. } | TasksAction::Check { task, .. }) => {
                 named(place, std::slice::from_mut(task))
             }
+            _ => Ok(()),
+        },
+        Command::Study(args) => match &mut args.action {
+            StudyAction::New(args) => named(place, &mut args.tasks),
+            StudyAction::Close(args) => of_study(place, &args.study),
+            StudyAction::Results(args) => of_study(place, Path::new(&args.study)),
+            StudyAction::Export(args) => of_study(place, &args.study),
+            StudyAction::Withdraw(args) => of_study(place, &args.study),
             _ => Ok(()),
         },
         Command::Resume(args) => {
@@ -57,6 +67,20 @@ pub fn gather(place: &mut Place, command: &mut Command) -> anyhow::Result<()> {
     }
 }
 
+/// Reads the task files that a study was made with.
+fn of_study(place: &mut Place, study: &Path) -> anyhow::Result<()> {
+    let Ok(study) = mary_study::Study::open(study) else {
+        return Ok(()); // the command itself says that it is none
+    };
+    let keys = study.keys()?;
+    if keys.tasks.iter().any(|task| task.content.is_some()) {
+        for file in files(&keys.command) {
+            add(place, OwnTask::read(&file)?)?;
+        }
+    }
+    Ok(())
+}
+
 /// Whether a word names a task file.
 fn is_file(word: &str) -> bool {
     let path = Path::new(word.trim());
@@ -76,7 +100,7 @@ fn only_files(names: &[String]) -> Result<(), UsageError> {
 }
 
 /// Reads the files among these names of tasks; each is replaced by the id of its task.
-fn named(place: &mut Place, names: &mut [String]) -> anyhow::Result<()> {
+pub fn named(place: &mut Place, names: &mut [String]) -> anyhow::Result<()> {
     for name in names.iter_mut().filter(|n| is_file(n)) {
         let task = OwnTask::read(Path::new(name.trim()))?;
         let id = task.card().id.to_string();
@@ -113,7 +137,7 @@ fn add(place: &mut Place, task: OwnTask) -> anyhow::Result<()> {
 
 /// Reads the task files that stored runs were made with, from where their command lines say they
 /// were. What is not there any more is told; the command itself says whether it can do without.
-fn stored(place: &mut Place, runs: &[String], newest: bool) {
+pub fn stored(place: &mut Place, runs: &[String], newest: bool) {
     let wanted: Vec<Option<&str>> = match runs {
         [] if newest => vec![None],
         runs => runs.iter().map(|r| Some(r.as_str())).collect(),
@@ -162,10 +186,27 @@ fn files(command: &[String]) -> Vec<PathBuf> {
     parts.filter(|p| is_file(p)).map(PathBuf::from).collect()
 }
 
+/// What this process was asked to do. Not `std::env::args`, since an interpreter may stand before us there.
+static WORDS: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Keeps the words of a command line, the program's name before them, for [`words`].
+pub fn remember_words(words: &[OsString]) {
+    let rest = words.iter().skip(1);
+    let rest = rest.map(|w| w.to_string_lossy().into_owned()).collect();
+    // A second command of one process is a function call with words of its own.
+    let _ = WORDS.set(rest);
+}
+
 /// The words of this command line for a manifest, task files by their whole path, so that the run can
 /// be continued from another folder.
 pub fn words() -> Vec<String> {
-    std::env::args().skip(1).map(|w| absolute(&w)).collect()
+    let words = WORDS.get().map_or(&[][..], Vec::as_slice);
+    whole_paths(words)
+}
+
+/// Task files among some words of a command by their whole path.
+pub fn whole_paths(words: &[String]) -> Vec<String> {
+    words.iter().map(|w| absolute(w)).collect()
 }
 
 fn absolute(word: &str) -> String {

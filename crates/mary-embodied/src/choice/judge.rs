@@ -143,6 +143,7 @@ mod tests {
             boundary_merged: false,
             first_unscored: false,
             windowed: false,
+            details: None,
         });
         Reply::bare(Response::Scored(Scored {
             continuations: continuations.to_vec(),

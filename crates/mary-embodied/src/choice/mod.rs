@@ -130,6 +130,7 @@ impl Asking {
                 prefix: self.with_picture(prompt::up_to_letter(shown, self.form), shown.picture),
                 continuations: self.continuations(shown.language),
                 start: Start::Model,
+                details: Default::default(),
             }),
         })
     }

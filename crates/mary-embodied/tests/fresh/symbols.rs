@@ -35,7 +35,7 @@ fn outline(symbol: char) -> Outline {
     let mut pieces = Vec::new();
     for curve in curves {
         let control: Vec<(f64, f64)> = match curve {
-            OutlineCurve::CuttingLine(a, b) => vec![a, b],
+            OutlineCurve::Line(a, b) => vec![a, b],
             OutlineCurve::Quad(a, b, c) => vec![a, b, c],
             OutlineCurve::Cubic(a, b, c, d) => vec![a, b, c, d],
         }

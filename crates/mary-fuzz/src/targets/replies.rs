@@ -207,6 +207,7 @@ impl Target for Replies {
                 prefix: form,
                 continuations: vec![" A".into()],
                 start: Start::Model,
+                details: Default::default(),
             });
             if let Some(scorer) = self.model.scorer() {
                 scorer.score(&mut desk);

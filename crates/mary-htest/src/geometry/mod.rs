@@ -122,6 +122,7 @@ fn ask(setup: &HtestSettings, asked: &Asked) -> Ask {
                 .map(|o| format!("{before}{o}"))
                 .collect(),
             start: Start::Model,
+            details: Default::default(),
         }));
     }
     let text = match setup.mode {
@@ -394,6 +395,7 @@ mod tests {
                 boundary_merged: false,
                 first_unscored: false,
                 windowed: false,
+                details: None,
             })
             .to_vec();
         Reply::bare(Response::Scored(Scored { continuations }))

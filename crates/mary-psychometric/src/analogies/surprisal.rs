@@ -66,6 +66,7 @@ impl Task for AnalogiesSurprisal {
                         .map(|[c, d]| format!(" {c} is to {d}"))
                         .collect(),
                     start: Start::Model,
+                    details: Default::default(),
                 }));
                 Ok(Item::new(id(index), target(&question), vec![ask]))
             },

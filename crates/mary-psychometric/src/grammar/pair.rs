@@ -92,6 +92,7 @@ pub fn item(convention: Convention, pair: Pair) -> Item {
         prefix: Prompt::plain(""),
         continuations: sentences.to_vec(),
         start: Start::Always,
+        details: Default::default(),
     }));
     let target = Target::Pair {
         good: pair.good,
@@ -242,6 +243,7 @@ mod tests {
             boundary_merged: false,
             first_unscored: false,
             windowed: false,
+            details: None,
         };
         vec![Reply::bare(Response::Scored(Scored {
             continuations: vec![continuation(good), continuation(bad)],

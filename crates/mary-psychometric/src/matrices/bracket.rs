@@ -60,6 +60,7 @@ pub(super) fn ask(mode: Mode, form: PromptForm, prefix: &str, candidates: &[Stri
                 prefix: Prompt::single(form, prefix),
                 continuations: candidates.iter().map(|c| format!("{before}{c}")).collect(),
                 start: Start::Model,
+                details: Default::default(),
             })
         }
         Mode::Generate => Request::Generate(Generate {

@@ -173,6 +173,7 @@ fn item(setup: &MatrixSettings, matrix: &Matrix, instruction: usize) -> Item {
             })
             .collect(),
         start: Start::Model,
+        details: Default::default(),
     }));
     let target = Target::Choice {
         question: prompt::question(matrix),

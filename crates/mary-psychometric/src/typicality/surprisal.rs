@@ -116,6 +116,7 @@ fn item(setup: SurprisalSettings, category: &Category) -> Result<Item, TaskError
         prefix: Prompt::plain(shown_first),
         continuations,
         start: setup.start,
+        details: Default::default(),
     }));
     Ok(Item::new(category.name.clone(), shown.target(), vec![ask])
         .tagged("category", category.name.clone()))

@@ -58,6 +58,7 @@ fn score(tokens: &[(&str, f32)]) -> ContinuationScore {
         boundary_merged: false,
         first_unscored: false,
         windowed: false,
+        details: None,
     }
 }
 

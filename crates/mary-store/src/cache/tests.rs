@@ -271,6 +271,7 @@ fn a_number_that_is_none_is_not_kept() {
             boundary_merged: false,
             first_unscored: false,
             windowed: false,
+            details: None,
         }],
     }));
     cache.keep(&key(1), &broken).unwrap();

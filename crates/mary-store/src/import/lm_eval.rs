@@ -256,6 +256,7 @@ fn exchanges(line: &Map<String, Value>) -> Vec<Exchange> {
             prefix: Prompt::plain(prefix),
             continuations: texts.clone(),
             start: Start::Always,
+            details: Default::default(),
         });
         // The harness keeps one sum per continuation, not the tokens: one entry stands for all.
         let each = texts
@@ -267,6 +268,7 @@ fn exchanges(line: &Map<String, Value>) -> Vec<Exchange> {
                 boundary_merged: false,
                 first_unscored: false,
                 windowed: false,
+                details: None,
             });
         exchange(
             request,

@@ -1,7 +1,9 @@
 //! `mary compare`: models or runs, item by item, with corrected significance.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
+use mary_contract::Registry;
 use mary_report::compare::{Compared, Side, comparison_across, table};
 use mary_report::terminal;
 use mary_store::RunFolder;
@@ -17,11 +19,29 @@ pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
     if !args.pair.is_empty() {
         return super::pairs::pairs(place, &paths, args);
     }
+    let compared = compared(&place.registry, &paths, &args.across)?;
+    for warning in &compared.warnings {
+        super::tell(&format!("warning: {warning}"));
+    }
+    if args.json {
+        super::print_json(&compared)?;
+    } else {
+        super::print(&terminal::plain(&table(&compared), summary::style()))?;
+    }
+    Ok(Status::Done)
+}
+
+/// Compares every model of these runs with the first, item by item.
+pub fn compared(
+    registry: &Registry,
+    paths: &[PathBuf],
+    across: &[String],
+) -> anyhow::Result<Compared> {
     let mut sides = Vec::new();
     let mut seed = 0;
-    for path in &paths {
+    for path in paths {
         let folder = RunFolder::open(path)?;
-        let manifest = mary_run::completed(&place.registry, folder.manifest());
+        let manifest = mary_run::completed(registry, folder.manifest());
         seed = manifest.seed;
         // Two runs may hold the same model; the run's name tells them apart.
         let label = |model: &str| match paths.len() {
@@ -46,19 +66,11 @@ pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
         )
         .into());
     }
-    let compared = comparison_across(&sides, false, &args.across, seed)?;
+    let compared = comparison_across(&sides, false, across, seed)?;
     if compared.comparisons.is_empty() {
         return Err(nothing_in_common(&compared).into());
     }
-    for warning in &compared.warnings {
-        super::tell(&format!("warning: {warning}"));
-    }
-    if args.json {
-        super::print_json(&compared)?;
-    } else {
-        super::print(&terminal::plain(&table(&compared), summary::style()))?;
-    }
-    Ok(Status::Done)
+    Ok(compared)
 }
 
 /// Why there is nothing to show.

@@ -9,7 +9,7 @@ use mary_run::{Laboratory, RunSpec, Silent, load_summary};
 use mary_store::RunFolder;
 
 use crate::suite::TaskOptions;
-use crate::{interrupt, specification};
+use crate::{interrupt, own, specification};
 
 /// Items of each quick task.
 const ITEMS: usize = 60;
@@ -70,9 +70,9 @@ pub fn development(
             None,
         )?,
         disk_limit: 0,
+        shard: None,
     };
-    let command: Vec<String> = std::env::args().skip(1).collect();
-    let mut state = sweep.open_state(root, &command)?;
+    let mut state = sweep.open_state(root, &own::words())?;
     let stop = interrupt::flag()?;
     sweep.go(&mut state, &mut Silent, &stop)?;
     let mut runs = Vec::new();

@@ -1,6 +1,6 @@
-// Attention over packed texts on a card, there and back, in float32: `train.cu` has the rest and says
+// Attention over packed texts on a GPU, forward and backward, in float32: `train.cu` has the rest and says
 // how it is compiled. Its twin on the processor is `net/attention.rs`. Probabilities are not kept: the
-// way back computes them again from the log-sums, once for the queries' slopes and once for those of
+// backward pass computes them again from the log-sums, once for the queries' gradients and once for those of
 // keys and values, so that every sum has one owner and one order.
 
 typedef unsigned long long u64;

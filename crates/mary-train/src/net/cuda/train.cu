@@ -1,9 +1,9 @@
-// The kernels that grow and tune models on a card, in float32; attention has a file of its own.
+// The kernels that grow and tune models on a GPU, in float32; attention has a file of its own.
 // `tools/compile_cuda_kernels.py` turns this file into the PTX text that is embedded in the program.
-// Every kernel has a twin on the processor (`net/kernels.rs`, `net/linear.rs`), and `tests/card.rs` and
-// `examples/card.rs` hold the two against each other.
+// Every kernel has a twin on the processor (`net/kernels.rs`, `net/linear.rs`), and `tests/gpu.rs` and
+// `examples/gpu.rs` hold the two against each other.
 //
-// Every sum is taken in an order that does not depend on the card's mood: no atomic additions. The
+// Every sum is taken in an order that does not depend on how the GPU schedules its blocks: no atomic additions. The
 // same batch gives the same bits each time.
 
 typedef unsigned short u16;
