@@ -130,11 +130,9 @@ fn glass_hides_other_colours_behind_it_and_nothing_beside_it() {
         let ((top, bottom), (left, right)) = (cells(&pane, |p| p.0), cells(&pane, |p| p.1));
         let behind = |&(r, c): &Place| r > top && r < bottom && c > left && c < right;
         assert!(hidden.iter().all(behind), "{pair:?}");
-        let left_over = pair.output.places().filter(behind);
+        let mut left_over = pair.output.places().filter(behind);
         assert!(
-            left_over
-                .into_iter()
-                .all(|(r, c)| [0, 1].contains(&pair.output.at(r, c))),
+            left_over.all(|(r, c)| [0, 1].contains(&pair.output.at(r, c))),
             "{pair:?}"
         );
     }
