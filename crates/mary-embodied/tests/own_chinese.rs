@@ -208,15 +208,22 @@ fn chinese_triples_are_well_formed_and_form_does_not_tell() {
     for (en, zh) in triples().iter().zip(triples_zh()) {
         assert_eq!(en.sense, zh.sense, "{} {}", en.word, zh.word);
         assert!(words.insert(&zh.word), "{} twice", zh.word);
-        let three: BTreeSet<&str> = [&zh.word, &zh.synonym, &zh.antonym].map(AsRef::as_ref).into();
+        let three: BTreeSet<&str> = [&zh.word, &zh.synonym, &zh.antonym]
+            .map(AsRef::as_ref)
+            .into();
         assert_eq!(three.len(), 3, "{zh:?}");
         for sentence in &zh.sentences {
             assert_eq!(sentence.matches("{}").count(), 1, "{sentence}");
-            assert!(sentence.ends_with('。') && sentences.insert(sentence), "{sentence}");
+            assert!(
+                sentence.ends_with('。') && sentences.insert(sentence),
+                "{sentence}"
+            );
         }
         by_synonym += usize::from(shared(&zh.word, &zh.synonym) > 0);
         by_antonym += usize::from(shared(&zh.word, &zh.antonym) > 0);
     }
-    eprintln!("characters shared with the word: synonyms {by_synonym}, antonyms {by_antonym} of 144");
+    eprintln!(
+        "characters shared with the word: synonyms {by_synonym}, antonyms {by_antonym} of 144"
+    );
     assert!(by_synonym <= by_antonym + 2, "{by_synonym} {by_antonym}");
 }

@@ -211,6 +211,7 @@ fn items_of(norm: &Norm, prefixes: &[&str]) -> Vec<Item> {
                 prefix: Prompt::plain((*prefix).to_owned()),
                 continuations: vec![format!(" {}", norm.word)],
                 start: Start::Model,
+                details: Default::default(),
             }));
             let target = Target::Data(json!({"word": norm.word, "age": norm.age}));
             let mut item = Item::new(format!("{}-{number}", norm.word), target, vec![ask])

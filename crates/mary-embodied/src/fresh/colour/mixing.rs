@@ -4,8 +4,8 @@
 use mary_items::Stream;
 
 use super::{
-    HUED, INSIDE, LIKE, Lab, MIXED, Named, SECTORS, UNLIKE, any, beside_options, cielab, four, frame,
-    middle, names_of, oklab, patch_options, share_a_word,
+    HUED, INSIDE, LIKE, Lab, MIXED, Named, SECTORS, UNLIKE, any, beside_options, cielab, four,
+    frame, middle, names_of, oklab, patch_options, share_a_word,
 };
 use crate::fresh::block::{Block, OPTIONS, Posed, gather, listed};
 use crate::fresh::said::{Level, Said};
