@@ -10,8 +10,8 @@ use std::fs;
 use std::path::Path;
 
 use mary_contract::{
-    Ask, DataError, DataSource, ErrorKind, Item, Items, Judgement, Metric, Needs, Param, Prompt,
-    Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError,
+    Ask, DataError, DataSource, Details, ErrorKind, Item, Items, Judgement, Metric, Needs, Param,
+    Prompt, Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError,
     TaskSettings, text,
 };
 use serde::Deserialize;
@@ -211,7 +211,7 @@ fn items_of(norm: &Norm, prefixes: &[&str]) -> Vec<Item> {
                 prefix: Prompt::plain((*prefix).to_owned()),
                 continuations: vec![format!(" {}", norm.word)],
                 start: Start::Model,
-                details: Default::default(),
+                details: Details::default(),
             }));
             let target = Target::Data(json!({"word": norm.word, "age": norm.age}));
             let mut item = Item::new(format!("{}-{number}", norm.word), target, vec![ask])

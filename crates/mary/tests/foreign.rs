@@ -75,7 +75,6 @@ fn edit(run: &Path, change: impl FnOnce(&mut Value)) {
 }
 
 #[test]
-#[ignore = "written, not yet run on a whole build"]
 fn a_folder_cannot_send_a_key_to_a_new_host() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -99,7 +98,6 @@ fn a_folder_cannot_send_a_key_to_a_new_host() {
 }
 
 #[test]
-#[ignore = "written, not yet run on a whole build"]
 fn a_folder_cannot_make_mary_write_elsewhere() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -126,7 +124,6 @@ fn a_folder_cannot_make_mary_write_elsewhere() {
 }
 
 #[test]
-#[ignore = "written, not yet run on a whole build"]
 fn a_folder_is_continued_where_it_is_and_only_if_its_parts_belong_together() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -158,7 +155,6 @@ fn a_folder_is_continued_where_it_is_and_only_if_its_parts_belong_together() {
 }
 
 #[test]
-#[ignore = "written, not yet run on a whole build"]
 fn a_fifo_in_a_folder_is_refused_and_not_waited_for() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -180,7 +176,6 @@ fn a_fifo_in_a_folder_is_refused_and_not_waited_for() {
 }
 
 #[test]
-#[ignore = "written, not yet run on a whole build"]
 fn a_report_after_a_kill_adds_up_what_the_log_holds() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -211,7 +206,6 @@ fn a_report_after_a_kill_adds_up_what_the_log_holds() {
 }
 
 #[test]
-#[ignore = "written, not yet run on a whole build"]
 fn another_models_name_in_replies_is_shown() {
     let home = tempfile::tempdir().unwrap();
     let server = RawServer::start(|heard| {

@@ -22,7 +22,7 @@ use crate::settings::Place;
 pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
     let base = base_folder(place, &args.model)?;
     let settings = settings(&base, &args.data, &args.out, &args.lora)?;
-    match Provenance::of(&settings)?.reuse(&args.out)? {
+    match wanted(Provenance::of(&settings)?.reuse(&args.out)?, args.force) {
         Reuse::Nothing => {
             let report = with_bar(|on_event| mary_train::tune(&settings, on_event))?;
             super::tell(&before_and_after(&report)?);
@@ -38,7 +38,8 @@ pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
         (None, false) => args.out.join("merged"),
         (None, true) => return Ok(Status::Done),
     };
-    match MergedProvenance::of(&base, &args.out, Storage::F32)?.reuse(&merged)? {
+    let there = MergedProvenance::of(&base, &args.out, Storage::F32)?.reuse(&merged)?;
+    match wanted(there, args.force) {
         Reuse::Nothing => mary_train::merge(&base, &args.out, &merged, Storage::F32)?,
         Reuse::Same => {}
         Reuse::Other(differences) => return Err(another(&merged, "model", &differences)),
@@ -61,10 +62,18 @@ pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// A folder that holds something else is not overwritten.
+/// With `--force` what was made from something else counts as nothing: it is written over.
+fn wanted(there: Reuse, force: bool) -> Reuse {
+    match there {
+        Reuse::Other(_) if force => Reuse::Nothing,
+        other => other,
+    }
+}
+
+/// A folder that holds something else is not overwritten unless the user says so.
 fn another(folder: &Path, what: &str, differences: &[String]) -> anyhow::Error {
     UsageError::new(format!(
-        "{}: another {what} is there: {}\nhint: name another folder, or delete this one",
+        "{}: another {what} is there: {}\nhint: name another folder, or write over this one with --force",
         folder.display(),
         differences.join("; ")
     ))
