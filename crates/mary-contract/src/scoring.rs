@@ -59,8 +59,10 @@ pub enum Ties {
     Half,
     /// A tie counts the share of a right guess among those that tie.
     Shared,
-    /// A tie counts as right, as in lm-evaluation-harness.
+    /// A tie counts as right: the right one of a minimal pair stands first in lm-evaluation-harness.
     Right,
+    /// The first of those that tie is taken, as in lm-evaluation-harness.
+    First,
 }
 
 impl Ties {
@@ -71,6 +73,7 @@ impl Ties {
             Self::Half => Some("ties count one half"),
             Self::Shared => Some("ties are shared among the candidates that tie"),
             Self::Right => Some("ties count as right"),
+            Self::First => Some("the first of those that tie is taken"),
         }
     }
 }

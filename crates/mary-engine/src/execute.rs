@@ -260,6 +260,11 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
         }
     }
 
+    /// An answer grows; whoever looks is told, and a run does not end because nobody could be.
+    pub(crate) fn writing(&mut self, words: &str) {
+        let _ = self.observer.observe(&Event::Writing(words));
+    }
+
     /// Whether nothing more is to be asked: somebody interrupted the run, or it met an error that
     /// every further question would meet. Answers under way are still taken.
     pub(crate) fn stopping(&mut self) -> bool {

@@ -35,6 +35,7 @@ mod provider;
 pub mod retry;
 mod score;
 pub mod secret;
+mod servers;
 pub mod wire;
 
 pub use batch::{BatchPart, BatchState};

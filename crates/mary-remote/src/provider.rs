@@ -11,7 +11,7 @@ use crate::connection::Connection;
 use crate::desk::wait;
 use crate::estimate::Estimator;
 use crate::flow::{Flow, FlowSettings};
-use crate::http::{Http, HttpSettings, KeyHeader, base_url, is_loopback};
+use crate::http::{Http, HttpSettings, KeyHeader, base_urls, is_loopback};
 use crate::identity::Identity;
 use crate::model::{Remote, RemoteModel};
 use crate::money::Ledger;
@@ -46,10 +46,10 @@ pub fn is_remote(provider: &str) -> bool {
 /// Whether opening any of these models with these settings would send a key over the network to the
 /// host that the settings name.
 pub fn sends_key(models: &[ModelRef], settings: &ModelSettings) -> bool {
-    let Some(Ok(base)) = settings.base_url.as_deref().map(base_url) else {
+    let Some(Ok(bases)) = settings.base_url.as_deref().map(base_urls) else {
         return false;
     };
-    if is_loopback(&base) {
+    if bases.iter().all(is_loopback) {
         return false;
     }
     models.iter().any(|model| {
@@ -76,7 +76,7 @@ pub fn sends_anothers_key(models: &[ModelRef], settings: &ModelSettings) -> bool
             return false;
         };
         let address = settings.base_url.as_deref().unwrap_or(entry.base_url);
-        let local = base_url(address).is_ok_and(|base| is_loopback(&base));
+        let local = base_urls(address).is_ok_and(|all| all.iter().all(is_loopback));
         !local
             && !entry.keys.contains(&named.as_str())
             && secret::find(&[named], Path::new(".")).is_some()
@@ -112,7 +112,9 @@ pub struct RemoteProvider {
 /// What is known before anything is sent.
 struct Plan {
     options: Options,
+    /// The first names the model in fingerprints; the others are taken to serve the same.
     base: reqwest::Url,
+    others: Vec<reqwest::Url>,
     usual_address: bool,
     logprobs: Logprobs,
     shape: RequestShape,
@@ -132,7 +134,8 @@ impl RemoteProvider {
             )
             .hint("say --base-url http://localhost:8000/v1"));
         }
-        let base = base_url(address)?;
+        let mut others = base_urls(address)?;
+        let base = others.remove(0);
         let logprobs = options.logprobs.unwrap_or(entry.logprobs_of(&model.name));
         self.check_logprobs(logprobs)?;
         let mut shape = entry.shape(&model.name);
@@ -147,12 +150,15 @@ impl RemoteProvider {
         let capabilities = entry.capabilities(&model.name, logprobs, options.images);
         let mut card = ModelCard::new(model.clone(), capabilities);
         describe(&mut card, entry, &options, logprobs, &shape);
-        card.conventions.insert("endpoint".into(), place(&base));
+        let places: Vec<String> = std::iter::once(&base).chain(&others).map(place).collect();
+        card.conventions
+            .insert("endpoint".into(), places.join(", "));
         Ok(Plan {
             usual_address: address == entry.base_url,
             name: sent_name(entry, model),
             options,
             base,
+            others,
             logprobs,
             shape,
             card,
@@ -199,7 +205,10 @@ impl RemoteProvider {
         let header = format.map_or(KeyHeader::Bearer, |f| f.key_header());
         Ok(Connection {
             http: Http::new(HttpSettings {
-                base: plan.base.clone(),
+                bases: std::iter::once(&plan.base)
+                    .chain(&plan.others)
+                    .cloned()
+                    .collect(),
                 key: key.map(|key| (header, key)),
                 headers: format.map_or(&[], |f| f.headers()),
                 timeouts: plan.options.timeouts,

@@ -8,7 +8,7 @@
 use mary_contract::{JudgeChoice, ModelRef, RunManifest, StoreError};
 use mary_store::RunFolder;
 
-use crate::{RunError, RunSpec};
+use crate::{Laboratory, RunError, RunSpec};
 
 /// What the user says about a folder's hosts and keys, apart from the folder.
 #[derive(Debug, Clone, Copy, Default)]
@@ -65,6 +65,22 @@ fn check_key(spec: &RunSpec, named: Option<&str>) -> Result<(), RunError> {
         _ => return Ok(()),
     };
     Err(RunError::Specification(message))
+}
+
+/// Refuses to start a program because a folder names one.
+pub(crate) fn starts_nothing(lab: &Laboratory, spec: &RunSpec) -> Result<(), RunError> {
+    let judge = match &spec.judge {
+        JudgeChoice::Model(model) => Some(model),
+        JudgeChoice::None | JudgeChoice::Subject => None,
+    };
+    for model in spec.subjects.iter().chain(judge) {
+        if lab.provider(model)?.starts_programs() {
+            return Err(RunError::Specification(format!(
+                "the run asks {model}, which is a program, and a run folder starts none by itself\nhint: repeat the command that began the run: it finds the same folder and goes on"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Whether any model of the run would be sent a key over the network.

@@ -17,20 +17,29 @@ mod finite;
 mod folder;
 mod import;
 mod index;
+mod join;
+mod lease;
 mod line;
 mod log;
 mod manifest;
 mod merge;
+mod mounts;
 mod read;
 mod recorder;
+mod shards;
 
 pub use cache::{CacheStats, Label, ModelShare, Prune, Pruned, ResponseCache};
 pub use export::{ExportForm, export};
 pub use folder::{Healed, RunFolder};
 pub use import::{ImportOptions, Imported, import};
 pub use index::{FinishedIds, State};
+pub use lease::{Holder, holder};
 pub use line::{ItemHead, Verdict};
 pub use manifest::{SCHEMA, run_digest};
-pub use merge::{MergeReport, merge};
+pub use merge::{MergeReport, join_into, merge};
+pub use mounts::network_file_system;
 pub use read::{Samples, Seeker, Verdicts};
 pub use recorder::Recorder;
+pub use shards::{
+    SHARD_CACHE, SHARDS, ShardEnd, ShardLock, ShardPlace, ShardStatus, join_caches, join_shards,
+};

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use crate::form::{AnswerIs, Choices, JudgeKind, Kind, Normalisation};
 use crate::judge::number;
 use crate::plan::Plan;
-use crate::rows::Row;
-use crate::template::Columns;
+use crate::rows::{Columns, Row};
 
 /// How an option follows the prompt, unless the file says otherwise.
 const FOLLOWS: &str = " ";

@@ -4,6 +4,8 @@
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::rows::Format;
+
 /// Text whose place in the file is known.
 pub(crate) type Placed = Spanned<String>;
 
@@ -28,14 +30,6 @@ pub(crate) struct Form {
     pub people: Option<People>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Format {
-    Jsonl,
-    Csv,
-    Tsv,
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Data {
@@ -53,6 +47,8 @@ pub(crate) struct Data {
     pub filter: Option<Placed>,
     /// Whether `"` encloses fields.
     pub quotes: Option<bool>,
+    /// Which files of a folder of Parquet.
+    pub split: Option<String>,
 }
 
 /// One column or several.
@@ -268,6 +264,8 @@ pub(crate) struct Shots {
     /// Other data than the task's own.
     pub path: Option<Placed>,
     pub format: Option<Format>,
+    /// Which files of a folder of Parquet.
+    pub split: Option<String>,
     #[serde(rename = "where")]
     pub filter: Option<Placed>,
     #[serde(default)]

@@ -106,12 +106,17 @@ impl ItemStream {
         }
         for earlier in self.plan.table.rows()? {
             let earlier = earlier?;
-            if earlier.line >= row.line {
+            if earlier.number >= row.number {
                 break;
             }
             if self.plan.keeps("where", &earlier)? && id_of(&self.plan, &earlier)? == id {
+                let place = if earlier.file == row.file {
+                    String::new()
+                } else {
+                    format!(" of {}", earlier.file)
+                };
                 return Err(row.wrong(format!(
-                    "the id `{id}` stands in line {} already; ids are unique",
+                    "the id `{id}` stands in line {}{place} already; ids are unique",
                     earlier.line
                 )));
             }
@@ -136,7 +141,7 @@ impl Iterator for ItemStream {
 /// The id of a row: its column, or its line.
 pub(crate) fn id_of(plan: &Plan, row: &Row) -> Result<String, TaskError> {
     let Some(column) = &plan.form.data.id else {
-        return Ok(row.line.to_string());
+        return Ok(row.number.to_string());
     };
     let id = plan.column(row, "id", column)?.trim().to_owned();
     if id.is_empty() || id.chars().count() > LONGEST_ID {

@@ -8,16 +8,19 @@
 
 mod asking;
 mod error;
+pub mod folder;
 mod form;
 mod items;
 mod judge;
 mod material;
+mod parquet;
+mod people;
 mod plan;
-mod rows;
+pub mod rows;
 mod shots;
 mod skeleton;
 mod task;
-mod template;
+pub mod template;
 
 pub use error::TaskFileError;
 pub use material::{Material, MaterialRow, MaterialRows};

@@ -62,7 +62,7 @@ impl Material {
                 message,
             })
         })?;
-        let table = Table::open(path.to_owned(), format, None).map_err(cannot)?;
+        let table = Table::open(path.to_owned(), format, None, None).map_err(cannot)?;
         Ok(Self(Kind::Table(table)))
     }
 

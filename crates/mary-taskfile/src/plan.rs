@@ -7,8 +7,9 @@ use regex::{Regex, RegexBuilder};
 
 use crate::TaskFileError;
 use crate::form::{Choices, Form, JudgeKind, Kind, LayersForm, Placed, PoolForm, StartForm, Take};
+use crate::rows::Columns;
 use crate::rows::{Row, Table, format_of};
-use crate::template::{Columns, Templates, Unrendered};
+use crate::template::{Templates, Unrendered};
 
 /// Bytes a compiled pattern may take.
 const PATTERN_SIZE: usize = 1 << 20;
@@ -203,9 +204,12 @@ impl Reading<'_> {
         let id = self.id(&form)?;
         let templates = self.templates(&form)?;
         self.complete(&form)?;
-        let table = self.table(&form.data.path, form.data.format, form.data.quotes)?;
+        let data = &form.data;
+        let table = self.table(&data.path, data.format, data.quotes, data.split.as_deref())?;
+        let split = form.shots.split.as_deref();
         let shots = match &form.shots.path {
-            Some(path) => self.table(path, form.shots.format, form.data.quotes)?,
+            Some(path) => self.table(path, form.shots.format, data.quotes, split)?,
+            None if split.is_some() => self.table(&data.path, data.format, data.quotes, split)?,
             None => table.clone(),
         };
         let pattern = form
@@ -341,8 +345,9 @@ impl Reading<'_> {
     fn table(
         &self,
         path: &Placed,
-        format: Option<crate::form::Format>,
+        format: Option<crate::rows::Format>,
         quotes: Option<bool>,
+        split: Option<&str>,
     ) -> Result<Table, TaskFileError> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let file = folder.join(path.get_ref());
@@ -350,15 +355,17 @@ impl Reading<'_> {
             Some(format) => format,
             None => format_of(&file).map_err(|why| self.wrong(path.span().start, why))?,
         };
-        Table::open(file.clone(), format, quotes).map_err(|source| TaskFileError::Unreadable {
-            path: file,
-            what: "the data",
-            source,
-            hint: format!(
-                "\nhint: {}:{} names it, as seen from the folder of the task file",
-                self.path.display(),
-                self.line(path.span().start)
-            ),
+        Table::open(file.clone(), format, quotes, split).map_err(|source| {
+            TaskFileError::Unreadable {
+                path: file,
+                what: "the data",
+                source,
+                hint: format!(
+                    "\nhint: {}:{} names it, as seen from the folder of the task file",
+                    self.path.display(),
+                    self.line(path.span().start)
+                ),
+            }
         })
     }
 

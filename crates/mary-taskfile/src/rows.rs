@@ -1,39 +1,77 @@
-//! Rows of JSONL, CSV and TSV files, read one by one, so that a file of any length takes the memory of
-//! one row. Whatever is wrong is told with file and line.
+//! Rows of JSONL, CSV, TSV and Parquet files, read one by one, so that a file of any length takes the
+//! memory of one row (of Parquet: of the pages being read). Whatever is wrong is told with file and
+//! line. A table may lie in several files, as a folder of Parquet does.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use mary_contract::{DataError, TaskError};
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::form::Format;
-use crate::template::Columns;
+use crate::folder;
+use crate::parquet::ParquetRows;
+
+/// The columns of a row by name.
+pub type Columns = serde_json::Map<String, Value>;
+
+/// How rows are written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// One object a line.
+    Jsonl,
+    /// Fields with commas, the names of columns in the first line.
+    Csv,
+    /// Fields with tabs.
+    Tsv,
+    /// Parquet.
+    Parquet,
+    /// A list of objects, read as a whole; or one object a line.
+    Json,
+}
 
 /// Bytes of one row, at most: an unclosed quote would otherwise swallow the rest of the file.
 const LONGEST_ROW: usize = 64 << 20;
 
-/// A file of rows, as it was when it was hashed.
+/// Bytes of a list of objects, which is read as a whole.
+const LONGEST_LIST: u64 = 1 << 30;
+
+/// Rows in one file or several, as they were when they were hashed.
 #[derive(Debug, Clone)]
-pub(crate) struct Table {
+pub struct Table {
+    /// The file, or the folder of Parquet.
     pub path: PathBuf,
+    /// How its rows are written.
     pub format: Format,
+    /// Whether `"` encloses fields.
     pub quotes: bool,
     /// blake3 of its bytes, as hex.
     pub hash: String,
+    parts: Arc<[Part]>,
+}
+
+/// One file of a table.
+#[derive(Debug, Clone)]
+struct Part {
+    path: PathBuf,
     state: (u64, Option<SystemTime>),
 }
 
 /// One row.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub struct Row {
+    /// Its file.
     pub file: Arc<str>,
-    /// From 1.
+    /// From 1; of Parquet, the row.
     pub line: usize,
+    /// From 1, over all files of the table: the line of a single file.
+    pub number: usize,
+    /// What stands in it.
     pub columns: Columns,
 }
 
@@ -49,67 +87,117 @@ impl Row {
 }
 
 impl Table {
-    /// Hashes a file; its rows are not looked at.
-    pub fn open(path: PathBuf, format: Format, quotes: Option<bool>) -> std::io::Result<Self> {
-        let mut hasher = blake3::Hasher::new();
-        let mut file = File::open(&path)?;
-        let state = state(&file)?;
-        let mut buffer = vec![0; 1 << 18];
-        loop {
-            let n = file.read(&mut buffer)?;
-            if n == 0 {
-                break;
+    /// Hashes a file, or the Parquet files of a folder (of one split, where it is named); its rows are
+    /// not looked at.
+    pub fn open(
+        path: PathBuf,
+        format: Format,
+        quotes: Option<bool>,
+        split: Option<&str>,
+    ) -> std::io::Result<Self> {
+        let files = if path.is_dir() {
+            if format != Format::Parquet {
+                return Err(std::io::Error::other("it is a folder, not a file of rows"));
             }
-            hasher.update(buffer.get(..n).unwrap_or_default());
+            folder::files(&path, split)?
+        } else {
+            vec![path.clone()]
+        };
+        Self::of_files(path, files, format, quotes)
+    }
+
+    /// The same of files that are known.
+    pub fn of_files(
+        path: PathBuf,
+        files: Vec<PathBuf>,
+        format: Format,
+        quotes: Option<bool>,
+    ) -> std::io::Result<Self> {
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = vec![0; 1 << 18];
+        let mut parts = Vec::new();
+        for path in files {
+            let named = |e: std::io::Error| {
+                std::io::Error::new(e.kind(), format!("{}: {e}", path.display()))
+            };
+            let mut file = File::open(&path)?;
+            let state = state(&file).map_err(named)?;
+            loop {
+                let n = file.read(&mut buffer).map_err(named)?;
+                if n == 0 {
+                    break;
+                }
+                hasher.update(buffer.get(..n).unwrap_or_default());
+            }
+            parts.push(Part { path, state });
         }
         Ok(Self {
             path,
             format,
             quotes: quotes.unwrap_or(format == Format::Csv),
             hash: hasher.finalize().to_hex().to_string(),
-            state,
+            parts: parts.into(),
         })
     }
 
+    /// Its path in words.
     pub fn name(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// An error in a line of this file.
+    /// An error in a line of this table (of its first file, where it has several).
     pub fn wrong(&self, line: usize, message: impl Into<String>) -> TaskError {
-        TaskError::Record {
-            file: self.name(),
-            line,
-            message: message.into(),
-        }
-    }
-
-    fn damaged(&self, message: String) -> TaskError {
-        TaskError::Data(DataError::Damaged {
-            path: self.path.clone(),
-            message,
-        })
+        let name = self.parts.first().map(|p| p.path.display().to_string());
+        wrong(&name.unwrap_or_else(|| self.name()), line, message)
     }
 
     /// Its rows, from the first.
     pub fn rows(&self) -> Result<Rows, TaskError> {
-        let cannot = |e: std::io::Error| self.damaged(format!("cannot be read: {e}"));
-        let file = File::open(&self.path).map_err(cannot)?;
-        if state(&file).map_err(cannot)? != self.state {
-            return Err(self.damaged(
+        Ok(Rows {
+            table: self.clone(),
+            next: 0,
+            source: None,
+            number: 0,
+            ended: false,
+        })
+        .and_then(|mut rows| {
+            // The first file is opened at once, so that a changed one is told before any row.
+            rows.open()?;
+            Ok(rows)
+        })
+    }
+
+    fn opened(&self, part: &Part) -> Result<Opened, TaskError> {
+        let damaged = |message: String| {
+            TaskError::Data(DataError::Damaged {
+                path: part.path.clone(),
+                message,
+            })
+        };
+        let cannot = |e: std::io::Error| damaged(format!("cannot be read: {e}"));
+        let file = File::open(&part.path).map_err(cannot)?;
+        if state(&file).map_err(cannot)? != part.state {
+            return Err(damaged(
                 "the file has changed since this command began, so its hash is not that of its rows\n\
                  hint: give the command again"
                     .into(),
             ));
         }
+        let name = part.path.display().to_string();
         let budget = Arc::new(AtomicUsize::new(LONGEST_ROW));
-        let bounded = Bounded {
-            inner: file,
-            left: Arc::clone(&budget),
-        };
         let source = match self.format {
-            Format::Jsonl => Source::Lines {
-                reader: BufReader::with_capacity(1 << 16, bounded),
+            Format::Parquet => Source::Parquet(ParquetRows::open(file, &name)?),
+            Format::Json if is_list(&file).map_err(cannot)? => {
+                Source::List(list(&file, &name, part.state.0)?.into_iter(), 0)
+            }
+            Format::Jsonl | Format::Json => Source::Lines {
+                reader: BufReader::with_capacity(
+                    1 << 16,
+                    Bounded {
+                        inner: file,
+                        left: Arc::clone(&budget),
+                    },
+                ),
                 line: 0,
                 buffer: Vec::new(),
             },
@@ -122,16 +210,23 @@ impl Table {
                 let mut reader = csv::ReaderBuilder::new()
                     .delimiter(delimiter)
                     .quoting(self.quotes)
-                    .from_reader(bounded);
+                    .from_reader(Bounded {
+                        inner: file,
+                        left: Arc::clone(&budget),
+                    });
                 let head = reader
                     .byte_headers()
-                    .map_err(|e| self.of_csv(&e, 1))?
+                    .map_err(|e| self.of_csv(&name, &e, 1))?
                     .clone();
                 let head = texts(&head).map_err(|at| {
-                    self.wrong(1, format!("the name of column {at} is not valid UTF-8"))
+                    wrong(
+                        &name,
+                        1,
+                        format!("the name of column {at} is not valid UTF-8"),
+                    )
                 })?;
-                if let Some(name) = twice(&head) {
-                    return Err(self.wrong(1, format!("two columns are called `{name}`")));
+                if let Some(twin) = twice(&head) {
+                    return Err(wrong(&name, 1, format!("two columns are called `{twin}`")));
                 }
                 Source::Fields {
                     reader: Box::new(reader),
@@ -140,21 +235,20 @@ impl Table {
                 }
             }
         };
-        Ok(Rows {
-            file: self.name().into(),
-            table: self.clone(),
+        Ok(Opened {
+            file: name.into(),
             source,
             budget,
-            ended: false,
         })
     }
 
-    fn of_csv(&self, error: &csv::Error, near: usize) -> TaskError {
+    fn of_csv(&self, file: &str, error: &csv::Error, near: usize) -> TaskError {
         let line = error.position().map_or(near, |p| p.line() as usize);
         match error.kind() {
             csv::ErrorKind::UnequalLengths {
                 expected_len, len, ..
-            } => self.wrong(
+            } => wrong(
+                file,
                 line,
                 format!(
                     "expected {expected_len} fields, as in the first line, found {len}\n\
@@ -166,9 +260,50 @@ impl Table {
                     }
                 ),
             ),
-            csv::ErrorKind::Io(e) => self.wrong(line, e.to_string()),
-            _ => self.wrong(line, error.to_string()),
+            csv::ErrorKind::Io(e) => wrong(file, line, e.to_string()),
+            _ => wrong(file, line, error.to_string()),
         }
+    }
+}
+
+/// Whether a JSON file begins as a list; its reading begins anew either way.
+fn is_list(mut file: &File) -> std::io::Result<bool> {
+    let mut first = [0u8; 64];
+    let n = file.read(&mut first)?;
+    file.seek(SeekFrom::Start(0))?;
+    let text = first.get(..n).unwrap_or_default();
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    Ok(text.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'['))
+}
+
+fn list(file: &File, name: &str, size: u64) -> Result<Vec<Value>, TaskError> {
+    if size > LONGEST_LIST {
+        return Err(wrong(
+            name,
+            1,
+            format!(
+                "a list of more than {} GiB is not read as a whole\nhint: `jq -c '.[]' FILE.json > FILE.jsonl` \
+                 makes one object a line",
+                LONGEST_LIST >> 30
+            ),
+        ));
+    }
+    serde_json::from_reader(BufReader::with_capacity(1 << 16, file)).map_err(|error| {
+        let at = error.column();
+        let message = format!(
+            "expected a list of objects; {} at column {at}",
+            reason(&error)
+        );
+        wrong(name, error.line().max(1), message)
+    })
+}
+
+/// An error in a line of a file.
+pub(crate) fn wrong(file: &str, line: usize, message: impl Into<String>) -> TaskError {
+    TaskError::Record {
+        file: file.to_owned(),
+        line,
+        message: message.into(),
     }
 }
 
@@ -181,32 +316,39 @@ fn state(file: &File) -> std::io::Result<(u64, Option<SystemTime>)> {
 }
 
 /// The format by the file's ending.
-pub(crate) fn format_of(path: &Path) -> Result<Format, String> {
+pub fn format_of(path: &Path) -> Result<Format, String> {
+    if path.is_dir() {
+        return Ok(Format::Parquet);
+    }
     let ending = path.extension().unwrap_or_default().to_string_lossy();
     match ending.to_ascii_lowercase().as_str() {
         "jsonl" | "ndjson" => Ok(Format::Jsonl),
         "csv" => Ok(Format::Csv),
         "tsv" | "tab" => Ok(Format::Tsv),
-        "json" => Err("a .json file is one value and cannot be read row by row; expected one object \
-                       a line (.jsonl)\nhint: `jq -c '.[]' FILE.json > FILE.jsonl` makes one; or set `format`"
-            .into()),
-        "parquet" => Err("Parquet is not read yet; expected .jsonl, .csv or .tsv\nhint: in Python, \
-                          `pandas.read_parquet(FILE).to_json(\"FILE.jsonl\", orient=\"records\", lines=True)`"
-            .into()),
+        "parquet" => Ok(Format::Parquet),
+        "json" => Ok(Format::Json),
         other => Err(format!(
-            "`.{other}` says nothing about the format; expected .jsonl, .csv or .tsv, or `format = \"jsonl\"` \
+            "`.{other}` says nothing about the format; expected .jsonl, .json, .csv, .tsv or .parquet, or `format = \"jsonl\"` \
              under [data]"
         )),
     }
 }
 
 /// A stream of rows; after an error it ends.
-pub(crate) struct Rows {
-    file: Arc<str>,
+pub struct Rows {
     table: Table,
+    /// The part that is opened next.
+    next: usize,
+    source: Option<Opened>,
+    number: usize,
+    ended: bool,
+}
+
+/// A part that is being read.
+struct Opened {
+    file: Arc<str>,
     source: Source,
     budget: Arc<AtomicUsize>,
-    ended: bool,
 }
 
 enum Source {
@@ -220,6 +362,8 @@ enum Source {
         head: Vec<String>,
         record: csv::ByteRecord,
     },
+    Parquet(ParquetRows),
+    List(std::vec::IntoIter<Value>, usize),
 }
 
 /// Reads no more than a budget that is renewed with every row.
@@ -243,6 +387,74 @@ impl Read for Bounded {
     }
 }
 
+impl Rows {
+    /// Opens the next part, if there is one.
+    fn open(&mut self) -> Result<bool, TaskError> {
+        let Some(part) = self.table.parts.get(self.next) else {
+            return Ok(false);
+        };
+        self.source = Some(self.table.opened(part)?);
+        self.next += 1;
+        Ok(true)
+    }
+
+    fn step(&mut self) -> Result<Option<Row>, TaskError> {
+        loop {
+            let Some(opened) = &mut self.source else {
+                return Ok(None);
+            };
+            opened.budget.store(LONGEST_ROW, Ordering::Relaxed);
+            let file = Arc::clone(&opened.file);
+            let found = match &mut opened.source {
+                Source::Lines {
+                    reader,
+                    line,
+                    buffer,
+                } => next_line(&file, reader, line, buffer),
+                Source::Fields {
+                    reader,
+                    head,
+                    record,
+                } => next_record(&self.table, &file, reader, head, record),
+                Source::Parquet(rows) => rows.next(),
+                Source::List(rows, line) => rows.next().map(|value| {
+                    *line += 1;
+                    match value {
+                        Value::Object(columns) => Ok((*line, columns)),
+                        other => Err(wrong(
+                            &file,
+                            *line,
+                            format!("expected an object in the list, found {}", kind(&other)),
+                        )),
+                    }
+                }),
+            };
+            match found {
+                Some(row) => {
+                    let (line, columns) = row?;
+                    self.number = if self.table.parts.len() == 1 {
+                        line
+                    } else {
+                        self.number + 1
+                    };
+                    return Ok(Some(Row {
+                        file,
+                        line,
+                        number: self.number,
+                        columns,
+                    }));
+                }
+                None => {
+                    self.source = None;
+                    if !self.open()? {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+}
+
 impl Iterator for Rows {
     type Item = Result<Row, TaskError>;
 
@@ -250,36 +462,17 @@ impl Iterator for Rows {
         if self.ended {
             return None;
         }
-        self.budget.store(LONGEST_ROW, Ordering::Relaxed);
-        let found = match &mut self.source {
-            Source::Lines {
-                reader,
-                line,
-                buffer,
-            } => next_line(&self.table, reader, line, buffer),
-            Source::Fields {
-                reader,
-                head,
-                record,
-            } => next_record(&self.table, reader, head, record),
-        };
+        let found = self.step().transpose();
         self.ended = !matches!(found, Some(Ok(_)));
-        let file = Arc::clone(&self.file);
-        found.map(|row| {
-            row.map(|(line, columns)| Row {
-                file,
-                line,
-                columns,
-            })
-        })
+        found
     }
 }
 
 /// A line and its columns.
-type Numbered = (usize, Columns);
+pub(crate) type Numbered = (usize, Columns);
 
 fn next_line(
-    table: &Table,
+    file: &str,
     reader: &mut BufReader<Bounded>,
     line: &mut usize,
     buffer: &mut Vec<u8>,
@@ -288,7 +481,7 @@ fn next_line(
         buffer.clear();
         *line += 1;
         match reader.read_until(b'\n', buffer) {
-            Err(error) => return Some(Err(table.wrong(*line, error.to_string()))),
+            Err(error) => return Some(Err(wrong(file, *line, error.to_string()))),
             Ok(0) => return None,
             Ok(_) => {}
         }
@@ -296,7 +489,8 @@ fn next_line(
             Ok(text) => text.trim_start_matches('\u{feff}').trim(),
             Err(error) => {
                 let at = error.valid_up_to() + 1;
-                return Some(Err(table.wrong(
+                return Some(Err(wrong(
+                    file,
                     *line,
                     format!("byte {at} is not valid UTF-8\nhint: `iconv -t UTF-8` converts a file"),
                 )));
@@ -307,14 +501,16 @@ fn next_line(
         }
         return Some(match serde_json::from_str(text) {
             Ok(Value::Object(columns)) => Ok((*line, columns)),
-            Ok(other) => Err(table.wrong(
+            Ok(other) => Err(wrong(
+                file,
                 *line,
                 format!(
                     "expected an object {{\"column\": value, …}}, found {}",
                     kind(&other)
                 ),
             )),
-            Err(error) => Err(table.wrong(
+            Err(error) => Err(wrong(
+                file,
                 *line,
                 format!(
                     "expected one JSON object on the line; {} at column {}",
@@ -328,13 +524,14 @@ fn next_line(
 
 fn next_record(
     table: &Table,
+    file: &str,
     reader: &mut csv::Reader<Bounded>,
     head: &[String],
     record: &mut csv::ByteRecord,
 ) -> Option<Result<Numbered, TaskError>> {
     let near = reader.position().line() as usize;
     match reader.read_byte_record(record) {
-        Err(error) => return Some(Err(table.of_csv(&error, near))),
+        Err(error) => return Some(Err(table.of_csv(file, &error, near))),
         Ok(false) => return None,
         Ok(true) => {}
     }
@@ -346,7 +543,8 @@ fn next_record(
         }
         Err(at) => {
             let column = head.get(at - 1).map_or("", String::as_str);
-            Err(table.wrong(
+            Err(wrong(
+                file,
                 line,
                 format!(
                     "column `{column}` is not valid UTF-8\nhint: `iconv -t UTF-8` converts a file"

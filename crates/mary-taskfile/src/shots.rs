@@ -61,7 +61,8 @@ impl Pool {
                 continue;
             }
             let mut id = id_of(plan, &row)?;
-            if plan.form.shots.path.is_some() && plan.form.data.id.is_none() {
+            let other = plan.form.shots.path.is_some() || plan.form.shots.split.is_some();
+            if other && plan.form.data.id.is_none() {
                 // A line of another file is not the item of the same line.
                 id.insert_str(0, "shots:");
             }

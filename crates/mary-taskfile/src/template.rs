@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 
 use minijinja::value::Serde;
-use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use minijinja::value::ValueKind;
+use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 use minijinja_contrib::pycompat::unknown_method_callback;
-use serde_json::Map;
+
+use crate::rows::Columns;
 
 /// Instructions one template may take for one row; a prompt needs some dozens.
 const FUEL: u64 = 200_000;
@@ -16,9 +18,6 @@ const LONGEST: usize = 16 << 20;
 
 /// The name under which the value of an expression is kept.
 const VALUE: &str = "mary_value";
-
-/// Columns of a row, and what the task adds to them.
-pub(crate) type Columns = Map<String, serde_json::Value>;
 
 /// The templates of a task.
 pub(crate) struct Templates {
@@ -50,7 +49,7 @@ impl Templates {
         environment.set_fuel(Some(FUEL));
         environment.set_debug(false);
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_unknown_method_callback(unknown_method_callback);
+        environment.set_unknown_method_callback(python_method);
         Ok(Self {
             environment,
             lines: BTreeMap::new(),
@@ -146,6 +145,36 @@ impl Templates {
             missing,
             message,
         }
+    }
+}
+
+/// Python's methods of strings, lists and dictionaries, `.index()` and `.find()` included.
+pub fn python_method(
+    state: &mut State,
+    value: &Value,
+    method: &str,
+    args: &[Value],
+) -> Result<Value, Error> {
+    let list = matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable);
+    match (method, args) {
+        ("index", [wanted]) if list => value
+            .try_iter()?
+            .position(|member| member == *wanted)
+            .map(Value::from)
+            .ok_or_else(|| {
+                let message = format!("{wanted:?} is not in the list");
+                Error::new(ErrorKind::InvalidOperation, message)
+            }),
+        ("index", [wanted]) if value.as_str().is_some() => {
+            let (text, wanted) = (value.as_str().unwrap_or_default(), wanted.as_str());
+            let found = wanted.and_then(|w| text.split_once(w));
+            found
+                .map(|(before, _)| Value::from(before.chars().count()))
+                .ok_or_else(|| {
+                    Error::new(ErrorKind::InvalidOperation, "the text is not in the string")
+                })
+        }
+        _ => unknown_method_callback(state, value, method, args),
     }
 }
 

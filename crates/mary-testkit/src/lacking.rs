@@ -17,6 +17,8 @@ pub enum Lacking {
     Extras,
     /// Tools of others that read our files or serve models (`tools/make_peers.sh`).
     Peers,
+    /// Engines that run jobs: Slurm, HyperQueue, the validator of Kubernetes' manifests.
+    Engines,
     /// Chromium.
     Browser,
     /// An NVIDIA GPU.
@@ -39,6 +41,7 @@ impl Lacking {
             Self::Models => "models",
             Self::Extras => "extras",
             Self::Peers => "peers",
+            Self::Engines => "engines",
             Self::Browser => "browser",
             Self::Gpu => "gpu",
             Self::Processor => "processor",

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use mary_contract::{RunManifest, Task};
 use mary_taskfile::{OwnTask, TaskFileError};
 
+use crate::cli::study::StudyAction;
 use crate::cli::{Command, DataAction, TasksAction};
 use crate::commands::tell;
 use crate::exit::UsageError;
@@ -27,6 +28,14 @@ pub fn gather(place: &mut Place, command: &mut Command) -> anyhow::Result<()> {
             Some(TasksAction::Show { task, .. } | TasksAction::Check { task, .. }) => {
                 named(place, std::slice::from_mut(task))
             }
+            _ => Ok(()),
+        },
+        Command::Study(args) => match &mut args.action {
+            StudyAction::New(args) => named(place, &mut args.tasks),
+            StudyAction::Close(args) => of_study(place, &args.study),
+            StudyAction::Results(args) => of_study(place, Path::new(&args.study)),
+            StudyAction::Export(args) => of_study(place, &args.study),
+            StudyAction::Withdraw(args) => of_study(place, &args.study),
             _ => Ok(()),
         },
         Command::Resume(args) => {
@@ -56,6 +65,20 @@ pub fn gather(place: &mut Place, command: &mut Command) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Reads the task files that a study was made with.
+fn of_study(place: &mut Place, study: &Path) -> anyhow::Result<()> {
+    let Ok(study) = mary_study::Study::open(study) else {
+        return Ok(()); // the command itself says that it is none
+    };
+    let keys = study.keys()?;
+    if keys.tasks.iter().any(|task| task.content.is_some()) {
+        for file in files(&keys.command) {
+            add(place, OwnTask::read(&file)?)?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether a word names a task file.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Verdict, fault, generated, number, right, unread};
 use crate::plan::Plan;
-use crate::template::Columns;
+use crate::rows::Columns;
 
 static VERDICT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)\b(yes|no)\b").ok());
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mary_contract::ModelRef;
+use mary_stats::difference::{self, ScoreRange};
 use mary_train::{
     AnswerScore, MergedProvenance, Provenance, Reuse, Storage, TrainError, TuneEvent, TuneReport,
     TuneSettings,
@@ -192,15 +193,17 @@ fn before_and_after(report: &TuneReport) -> anyhow::Result<String> {
             "no conversation was kept back, so there is nothing to say about what it learnt".into(),
         );
     }
-    let interval = mary_stats::paired::compare(&after, &before, None, 0)?;
-    let percent = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64 * 100.0;
+    let found = difference::compare(&after, &before, None, ScoreRange::Unit, 0)?;
+    let points = |share: f64| share * 100.0;
+    let interval = match found.bounds {
+        Some((low, high)) => format!("95 % interval {:+.1} to {:+.1}", points(low), points(high)),
+        None => format!("no interval ({})", found.method),
+    };
     Ok(format!(
-        "held-out answers given exactly: {:.1} % before, {:.1} % after; difference {:+.1} points, 95 % interval {:+.1} to {:+.1} ({} conversations)",
-        percent(&before),
-        percent(&after),
-        interval.difference.value * 100.0,
-        interval.difference.low * 100.0,
-        interval.difference.high * 100.0,
+        "held-out answers given exactly: {:.1} % before, {:.1} % after; difference {:+.1} points, {interval} ({} conversations)",
+        points(found.second),
+        points(found.first),
+        points(found.value),
         before.len()
     ))
 }

@@ -37,9 +37,17 @@ pub fn view(place: &Place, args: &ViewArgs) -> anyhow::Result<Status> {
         address,
         &mut |bound| {
             super::tell(&format!("viewing at http://{bound} (Ctrl-C ends it)"));
+            if args.open {
+                super::open_in_browser(&format!("http://{bound}"));
+            }
         },
     )
-    .with_context(|| format!("port {} cannot be used; --port names another", args.port))?;
+    .with_context(|| {
+        format!(
+            "port {} cannot be used; --port names another, --port 0 takes any",
+            args.port
+        )
+    })?;
     Ok(Status::Done)
 }
 
