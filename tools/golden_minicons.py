@@ -19,7 +19,7 @@ import torch
 import transformers as tf
 from minicons import scorer
 
-torch.set_num_threads(2)
+torch.set_num_threads(1)
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "crates" / "mary-instruments" / "tests" / "golden"
 SENTENCES = json.loads((ROOT / "crates/mary-local/tests/golden_real.json").read_text())["sentences"]
@@ -62,9 +62,10 @@ def causal(model, tokenizer):
         tokens.append(digits(own))
         entropy.append(digits(-(logs.exp() * logs).sum(-1)))
         ranks.append([int((row > x).sum()) + 1 for row, x in zip(logs, own)])
+    for at in range(0, len(SENTENCES), 20):
         for to, correct in [(plain, False), (corrected, True)]:
-            scored = lm.word_score_tokenized([sentence], whole, bow_correction=correct, bos_token=True, surprisal=True, base_two=True)[0]
-            to.append([[word, round(float(x), 5)] for word, x in scored])
+            for scored in lm.word_score_tokenized(SENTENCES[at:at + 20], whole, bow_correction=correct, bos_token=True, surprisal=True, base_two=True):
+                to.append([[word, round(float(x), 5)] for word, x in scored])
     return dict(logprobs=tokens, entropy=entropy, ranks=ranks, plain=plain, corrected=corrected)
 
 
@@ -79,9 +80,10 @@ def main():
 
         return golden_masked.main(given.models, OUT)
     with tempfile.TemporaryDirectory() as folder:
-        found = {"nano": causal(*nano(Path(folder))), "smollm2": causal(*smollm2(given.models))}
-    (OUT / "minicons.json").write_text(json.dumps(found, ensure_ascii=False, separators=(",", ":")) + "\n")
-    print({k: sum(map(len, v["logprobs"])) for k, v in found.items()}, "tokens")
+        for name, made in [("nano", lambda: nano(Path(folder))), ("smollm2", lambda: smollm2(given.models))]:
+            found = causal(*made())
+            (OUT / f"minicons_{name}.json").write_text(json.dumps(found, ensure_ascii=False, separators=(",", ":")) + "\n")
+            print(name, sum(map(len, found["logprobs"])), "tokens", flush=True)
 
 
 if __name__ == "__main__":

@@ -199,8 +199,7 @@ pub fn read(session: &Session, marks: &Path) -> Result<usize, StudyError> {
         ));
     };
     let seconds = column("seconds");
-    let mut sheets: std::collections::BTreeMap<usize, Vec<(usize, String, Option<f64>, usize)>> =
-        Default::default();
+    let mut sheets: std::collections::BTreeMap<usize, Vec<Marked>> = Default::default();
     for (row, record) in reader.records().enumerate() {
         let line = row + 2;
         let record = record.map_err(|e| wrong(line, e.to_string()))?;
@@ -233,6 +232,7 @@ pub fn read(session: &Session, marks: &Path) -> Result<usize, StudyError> {
     Ok(read)
 }
 
+/// Question (from 0), mark, seconds, line of the file.
 type Marked = (usize, String, Option<f64>, usize);
 
 fn take_sheet(session: &Session, place: usize, given: &[Marked]) -> Result<(), (usize, String)> {

@@ -15,6 +15,19 @@ pub fn registry() -> Registry {
     mary_suites::registry()
 }
 
+/// Where the authors' released files lie.
+pub struct Datasets(pub PathBuf);
+
+impl DataSource for Datasets {
+    fn folder(&self, dataset: &str) -> Result<PathBuf, DataError> {
+        Ok(self.0.join(dataset))
+    }
+
+    fn hash(&self, _: &str) -> Result<String, DataError> {
+        Ok(String::new())
+    }
+}
+
 /// Items of a task, as `mary study new` draws them.
 pub fn frozen(
     task: &str,
@@ -22,6 +35,18 @@ pub fn frozen(
     set: &[(&str, &str)],
     shots: Option<usize>,
     none_fits: bool,
+) -> Frozen {
+    drawn(task, items, set, shots, none_fits, &NoData)
+}
+
+/// The same, of tasks that read a dataset.
+pub fn drawn(
+    task: &str,
+    items: usize,
+    set: &[(&str, &str)],
+    shots: Option<usize>,
+    none_fits: bool,
+    data: &dyn DataSource,
 ) -> Frozen {
     let registry = registry();
     let wanted = Wanted {

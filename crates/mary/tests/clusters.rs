@@ -28,9 +28,21 @@ fn mary(home: &Path) -> Command {
 }
 
 fn done(command: &mut Command) -> Output {
+    ended(command, &[0])
+}
+
+/// A sweep may say that a checkpoint is off the trend, which is exit code 1.
+fn swept(command: &mut Command) -> Output {
+    ended(command, &[0, 1])
+}
+
+fn ended(command: &mut Command, codes: &[i32]) -> Output {
     let output = command.output().unwrap();
     assert!(
-        output.status.success(),
+        output
+            .status
+            .code()
+            .is_some_and(|code| codes.contains(&code)),
         "{command:?}\n{}\n{}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
@@ -42,7 +54,7 @@ fn done(command: &mut Command) -> Output {
 fn run_words(n: usize) -> Vec<String> {
     let text = format!(
         "run -m builtin/nano@step0 -m builtin/nano@step512 -m builtin/nano@step5000 \
-         -t psychometric/grammar-small,psychometric/comparison-small --set n={n} --threads 1"
+         -t psychometric/grammar-small,psychometric/grammar --set n={n} --threads 1"
     );
     text.split_whitespace().map(String::from).collect()
 }
@@ -98,7 +110,7 @@ fn alone(home: &Path, n: usize) -> (Value, Vec<(String, Value)>) {
             .args(run_words(n))
             .args(["--quiet", "--no-report"]),
     );
-    done(
+    swept(
         mary(home)
             .args(sweep_words(n))
             .args(["--quiet", "--no-report"]),
@@ -121,7 +133,7 @@ fn shards_on_this_machine_are_the_run() {
         command
     };
     done(&mut submit(&run_words(4)));
-    done(&mut submit(&sweep_words(4)));
+    swept(&mut submit(&sweep_words(4)));
     let folder = only(many.path(), "nano");
     assert_eq!(numbers(&folder), run);
     assert_eq!(sweep_numbers(&only(many.path(), "sweep")), sweep);
@@ -278,7 +290,7 @@ impl Cluster {
             .env("SLURM_CONF", self.conf())
             .args(["submit", "slurm", "-n", n, "--time", "30", "--json", "--"])
             .args(words);
-        done(&mut command)
+        swept(&mut command)
     }
 
     /// Waits until nothing is in the queue.
@@ -416,14 +428,14 @@ fn scenario(n: usize) {
 
 #[test]
 fn slurm_runs_shards_through_kills_requeues_and_a_dead_node() {
-    scenario(12);
+    scenario(60);
 }
 
 /// The same with shards of a minute and more: `cargo test -p mary -- --ignored slurm_for_longer`.
 #[test]
 #[ignore = "minutes"]
 fn slurm_for_longer() {
-    scenario(300);
+    scenario(2000);
 }
 
 fn engines_python() -> Option<PathBuf> {

@@ -252,3 +252,50 @@ fn another_models_name_in_replies_is_shown() {
         assert!(text.contains(expected), "{file}");
     }
 }
+
+#[test]
+fn a_folder_starts_no_program_and_the_command_that_began_the_run_goes_on() {
+    let there = Command::new("python3").arg("--version").output();
+    if !there.is_ok_and(|o| o.status.success()) {
+        mary_testkit::lacking::skip(mary_testkit::lacking::Lacking::Peers, "no python3");
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    std::fs::write(
+        home.join("model.py"),
+        "def answer(prompt):\n    open('asked', 'a').write('.')\n    print('aloud')\n    return 'A'\n",
+    )
+    .unwrap();
+    let words = [
+        "run",
+        "-m",
+        "python/./model.py:answer",
+        "-t",
+        "htest/rhyme",
+        "-l",
+        "3",
+        "--set",
+        "mode=generate",
+        "--no-report",
+        "--no-cache",
+        "--json",
+    ];
+    let first = mary(home, &words);
+    assert!(first.status.success(), "{}", said(&first));
+    // What the object prints is no result.
+    let summary: Value = serde_json::from_slice(&first.stdout).unwrap();
+    assert_eq!(summary["rows"][0]["samples"], 3);
+    let asked = std::fs::read(home.join("asked")).unwrap().len();
+    assert_eq!(asked, 3);
+    let resumed = mary(home, &["resume"]);
+    assert_eq!(resumed.status.code(), Some(2), "{}", said(&resumed));
+    assert!(
+        said(&resumed).contains("repeat the command"),
+        "{}",
+        said(&resumed)
+    );
+    let again = mary(home, &words);
+    assert!(again.status.success(), "{}", said(&again));
+    assert_eq!(std::fs::read(home.join("asked")).unwrap().len(), 3);
+}

@@ -134,7 +134,7 @@ def _html_table(head: list[str], rows: list[list[str]], title: str, more: int) -
     body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
     caption = f"<caption>{html.escape(title)}</caption>" if title else ""
     rest = f"<p>… {more} more rows</p>" if more > 0 else ""
-    return f"<table>{caption}<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{rest}"
+    return f'<table style="white-space:nowrap">{caption}<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{rest}'
 
 
 class Report:
@@ -160,7 +160,15 @@ class Report:
 
 
 _COLOURS = ["#3b6ea8", "#c0504d", "#5b8c3e", "#8064a2", "#d08a2e", "#3f9c9c", "#7f7f7f", "#a63a6f"]
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 640.0, 360.0, 64.0, 64.0, 16.0
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _BOTTOM, _TOP = 640.0, 360.0, 64.0, 36.0, 64.0, 16.0
+
+
+def _amount(value: float) -> str:
+    """A number as an axis says it: 9.3M, not 9.27e+06."""
+    for size, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= size:
+            return f"{value / (1e3 if unit == 'k' else size):.3g}{unit}"
+    return f"{value:.3g}"
 
 
 class Figure:
@@ -209,7 +217,7 @@ class Figure:
         right, high = (right if right > left else left + 1), (high if high > low else low + 1)
 
         def at(x: float) -> float:
-            return _LEFT + (x - left) / (right - left) * (_WIDTH - _LEFT - 16)
+            return _LEFT + (x - left) / (right - left) * (_WIDTH - _LEFT - _RIGHT)
 
         def up(y: float) -> float:
             return float(_TOP + (high - y) / (high - low) * (_HEIGHT - _TOP - _BOTTOM))
@@ -217,19 +225,27 @@ class Figure:
         out = [f'<svg viewBox="0 0 {_WIDTH:.0f} {_HEIGHT + 18 * len(series):.0f}" width="{_WIDTH:.0f}" '
                'font-family="sans-serif" font-size="11" role="img">']
         floor = _HEIGHT - _BOTTOM
-        out.append(f'<path d="M{_LEFT} {_TOP}V{floor}H{_WIDTH - 16}" fill="none" stroke="#444"/>')
+        out.append(f'<path d="M{_LEFT} {_TOP}V{floor}H{_WIDTH - _RIGHT}" fill="none" stroke="#444"/>')
+        for shade in self.data.get("ranges", []):
+            if log and shade["from"] <= 0:
+                continue
+            ends = [math.log10(v) if log else float(v) for v in (shade["from"], shade["to"])]
+            begin, end = (min(max(at(v), _LEFT), _WIDTH - _RIGHT) for v in ends)
+            out.append(f'<rect x="{begin:.1f}" y="{_TOP}" width="{max(end - begin, 0):.1f}" height="{floor - _TOP}" fill="#eee">'
+                       f'<title>{html.escape(shade["name"])}</title></rect>')
         for step in range(5):
             value = low + (high - low) * step / 4
             out.append(f'<text x="{_LEFT - 6}" y="{up(value) + 4:.1f}" text-anchor="end">{value:.3g}</text>')
-        ticks = [(n, label) for n, label in enumerate(labels)] if category else [
-            (left + (right - left) * s / 4, f"{10 ** (left + (right - left) * s / 4) if log else left + (right - left) * s / 4:.3g}")
-            for s in range(5)]
+        steps = [left + (right - left) * s / 4 for s in range(5)]
+        ticks: list[tuple[float, str]] = (
+            [(n, label) for n, label in enumerate(labels)] if category else [(x, _amount(10**x if log else x)) for x in steps]
+        )
         for x, label in ticks:
             out.append(f'<text x="{at(x):.1f}" y="{floor + 16}" text-anchor="middle">{html.escape(str(label)[:18])}</text>')
         out.append(f'<text x="{(_LEFT + _WIDTH) / 2:.0f}" y="{floor + 36}" text-anchor="middle">{html.escape(str(self.data["x"]["title"]))}</text>')
         for line in self.data.get("references", []):
-            out.append(f'<path d="M{_LEFT} {up(line["y"]):.1f}H{_WIDTH - 16}" stroke="#999" stroke-dasharray="4 3"/>'
-                       f'<text x="{_WIDTH - 18}" y="{up(line["y"]) - 3:.1f}" text-anchor="end" fill="#666">{html.escape(line["name"])}</text>')
+            out.append(f'<path d="M{_LEFT} {up(line["y"]):.1f}H{_WIDTH - _RIGHT}" stroke="#999" stroke-dasharray="4 3"/>'
+                       f'<text x="{_WIDTH - _RIGHT - 2}" y="{up(line["y"]) - 3:.1f}" text-anchor="end" fill="#666">{html.escape(line["name"])}</text>')
         for n, one in enumerate(series):
             colour = _COLOURS[n % len(_COLOURS)]
             own = [(x, p) for m, x, p in points if m == n]

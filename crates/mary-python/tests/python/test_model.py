@@ -42,15 +42,14 @@ def test_scores_by_text_word_and_token_add_up(nano):
 
 def test_scores_are_the_commands_to_the_last_bit(nano, tmp_path):
     (tmp_path / "texts.csv").write_text("id,text\n" + "".join(f"t{n},{t}\n" for n, t in enumerate(TEXTS)))
-    done = command("score", "texts.csv", "-m", "builtin/nano", "--by", "token", "--out", "tokens.csv")
-    if done.returncode == 2 and "unexpected argument" in done.stderr:
-        pytest.skip("this build has no command for texts of one's own")
-    assert done.returncode == 0, done.stderr
-    written = next(iter([*tmp_path.glob("tokens*.csv"), *tmp_path.glob("tokens/*tokens.csv")]))
-    rows = list(csv.DictReader(written.open()))
-    ours = nano.score(TEXTS, by="token")
-    assert [float(row["logprob"]) for row in rows] == list(ours["logprob"])
-    assert [row["token"] for row in rows] == ours["token"]
+    for by, logprob in (("token", "logprob"), ("word", "logprob_corrected"), ("text", "logprob")):
+        done = command("score", "texts.csv", "-m", "builtin/nano", "--by", by, "--out", f"{by}.csv")
+        assert done.returncode == 0, done.stderr
+        rows = list(csv.DictReader((tmp_path / f"{by}.csv").open()))
+        ours = nano.score(TEXTS, by=by)
+        assert [row[by] for row in rows] == ours[by]
+        for column in (logprob, "surprisal"):
+            assert [float(row[column]) for row in rows] == list(ours[column])
 
 
 def test_vectors_are_arrays_over_the_models_own_memory(nano):

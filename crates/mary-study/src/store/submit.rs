@@ -208,7 +208,14 @@ pub(crate) fn submit(
             let Some(answer) = answer.filter(|a| timed || *a != Answer::TimeOut) else {
                 return Ok(Err(Refusal::Unreadable));
             };
-            save(db, &who, (trial, item), &answer, &order, sent, now)?;
+            let given = Given {
+                trial,
+                item,
+                answer: &answer,
+                order: &order,
+                sent,
+            };
+            save(db, &who, &given, now)?;
         }
         _ => return Ok(Err(Refusal::Over)),
     }
@@ -275,15 +282,23 @@ fn take_check(
     Ok(true)
 }
 
-fn save(
-    db: &Connection,
-    who: &Person,
-    (trial, item): (usize, usize),
-    answer: &Answer,
-    order: &[usize],
-    sent: &Submission,
-    now: i64,
-) -> rusqlite::Result<()> {
+/// An answer with where it belongs and what came with it.
+struct Given<'a> {
+    trial: usize,
+    item: usize,
+    answer: &'a Answer,
+    order: &'a [usize],
+    sent: &'a Submission,
+}
+
+fn save(db: &Connection, who: &Person, given: &Given<'_>, now: i64) -> rusqlite::Result<()> {
+    let Given {
+        trial,
+        item,
+        answer,
+        order,
+        sent,
+    } = *given;
     let json = |value: serde_json::Result<String>| {
         value.map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))
     };
