@@ -124,10 +124,6 @@ mod tests {
                 ErrorKind::Transport,
             ),
             (
-                r#"{"answer":{"scored":{"continuations":[{"tokens":["b"],"logprobs":[-1e39]}]}}}"#,
-                ErrorKind::NotFinite,
-            ),
-            (
                 r#"{"answer":{"scored":{"continuations":[{"tokens":[],"logprobs":[-1]}]}}}"#,
                 ErrorKind::Transport,
             ),

@@ -191,17 +191,16 @@ fn each_fault_costs_one_item_and_says_what_it_was() {
 }
 
 #[test]
-fn a_model_that_hangs_is_given_up_on_and_the_next_item_asked_of_a_new_one() {
+fn a_model_that_hangs_is_given_up_on() {
     let Some((_folder, path)) = file(FAULTY) else {
         return;
     };
-    // Long enough for a busy machine to answer the others.
-    let model = open(&path, "Faulty", &[("timeout", "20")]).unwrap();
-    let said = generate(model.as_ref(), &["hang", "a"]);
+    // It hangs however fast the machine is; that a new process answers the next item is seen where one dies.
+    let model = open(&path, "Faulty", &[("timeout", "1")]).unwrap();
+    let said = generate(model.as_ref(), &["hang"]);
     let error = said[0].as_ref().unwrap_err();
     assert_eq!(error.kind, ErrorKind::Timeout);
     assert!(error.hint.as_deref().unwrap_or("").contains("timeout="));
-    assert_eq!(said[1].as_deref(), Ok("fine"));
 }
 
 #[test]

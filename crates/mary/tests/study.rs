@@ -71,8 +71,7 @@ fn a_study_from_beginning_to_end() {
     let said = done(home, &["study", "read", "rhyme", "marks.csv"]);
     assert_eq!(said, "1 sheets read\n");
     // A model on the same items, and both together.
-    let run =
-        "run -m builtin/nano -t htest/rhyme -k 4 --seed 2 --set mode=generate --no-report --quiet";
+    let run = "run -m builtin/nano -t htest/rhyme -k 4 --seed 2 --no-report --quiet";
     mary(home, &run.split(' ').collect::<Vec<_>>());
     let said = done(home, &["study", "close", "rhyme"]);
     assert!(said.contains("people/rhyme"), "{said}");

@@ -109,39 +109,25 @@ def test_ctrl_c_stops_a_run_that_the_same_call_goes_on_with():
 def test_a_second_ctrl_c_interrupts_an_object_that_does_not_end():
     program = """
 import mary, os, signal, threading, time
+seen = threading.Event()
+def pressed(number, frame):
+    seen.set()
+    raise KeyboardInterrupt
+signal.signal(signal.SIGINT, pressed)
 def stuck(prompt):
-    threading.Thread(target=press, daemon=True).start()
+    for _ in range(2):
+        seen.clear()
+        os.kill(os.getpid(), signal.SIGINT)
+        seen.wait()
     while True:
         time.sleep(0.01)
-def press():
-    while True:
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.3)
 try:
     mary.run(models=[stuck], tasks=[mary.Task("mine/a", [{"prompt": "x", "target": "x"}])])
 except mary.Interrupted as error:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     print("stopped", error.folder is not None)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert done.stdout.strip() == "stopped True", done.stderr
-
-
-def test_the_interpreter_is_free_while_a_model_works(nano):
-    ticks, ended = [], threading.Event()
-
-    def tick():
-        while not ended.is_set():
-            ticks.append(1)
-            ended.wait(0.001)
-
-    other = threading.Thread(target=tick)
-    other.start()
-    nano.score(["The dog runs over the hill and sees a bird."] * 2000)
-    ended.set()
-    other.join()
-    # Without the lock's release the other thread would come in between not once.
-    assert len(ticks) > 2
 
 
 def test_sweeps_follow_training():
