@@ -7,6 +7,7 @@
 //! but eight bytes each for telling ids apart.
 
 mod asking;
+mod dataset;
 mod error;
 pub mod folder;
 mod form;
@@ -14,6 +15,7 @@ mod items;
 mod judge;
 mod material;
 mod parquet;
+mod pictures;
 mod plan;
 pub mod rows;
 mod shots;

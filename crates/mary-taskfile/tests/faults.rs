@@ -98,8 +98,8 @@ fn broken_task_files_are_told_with_their_line() {
         &["mytask.toml:5: ", "`bad`"],
     );
     says(
-        &with("d.jsonl", "d.parquet"),
-        &["mytask.toml:2: ", "Parquet"],
+        &with("d.jsonl", "d.xlsx"),
+        &["mytask.toml:2: ", "`.xlsx`", ".parquet"],
     );
     says(
         &with("d.jsonl", "absent.jsonl"),
