@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mary_contract::{
-    Ask, DataSource, Details, Generate, InForce, Item, Items, Judgement, Measure, Metric as Scale, Needs,
-    Param, Part, Prompt, PromptForm, Reply, Request, Sample, Sampling, Score, Scoring, Speaker,
-    Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties, Turn,
+    Ask, DataSource, Details, Generate, InForce, Item, Items, Judgement, Measure, Metric as Scale,
+    Needs, Param, Part, Prompt, PromptForm, Reply, Request, Sample, Sampling, Score, Scoring,
+    Speaker, Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties, Turn,
 };
 use serde_json::{Value as Json, json};
 

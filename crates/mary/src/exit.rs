@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use mary_contract::{DataError, ErrorKind, ModelError, TaskError};
 use mary_engine::EngineError;
+use mary_harness::HarnessError;
 use mary_run::RunError;
 use mary_taskfile::TaskFileError;
 
@@ -162,6 +163,13 @@ fn status_of(error: &anyhow::Error) -> Status {
             return match task {
                 TaskError::Setting(_) => Status::Usage,
                 _ => Status::Missing,
+            };
+        }
+        if let Some(file) = cause.downcast_ref::<HarnessError>() {
+            return if file.is_missing() {
+                Status::Missing
+            } else {
+                Status::Usage
             };
         }
         if let Some(file) = cause.downcast_ref::<TaskFileError>() {

@@ -38,6 +38,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "mary-taskfile",
         &["mary-contract", "mary-items", "mary-stats"],
     ),
+    (
+        "mary-harness",
+        &["mary-contract", "mary-stats", "mary-taskfile"],
+    ),
     ("mary-audit", &["mary-contract", "mary-stats"]),
     ("mary-http", &[]),
     ("mary-weights", &["mary-contract", "mary-http"]),

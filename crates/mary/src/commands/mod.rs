@@ -12,6 +12,8 @@ pub mod development;
 pub mod export;
 pub mod family;
 pub mod grow;
+pub mod harness;
+pub mod items;
 pub mod matrix;
 pub mod models;
 pub mod own_tasks;
