@@ -6,6 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use mary_contract::{StoreError, replace_file};
+use mary_run::Shard;
+use mary_store::ShardPlace;
 use serde::{Deserialize, Serialize};
 
 use crate::inspect::Inspection;
@@ -81,7 +83,12 @@ impl Record {
 pub struct State {
     path: PathBuf,
     records: Vec<Record>,
+    /// The folder this process writes its own records into: that of the sweep, or of its shard.
+    own: PathBuf,
 }
+
+/// One line for each checkpoint that came to its end.
+const LOG: &str = "checkpoints.jsonl";
 
 impl State {
     /// Opens or makes the folder; `about` is kept in `sweep.json` for people.
@@ -92,14 +99,54 @@ impl State {
         if !file.exists() {
             write_whole(&file, &format!("{about:#}\n"))?;
         }
-        let log = path.join("checkpoints.jsonl");
-        let text = match std::fs::read_to_string(&log) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            other => other.map_err(|e| io(&log, e))?,
-        };
         let mut state = Self {
             path: path.to_owned(),
             records: Vec::new(),
+            own: path.to_owned(),
+        };
+        state.read(path, true)?;
+        // What shards have done is done, joined or not.
+        for place in ShardPlace::all(path) {
+            state.read(&place.path, false)?;
+        }
+        Ok(state)
+    }
+
+    /// From now on this process writes into the folder of its shard.
+    pub fn as_shard(mut self, shard: Shard) -> Result<Self, StoreError> {
+        let place = ShardPlace::new(&self.path, shard.index, shard.of);
+        std::fs::create_dir_all(&place.path).map_err(|e| io(&place.path, e))?;
+        self.read(&place.path, true)?;
+        self.own = place.path;
+        Ok(self)
+    }
+
+    /// Takes the records of all shards into the sweep's own list; returns how many were new.
+    pub fn join(&mut self) -> Result<usize, StoreError> {
+        let mut listed = Self {
+            path: self.path.clone(),
+            records: Vec::new(),
+            own: self.path.clone(),
+        };
+        listed.read(&self.path, true)?;
+        let new: Vec<Record> = self
+            .records
+            .iter()
+            .filter(|record| !listed.records.contains(record))
+            .cloned()
+            .collect();
+        for record in &new {
+            listed.keep(record.clone())?;
+        }
+        Ok(new.len())
+    }
+
+    /// Reads a list of records; where it is ours to write, a torn end is cut off.
+    fn read(&mut self, folder: &Path, ours: bool) -> Result<(), StoreError> {
+        let log = folder.join(LOG);
+        let text = match std::fs::read_to_string(&log) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            other => other.map_err(|e| io(&log, e))?,
         };
         let whole: Vec<&str> = text
             .split_inclusive('\n')
@@ -112,17 +159,26 @@ impl State {
                 message: format!("expected the record of a checkpoint as JSON, found: {e}"),
                 hint: "delete the line to do its checkpoint again".into(),
             })?;
-            state.take(record);
+            // A checkpoint that one shard finished is finished, whatever another said of it.
+            let finished = |r: &Record| r.model == record.model && r.is_final();
+            if record.is_final() || !self.records.iter().any(finished) {
+                self.take(record);
+            }
         }
-        if whole.concat().len() < text.len() {
+        if ours && whole.concat().len() < text.len() {
             write_whole(&log, &whole.concat())?;
         }
-        Ok(state)
+        Ok(())
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The folder that only this process writes into.
+    pub fn own(&self) -> &Path {
+        &self.own
     }
 
     /// Where the run folders of its checkpoints are.
@@ -145,7 +201,7 @@ impl State {
 
     /// Keeps the end of a checkpoint.
     pub fn keep(&mut self, record: Record) -> Result<(), StoreError> {
-        let path = self.path.join("checkpoints.jsonl");
+        let path = self.own.join(LOG);
         let append = || -> std::io::Result<()> {
             let mut file = std::fs::OpenOptions::new()
                 .create(true)
@@ -158,6 +214,13 @@ impl State {
         append().map_err(|e| io(&path, e))?;
         self.take(record);
         Ok(())
+    }
+
+    /// Every record, size by size in the order of training.
+    pub fn all(&self) -> Vec<Record> {
+        let mut all = self.records.clone();
+        all.sort_by(|a, b| (&a.size, a.step, &a.revision).cmp(&(&b.size, b.step, &b.revision)));
+        all
     }
 
     /// The records of these checkpoints, in their order.

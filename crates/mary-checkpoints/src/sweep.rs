@@ -8,7 +8,7 @@ use mary_contract::training::TOKENS_SEEN;
 use mary_contract::{
     ErrorKind, Event, EventObserver, Model, ModelCard, ModelError, ModelSettings, StoreError,
 };
-use mary_run::{Laboratory, LoadAhead, PreparedRun, RunError, RunSpec};
+use mary_run::{Laboratory, LoadAhead, PreparedRun, RunError, RunSpec, Shard, deal, size_in_name};
 
 use crate::hub::{self, Fetched, Held};
 use crate::inspect::{Inspection, inspect};
@@ -25,6 +25,13 @@ pub struct Sweep<'lab> {
     pub members: Vec<Member>,
     /// Bytes of checkpoints fetched from the hub that may lie on the disk.
     pub disk_limit: u64,
+    /// The part that this process does, where several share the sweep.
+    pub shard: Option<Shard>,
+}
+
+/// What a checkpoint costs: its weights, as far as its name tells, and something for opening it.
+fn cost(member: &Member) -> u64 {
+    size_in_name(&member.size).unwrap_or(0) / 1_000_000 + 20
 }
 
 /// A checkpoint that is ready to run, or why it is not.
@@ -78,13 +85,44 @@ impl Sweep<'_> {
         let mut about = essence;
         about["schema"] = 1.into();
         about["command"] = command.into();
-        State::open(&root.join(name), &about)
+        let state = State::open(&root.join(name), &about)?;
+        match self.shard {
+            Some(shard) => state.as_shard(shard),
+            None => Ok(state),
+        }
+    }
+
+    /// The checkpoints of each of `n` shards: dealt out by size, the largest first.
+    pub fn parts(&self, n: usize) -> Vec<Vec<Member>> {
+        let costs: Vec<u64> = self.members.iter().map(cost).collect();
+        deal(&costs, n)
+            .into_iter()
+            .map(|hand| {
+                hand.iter()
+                    .filter_map(|&k| self.members.get(k))
+                    .cloned()
+                    .collect()
+            })
+            .collect()
+    }
+
+    /// The checkpoints that this process does.
+    pub fn ours(&self) -> Vec<Member> {
+        match self.shard {
+            Some(shard) => self
+                .parts(shard.of)
+                .into_iter()
+                .nth(shard.index)
+                .unwrap_or_default(),
+            None => self.members.clone(),
+        }
     }
 
     /// The checkpoints that are not done.
     pub fn left(&self, state: &State) -> Vec<Member> {
-        let left = self.members.iter().filter(|m| !state.is_done(m));
-        left.cloned().collect()
+        let mut left = self.ours();
+        left.retain(|member| !state.is_done(member));
+        left
     }
 
     /// Runs every checkpoint that is left. A checkpoint that is missing or damaged is recorded and the
@@ -97,7 +135,7 @@ impl Sweep<'_> {
     ) -> Result<(), RunError> {
         let left = self.left(state);
         let settings = self.spec.model_settings();
-        let log = hub::Log::at(&state.path().join("fetched.txt"));
+        let log = hub::Log::at(&state.own().join("fetched.txt"));
         let mut fetched = Fetched::new(self.disk_limit);
         // What an earlier process of this sweep brought is the sweep's to remove, once it is done.
         for model in log.earlier() {

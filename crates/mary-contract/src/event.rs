@@ -23,6 +23,8 @@ pub enum Event<'a> {
         /// What it took.
         usage: &'a Usage,
     },
+    /// The answer that is being written, where there is only one, has grown by these words.
+    Writing(&'a str),
     /// An item came to its end.
     SampleFinished(&'a Sample),
     /// Something worth saying while the run goes on: nothing is wrong.

@@ -1,5 +1,7 @@
 //! Tables and figures as data: a family says what is to be seen, the report draws it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// What a family has to show for some runs.
@@ -11,6 +13,48 @@ pub struct Exhibits {
     pub figures: Vec<Figure>,
     /// Pictures of items (glyphs, grids).
     pub pictures: Vec<Picture>,
+}
+
+impl Exhibits {
+    /// With models called otherwise, by their full names, in every text but those that machines go by.
+    #[must_use]
+    pub fn renamed(mut self, names: &BTreeMap<String, String>) -> Self {
+        // The longest first: one name may begin another.
+        let mut pairs: Vec<(&String, &String)> = names.iter().filter(|(a, b)| a != b).collect();
+        pairs.sort_by_key(|(full, _)| std::cmp::Reverse(full.len()));
+        let rename = |text: &mut String| {
+            for (full, label) in &pairs {
+                if text.contains(full.as_str()) {
+                    *text = text.replace(full.as_str(), label);
+                }
+            }
+        };
+        for table in &mut self.tables {
+            [&mut table.title, &mut table.caption]
+                .into_iter()
+                .for_each(rename);
+            table.head.iter_mut().for_each(rename);
+            table.rows.iter_mut().flatten().for_each(rename);
+        }
+        for figure in &mut self.figures {
+            [&mut figure.title, &mut figure.caption]
+                .into_iter()
+                .for_each(rename);
+            for series in &mut figure.series {
+                rename(&mut series.name);
+                for point in &mut series.points {
+                    rename(&mut point.label);
+                }
+            }
+            for line in &mut figure.references {
+                rename(&mut line.name);
+            }
+        }
+        for picture in &mut self.pictures {
+            rename(&mut picture.caption);
+        }
+        self
+    }
 }
 
 /// A table. Cells are text as it is to be read; numbers are formatted by who made them.

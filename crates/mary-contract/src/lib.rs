@@ -12,10 +12,12 @@ mod family;
 mod files;
 mod item;
 mod key;
+mod label;
 mod machine;
 mod model;
 mod offer;
 mod outcome;
+mod people;
 mod prompt;
 mod question;
 mod registry;
@@ -42,6 +44,7 @@ pub use family::{Family, built_in};
 pub use files::{open_plain, read_plain, writable_place};
 pub use item::{Ask, Item, ModelRole, Target};
 pub use key::Key;
+pub use label::{model_label, model_labels};
 pub use machine::available_memory;
 pub use model::{
     Capabilities, Desk, ErrorKind, Generator, Job, Model, ModelCard, ModelError, ModelRef,
@@ -53,12 +56,13 @@ pub use offer::{
     TuningSet,
 };
 pub use outcome::{Failure, Judgement, Outcome, UnscoredReason};
+pub use people::{ForPeople, LabelledExample, PeopleAnswer, PeopleOption};
 pub use prompt::{Image, Part, Prompt, PromptForm, Speaker, Turn};
 pub use question::{
     Changes, Conditions, Difference, InForce, Question, question_names, variants, variants_of,
 };
 pub use registry::{Registry, RegistryError};
-pub use replacement::{Replacement, replace_file};
+pub use replacement::{Replacement, move_into_place, replace_file};
 pub use request::{
     Details, Generate, Layers, Observe, Pool, Request, RequestKind, Sampling, Score, Start,
 };

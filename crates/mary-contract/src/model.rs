@@ -160,6 +160,9 @@ pub struct Capabilities {
 pub struct ModelCard {
     /// As the user named it.
     pub model: ModelRef,
+    /// What the user wants it to be called, in tables, figures and pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// What it can do.
     pub capabilities: Capabilities,
     /// Content hash of weights, configuration and tokenizer (local), or of provider, name, version
@@ -194,6 +197,7 @@ impl ModelCard {
     pub fn new(model: ModelRef, capabilities: Capabilities) -> Self {
         Self {
             model,
+            label: None,
             capabilities,
             fingerprint: String::new(),
             architecture: None,
@@ -394,6 +398,10 @@ pub trait Desk<Q, A> {
     /// and are still on their way may be handed in after it; they are kept.
     fn answer(&mut self, ticket: Ticket, answer: Result<Reply<A>, ModelError>) -> ControlFlow<()>;
 
+    /// The answer to a request has grown by these words. A model that writes one answer at a time says so,
+    /// for a person who waits; the whole answer comes with [`Desk::answer`] all the same.
+    fn writing(&mut self, _ticket: Ticket, _words: &str) {}
+
     /// Whether the run is to end, so that a model that waits for answers begins nothing more. A
     /// model that waits for others looks several times a second.
     fn stopping(&mut self) -> bool {
@@ -468,6 +476,12 @@ pub trait Provider: Send + Sync {
     /// Whether it can be opened while another model like it is at work: there is memory for both, and
     /// opening it takes long enough to be worth it.
     fn fits_beside(&self, _model: &ModelRef, _settings: &ModelSettings) -> bool {
+        false
+    }
+
+    /// Whether describing or opening a model starts a program that its name names. A run folder from
+    /// elsewhere must not do that by itself.
+    fn starts_programs(&self) -> bool {
         false
     }
 

@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A file under way. Dropped without [`Replacement::commit`], it leaves its place as it was.
 pub struct Replacement {
@@ -15,11 +16,21 @@ pub struct Replacement {
 impl Replacement {
     /// Begins a file that will stand at `place`.
     pub fn begin(place: &Path) -> io::Result<Self> {
+        static BEGUN: AtomicUsize = AtomicUsize::new(0);
         let name = place.file_name().unwrap_or_default().to_string_lossy();
-        // In the same folder, so that moving it is one step; by process, so that two do not meet.
-        let beside = place.with_file_name(format!(".{name}.{}.part", std::process::id()));
+        // In the same folder, so that moving it is one step; by process and count, so that two do not
+        // meet.
+        let (process, count) = (std::process::id(), BEGUN.fetch_add(1, Ordering::Relaxed));
+        let beside = place.with_file_name(format!(".{name}.{process}.{count}.part"));
+        // What a killed process of the same number left goes. Made anew and never opened, so that a
+        // link which somebody put there is not written through.
+        match fs::remove_file(&beside) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+        let file = File::options().write(true).create_new(true).open(&beside)?;
         Ok(Self {
-            file: Some(BufWriter::new(File::create(&beside)?)),
+            file: Some(BufWriter::new(file)),
             beside,
             place: place.to_owned(),
         })
@@ -74,6 +85,14 @@ pub fn replace_file(place: &Path, bytes: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
+/// Moves a file that grew beside its place (a download that is continued from process to process) to
+/// where it belongs, once it is on the disk.
+pub fn move_into_place(whole: &Path, place: &Path) -> io::Result<()> {
+    crate::writable_place(whole)?;
+    File::options().append(true).open(whole)?.sync_all()?;
+    fs::rename(whole, place)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +113,26 @@ mod tests {
         replace_file(&place, b"new").unwrap();
         assert_eq!(fs::read(&place).unwrap(), b"new");
         assert!(replace_file(&folder.join("none/b"), b"x").is_err());
+        let grown = folder.join("a.incomplete");
+        fs::write(&grown, b"grown").unwrap();
+        move_into_place(&grown, &place).unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"grown");
+        assert!(!grown.exists() && move_into_place(&grown, &place).is_err());
+        #[cfg(unix)]
+        {
+            // A link in the place is replaced, not followed, and so is one that waits beside it.
+            let theirs = folder.join("theirs");
+            fs::write(&theirs, b"theirs").unwrap();
+            fs::remove_file(&place).unwrap();
+            std::os::unix::fs::symlink(&theirs, &place).unwrap();
+            for ahead in 0..64 {
+                let name = format!(".a.json.{}.{ahead}.part", std::process::id());
+                std::os::unix::fs::symlink(&theirs, folder.join(name)).unwrap();
+            }
+            replace_file(&place, b"ours").unwrap();
+            assert_eq!(fs::read(&theirs).unwrap(), b"theirs");
+            assert!(fs::symlink_metadata(&place).unwrap().is_file());
+        }
         // A folder in the way is an error, and the half file goes.
         assert!(replace_file(&folder, b"x").is_err());
         fs::remove_dir_all(&folder).unwrap();

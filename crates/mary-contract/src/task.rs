@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Ask, Capabilities, DataError, DataSource, InForce, Item, Judgement, Measure, PromptForm,
-    Reference, Reply, Sample, Scoring, TaskCard, Ties,
+    Ask, Capabilities, DataError, DataSource, ForPeople, InForce, Item, Judgement, Measure,
+    PromptForm, Reference, Reply, Sample, Scoring, TaskCard, Ties,
 };
 
 /// A stream of items, made or read lazily.
@@ -180,6 +180,11 @@ pub trait Task: Send + Sync {
     /// again.
     fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement;
 
+    /// The item as a person is shown it, in a study with people. Nothing where a person cannot answer.
+    fn for_people(&self, _settings: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        ForPeople::of(item)
+    }
+
     /// Metrics of the whole set that are not a mean over items. The samples come lazily, so that a
     /// task that needs none of them costs nothing.
     fn overall(
@@ -264,6 +269,10 @@ macro_rules! task_behind_a_pointer {
 
             fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
                 (**self).judge(settings, item, answers)
+            }
+
+            fn for_people(&self, settings: &TaskSettings, item: &Item) -> Option<ForPeople> {
+                (**self).for_people(settings, item)
             }
 
             fn overall(

@@ -93,7 +93,7 @@ pub(crate) fn fetch(
             Err(e) => return Err(e),
         }
     }
-    fs::rename(&part, target).map_err(io_at(target))
+    mary_contract::move_into_place(&part, target).map_err(io_at(target))
 }
 
 /// The same path with one more extension.

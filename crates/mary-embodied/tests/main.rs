@@ -9,5 +9,6 @@
 
 mod fresh;
 mod own;
+mod own_chinese;
 mod pooling;
 mod released;

@@ -107,7 +107,7 @@ pub fn admit(
     if misfits.len() > 12 {
         text.push_str(&format!("  … and {} more\n", misfits.len() - 12));
     }
-    text.push_str(&hint(first, &misfits, tasks, fitting_models));
+    text.push_str(&hint(first, &misfits, models, tasks, fitting_models));
     Err(EngineError::Refused(text))
 }
 
@@ -115,6 +115,7 @@ pub fn admit(
 fn hint(
     first: &Misfit,
     misfits: &[Misfit],
+    models: &[ModelCard],
     tasks: &[(&dyn Task, TaskSettings)],
     fitting_models: impl Fn(&dyn Task, &TaskSettings) -> Vec<String>,
 ) -> String {
@@ -139,6 +140,14 @@ fn hint(
         hints.push(format!("{} can run {shown}{more}", first.model));
     }
     if let Some((task, settings)) = tasks.iter().find(|(t, _)| *t.card().id == *first.task) {
+        if let Some(card) = models.iter().find(|c| c.model.to_string() == first.model)
+            && let Some((name, value)) = fitting_setting(*task, settings, card)
+        {
+            hints.push(format!(
+                "`--set {name}={value}` asks in a way that {} can answer",
+                first.model
+            ));
+        }
         let models = fitting_models(*task, settings);
         if !models.is_empty() {
             hints.push(format!("{} works with {}", first.task, models.join(", ")));
@@ -150,4 +159,28 @@ fn hint(
         }
         false => format!("hint: {}", hints.join("; ")),
     }
+}
+
+/// A setting of the task under which the model has all that is needed: `mode=generate`, for example.
+fn fitting_setting(
+    task: &dyn Task,
+    settings: &TaskSettings,
+    card: &ModelCard,
+) -> Option<(String, String)> {
+    for param in task.card().params.iter() {
+        let words = param
+            .values
+            .split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_'));
+        for value in words.filter(|w| !w.is_empty()) {
+            let mut other = settings.clone();
+            other
+                .params
+                .insert(param.name.to_string(), value.to_owned());
+            let needs = task.needs(&other);
+            if !needs.judge && needs.missing(&card.capabilities, other.form).is_empty() {
+                return Some((param.name.to_string(), value.to_owned()));
+            }
+        }
+    }
+    None
 }

@@ -85,6 +85,10 @@ macro_rules! desk {
                 self.give(ticket, answer, Response::$answer)
             }
 
+            fn writing(&mut self, _: Ticket, words: &str) {
+                self.state.writing(words);
+            }
+
             fn stopping(&mut self) -> bool {
                 self.state.stopping()
             }

@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum EngineError {
     /// The task's items cannot be had.
-    #[error("{task}: {source}")]
+    #[error("{}", named(task, source))]
     Task {
         /// Which task.
         task: String,
@@ -41,4 +41,13 @@ pub enum EngineError {
     /// The user stopped the run; what was answered is kept.
     #[error("interrupted; give the same command again to continue")]
     Interrupted,
+}
+
+/// A task's error under its name, which tasks often say themselves.
+fn named(task: &str, source: &TaskError) -> String {
+    let said = source.to_string();
+    match said.starts_with(task) {
+        true => said,
+        false => format!("{task}: {said}"),
+    }
 }

@@ -260,6 +260,11 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
         }
     }
 
+    /// An answer grows; whoever looks is told, and a run does not end because nobody could be.
+    pub(crate) fn writing(&mut self, words: &str) {
+        let _ = self.observer.observe(&Event::Writing(words));
+    }
+
     /// Whether nothing more is to be asked: somebody interrupted the run, or it met an error that
     /// every further question would meet. Answers under way are still taken.
     pub(crate) fn stopping(&mut self) -> bool {
@@ -551,6 +556,14 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
     }
 
     fn fail(&mut self, error: EngineError) {
+        // A backend may hear of the user's stop first and hand questions back: it is still the user's.
+        let stopped = self.run.stop.load(Ordering::Relaxed);
+        let error = match error {
+            EngineError::Stopped(e) if stopped && e.kind == ErrorKind::Interrupted => {
+                EngineError::Interrupted
+            }
+            other => other,
+        };
         self.fault.get_or_insert(error);
     }
 }

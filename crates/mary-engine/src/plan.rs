@@ -56,6 +56,16 @@ pub fn weight(request: &Request) -> usize {
     64 + prompt_weight(prompt)
 }
 
+/// What a request costs beside others: the text that is read, and every token that may be written,
+/// which takes a pass of its own and so about as long as reading forty characters.
+pub fn cost(request: &Request) -> u64 {
+    let written = match request {
+        Request::Generate(generate) => 40 * u64::from(generate.sampling.max_tokens),
+        Request::Score(_) | Request::Observe(_) => 0,
+    };
+    weight(request) as u64 + written
+}
+
 fn prompt_weight(prompt: &mary_contract::Prompt) -> usize {
     let parts = prompt.turns.iter().flat_map(|turn| &turn.parts);
     let turns: usize = parts

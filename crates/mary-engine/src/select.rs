@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use mary_contract::{DataSource, Limit, Task, TaskSettings};
 
-use crate::EngineError;
+use crate::{EngineError, plan};
 
 /// What a first pass over a task's items found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct Survey {
     pub count: usize,
     /// How many there are.
     pub available: usize,
+    /// What asking one item costs on average, in no particular unit: comparable between tasks.
+    pub cost: u64,
 }
 
 /// Reads all items once: ids must be unique, records well formed, the set not empty. Done before a
@@ -34,6 +36,7 @@ pub fn survey(
     let mut seen = HashSet::new();
     let mut strata: BTreeMap<String, Stratum> = BTreeMap::new();
     let mut available = 0;
+    let mut cost = 0;
     for item in task.items(settings, data).map_err(wrap)? {
         let item = item.map_err(wrap)?;
         let hash = rank(settings.seed, &item.id);
@@ -43,6 +46,11 @@ pub fn survey(
                 item: item.id,
             });
         }
+        cost += item
+            .asks
+            .iter()
+            .map(|ask| plan::cost(&ask.request))
+            .sum::<u64>();
         if limit.is_some() {
             strata
                 .entry(item.stratum)
@@ -67,6 +75,7 @@ pub fn survey(
         chosen,
         count: wanted,
         available,
+        cost: cost.div_ceil(available as u64).max(1),
     })
 }
 

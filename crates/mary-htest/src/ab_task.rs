@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, Citation, DataSource, ErrorKind, Finish, Generate, Generated, InForce, Item, Items,
-    Judgement, Needs, Param, Prompt, PromptForm, Reference, Reply, Request, Response, Sampling,
-    Score, Scored, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
+    Ask, Citation, DataSource, ErrorKind, Finish, ForPeople, Generate, Generated, InForce, Item,
+    Items, Judgement, Needs, Param, Prompt, PromptForm, Reference, Reply, Request, Response,
+    Sampling, Score, Scored, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties,
     UnscoredReason, text,
 };
 use serde_json::json;
@@ -199,6 +199,13 @@ impl Task for AbTask {
         }
     }
 
+    /// People were shown the authors' items, not fresh ones.
+    fn human(&self, settings: &TaskSettings) -> Option<Reference> {
+        let published =
+            HtestSettings::read(self.card, settings).is_ok_and(|s| s.source == Source::Published);
+        self.card.human.clone().filter(|_| published)
+    }
+
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = HtestSettings::read(self.card, settings)?;
         let (shots, test) = self.examples(&setup, data)?;
@@ -251,6 +258,23 @@ impl Task for AbTask {
                 found.len()
             )),
         }
+    }
+
+    /// As in the paper's study: people find the rule from the same labelled examples.
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        let mut shown = ForPeople::of(item)?.in_order();
+        let prompt = match &item.asks.first()?.request {
+            Request::Generate(g) => g.prompt.text(),
+            Request::Score(s) => s.prefix.text(),
+            Request::Observe(_) => return None,
+        };
+        shown.examples = prompt::shown_examples(&prompt);
+        let rule = if shown.examples.is_empty() {
+            "Does this belong to group A or to group B?"
+        } else {
+            "The examples were labelled A or B by one rule. Find the rule, then label the last one."
+        };
+        Some(shown.told(rule))
     }
 
     fn asked(&self, settings: &TaskSettings) -> InForce {

@@ -2,6 +2,8 @@
 //! authors' released code): every string a model must see for a published number to be comparable
 //! stands here. The others begin like it and end otherwise, and say so.
 
+use mary_contract::LabelledExample;
+
 use super::dataset::Example;
 
 /// What the model is told after the options.
@@ -24,6 +26,19 @@ fn shot_lines(shots: &[Example]) -> String {
         lines.push('\n');
     }
     lines
+}
+
+/// The shots of a prompt again, as text and label: what a person is shown.
+pub fn shown_examples(prompt: &str) -> Vec<LabelledExample> {
+    let lines = prompt.split_once("\n\n").map_or("", |(shots, _)| shots);
+    let example = |line: &str| {
+        let (text, label) = line.strip_prefix("Input: \"")?.rsplit_once("\" Label: ")?;
+        Some(LabelledExample {
+            text: text.to_owned(),
+            label: label.to_owned(),
+        })
+    };
+    lines.lines().filter_map(example).collect()
 }
 
 /// The published prompt. The blanks at the ends of its lines are part of it.
@@ -115,6 +130,19 @@ mod tests {
             example("bear doubt", Label::B),
         ];
         assert_eq!(published(&shots, "shoe blue"), by_hand);
+    }
+
+    #[test]
+    fn a_person_is_shown_the_same_examples() {
+        let shots = [
+            example("a \"quoted\" moon", Label::A),
+            example("bear doubt", Label::B),
+        ];
+        let seen = shown_examples(&published(&shots, "shoe blue"));
+        let seen: Vec<(&str, &str)> = seen.iter().map(|e| (&*e.text, &*e.label)).collect();
+        assert_eq!(seen, [("a \"quoted\" moon", "A"), ("bear doubt", "B")]);
+        assert_eq!(shown_examples(&up_to_label(&shots, "x")).len(), 2);
+        assert!(shown_examples(&published(&[], "x")).is_empty());
     }
 
     #[test]

@@ -13,10 +13,10 @@ pub enum InstrumentError {
     Usage(String),
     /// The file of texts is not there, or a line of it is wrong.
     #[error("{0}")]
-    Task(#[from] TaskError),
+    Task(#[source] TaskError),
     /// The run folder cannot be read.
     #[error("{0}")]
-    Store(#[from] StoreError),
+    Store(#[source] StoreError),
     /// A table or an array cannot be written.
     #[error("{}: {source}", path.display())]
     Write {
@@ -26,4 +26,16 @@ pub enum InstrumentError {
         #[source]
         source: std::io::Error,
     },
+}
+
+impl From<TaskError> for InstrumentError {
+    fn from(error: TaskError) -> Self {
+        Self::Task(error)
+    }
+}
+
+impl From<StoreError> for InstrumentError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
 }

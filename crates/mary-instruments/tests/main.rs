@@ -1,1 +1,7 @@
-//! Instruments on files, from the file to the tables.
+//! Instruments on files, from the file to the tables, on real models.
+
+mod common;
+mod masked;
+mod minicons;
+mod observe;
+mod score;

@@ -98,7 +98,7 @@ fn answer(
         let count = model.fitting(rest.iter().map(|w| w.prompt.len() + w.most), group);
         let (now, later) = rest.split_at_mut(count);
         rest = later;
-        let outcome = write(model, jobs, now);
+        let outcome = write(model, desk, jobs, now);
         for writing in now {
             let reply = match &outcome {
                 Ok(()) => reply(model, writing),
@@ -127,9 +127,11 @@ fn fit(prompt: Vec<u32>, context: usize) -> Result<Vec<u32>, ModelError> {
 /// Writes the answers of one group.
 fn write(
     model: &LocalModel,
+    desk: &mut dyn Desk<Generate, Generated>,
     jobs: &[Job<Generate>],
     group: &mut [Writing],
 ) -> Result<(), ModelError> {
+    let mut told = Told::default();
     let common = common(group);
     let mut rows = common.tokens.len();
     for writing in group.iter_mut() {
@@ -140,6 +142,9 @@ fn write(
     read_common(model, &mut session, &common)?;
     read_prompts(model, jobs, &mut session, &common, group)?;
     loop {
+        if let [only] = group {
+            told.tell(model, desk, jobs, only);
+        }
         let mut batch = Batch::default();
         let mut writers = vec![];
         for writing in group.iter_mut().filter(|w| w.finish.is_none()) {
@@ -165,6 +170,36 @@ fn write(
                 take(model, writing, &next, i, &request.sampling.stop);
             });
         });
+    }
+}
+
+/// What was told of the only answer that is being written.
+#[derive(Default)]
+struct Told {
+    bytes: usize,
+}
+
+impl Told {
+    /// Tells what is new. The last token may be half a character or the beginning of one that a later
+    /// token changes, so it is held back while it does not read as text.
+    fn tell(
+        &mut self,
+        model: &LocalModel,
+        desk: &mut dyn Desk<Generate, Generated>,
+        jobs: &[Job<Generate>],
+        writing: &Writing,
+    ) {
+        let text = match &writing.cut {
+            Some(text) => Some(text.clone()),
+            None => model.checkpoint().tokenizer().decode(&writing.written).ok(),
+        };
+        let Some(text) = text.filter(|t| !t.ends_with('\u{fffd}')) else {
+            return;
+        };
+        if let Some(new) = text.get(self.bytes..).filter(|new| !new.is_empty()) {
+            desk.writing(jobs[writing.job].ticket, new);
+            self.bytes = text.len();
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod engine;
 mod generate;
 pub mod kernels;
 pub mod load;
+pub mod masked;
 pub mod memory;
 mod model;
 mod observe;

@@ -7,8 +7,9 @@ use mary_weights::Checkpoint;
 use crate::config::{Architecture, Names, QkvLayout, QkvNames, UpNames};
 use crate::kernels::cpu::quant::Blocks;
 use crate::kernels::{Alibi, Backend, NormOf, Weights};
+use crate::masked::{self, HeadNames};
 use crate::precision::Precision;
-use crate::transformer::{BlockOf, TableOf, Transformer};
+use crate::transformer::{BlockOf, TableOf, TransformOf, Transformer};
 
 /// How weights are loaded.
 #[derive(Debug, Clone, Copy, Default)]
@@ -262,10 +263,17 @@ impl<'a> Loader<'a> {
             Some(name) => Some(self.norm(&backend, |part| self.top(name, part))?),
             None => None,
         };
-        let head = if a.language_head {
-            Some(self.head(&backend)?)
-        } else {
-            None
+        let masked = match a.language_head || a.causal {
+            true => None,
+            false => masked::head_of(self.checkpoint),
+        };
+        let (head, transform) = match masked {
+            Some(names) => {
+                let (decoder, transform) = self.masked(&backend, names)?;
+                (Some(decoder), Some(transform))
+            }
+            None if a.language_head => (Some(self.head(&backend)?), None),
+            None => (None, None),
         };
         let alibi = a
             .attention
@@ -282,6 +290,7 @@ impl<'a> Loader<'a> {
             blocks,
             final_norm,
             head,
+            transform,
             alibi,
         })
     }
@@ -526,6 +535,43 @@ impl<'a> Loader<'a> {
             inputs: a.hidden,
         };
         Ok(backend.prepare(vec![weights], bias))
+    }
+
+    /// The head of a masked language model; its decoder may be the embedding.
+    fn masked<B: Backend>(
+        &self,
+        backend: &B,
+        names: &HeadNames,
+    ) -> Result<(B::Linear, TransformOf<B>), ModelError> {
+        let a = self.architecture;
+        let dense = (format!("{}.weight", names.dense), a.hidden);
+        let transform = TransformOf {
+            dense: self.linear(backend, &[dense], a.hidden)?,
+            activation: a.mlp.activation,
+            norm: self.norm(backend, |part| format!("{}.{part}", names.norm))?,
+        };
+        let own = format!("{}.weight", names.decoder);
+        let name = match self.has(&own) {
+            true => own,
+            false => self.top(self.names().embed, "weight"),
+        };
+        let data = self.read(&name)?;
+        if data.len() != a.vocab * a.hidden {
+            return Err(self.wrong_shape(&name, &[data.len()], &[a.vocab, a.hidden]));
+        }
+        let weights = Weights::Plain {
+            data,
+            outputs: a.vocab,
+            inputs: a.hidden,
+        };
+        let mut bias = None;
+        for name in names.biases {
+            bias = match bias {
+                None => self.optional(name, a.vocab)?,
+                found => found,
+            };
+        }
+        Ok((backend.prepare(vec![weights], bias), transform))
     }
 
     fn head<B: Backend>(&self, backend: &B) -> Result<B::Linear, ModelError> {

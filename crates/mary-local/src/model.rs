@@ -14,6 +14,7 @@ use crate::config::Architecture;
 use crate::engine::{Engine, Placed, Session};
 use crate::kernels::cpu::Cpu;
 use crate::load::{LoadSettings, load};
+use crate::masked::{self, Masking};
 use crate::options::Options;
 use crate::precision::Precision;
 use crate::{generate, memory, observe, score, text};
@@ -32,6 +33,8 @@ pub struct LocalModel {
     narrowed: AtomicUsize,
     /// Which tokens begin a word, once somebody asked.
     word_starts: OnceLock<Option<Vec<bool>>>,
+    /// How it scores, where it is a masked language model.
+    masking: Option<Masking>,
 }
 
 impl LocalModel {
@@ -44,6 +47,7 @@ impl LocalModel {
         let options = Options::read(settings)?;
         let architecture = Architecture::resolve(checkpoint.config())?;
         let mut card = describe(model, &checkpoint, &architecture, &options);
+        let masking = masking(&checkpoint, &architecture, &options);
         card.fingerprint = fingerprint(&checkpoint, &options)?;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(options.threads)
@@ -61,6 +65,7 @@ impl LocalModel {
             pool,
             narrowed: AtomicUsize::new(usize::MAX),
             word_starts: OnceLock::new(),
+            masking,
         };
         if model.options.self_check && model.architecture().language_head {
             score::self_check(&model, SELF_CHECK)?;
@@ -223,7 +228,9 @@ pub(crate) fn describe(
     options: &Options,
 ) -> ModelCard {
     let template = checkpoint.template().is_some();
-    let can = text::capabilities(architecture.language_head, template);
+    let mut can = text::capabilities(architecture.language_head, template);
+    let masking = masking(checkpoint, architecture, options);
+    can.score |= masking.is_some();
     let mut card = ModelCard::new(model, can);
     card.architecture = Some(architecture.family.to_owned());
     card.layers = Some(architecture.layers);
@@ -278,6 +285,10 @@ pub(crate) fn describe(
         ),
     ];
     card.conventions = conventions.map(|(k, v)| (k.to_owned(), v)).into();
+    if let Some(masking) = masking {
+        let about = masking.about().to_owned();
+        card.conventions.insert("scoring".to_owned(), about);
+    }
     let dated = checkpoint
         .template()
         .is_some_and(|t| t.source().contains("strftime_now"));
@@ -291,6 +302,17 @@ pub(crate) fn describe(
     card
 }
 
+/// How a checkpoint scores, where it is a masked language model.
+fn masking(
+    checkpoint: &Checkpoint,
+    architecture: &Architecture,
+    options: &Options,
+) -> Option<Masking> {
+    let encoder = !architecture.causal && !architecture.language_head;
+    let head = encoder.then(|| masked::head_of(checkpoint))?;
+    head.map(|_| options.masking)
+}
+
 /// Content hash; a number type other than the default is part of who the model is, and on a GPU it
 /// rounds more than the weights.
 pub(crate) fn fingerprint(
@@ -298,6 +320,11 @@ pub(crate) fn fingerprint(
     options: &Options,
 ) -> Result<String, ModelError> {
     let hash = checkpoint.fingerprint()?;
+    // Another way of masking gives other answers; of a model without a masked head it says nothing.
+    let hash = match options.masking {
+        Masking::Alone if masked::head_of(checkpoint).is_some() => format!("{hash}-original"),
+        _ => hash,
+    };
     let place = if options.rounds_rows() { "-cuda" } else { "" };
     Ok(match options.precision {
         Precision::Single => hash,
@@ -327,9 +354,8 @@ impl Model for LocalModel {
     }
 
     fn scorer(&self) -> Option<&dyn Scorer> {
-        self.architecture()
-            .language_head
-            .then_some(self as &dyn Scorer)
+        let scores = self.architecture().language_head || self.masking.is_some();
+        scores.then_some(self as &dyn Scorer)
     }
 
     fn observer(&self) -> Option<&dyn Observer> {
@@ -339,7 +365,10 @@ impl Model for LocalModel {
 
 impl Scorer for LocalModel {
     fn score(&self, desk: &mut dyn Desk<Score, Scored>) {
-        score::serve(self, desk);
+        match self.masking {
+            Some(masking) => masked::serve(self, masking, desk),
+            None => score::serve(self, desk),
+        }
     }
 }
 

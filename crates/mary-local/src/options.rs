@@ -3,6 +3,7 @@
 use mary_contract::{ErrorKind, ModelError, ModelSettings};
 
 use crate::kernels::cpu::matmul::Multiplier;
+use crate::masked::Masking;
 use crate::precision::Precision;
 
 /// Where a model runs.
@@ -58,6 +59,8 @@ pub struct Options {
     pub multiplier: Multiplier,
     /// The type weights are held in.
     pub precision: Precision,
+    /// How a masked language model scores.
+    pub masking: Masking,
     /// Threads; 0 means all.
     pub threads: usize,
     /// Where it runs.
@@ -83,6 +86,7 @@ impl Options {
             rows: None,
             multiplier: Multiplier::best(),
             precision: Precision::parse(settings.dtype.as_deref())?,
+            masking: Masking::default(),
             threads: settings.threads.unwrap_or(0),
             device: Device::parse(settings.device.as_deref())?,
             exact_rows: false,
@@ -98,6 +102,8 @@ impl Options {
                 ("matmul", "vectors") => options.multiplier = Multiplier::Vectors,
                 ("matmul", "auto") => options.multiplier = Multiplier::best(),
                 ("matmul", "own") => options.own_kernels = true,
+                ("masked", "original") => options.masking = Masking::Alone,
+                ("masked", "within-word") => options.masking = Masking::WithinWord,
                 ("rounding", "weights") => options.exact_rows = true,
                 ("rounding", "rows") => options.exact_rows = false,
                 ("memory", n) if n.parse().is_ok_and(|n: u64| n > 0) => {
@@ -109,7 +115,7 @@ impl Options {
                 _ => {
                     return wrong(
                         format!("--model-arg {key}={value} means nothing to a local model"),
-                        "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|own, rounding=rows|weights, rows=N, memory=MEGABYTES",
+                        "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|own, rounding=rows|weights, masked=within-word|original, rows=N, memory=MEGABYTES",
                     );
                 }
             }

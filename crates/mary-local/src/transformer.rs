@@ -3,7 +3,7 @@
 use mary_contract::{ErrorKind, ModelError};
 
 pub use crate::batch::Batch;
-use crate::config::{Architecture, Block};
+use crate::config::{Activation, Architecture, Block};
 use crate::kernels::{
     Alibi, AttentionCall, AttentionSettings, Backend, Groups, Heads, NormOf, Wanted,
 };
@@ -12,6 +12,13 @@ use crate::kernels::{
 pub(crate) struct TableOf<B: Backend> {
     pub table: B::Table,
     pub rows: usize,
+}
+
+/// The layer between the last block and the head of a masked language model.
+pub(crate) struct TransformOf<B: Backend> {
+    pub dense: B::Linear,
+    pub activation: Activation,
+    pub norm: NormOf<B::Vector>,
 }
 
 /// The weights of one block.
@@ -39,6 +46,8 @@ pub struct Transformer<B: Backend> {
     pub(crate) blocks: Vec<BlockOf<B>>,
     pub(crate) final_norm: Option<NormOf<B::Vector>>,
     pub(crate) head: Option<B::Linear>,
+    /// What stands before the head of a masked language model.
+    pub(crate) transform: Option<TransformOf<B>>,
     pub(crate) alibi: Option<Alibi>,
 }
 
@@ -361,14 +370,32 @@ impl<B: Backend> Transformer<B> {
         wanted: &[Wanted],
     ) -> Result<B::Pending, ModelError> {
         let head = self.head()?;
-        self.backend
-            .gather(&work.last, self.last_width(), rows, &mut work.normed);
+        self.gather(work, rows);
         let cap = self.architecture.logit_cap;
         let pending = self
             .backend
             .log_probs(&work.normed, rows.len(), head, cap, wanted);
         self.backend.check()?;
         Ok(pending)
+    }
+
+    /// Some rows of the last forward pass, as the head reads them, into `normed`.
+    fn gather(&self, work: &mut Workspace<B>, rows: &[usize]) {
+        let b = &self.backend;
+        b.gather(&work.last, self.last_width(), rows, &mut work.normed);
+        if let Some(transform) = &self.transform {
+            let (n, width) = (rows.len(), self.architecture.hidden);
+            b.linear(&work.normed, n, &transform.dense, &mut work.second, false);
+            let shape = (width, false);
+            b.activate(
+                &work.second,
+                n,
+                shape,
+                transform.activation,
+                &mut work.narrow,
+            );
+            b.norm(&work.narrow, n, &transform.norm, &mut work.normed);
+        }
     }
 
     /// Waits for log-probabilities.
@@ -380,8 +407,7 @@ impl<B: Backend> Transformer<B> {
 
     fn project_rows(&self, work: &mut Workspace<B>, rows: &[usize]) -> Result<(), ModelError> {
         let head = self.head()?;
-        self.backend
-            .gather(&work.last, self.last_width(), rows, &mut work.normed);
+        self.gather(work, rows);
         self.backend
             .logits(&work.normed, rows.len(), head, &mut work.wide);
         Ok(())

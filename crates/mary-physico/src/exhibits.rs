@@ -10,7 +10,7 @@ use mary_contract::{
 use mary_stats::{LEVEL, intervals};
 
 use crate::drawing;
-use crate::gap::{concept_table, order, overall_table, parrot_gaps, scatter, short};
+use crate::gap::{concept_table, left_out, order, overall_table, parrot_gaps, scatter, short};
 use crate::instances::{Level, Split, planned};
 use crate::perception::Kind;
 use crate::published::{Printed, published};
@@ -32,6 +32,7 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     let tables = [
         table_3(&groups),
         overall_table(&gaps),
+        left_out(runs),
         table_10(&high),
         concept_table(&gaps),
         low_level(&all),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, Image, Item, Items, Judgement, Measure, Needs, Param, Reference, Reply, Sample,
-    Scoring, Target, Task, TaskCard, TaskError, TaskSettings, text,
+    DataSource, ForPeople, Image, Item, Items, Judgement, Measure, Needs, Param, Part, Reference,
+    Reply, Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, text,
 };
 use mary_items::{shuffle, stream};
 
@@ -294,6 +294,21 @@ fn has_core_options(instance: &Instance) -> bool {
 impl Task for GridTask {
     fn card(&self) -> &TaskCard {
         self.card
+    }
+
+    /// The picture alone, or the grids as numbers; options by their names, as the judge reads them.
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        let mut shown = ForPeople::of(item)?;
+        let side = if self.seen {
+            shown.parts.retain(|part| matches!(part, Part::Image(_)));
+            "on the left"
+        } else {
+            "before the arrow"
+        };
+        Some(shown.told(format!(
+            "In every pair, the grid {side} turns into the other in the same way. Which physical concept \
+             is at work?"
+        )))
     }
 
     /// People were asked about the authors' instances, not about ours.

@@ -16,6 +16,7 @@ mod settings;
 pub mod trajectories;
 pub mod typicality;
 pub mod windows;
+pub mod word_age;
 
 use std::sync::Arc;
 
@@ -51,6 +52,7 @@ static TASKS: &[&dyn Task] = &[
     &analogies::ANALOGIES_PROMPTING,
     &characters::CHARACTERS,
     &potemkin::DEFINE_USE,
+    &word_age::WORD_AGE,
 ];
 
 impl Family for Psychometric {

@@ -61,6 +61,9 @@ pub struct Ability {
     pub part: Part,
 }
 
+/// The tag that names an item's paradigm.
+pub const PARADIGM: &str = "set";
+
 /// One of a task's numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
@@ -98,6 +101,9 @@ impl Ability {
         match &self.part {
             Part::Score => task.to_owned(),
             Part::Measure(name) => format!("{task}: {}", name.replace('_', " ")),
+            Part::Tag(tag, value) if tag == PARADIGM => {
+                format!("{task}: {}", value.replace('_', " "))
+            }
             Part::Tag(_, value) => format!("{task}: {}", value.replace('_', "/")),
         }
     }
@@ -248,6 +254,30 @@ pub fn conditions(run: &RunSummary, row: &SummaryRow) -> Conditions {
 /// Checkpoints with the same fingerprint and scores that leave the trend are kept, with their doubt
 /// said: a duplicate is never taken silently.
 pub fn trajectories(runs: &[RunSummary]) -> Vec<Trajectory> {
+    curves(runs, abilities)
+}
+
+/// Trajectories of the parts of which a task's score is a mean: every paradigm of grammar, every layer of
+/// the number line.
+pub fn parts(runs: &[RunSummary]) -> Vec<Trajectory> {
+    curves(runs, part_abilities)
+}
+
+/// Trajectories of one number that a task's rows hold under a tag, for every value of the tag.
+pub fn by_tag(runs: &[RunSummary], task: &str, tag: &str) -> Vec<Trajectory> {
+    curves(runs, |found, entries| {
+        if found == task {
+            tagged(found, tag, entries)
+        } else {
+            vec![]
+        }
+    })
+}
+
+fn curves(
+    runs: &[RunSummary],
+    abilities: impl Fn(&str, &[Entry<'_>]) -> Vec<Ability>,
+) -> Vec<Trajectory> {
     let groups = groups(runs);
     let sizes: BTreeSet<String> = groups.keys().map(|(_, size)| size.clone()).collect();
     let mut found = Vec::new();
@@ -317,6 +347,41 @@ pub fn left_out(runs: &[RunSummary]) -> Vec<LeftOut> {
         }
     }
     found
+}
+
+/// The abilities of all values of a tag.
+fn tagged(task: &str, tag: &str, entries: &[Entry<'_>]) -> Vec<Ability> {
+    let values: BTreeSet<&String> = entries
+        .iter()
+        .flat_map(|e| e.row.breakdowns.iter().filter(|b| b.tag == tag))
+        .flat_map(|b| b.values.keys())
+        .collect();
+    let ability = |value: &String| Ability {
+        task: task.to_owned(),
+        part: Part::Tag(tag.to_owned(), value.clone()),
+    };
+    values.into_iter().map(ability).collect()
+}
+
+fn part_abilities(task: &str, entries: &[Entry<'_>]) -> Vec<Ability> {
+    match task {
+        "psychometric/blimp" | "psychometric/grammar" | "psychometric/grammar-small" => {
+            tagged(task, PARADIGM, entries)
+        }
+        "psychometric/numbers" => {
+            let layers: BTreeSet<&String> = entries
+                .iter()
+                .flat_map(|e| e.row.measures.iter().map(|m| &m.name))
+                .filter(|name| name.starts_with("distance.layer_"))
+                .collect();
+            let ability = |name: &String| Ability {
+                task: task.to_owned(),
+                part: Part::Measure(name.clone()),
+            };
+            layers.into_iter().map(ability).collect()
+        }
+        _ => vec![],
+    }
 }
 
 /// The score, and for grammar its fields: the paper finds morphology first, then syntax, then

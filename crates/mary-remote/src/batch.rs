@@ -26,6 +26,9 @@ const MOST_REQUESTS: usize = 20_000;
 /// Most bytes in one batch; both providers take more.
 const MOST_BYTES: usize = 100 << 20;
 
+/// Largest state file that is read; a million requests have a tenth of it.
+const LARGEST_STATE: u64 = 1 << 30;
+
 /// What was submitted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BatchState {
@@ -69,7 +72,7 @@ impl BatchState {
 
     /// Reads a state file; an absent one is an empty state.
     pub fn load(path: &Path, fingerprint: &str) -> Result<Self, ModelError> {
-        let text = match std::fs::read_to_string(path) {
+        let text = match mary_contract::read_plain(path, LARGEST_STATE) {
             Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Self {
@@ -81,7 +84,7 @@ impl BatchState {
             Err(e) => return Err(file_error(path, &e.to_string())),
         };
         let state: Self =
-            serde_json::from_str(&text).map_err(|e| file_error(path, &e.to_string()))?;
+            serde_json::from_slice(&text).map_err(|e| file_error(path, &e.to_string()))?;
         if state.fingerprint != fingerprint {
             return Err(file_error(
                 path,
@@ -95,15 +98,10 @@ impl BatchState {
     pub fn save(&self, path: &Path) -> Result<(), ModelError> {
         let write = || -> std::io::Result<()> {
             let text = serde_json::to_string_pretty(self)?;
-            let mut temporary = path.as_os_str().to_owned();
-            temporary.push(".new");
             if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
                 std::fs::create_dir_all(folder)?;
             }
-            let mut file = std::fs::File::create(&temporary)?;
-            std::io::Write::write_all(&mut file, text.as_bytes())?;
-            file.sync_all()?;
-            std::fs::rename(&temporary, path)
+            mary_contract::replace_file(path, text.as_bytes())
         };
         write().map_err(|e| file_error(path, &e.to_string()))
     }

@@ -11,6 +11,7 @@ use reqwest::{Method, Url};
 
 use crate::options::Timeouts;
 use crate::secret::{Scrubber, Secret};
+use crate::servers::{Seat, Servers};
 
 /// No honest answer is larger.
 const LARGEST_BODY: usize = 64 << 20;
@@ -31,8 +32,9 @@ pub enum KeyHeader {
 /// What a client is made of.
 #[derive(Debug)]
 pub struct HttpSettings {
-    /// Where the service listens, checked by [`base_url`].
-    pub base: Url,
+    /// Where the service listens, checked by [`base_urls`]; several where several servers have the
+    /// model.
+    pub bases: Vec<Url>,
     /// The key and how it is shown.
     pub key: Option<(KeyHeader, Secret)>,
     /// Headers that every request has.
@@ -47,7 +49,7 @@ pub struct HttpSettings {
 #[derive(Debug)]
 pub struct Http {
     client: reqwest::Client,
-    base: Url,
+    servers: Servers,
     timeouts: Timeouts,
     scrubber: Scrubber,
 }
@@ -114,6 +116,13 @@ pub fn base_url(text: &str) -> Result<Url, ModelError> {
     Ok(url)
 }
 
+/// Reads the addresses of one or more servers, separated by commas.
+pub fn base_urls(text: &str) -> Result<Vec<Url>, ModelError> {
+    text.split(',')
+        .map(|address| base_url(address.trim()))
+        .collect()
+}
+
 /// Whether the address is this machine.
 pub fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
@@ -162,12 +171,12 @@ impl Http {
             .tcp_keepalive(Duration::from_secs(30))
             // A redirect would carry the key to another place.
             .redirect(reqwest::redirect::Policy::none());
-        if is_loopback(&settings.base) {
+        if settings.bases.iter().all(is_loopback) {
             builder = builder.no_proxy();
         }
         Ok(Self {
             client: builder.build().map_err(|e| internal(explain(e)))?,
-            base: settings.base,
+            servers: Servers::new(settings.bases),
             timeouts: settings.timeouts,
             scrubber: Scrubber::new(secrets),
         })
@@ -178,8 +187,17 @@ impl Http {
         &self.scrubber
     }
 
-    fn request(&self, message: &Message) -> Result<reqwest::RequestBuilder, Attempt> {
-        let Ok(url) = self.base.join(&message.path) else {
+    /// A place at a server for one attempt.
+    fn seat(&self) -> Result<Seat<'_>, Attempt> {
+        self.servers.seat().ok_or_else(|| Attempt::Broken {
+            kind: ErrorKind::Internal,
+            message: "no server is named".into(),
+            maybe_paid: false,
+        })
+    }
+
+    fn request(&self, base: &Url, message: &Message) -> Result<reqwest::RequestBuilder, Attempt> {
+        let Ok(url) = base.join(&message.path) else {
             return Err(Attempt::Broken {
                 kind: ErrorKind::Internal,
                 message: format!("`{}` is no path", message.path),
@@ -187,7 +205,7 @@ impl Http {
             });
         };
         // A path from a server's words must not lead to another host, where the key would go.
-        if url.origin() != self.base.origin() {
+        if url.origin() != base.origin() {
             return Err(Attempt::Broken {
                 kind: ErrorKind::Internal,
                 message: "a path leads away from the service".into(),
@@ -209,7 +227,10 @@ impl Http {
     /// Sends one message once and writes the body of a good answer into a file, however large. Only
     /// the pause between two pieces is limited, not the whole. The body of a bad answer comes back.
     pub async fn download(&self, message: &Message, to: &Path) -> Attempt {
-        let request = match self.request(message) {
+        let request = match self
+            .seat()
+            .and_then(|seat| self.request(seat.base(), message))
+        {
             Ok(request) => request,
             Err(broken) => return broken,
         };
@@ -261,14 +282,18 @@ impl Http {
 
     /// Sends one message once.
     pub async fn send(&self, message: &Message) -> Attempt {
-        let request = match self.request(message) {
+        let seat = match self.seat() {
+            Ok(seat) => seat,
+            Err(broken) => return broken,
+        };
+        let request = match self.request(seat.base(), message) {
             Ok(request) => request,
             Err(broken) => return broken,
         };
-        match tokio::time::timeout(self.timeouts.total, self.exchange(request)).await {
-            Ok(attempt) => attempt,
-            Err(_) => late("complete", self.timeouts.total),
-        }
+        let ended = tokio::time::timeout(self.timeouts.total, self.exchange(request)).await;
+        let attempt = ended.unwrap_or_else(|_| late("complete", self.timeouts.total));
+        seat.ended(&attempt);
+        attempt
     }
 
     async fn exchange(&self, request: reqwest::RequestBuilder) -> Attempt {

@@ -35,6 +35,7 @@ mod provider;
 pub mod retry;
 mod score;
 pub mod secret;
+mod servers;
 pub mod wire;
 
 pub use batch::{BatchPart, BatchState};
@@ -47,4 +48,7 @@ pub use model::RemoteModel;
 pub use money::Ledger;
 pub use options::{ARGUMENTS, Logprobs, Options, Timeouts};
 pub use prices::{Price, PriceList, Prices};
-pub use provider::{RemoteProvider, has_batches, is_remote, providers, providers_with, sends_key};
+pub use provider::{
+    RemoteProvider, has_batches, is_remote, providers, providers_with, sends_anothers_key,
+    sends_key,
+};

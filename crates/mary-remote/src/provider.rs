@@ -11,7 +11,7 @@ use crate::connection::Connection;
 use crate::desk::wait;
 use crate::estimate::Estimator;
 use crate::flow::{Flow, FlowSettings};
-use crate::http::{Http, HttpSettings, KeyHeader, base_url, is_loopback};
+use crate::http::{Http, HttpSettings, KeyHeader, base_urls, is_loopback};
 use crate::identity::Identity;
 use crate::model::{Remote, RemoteModel};
 use crate::money::Ledger;
@@ -46,10 +46,10 @@ pub fn is_remote(provider: &str) -> bool {
 /// Whether opening any of these models with these settings would send a key over the network to the
 /// host that the settings name.
 pub fn sends_key(models: &[ModelRef], settings: &ModelSettings) -> bool {
-    let Some(Ok(base)) = settings.base_url.as_deref().map(base_url) else {
+    let Some(Ok(bases)) = settings.base_url.as_deref().map(base_urls) else {
         return false;
     };
-    if is_loopback(&base) {
+    if bases.iter().all(is_loopback) {
         return false;
     }
     models.iter().any(|model| {
@@ -62,6 +62,24 @@ pub fn sends_key(models: &[ModelRef], settings: &ModelSettings) -> bool {
             None => entry.keys.to_vec(),
         };
         secret::find(&names, Path::new(".")).is_some()
+    })
+}
+
+/// Whether opening any of these models with these settings would send, over the network, a secret that
+/// is not among the service's own variables.
+pub fn sends_anothers_key(models: &[ModelRef], settings: &ModelSettings) -> bool {
+    let Some(named) = settings.args.get("key_env") else {
+        return false;
+    };
+    models.iter().any(|model| {
+        let Ok(entry) = entry_of(&model.provider) else {
+            return false;
+        };
+        let address = settings.base_url.as_deref().unwrap_or(entry.base_url);
+        let local = base_urls(address).is_ok_and(|all| all.iter().all(is_loopback));
+        !local
+            && !entry.keys.contains(&named.as_str())
+            && secret::find(&[named], Path::new(".")).is_some()
     })
 }
 
@@ -94,7 +112,9 @@ pub struct RemoteProvider {
 /// What is known before anything is sent.
 struct Plan {
     options: Options,
+    /// The first names the model in fingerprints; the others are taken to serve the same.
     base: reqwest::Url,
+    others: Vec<reqwest::Url>,
     usual_address: bool,
     logprobs: Logprobs,
     shape: RequestShape,
@@ -114,7 +134,8 @@ impl RemoteProvider {
             )
             .hint("say --base-url http://localhost:8000/v1"));
         }
-        let base = base_url(address)?;
+        let mut others = base_urls(address)?;
+        let base = others.remove(0);
         let logprobs = options.logprobs.unwrap_or(entry.logprobs_of(&model.name));
         self.check_logprobs(logprobs)?;
         let mut shape = entry.shape(&model.name);
@@ -129,12 +150,15 @@ impl RemoteProvider {
         let capabilities = entry.capabilities(&model.name, logprobs, options.images);
         let mut card = ModelCard::new(model.clone(), capabilities);
         describe(&mut card, entry, &options, logprobs, &shape);
-        card.conventions.insert("endpoint".into(), place(&base));
+        let places: Vec<String> = std::iter::once(&base).chain(&others).map(place).collect();
+        card.conventions
+            .insert("endpoint".into(), places.join(", "));
         Ok(Plan {
             usual_address: address == entry.base_url,
             name: sent_name(entry, model),
             options,
             base,
+            others,
             logprobs,
             shape,
             card,
@@ -181,7 +205,10 @@ impl RemoteProvider {
         let header = format.map_or(KeyHeader::Bearer, |f| f.key_header());
         Ok(Connection {
             http: Http::new(HttpSettings {
-                base: plan.base.clone(),
+                bases: std::iter::once(&plan.base)
+                    .chain(&plan.others)
+                    .cloned()
+                    .collect(),
                 key: key.map(|key| (header, key)),
                 headers: format.map_or(&[], |f| f.headers()),
                 timeouts: plan.options.timeouts,
@@ -477,6 +504,20 @@ mod tests {
         assert!(at("http://evil.example/v1", "PATH"));
         assert!(!at("http://evil.example/v1", "MARY_NO_SUCH_KEY"));
         assert!(!at("http://127.0.0.1:8000/v1", "PATH"));
+        assert!(
+            sends_anothers_key(&models, &settings(&[("key_env", "PATH")])),
+            "a secret that is not the service's own"
+        );
+        assert!(!sends_anothers_key(
+            &models,
+            &settings(&[("key_env", "OPENAI_API_KEY")])
+        ));
+        assert!(!sends_anothers_key(&models, &settings(&[])));
+        let local = ["vllm/m".parse().unwrap()];
+        assert!(!sends_anothers_key(
+            &local,
+            &settings(&[("key_env", "PATH")])
+        ));
         assert!(
             !sends_key(&models, &settings(&[("key_env", "PATH")])),
             "the usual host"

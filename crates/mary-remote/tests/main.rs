@@ -16,3 +16,4 @@ mod errors;
 mod faults;
 mod llamacpp;
 mod room;
+mod servers;

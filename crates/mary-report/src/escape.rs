@@ -4,7 +4,7 @@
 //! control characters) are shown by their code point, so that a reader sees what a model really
 //! wrote and nothing around it is turned about.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 /// Text as HTML text or as a quoted attribute value.
 pub fn html(text: &str) -> String {
@@ -22,21 +22,32 @@ pub fn html(text: &str) -> String {
 /// Text a model or a dataset wrote, as HTML, with invisible characters shown by their code point.
 pub fn foreign(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16);
-    for c in text.chars() {
-        if let Some(entity) = entity(c) {
-            out.push_str(entity);
-        } else if is_invisible(c) {
-            let code = u32::from(c);
-            // Writing into a String cannot fail.
-            let _ = write!(
-                out,
-                "<span class=\"ctl\" title=\"invisible character U+{code:04X}\">U+{code:04X}</span>"
-            );
-        } else {
-            out.push(c);
-        }
-    }
+    // Writing into a String cannot fail.
+    let _ = write_foreign(&mut out, text);
     out
+}
+
+/// The same, written piece by piece: what it becomes may be eighty times as long.
+pub(crate) fn write_foreign(out: &mut dyn fmt::Write, text: &str) -> fmt::Result {
+    let mut rest = text;
+    while let Some(at) = rest.find(|c| entity(c).is_some() || is_invisible(c)) {
+        let (plain, from) = rest.split_at(at);
+        out.write_str(plain)?;
+        let mut characters = from.chars();
+        let Some(c) = characters.next() else { break };
+        match entity(c) {
+            Some(entity) => out.write_str(entity)?,
+            None => {
+                let code = u32::from(c);
+                write!(
+                    out,
+                    "<span class=\"ctl\" title=\"invisible character U+{code:04X}\">U+{code:04X}</span>"
+                )?;
+            }
+        }
+        rest = characters.as_str();
+    }
+    out.write_str(rest)
 }
 
 /// A JSON text that may stand inside `<script>`: no `<`, `>`, `&`, U+2028 or U+2029 is left bare.
@@ -111,10 +122,15 @@ pub(crate) fn clip(text: &str, characters: usize) -> (&str, usize) {
 
 /// One line for a list: white space joined, clipped.
 pub(crate) fn excerpt(text: &str, characters: usize) -> String {
+    excerpt_of(text.chars(), characters)
+}
+
+/// The same of characters that come from several places; no more of them are asked for than needed.
+pub(crate) fn excerpt_of(text: impl Iterator<Item = char>, characters: usize) -> String {
     let mut out = String::new();
     let mut taken = 0;
     let mut gap = false;
-    for c in text.chars() {
+    for c in text {
         if c.is_whitespace() {
             gap = taken > 0;
             continue;

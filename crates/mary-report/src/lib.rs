@@ -16,6 +16,7 @@
 
 pub mod compare;
 pub mod escape;
+mod headline;
 pub mod html;
 mod number;
 pub mod pairs;

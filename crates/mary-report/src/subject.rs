@@ -18,14 +18,16 @@ pub(crate) struct Subject {
 /// All subjects, in the order of runs and manifests.
 pub(crate) fn subjects(runs: &[RunSummary]) -> Vec<Subject> {
     let mut found: Vec<Subject> = Vec::new();
+    let labels = mary_contract::model_labels(runs.iter().flat_map(|r| &r.manifest.models));
     for (index, run) in runs.iter().enumerate() {
         let named = run.manifest.models.iter().map(|m| m.model.to_string());
         let seen = run.rows.iter().map(|r| r.model.clone());
         for model in named.chain(seen) {
             if !found.iter().any(|s| s.run == index && s.model == model) {
+                let label = labels.get(&model).unwrap_or(&model).clone();
                 found.push(Subject {
                     run: index,
-                    label: model.clone(),
+                    label,
                     model,
                 });
             }
@@ -38,7 +40,7 @@ pub(crate) fn subjects(runs: &[RunSummary]) -> Vec<Subject> {
     for subject in &mut found {
         if times.get(&subject.model).is_some_and(|&n| n > 1) {
             let run = runs.get(subject.run).map_or("", |r| r.manifest.id.as_str());
-            subject.label = format!("{} ({})", subject.model, short(run));
+            subject.label = format!("{} ({})", subject.label, short(run));
         }
     }
     found

@@ -88,7 +88,7 @@ fn following_a_bar_to_its_prompt(browser: &mut Browser) {
     browser.until("document.querySelector('#f-tag button')");
     assert_eq!(
         browser.text("document.querySelector('#f-model').value"),
-        "builtin/tiny"
+        "tiny"
     );
     assert_eq!(
         browser.text("document.querySelector('#f-task').value"),
@@ -120,7 +120,7 @@ fn paging_and_searching_samples(browser: &mut Browser) {
     assert!(count.starts_with("1,080 samples of 1,080"), "{count}");
     assert_eq!(
         browser.eval("document.querySelectorAll('#sample-list details').length"),
-        20
+        8
     );
     let first = browser.text("document.querySelector('#sample-list .who').textContent");
     let (x, y) = browser.middle("#next");

@@ -8,6 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, atomic::Ordering, mpsc};
 
 use fixture::log::{MemoryLog, Shared};
+use mary_contract::{Finish, Generated, Reply, Response};
 use mary_report::viewer::{IndexedSource, serve};
 
 fn served(log: &Arc<MemoryLog>) -> SocketAddr {
@@ -60,6 +61,72 @@ fn only_local_names_are_answered_and_every_answer_is_fenced() {
         "GET /run/b3f1c2d4e5/samples?page=99999999999999&outcome=nonsense",
     );
     assert!(odd.starts_with("HTTP/1.1 200"), "{odd}");
+}
+
+/// An answer of eight million characters, every other one invisible: eighty times as much as a page.
+#[test]
+fn a_very_large_answer_is_cut_on_the_page_and_streamed_whole_as_text() {
+    const PAIRS: usize = 4 << 20;
+    let mut log = MemoryLog::new(&fixture::bench(&["builtin/tiny"], 2));
+    let sample = &mut log.samples[0];
+    let large = "a\u{0}".repeat(PAIRS);
+    sample.exchanges[0].reply = Ok(Reply::bare(Response::Generated(Generated {
+        text: large.clone(),
+        finish: Finish::Stop,
+        reasoning: Some("<b>why</b>".into()),
+    })));
+    let id = sample.id.clone();
+    let bound = served(&Arc::new(log));
+    let encode = |text: &str| text.replace('/', "%2F");
+    let query = format!(
+        "model={}&task={}&item={}&trial={}",
+        encode(&id.model),
+        encode(&id.task),
+        id.item,
+        id.trial
+    );
+    let local = format!("127.0.0.1:{}", bound.port());
+    let page = ask(
+        bound,
+        &local,
+        &format!("GET /run/b3f1c2d4e5/sample?{query}"),
+    );
+    assert!(page.starts_with("HTTP/1.1 200"), "{}", &page[..200]);
+    assert!(page.contains("transfer-encoding: chunked"));
+    assert!(page.contains("content-security-policy"));
+    let left = 2 * PAIRS - (1 << 20);
+    assert!(page.contains(&format!("{} more characters", grouped(left))));
+    assert!(page.contains(&format!("href=\"/run/b3f1c2d4e5/text?{}", &query[..20])));
+    assert_eq!(page.matches("U+0000</span>").count(), 1 << 19);
+    assert!(
+        page.trim_end().ends_with("</html>\r\n0"),
+        "whole to the end"
+    );
+    let text = ask(bound, &local, &format!("GET /run/b3f1c2d4e5/text?{query}"));
+    assert!(text.contains("content-type: text/plain; charset=utf-8"));
+    assert!(text.contains("x-content-type-options: nosniff"));
+    assert!(text.contains("<b>why</b>"), "plain text is not escaped");
+    // Chunk sizes stand between the pieces, and hold no `a` before a NUL.
+    assert_eq!(text.matches('\0').count(), PAIRS);
+    let missing = ask(
+        bound,
+        &local,
+        "GET /run/b3f1c2d4e5/text?model=x&task=y&item=z",
+    );
+    assert!(missing.starts_with("HTTP/1.1 404"), "{missing}");
+}
+
+/// A number with commas.
+fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (at, c) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
 }
 
 #[test]

@@ -11,7 +11,9 @@ use mary_engine::admit::{self, Judge};
 use mary_engine::select::{Survey, survey};
 use mary_store::RunFolder;
 
-use crate::{Laboratory, Run, RunError, RunSpec, batch, foreign, manifest};
+use crate::foreign::{self, UsersWord};
+use crate::part::Part;
+use crate::{Laboratory, Run, RunError, RunSpec, batch, manifest};
 
 /// A task that was found and whose items were read once.
 #[derive(Clone)]
@@ -38,18 +40,28 @@ pub struct PreparedRun<'lab> {
     pub(crate) cards: Vec<ModelCard>,
     /// The judge's card, where another model judges.
     pub(crate) judge: Option<ModelCard>,
+    /// The part that this process does, where several share the run.
+    pub(crate) part: Option<Arc<Part>>,
 }
 
 impl Laboratory {
     /// Compares models with tasks, reads every item once, and computes fingerprints.
     pub fn prepare(&self, spec: &RunSpec) -> Result<PreparedRun<'_>, RunError> {
+        let mut prepared = self.prepare_estimate(spec)?;
+        prepared.fingerprint()?;
+        Ok(prepared)
+    }
+
+    /// As [`Laboratory::prepare`], for an estimate alone: no fingerprint is computed, so that neither a
+    /// key nor a server is needed.
+    pub fn prepare_estimate(&self, spec: &RunSpec) -> Result<PreparedRun<'_>, RunError> {
         let settings = spec.model_settings();
         let cards = spec
             .subjects
             .iter()
             .map(|model| Ok(self.provider(model)?.card(model, &settings)?))
             .collect::<Result<Vec<_>, RunError>>()?;
-        self.prepare_known(spec, cards)
+        self.admitted(spec, cards)
     }
 
     /// As [`Laboratory::prepare`], for subjects whose cards are known already.
@@ -58,6 +70,12 @@ impl Laboratory {
         spec: &RunSpec,
         cards: Vec<ModelCard>,
     ) -> Result<PreparedRun<'_>, RunError> {
+        let mut prepared = self.admitted(spec, cards)?;
+        prepared.fingerprint()?;
+        Ok(prepared)
+    }
+
+    fn admitted(&self, spec: &RunSpec, cards: Vec<ModelCard>) -> Result<PreparedRun<'_>, RunError> {
         if cards.is_empty() || spec.tasks.is_empty() {
             return Err(RunError::Specification(
                 "a run needs at least one model and one task".into(),
@@ -88,15 +106,14 @@ impl Laboratory {
                 survey: Arc::new(survey),
             });
         }
-        let mut prepared = PreparedRun {
+        Ok(PreparedRun {
             lab: self,
             spec: spec.clone(),
             assignments,
             cards,
             judge,
-        };
-        prepared.fingerprint()?;
-        Ok(prepared)
+            part: None,
+        })
     }
 
     fn admit(
@@ -158,8 +175,19 @@ impl<'lab> PreparedRun<'lab> {
         &self.cards
     }
 
-    /// Samples of the whole run.
+    /// The items asked of a model in a task, by their places in the specification.
+    pub(crate) fn survey(&self, model: usize, task: usize) -> &Survey {
+        match &self.part {
+            Some(part) => part.survey(model, task),
+            None => &self.assignments[task].survey,
+        }
+    }
+
+    /// Samples of the whole run, or of the part that is done here.
     pub fn planned(&self) -> usize {
+        if let Some(part) = &self.part {
+            return part.planned;
+        }
         let items: usize = self.assignments.iter().map(|a| a.survey.count).sum();
         items * self.spec.trials as usize * self.spec.subjects.len()
     }
@@ -186,26 +214,30 @@ impl<'lab> PreparedRun<'lab> {
 
     /// Makes or finds the run's folder below another folder.
     pub fn open_below(self, runs: &Path) -> Result<Run<'lab>, RunError> {
-        let folder = RunFolder::create_or_open(runs, &self.manifest()?)?;
-        Ok(Run::new(self, folder))
+        let manifest = self.manifest()?;
+        let new = !runs.join(&manifest.id).join("manifest.json").exists();
+        let folder = RunFolder::create_or_open(runs, &manifest)?;
+        Ok(Run::new(self, folder).made_new(new))
     }
 }
 
 impl Laboratory {
     /// Goes on with the run in this folder as it was begun; a budget, where one is given, replaces
     /// that of the manifest.
-    /// `host` is where the user says that questions go; a folder alone cannot send a key anywhere.
+    /// `word` is where the user says that questions go, and with which key; a folder alone cannot send
+    /// a key anywhere.
     pub fn continue_run(
         &self,
         folder: &Path,
         budget: Option<f64>,
-        host: Option<&str>,
+        word: UsersWord,
     ) -> Result<Run<'_>, RunError> {
         let stored = RunFolder::open(folder)?;
         foreign::belongs_together(&stored)?;
         self.check_versions(stored.manifest())?;
         let mut spec = RunSpec::of(stored.manifest());
-        foreign::disarm(&mut spec, host)?;
+        foreign::disarm(&mut spec, word)?;
+        foreign::starts_nothing(self, &spec)?;
         spec.execution.budget = budget.or(spec.execution.budget);
         // Batches that were submitted are paid for: they are fetched, whatever the manifest says.
         spec.execution.batch |= batch::folder(folder, false).is_some();

@@ -91,9 +91,11 @@ impl<'a> Asking<'a> {
     pub(crate) fn everything(mut self, opened: Option<Box<dyn Model>>) -> Result<(), RunError> {
         let (lab, spec) = (self.prepared.lab, &self.prepared.spec);
         let mut work = Vec::new();
-        for model in &spec.subjects {
-            match self.left(model) {
-                left if !left.is_empty() => work.push((model, left)),
+        for (place, model) in spec.subjects.iter().enumerate() {
+            match self.left(place, model) {
+                left if !left.is_empty() => work.push((place, model, left)),
+                // A model that another shard asks is none of this one's business.
+                _ if !self.asks(place) => {}
                 // A model with nothing left to answer is not even loaded.
                 _ => {
                     let note = format!("{model}: everything is already answered");
@@ -104,7 +106,7 @@ impl<'a> Asking<'a> {
         std::thread::scope(|scope| {
             let mut ahead = LoadAhead::new(scope);
             let mut ready = opened;
-            for (place, (model, left)) in work.iter().enumerate() {
+            for (turn, (place, model, left)) in work.iter().enumerate() {
                 if let Some(arrived) = ahead.take() {
                     ready = arrived_model(model, arrived)?;
                 }
@@ -115,7 +117,7 @@ impl<'a> Asking<'a> {
                 if let (JudgeChoice::Model(other), None) = (&spec.judge, &self.judge) {
                     self.judge = Some(open_model(lab, other, &self.settings(other))?);
                 }
-                if let Some((next, _)) = work.get(place + 1) {
+                if let Some((_, next, _)) = work.get(turn + 1) {
                     let next: &ModelRef = next;
                     let settings = self.settings(next);
                     let provider = lab.provider(next)?;
@@ -124,8 +126,8 @@ impl<'a> Asking<'a> {
                     }
                 }
                 let name = model.to_string();
-                for &place in left {
-                    self.task(&name, subject.as_ref(), place)?;
+                for &task in left {
+                    self.task((*place, &name), subject.as_ref(), task)?;
                 }
             }
             Ok::<_, RunError>(())
@@ -137,18 +139,27 @@ impl<'a> Asking<'a> {
     }
 
     /// The places of the tasks that a model has not answered in full.
-    fn left(&self, model: &ModelRef) -> Vec<usize> {
+    fn left(&self, place: usize, model: &ModelRef) -> Vec<usize> {
         let name = model.to_string();
         self.prepared
             .assignments
             .iter()
             .enumerate()
-            .filter(|(_, assignment)| {
-                let planned = assignment.survey.count * self.prepared.spec.trials as usize;
+            .filter(|(task, assignment)| {
+                let items = self.prepared.survey(place, *task).count;
+                let planned = items * self.prepared.spec.trials as usize;
                 self.answered(&name, assignment.id()) < planned
             })
-            .map(|(place, _)| place)
+            .map(|(task, _)| task)
             .collect()
+    }
+
+    /// Whether anything is asked of the model at this place.
+    fn asks(&self, place: usize) -> bool {
+        let tasks = 0..self.prepared.assignments.len();
+        tasks
+            .into_iter()
+            .any(|task| self.prepared.survey(place, task).count > 0)
     }
 
     fn answered(&self, model: &str, task: &str) -> usize {
@@ -164,11 +175,16 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// Asks one model the task at this place of the specification.
-    fn task(&mut self, model: &str, subject: &dyn Model, place: usize) -> Result<(), RunError> {
+    /// Asks the model at one place of the specification the task at another.
+    fn task(
+        &mut self,
+        (place, model): (usize, &str),
+        subject: &dyn Model,
+        task: usize,
+    ) -> Result<(), RunError> {
         let prepared = self.prepared;
         let spec = &prepared.spec;
-        let assignment = &prepared.assignments[place];
+        let assignment = &prepared.assignments[task];
         let id = assignment.id();
         let finished = &self.finished;
         let execution = Execution {
@@ -182,7 +198,7 @@ impl<'a> Asking<'a> {
             task: assignment.task,
             settings: &assignment.settings,
             data: prepared.lab.source(),
-            survey: &assignment.survey,
+            survey: prepared.survey(place, task),
             trials: spec.trials,
             seed: spec.seed,
             finished: &|item, trial| {

@@ -62,6 +62,18 @@ impl From<StoreError> for RunError {
 }
 
 impl RunError {
+    /// Whether a signal stopped the run, and nothing is wrong with it.
+    pub fn is_interrupt(&self) -> bool {
+        match self {
+            Self::Engine(EngineError::Interrupted) => true,
+            Self::Engine(EngineError::Stopped(error)) | Self::Model(error) => {
+                error.kind == mary_contract::ErrorKind::Interrupted
+            }
+            Self::Stopped { source, .. } => source.is_interrupt(),
+            _ => false,
+        }
+    }
+
     /// The model's error behind this one, where a model could not be opened.
     pub fn model(&self) -> Option<&ModelError> {
         match self {

@@ -1,19 +1,30 @@
 //! A run folder may come from elsewhere: it is data, not orders.
 //!
 //! What it says about tasks, seeds and settings is repeated; what it says about hosts, keys and paths
-//! is not believed. A key goes to a host that only the folder names when the user names it too, and
-//! nothing is written where the folder points.
+//! is not believed. A key goes to a host that only the folder names when the user names it too, a
+//! secret that is not the service's own is sent when the user names it, and nothing is written where
+//! the folder points.
 
-use mary_contract::{JudgeChoice, RunManifest, StoreError};
+use mary_contract::{JudgeChoice, ModelRef, RunManifest, StoreError};
 use mary_store::RunFolder;
 
-use crate::{RunError, RunSpec};
+use crate::{Laboratory, RunError, RunSpec};
 
-/// Takes the orders out of a specification that was read from a folder. `named` is the host the user
-/// gave on the command line.
-pub(crate) fn disarm(spec: &mut RunSpec, named: Option<&str>) -> Result<(), RunError> {
+/// What the user says about a folder's hosts and keys, apart from the folder.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UsersWord<'a> {
+    /// Where questions go.
+    pub base_url: Option<&'a str>,
+    /// The variable that holds the key.
+    pub key_env: Option<&'a str>,
+}
+
+/// Takes the orders out of a specification that was read from a folder.
+pub(crate) fn disarm(spec: &mut RunSpec, word: UsersWord) -> Result<(), RunError> {
     // Where batches are kept is decided by where the folder lies.
     spec.opening.args.remove("batch");
+    check_key(spec, word.key_env)?;
+    let named = word.base_url;
     let Some(url) = spec.opening.base_url.clone() else {
         if named.is_some() {
             return Err(RunError::Specification(
@@ -34,13 +45,55 @@ pub(crate) fn disarm(spec: &mut RunSpec, named: Option<&str>) -> Result<(), RunE
     }
 }
 
+/// A folder may not pick one of the user's secrets to be sent to a host that has another.
+fn check_key(spec: &RunSpec, named: Option<&str>) -> Result<(), RunError> {
+    let stored = spec.opening.args.get("key_env").map(String::as_str);
+    let message = match (stored, named) {
+        (Some(stored), Some(named)) if stored != named => format!(
+            "this run was begun with the key in {stored}, not in {named}\nhint: start a new run to use another key"
+        ),
+        (None, Some(named)) => format!(
+            "this run was not begun with a key in {named}\nhint: leave --key-env out; the service's own variable is used"
+        ),
+        (Some(stored), None)
+            if mary_remote::sends_anothers_key(&models(spec), &spec.model_settings()) =>
+        {
+            format!(
+                "the run folder says that the secret in {stored} is sent\nhint: if that is the key for this service, say so: --key-env {stored}"
+            )
+        }
+        _ => return Ok(()),
+    };
+    Err(RunError::Specification(message))
+}
+
+/// Refuses to start a program because a folder names one.
+pub(crate) fn starts_nothing(lab: &Laboratory, spec: &RunSpec) -> Result<(), RunError> {
+    let judge = match &spec.judge {
+        JudgeChoice::Model(model) => Some(model),
+        JudgeChoice::None | JudgeChoice::Subject => None,
+    };
+    for model in spec.subjects.iter().chain(judge) {
+        if lab.provider(model)?.starts_programs() {
+            return Err(RunError::Specification(format!(
+                "the run asks {model}, which is a program, and a run folder starts none by itself\nhint: repeat the command that began the run: it finds the same folder and goes on"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Whether any model of the run would be sent a key over the network.
 fn sends_key(spec: &RunSpec) -> bool {
+    mary_remote::sends_key(&models(spec), &spec.model_settings())
+}
+
+fn models(spec: &RunSpec) -> Vec<ModelRef> {
     let mut models = spec.subjects.clone();
     if let JudgeChoice::Model(judge) = &spec.judge {
         models.push(judge.clone());
     }
-    mary_remote::sends_key(&models, &spec.model_settings())
+    models
 }
 
 fn same_place(one: &str, other: &str) -> bool {

@@ -1,6 +1,6 @@
 //! The manifest of a prepared run, and the name of its folder.
 
-use mary_contract::{JudgeChoice, RunManifest, TaskRun};
+use mary_contract::{JudgeChoice, ModelCard, RunManifest, TaskRun};
 
 use crate::{PreparedRun, RunError};
 
@@ -18,6 +18,10 @@ pub(crate) fn of(prepared: &PreparedRun<'_>) -> Result<RunManifest, RunError> {
             ..TaskRun::of(&assignment.task, assignment.settings.clone())
         });
     }
+    let labelled = |card: &ModelCard| ModelCard {
+        label: spec.execution.labels.get(&card.model.to_string()).cloned(),
+        ..card.clone()
+    };
     let mut manifest = RunManifest {
         schema: mary_store::SCHEMA,
         id: String::new(),
@@ -26,7 +30,7 @@ pub(crate) fn of(prepared: &PreparedRun<'_>) -> Result<RunManifest, RunError> {
             .to_string(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: lab.words().to_vec(),
-        models: prepared.cards.clone(),
+        models: prepared.cards.iter().map(labelled).collect(),
         model_settings: spec.model_settings(),
         judge: match spec.judge {
             JudgeChoice::Subject => prepared.cards.first().cloned(),
@@ -44,10 +48,16 @@ pub(crate) fn of(prepared: &PreparedRun<'_>) -> Result<RunManifest, RunError> {
     Ok(manifest)
 }
 
-/// The readable part of a run's name: first model and families.
+/// The readable part of a run's name: the first model, by its label where it has one, and families.
 fn title(prepared: &PreparedRun<'_>) -> String {
     let subjects = &prepared.spec.subjects;
-    let model = subjects.first().map_or("model", |m| m.name.as_str());
+    let labels = &prepared.spec.execution.labels;
+    let first = subjects.first();
+    let label = first.and_then(|m| labels.get(&m.to_string()));
+    let model = match label {
+        Some(label) => label.as_str(),
+        None => first.map_or("model", |m| m.name.as_str()),
+    };
     let model = model
         .rsplit('/')
         .find(|part| !part.is_empty())

@@ -4,17 +4,34 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use mary_contract::{Event, EventObserver, Model, RunSummary};
-use mary_store::RunFolder;
+use mary_store::{RunFolder, ShardEnd, ShardPlace, ShardStatus};
 
 use crate::asking::Asking;
 use crate::summary::summarise;
 use crate::{PreparedRun, RunError};
+
+/// One task on one model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunPart {
+    /// The model, by its full name.
+    pub model: String,
+    /// The task.
+    pub task: String,
+    /// Samples of it, answered or not.
+    pub samples: usize,
+    /// What one of them costs beside those of other tasks, in no particular unit.
+    pub cost: u64,
+}
 
 /// A run folder that is open for writing, and what is to be asked.
 pub struct Run<'lab> {
     prepared: PreparedRun<'lab>,
     folder: RunFolder,
     opened: Option<Box<dyn Model>>,
+    /// The folder was made by this very run.
+    new: bool,
+    /// Where this is one of several parts, its place and what it says about itself.
+    shard: Option<(ShardPlace, ShardStatus)>,
 }
 
 impl<'lab> Run<'lab> {
@@ -23,7 +40,24 @@ impl<'lab> Run<'lab> {
             prepared,
             folder,
             opened: None,
+            new: false,
+            shard: None,
         }
+    }
+
+    pub(crate) fn made_new(mut self, new: bool) -> Self {
+        self.new = new;
+        self
+    }
+
+    pub(crate) fn of_shard(mut self, place: ShardPlace, status: ShardStatus) -> Self {
+        self.shard = Some((place, status));
+        self
+    }
+
+    /// Where this part of a run lies, where it is one of several.
+    pub fn shard(&self) -> Option<&ShardPlace> {
+        self.shard.as_ref().map(|(place, _)| place)
     }
 
     /// The first model is open already.
@@ -41,6 +75,29 @@ impl<'lab> Run<'lab> {
     /// What was specified.
     pub fn spec(&self) -> &crate::RunSpec {
         &self.prepared.spec
+    }
+
+    /// The parts of the run in the order in which they are asked: every task of the first model, then of
+    /// the next.
+    pub fn parts(&self) -> Vec<RunPart> {
+        let spec = &self.prepared.spec;
+        let mut parts = Vec::new();
+        for model in &spec.subjects {
+            for assignment in &self.prepared.assignments {
+                parts.push(RunPart {
+                    model: model.to_string(),
+                    task: assignment.id().to_owned(),
+                    samples: assignment.survey.count * spec.trials as usize,
+                    cost: assignment.survey.cost,
+                });
+            }
+        }
+        parts
+    }
+
+    /// Cards of the models under study, with their labels.
+    pub fn cards(&self) -> &[mary_contract::ModelCard] {
+        &self.folder.manifest().models
     }
 
     /// The run's folder, for reading.
@@ -69,9 +126,26 @@ impl<'lab> Run<'lab> {
         let asked = Asking::begin(&self.prepared, &mut self.folder, events, stop)
             .and_then(|asking| asking.everything(opened));
         self.folder.flush()?;
+        let nothing = self.new && self.folder.finished_ids()?.is_empty();
+        let asked = match asked {
+            Err(error) if nothing && cannot_begin(&error) => {
+                // A folder in which nothing was asked would only be in the way.
+                self.folder.discard()?;
+                return Err(error);
+            }
+            asked => asked,
+        };
         let tasks = self.prepared.lab.registry();
         let summary = summarise(tasks, &self.folder, self.prepared.planned())?;
         self.folder.write_summary(&summary)?;
+        if let Some((place, status)) = &mut self.shard {
+            *status = status.clone().ended(match &asked {
+                Ok(()) => ShardEnd::Done,
+                Err(error) if error.is_interrupt() => ShardEnd::Interrupted,
+                Err(error) => ShardEnd::Failed(error.to_string()),
+            });
+            place.write_status(status)?;
+        }
         match asked {
             Ok(()) => Ok(summary),
             Err(source) => Err(RunError::Stopped {
@@ -80,4 +154,9 @@ impl<'lab> Run<'lab> {
             }),
         }
     }
+}
+
+/// Whether a model or the cache could not be opened, so that nothing can have been asked.
+fn cannot_begin(error: &RunError) -> bool {
+    matches!(error, RunError::Model(_) | RunError::Folder { .. })
 }

@@ -91,6 +91,9 @@ pub struct Execution {
     pub cache: bool,
     /// Send everything through the providers' batch APIs.
     pub batch: bool,
+    /// What models are called in tables, figures and pages, by their full names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 impl Default for Execution {
@@ -103,6 +106,7 @@ impl Default for Execution {
             budget: None,
             cache: true,
             batch: false,
+            labels: BTreeMap::new(),
         }
     }
 }
@@ -151,6 +155,11 @@ impl RunSpec {
                 budget: opened.budget,
                 cache: manifest.execution.cache,
                 batch: manifest.execution.batch,
+                labels: manifest
+                    .models
+                    .iter()
+                    .filter_map(|m| Some((m.model.to_string(), m.label.clone()?)))
+                    .collect(),
             },
         }
     }

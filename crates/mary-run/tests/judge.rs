@@ -81,7 +81,9 @@ fn interrupted(lab: &Laboratory, spec: &RunSpec) -> PathBuf {
 }
 
 fn continued(lab: &Laboratory, folder: &Path) -> RunSummary {
-    let mut run = lab.continue_run(folder, None, None).unwrap();
+    let mut run = lab
+        .continue_run(folder, None, mary_run::UsersWord::default())
+        .unwrap();
     run.go(&mut Silent, &AtomicBool::new(false)).unwrap()
 }
 

@@ -10,5 +10,6 @@
 mod ahead;
 mod example;
 mod judge;
+mod shards;
 mod specification;
 mod support;

@@ -46,6 +46,7 @@ fn spec() -> RunSpec {
             budget: Some(1.5),
             cache: false,
             batch: false,
+            labels: Default::default(),
         },
     }
 }

@@ -40,7 +40,7 @@ impl Interval {
 
 /// The 95 % interval of a mean score, by the rule of `docs/statistics.md`.
 ///
-/// Scores of 0 and 1 without clusters get Wilson's interval; scores on the scale from 0 to 1
+/// Scores of 0 and 1 without clusters get Wilson's interval, below ten of them the exact one; scores on the scale from 0 to 1
 /// (ties at one half, shares) Wilson's interval at their effective sample size; clustered ones the
 /// same with the cluster-robust variance; scores on any other scale Student's t, clustered where
 /// clusters are given. `clusters` holds one id for each score.

@@ -8,6 +8,7 @@
 pub mod agreement;
 pub mod bootstrap;
 pub mod correlation;
+pub mod crossed;
 pub mod difference;
 pub mod distributions;
 mod error;
@@ -25,6 +26,7 @@ pub mod paired;
 pub mod permutation;
 pub mod power;
 pub mod rank;
+pub mod raters;
 pub mod segmented;
 
 pub use error::StatsError;

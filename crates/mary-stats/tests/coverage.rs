@@ -210,10 +210,10 @@ fn clustered_scores_cover_where_ignoring_clusters_does_not() {
                     .unwrap()
                     .contains(p)
             });
-            nominal(
-                &format!("clustered-wilson {clusters}x{size} p in {low}..{high}"),
-                found,
-            );
+            // Near the ends it allows for families that were not drawn, and covers more than its name.
+            let most = if low < 0.2 || high > 0.8 { 0.99 } else { 0.97 };
+            let what = format!("clustered-wilson {clusters}x{size} p in {low}..{high}");
+            within(&what, found, 0.93, most);
         }
     }
     let naive = coverage(6, |rng| {

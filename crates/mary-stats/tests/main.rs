@@ -13,5 +13,6 @@ mod coverage_families;
 mod difference;
 mod golden;
 mod growth;
+mod people;
 mod permutations;
 mod psychometric_by_hand;

@@ -1,24 +1,23 @@
 //! A run as a folder: `manifest.json`, `samples.jsonl`, `summary.json`.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use mary_contract::{RunManifest, RunSummary, Sample, StoreError, read_plain, writable_place};
+use mary_contract::{RunManifest, RunSummary, Sample, StoreError, read_plain};
 use serde::de::DeserializeOwned;
 
 use crate::atomic;
 use crate::fault::{corrupt, io_at};
 use crate::index::{FinishedIds, Index};
+use crate::lease::{Lock, taken_over};
 use crate::log::{LogWriter, heal};
 use crate::manifest::{SCHEMA, difference};
 use crate::read::{Samples, Seeker, Verdicts};
 
-const MANIFEST: &str = "manifest.json";
-const SAMPLES: &str = "samples.jsonl";
+pub(crate) const MANIFEST: &str = "manifest.json";
+pub(crate) const SAMPLES: &str = "samples.jsonl";
 const SUMMARY: &str = "summary.json";
-const LOCK: &str = "run.lock";
 /// No manifest and no summary is larger.
 const LARGEST_JSON: u64 = 1 << 30;
 
@@ -39,7 +38,7 @@ pub struct RunFolder {
     index: Mutex<Index>,
     // The writer goes before the lock: its last lines are written while the folder is still ours.
     writer: Option<LogWriter>,
-    _lock: Option<Lock>,
+    lock: Option<Lock>,
 }
 
 impl RunFolder {
@@ -47,9 +46,14 @@ impl RunFolder {
     /// is not there. A folder that is there is continued, after its torn end was healed; when its
     /// manifest differs in something that decides answers, [`StoreError::Mismatch`] names it.
     pub fn create_or_open(root: &Path, manifest: &RunManifest) -> Result<Self, StoreError> {
-        let path = root.join(folder_name(&manifest.id)?);
+        Self::create_or_open_at(&root.join(folder_name(&manifest.id)?), manifest)
+    }
+
+    /// As [`RunFolder::create_or_open`], at this very place whatever the manifest's id.
+    pub fn create_or_open_at(path: &Path, manifest: &RunManifest) -> Result<Self, StoreError> {
+        let path = path.to_owned();
         fs::create_dir_all(&path).map_err(io_at(&path))?;
-        let lock = lock(&path)?;
+        let lock = Lock::take(&path)?;
         let log = path.join(SAMPLES);
         if !path.join(MANIFEST).exists() {
             // A kill between making the folder and its manifest leaves no samples behind.
@@ -70,15 +74,11 @@ impl RunFolder {
     /// holds; [`StoreError::Mismatch`] names the first difference otherwise.
     pub fn continue_at(path: &Path, manifest: &RunManifest) -> Result<Self, StoreError> {
         read_manifest(path)?;
-        let lock = lock(path)?;
+        let lock = Lock::take(path)?;
         Self::matching(path.to_owned(), manifest, lock)
     }
 
-    fn matching(
-        path: PathBuf,
-        manifest: &RunManifest,
-        lock: Option<Lock>,
-    ) -> Result<Self, StoreError> {
+    fn matching(path: PathBuf, manifest: &RunManifest, lock: Lock) -> Result<Self, StoreError> {
         let found: RunManifest = read_manifest(&path)?;
         if let Some(field) = difference(&found, manifest)? {
             return Err(StoreError::Mismatch(format!(
@@ -101,22 +101,18 @@ impl RunFolder {
             healed: None,
             index: Mutex::default(),
             writer: None,
-            _lock: None,
+            lock: None,
         })
     }
 
     /// Opens an existing folder for appending, under the manifest it has.
     pub fn resume(path: &Path) -> Result<Self, StoreError> {
         let manifest = read_manifest(path)?;
-        let lock = lock(path)?;
+        let lock = Lock::take(path)?;
         Self::writing(path.to_owned(), manifest, lock)
     }
 
-    fn writing(
-        path: PathBuf,
-        manifest: RunManifest,
-        lock: Option<Lock>,
-    ) -> Result<Self, StoreError> {
+    fn writing(path: PathBuf, manifest: RunManifest, lock: Lock) -> Result<Self, StoreError> {
         let log = path.join(SAMPLES);
         let healed = heal(&log)?;
         let mut index = Index::default();
@@ -128,13 +124,36 @@ impl RunFolder {
             healed,
             index: Mutex::new(index),
             writer: Some(writer),
-            _lock: lock,
+            lock: Some(lock),
         })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Removes a folder in which nothing was answered. What is not ours stays, and the folder with it.
+    pub fn discard(&mut self) -> Result<(), StoreError> {
+        if !self.finished_ids()?.is_empty() {
+            return Ok(());
+        }
+        self.writer = None;
+        for name in [SAMPLES, SUMMARY, MANIFEST, crate::lease::FILE] {
+            if name == crate::lease::FILE {
+                // Given back before its file goes.
+                drop(self.lock.take());
+            }
+            match fs::remove_file(self.path.join(name)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(io_at(&self.path.join(name))(error));
+                }
+                _ => {}
+            }
+        }
+        // Refused where something else lies there: then it is somebody's.
+        let _ = fs::remove_dir(&self.path);
+        Ok(())
     }
 
     /// What was decided before the first question.
@@ -167,6 +186,9 @@ impl RunFolder {
     }
 
     fn pen(&mut self) -> Result<&mut LogWriter, StoreError> {
+        if self.lock.as_ref().is_some_and(Lock::is_lost) {
+            return Err(taken_over(&self.path));
+        }
         self.writer.as_mut().ok_or_else(|| {
             StoreError::Mismatch(format!(
                 "{} was opened for reading only",
@@ -272,55 +294,4 @@ fn read_manifest(path: &Path) -> Result<RunManifest, StoreError> {
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, hint: &str) -> Result<T, StoreError> {
     let bytes = read_plain(path, LARGEST_JSON).map_err(io_at(path))?;
     serde_json::from_slice(&bytes).map_err(|e| corrupt(path, e.line(), e.to_string(), hint))
-}
-
-/// The lock of a run folder, given back in so many words: closing the file is not enough, because a
-/// process that is just being started by another thread holds a copy of it until it runs.
-struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Nothing can be done about a failure, and the file is closed in any case.
-        let _ = self.0.unlock();
-    }
-}
-
-/// Makes sure that one process at a time appends to a run. The operating system forgets the lock
-/// with the process, so a killed run never locks anybody out.
-fn lock(folder: &Path) -> Result<Option<Lock>, StoreError> {
-    let path = folder.join(LOCK);
-    writable_place(&path).map_err(io_at(&path))?;
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(io_at(&path))?;
-    match file.try_lock() {
-        Ok(()) => {
-            file.set_len(0)
-                .and_then(|()| writeln!(file, "{}", std::process::id()))
-                .map_err(io_at(&path))?;
-            Ok(Some(Lock(file)))
-        }
-        Err(TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            // The number is a courtesy; without it the message still stands.
-            let _ = file.take(32).read_to_string(&mut holder);
-            let holder = match holder.trim() {
-                "" => "another process".to_owned(),
-                pid => format!("process {pid}"),
-            };
-            Err(StoreError::Mismatch(format!(
-                "{}: {holder} is writing to this run\n\
-                 hint: wait until it has finished or stop it, then give the command again; \
-                 `mary view` and `mary report` work meanwhile",
-                folder.display()
-            )))
-        }
-        // Some network file systems have no locks; running there is the user's choice.
-        Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => Ok(None),
-        Err(TryLockError::Error(e)) => Err(io_at(&path)(e)),
-    }
 }

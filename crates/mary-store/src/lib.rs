@@ -18,12 +18,16 @@ mod folder;
 mod import;
 mod index;
 mod items;
+mod join;
+mod lease;
 mod line;
 mod log;
 mod manifest;
 mod merge;
+mod mounts;
 mod read;
 mod recorder;
+mod shards;
 
 pub use cache::{CacheStats, Label, ModelShare, Prune, Pruned, ResponseCache};
 pub use export::{ExportForm, export};
@@ -31,8 +35,13 @@ pub use folder::{Healed, RunFolder};
 pub use import::{ImportOptions, Imported, import};
 pub use index::{FinishedIds, State};
 pub use items::{ItemsError, ItemsForm, ItemsOf, write_items};
+pub use lease::{Holder, holder};
 pub use line::{ItemHead, Verdict};
 pub use manifest::{SCHEMA, run_digest};
-pub use merge::{MergeReport, merge};
+pub use merge::{MergeReport, join_into, merge};
+pub use mounts::network_file_system;
 pub use read::{Samples, Seeker, Verdicts};
 pub use recorder::Recorder;
+pub use shards::{
+    SHARD_CACHE, SHARDS, ShardEnd, ShardLock, ShardPlace, ShardStatus, join_caches, join_shards,
+};

@@ -123,6 +123,25 @@ impl BorrowedId<'_> {
     pub(crate) fn describe(&self) -> String {
         describe(&self.model, &self.task, &self.item, self.trial)
     }
+
+    pub(crate) fn model(&self) -> &str {
+        &self.model
+    }
+
+    pub(crate) fn task(&self) -> &str {
+        &self.task
+    }
+
+    /// Bytes whose order is that of the ids.
+    pub(crate) fn key(&self) -> Vec<u8> {
+        let mut key = Vec::with_capacity(self.model.len() + self.task.len() + self.item.len() + 7);
+        for part in [&self.model, &self.task, &self.item] {
+            key.extend_from_slice(part.as_bytes());
+            key.push(0);
+        }
+        key.extend_from_slice(&self.trial.to_be_bytes());
+        key
+    }
 }
 
 /// A sample's name in a message.

@@ -1,157 +1,120 @@
 //! Shards of one run, made anywhere, put together in any order with the same bytes as a result.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Outcome, RunManifest, SampleId, StoreError};
+use mary_contract::{RunManifest, StoreError};
 
-use crate::line;
-use crate::manifest::shard_difference;
+use crate::atomic;
+use crate::fault::io_at;
+use crate::folder::{MANIFEST, SAMPLES};
+use crate::join::{Differing, join};
+use crate::lease::Lock;
+use crate::manifest::{difference, shard_difference};
 use crate::{RunFolder, run_digest};
 
 /// What came of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeReport {
-    /// The new folder.
+    /// The joined folder.
     pub path: PathBuf,
     /// Samples in it.
     pub samples: usize,
+    /// Of those, failures.
+    pub failed: usize,
     /// Copies that were left out because the same sample was there already.
     pub duplicates: usize,
     /// Failures that an answer from another shard replaced.
     pub replaced: usize,
+    /// Samples that were answered twice, and not alike; the first answer stayed.
+    pub differing: usize,
+    /// Logs that ended in the middle of a line.
+    pub torn: usize,
 }
 
-struct Place {
-    source: usize,
-    offset: u64,
-    failed: bool,
-    content: [u8; 32],
-}
-
-/// Merges run folders into a new one under `root`, its samples sorted by id. The sources are only
-/// read. The same sample with different content in two shards is a conflict: it is reported, and
-/// nothing is written.
+/// Merges run folders into one under `root`, its samples sorted by id. The sources are only read. The
+/// same sample with different content in two shards is a conflict: it is reported, and nothing is
+/// written. Done again, with more shards or the same, it takes in what is new.
 pub fn merge(root: &Path, sources: &[&Path]) -> Result<MergeReport, StoreError> {
     let folders = sources
         .iter()
         .map(|path| RunFolder::open(path))
         .collect::<Result<Vec<_>, _>>()?;
     let manifest = merged_manifest(&folders)?;
-    let mut report = MergeReport {
-        path: root.join(&manifest.id),
-        samples: 0,
-        duplicates: 0,
-        replaced: 0,
-    };
-    if report.path.join("manifest.json").exists() {
-        return Err(StoreError::Mismatch(format!(
-            "{} is there already\nhint: merge into an empty folder",
-            report.path.display()
-        )));
-    }
-    let places = union(&folders, &mut report)?;
-    let mut target = RunFolder::create_or_open(root, &manifest)?;
-    let mut seekers = folders
+    let path = root.join(&manifest.id);
+    let fresh = !path.join(MANIFEST).exists();
+    let made: Vec<PathBuf> = [root, &path]
         .iter()
-        .map(RunFolder::seeker)
-        .collect::<Result<Vec<_>, _>>()?;
-    for place in places.values() {
-        if let Some(seeker) = seekers.get_mut(place.source) {
-            target.append(&seeker.sample(place.offset)?)?;
-        }
-    }
-    target.flush()?;
-    report.samples = places.len();
-    Ok(report)
-}
-
-fn union(
-    folders: &[RunFolder],
-    report: &mut MergeReport,
-) -> Result<BTreeMap<SampleId, Place>, StoreError> {
-    let mut places = BTreeMap::new();
-    let mut conflicts = Vec::new();
-    let mut canonical = Vec::new();
-    for (source, folder) in folders.iter().enumerate() {
-        let mut seeker = folder.seeker()?;
-        for verdict in folder.verdicts()? {
-            let offset = verdict?.offset;
-            // Hashed in our own form: the order of keys or spaces is not content.
-            let sample = seeker.sample(offset)?;
-            canonical.clear();
-            line::write(&sample, &mut canonical)
-                .map_err(|e| StoreError::Mismatch(format!("a sample cannot be written: {e}")))?;
-            let place = Place {
-                source,
-                offset,
-                failed: matches!(sample.judgement.outcome, Outcome::Failed(_)),
-                content: *blake3::hash(&canonical).as_bytes(),
-            };
-            match places.entry(sample.id) {
-                Entry::Vacant(slot) => {
-                    slot.insert(place);
-                }
-                Entry::Occupied(mut slot) => match choose(slot.get(), &place) {
-                    Choice::Same => report.duplicates += 1,
-                    Choice::Old => report.replaced += 1,
-                    Choice::New => {
-                        report.replaced += 1;
-                        slot.insert(place);
-                    }
-                    Choice::Conflict => {
-                        conflicts.push((slot.key().clone(), slot.get().source, source))
-                    }
-                },
-            }
-        }
-    }
-    if conflicts.is_empty() {
-        return Ok(places);
-    }
-    Err(conflict(folders, &conflicts))
-}
-
-enum Choice {
-    Same,
-    Old,
-    New,
-    Conflict,
-}
-
-fn choose(old: &Place, new: &Place) -> Choice {
-    match (old.failed, new.failed) {
-        _ if old.content == new.content => Choice::Same,
-        (true, false) => Choice::New,
-        (false, true) => Choice::Old,
-        // Two different failures: which one stays must not depend on the order of the shards.
-        (true, true) if new.content < old.content => Choice::New,
-        (true, true) => Choice::Old,
-        (false, false) => Choice::Conflict,
-    }
-}
-
-fn conflict(folders: &[RunFolder], conflicts: &[(SampleId, usize, usize)]) -> StoreError {
-    let name = |i: &usize| {
-        folders
-            .get(*i)
-            .map_or_else(String::new, |f| f.path().display().to_string())
+        .filter(|p| !p.exists())
+        .map(|p| p.to_path_buf())
+        .collect();
+    fs::create_dir_all(&path).map_err(io_at(&path))?;
+    let logs: Vec<PathBuf> = std::iter::once(path.join(SAMPLES))
+        .chain(sources.iter().map(|source| source.join(SAMPLES)))
+        .collect();
+    let joined = {
+        let _lock = Lock::take(&path)?;
+        join(&manifest, &logs, &path.join(SAMPLES), Differing::Refuse)
     };
-    let mut text = format!(
-        "{} samples have different content in two shards; nothing was written:",
-        conflicts.len()
-    );
-    for (id, a, b) in conflicts.iter().take(10) {
-        text.push_str(&format!(
-            "\n  {} in {} and {}",
-            line::describe(&id.model, &id.task, &id.item, id.trial),
-            name(a),
-            name(b)
-        ));
+    let counts = match joined {
+        Ok(counts) => counts,
+        Err(error) => {
+            // Nothing was written, so nothing is left behind.
+            if fresh {
+                let _ = fs::remove_file(path.join(crate::lease::FILE));
+                for folder in made.iter().rev() {
+                    let _ = fs::remove_dir(folder);
+                }
+            }
+            return Err(error);
+        }
+    };
+    if fresh {
+        atomic::write_json(&path.join(MANIFEST), &manifest)?;
     }
-    text.push_str("\nhint: these are not shards of one run; merge only one of the folders");
-    StoreError::Mismatch(text)
+    Ok(MergeReport::of(path, &counts))
+}
+
+/// Joins parts of one run into its own folder: what its log holds already, and the logs of folders with
+/// the same manifest. The parts are only read. A sample that was answered twice keeps its first answer.
+pub fn join_into(run: &Path, parts: &[PathBuf]) -> Result<MergeReport, StoreError> {
+    let whole = RunFolder::open(run)?;
+    for part in parts {
+        let folder = RunFolder::open(part)?;
+        if let Some(field) = difference(whole.manifest(), folder.manifest())? {
+            return Err(StoreError::Mismatch(format!(
+                "{} is no part of run {}; {field}\nhint: nothing was written; move the folder away",
+                part.display(),
+                whole.manifest().id
+            )));
+        }
+    }
+    let logs: Vec<PathBuf> = std::iter::once(run)
+        .chain(parts.iter().map(PathBuf::as_path))
+        .map(|folder| folder.join(SAMPLES))
+        .collect();
+    let _lock = Lock::take(run)?;
+    let counts = join(
+        whole.manifest(),
+        &logs,
+        &run.join(SAMPLES),
+        Differing::KeepFirst,
+    )?;
+    Ok(MergeReport::of(run.to_owned(), &counts))
+}
+
+impl MergeReport {
+    fn of(path: PathBuf, counts: &crate::join::Counts) -> Self {
+        Self {
+            path,
+            samples: counts.samples,
+            failed: counts.failed,
+            duplicates: counts.duplicates,
+            replaced: counts.replaced,
+            differing: counts.differing,
+            torn: counts.torn,
+        }
+    }
 }
 
 /// One manifest for all: the union of models and tasks, sorted; the rest from the earliest shard.

@@ -38,7 +38,9 @@ impl EventObserver for Recorder<'_> {
             }
             Event::SampleFinished(sample) => self.folder.append(sample),
             Event::TaskFinished { .. } => self.folder.flush(),
-            Event::Answered { .. } | Event::Note(_) | Event::Warning(_) => Ok(()),
+            Event::Answered { .. } | Event::Writing(_) | Event::Note(_) | Event::Warning(_) => {
+                Ok(())
+            }
         }
     }
 }

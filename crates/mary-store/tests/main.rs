@@ -7,6 +7,7 @@
     reason = "a test may fail loudly"
 )]
 
+mod eight;
 mod exchange;
 mod kill;
 mod old_runs;

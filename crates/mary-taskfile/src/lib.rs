@@ -15,6 +15,7 @@ mod items;
 mod judge;
 mod material;
 mod parquet;
+mod people;
 mod pictures;
 mod plan;
 pub mod rows;

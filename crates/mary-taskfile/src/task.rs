@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mary_contract::{
-    Ask, Changes, Citation, DataSource, Generate, InForce, Item, Items, Judgement, Measure, Metric,
-    Needs, Param, Prompt, Reference, Reply, Request, Sample, Sampling, Scoring, Task, TaskCard,
-    TaskError, TaskSettings, Ties,
+    Ask, Changes, Citation, DataSource, ForPeople, Generate, InForce, Item, Items, Judgement,
+    Measure, Metric, Needs, Param, Prompt, Reference, Reply, Request, Sample, Sampling, Scoring,
+    Task, TaskCard, TaskError, TaskSettings, Ties,
 };
 
 use crate::TaskFileError;
@@ -16,6 +16,7 @@ use crate::asking::Wanted;
 use crate::form::{JudgeKind, Kind, Order, Take};
 use crate::items::ItemStream;
 use crate::judge;
+use crate::people;
 use crate::plan::Plan;
 
 /// Tokens of a judge's answer.
@@ -156,6 +157,10 @@ impl Task for OwnTask {
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
         Ok(Box::new(ItemStream::new(Arc::clone(&self.plan), settings)?))
+    }
+
+    fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        people::shown(&self.plan, item)
     }
 
     fn follow_up(

@@ -17,6 +17,8 @@ pub enum Lacking {
     Extras,
     /// Tools of others that read our files or serve models (`tools/make_peers.sh`).
     Peers,
+    /// Engines that run jobs: Slurm, HyperQueue, the validator of Kubernetes' manifests.
+    Engines,
     /// Chromium.
     Browser,
     /// An NVIDIA GPU.
@@ -27,6 +29,8 @@ pub enum Lacking {
     Compiler,
     /// Leave to download.
     Network,
+    /// The program `script`, which runs another on a terminal.
+    Terminal,
 }
 
 impl Lacking {
@@ -37,11 +41,13 @@ impl Lacking {
             Self::Models => "models",
             Self::Extras => "extras",
             Self::Peers => "peers",
+            Self::Engines => "engines",
             Self::Browser => "browser",
             Self::Gpu => "gpu",
             Self::Processor => "processor",
             Self::Compiler => "compiler",
             Self::Network => "network",
+            Self::Terminal => "terminal",
         }
     }
 }

@@ -106,7 +106,10 @@ fn serve(stream: &TcpStream, answer: &Answers, book: &Mutex<Vec<Heard>>) -> std:
 fn read(stream: &TcpStream) -> std::io::Result<Heard> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
-    reader.read_line(&mut line)?;
+    // A connection that was opened and closed asked nothing.
+    if reader.read_line(&mut line)? == 0 {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
     let mut words = line.split_whitespace();
     let mut heard = Heard {
         method: words.next().unwrap_or_default().to_owned(),

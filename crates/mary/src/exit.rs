@@ -1,12 +1,13 @@
 //! Exit codes, and how an error reaches a person. The codes are documented in the README.
 
-use std::process::ExitCode;
-
-use mary_contract::{DataError, ErrorKind, ModelError, TaskError};
+use mary_contract::{DataError, ErrorKind, ModelError, ModelRefError, TaskError};
 use mary_engine::EngineError;
 use mary_harness::HarnessError;
+use mary_instruments::InstrumentError;
 use mary_run::RunError;
+use mary_study::StudyError;
 use mary_taskfile::TaskFileError;
+use mary_train::TrainError;
 
 use crate::terminal;
 
@@ -31,18 +32,19 @@ pub enum Status {
     Internal,
 }
 
-impl From<Status> for ExitCode {
-    fn from(status: Status) -> Self {
-        Self::from(match status {
-            Status::Done => 0,
-            Status::Incomplete => 1,
-            Status::Usage => 2,
-            Status::Refused => 3,
-            Status::Missing => 4,
-            Status::Stopped => 5,
-            Status::Internal => 70,
-            Status::Interrupted => 130,
-        })
+impl Status {
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Incomplete => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Missing => 4,
+            Self::Stopped => 5,
+            Self::Internal => 70,
+            Self::Interrupted => 130,
+        }
     }
 }
 
@@ -79,13 +81,13 @@ pub struct Trouble {
 }
 
 /// Prints an error with its causes and hint, and says with which code to leave.
-pub fn report(error: &anyhow::Error) -> ExitCode {
+pub fn report(error: &anyhow::Error) -> Status {
     let trouble = trouble(error);
     terminal::line(&format!("error: {}", trouble.message));
     if let Some(hint) = trouble.hint {
         terminal::line(&format!("hint: {hint}"));
     }
-    trouble.status.into()
+    trouble.status
 }
 
 /// What is said of an error.
@@ -114,15 +116,39 @@ pub fn trouble(error: &anyhow::Error) -> Trouble {
 }
 
 /// Prints what the reader of arguments has to say: help, the version, or what is wrong with them.
-pub fn usage(said: &clap::Error) -> ExitCode {
+pub fn usage(said: &clap::Error, commands: &[String]) -> Status {
     let text = said.render().ansi().to_string();
     if said.use_stderr() {
         terminal::line(text.trim_end());
-        return Status::Usage.into();
+        if let Some(meant) = mistyped_command(said, commands) {
+            terminal::line(&format!("hint: did you mean `mary {meant}`?"));
+        }
+        return Status::Usage;
     }
     // Help for a pipe that is gone is nobody's loss.
     let _ = terminal::out(&text);
-    Status::Done.into()
+    Status::Done
+}
+
+/// The command that was meant, where the reader of arguments has no idea: it compares letters in their
+/// places, and swapped ones (`rnu`) look to it like other words.
+fn mistyped_command<'a>(said: &clap::Error, commands: &'a [String]) -> Option<&'a str> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    if said.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let Some(ContextValue::String(typed)) = said.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let distance = |name: &&str| strsim::damerau_levenshtein(typed, name);
+    let nearest = commands.iter().map(String::as_str).min_by_key(distance)?;
+    let suggested = match said.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(names)) => names.iter().any(|name| name == nearest),
+        Some(ContextValue::String(name)) => name == nearest,
+        _ => false,
+    };
+    let near = distance(&nearest) <= 1 + typed.chars().count() / 4;
+    (near && !suggested).then_some(nearest)
 }
 
 fn status_of(error: &anyhow::Error) -> Status {
@@ -132,8 +158,20 @@ fn status_of(error: &anyhow::Error) -> Status {
     }
     for cause in error.chain() {
         let unclear = matches!(cause.downcast_ref(), Some(RunError::Specification(_)));
-        if cause.is::<UsageError>() || unclear {
+        if cause.is::<UsageError>() || cause.is::<ModelRefError>() || unclear {
             return Status::Usage;
+        }
+        if let Some(train) = cause.downcast_ref::<TrainError>() {
+            match train {
+                TrainError::Settings(_)
+                | TrainError::Memory { .. }
+                | TrainError::Diverged { .. } => {
+                    return Status::Usage;
+                }
+                TrainError::Content { .. } | TrainError::Tokenizer(_) => return Status::Missing,
+                // What the system or the model said decides.
+                TrainError::File { .. } | TrainError::Gpu(_) => {}
+            }
         }
         if cause.is::<MissingError>() || cause.is::<DataError>() {
             return Status::Missing;
@@ -172,6 +210,22 @@ fn status_of(error: &anyhow::Error) -> Status {
                 Status::Usage
             };
         }
+        if let Some(error) = cause.downcast_ref::<InstrumentError>() {
+            match error {
+                InstrumentError::Usage(_) => return Status::Usage,
+                InstrumentError::Write { .. } => return Status::Stopped,
+                // Its cause says which.
+                InstrumentError::Task(_) | InstrumentError::Store(_) => {}
+            }
+        }
+        if let Some(study) = cause.downcast_ref::<StudyError>() {
+            return match study {
+                StudyError::Refused(_)
+                | StudyError::Stats(_)
+                | StudyError::Task(TaskError::Setting(_)) => Status::Usage,
+                _ => Status::Missing,
+            };
+        }
         if let Some(file) = cause.downcast_ref::<TaskFileError>() {
             return if file.is_missing() {
                 Status::Missing
@@ -182,8 +236,31 @@ fn status_of(error: &anyhow::Error) -> Status {
         if cause.is::<mary_contract::StoreError>() {
             return Status::Missing;
         }
+        if let Some(status) = cause.downcast_ref().and_then(of_system) {
+            return status;
+        }
     }
     Status::Internal
+}
+
+/// What the system refused, where the user's own files, folders or ports are the reason.
+fn of_system(error: &std::io::Error) -> Option<Status> {
+    use std::io::ErrorKind as K;
+    match error.kind() {
+        K::NotFound
+        | K::PermissionDenied
+        | K::AlreadyExists
+        | K::NotADirectory
+        | K::IsADirectory
+        | K::DirectoryNotEmpty
+        | K::ReadOnlyFilesystem
+        | K::InvalidData
+        | K::UnexpectedEof => Some(Status::Missing),
+        K::AddrInUse | K::AddrNotAvailable | K::InvalidInput | K::InvalidFilename => {
+            Some(Status::Usage)
+        }
+        _ => None,
+    }
 }
 
 fn is_full_disk(cause: &(dyn std::error::Error + 'static)) -> bool {

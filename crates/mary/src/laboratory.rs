@@ -39,6 +39,7 @@ pub fn providers(spending: &Ledger) -> Vec<Box<dyn Provider>> {
     providers.push(Box::new(mary_local::provider::HF));
     providers.push(Box::new(mary_local::provider::GGUF));
     providers.push(Box::new(mary_local::vectors::VectorsProvider));
+    providers.push(Box::new(mary_child::PythonFiles::new()));
     providers.extend(mary_remote::providers_with(spending));
     providers
 }

@@ -16,34 +16,45 @@ mod matching;
 mod own;
 mod progress;
 mod rundir;
+mod runnable;
 mod settings;
 mod specification;
 mod suite;
 mod terminal;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use mary_contract::Registry;
 
 use cli::{Cli, Command, PlaceArgs};
 
-/// Carries out what these words ask for; the first is the program's own name.
-pub fn run_command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// Carries out what these words ask for (the first is the program's own name) and returns the exit code.
+pub fn run_command_line(words: impl IntoIterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = words.into_iter().collect();
     own::remember_words(&words);
     let arguments = cli::spelling::normalise(words);
     terminal::listen();
     let registry = mary_suites::registry();
     let command = cli::family::with_family_commands(Cli::command(), &registry);
+    let command = cli::spelling::negative_numbers(command);
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|c| c.get_name().to_owned())
+        .collect();
+    let arguments = match settings::read_file()
+        .and_then(|file| Ok(cli::defaults::expand(arguments, &command, &file)?))
+    {
+        Ok(arguments) => arguments,
+        Err(error) => return exit::report(&error).code(),
+    };
     let matches = match command.try_get_matches_from(arguments) {
         Ok(matches) => matches,
-        Err(said) => return exit::usage(&said),
+        Err(said) => return exit::usage(&said, &names).code(),
     };
     match dispatch(registry, &matches) {
-        Ok(status) => status.into(),
-        Err(error) => exit::report(&error),
+        Ok(status) => status.code(),
+        Err(error) => exit::report(&error).code(),
     }
 }
 
@@ -62,15 +73,21 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<exit::St
         Command::Run(args) => commands::run::run(&place, &args),
         Command::Resume(args) => commands::resume::resume(&place, &args),
         Command::Sweep(args) => commands::sweep::sweep(&place, &args),
+        Command::Score(args) => commands::score::score(&place, &args),
+        Command::Observe(args) => commands::observe::observe(&place, &args),
+        Command::Ask(args) => commands::ask::ask(&place, &args),
         Command::Rescore(args) => commands::rescore::rescore(&place, &args),
         Command::Report(args) => commands::report::report(&place, &args),
         Command::View(args) => commands::view::view(&place, &args),
+        Command::Runs(args) => commands::runs::runs(&place, &args),
         Command::Compare(args) => commands::compare::compare(&place, &args),
         Command::Confounds(args) => commands::confounds::confounds(&place, &args),
         Command::Matrix(args) => commands::matrix::matrix(&place, &args),
         Command::Export(args) => commands::export::export(&place, &args),
         Command::Import(args) => commands::export::import(&place, &args),
-        Command::Merge(args) => commands::export::merge(&place, &args),
+        Command::Merge(args) => commands::merge::merge(&place, &args),
+        Command::Submit(args) => commands::submit::submit(&place, &args),
+        Command::Jobs(args) => commands::jobs::jobs(&place, &args),
         Command::Tasks(args) => commands::tasks::tasks(&place, &args),
         Command::Items(args) => commands::items::items(&place, &args),
         Command::Models(args) => commands::models::models(&place, &args),
@@ -78,6 +95,8 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<exit::St
         Command::Cache(args) => commands::cache::cache(&place, &args),
         Command::Grow(args) => commands::grow::grow(&place, &args),
         Command::Tune(args) => commands::tune::tune(&place, &args),
+        Command::Init => commands::init::init(),
+        Command::Study(args) => commands::study::study(&place, &args),
         Command::Completions(args) => commands::completions::completions(&place, &args),
     }
 }

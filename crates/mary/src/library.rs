@@ -77,6 +77,11 @@ pub fn listen() {
     crate::terminal::listen();
 }
 
+/// Whoever waits for a turn, a pause or a server's word about itself stops waiting: a run is to end.
+pub fn stop_waiting() {
+    mary_remote::stop_waiting();
+}
+
 /// The built-in tasks and families, and the task files with which these stored runs were made.
 pub fn registry(words: &[String], runs: &[PathBuf]) -> anyhow::Result<Registry> {
     let args = read::<PlaceWords>(words)?;

@@ -8,5 +8,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    mary::run_command_line(std::env::args_os())
+    mary::run_command_line(std::env::args_os()).into()
 }

@@ -9,6 +9,7 @@ use mary_contract::{RunManifest, Task};
 use mary_harness::{HarnessTask, Places};
 use mary_taskfile::OwnTask;
 
+use crate::cli::study::StudyAction;
 use crate::cli::{Command, DataAction, TasksAction};
 use crate::commands::tell;
 use crate::exit::UsageError;
@@ -31,6 +32,14 @@ pub fn gather(place: &mut Place, command: &mut Command) -> anyhow::Result<()> {
             _ => Ok(()),
         },
         Command::Items(args) => one(place, &mut args.task),
+        Command::Study(args) => match &mut args.action {
+            StudyAction::New(args) => named(place, &mut args.tasks),
+            StudyAction::Close(args) => of_study(place, &args.study),
+            StudyAction::Results(args) => of_study(place, Path::new(&args.study)),
+            StudyAction::Export(args) => of_study(place, &args.study),
+            StudyAction::Withdraw(args) => of_study(place, &args.study),
+            _ => Ok(()),
+        },
         Command::Resume(args) => {
             only_files(&args.tasks)?;
             named(place, &mut args.tasks)?;
@@ -58,6 +67,22 @@ pub fn gather(place: &mut Place, command: &mut Command) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Reads the task files that a study was made with.
+fn of_study(place: &mut Place, study: &Path) -> anyhow::Result<()> {
+    let Ok(study) = mary_study::Study::open(study) else {
+        return Ok(()); // the command itself says that it is none
+    };
+    let keys = study.keys()?;
+    if keys.tasks.iter().any(|task| task.content.is_some()) {
+        for file in files(&keys.command) {
+            for task in tasks_of(place, &file)? {
+                add(place, task, &file.display().to_string())?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Whether a word names a task file.

@@ -1,14 +1,19 @@
-//! What a person sees while a run goes on: a bar with rate, time left and failures on a terminal,
-//! plain lines every few seconds without one.
+//! What a person sees while a run goes on: a bar on a terminal, plain lines every few seconds without
+//! one. Both tell which task of how many is asked, how fast, and how long the whole run will take:
+//! tasks differ by orders of magnitude in what an item costs, so time left goes by cost, not by items.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mary_contract::{Event, EventObserver, Outcome, StoreError, visible_line};
+use mary_run::RunPart;
 
 use crate::terminal;
 
+/// How often rate and time left are told anew beside the bar.
+const MESSAGE_EVERY: Duration = Duration::from_millis(500);
 /// How often a plain line is printed.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
@@ -17,8 +22,18 @@ pub struct Progress {
     bar: ProgressBar,
     mode: Mode,
     title: String,
+    parts: Vec<RunPart>,
+    labels: BTreeMap<String, String>,
+    /// Which part is asked, from 0.
+    part: usize,
+    /// Cost of one sample of the part that is asked.
+    cost: u64,
+    /// Cost of what was answered by a model, or recalled, since the display began.
+    paid: u64,
+    begun: Instant,
     planned: u64,
     done: u64,
+    already: u64,
     failed: u64,
     unscored: u64,
     recalled: u64,
@@ -46,14 +61,46 @@ impl Progress {
             bar: ProgressBar::hidden(),
             mode,
             title: String::new(),
+            parts: Vec::new(),
+            labels: BTreeMap::new(),
+            part: 0,
+            cost: 1,
+            paid: 0,
+            begun: now,
             planned: 0,
             done: 0,
+            already: 0,
             failed: 0,
             unscored: 0,
             recalled: 0,
             started: now,
             spoken: now,
         }
+    }
+
+    /// Knows all that is to come, so that it can tell how long that will take.
+    pub fn of_run(mut self, parts: Vec<RunPart>, labels: BTreeMap<String, String>) -> Self {
+        self.parts = parts;
+        self.labels = labels;
+        self
+    }
+
+    /// Cost of what is left: of this part, and of all that come after it.
+    fn left(&self) -> u64 {
+        let here = self.planned.saturating_sub(self.done) * self.cost;
+        let later = self.parts.iter().skip(self.part + 1);
+        here + later
+            .map(|part| part.samples as u64 * part.cost)
+            .sum::<u64>()
+    }
+
+    /// Time left, where enough was seen to tell.
+    fn time_left(&self) -> Option<String> {
+        let seconds = self.begun.elapsed().as_secs_f64();
+        if self.paid == 0 || seconds < 1.0 {
+            return None;
+        }
+        Some(duration(self.left() as f64 * seconds / self.paid as f64))
     }
 
     /// Says a line without disturbing the bar.
@@ -65,16 +112,30 @@ impl Progress {
     }
 
     fn start(&mut self, model: &str, task: &str, planned: usize, already: usize) {
-        self.title = format!("{model}  {task}");
+        let label = self.labels.get(model).map_or(model, String::as_str);
+        let place = self
+            .parts
+            .iter()
+            .position(|part| part.model == model && part.task == task);
+        self.part = place.unwrap_or(0);
+        self.cost = place.map_or(1, |place| self.parts[place].cost);
+        // The task comes first: where room is short, the end of a long model's name is cut.
+        self.title = match (place, self.parts.len()) {
+            (Some(place), 2..) => format!("[{}/{}] {task}  {label}", place + 1, self.parts.len()),
+            _ => format!("{task}  {label}"),
+        };
         self.planned = planned as u64;
         self.done = already as u64;
+        self.already = already as u64;
         (self.failed, self.unscored, self.recalled) = (0, 0, 0);
         self.started = Instant::now();
         self.spoken = Instant::now();
         if self.mode == Mode::Bar {
-            let style = ProgressStyle::with_template(
-                "{prefix:38!} {bar:24} {pos}/{len}  {per_sec}  {eta} left  {msg}",
-            );
+            let style = ProgressStyle::with_template(match console::Term::stderr().size().1 {
+                0..70 => "{prefix:24!} {pos}/{len} {msg}",
+                70..110 => "{prefix:40!} {bar:10} {pos}/{len} {msg}",
+                _ => "{prefix:60!} {bar:20} {pos}/{len} {msg}",
+            });
             self.bar = ProgressBar::with_draw_target(
                 Some(self.planned),
                 ProgressDrawTarget::stderr_with_hz(10),
@@ -96,6 +157,7 @@ impl Progress {
 
     fn advance(&mut self, outcome: &Outcome) {
         self.done += 1;
+        self.paid += self.cost;
         match outcome {
             Outcome::Scored(_) => {}
             Outcome::Unscored(_) => self.unscored += 1,
@@ -103,22 +165,32 @@ impl Progress {
         }
         if self.mode == Mode::Bar {
             self.bar.inc(1);
-            if self.failed + self.unscored > 0 {
-                self.bar.set_message(self.troubles());
+            if self.spoken.elapsed() >= MESSAGE_EVERY {
+                self.spoken = Instant::now();
+                self.bar.set_message(self.message());
             }
         } else if self.mode == Mode::Plain && self.spoken.elapsed() >= PLAIN_EVERY {
             self.spoken = Instant::now();
-            let rate = self.done as f64 / self.started.elapsed().as_secs_f64().max(1e-9);
-            let left = (self.planned.saturating_sub(self.done)) as f64 / rate.max(1e-9);
             let line = format!(
-                "{}: {}/{}, {rate:.1}/s, {left:.0} s left{}",
+                "{}: {}/{}, {}",
                 self.title,
                 self.done,
                 self.planned,
-                self.troubles()
+                self.message()
             );
             self.say(&line);
         }
+    }
+
+    /// Rate, time left for the whole run, and what went wrong.
+    fn message(&self) -> String {
+        let answered = self.done.saturating_sub(self.already) as f64;
+        let rate = answered / self.started.elapsed().as_secs_f64().max(1e-9);
+        let left = self
+            .time_left()
+            .map(|left| format!("  {left} left"))
+            .unwrap_or_default();
+        format!("{}/s{left}{}", rate_text(rate), self.troubles())
     }
 
     fn troubles(&self) -> String {
@@ -151,6 +223,26 @@ impl Progress {
     }
 }
 
+/// A rate with as many digits as anybody reads.
+fn rate_text(rate: f64) -> String {
+    match rate {
+        r if r >= 10.0 => format!("{r:.0}"),
+        r if r >= 1.0 => format!("{r:.1}"),
+        r => format!("{r:.2}"),
+    }
+}
+
+/// A time in the two largest units it has.
+fn duration(seconds: f64) -> String {
+    let whole = seconds.ceil().clamp(0.0, 1e9) as u64;
+    match whole {
+        0..60 => format!("{whole} s"),
+        60..3_600 => format!("{} min {} s", whole / 60, whole % 60),
+        3_600..86_400 => format!("{} h {} min", whole / 3_600, whole % 3_600 / 60),
+        _ => format!("{} d {} h", whole / 86_400, whole % 86_400 / 3_600),
+    }
+}
+
 impl EventObserver for Progress {
     fn observe(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
         match event {
@@ -162,6 +254,7 @@ impl EventObserver for Progress {
             } => {
                 self.start(model, task, *planned, *already);
             }
+            Event::Writing(_) => {}
             Event::Answered { recalled, .. } => self.recalled += u64::from(*recalled),
             Event::SampleFinished(sample) => self.advance(&sample.judgement.outcome),
             Event::Note(text) => self.say(text),
@@ -169,5 +262,50 @@ impl EventObserver for Progress {
             Event::TaskFinished { .. } => self.finish(),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_goes_by_cost_over_the_whole_run() {
+        let part = |task: &str, samples, cost| RunPart {
+            model: "builtin/nano".into(),
+            task: task.into(),
+            samples,
+            cost,
+        };
+        let mut progress = Progress::new(true).of_run(
+            vec![part("a/cheap", 100, 1), part("a/dear", 100, 99)],
+            BTreeMap::from([("builtin/nano".into(), "nano".into())]),
+        );
+        progress.start("builtin/nano", "a/cheap", 100, 0);
+        assert_eq!(progress.title, "[1/2] a/cheap  nano");
+        (progress.done, progress.paid) = (100, 100);
+        assert_eq!(progress.left(), 9_900);
+        // One second for a hundredth of the work: by items half would be left.
+        progress.begun = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
+        let told = progress.time_left().unwrap();
+        assert!(told.starts_with("16 min"), "{told}");
+        progress.start("builtin/nano", "a/dear", 100, 40);
+        assert_eq!(progress.left(), 60 * 99);
+    }
+
+    #[test]
+    fn durations_and_rates_have_two_units_and_few_digits() {
+        for (seconds, text) in [
+            (0.2, "1 s"),
+            (59.0, "59 s"),
+            (61.0, "1 min 1 s"),
+            (7_260.0, "2 h 1 min"),
+            (1e5, "1 d 3 h"),
+        ] {
+            assert_eq!(duration(seconds), text);
+        }
+        for (rate, text) in [(1234.567, "1235"), (3.21, "3.2"), (0.0456, "0.05")] {
+            assert_eq!(rate_text(rate), text);
+        }
     }
 }

@@ -25,12 +25,21 @@ pub fn find(place: &Place, wanted: Option<&str>) -> anyhow::Result<PathBuf> {
     match fitting.len() {
         1 => Ok(fitting.remove(0)),
         0 => Err(MissingError(format!(
-            "no run is called `{wanted}`, neither as a folder nor below {}\nhint: `ls {}` shows what is there; --output-path names another place",
-            place.runs.display(),
+            "no run is called `{wanted}`, neither as a folder nor below {}\nhint: `mary runs` shows what is there; --output-path names another place",
             place.runs.display()
         ))
         .into()),
-        n => Err(UsageError::new(format!("`{wanted}` fits {n} runs; give more of the name")).into()),
+        n => {
+            let mut text = format!("`{wanted}` fits {n} runs; give more of the name");
+            for path in fitting.iter().rev().take(8) {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                text.push_str(&format!("\n  {name}"));
+            }
+            if n > 8 {
+                text.push_str("\n  …");
+            }
+            Err(UsageError::new(format!("{text}\nhint: `mary runs` shows what each of them is")).into())
+        }
     }
 }
 

@@ -9,9 +9,10 @@ use serde::Deserialize;
 
 use crate::cli::PlaceArgs;
 
-/// What `mary.toml` in the working folder may say.
+/// The places in `mary.toml` in the working folder; what else may stand there is the reader of options'
+/// ([`crate::cli::defaults`]).
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 struct File {
     output_path: Option<PathBuf>,
     data_dir: Option<PathBuf>,
@@ -69,8 +70,17 @@ impl Place {
 }
 
 fn read(path: &Path) -> anyhow::Result<File> {
+    parsed(path)
+}
+
+/// All that `mary.toml` in the working folder says; nothing where there is none.
+pub fn read_file() -> anyhow::Result<toml::Table> {
+    parsed(Path::new("mary.toml"))
+}
+
+fn parsed<T: serde::de::DeserializeOwned + Default>(path: &Path) -> anyhow::Result<T> {
     match std::fs::read_to_string(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(File::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(T::default()),
         Err(error) => Err(error).with_context(|| path.display().to_string()),
         Ok(text) => toml::from_str(&text)
             .map_err(|e| crate::exit::UsageError::new(format!("{}: {e}", path.display())).into()),

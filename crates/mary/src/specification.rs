@@ -1,12 +1,17 @@
 //! From arguments to the specification of a run.
 
+use std::collections::BTreeMap;
+
 use mary_contract::{JudgeChoice, Limit, ModelRef, Registry};
 use mary_run::{Execution, Laboratory, Opening, RunSpec, TaskChoice};
 
+use crate::cli::instruments::ModelArgs;
 use crate::cli::run::RunArgs;
 use crate::commands::adapter;
+use crate::commands::tell;
 use crate::exit::UsageError;
 use crate::laboratory;
+use crate::runnable;
 use crate::settings::Place;
 use crate::suite::{self, TaskOptions};
 
@@ -19,21 +24,17 @@ pub const BUILTIN: &str = "builtin";
 /// What the arguments ask for. The only side effect is merging an adapter into the cache.
 pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<RunSpec> {
     let mut model_args = TaskOptions::pairs(&args.model_arg)?;
-    let named = if args.model.iter().all(|m| m.trim().is_empty()) {
-        vec![DEFAULT_MODEL.to_owned()]
-    } else {
-        args.model.clone()
-    };
-    let mut subjects = models(&named, &mut model_args)?;
+    let (mut subjects, mut labels) = subjects(&args.model, &mut model_args)?;
     if let Some(folder) = &args.adapter {
+        let label = subjects.first().and_then(|m| labels.remove(&m.to_string()));
         subjects = vec![adapter::merged(place, &subjects, folder)?];
+        labels = subjects
+            .iter()
+            .zip(label)
+            .map(|(model, label)| (model.to_string(), label))
+            .collect();
     }
-    if let Some((name, _)) = model_args.iter().find(|(name, _)| name.contains("key")) {
-        return Err(UsageError::new(format!(
-            "`{name}` looks like a secret; keys come from the environment or .env, never from arguments"
-        ))
-        .into());
-    }
+    no_secrets(&model_args)?;
     let batch_size = match args.batch_size.as_str() {
         "auto" => None,
         text => Some(text.parse().map_err(|_| {
@@ -42,6 +43,15 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
             ))
         })?),
     };
+    if args.threads == Some(0) {
+        return Err(UsageError::new("--threads 0: at least one thread is needed").into());
+    }
+    if let Some(budget) = args.budget.filter(|b| !(b.is_finite() && *b >= 0.0)) {
+        return Err(UsageError::new(format!(
+            "--budget {budget}: expected a number of dollars, 0 or more"
+        ))
+        .into());
+    }
     let judge = args.judge.as_deref().map(judge).transpose()?;
     let judge = judge.unwrap_or_default();
     let mut tasks = tasks(lab.registry(), args)?;
@@ -53,7 +63,7 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
     }) {
         laboratory::provider(lab, model)?;
     }
-    Ok(RunSpec {
+    let mut spec = RunSpec {
         subjects,
         judge,
         tasks,
@@ -72,8 +82,69 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
             budget: args.budget,
             cache: !args.no_cache,
             batch: args.batch,
+            labels,
+        },
+    };
+    // Shards are parts of one specification: what a machine lacks must not change it.
+    if !args.strict && args.shard.is_none() && !args.tasks.is_empty() {
+        let left = runnable::leave_out(lab, &mut spec, &args.tasks)?;
+        if !left.is_empty() {
+            tell(&format!(
+                "left out, {} of {} tasks (--strict refuses instead):",
+                left.len(),
+                left.len() + spec.tasks.len()
+            ));
+            for one in &left {
+                tell(&format!("  {}", runnable::line(one)));
+            }
+        }
+    }
+    Ok(spec)
+}
+
+/// What the arguments of an instrument ask for: these tasks of these models, once.
+pub fn of_models(
+    lab: &Laboratory,
+    args: &ModelArgs,
+    tasks: Vec<TaskChoice>,
+) -> anyhow::Result<RunSpec> {
+    let mut model_args = TaskOptions::pairs(&args.model_arg)?;
+    let (subjects, labels) = subjects(&args.model, &mut model_args)?;
+    no_secrets(&model_args)?;
+    for model in &subjects {
+        laboratory::provider(lab, model)?;
+    }
+    Ok(RunSpec {
+        subjects,
+        judge: JudgeChoice::None,
+        tasks,
+        trials: 1,
+        seed: 0,
+        opening: Opening {
+            dtype: args.dtype.clone(),
+            base_url: args.base_url.clone(),
+            args: model_args.into_iter().collect(),
+        },
+        execution: Execution {
+            device: Some(args.device.clone()),
+            threads: args.threads,
+            batch_size: None,
+            max_connections: args.max_connections,
+            budget: args.budget,
+            cache: !args.no_cache,
+            batch: false,
+            labels,
         },
     })
+}
+
+fn no_secrets(model_args: &[(String, String)]) -> Result<(), UsageError> {
+    match model_args.iter().find(|(name, _)| name.contains("key")) {
+        None => Ok(()),
+        Some((name, _)) => Err(UsageError::new(format!(
+            "`{name}` looks like a secret; keys come from the environment or .env, never from arguments"
+        ))),
+    }
 }
 
 /// Settings whose default depends on who is asked: the built-in model alone, or others too.
@@ -147,6 +218,55 @@ fn tasks(registry: &Registry, args: &RunArgs) -> Result<Vec<TaskChoice>, UsageEr
         }
     });
     Ok(choices.collect())
+}
+
+/// The models named, or the one inside the binary, and what they are to be called.
+fn subjects(
+    given: &[String],
+    model_args: &mut Vec<(String, String)>,
+) -> Result<(Vec<ModelRef>, BTreeMap<String, String>), UsageError> {
+    let named = if given.iter().all(|m| m.trim().is_empty()) {
+        vec![DEFAULT_MODEL.to_owned()]
+    } else {
+        given.to_vec()
+    };
+    let (named, labels) = labelled(&named)?;
+    let subjects = models(&named, model_args)?;
+    let labels = subjects
+        .iter()
+        .zip(labels)
+        .filter_map(|(model, label)| Some((model.to_string(), label?)))
+        .collect();
+    Ok((subjects, labels))
+}
+
+/// Takes labels off model strings: `small=gguf/./x.gguf` is to be called `small`.
+fn labelled(given: &[String]) -> Result<(Vec<String>, Vec<Option<String>>), UsageError> {
+    let mut models = Vec::new();
+    let mut labels: Vec<Option<String>> = Vec::new();
+    for text in given.iter().map(|t| t.trim()).filter(|t| !t.is_empty()) {
+        let (label, model) = match text.split_once('=') {
+            Some((label, model)) if !label.contains('/') => (Some(label.trim()), model.trim()),
+            _ => (None, text),
+        };
+        if label
+            .is_some_and(|l| l.is_empty() || l.chars().count() > 40 || l.contains(char::is_control))
+        {
+            return Err(UsageError::new(format!(
+                "`{text}`: a label has 1 to 40 characters, for example small={model}"
+            )));
+        }
+        if let Some(label) = label
+            && labels.iter().flatten().any(|other| other == label)
+        {
+            return Err(UsageError::new(format!(
+                "two models are to be called `{label}`"
+            )));
+        }
+        models.push(model.to_owned());
+        labels.push(label.map(str::to_owned));
+    }
+    Ok((models, labels))
 }
 
 /// Reads model strings; `--model hf --model_args pretrained=NAME`, as lm-evaluation-harness has it,

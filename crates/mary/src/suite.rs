@@ -29,7 +29,10 @@ pub fn select(registry: &Registry, patterns: &[String]) -> Result<Vec<Arc<dyn Ta
             let names = tasks
                 .map(|t| &*t.card().id)
                 .chain(registry.families().iter().map(|f| f.id()));
-            let hint = matching::suggestion(pattern, names, "mary tasks");
+            let hint = match pattern.contains(['.', '\\']) || pattern.starts_with('/') {
+                true => "hint: a task of your own is a file such as mytask.toml beside its data; `mary tasks new mytask.toml` writes one".to_owned(),
+                false => matching::suggestion(pattern, names, "mary tasks"),
+            };
             return Err(UsageError::new(format!(
                 "no task is called `{pattern}`\n{hint}"
             )));

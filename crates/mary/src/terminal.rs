@@ -5,7 +5,7 @@
 //! the libraries come here too, and stand above a progress bar instead of in it.
 
 use std::borrow::Cow;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
 
 use indicatif::ProgressBar;
@@ -22,6 +22,50 @@ pub fn listen() {
 /// From now on lines are written above this bar; or, with `None`, there is none any more.
 pub fn show_bar(bar: Option<ProgressBar>) {
     *BAR.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+}
+
+/// Standard output as a writer, for tables that do not fit into memory. A reader that went away is no
+/// error; on a terminal, control characters are shown as elsewhere.
+pub struct Piped {
+    terminal: bool,
+    /// What was not yet a whole line, on a terminal.
+    held: Vec<u8>,
+}
+
+impl Piped {
+    pub fn new() -> Self {
+        Self {
+            terminal: io::stdout().is_terminal(),
+            held: Vec::new(),
+        }
+    }
+
+    fn put(bytes: &[u8]) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other,
+        }
+    }
+}
+
+impl io::Write for Piped {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.terminal {
+            return Self::put(bytes).map(|()| bytes.len());
+        }
+        self.held.extend_from_slice(bytes);
+        if let Some(end) = self.held.iter().rposition(|&b| b == b'\n') {
+            let lines: Vec<u8> = self.held.drain(..=end).collect();
+            out(&String::from_utf8_lossy(&lines))?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let rest = std::mem::take(&mut self.held);
+        out(&String::from_utf8_lossy(&rest))
+    }
 }
 
 /// Writes what can be piped. A reader that went away (`| head`) is no error.

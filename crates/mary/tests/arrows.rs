@@ -43,7 +43,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["mary-contract", "mary-stats", "mary-taskfile"],
     ),
     ("mary-audit", &["mary-contract", "mary-stats"]),
-    ("mary-http", &[]),
+    ("mary-http", &["mary-contract"]),
     ("mary-weights", &["mary-contract", "mary-http"]),
     ("mary-cuda", &["mary-contract"]),
     (
@@ -55,6 +55,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["mary-contract", "mary-local", "mary-weights"],
     ),
     ("mary-remote", &["mary-contract", "mary-http"]),
+    ("mary-child", &["mary-contract"]),
+    (
+        "mary-python",
+        &[
+            "mary",
+            "mary-child",
+            "mary-contract",
+            "mary-instruments",
+            "mary-report",
+            "mary-stats",
+            "mary-store",
+        ],
+    ),
     ("mary-engine", &["mary-contract", "mary-stats"]),
     ("mary-store", &["mary-contract"]),
     (
@@ -67,7 +80,24 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "mary-checkpoints",
-        &["mary-builtin", "mary-contract", "mary-run", "mary-weights"],
+        &[
+            "mary-builtin",
+            "mary-contract",
+            "mary-run",
+            "mary-store",
+            "mary-weights",
+        ],
+    ),
+    ("mary-cluster", &["mary-contract", "mary-store"]),
+    (
+        "mary-study",
+        &[
+            "mary-contract",
+            "mary-engine",
+            "mary-items",
+            "mary-stats",
+            "mary-store",
+        ],
     ),
     ("mary-data", &["mary-contract", "mary-http"]),
     ("mary-report", &["mary-contract", "mary-stats"]),
@@ -119,11 +149,13 @@ fn every_room_uses_only_the_rooms_it_may() {
             if dependency.kind == DependencyKind::Development {
                 // Tests may use the testkit, and pure rooms whose results they check; the engine's
                 // benchmark runs with the real store, the example of a run with a real model.
+                // Studies are tried with the tasks that people will be asked.
                 let real = [
                     ("mary-engine", "mary-store"),
                     ("mary-run", "mary-builtin"),
                     ("mary-instruments", "mary-builtin"),
                     ("mary-instruments", "mary-local"),
+                    ("mary-study", "mary-suites"),
                 ];
                 // A crate that names itself turns one of its features on for its tests.
                 let fine = name == "mary-testkit"

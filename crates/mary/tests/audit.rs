@@ -45,13 +45,7 @@ fn our_own_sets_leave_no_shortcut() {
     for report in reports {
         for finding in report["audit"]["findings"].as_array().unwrap() {
             let shortcut = finding["beats_chance"] == true && finding["expected"] == false;
-            // A known flaw, stated in docs/htest.md; whoever mends it finds this line.
-            let known = report["task"] == "htest/letter-geometry"
-                && matches!(
-                    finding["baseline"].as_str(),
-                    Some("forest" | "forest_relations")
-                );
-            assert_eq!(shortcut, known, "{}: {finding}", report["task"]);
+            assert!(!shortcut, "{}: {finding}", report["task"]);
         }
     }
 }

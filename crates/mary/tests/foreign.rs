@@ -75,7 +75,6 @@ fn edit(run: &Path, change: impl FnOnce(&mut Value)) {
 }
 
 #[test]
-#[ignore = "written, not yet run on a whole build"]
 fn a_folder_cannot_send_a_key_to_a_new_host() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -99,7 +98,6 @@ fn a_folder_cannot_send_a_key_to_a_new_host() {
 }
 
 #[test]
-#[ignore = "written, not yet run on a whole build"]
 fn a_folder_cannot_make_mary_write_elsewhere() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -126,7 +124,6 @@ fn a_folder_cannot_make_mary_write_elsewhere() {
 }
 
 #[test]
-#[ignore = "written, not yet run on a whole build"]
 fn a_folder_is_continued_where_it_is_and_only_if_its_parts_belong_together() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -158,7 +155,6 @@ fn a_folder_is_continued_where_it_is_and_only_if_its_parts_belong_together() {
 }
 
 #[test]
-#[ignore = "written, not yet run on a whole build"]
 fn a_fifo_in_a_folder_is_refused_and_not_waited_for() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -180,7 +176,6 @@ fn a_fifo_in_a_folder_is_refused_and_not_waited_for() {
 }
 
 #[test]
-#[ignore = "written, not yet run on a whole build"]
 fn a_report_after_a_kill_adds_up_what_the_log_holds() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
@@ -211,7 +206,6 @@ fn a_report_after_a_kill_adds_up_what_the_log_holds() {
 }
 
 #[test]
-#[ignore = "written, not yet run on a whole build"]
 fn another_models_name_in_replies_is_shown() {
     let home = tempfile::tempdir().unwrap();
     let server = RawServer::start(|heard| {
@@ -257,4 +251,51 @@ fn another_models_name_in_replies_is_shown() {
         let text = std::fs::read_to_string(folder.join(file)).unwrap();
         assert!(text.contains(expected), "{file}");
     }
+}
+
+#[test]
+fn a_folder_starts_no_program_and_the_command_that_began_the_run_goes_on() {
+    let there = Command::new("python3").arg("--version").output();
+    if !there.is_ok_and(|o| o.status.success()) {
+        mary_testkit::lacking::skip(mary_testkit::lacking::Lacking::Peers, "no python3");
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    std::fs::write(
+        home.join("model.py"),
+        "def answer(prompt):\n    open('asked', 'a').write('.')\n    print('aloud')\n    return 'A'\n",
+    )
+    .unwrap();
+    let words = [
+        "run",
+        "-m",
+        "python/./model.py:answer",
+        "-t",
+        "htest/rhyme",
+        "-l",
+        "3",
+        "--set",
+        "mode=generate",
+        "--no-report",
+        "--no-cache",
+        "--json",
+    ];
+    let first = mary(home, &words);
+    assert!(first.status.success(), "{}", said(&first));
+    // What the object prints is no result.
+    let summary: Value = serde_json::from_slice(&first.stdout).unwrap();
+    assert_eq!(summary["rows"][0]["samples"], 3);
+    let asked = std::fs::read(home.join("asked")).unwrap().len();
+    assert_eq!(asked, 3);
+    let resumed = mary(home, &["resume"]);
+    assert_eq!(resumed.status.code(), Some(2), "{}", said(&resumed));
+    assert!(
+        said(&resumed).contains("repeat the command"),
+        "{}",
+        said(&resumed)
+    );
+    let again = mary(home, &words);
+    assert!(again.status.success(), "{}", said(&again));
+    assert_eq!(std::fs::read(home.join("asked")).unwrap().len(), 3);
 }

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use mary_contract::TaskError;
 use mary_items::{Stream, shuffle, stream};
 
+use super::said::{Level, Said};
 use super::sketch::Sketch;
 
 /// Options of a question.
@@ -15,11 +16,11 @@ pub const OPTIONS: usize = 4;
 #[derive(Debug, Clone)]
 pub struct Posed {
     /// Everything said in words.
-    pub words: String,
+    pub words: Said,
     /// What is asked when only the picture is shown.
-    pub seen: String,
+    pub seen: Said,
     /// What the picture shows, said when both are given.
-    pub caption: &'static str,
+    pub caption: Said,
     /// The picture.
     pub sketch: Sketch,
 }
@@ -28,9 +29,9 @@ pub struct Posed {
 #[derive(Debug, Clone)]
 pub struct Block {
     /// The options in words.
-    pub options: Vec<String>,
+    pub options: Vec<Said>,
     /// The same options where only the picture is shown, when they read differently there.
-    pub seen_options: Option<Vec<String>>,
+    pub seen_options: Option<Vec<Said>>,
     /// The questions, one for each option.
     pub questions: Vec<Posed>,
 }
@@ -40,8 +41,11 @@ pub struct Block {
 pub struct Kind {
     /// For tags and tables.
     pub name: &'static str,
-    /// Draws four questions that go together; `None` when this draw did not work out.
-    pub draw: fn(&mut Stream) -> Option<Block>,
+    /// Draws four questions of a level that go together; `None` when this draw did not work out.
+    pub draw: fn(&mut Stream, Level) -> Option<Block>,
+    /// What grows from rung to rung, in words; nothing where all are alike: such a kind is asked only
+    /// when questions are taken as they come.
+    pub grows: Option<&'static str>,
 }
 
 /// One item: a question with its options in the order shown.
@@ -52,9 +56,9 @@ pub struct FreshItem {
     /// What is asked.
     pub posed: Posed,
     /// Four options in words.
-    pub options: Vec<String>,
+    pub options: Vec<Said>,
     /// The same where only the picture is shown.
-    pub seen_options: Vec<String>,
+    pub seen_options: Vec<Said>,
     /// Index of the right one.
     pub correct: usize,
     /// Number of the block it belongs to.
@@ -64,11 +68,11 @@ pub struct FreshItem {
 /// Draws tried before a generator gives up.
 const ATTEMPTS: usize = 20_000;
 
-/// `n` items of a seed, the kinds by turns, no question twice.
+/// `n` items of a seed and a level, the kinds by turns, no question twice.
 pub fn items(
     task: &str,
-    kinds: &'static [Kind],
-    seed: u64,
+    kinds: &[&'static Kind],
+    (seed, level): (u64, Level),
     n: usize,
 ) -> Result<Vec<FreshItem>, TaskError> {
     if n == 0 || !n.is_multiple_of(OPTIONS) {
@@ -76,15 +80,29 @@ pub fn items(
             "{task}: n={n}; expected a multiple of {OPTIONS}, since four questions share their options"
         )));
     }
-    let mut rng = stream(seed, task);
+    let asked_kinds: Vec<&'static Kind> = kinds
+        .iter()
+        .copied()
+        .filter(|k| level == Level::Any || k.grows.is_some())
+        .collect();
+    // As they come, the stream is the one that questions had before there was a ladder.
+    let mut rng = match level {
+        Level::Any => stream(seed, task),
+        rung => stream(seed, &format!("{task}/level-{}", rung.name())),
+    };
     let mut asked: HashSet<String> = HashSet::new();
     let mut items = Vec::with_capacity(n);
-    let turns = kinds.iter().cycle().take(n / OPTIONS).enumerate();
+    let turns = asked_kinds
+        .into_iter()
+        .cycle()
+        .take(n / OPTIONS)
+        .enumerate();
     for (number, kind) in turns {
         let block = (0..ATTEMPTS)
             .find_map(|_| {
-                (kind.draw)(&mut rng).filter(|b| {
-                    let new: HashSet<&str> = b.questions.iter().map(|q| q.words.as_str()).collect();
+                (kind.draw)(&mut rng, level).filter(|b| {
+                    let new: HashSet<&str> =
+                        b.questions.iter().map(|q| q.words.en.as_str()).collect();
                     new.len() == OPTIONS && new.iter().all(|w| !asked.contains(*w))
                 })
             })
@@ -96,7 +114,7 @@ pub fn items(
                     items.len()
                 ))
             })?;
-        asked.extend(block.questions.iter().map(|q| q.words.clone()));
+        asked.extend(block.questions.iter().map(|q| q.words.en.clone()));
         items.extend(placed(&mut rng, kind.name, number, block));
     }
     shuffle(&mut rng, &mut items);
@@ -117,7 +135,7 @@ fn placed(rng: &mut Stream, kind: &'static str, number: usize, block: Block) -> 
         let mut order: Vec<usize> = (0..OPTIONS).filter(|o| *o != right).collect();
         shuffle(rng, &mut order);
         order.insert(correct.min(order.len()), right);
-        let shown = |from: &[String]| -> Vec<String> {
+        let shown = |from: &[Said]| -> Vec<Said> {
             order.iter().filter_map(|o| from.get(*o).cloned()).collect()
         };
         items.push(FreshItem {
@@ -156,24 +174,27 @@ pub fn gather<A: PartialEq>(
 }
 
 /// A block whose options are the answers, written out.
-pub fn counted<A: PartialEq + ToString>(
+pub fn counted<A: PartialEq + std::fmt::Display>(
     rng: &mut Stream,
     draws: usize,
     draw: impl FnMut(&mut Stream) -> Option<(A, Posed)>,
 ) -> Option<Block> {
     let (answers, questions) = gather(rng, draws, draw)?;
     Some(Block {
-        options: answers.iter().map(A::to_string).collect(),
+        options: answers.iter().map(Said::same).collect(),
         seen_options: None,
         questions,
     })
 }
 
 /// Names in a row as people say them: `a, b, c and d`.
-pub fn listed(names: &[String]) -> String {
-    match names {
+pub fn listed(names: &[Said]) -> Said {
+    let english: Vec<&str> = names.iter().map(|n| n.en.as_str()).collect();
+    let chinese: Vec<&str> = names.iter().map(|n| n.zh.as_str()).collect();
+    let en = match english.as_slice() {
         [] => String::new(),
-        [one] => one.clone(),
+        [one] => (*one).to_owned(),
         [head @ .., last] => format!("{} and {last}", head.join(", ")),
-    }
+    };
+    Said::new(en, chinese.join("、"))
 }

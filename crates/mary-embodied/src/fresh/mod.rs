@@ -6,10 +6,12 @@ mod block;
 mod colour;
 mod geometry;
 mod moves;
+mod said;
 pub mod sketch;
-mod symbols;
+pub mod symbols;
 
 pub use block::{Block, FreshItem, Kind, Posed};
+pub use said::{Level, Rung, Said};
 
 use std::collections::BTreeMap;
 
@@ -21,24 +23,44 @@ use mary_contract::{
 use crate::Language;
 use crate::choice::{Asking, MAX_TOKENS, MODE, Shown, judge, not_one_of, whole_set};
 
+const SHOW: Param = Param::new(
+    "show",
+    "text",
+    "text, picture, both",
+    "Say everything in words, show a picture and only ask, or both. The items are twins under \
+            the same ids.",
+);
+const LANGUAGE: Param = Param::new(
+    "language",
+    "en",
+    "en, zh",
+    "English or Chinese. The items are twins under the same ids.",
+);
+const LEVEL: Param = Param::new(
+    "level",
+    "any",
+    "any, 1, 2, 3, 4",
+    "Questions as they come, or of one rung of the ladder: from 1 to 4 there is more to keep in mind \
+            (folds, cuts, moves, symbols) or less that tells two things apart.",
+);
+const N: Param = Param::new(
+    "n",
+    "200",
+    "a multiple of 4",
+    "Items, four to an option set.",
+);
+const COLOURS: Param = Param::new(
+    "colours",
+    "names",
+    "names, life, both",
+    "Colours of the CSS standard by their names, things as they look in life (snow, coal, a ripe lemon), \
+            or both.",
+);
+
 /// The parameters of the fresh tasks.
-static PARAMS: [Param; 4] = [
-    MODE,
-    Param::new(
-        "show",
-        "text",
-        "text, picture, both",
-        "Say everything in words, show a picture and only ask, or both. The items are twins under \
-                the same ids.",
-    ),
-    Param::new(
-        "n",
-        "200",
-        "a multiple of 4",
-        "Items, four to an option set.",
-    ),
-    MAX_TOKENS,
-];
+static PARAMS: [Param; 6] = [MODE, SHOW, LANGUAGE, LEVEL, N, MAX_TOKENS];
+/// Those of the colour task.
+static COLOUR_PARAMS: [Param; 7] = [MODE, SHOW, LANGUAGE, LEVEL, COLOURS, N, MAX_TOKENS];
 
 /// What a question is shown as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,19 +97,26 @@ impl Show {
 pub struct FreshTask {
     card: &'static TaskCard,
     kinds: &'static [Kind],
+    /// Asked only where the setting `colours` wants them.
+    in_life: &'static [Kind],
     margins: &'static str,
 }
 
-const fn card(id: &'static str, title: &'static str, about: &'static str) -> TaskCard {
+const fn card(
+    id: &'static str,
+    title: &'static str,
+    about: &'static str,
+    params: &'static [Param],
+) -> TaskCard {
     TaskCard {
         id: text(id),
         family: text("embodied"),
-        version: 1,
+        version: 2,
         title: text(title),
         about: text(about),
         chance: Some(0.25),
         human: None,
-        params: Param::list(&PARAMS),
+        params: Param::list(params),
         dataset: None,
         citation: crate::CITATION,
         starter: None,
@@ -102,12 +131,14 @@ static COLOUR_CARD: TaskCard = card(
             spaces that must agree. Four questions share one set of options, each option being right \
             once, so that the question must be read. With `show` the same questions are asked in \
             words, of a picture, or with both.",
+    &COLOUR_PARAMS,
 );
 
 /// Colours.
 pub static FRESH_COLOUR: FreshTask = FreshTask {
     card: &COLOUR_CARD,
-    kinds: &colour::KINDS,
+    kinds: &colour::BY_NAME,
+    in_life: &colour::IN_LIFE,
     margins: colour::MARGINS,
 };
 
@@ -118,12 +149,14 @@ static GEOMETRY_CARD: TaskCard = card(
             boards and arrows turned: questions that are answered by picturing it, computed from \
             coordinates. Four questions share one set of options, each option being right once. With \
             `show` the same questions are asked in words, of a picture, or with both.",
+    &PARAMS,
 );
 
 /// Geometry.
 pub static FRESH_GEOMETRY: FreshTask = FreshTask {
     card: &GEOMETRY_CARD,
     kinds: &geometry::KINDS,
+    in_life: &[],
     margins: geometry::MARGINS,
 };
 
@@ -134,44 +167,101 @@ static SYMBOLS_CARD: TaskCard = card(
             cut, strokes a line crosses, the side they are open to when turned, symmetry, size; read \
             off the pictures of real glyphs. Four questions share one set of options, each option being \
             right once. With `show` the same questions are asked in words, of a picture, or with both.",
+    &PARAMS,
 );
 
 /// Symbols.
 pub static FRESH_SYMBOLS: FreshTask = FreshTask {
     card: &SYMBOLS_CARD,
     kinds: &symbols::KINDS,
+    in_life: &[],
     margins: symbols::MARGINS,
 };
 
 /// The three of them.
 pub static FRESH_TASKS: [&FreshTask; 3] = [&FRESH_COLOUR, &FRESH_GEOMETRY, &FRESH_SYMBOLS];
 
+/// Which colours are asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colours {
+    /// By their names.
+    Names,
+    /// Of things as they look in life.
+    Life,
+    /// Both.
+    Both,
+}
+
 /// Everything set.
 #[derive(Debug, Clone, Copy)]
 struct FreshSettings {
     asking: Asking,
     show: Show,
+    language: Language,
+    level: Level,
+    colours: Colours,
     seed: u64,
     n: usize,
 }
 
 impl FreshTask {
-    /// `n` questions of a seed, before they are put to anyone.
+    /// `n` questions of a seed as they come by default, before they are put to anyone.
     pub fn questions(&self, seed: u64, n: usize) -> Result<Vec<FreshItem>, TaskError> {
-        block::items(&self.card.id, self.kinds, seed, n)
+        self.drawn(seed, n, Level::Any, Colours::Names)
     }
 
-    /// The names of its kinds of question.
-    pub fn kinds(&self) -> impl Iterator<Item = &'static str> {
-        self.kinds.iter().map(|k| k.name)
+    /// `n` questions of a seed, of a level of the ladder and (of colours) by name or in life.
+    pub fn drawn(
+        &self,
+        seed: u64,
+        n: usize,
+        level: Level,
+        colours: Colours,
+    ) -> Result<Vec<FreshItem>, TaskError> {
+        block::items(&self.card.id, &self.asked(colours), (seed, level), n)
+    }
+
+    fn asked(&self, colours: Colours) -> Vec<&'static Kind> {
+        let (names, life) = match colours {
+            _ if self.in_life.is_empty() => (true, false),
+            Colours::Names => (true, false),
+            Colours::Life => (false, true),
+            Colours::Both => (true, true),
+        };
+        let by_name = self.kinds.iter().filter(|_| names);
+        by_name
+            .chain(self.in_life.iter().filter(|_| life))
+            .collect()
+    }
+
+    /// Its kinds of question: as they come by default, and those of things in life.
+    pub fn kinds(&self) -> impl Iterator<Item = &'static Kind> {
+        self.kinds.iter().chain(self.in_life)
     }
 
     fn setup(&self, settings: &TaskSettings) -> Result<FreshSettings, TaskError> {
         let asking = Asking::read(self.card, settings)?;
-        let n = settings.param(self.card, "n");
+        let param = |name: &str| settings.param(self.card, name);
+        let n = param("n");
+        let language = match param("language") {
+            "en" => Language::En,
+            "zh" => Language::Zh,
+            other => return Err(not_one_of(self.card, "language", other)),
+        };
+        // A card without the parameter gives nothing.
+        let colours = match param("colours") {
+            "" | "names" => Colours::Names,
+            "life" => Colours::Life,
+            "both" => Colours::Both,
+            other => return Err(not_one_of(self.card, "colours", other)),
+        };
+        let level = param("level");
         Ok(FreshSettings {
             asking,
             show: Show::read(self.card, settings)?,
+            language,
+            level: Level::named(level).ok_or_else(|| not_one_of(self.card, "level", level))?,
+            colours,
             seed: settings.seed,
             n: n.parse().map_err(|_| not_one_of(self.card, "n", n))?,
         })
@@ -179,19 +269,25 @@ impl FreshTask {
 }
 
 /// A question as it is shown: its words and its options.
-fn shown(show: Show, fresh: &FreshItem) -> (String, Vec<String>) {
-    match show {
-        Show::Text => (fresh.posed.words.clone(), fresh.options.clone()),
-        Show::Picture => (fresh.posed.seen.clone(), fresh.seen_options.clone()),
+fn shown(setup: &FreshSettings, fresh: &FreshItem) -> (String, Vec<String>) {
+    let said = |text: &Said| text.in_language(setup.language).to_owned();
+    let all = |options: &[Said]| options.iter().map(said).collect();
+    match setup.show {
+        Show::Text => (said(&fresh.posed.words), all(&fresh.options)),
+        Show::Picture => (said(&fresh.posed.seen), all(&fresh.seen_options)),
         Show::Both => (
-            format!("{}\n{}", fresh.posed.words, fresh.posed.caption),
-            fresh.options.clone(),
+            format!(
+                "{}\n{}",
+                said(&fresh.posed.words),
+                said(&fresh.posed.caption)
+            ),
+            all(&fresh.options),
         ),
     }
 }
 
 fn item(setup: &FreshSettings, number: usize, fresh: &FreshItem) -> Result<Item, TaskError> {
-    let (question, options) = shown(setup.show, fresh);
+    let (question, options) = shown(setup, fresh);
     let picture = match setup.show {
         Show::Text => None,
         Show::Picture | Show::Both => Some(fresh.posed.sketch.png()?),
@@ -200,7 +296,7 @@ fn item(setup: &FreshSettings, number: usize, fresh: &FreshItem) -> Result<Item,
         index: number as u32 + 1,
         question: &question,
         options: &options,
-        language: Language::En,
+        language: setup.language,
         picture: picture.as_ref(),
     });
     let target = Target::Choice {
@@ -211,7 +307,8 @@ fn item(setup: &FreshSettings, number: usize, fresh: &FreshItem) -> Result<Item,
     let mut item = Item::new(format!("{}-{number:04}", setup.seed), target, vec![ask])
         .in_stratum(fresh.kind)
         .tagged("kind", fresh.kind)
-        .tagged("show", setup.show.name());
+        .tagged("show", setup.show.name())
+        .tagged("level", setup.level.name());
     item.cluster = Some(format!("block-{:04}", fresh.block));
     Ok(item)
 }
@@ -229,7 +326,7 @@ impl Task for FreshTask {
 
     fn items(&self, settings: &TaskSettings, _data: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = self.setup(settings)?;
-        let fresh = self.questions(setup.seed, setup.n)?;
+        let fresh = self.drawn(setup.seed, setup.n, setup.level, setup.colours)?;
         let items = fresh.into_iter().enumerate();
         Ok(Box::new(
             items.map(move |(number, fresh)| item(&setup, number, &fresh)),
@@ -257,13 +354,25 @@ impl Task for FreshTask {
         let Ok(setup) = self.setup(settings) else {
             return BTreeMap::new();
         };
-        let mut said = setup.asking.conventions(Language::En);
+        let mut said = setup.asking.conventions(setup.language);
         let shown = match setup.show {
             Show::Text => "in words",
             Show::Picture => "as a picture (PNG, 512 dots wide) with the bare question",
             Show::Both => "in words and as a picture (PNG, 512 dots wide)",
         };
         said.insert("shown".into(), shown.into());
+        said.insert("language".into(), setup.language.code().into());
+        if setup.level != Level::Any {
+            let grows: Vec<String> = self
+                .asked(setup.colours)
+                .iter()
+                .filter_map(|k| Some(format!("{} ({})", k.name, k.grows?)))
+                .collect();
+            said.insert(
+                "level".into(),
+                format!("rung {} of 4: {}", setup.level.name(), grows.join("; ")),
+            );
+        }
         said.insert("margin".into(), self.margins.into());
         said.insert(
             "source".into(),

@@ -2,6 +2,8 @@
 
 use mary_items::{Stream, below};
 
+use super::said::Said;
+
 /// Something done to the whole figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Move {
@@ -24,26 +26,36 @@ impl Move {
         }
     }
 
-    /// In words.
-    fn words(self, thing: &str) -> String {
+    /// In words; `thing` is named in both languages.
+    fn words(self, thing: (&str, &str)) -> Said {
+        let (en, zh) = thing;
         match self {
-            Self::Turn(4) => format!("the {thing} is rotated by 180 degrees"),
+            Self::Turn(4) => Said::new(
+                format!("the {en} is rotated by 180 degrees"),
+                format!("{zh}旋转 180 度"),
+            ),
             Self::Turn(eighths) if eighths < 4 => {
-                format!(
-                    "the {thing} is rotated by {} degrees clockwise",
-                    eighths * 45
+                let degrees = eighths * 45;
+                Said::new(
+                    format!("the {en} is rotated by {degrees} degrees clockwise"),
+                    format!("{zh}顺时针旋转 {degrees} 度"),
                 )
             }
-            Self::Turn(eighths) => format!(
-                "the {thing} is rotated by {} degrees counterclockwise",
-                360 - eighths * 45
+            Self::Turn(eighths) => {
+                let degrees = 360 - eighths * 45;
+                Said::new(
+                    format!("the {en} is rotated by {degrees} degrees counterclockwise"),
+                    format!("{zh}逆时针旋转 {degrees} 度"),
+                )
+            }
+            Self::LeftRight => Said::new(
+                format!("the {en} is flipped so that left and right change places"),
+                format!("{zh}翻转，左右对调"),
             ),
-            Self::LeftRight => {
-                format!("the {thing} is flipped so that left and right change places")
-            }
-            Self::TopBottom => {
-                format!("the {thing} is flipped so that top and bottom change places")
-            }
+            Self::TopBottom => Said::new(
+                format!("the {en} is flipped so that top and bottom change places"),
+                format!("{zh}翻转，上下对调"),
+            ),
         }
     }
 
@@ -89,23 +101,33 @@ pub fn draw_moves(rng: &mut Stream, unit: usize, least: usize, most: usize) -> V
 }
 
 /// The moves as a sentence.
-pub fn told(moves: &[Move], thing: &str) -> String {
-    let mut text = String::new();
+pub fn told(moves: &[Move], thing: (&str, &str)) -> Said {
+    let (mut en, mut zh) = (String::new(), String::new());
     for (number, one) in moves.iter().enumerate() {
-        let start = match (number, moves.len()) {
-            (0, 1) => "Now",
-            (0, _) => "First",
-            _ => "then",
+        let (start, start_zh) = match (number, moves.len()) {
+            (0, 1) => ("Now", "现在"),
+            (0, _) => ("First", "先把"),
+            _ => ("then", "再把"),
         };
-        let comma = if number == 0 { "" } else { ", " };
-        text.push_str(&format!("{comma}{start} {}", one.words(thing)));
+        let (comma, comma_zh) = if number == 0 { ("", "") } else { (", ", "；") };
+        let words = one.words(thing);
+        en.push_str(&format!("{comma}{start} {}", words.en));
+        let object = if moves.len() == 1 { "把" } else { "" };
+        zh.push_str(&format!("{comma_zh}{start_zh}{object}{}", words.zh));
     }
-    text.push('.');
-    text
+    en.push('.');
+    zh.push('。');
+    Said::new(en, zh)
+}
+
+/// A direction in eighths clockwise from up, in words.
+pub fn direction_words(eighths: usize) -> Said {
+    let place = eighths % DIRECTIONS.len();
+    Said::new(DIRECTIONS[place], DIRECTIONS_ZH[place])
 }
 
 /// The directions in words, clockwise from up.
-pub const DIRECTIONS: [&str; 8] = [
+const DIRECTIONS: [&str; 8] = [
     "up",
     "up and to the right",
     "to the right",
@@ -114,4 +136,15 @@ pub const DIRECTIONS: [&str; 8] = [
     "down and to the left",
     "to the left",
     "up and to the left",
+];
+
+const DIRECTIONS_ZH: [&str; 8] = [
+    "上方",
+    "右上方",
+    "右方",
+    "右下方",
+    "下方",
+    "左下方",
+    "左方",
+    "左上方",
 ];

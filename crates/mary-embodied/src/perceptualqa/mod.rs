@@ -13,13 +13,13 @@ pub use setup::{Part, PerceptualQaSettings};
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, ErrorKind, Item, Items, Judgement, Measure, Needs, Param, Reference, Reply, Sample,
-    Scoring, Target, Task, TaskCard, TaskError, TaskSettings, text,
+    DataSource, ErrorKind, ForPeople, Item, Items, Judgement, Measure, Needs, Param, PeopleAnswer,
+    Reference, Reply, Sample, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, text,
 };
 
 use crate::choice::{self, Shown, Template};
 use crate::upstream::Asked;
-use crate::{CITATION, Source, upstream};
+use crate::{CITATION, Language, Source, upstream};
 
 /// The task, as listed.
 pub static PERCEPTUAL_QA: PerceptualQa = PerceptualQa;
@@ -128,6 +128,27 @@ impl Task for PerceptualQa {
             }
             Err(error) => Judgement::failed(ErrorKind::Internal, error.to_string()),
         }
+    }
+
+    /// Question and options; a chosen option is written as the JSON that a model writes, so that the
+    /// paper's own reading holds for people too.
+    fn for_people(&self, settings: &TaskSettings, item: &Item) -> Option<ForPeople> {
+        let setup = PerceptualQaSettings::read(&CARD, settings).ok()?;
+        let mut shown = ForPeople::of(item)?;
+        if let PeopleAnswer::Choice { options, .. } = &mut shown.answer {
+            for (option, letter) in options.iter_mut().zip(choice::LETTERS) {
+                option.said = match index_of(&item.id) {
+                    Some(index) => {
+                        serde_json::json!({"index": index, "answer": letter}).to_string()
+                    }
+                    None => letter.to_owned(),
+                };
+            }
+        }
+        Some(shown.told(match setup.language {
+            Language::En => "Choose the most fitting answer.",
+            Language::Zh => "请选出最合适的答案。",
+        }))
     }
 
     fn overall(&self, _: &TaskSettings, samples: &mut dyn Iterator<Item = Sample>) -> Vec<Measure> {

@@ -180,7 +180,7 @@ impl Task for SensoryVec {
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = SensoryVecSettings::read(&CARD, settings)?;
         let triples = match setup.source {
-            Source::Own => own::triples().to_vec(),
+            Source::Own => own::triples_in(setup.language).to_vec(),
             Source::Upstream => upstream::triples(data)?,
         };
         let items = triples
@@ -262,6 +262,7 @@ impl Task for SensoryVec {
                 "triples with a word that has no vector are left out and counted".to_owned(),
             ),
             ("source", setup.source.convention().to_owned()),
+            ("language", setup.language.code().to_owned()),
         ]
         .map(|(name, text)| (name.to_owned(), text))
         .into()

@@ -2,12 +2,18 @@
 
 use mary_contract::{Changes, Layers, Param, TaskCard, TaskError, TaskSettings};
 
-use crate::Source;
 use crate::choice::not_one_of;
+use crate::{Language, Source};
 
 /// The parameters.
-pub(super) static PARAMS: [Param; 4] = [
+pub(super) static PARAMS: [Param; 5] = [
     crate::SOURCE,
+    Param::new(
+        "language",
+        "en",
+        "en, zh",
+        "Our own triples in English or in Chinese; the released ones are English.",
+    ),
     Param::new(
         "pool",
         "target",
@@ -55,6 +61,8 @@ impl Pooling {
 pub struct SensoryVecSettings {
     /// Our triples or the released ones.
     pub source: Source,
+    /// English or Chinese.
+    pub language: Language,
     /// Which tokens are averaged.
     pub pooling: Pooling,
     /// The layer that is scored; negative from the end.
@@ -79,8 +87,21 @@ impl SensoryVecSettings {
             "all" => true,
             other => return Err(not_one_of(card, "layers", other)),
         };
+        let source = Source::read(card, settings)?;
+        let language = match settings.param(card, "language") {
+            "" | "en" => Language::En,
+            "zh" if source == Source::Own => Language::Zh,
+            "zh" => {
+                return Err(TaskError::Setting(format!(
+                    "{}: the released triples are English\nhint: --set source=own has them in Chinese",
+                    card.id
+                )));
+            }
+            other => return Err(not_one_of(card, "language", other)),
+        };
         Ok(Self {
-            source: Source::read(card, settings)?,
+            source,
+            language,
             pooling,
             layer,
             all_layers,

@@ -129,17 +129,53 @@ fn known(space: Space, name: &str) -> V {
     values[space as usize]
 }
 
+/// A colour in OKLab (0) or CIELAB (1).
+pub fn in_space(space: usize, rgb: [u8; 3]) -> V {
+    if space == 0 {
+        oklab(rgb)
+    } else {
+        cielab_d50(rgb)
+    }
+}
+
+/// A named colour in OKLab.
+pub fn named(name: &str) -> V {
+    known(Space::Oklab, name)
+}
+
+/// The answer of an eye that sees every colour in OKLab with an error of this size.
+pub fn blurred(
+    kind: &str,
+    words: &str,
+    options: &[String],
+    size: f64,
+    error: &mut dyn FnMut() -> f64,
+) -> usize {
+    let list = match kind {
+        "compared" => vec![
+            between(words, "named colour ", ", what"),
+            between(words, "what is ", " like"),
+        ],
+        _ => names(between(words, "colours ", ". ")),
+    };
+    let seen: HashMap<&str, V> = list
+        .into_iter()
+        .map(|name| (name, known(Space::Oklab, name).map(|v| v + size * error())))
+        .collect();
+    answer(kind, words, options, &|name: &str| seen[name])
+}
+
 #[derive(Clone, Copy)]
 enum Space {
     Oklab,
     Cielab,
 }
 
-fn chroma(v: V) -> f64 {
+pub fn chroma(v: V) -> f64 {
     (v[1] * v[1] + v[2] * v[2]).sqrt()
 }
 
-fn hue(v: V) -> f64 {
+pub fn hue(v: V) -> f64 {
     let angle = v[2].atan2(v[1]).to_degrees();
     if angle < 0.0 { angle + 360.0 } else { angle }
 }
@@ -167,7 +203,11 @@ fn least(values: &[f64]) -> usize {
 }
 
 fn solve_in(space: Space, kind: &str, words: &str, options: &[String]) -> usize {
-    let of = |name: &str| known(space, name);
+    answer(kind, words, options, &|name: &str| known(space, name))
+}
+
+/// The answer when each named colour is seen as `of` says.
+fn answer(kind: &str, words: &str, options: &[String], of: &dyn Fn(&str) -> V) -> usize {
     let rank = |value: &dyn Fn(&str) -> f64| -> usize {
         least(&options.iter().map(|o| value(o)).collect::<Vec<_>>())
     };

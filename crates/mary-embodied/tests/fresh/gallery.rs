@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use mary_contract::Task as _;
-use mary_embodied::fresh::FRESH_TASKS;
+use mary_embodied::fresh::{Colours, FRESH_TASKS, Level};
 
 #[test]
 fn every_kind_can_be_read_and_seen() {
@@ -16,15 +16,18 @@ fn every_kind_can_be_read_and_seen() {
         let kinds = task.kinds().count();
         let name = task.card().id.rsplit('-').next().unwrap();
         let mut told: BTreeMap<&str, (usize, String)> = BTreeMap::new();
-        for item in task.questions(11, kinds * each).unwrap() {
+        for item in task
+            .drawn(11, kinds * each, Level::Any, Colours::Both)
+            .unwrap()
+        {
             let (number, text) = told.entry(item.kind).or_default();
             *number += 1;
             let _ = writeln!(
                 text,
-                "{}\n  {:?}  {}",
-                item.posed.words, item.options, item.options[item.correct]
+                "{}\n{}\n  {:?}  {:?}",
+                item.posed.words.en, item.posed.words.zh, item.options, item.options[item.correct]
             );
-            let _ = writeln!(text, "  [{}] {:?}\n", item.posed.seen, item.seen_options);
+            let _ = writeln!(text, "  [{:?}] {:?}\n", item.posed.seen, item.seen_options);
             let png = item.posed.sketch.png().unwrap();
             assert!((300..200_000).contains(&png.data.len()));
             if let Some(folder) = folder.as_ref().filter(|_| *number <= 4) {

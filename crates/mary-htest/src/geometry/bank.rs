@@ -39,6 +39,10 @@ impl Move {
         Self::Flip,
     ];
 
+    fn flips(self) -> bool {
+        matches!(self, Self::Mirror | Self::Flip)
+    }
+
     fn of(self, ink: &Ink) -> Ink {
         match self {
             Self::Right => ink.clockwise(),
@@ -80,9 +84,33 @@ pub enum Operation {
     MoveThenHalf(char, Move, Half),
     /// A turn or flip, then a stroke added.
     MoveThenStroke(char, Move, Place),
+    /// Two symbols put together, then a turn or flip.
+    JoinThen(char, char, Join, Move),
+    /// A stroke added, then a turn or flip.
+    StrokeThen(char, Place, Move),
+    /// A stroke taken away, then a turn or flip.
+    WithoutThen(char, Place, Move),
+    /// A half covered, then a turn or flip.
+    HalfThen(char, Half, Move),
 }
 
-/// The paper's kinds of question.
+/// Questions whose words tell the same about what is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// Turns and flips, one or two.
+    Moves,
+    /// Two symbols put together.
+    Join,
+    /// A stroke added, perhaps after a turn or flip.
+    Stroke,
+    /// A stroke taken away.
+    Without,
+    /// A half covered, perhaps after a turn or flip.
+    Half,
+}
+
+/// The paper's kinds of question. Two turns are a rotation, two flips a flipping; steps of different
+/// kinds are a composition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A turn.
@@ -93,7 +121,7 @@ pub enum Kind {
     Addition,
     /// Something taken away.
     Subtraction,
-    /// Several steps.
+    /// Steps of different kinds.
     Composition,
 }
 
@@ -140,36 +168,89 @@ impl Operation {
             Self::Move(..) => Kind::Rotation,
             Self::Join(..) | Self::AddStroke(..) => Kind::Addition,
             Self::RemoveStroke(..) | Self::RemoveHalf(..) => Kind::Subtraction,
-            Self::Twice(..) | Self::MoveThenHalf(..) | Self::MoveThenStroke(..) => {
-                Kind::Composition
-            }
+            Self::Twice(_, first, second) if first.flips() && second.flips() => Kind::Flipping,
+            Self::Twice(_, first, second) if !first.flips() && !second.flips() => Kind::Rotation,
+            _ => Kind::Composition,
+        }
+    }
+
+    /// What is done, as far as the words of the question tell: which of them stand together in a block.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Move(..) | Self::Twice(..) => Class::Moves,
+            Self::Join(..) | Self::JoinThen(..) => Class::Join,
+            Self::AddStroke(..) | Self::MoveThenStroke(..) | Self::StrokeThen(..) => Class::Stroke,
+            Self::RemoveStroke(..) | Self::WithoutThen(..) => Class::Without,
+            Self::RemoveHalf(..) | Self::MoveThenHalf(..) | Self::HalfThen(..) => Class::Half,
+        }
+    }
+
+    /// The steps that the words name: a turn (0), a flip (1), two turns (2), two flips (3), one of each
+    /// (4), anything else (5).
+    pub fn steps_in_words(&self) -> usize {
+        match self {
+            Self::Move(_, m) => usize::from(m.flips()),
+            Self::Twice(_, a, b) => match (a.flips(), b.flips()) {
+                (false, false) => 2,
+                (true, true) => 3,
+                _ => 4,
+            },
+            _ => 5,
         }
     }
 
     /// The symbols the question names.
     pub fn sources(&self) -> Vec<char> {
         match *self {
-            Self::Join(one, two, _) => vec![one, two],
+            Self::Join(one, two, _) | Self::JoinThen(one, two, ..) => vec![one, two],
             Self::Move(s, _)
             | Self::AddStroke(s, _)
             | Self::RemoveStroke(s, _)
             | Self::RemoveHalf(s, _)
             | Self::Twice(s, ..)
             | Self::MoveThenHalf(s, ..)
-            | Self::MoveThenStroke(s, ..) => vec![s],
+            | Self::MoveThenStroke(s, ..)
+            | Self::StrokeThen(s, ..)
+            | Self::WithoutThen(s, ..)
+            | Self::HalfThen(s, ..) => vec![s],
         }
     }
 
     /// The picture before each step of several and after the last; nothing for an operation of one step.
     fn steps(&self) -> Option<Vec<Ink>> {
-        let (Self::Twice(s, first, _)
-        | Self::MoveThenHalf(s, first, _)
-        | Self::MoveThenStroke(s, first, _)) = *self
-        else {
-            return None;
-        };
-        let source = mary_items::glyphs::picture(s)?;
-        Some(vec![source.clone(), first.of(source), self.result()?])
+        let of = mary_items::glyphs::picture;
+        let last = self.result()?;
+        match *self {
+            Self::Twice(s, first, _)
+            | Self::MoveThenHalf(s, first, _)
+            | Self::MoveThenStroke(s, first, _) => {
+                let source = of(s)?;
+                Some(vec![source.clone(), first.of(source), last])
+            }
+            _ => Some(vec![self.before_the_turn()?.result()?, last]),
+        }
+    }
+
+    /// What comes before the last step of those that end in a turn or flip.
+    fn before_the_turn(&self) -> Option<Self> {
+        match *self {
+            Self::JoinThen(one, two, join, _) => Some(Self::Join(one, two, join)),
+            Self::StrokeThen(s, place, _) => Some(Self::AddStroke(s, place)),
+            Self::WithoutThen(s, place, _) => Some(Self::RemoveStroke(s, place)),
+            Self::HalfThen(s, half, _) => Some(Self::RemoveHalf(s, half)),
+            _ => None,
+        }
+    }
+
+    /// The same with a turn or flip after it, where there is such an operation.
+    fn then(&self, m: Move) -> Option<Self> {
+        match *self {
+            Self::Join(one, two, join) => Some(Self::JoinThen(one, two, join, m)),
+            Self::AddStroke(s, place) => Some(Self::StrokeThen(s, place, m)),
+            Self::RemoveStroke(s, place) => Some(Self::WithoutThen(s, place, m)),
+            Self::RemoveHalf(s, half) => Some(Self::HalfThen(s, half, m)),
+            _ => None,
+        }
     }
 
     /// Carries it out on the picture.
@@ -191,6 +272,10 @@ impl Operation {
             Self::Twice(s, first, second) => Some(second.of(&first.of(of(s)?))),
             Self::MoveThenHalf(s, m, half) => m.of(of(s)?).without_half(half),
             Self::MoveThenStroke(s, m, place) => m.of(of(s)?).with_stroke(place, pen()),
+            Self::JoinThen(.., m)
+            | Self::StrokeThen(.., m)
+            | Self::WithoutThen(.., m)
+            | Self::HalfThen(.., m) => Some(m.of(&self.before_the_turn()?.result()?)),
         }
     }
 }
@@ -232,10 +317,10 @@ fn operations() -> Vec<Operation> {
     all
 }
 
-/// The question of an operation, if its result clearly looks like one symbol. Only a single turn or
-/// flip may leave its symbol as it was: the question then is whether it does. Any other operation that
-/// does (a stroke added where there is one) is no question, and neither is one of several steps of
-/// which one changes nothing (a turn of a symbol that looks the same turned).
+/// The question of an operation, if its result clearly looks like one symbol. Only turns and flips may
+/// leave their symbol as it was: one because the symbol is even, two because the second undoes the
+/// first. Any other operation that does (a stroke added where there is one) is no question, and neither
+/// is one of several steps of which one changes nothing (a turn of a symbol that looks the same turned).
 fn question(operation: Operation) -> Option<Question> {
     let result = operation.result()?;
     let form = Form::of(&result);
@@ -250,7 +335,7 @@ fn question(operation: Operation) -> Option<Question> {
         }
     }
     let (answer, likeness) = best?;
-    let may_stay = matches!(operation, Operation::Move(..));
+    let may_stay = matches!(operation, Operation::Move(..) | Operation::Twice(..));
     let sources = operation.sources();
     let stayed = glyphs()
         .iter()
@@ -278,7 +363,18 @@ fn idle(operation: &Operation) -> bool {
 /// Every question with a clear answer, in a fixed order. Made once per process.
 pub fn bank() -> &'static [Question] {
     static BANK: OnceLock<Vec<Question>> = OnceLock::new();
-    BANK.get_or_init(|| operations().into_iter().filter_map(question).collect())
+    BANK.get_or_init(|| {
+        let mut bank: Vec<Question> = operations().into_iter().filter_map(question).collect();
+        // What has a clear answer may be turned once more.
+        let further: Vec<Question> = bank
+            .iter()
+            .flat_map(|q| Move::ALL.map(|m| q.operation.then(m)))
+            .flatten()
+            .filter_map(question)
+            .collect();
+        bank.extend(further);
+        bank
+    })
 }
 
 #[cfg(test)]
@@ -342,9 +438,7 @@ mod tests {
             assert_eq!(answer(operation), None, "{operation:?}");
         }
         assert!(!idle(&Operation::Twice('b', Move::Mirror, Move::Flip)));
-        let composed = bank()
-            .iter()
-            .filter(|q| q.operation.kind() == Kind::Composition);
+        let composed = bank().iter().filter(|q| q.operation.steps().is_some());
         for question in composed {
             assert!(!idle(&question.operation), "{:?}", question.operation);
         }

@@ -9,7 +9,7 @@ mod blocks;
 mod drawing;
 mod wording;
 
-pub use bank::{ALIKE, Kind, Operation, Question, UNLIKE, bank};
+pub use bank::{ALIKE, Class, Kind, Operation, Question, UNLIKE, bank};
 pub use blocks::{GeometryItem, items as fresh_items};
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ use super::{parse, prompt, upstream};
 static CARD: TaskCard = TaskCard {
     id: text("htest/letter-geometry"),
     family: text("htest"),
-    version: 2,
+    version: 3,
     title: text("Letter Geometry"),
     about: text(
         "Given a letter or symbol, which of four symbols does it look like when rotated, flipped, \

@@ -37,6 +37,15 @@ fn side(half: Half) -> &'static str {
     }
 }
 
+/// How two symbols are put together, in words.
+fn together(join: Join) -> &'static str {
+    match join {
+        Join::Beside => "the second is set to the right of the first so that they touch",
+        Join::Above => "the second is set below the first so that they touch",
+        Join::Over => "they are laid over each other with their centres in one place",
+    }
+}
+
 impl Operation {
     /// The question in words.
     pub fn words(&self) -> String {
@@ -44,13 +53,7 @@ impl Operation {
         match *self {
             Self::Move(s, m) => format!("Given the symbol \"{s}\", {ASK} it is {}?", m.words()),
             Self::Join(one, two, join) => {
-                let how = match join {
-                    Join::Beside => {
-                        "the second is set to the right of the first so that they touch"
-                    }
-                    Join::Above => "the second is set below the first so that they touch",
-                    Join::Over => "they are laid over each other with their centres in one place",
-                };
+                let how = together(join);
                 format!("Given the symbols \"{one}\" and \"{two}\", {ASK} {how}?")
             }
             Self::AddStroke(s, place) => {
@@ -85,6 +88,35 @@ impl Operation {
                     m.words()
                 )
             }
+            Self::JoinThen(one, two, join, m) => {
+                let how = together(join);
+                format!(
+                    "Given the symbols \"{one}\" and \"{two}\", {ASK} first {how} and then the result is \
+                     {}?",
+                    m.words()
+                )
+            }
+            Self::StrokeThen(s, place, m) => {
+                let (way, place) = stroke(place);
+                format!(
+                    "Given the symbol \"{s}\", {ASK} first a {way} stroke is added {place} and then the \
+                     result is {}?",
+                    m.words()
+                )
+            }
+            Self::WithoutThen(s, place, m) => {
+                let (way, place) = stroke(place);
+                format!(
+                    "Given the symbol \"{s}\", {ASK} first the {way} stroke {place} is taken away and then \
+                     the result is {}?",
+                    m.words()
+                )
+            }
+            Self::HalfThen(s, half, m) => format!(
+                "Given the symbol \"{s}\", {ASK} first its {} is covered and then the result is {}?",
+                side(half),
+                m.words()
+            ),
         }
     }
 }

@@ -94,11 +94,7 @@ impl Cache {
             fs::create_dir_all(folder).map_err(io_at(folder))?;
         }
         // Another process may be writing the same name.
-        let mut partial = file.clone().into_os_string();
-        partial.push(format!(".{}.part", std::process::id()));
-        let partial = PathBuf::from(partial);
-        fs::write(&partial, commit).map_err(io_at(&partial))?;
-        fs::rename(&partial, &file).map_err(io_at(&file))
+        mary_contract::replace_file(&file, commit.as_bytes()).map_err(io_at(&file))
     }
 
     /// Where a content lies, or will.

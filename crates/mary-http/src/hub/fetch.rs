@@ -226,7 +226,7 @@ impl Hub {
                 }
             }
         }
-        fs::rename(&part, blob).map_err(io_at(blob))
+        mary_contract::move_into_place(&part, blob).map_err(io_at(blob))
     }
 }
 

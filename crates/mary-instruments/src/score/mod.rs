@@ -22,7 +22,7 @@ pub use rows::{Part, Text};
 pub use tables::{By, Tables, tables};
 
 use crate::{InstrumentError, material};
-use rows::Texts;
+pub(crate) use rows::Texts;
 
 /// What is scored, and what is told of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]

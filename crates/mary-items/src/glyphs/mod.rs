@@ -2,6 +2,9 @@
 //! beside it in `assets/`).
 
 pub mod ink;
+mod typeface;
+
+pub use typeface::Typeface;
 
 use std::sync::OnceLock;
 
@@ -138,11 +141,16 @@ fn bezier(points: &[[f64; 2]], t: f64) -> [f64; 2] {
 }
 
 fn draw(font: &FontRef<'_>, symbol: char) -> Option<Ink> {
+    draw_at(font, symbol, SIZE)
+}
+
+/// The picture of a symbol at a size in dots per line.
+fn draw_at(font: &impl ab_glyph::Font, symbol: char, size: f32) -> Option<Ink> {
     let id = font.glyph_id(symbol);
     if id.0 == 0 {
         return None;
     }
-    let outlined = font.outline_glyph(id.with_scale(PxScale::from(SIZE)))?;
+    let outlined = font.outline_glyph(id.with_scale(PxScale::from(size)))?;
     let bounds = outlined.px_bounds();
     let (width, height) = (bounds.width() as usize + 1, bounds.height() as usize + 1);
     let mut dots = vec![false; width * height];

@@ -1,5 +1,5 @@
 //! Models that read and do not speak: BERT (MiniLM, VisualBERT's text path), RoBERTa and CLIP's
-//! text tower. They observe; they neither score nor generate.
+//! text tower. They observe; with the head of a masked language model they score too. None generates.
 
 use mary_contract::ModelError;
 

@@ -7,7 +7,9 @@
 //! a log axis and is left out, as is every checkpoint that is in doubt.
 
 mod figures;
+mod parts;
 mod tables;
+mod words;
 
 pub use tables::amount;
 
@@ -143,6 +145,10 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     exhibits.tables.extend(tables::order_table(&found));
     exhibits.tables.extend(tables::doubts(&found));
     exhibits.tables.extend(tables::left_out(&left_out));
+    for deeper in [parts::exhibits(runs), words::exhibits(runs)] {
+        exhibits.tables.extend(deeper.tables);
+        exhibits.figures.extend(deeper.figures);
+    }
     exhibits
 }
 

@@ -52,12 +52,15 @@ pub(super) fn table_block(table: &Table) -> String {
         );
     }
     out += "</tr></thead><tbody>";
+    // Published rows step back behind our own: a switch at the top of the page shows them. Where there
+    // are no others, they are what the table is for.
+    let folds = folded_rows(table) > 0;
     for (r, row) in table.rows.iter().enumerate() {
         let published = table.published.contains(&r);
-        out += if published {
-            "<tr class=\"published\">"
-        } else {
-            "<tr>"
+        out += match (published, folds) {
+            (true, true) => "<tr class=\"published folded\">",
+            (true, false) => "<tr class=\"published\">",
+            (false, _) => "<tr>",
         };
         for (c, cell) in row.iter().enumerate() {
             let text = escape::foreign(cell);
@@ -74,12 +77,29 @@ pub(super) fn table_block(table: &Table) -> String {
         }
         out += "</tr>";
     }
-    let _ = write!(
-        out,
-        "</tbody></table></div><p class=\"caption\">{}</p>",
-        html(&table.caption)
-    );
+    out += "</tbody></table></div>";
+    if folds {
+        let _ = write!(
+            out,
+            "<p class=\"folded-note\"><label for=\"show-published\">{} published {} not shown: show them</label></p>",
+            folded_rows(table),
+            if folded_rows(table) == 1 {
+                "row is"
+            } else {
+                "rows are"
+            }
+        );
+    }
+    let _ = write!(out, "<p class=\"caption\">{}</p>", html(&table.caption));
     out += &table_tools(&table.id);
     out += "</div>";
     out
+}
+
+/// How many published rows a table keeps behind the switch.
+pub(super) fn folded_rows(table: &Table) -> usize {
+    match table.published.len() < table.rows.len() {
+        true => table.published.len(),
+        false => 0,
+    }
 }

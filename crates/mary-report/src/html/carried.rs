@@ -19,6 +19,7 @@ pub(super) fn carried(subjects: &[Subject], selected: &Selected, room: usize) ->
     let story = Story {
         characters: 6000,
         tokens: 300,
+        whole: None,
     };
     let mut shelf = Shelf::default();
     let mut rows: Vec<Value> = Vec::new();
@@ -28,7 +29,9 @@ pub(super) fn carried(subjects: &[Subject], selected: &Selected, room: usize) ->
         }
         let s = &kept.sample;
         let question = shelf.question(s, story);
-        let answer = sample::answer(s, story, &mut |image| shelf.picture(image));
+        let mut answer = String::new();
+        // Writing into a String cannot fail.
+        let _ = sample::answer(&mut answer, s, story, &mut |image| shelf.picture(image));
         shelf.bytes += answer.len();
         rows.push(json!({
             "m": kept.subject,
@@ -38,7 +41,7 @@ pub(super) fn carried(subjects: &[Subject], selected: &Selected, room: usize) ->
             "n": s.id.trial,
             "g": s.item.tags.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>(),
             "e": escape::terminal(&escape::excerpt(&sample::question_text(s), 110)),
-            "a": escape::terminal(&escape::excerpt(&sample::answer_text(s), 90)),
+            "a": escape::terminal(&sample::answer_excerpt(s, 90)),
             "q": question,
             "h": answer,
         }));
@@ -73,7 +76,8 @@ struct Shelf {
 
 impl Shelf {
     fn question(&mut self, sample: &Sample, story: Story) -> usize {
-        let text = sample::question(sample, story, &mut |image| self.picture(image));
+        let mut text = String::new();
+        let _ = sample::question(&mut text, sample, story, &mut |image| self.picture(image));
         if let Some(&place) = self.question_places.get(&text) {
             return place;
         }

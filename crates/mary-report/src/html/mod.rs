@@ -22,6 +22,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     ScoreScale, escape,
     escape::html,
+    headline,
     number::count,
     subject::{self, Subject},
     summary_table, text,
@@ -38,6 +39,10 @@ const CSS: &str = concat!(
 /// plotly.js as its makers publish it (package `plotly.js-dist-min`, MIT), packed with gzip.
 const PLOTLY: &[u8] = include_bytes!("../../assets/plotly-3.0.1.min.js.gz");
 const SCRIPT: &str = include_str!("report.js");
+
+/// Figures and tables of a chapter that are open; the rest is folded, or a page of six tasks would be as
+/// long as a paper.
+const AT_ONCE: usize = 2;
 
 /// How a report is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,9 +168,29 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn title(&self) -> String {
-        match self.runs {
-            [one] => format!("Report of run {}", one.manifest.id),
-            many => format!("Report of {} runs", many.len()),
+        let families = subject::families(self.runs);
+        // What stands behind a colon explains the family; a title only names it.
+        let short = |family: &str| {
+            let whole = self.family_title(family);
+            whole.split(':').next().unwrap_or_default().to_owned()
+        };
+        let what = match families.as_slice() {
+            [one] => match one.1.as_slice() {
+                [task] => format!("{}: {}", short(&one.0), subject::task_name(task)),
+                _ => short(&one.0),
+            },
+            [one, other] => format!("{} and {}", short(&one.0), short(&other.0)),
+            many => format!(
+                "{} tasks of {} families",
+                many.iter().map(|f| f.1.len()).sum::<usize>(),
+                many.len()
+            ),
+        };
+        match self.subjects {
+            [] => what,
+            [one] => format!("{what} on {}", one.label),
+            [one, other] => format!("{what} on {} and {}", one.label, other.label),
+            many => format!("{what} on {} models", many.len()),
         }
     }
 
@@ -239,6 +264,9 @@ impl Page<'_> {
             plural(tasks, "task"),
             count(planned.max(selected.seen)),
         );
+        for text in headline::headline(self.runs, self.subjects) {
+            let _ = write!(out, "<p class=\"headline\">{}</p>", html(&text));
+        }
         for run in self.runs.iter().filter(|r| !r.complete) {
             let _ = write!(
                 out,
@@ -270,6 +298,18 @@ impl Page<'_> {
             }
         }
         let titles = |family: &str| self.family_title(family);
+        let folded: usize = self
+            .chapters
+            .iter()
+            .flat_map(|c| &c.exhibits.tables)
+            .map(blocks::folded_rows)
+            .sum();
+        if folded > 0 {
+            let _ = write!(
+                out,
+                "<p class=\"switch\"><label><input type=\"checkbox\" id=\"show-published\"> Show the {folded} published rows in the tables</label></p>"
+            );
+        }
         out += "<h3>Scores</h3>";
         out += &overview::table(self.runs, self.subjects, &titles);
         out += &table_tools("results");
@@ -327,11 +367,24 @@ impl Page<'_> {
             out += "<p class=\"none\">This family has no tables or figures of its own; its scores stand in the overview.</p></section>";
             return out;
         };
-        for figure in &exhibits.figures {
-            out += &figure_block(&figure.id, &figure.title, &figure.caption, "");
-        }
-        for table in &exhibits.tables {
-            out += &table_block(table);
+        let figure = |f: &Figure| figure_block(&f.id, &f.title, &f.caption, "");
+        let (figures, more_figures) = exhibits
+            .figures
+            .split_at(exhibits.figures.len().min(AT_ONCE));
+        let (tables, more_tables) = exhibits.tables.split_at(exhibits.tables.len().min(AT_ONCE));
+        out.extend(figures.iter().map(figure));
+        out.extend(tables.iter().map(table_block));
+        let more = [(more_figures.len(), "figure"), (more_tables.len(), "table")]
+            .into_iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} more {what}{}", if n == 1 { "" } else { "s" }))
+            .collect::<Vec<_>>()
+            .join(" and ");
+        if !more.is_empty() {
+            let _ = write!(out, "<details class=\"more\"><summary>{more}</summary>");
+            out.extend(more_figures.iter().map(figure));
+            out.extend(more_tables.iter().map(table_block));
+            out += "</details>";
         }
         if !exhibits.pictures.is_empty() {
             out += "<div class=\"pictures\">";

@@ -49,6 +49,7 @@ fn one(m: &RunManifest, complete: bool) -> String {
         facts.push(("opened with", html(&text.join(", "))));
     }
     out += &list(&facts);
+    out += "<details class=\"more\"><summary>Models, tasks and their conventions</summary>";
     out += "<h4>Models</h4>";
     for card in &m.models {
         out += &model(card, "");
@@ -58,6 +59,7 @@ fn one(m: &RunManifest, complete: bool) -> String {
     }
     out += "<h4>Tasks</h4>";
     out += &tasks(&m.tasks);
+    out += "</details>";
     out += "</section>";
     out
 }

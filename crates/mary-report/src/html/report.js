@@ -69,11 +69,28 @@ function draw(figure) {
   const width = printing ? 680 : Math.max(280, canvas.clientWidth);
   const state = drawn.get(id) || {};
   const traces = spec.traces.map(dress), layout = layoutOf(spec, width);
+  makeRoom(traces, layout, width);
   if (spec.bands) narrow(spec, traces, layout, state);
   Plotly.react(canvas, traces, layout, { displayModeBar: false, responsive: false, showTips: false, scrollZoom: false });
   if (!figure.dataset.drawn) canvas.on("plotly_click", (e) => { const p = e.points.find((p) => typeof p.customdata === "string"); if (p) follow(p.customdata); });
   drawn.set(id, state);
   figure.dataset.drawn = "yes";
+}
+
+// Names take room of their own: a legend makes the figure higher instead of the plot lower, one that nobody
+// could read is left to hovering, and long names on the left are cut in the middle.
+const MOST_NAMES = 10;
+function makeRoom(traces, layout, width) {
+  const names = traces.filter((t) => t.showlegend !== false && t.name).map((t) => t.name.replace(/<[^>]*>|&[a-z]+;/g, "x"));
+  if (layout.showlegend && names.length > MOST_NAMES + 2) layout.showlegend = false;
+  if (layout.showlegend) {
+    for (const t of traces) if (t.name && t.name.length > 30 && !/[<&]/.test(t.name)) t.name = t.name.slice(0, 15) + "…" + t.name.slice(-14);
+    const widest = 48 + 7 * Math.min(30, Math.max(0, ...names.map((n) => n.length))), columns = Math.max(1, Math.floor((width - 90) / widest));
+    layout.height = (layout.height || 450) + 20 * (Math.ceil(names.length / columns) - 1);
+  }
+  const most = width < 560 ? 16 : 40, cut = (s) => s.length > most ? s.slice(0, most / 2) + "…" + s.slice(-(most / 2 - 1)) : s;
+  const rows = traces.find((t) => t.type === "heatmap");
+  if (rows && rows.y.some((n) => n.length > most)) Object.assign(layout.yaxis, { tickvals: rows.y, ticktext: rows.y.map(cut) });
 }
 
 // The profile shows one family or all, and the models that are ticked.
@@ -89,7 +106,7 @@ for (const f of figures) watcher.observe(f);
 const redraw = () => { for (const f of figures) if (f.dataset.drawn) draw(f); paintDots(); };
 const drawAll = () => { for (const f of figures) draw(f); };
 let resizing; addEventListener("resize", () => { clearTimeout(resizing); resizing = setTimeout(redraw, 150); });
-addEventListener("beforeprint", () => { printing = true; drawAll(); });
+addEventListener("beforeprint", () => { printing = true; for (const d of all("details.more")) d.open = true; drawAll(); });
 addEventListener("afterprint", () => { printing = false; redraw(); });
 
 function paintDots() { for (const d of all("[data-color]")) d.style.background = color(+d.dataset.color); }
@@ -167,7 +184,7 @@ async function copy(text) {
 
 // ---- samples ---------------------------------------------------------------------------------
 
-const S = data.samples, PAGE = 20;
+const S = data.samples, PAGE = 8;
 const view = { model: "", task: "", text: "", tag: "", classes: new Set(), page: 0 };
 S.subjects.forEach((s) => $("#f-model").append(make("option", { value: s.label, textContent: s.label })));
 S.tasks.forEach((t) => $("#f-task").append(make("option", { value: t, textContent: t })));
@@ -233,7 +250,8 @@ function follow(address) {
   const [model, task, ...rest] = address.split("|"), tag = rest.join("|");
   Object.assign(view, { model: model || "", task: task || "", tag, text: "" });
   view.classes.clear();
-  $("#f-model").value = S.subjects.some((s) => s.label === model) ? model : ""; $("#f-task").value = task || ""; $("#f-text").value = "";
+  const who = S.subjects.find((s) => s.label === model || s.model === model);
+  $("#f-model").value = who ? who.label : ""; $("#f-task").value = task || ""; $("#f-text").value = "";
   for (const box of all("#f-outcome input")) box.checked = false;
   show(0);
   $("#samples").scrollIntoView(); $("#samples-h").focus({ preventScroll: true });

@@ -3,11 +3,14 @@
 
 mod render;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use mary_contract::{Outcome, Request, Response, Sample, Target, UnscoredReason};
+use mary_contract::{Exchange, Outcome, Request, Response, Sample, Target, UnscoredReason};
 use serde::{Deserialize, Serialize};
+
+use crate::escape;
 
 pub(crate) use render::{Story, answer, question};
 
@@ -133,28 +136,62 @@ pub(crate) fn question_text(sample: &Sample) -> String {
     }
 }
 
-/// What came back, for lists and search.
-pub(crate) fn answer_text(sample: &Sample) -> String {
-    let mut out = String::new();
-    for exchange in &sample.exchanges {
-        match &exchange.reply {
-            Ok(reply) => match &reply.answer {
-                Response::Generated(g) => out += &g.text,
-                Response::Scored(s) => {
-                    let sums: Vec<_> = s
-                        .continuations
-                        .iter()
-                        .map(|c| format!("{:.2}", c.sum()))
-                        .collect();
-                    out += &format!("ln p: {}", sums.join(" / "));
-                }
-                Response::Observed(o) => {
-                    out += &format!("{} pooled vectors", o.pools.len());
-                }
-            },
-            Err(error) => out += &error.message,
+/// The beginning of what came back, on one line, for lists and search.
+pub(crate) fn answer_excerpt(sample: &Sample, characters: usize) -> String {
+    // Read only as far as needed: an answer of many megabytes is not copied to be cut.
+    let mut pieces = sample.exchanges.iter().map(reply_text);
+    let mut piece = pieces.next();
+    let mut at = 0;
+    let characters_of = std::iter::from_fn(|| {
+        let text = piece.as_deref()?;
+        match text.get(at..).and_then(|rest| rest.chars().next()) {
+            Some(c) => {
+                at += c.len_utf8();
+                Some(c)
+            }
+            None => {
+                piece = pieces.next();
+                at = 0;
+                Some(' ')
+            }
         }
-        out.push(' ');
+    });
+    escape::excerpt_of(characters_of, characters)
+}
+
+/// What came back in one exchange, for lists.
+fn reply_text(exchange: &Exchange) -> Cow<'_, str> {
+    match &exchange.reply {
+        Ok(reply) => match &reply.answer {
+            Response::Generated(g) => Cow::Borrowed(&g.text),
+            Response::Scored(s) => {
+                let sums = s.continuations.iter().map(|c| format!("{:.2}", c.sum()));
+                Cow::Owned(format!("ln p: {}", sums.collect::<Vec<_>>().join(" / ")))
+            }
+            Response::Observed(o) => Cow::Owned(format!("{} pooled vectors", o.pools.len())),
+        },
+        Err(error) => Cow::Borrowed(&error.message),
     }
-    out
+}
+
+/// Everything that was asked and answered, as plain text.
+pub(crate) fn write_plain(out: &mut dyn fmt::Write, sample: &Sample) -> fmt::Result {
+    let id = &sample.id;
+    writeln!(out, "{} {} {}", id.model, id.task, id.item)?;
+    for exchange in &sample.exchanges {
+        let asked = match &exchange.ask.request {
+            Request::Generate(g) => g.prompt.text(),
+            Request::Score(s) => format!("{}\n{}", s.prefix.text(), s.continuations.join("\n")),
+            Request::Observe(o) => o.text.clone(),
+        };
+        write!(out, "\n== asked\n{asked}\n\n== answered\n")?;
+        if let Ok(reply) = &exchange.reply
+            && let Response::Generated(g) = &reply.answer
+            && let Some(reasoning) = &g.reasoning
+        {
+            write!(out, "{reasoning}\n\n== after this reasoning\n")?;
+        }
+        writeln!(out, "{}", reply_text(exchange))?;
+    }
+    Ok(())
 }

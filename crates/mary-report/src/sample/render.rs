@@ -1,7 +1,8 @@
 //! A sample's story as HTML: what was asked, what was right, what came back, how it was read.
-//! The report embeds these pieces and the viewer serves them, so that both show the same.
+//! The report embeds these pieces and the viewer serves them, so that both show the same. They are
+//! written piece by piece, since an answer may be larger than anyone wants to hold twice.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write};
 
 use mary_contract::{
     ContinuationScore, Exchange, Image, Layers, ModelRole, Observe, Outcome, Part, Pool, Prompt,
@@ -9,123 +10,129 @@ use mary_contract::{
 };
 
 use super::OutcomeClass;
-use crate::escape::{clip, foreign, html};
+use crate::escape::{clip, foreign, html, write_foreign};
 
 /// Gives the attribute that shows a picture (`src="…"`), so that a report can share pictures between
 /// samples and a viewer can embed them.
 pub(crate) type Pictures<'a> = &'a mut dyn FnMut(&Image) -> String;
 
+/// Where pieces of a page go.
+pub(crate) type Out<'a> = &'a mut dyn Write;
+
 /// How much of a story is told.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Story {
+pub(crate) struct Story<'a> {
     /// Characters of one text, at most.
     pub characters: usize,
     /// Tokens of one continuation, at most.
     pub tokens: usize,
+    /// The address of all of it, where there is one.
+    pub whole: Option<&'a str>,
 }
 
-impl Story {
-    /// All of it.
-    pub const WHOLE: Self = Self {
-        characters: usize::MAX,
-        tokens: usize::MAX,
-    };
-
-    fn text(self, text: &str) -> String {
+impl Story<'_> {
+    fn text(self, out: Out, text: &str) -> fmt::Result {
         let (kept, left) = clip(text, self.characters);
-        let mut out = format!("<pre class=\"said\" dir=\"auto\">{}</pre>", foreign(kept));
-        if left > 0 {
-            let _ = write!(
-                out,
-                "<p class=\"cut\">{} more characters are left out here; <code>mary view</code> shows all.</p>",
-                crate::number::count(left)
-            );
+        out.write_str("<pre class=\"said\" dir=\"auto\">")?;
+        write_foreign(out, kept)?;
+        out.write_str("</pre>")?;
+        if left == 0 {
+            return Ok(());
         }
-        out
+        let left = crate::number::count(left);
+        write!(
+            out,
+            "<p class=\"cut\">{left} more characters are left out here; "
+        )?;
+        match self.whole {
+            Some(address) => write!(
+                out,
+                "<a href=\"{}\">all of it as plain text</a>.</p>",
+                html(address)
+            ),
+            None => out.write_str("<code>mary view</code> shows all.</p>"),
+        }
     }
 }
 
 /// The first question and what would be right.
-pub(crate) fn question(sample: &Sample, story: Story, pictures: Pictures) -> String {
-    let mut out = String::new();
+pub(crate) fn question(out: Out, sample: &Sample, story: Story, pictures: Pictures) -> fmt::Result {
     match sample.exchanges.first() {
-        Some(exchange) => out += &asked(&exchange.ask.request, story, pictures),
-        None => out += "<p class=\"none\">Nothing was asked.</p>",
+        Some(exchange) => asked(out, &exchange.ask.request, story, pictures)?,
+        None => out.write_str("<p class=\"none\">Nothing was asked.</p>")?,
     }
-    out += &target(&sample.item.target, story);
-    out
+    target(out, &sample.item.target, story)
 }
 
 /// Everything that came back, further questions, and the verdict.
-pub(crate) fn answer(sample: &Sample, story: Story, pictures: Pictures) -> String {
-    let mut out = verdict(sample);
+pub(crate) fn answer(out: Out, sample: &Sample, story: Story, pictures: Pictures) -> fmt::Result {
+    verdict(out, sample)?;
     for (index, exchange) in sample.exchanges.iter().enumerate() {
         if index > 0 {
             let who = match exchange.ask.role {
                 ModelRole::Subject => "Asked further",
                 ModelRole::Judge => "Asked the judge",
             };
-            let _ = write!(out, "<h4>{who}</h4>");
-            out += &asked(&exchange.ask.request, story, pictures);
+            write!(out, "<h4>{who}</h4>")?;
+            asked(out, &exchange.ask.request, story, pictures)?;
         }
-        out += &replied(exchange, story);
+        replied(out, exchange, story)?;
     }
-    out
+    Ok(())
 }
 
-fn verdict(sample: &Sample) -> String {
+fn verdict(out: Out, sample: &Sample) -> fmt::Result {
     let judgement = &sample.judgement;
     let class = OutcomeClass::of(&judgement.outcome);
-    let mut out = format!(
+    write!(
+        out,
         "<p class=\"verdict\"><span class=\"badge {}\">{}</span>",
         class.name(),
         class.words()
-    );
+    )?;
     match &judgement.outcome {
         Outcome::Scored(score) => {
-            let _ = write!(out, " score {}", trim_number(*score));
+            write!(out, " score {}", trim_number(*score))?;
         }
         Outcome::Unscored(mary_contract::UnscoredReason::NotApplicable(why)) => {
-            let _ = write!(out, " {}", foreign(why));
+            write!(out, " {}", foreign(why))?;
         }
-        Outcome::Unscored(_) => out += " not scored, not counted as wrong",
+        Outcome::Unscored(_) => out.write_str(" not scored, not counted as wrong")?,
         Outcome::Failed(failure) => {
-            let _ = write!(out, " {}", foreign(&failure.message));
+            write!(out, " {}", foreign(&failure.message))?;
         }
     }
     if let Some(parsed) = &judgement.parsed {
-        let _ = write!(
-            out,
-            "; read as <q class=\"parsed\"><bdi>{}</bdi></q>",
-            foreign(parsed)
-        );
+        out.write_str("; read as <q class=\"parsed\"><bdi>")?;
+        write_foreign(out, parsed)?;
+        out.write_str("</bdi></q>")?;
     }
-    out += "</p>";
+    out.write_str("</p>")?;
     if !judgement.measures.is_empty() {
-        out += "<dl class=\"pairs\">";
+        out.write_str("<dl class=\"pairs\">")?;
         for (name, value) in &judgement.measures {
-            let _ = write!(
+            write!(
                 out,
                 "<div><dt>{}</dt><dd>{}</dd></div>",
                 foreign(name),
                 trim_number(*value)
-            );
+            )?;
         }
-        out += "</dl>";
+        out.write_str("</dl>")?;
     }
     if !judgement.notes.is_null() {
         let notes = serde_json::to_string_pretty(&judgement.notes).unwrap_or_default();
         let (kept, _) = clip(&notes, 4000);
-        let _ = write!(
+        write!(
             out,
             "<details><summary>Notes of the judge</summary><pre class=\"said\">{}</pre></details>",
             foreign(kept)
-        );
+        )?;
     }
-    out
+    Ok(())
 }
 
-fn asked(request: &Request, story: Story, pictures: Pictures) -> String {
+fn asked(out: Out, request: &Request, story: Story, pictures: Pictures) -> fmt::Result {
     match request {
         Request::Generate(g) => {
             let s = &g.sampling;
@@ -135,70 +142,69 @@ fn asked(request: &Request, story: Story, pictures: Pictures) -> String {
                 s.max_tokens
             );
             if let Some(seed) = s.seed {
-                let _ = write!(how, ", seed {seed}");
+                write!(how, ", seed {seed}")?;
             }
-            prompt(
-                &g.prompt,
-                &format!("Asked for an answer ({how})"),
-                story,
-                pictures,
-            )
+            let title = format!("Asked for an answer ({how})");
+            prompt(out, &g.prompt, &title, story, pictures)
         }
         Request::Score(s) => {
-            let mut out = prompt(
-                &s.prefix,
-                "Asked how probable these are after the prefix",
-                story,
-                pictures,
-            );
-            out += "<ol class=\"options\">";
+            let title = "Asked how probable these are after the prefix";
+            prompt(out, &s.prefix, title, story, pictures)?;
+            out.write_str("<ol class=\"options\">")?;
             for text in &s.continuations {
-                let _ = write!(out, "<li>{}</li>", inline(text, story));
+                out.write_str("<li>")?;
+                inline(out, text, story)?;
+                out.write_str("</li>")?;
             }
-            out += "</ol>";
-            out
+            out.write_str("</ol>")
         }
-        Request::Observe(o) => observed_text(o, story),
+        Request::Observe(o) => observed_text(out, o, story),
     }
 }
 
-fn observed_text(o: &Observe, story: Story) -> String {
+fn observed_text(out: Out, o: &Observe, story: Story) -> fmt::Result {
     let layers = match &o.layers {
         Layers::All => "all layers".to_owned(),
         Layers::Last => "the last layer".to_owned(),
         Layers::These(which) => format!("layers {which:?}"),
     };
-    let pools: Vec<String> = o
-        .pools
-        .iter()
-        .map(|p| match p {
+    write!(out, "<h4>Read, with hidden states of {layers}</h4>")?;
+    story.text(out, &o.text)?;
+    out.write_str("<p class=\"small\">Pooled: ")?;
+    for (index, pool) in o.pools.iter().enumerate() {
+        if index > 0 {
+            out.write_str("; ")?;
+        }
+        match pool {
             Pool::Span { start, end } => match o.text.get(*start..*end) {
-                Some(span) => format!("mean over <q><bdi>{}</bdi></q>", inline(span, story)),
-                None => format!("mean over bytes {start} to {end}"),
+                Some(span) => {
+                    out.write_str("mean over <q><bdi>")?;
+                    inline(out, span, story)?;
+                    out.write_str("</bdi></q>")?;
+                }
+                None => write!(out, "mean over bytes {start} to {end}")?,
             },
-            Pool::Mean => "mean of all tokens".into(),
-            Pool::Last => "last token".into(),
-            Pool::First => "first token".into(),
-        })
-        .collect();
-    format!(
-        "<h4>Read, with hidden states of {layers}</h4>{}<p class=\"small\">Pooled: {}</p>",
-        story.text(&o.text),
-        pools.join("; ")
-    )
+            Pool::Mean => out.write_str("mean of all tokens")?,
+            Pool::Last => out.write_str("last token")?,
+            Pool::First => out.write_str("first token")?,
+        }
+    }
+    out.write_str("</p>")
 }
 
-fn prompt(prompt: &Prompt, title: &str, story: Story, pictures: Pictures) -> String {
+fn prompt(out: Out, prompt: &Prompt, title: &str, story: Story, pictures: Pictures) -> fmt::Result {
     let form = match prompt.form {
         PromptForm::Plain => "plain text",
         PromptForm::Chat => "chat",
     };
-    let mut out = format!(
+    write!(
+        out,
         "<h4>{} <span class=\"small\">{form}</span></h4>",
         html(title)
-    );
+    )?;
     if let Some(system) = &prompt.system {
-        let _ = write!(out, "<p class=\"speaker\">system</p>{}", story.text(system));
+        out.write_str("<p class=\"speaker\">system</p>")?;
+        story.text(out, system)?;
     }
     for turn in &prompt.turns {
         if prompt.turns.len() > 1 || prompt.system.is_some() {
@@ -206,35 +212,33 @@ fn prompt(prompt: &Prompt, title: &str, story: Story, pictures: Pictures) -> Str
                 Speaker::User => "user",
                 Speaker::Assistant => "assistant",
             };
-            let _ = write!(out, "<p class=\"speaker\">{who}</p>");
+            write!(out, "<p class=\"speaker\">{who}</p>")?;
         }
         for part in &turn.parts {
             match part {
                 Part::Text(text) if text.is_empty() => {
-                    out += "<p class=\"none\">Nothing stands before.</p>";
+                    out.write_str("<p class=\"none\">Nothing stands before.</p>")?;
                 }
-                Part::Text(text) => out += &story.text(text),
-                Part::Image(image) => {
-                    let _ = write!(
-                        out,
-                        "<img class=\"shown\" {} alt=\"Picture shown to the model ({}, {} bytes)\">",
-                        pictures(image),
-                        html(&image.media_type),
-                        image.data.len()
-                    );
-                }
+                Part::Text(text) => story.text(out, text)?,
+                Part::Image(image) => write!(
+                    out,
+                    "<img class=\"shown\" {} alt=\"Picture shown to the model ({}, {} bytes)\">",
+                    pictures(image),
+                    html(&image.media_type),
+                    image.data.len()
+                )?,
             }
         }
     }
-    out
+    Ok(())
 }
 
-fn target(target: &Target, story: Story) -> String {
+fn target(out: Out, target: &Target, story: Story) -> fmt::Result {
     match target {
         Target::Choice {
             options, correct, ..
         } => {
-            let mut out = String::from("<h4>Options</h4><ol class=\"options\">");
+            out.write_str("<h4>Options</h4><ol class=\"options\">")?;
             for (index, option) in options.iter().enumerate() {
                 let (class, mark) = if index == *correct {
                     (
@@ -244,21 +248,30 @@ fn target(target: &Target, story: Story) -> String {
                 } else {
                     ("", "")
                 };
-                let _ = write!(out, "<li{class}>{}{mark}</li>", inline(option, story));
+                write!(out, "<li{class}>")?;
+                inline(out, option, story)?;
+                write!(out, "{mark}</li>")?;
             }
-            out += "</ol>";
-            out
+            out.write_str("</ol>")
         }
-        Target::Pair { good, bad } => format!(
-            "<h4>Should be more probable</h4><ol class=\"options\"><li class=\"correct\">{} <span class=\"badge right\">this one</span></li><li>{}</li></ol>",
-            inline(good, story),
-            inline(bad, story)
-        ),
-        Target::Text(text) => format!("<h4>Would be right</h4>{}", story.text(text)),
+        Target::Pair { good, bad } => {
+            out.write_str(
+                "<h4>Should be more probable</h4><ol class=\"options\"><li class=\"correct\">",
+            )?;
+            inline(out, good, story)?;
+            out.write_str(" <span class=\"badge right\">this one</span></li><li>")?;
+            inline(out, bad, story)?;
+            out.write_str("</li></ol>")
+        }
+        Target::Text(text) => {
+            out.write_str("<h4>Would be right</h4>")?;
+            story.text(out, text)
+        }
         Target::Data(data) => {
             let text = serde_json::to_string_pretty(data).unwrap_or_default();
             let (kept, _) = clip(&text, story.characters.min(4000));
-            format!(
+            write!(
+                out,
                 "<details><summary>What the judge knows</summary><pre class=\"said\">{}</pre></details>",
                 foreign(kept)
             )
@@ -266,88 +279,82 @@ fn target(target: &Target, story: Story) -> String {
     }
 }
 
-fn replied(exchange: &Exchange, story: Story) -> String {
+fn replied(out: Out, exchange: &Exchange, story: Story) -> fmt::Result {
     let reply = match &exchange.reply {
         Ok(reply) => reply,
         Err(error) => {
-            let hint = error
-                .hint
-                .as_deref()
-                .map(|h| format!(" <span class=\"small\">{}</span>", foreign(h)))
-                .unwrap_or_default();
-            return format!("<h4>No answer</h4><p>{}{hint}</p>", foreign(&error.message));
+            out.write_str("<h4>No answer</h4><p>")?;
+            write_foreign(out, &error.message)?;
+            if let Some(hint) = &error.hint {
+                write!(out, " <span class=\"small\">{}</span>", foreign(hint))?;
+            }
+            return out.write_str("</p>");
         }
     };
-    let mut out = match &reply.answer {
+    match &reply.answer {
         Response::Generated(g) => {
-            let mut out = String::new();
             if let Some(reasoning) = &g.reasoning {
-                let _ = write!(
-                    out,
-                    "<details><summary>Reasoning</summary>{}</details>",
-                    story.text(reasoning)
-                );
+                out.write_str("<details><summary>Reasoning</summary>")?;
+                story.text(out, reasoning)?;
+                out.write_str("</details>")?;
             }
             let finish = format!("{:?}", g.finish).to_lowercase();
-            let _ = write!(
+            write!(
                 out,
-                "<h4>Answered <span class=\"small\">ended by {}</span></h4>{}",
-                foreign(&finish),
-                story.text(&g.text)
-            );
-            out
+                "<h4>Answered <span class=\"small\">ended by {}</span></h4>",
+                foreign(&finish)
+            )?;
+            story.text(out, &g.text)?;
         }
         Response::Scored(scored) => {
-            let mut out = String::from(
+            out.write_str(
                 "<h4>Log-probabilities <span class=\"small\">natural logarithm; darker is less expected</span></h4>",
-            );
+            )?;
             for continuation in &scored.continuations {
-                out += &tokens(continuation, story);
+                tokens(out, continuation, story)?;
             }
-            out
         }
         Response::Observed(o) => {
-            let mut out = String::from("<h4>Hidden states</h4><ul>");
+            out.write_str("<h4>Hidden states</h4><ul>")?;
             for pool in &o.pools {
                 let width = pool.layers.first().map_or(0, |l| l.vector.0.len());
-                let _ = write!(
+                write!(
                     out,
                     "<li>{} layers of {width} numbers, mean of {} tokens</li>",
                     pool.layers.len(),
                     pool.tokens
-                );
+                )?;
             }
-            out += "</ul>";
+            out.write_str("</ul>")?;
             if let Some(scores) = &o.scores {
-                out += &tokens(scores, story);
+                tokens(out, scores, story)?;
             }
-            out
         }
-    };
+    }
     let usage = reply.meta.usage;
-    if usage.prompt_tokens + usage.completion_tokens > 0 {
-        let _ = write!(
+    if usage.prompt_tokens > 0 || usage.completion_tokens > 0 {
+        write!(
             out,
             "<p class=\"small\">{} tokens read, {} written</p>",
             usage.prompt_tokens, usage.completion_tokens
-        );
+        )?;
     }
-    out
+    Ok(())
 }
 
 /// Tokens coloured by how unexpected they were, each with its number above.
-fn tokens(score: &ContinuationScore, story: Story) -> String {
-    let mut out = String::from("<p class=\"tokens\" dir=\"auto\">");
+fn tokens(out: Out, score: &ContinuationScore, story: Story) -> fmt::Result {
+    out.write_str("<p class=\"tokens\" dir=\"auto\">")?;
     let pairs = score.tokens.iter().zip(&score.logprobs);
     for (token, &logprob) in pairs.take(story.tokens) {
         let level = surprise_level(logprob);
-        let _ = write!(
+        write!(
             out,
             "<ruby class=\"lp{level}\">{}<rt>{logprob:.1}</rt></ruby>",
             foreign(token).replace(' ', "&nbsp;")
-        );
+        )?;
     }
-    out += "</p>";
+    out.write_str("</p>")?;
     let mut remarks = vec![format!("sum {:.3}", score.sum())];
     if let Some(mean) = score.mean() {
         remarks.push(format!(
@@ -371,8 +378,7 @@ fn tokens(score: &ContinuationScore, story: Story) -> String {
             remarks.push(words.into());
         }
     }
-    let _ = write!(out, "<p class=\"small\">{}</p>", remarks.join("; "));
-    out
+    write!(out, "<p class=\"small\">{}</p>", remarks.join("; "))
 }
 
 /// 0 (expected) to 5 (very unexpected), in steps of about one and a half nats.
@@ -387,10 +393,11 @@ fn surprise_level(logprob: f32) -> u8 {
     }
 }
 
-fn inline(text: &str, story: Story) -> String {
+fn inline(out: Out, text: &str, story: Story) -> fmt::Result {
     let (kept, left) = clip(text, story.characters);
-    let more = if left > 0 { "…" } else { "" };
-    format!("<bdi class=\"text\">{}{more}</bdi>", foreign(kept))
+    out.write_str("<bdi class=\"text\">")?;
+    write_foreign(out, kept)?;
+    out.write_str(if left > 0 { "…</bdi>" } else { "</bdi>" })
 }
 
 fn trim_number(value: f64) -> String {

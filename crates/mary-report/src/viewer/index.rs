@@ -188,7 +188,7 @@ impl Index {
             Outcome::Scored(score) => score as f32,
             _ => f32::NAN,
         };
-        let text = escape::excerpt(&sample::answer_text(s), ANSWER);
+        let text = sample::answer_excerpt(s, ANSWER);
         let answer = self.keep(&text);
         let lower = text.to_lowercase();
         let lower = if lower == text {

@@ -9,6 +9,7 @@ mod guard;
 mod index;
 mod pages;
 mod query;
+mod stream;
 
 use std::future::Future;
 use std::io;
@@ -156,6 +157,7 @@ fn router(source: Arc<dyn SampleSource>, bound: SocketAddr) -> Router {
         .route("/run/{run}", get(run))
         .route("/run/{run}/samples", get(samples))
         .route("/run/{run}/sample", get(sample))
+        .route("/run/{run}/text", get(text))
         .route("/run/{run}/live", get(live))
         .route(
             "/viewer.css",
@@ -201,17 +203,10 @@ async fn samples(State(source): Shared, Path(id): Path<String>, Query(pairs): Pa
 }
 
 async fn sample(State(source): Shared, Path(id): Path<String>, Query(pairs): Pairs) -> Response {
-    page(move || {
+    let found = tokio::task::spawn_blocking(move || {
         let entry = source.run(&id)?;
-        let (wanted, other) = query::sample_id(&pairs)
-            .ok_or_else(|| SourceError::NotFound("A sample needs model, task and item.".into()))?;
-        let missing = || {
-            SourceError::NotFound(format!(
-                "There is no sample {} of {}.",
-                wanted.item, wanted.model
-            ))
-        };
-        let found = source.sample(&id, &wanted)?.ok_or_else(missing)?;
+        let (wanted, other) = wanted(&pairs)?;
+        let one = found(source.as_ref(), &id, &wanted)?;
         let beside = match &other {
             Some(model) => {
                 let mut twin = wanted.clone();
@@ -221,9 +216,53 @@ async fn sample(State(source): Shared, Path(id): Path<String>, Query(pairs): Pai
             None => None,
         };
         let facets = source.facets(&id, &Filter::default())?;
-        Ok(pages::sample(&entry, &found, beside.as_ref(), &facets))
+        Ok(pages::SamplePage {
+            entry,
+            one,
+            beside,
+            facets,
+        })
+    });
+    streamed(found.await, "text/html; charset=utf-8", pages::sample)
+}
+
+async fn text(State(source): Shared, Path(id): Path<String>, Query(pairs): Pairs) -> Response {
+    let found = tokio::task::spawn_blocking(move || {
+        let (wanted, _) = wanted(&pairs)?;
+        found(source.as_ref(), &id, &wanted)
+    });
+    streamed(
+        found.await,
+        "text/plain; charset=utf-8",
+        crate::sample::write_plain,
+    )
+}
+
+fn wanted(pairs: &[(String, String)]) -> Result<(SampleId, Option<String>), SourceError> {
+    query::sample_id(pairs)
+        .ok_or_else(|| SourceError::NotFound("A sample needs model, task and item.".into()))
+}
+
+fn found(source: &dyn SampleSource, run: &str, id: &SampleId) -> Result<Sample, SourceError> {
+    source.sample(run, id)?.ok_or_else(|| {
+        SourceError::NotFound(format!("There is no sample {} of {}.", id.item, id.model))
     })
-    .await
+}
+
+/// Sends what is written about something that was found while it is written.
+fn streamed<T: Send + 'static>(
+    found: Result<Result<T, SourceError>, tokio::task::JoinError>,
+    kind: &'static str,
+    write: fn(&mut dyn std::fmt::Write, &T) -> std::fmt::Result,
+) -> Response {
+    match found {
+        Ok(Ok(found)) => {
+            let body = stream::body(move |out| write(out, &found));
+            ([(header::CONTENT_TYPE, kind)], body).into_response()
+        }
+        Ok(Err(error)) => refuse(&error),
+        Err(_) => refuse(&SourceError::Broken("The page could not be made.".into())),
+    }
 }
 
 async fn live(State(source): Shared, Path(id): Path<String>) -> Response {

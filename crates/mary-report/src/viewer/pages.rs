@@ -1,13 +1,13 @@
 //! The viewer's pages, made on the server. Whatever a model, a dataset or an address brought is
 //! escaped here.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write};
 
 use mary_contract::{RunSummary, Sample, SampleId};
 
 use super::{
     Facets, Lines, RunEntry, SampleRow,
-    query::{Asked, encode, sample_address},
+    query::{Asked, encode, plain_address, sample_address},
 };
 use crate::{
     escape::{foreign, html},
@@ -25,8 +25,19 @@ pub(super) const SCRIPT: &str = include_str!("viewer.js");
 /// Samples on one page.
 pub(super) const PER_PAGE: usize = 50;
 
+/// Characters of one text that a page shows; all of it is a click away, as plain text. A browser makes
+/// an element of every invisible character.
+const SHOWN: usize = 1 << 20;
+
+const END: &str = "</main></body></html>";
+
 /// A page with its trail of links back.
 fn shell(title: &str, trail: &[(String, String)], live: Option<&RunEntry>, main: &str) -> String {
+    begin(title, trail, live) + main + END
+}
+
+/// The page up to its content.
+fn begin(title: &str, trail: &[(String, String)], live: Option<&RunEntry>) -> String {
     let mut out = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\"><title>{} – Mary</title><link rel=\"stylesheet\" href=\"/viewer.css\"><link rel=\"icon\" href=\"data:,\"><script src=\"/viewer.js\" defer></script></head><body",
         html(title)
@@ -50,7 +61,7 @@ fn shell(title: &str, trail: &[(String, String)], live: Option<&RunEntry>, main:
     }
     let _ = write!(
         out,
-        "</ol></nav><p id=\"live\" role=\"status\"></p><button type=\"button\" id=\"theme\" aria-pressed=\"false\">Dark</button></header><main id=\"main\" tabindex=\"-1\"><h1>{}</h1>{main}</main></body></html>",
+        "</ol></nav><p id=\"live\" role=\"status\"></p><button type=\"button\" id=\"theme\" aria-pressed=\"false\">Dark</button></header><main id=\"main\" tabindex=\"-1\"><h1>{}</h1>",
         html(title)
     );
     out
@@ -335,49 +346,27 @@ fn list_line(run: &str, line: &SampleRow, other: Option<&str>) -> String {
 }
 
 /// One sample, alone or beside another model's.
-pub(super) fn sample(
-    entry: &RunEntry,
-    one: &Sample,
-    beside: Option<&(String, Option<Sample>)>,
-    facets: &Facets,
-) -> String {
+#[derive(Debug)]
+pub(super) struct SamplePage {
+    pub entry: RunEntry,
+    pub one: Sample,
+    /// Another model, with its sample of the same item where it has one.
+    pub beside: Option<(String, Option<Sample>)>,
+    pub facets: Facets,
+}
+
+/// Writes the page of a sample piece by piece: an answer may have many megabytes.
+pub(super) fn sample(out: &mut dyn Write, page: &SamplePage) -> fmt::Result {
+    let SamplePage {
+        entry,
+        one,
+        beside,
+        facets,
+    } = page;
     let run = &entry.manifest.id;
     let mut pictures =
         |image: &mary_contract::Image| format!("src=\"{}\"", crate::html::data_url(image));
     let id = &one.id;
-    let mut out = comparer(run, id, beside.map(|(m, _)| m.as_str()), facets);
-    let tags: Vec<_> = one
-        .item
-        .tags
-        .iter()
-        .map(|(k, v)| tag_link(run, id, k, v))
-        .collect();
-    let _ = write!(
-        out,
-        "<p class=\"small\">{} {}</p><div class=\"story{}\"><section aria-labelledby=\"q\"><h2 id=\"q\">Question</h2>{}</section>",
-        html(&id.task),
-        tags.join(" "),
-        if beside.is_some() { " both" } else { "" },
-        sample::question(one, Story::WHOLE, &mut pictures)
-    );
-    let _ = write!(
-        out,
-        "<section aria-labelledby=\"a1\"><h2 id=\"a1\">{}</h2>{}</section>",
-        foreign(&id.model),
-        sample::answer(one, Story::WHOLE, &mut pictures)
-    );
-    if let Some((model, twin)) = beside {
-        let body = match twin {
-            Some(twin) => sample::answer(twin, Story::WHOLE, &mut pictures),
-            None => "<p class=\"none\">This model has no sample of this item.</p>".into(),
-        };
-        let _ = write!(
-            out,
-            "<section aria-labelledby=\"a2\"><h2 id=\"a2\">{}</h2>{body}</section>",
-            foreign(model)
-        );
-    }
-    out += "</div>";
     let list = Asked {
         filter: super::Filter {
             task: Some(id.task.clone()),
@@ -387,7 +376,59 @@ pub(super) fn sample(
         page: 0,
     };
     let trail = [run_link(entry), ("samples".into(), list.address(run, 0))];
-    shell(&format!("Item {}", id.item), &trail, None, &out)
+    out.write_str(&begin(&format!("Item {}", id.item), &trail, None))?;
+    let other = beside.as_ref().map(|(m, _)| m.as_str());
+    out.write_str(&comparer(run, id, other, facets))?;
+    let tags: Vec<_> = one
+        .item
+        .tags
+        .iter()
+        .map(|(k, v)| tag_link(run, id, k, v))
+        .collect();
+    write!(
+        out,
+        "<p class=\"small\">{} {}</p><div class=\"story{}\"><section aria-labelledby=\"q\"><h2 id=\"q\">Question</h2>",
+        html(&id.task),
+        tags.join(" "),
+        if beside.is_some() { " both" } else { "" },
+    )?;
+    let whole = plain_address(run, id);
+    let story = Story {
+        characters: SHOWN,
+        tokens: SHOWN,
+        whole: Some(&whole),
+    };
+    sample::question(out, one, story, &mut pictures)?;
+    write!(
+        out,
+        "</section><section aria-labelledby=\"a1\"><h2 id=\"a1\">{}</h2>",
+        foreign(&id.model)
+    )?;
+    sample::answer(out, one, story, &mut pictures)?;
+    out.write_str("</section>")?;
+    if let Some((model, twin)) = beside {
+        write!(
+            out,
+            "<section aria-labelledby=\"a2\"><h2 id=\"a2\">{}</h2>",
+            foreign(model)
+        )?;
+        match twin {
+            Some(twin) => {
+                let whole = plain_address(run, &twin.id);
+                let story = Story {
+                    whole: Some(&whole),
+                    ..story
+                };
+                sample::answer(out, twin, story, &mut pictures)?;
+            }
+            None => {
+                out.write_str("<p class=\"none\">This model has no sample of this item.</p>")?;
+            }
+        }
+        out.write_str("</section>")?;
+    }
+    out.write_str("</div>")?;
+    out.write_str(END)
 }
 
 fn tag_link(run: &str, id: &SampleId, name: &str, value: &str) -> String {

@@ -121,6 +121,11 @@ pub(super) fn sample_address(run: &str, id: &SampleId, other: Option<&str>) -> S
     out
 }
 
+/// The address of all that was asked and answered in a sample, as plain text.
+pub(super) fn plain_address(run: &str, id: &SampleId) -> String {
+    sample_address(run, id, None).replacen("/sample?", "/text?", 1)
+}
+
 /// Percent-encodes everything but letters, digits and `-._~`.
 pub(super) fn encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

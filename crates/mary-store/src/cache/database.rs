@@ -16,7 +16,7 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior, params};
 use super::patience::{PATIENCE, patiently};
 use crate::fault::{corrupt, io_at};
 
-const FORM: i32 = 1;
+pub(super) const FORM: i32 = 1;
 /// How long SQLite itself waits for a lock before it hands the refusal to [`patiently`].
 const ONE_WAIT: Duration = Duration::from_secs(5);
 /// Answers above this many bytes are compressed.
@@ -97,6 +97,26 @@ pub(super) fn insert(connection: &mut Connection, rows: &[Row]) -> rusqlite::Res
         }
     }
     batch.commit()
+}
+
+/// A row as it stands in the table: key, model, task, time, answer.
+pub(super) type RawRow = (Vec<u8>, String, String, i64, Vec<u8>);
+
+/// Adds the rows whose key is not there; returns how many.
+pub(super) fn add_missing(connection: &Connection, rows: &[RawRow]) -> rusqlite::Result<i64> {
+    let batch = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    let mut added = 0;
+    {
+        let mut put = batch.prepare_cached(
+            "INSERT OR IGNORE INTO replies (key, model, task, created, reply) \
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        for (key, model, task, created, reply) in rows {
+            added += put.execute(params![key, model, task, created, reply])? as i64;
+        }
+    }
+    batch.commit()?;
+    Ok(added)
 }
 
 /// The key as bytes: half the room of its hexadecimal digits.

@@ -5,6 +5,7 @@
 //! 200 ms, so that a killed process loses next to nothing and a fast model never waits.
 
 mod database;
+mod exchange;
 mod patience;
 mod writer;
 
@@ -105,7 +106,20 @@ pub struct Pruned {
 
 impl ResponseCache {
     /// Opens the cache file, making it and its folder when they are not there.
+    ///
+    /// Refused on a network file system: SQLite's write-ahead log needs memory that all its readers
+    /// share, and damages the file where they sit on several machines.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if let Some(kind) = crate::network_file_system(path) {
+            return Err(StoreError::Database {
+                path: path.to_owned(),
+                message: format!(
+                    "a cache cannot lie on a network file system (found {kind}): several machines would \
+                     damage it\nhint: --cache-dir names a folder on a disk of this machine, for example \
+                     $TMPDIR/mary; --no-cache does without; shards of a run use $TMPDIR by themselves"
+                ),
+            });
+        }
         let writing = database::open(path)?;
         let reader = database::open(path)?;
         Ok(Self {

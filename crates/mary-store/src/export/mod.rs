@@ -3,6 +3,7 @@
 //! One pass over the verdicts finds the models and tasks of a run and counts; then the samples of
 //! each are written one after the other, so that memory does not grow with the run.
 
+mod choice;
 mod inspect;
 mod lm_eval;
 mod parquet;

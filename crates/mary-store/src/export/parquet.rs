@@ -18,6 +18,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
+use super::choice;
 use super::table::Row;
 use crate::RunFolder;
 use crate::fault::io_at;
@@ -45,7 +46,15 @@ const SCHEMA: &str = "message samples {
     required int64 reasoning_tokens;
     optional double cost;
     optional binary model_version (String);
-}";
+    optional int64 options;
+    optional int64 right;
+    optional binary right_text (String);
+    optional int64 chosen;
+    optional binary chosen_text (String);
+    optional double logprob_right;
+    optional double logprob_other;
+    optional double margin;
+";
 
 /// A group is written after so many rows or bytes of text.
 const GROUP_ROWS: usize = 50_000;
@@ -55,10 +64,11 @@ pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, Store
     let path = into.join(format!("{}.parquet", run.manifest().id));
     let file = File::create(&path).map_err(io_at(&path))?;
     let said = |e: ParquetError| io_at(&path)(io::Error::other(e));
-    let mut out = open(run, file).map_err(said)?;
+    let columns = choice::columns(run)?;
+    let mut out = open(run, file, columns).map_err(said)?;
     let mut group = Group::default();
     for sample in run.samples()? {
-        group.push(Row::of(&sample?));
+        group.push(Row::of(&sample?), columns);
         if group.rows >= GROUP_ROWS || group.bytes >= GROUP_BYTES {
             group.write(&mut out).map_err(said)?;
         }
@@ -68,7 +78,7 @@ pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, Store
     Ok(vec![path])
 }
 
-fn open(run: &RunFolder, file: File) -> Result<SerializedFileWriter<File>> {
+fn open(run: &RunFolder, file: File, columns: usize) -> Result<SerializedFileWriter<File>> {
     let manifest = run.manifest();
     let say = |name: &str, value: String| KeyValue::new(name.to_owned(), value);
     let properties = WriterProperties::builder()
@@ -80,7 +90,10 @@ fn open(run: &RunFolder, file: File) -> Result<SerializedFileWriter<File>> {
             say("mary_seed", manifest.seed.to_string()),
         ]))
         .build();
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
+    let logprobs: String = (1..=columns)
+        .map(|n| format!("optional double logprob_{n};\n"))
+        .collect();
+    let schema = Arc::new(parse_message_type(&format!("{SCHEMA}{logprobs}}}"))?);
     SerializedFileWriter::new(file, schema, Arc::new(properties))
 }
 
@@ -89,6 +102,8 @@ enum Column {
     Text(Vec<ByteArray>, Vec<i16>),
     Number(Vec<f64>, Vec<i16>),
     Count(Vec<i64>),
+    /// A whole number that may be absent.
+    Place(Vec<i64>, Vec<i16>),
     Trial(Vec<i32>),
 }
 
@@ -104,13 +119,15 @@ enum Cell {
     Text(Option<String>),
     Number(Option<f64>),
     Count(u64),
+    Place(Option<usize>),
     Trial(u32),
 }
 
 impl Group {
-    fn push(&mut self, row: Row) {
+    fn push(&mut self, row: Row, columns: usize) {
         let text = |value: String| Cell::Text(Some(value));
-        let cells = [
+        let choice = row.choice;
+        let mut cells = vec![
             text(row.model),
             text(row.task),
             text(row.item),
@@ -132,7 +149,17 @@ impl Group {
             Cell::Count(row.usage.reasoning_tokens),
             Cell::Number(row.usage.cost),
             Cell::Text(row.model_version),
+            Cell::Place(choice.options),
+            Cell::Place(choice.right),
+            Cell::Text(choice.right_text),
+            Cell::Place(choice.chosen),
+            Cell::Text(choice.chosen_text),
+            Cell::Number(choice.logprob_right),
+            Cell::Number(choice.logprob_other),
+            Cell::Number(choice.margin),
         ];
+        let logprobs = &choice.logprobs;
+        cells.extend((0..columns).map(|at| Cell::Number(logprobs.get(at).copied())));
         if self.columns.is_empty() {
             self.columns = cells.iter().map(Column::fitting).collect();
         }
@@ -164,6 +191,9 @@ impl Group {
                 (Column::Count(values), ColumnWriter::Int64ColumnWriter(w)) => {
                     w.write_batch(values, None, None)?
                 }
+                (Column::Place(values, there), ColumnWriter::Int64ColumnWriter(w)) => {
+                    w.write_batch(values, Some(there), None)?
+                }
                 (Column::Trial(values), ColumnWriter::Int32ColumnWriter(w)) => {
                     w.write_batch(values, None, None)?
                 }
@@ -182,6 +212,7 @@ impl Column {
             Cell::Text(_) => Self::Text(Vec::new(), Vec::new()),
             Cell::Number(_) => Self::Number(Vec::new(), Vec::new()),
             Cell::Count(_) => Self::Count(Vec::new()),
+            Cell::Place(_) => Self::Place(Vec::new(), Vec::new()),
             Cell::Trial(_) => Self::Trial(Vec::new()),
         }
     }
@@ -202,6 +233,11 @@ impl Column {
             }
             (Self::Count(values), Cell::Count(n)) => {
                 values.push(i64::try_from(n).unwrap_or(i64::MAX));
+                8
+            }
+            (Self::Place(values, there), Cell::Place(value)) => {
+                there.push(i16::from(value.is_some()));
+                values.extend(value.and_then(|n| i64::try_from(n).ok()));
                 8
             }
             (Self::Trial(values), Cell::Trial(n)) => {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{Outcome, Request, Response, Sample, StoreError, Usage, for_spreadsheet};
 
+use super::choice::{self, Choice};
 use super::usage_of;
 use crate::RunFolder;
 use crate::fault::io_at;
@@ -37,9 +38,12 @@ pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, Store
         path: path.clone(),
         source: e.into(),
     };
-    out.write_record(HEAD).map_err(said)?;
+    let columns = choice::columns(run)?;
+    let head = HEAD.iter().chain(&choice::HEAD).map(|h| (*h).to_owned());
+    let head = head.chain((1..=columns).map(|n| format!("logprob_{n}")));
+    out.write_record(head).map_err(said)?;
     for sample in run.samples()? {
-        let cells = Row::of(&sample?).cells();
+        let cells = Row::of(&sample?).cells(columns);
         // Answers are somebody else's words: no spreadsheet is to execute them.
         out.write_record(cells.iter().map(|c| for_spreadsheet(c).into_owned()))
             .map_err(said)?;
@@ -71,6 +75,8 @@ pub(super) struct Row {
     pub(super) usage: Usage,
     /// As the provider says.
     pub(super) model_version: Option<String>,
+    /// What was right, what was chosen, and by how much.
+    pub(super) choice: Choice,
 }
 
 impl Row {
@@ -101,11 +107,16 @@ impl Row {
             answer: answer(sample),
             usage: usage_of(sample),
             model_version: version,
+            choice: Choice::of(sample),
         }
     }
 
-    fn cells(self) -> [String; 17] {
-        [
+    fn cells(self, columns: usize) -> Vec<String> {
+        let number = |x: Option<f64>| x.map(|x| x.to_string()).unwrap_or_default();
+        let count = |n: Option<usize>| n.map(|n| n.to_string()).unwrap_or_default();
+        let choice = self.choice;
+        let logprobs = (0..columns).map(|at| number(choice.logprobs.get(at).copied()));
+        let mut cells = vec![
             self.model,
             self.task,
             self.item,
@@ -123,7 +134,17 @@ impl Row {
             self.answer,
             self.usage.prompt_tokens.to_string(),
             self.usage.completion_tokens.to_string(),
-        ]
+            count(choice.options),
+            count(choice.right),
+            choice.right_text.unwrap_or_default(),
+            count(choice.chosen),
+            choice.chosen_text.unwrap_or_default(),
+            number(choice.logprob_right),
+            number(choice.logprob_other),
+            number(choice.margin),
+        ];
+        cells.extend(logprobs);
+        cells
     }
 }
 

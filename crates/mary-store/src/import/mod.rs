@@ -45,6 +45,24 @@ pub struct Imported {
 /// Reads a file of another tool into a run folder under `root`: an Inspect log (`.eval`, `.json`)
 /// or samples of lm-evaluation-harness (`.jsonl`).
 pub fn import(file: &Path, options: &ImportOptions, root: &Path) -> Result<Imported, StoreError> {
+    if !file.exists() {
+        return Err(StoreError::Io {
+            path: file.to_owned(),
+            source: std::io::ErrorKind::NotFound.into(),
+        });
+    }
+    let name = file
+        .file_name()
+        .and_then(|n| n.to_str())
+        .unwrap_or_default();
+    if name.starts_with("results_") && name.ends_with(".json") {
+        return Err(corrupt(
+            file,
+            0,
+            "these are the scores of lm-evaluation-harness without the answers behind them",
+            "give its samples_*.jsonl, which `lm_eval --log_samples` writes beside this file",
+        ));
+    }
     let extension = file
         .extension()
         .and_then(|e| e.to_str())

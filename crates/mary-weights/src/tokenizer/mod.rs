@@ -26,6 +26,8 @@ pub struct Encoding {
     pub offsets: Vec<(usize, usize)>,
     /// Whether each token was added around the text (BOS, `[CLS]`, …) rather than read from it.
     pub special: Vec<bool>,
+    /// The word of each token, as the tokenizer divides a text before it looks for tokens.
+    pub words: Vec<Option<u32>>,
 }
 
 /// How the pieces of a vocabulary are written.
@@ -118,6 +120,7 @@ impl Tokenizer {
         Ok(Encoding {
             ids: encoding.get_ids().to_vec(),
             offsets: encoding.get_offsets().to_vec(),
+            words: encoding.get_word_ids().to_vec(),
             special: encoding
                 .get_special_tokens_mask()
                 .iter()
@@ -176,6 +179,12 @@ impl Tokenizer {
     /// The token a text begins with, if the model has one.
     pub fn bos(&self) -> Option<u32> {
         self.bos
+    }
+
+    /// The token that stands for a masked one, if the model has one.
+    pub fn mask(&self) -> Option<u32> {
+        let known = ["[MASK]", "<mask>"].iter();
+        known.into_iter().find_map(|t| self.inner.token_to_id(t))
     }
 
     /// The token a text ends with, if the model has one.

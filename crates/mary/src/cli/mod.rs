@@ -1,8 +1,12 @@
 //! What can be typed. One struct per command; long help says what a newcomer needs.
 
+pub mod cluster;
+pub mod defaults;
 pub mod family;
+pub mod instruments;
 pub mod run;
 pub mod spelling;
+pub mod study;
 pub mod sweep;
 
 use std::path::PathBuf;
@@ -53,6 +57,9 @@ pub struct PlaceArgs {
         help_heading = "Places"
     )]
     pub cache_dir: Option<PathBuf>,
+    /// Options of this name in mary.toml, as if they had been typed before the others
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Places")]
+    pub profile: Option<String>,
 }
 
 /// What can be done.
@@ -66,13 +73,20 @@ pub enum Command {
     Resume(ResumeArgs),
     /// Test every checkpoint of a model, find faulty ones, and show when each ability grows
     Sweep(Box<sweep::SweepArgs>),
+    /// How probable your own texts are: tables per token, word and text, minimal pairs
+    Score(Box<instruments::ScoreArgs>),
+    /// What models think while they read your own texts: vectors of any layer, similarities
+    Observe(Box<instruments::ObserveArgs>),
+    /// Ask models a question of your own, and see the answer as it is written
+    Ask(Box<instruments::AskArgs>),
     /// Judge a stored run again, with other settings and without the model
-    #[command(visible_alias = "score")]
     Rescore(RescoreArgs),
     /// Make the HTML report of one or more runs
     Report(ReportArgs),
     /// Browse samples in a local web page
     View(ViewArgs),
+    /// List the runs there are; show, rename or remove one
+    Runs(RunsArgs),
     /// Compare models or runs item by item, with corrected significance
     Compare(CompareArgs),
     /// Whether length, frequency or age of words explains the errors of stored runs
@@ -83,8 +97,12 @@ pub enum Command {
     Export(ExportArgs),
     /// Read results made by another tool into a run folder
     Import(ImportArgs),
-    /// Join shards of one run made on several machines
-    Merge(MergeArgs),
+    /// Join the shards of a run or sweep, or run folders made on several machines
+    Merge(cluster::MergeArgs),
+    /// Divide a run or sweep into shards and hand them to Slurm, HyperQueue or Kubernetes
+    Submit(Box<cluster::SubmitArgs>),
+    /// Shards of a run: how far each is, what it waits for, rates and failures
+    Jobs(cluster::JobsArgs),
     /// List tasks, show one, or write, check and import one of your own
     Tasks(TasksArgs),
     /// Write the items of a task for other tools
@@ -99,6 +117,10 @@ pub enum Command {
     Grow(GrowArgs),
     /// Fine-tune a local model with LoRA
     Tune(TuneArgs),
+    /// Write a mary.toml with places, defaults of commands and a profile to begin with
+    Init,
+    /// Ask people the same items, in a browser or on paper, and judge them as models are judged
+    Study(study::StudyArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
 }
@@ -123,6 +145,9 @@ pub struct ResumeArgs {
     /// Where the run's questions go; needed where a key is sent to a host that the folder names
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
+    /// The variable that holds the key; needed where the folder names one that is not the service's own
+    #[arg(long, value_name = "NAME")]
+    pub key_env: Option<String>,
     /// Print results as JSON
     #[arg(long)]
     pub json: bool,
@@ -158,6 +183,9 @@ pub struct ReportArgs {
     /// File to write [default: report.html in the (first) run folder]
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Open the page in a browser
+    #[arg(long)]
+    pub open: bool,
     /// Samples carried by the page, at most; the rest is counted
     #[arg(long, default_value_t = 3000)]
     pub samples: usize,
@@ -174,6 +202,49 @@ pub struct ViewArgs {
     /// Port on this machine
     #[arg(long, default_value_t = 7575)]
     pub port: u16,
+    /// Open it in a browser
+    #[arg(long)]
+    pub open: bool,
+}
+
+/// Arguments of `runs`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct RunsArgs {
+    #[command(subcommand)]
+    pub action: Option<RunsAction>,
+    /// Only runs in whose name, models, tasks, settings, date or state all these words occur
+    #[arg(value_name = "WORD")]
+    pub filter: Vec<String>,
+    /// Print as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// What can be done with runs.
+#[derive(Debug, Subcommand)]
+pub enum RunsAction {
+    /// The table of a run, the command that made it, and where it is
+    Show {
+        /// Run folder, or the beginning of a run's name [default: the newest]
+        run: Option<String>,
+    },
+    /// Give a run's folder another name
+    Rename {
+        /// Run folder, or the beginning of a run's name
+        run: String,
+        /// Its new name
+        name: String,
+    },
+    /// Delete runs with all their answers
+    Remove {
+        /// Run folders, or beginnings of runs' names
+        #[arg(required = true)]
+        runs: Vec<String>,
+        /// Do it; without this they are only listed
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 /// Arguments of `compare`.
@@ -282,17 +353,6 @@ pub struct ImportArgs {
     /// Which metric or scorer is the score [default: the first of the file]
     #[arg(long)]
     pub score: Option<String>,
-}
-
-/// Arguments of `merge`.
-#[derive(Debug, Args)]
-pub struct MergeArgs {
-    /// Run folders to join
-    #[arg(required = true, num_args = 2..)]
-    pub runs: Vec<PathBuf>,
-    /// Folder in which the joined run is made
-    #[arg(long, value_name = "DIR")]
-    pub into: PathBuf,
 }
 
 /// Arguments of `tasks`.

@@ -11,7 +11,8 @@ use mary_contract::Limit;
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// Models, for example builtin/nano, hf/EleutherAI/pythia-70m@step1000, gguf/model.gguf,
-    /// openai/gpt-4o (comma-separated or repeated) [default: builtin/nano]
+    /// openai/gpt-4o; small=gguf/model.gguf is called `small` everywhere (comma-separated or repeated)
+    /// [default: builtin/nano]
     #[arg(short, long, value_delimiter = ',', env = "MARY_MODEL")]
     pub model: Vec<String>,
     /// Tasks by id, family, wildcard or file, for example '*/spelled-*', ./mytask.toml; `mary tasks`
@@ -57,7 +58,8 @@ pub struct RunArgs {
     /// Requests in flight at once, at most (remote models)
     #[arg(long, help_heading = "Models")]
     pub max_connections: Option<usize>,
-    /// Where an OpenAI-compatible server listens
+    /// Where an OpenAI-compatible server listens; several addresses of one model, separated by commas,
+    /// share the work
     #[arg(long, visible_alias = "model-base-url", help_heading = "Models")]
     pub base_url: Option<String>,
     /// Setting of the model's backend (comma-separated or repeated); never a key
@@ -80,6 +82,22 @@ pub struct RunArgs {
     #[arg(long, help_heading = "Models")]
     pub batch: bool,
 
+    /// Refuse the run where a task of a family, a wildcard or `all` cannot run here, instead of leaving
+    /// it out
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Do one of several parts of the work: 3/16 is the fourth of sixteen. /16 takes the number from
+    /// Slurm, HyperQueue or Kubernetes; without a value, both come from Slurm's array. `mary merge`
+    /// joins the parts, `mary submit` does it all
+    #[arg(
+        long,
+        value_name = "I/N",
+        num_args = 0..=1,
+        default_missing_value = "auto",
+        help_heading = "Output"
+    )]
+    pub shard: Option<mary_run::ShardChoice>,
     /// Say what would be asked and what it would cost, and ask nothing
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
@@ -150,6 +168,9 @@ pub struct TuneArgs {
     /// Ask these tasks before and after, and compare item by item (repeatable)
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
     pub test: Vec<String>,
+    /// Write over an adapter or merged model that was made from something else
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub testing: TestingArgs,
 }

@@ -1,4 +1,5 @@
-//! Spellings that users of other tools have in their fingers: `--num_fewshot` is `--num-fewshot`.
+//! Spellings that users of other tools have in their fingers (`--num_fewshot` is `--num-fewshot`), and
+//! numbers below zero.
 
 use std::ffi::OsString;
 
@@ -22,6 +23,17 @@ fn hyphenated(text: &str) -> String {
         Some((name, value)) => format!("{}={value}", name.replace('_', "-")),
         None => text.replace('_', "-"),
     }
+}
+
+/// Reads `-3` as a number wherever an option takes a value, so that the message is about the number and
+/// not about an option called `-3`.
+pub fn negative_numbers(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|arg| match arg.get_action().takes_values() {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        })
+        .mut_subcommands(negative_numbers)
 }
 
 #[cfg(test)]

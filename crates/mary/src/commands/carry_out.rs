@@ -24,7 +24,9 @@ pub struct Shown {
 /// Asks, judges and adds up, with a progress display and Ctrl-C.
 pub fn go(run: &mut Run<'_>, quiet: bool) -> anyhow::Result<RunSummary> {
     let stop = interrupt::flag()?;
-    Ok(run.go(&mut Progress::new(quiet), &stop)?)
+    let labels = mary_contract::model_labels(run.cards());
+    let mut progress = Progress::new(quiet).of_run(run.parts(), labels);
+    Ok(run.go(&mut progress, &stop)?)
 }
 
 /// Prints the table, makes the report, names the folder.

@@ -11,12 +11,13 @@ use crate::settings::Place;
 
 /// Prints the tables.
 pub fn confounds(place: &Place, args: &ConfoundsArgs) -> anyhow::Result<Status> {
+    let paths = report::find_all(place, &args.runs)?;
     let data = LocalData::new(place.data.clone(), place.datasets());
     let mut gathered = Vec::new();
     for family in place.registry.families() {
         gathered.extend(family.confounds(&data)?);
     }
-    for path in report::find_all(place, &args.runs)? {
+    for path in paths {
         let folder = RunFolder::open(&path)?;
         let manifest = mary_run::completed(&place.registry, folder.manifest());
         for sample in folder.samples()? {

@@ -70,6 +70,7 @@ pub fn development(
             None,
         )?,
         disk_limit: 0,
+        shard: None,
     };
     let mut state = sweep.open_state(root, &own::words())?;
     let stop = interrupt::flag()?;

@@ -1,10 +1,10 @@
-//! `mary export`, `mary import` and `mary merge`: runs on their way from and to elsewhere.
+//! `mary export` and `mary import`: runs on their way from and to elsewhere.
 
 use std::path::Path;
 
 use mary_store::{ExportForm, ImportOptions, RunFolder};
 
-use crate::cli::{ExportArgs, ExportFormat, ImportArgs, MergeArgs};
+use crate::cli::{ExportArgs, ExportFormat, ImportArgs};
 use crate::exit::Status;
 use crate::rundir;
 use crate::settings::Place;
@@ -52,21 +52,8 @@ pub fn import(place: &Place, args: &ImportArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// Joins shards of one run.
-pub fn merge(place: &Place, args: &MergeArgs) -> anyhow::Result<Status> {
-    let sources: Vec<&Path> = args.runs.iter().map(|p| p.as_path()).collect();
-    let merged = mary_store::merge(&args.into, &sources)?;
-    add_up(place, &merged.path, merged.samples)?;
-    super::tell(&format!(
-        "{} samples ({} were in several shards, {} failures were replaced by answers)",
-        merged.samples, merged.duplicates, merged.replaced
-    ));
-    super::print(&format!("{}\n", merged.path.display()))?;
-    Ok(Status::Done)
-}
-
 /// A folder that came from elsewhere gets a summary of its own.
-fn add_up(place: &Place, path: &Path, samples: usize) -> anyhow::Result<()> {
+pub(super) fn add_up(place: &Place, path: &Path, samples: usize) -> anyhow::Result<()> {
     let mut folder = RunFolder::resume(path)?;
     let summary = mary_run::summarise(&place.registry, &folder, samples)?;
     folder.write_summary(&summary)?;

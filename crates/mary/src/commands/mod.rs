@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod adapter;
+pub mod ask;
 pub mod audit;
 pub mod cache;
 mod carry_out;
@@ -13,9 +14,14 @@ pub mod export;
 pub mod family;
 pub mod grow;
 pub mod harness;
+pub mod init;
+mod instruments;
 pub mod items;
+pub mod jobs;
 pub mod matrix;
+pub mod merge;
 pub mod models;
+pub mod observe;
 pub mod own_tasks;
 pub mod pairs;
 pub mod papers;
@@ -24,6 +30,11 @@ pub mod report;
 pub mod rescore;
 pub mod resume;
 pub mod run;
+pub mod runs;
+pub mod score;
+mod shard;
+pub mod study;
+pub mod submit;
 pub mod summary;
 pub mod sweep;
 pub mod tasks;
@@ -46,4 +57,24 @@ pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
 /// Tells a person something, on standard error.
 pub fn tell(text: &str) {
     crate::terminal::line(text);
+}
+
+/// Opens a page in the user's browser. Where there is none, the address has been printed.
+pub fn open_in_browser(address: &str) {
+    let opener = match std::env::consts::OS {
+        "macos" => "open",
+        "windows" => "explorer",
+        _ => "xdg-open",
+    };
+    let started = std::process::Command::new(opener)
+        .arg(address)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn();
+    if started.is_err() {
+        tell(&format!(
+            "`{opener}` cannot be started; open {address} yourself"
+        ));
+    }
 }

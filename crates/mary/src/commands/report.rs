@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use mary_contract::{Exhibits, Registry, Replacement, RunSummary};
+use mary_contract::{Exhibits, Registry, Replacement, RunSummary, model_labels};
 use mary_report::html::{self, Chapter, ReportOptions};
 use mary_report::text;
 use mary_store::RunFolder;
@@ -32,6 +32,10 @@ pub fn report(place: &Place, args: &ReportArgs) -> anyhow::Result<Status> {
         super::tell(&format!("tables: {}", folder.display()));
     }
     super::print(&format!("{}\n", out.display()))?;
+    if args.open {
+        let whole = std::path::absolute(&out).unwrap_or(out);
+        super::open_in_browser(&whole.to_string_lossy());
+    }
     Ok(Status::Done)
 }
 
@@ -104,6 +108,7 @@ pub fn chapters(registry: &Registry, summaries: &[RunSummary]) -> Vec<Chapter> {
             .flat_map(|s| &s.rows)
             .any(|row| row.task.starts_with(&prefix))
     };
+    let names = model_labels(summaries.iter().flat_map(|s| &s.manifest.models));
     registry
         .families()
         .iter()
@@ -111,7 +116,7 @@ pub fn chapters(registry: &Registry, summaries: &[RunSummary]) -> Vec<Chapter> {
         .map(|family| Chapter {
             id: family.id().to_owned(),
             title: family.title().to_owned(),
-            exhibits: family.exhibits(summaries),
+            exhibits: family.exhibits(summaries).renamed(&names),
         })
         .collect()
 }

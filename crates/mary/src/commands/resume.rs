@@ -1,5 +1,7 @@
 //! `mary resume`: goes on with a run from its folder, as it was begun.
 
+use mary_run::UsersWord;
+
 use super::carry_out::{Shown, go, show};
 use crate::cli::ResumeArgs;
 use crate::exit::Status;
@@ -11,7 +13,14 @@ use crate::settings::Place;
 pub fn resume(place: &Place, args: &ResumeArgs) -> anyhow::Result<Status> {
     let path = rundir::find(place, args.run.as_deref())?;
     let lab = laboratory(place);
-    let mut run = lab.continue_run(&path, args.budget, args.base_url.as_deref())?;
+    let mut run = lab.continue_run(
+        &path,
+        args.budget,
+        UsersWord {
+            base_url: args.base_url.as_deref(),
+            key_env: args.key_env.as_deref(),
+        },
+    )?;
     let shown = Shown {
         quiet: false,
         json: args.json,

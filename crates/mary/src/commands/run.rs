@@ -4,7 +4,7 @@ use mary_report::html::Chapter;
 use mary_run::{Laboratory, PreparedRun};
 
 use super::carry_out::{Shown, go, show};
-use super::development;
+use super::{development, shard};
 use crate::cli::run::RunArgs;
 use crate::exit::Status;
 use crate::laboratory::laboratory;
@@ -13,13 +13,15 @@ use crate::specification;
 
 /// Runs what the arguments say.
 pub fn run(place: &Place, args: &RunArgs) -> anyhow::Result<Status> {
+    if let Some(choice) = args.shard {
+        return shard::run(place, args, choice);
+    }
     let lab = laboratory(place);
     let spec = specification::of(place, &lab, args)?;
-    let prepared = lab.prepare(&spec)?;
     if args.dry_run {
-        return dry_run(&prepared, args.json);
+        return dry_run(&lab.prepare_estimate(&spec)?, args.json);
     }
-    let mut run = prepared.open()?;
+    let mut run = lab.prepare(&spec)?.open()?;
     let shown = Shown {
         quiet: args.quiet,
         json: args.json,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mary_contract::ModelRef;
+use mary_stats::difference::{self, ScoreRange};
 use mary_train::{
     AnswerScore, MergedProvenance, Provenance, Reuse, Storage, TrainError, TuneEvent, TuneReport,
     TuneSettings,
@@ -21,7 +22,7 @@ use crate::settings::Place;
 pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
     let base = base_folder(place, &args.model)?;
     let settings = settings(&base, &args.data, &args.out, &args.lora)?;
-    match Provenance::of(&settings)?.reuse(&args.out)? {
+    match wanted(Provenance::of(&settings)?.reuse(&args.out)?, args.force) {
         Reuse::Nothing => {
             let report = with_bar(|on_event| mary_train::tune(&settings, on_event))?;
             super::tell(&before_and_after(&report)?);
@@ -37,7 +38,8 @@ pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
         (None, false) => args.out.join("merged"),
         (None, true) => return Ok(Status::Done),
     };
-    match MergedProvenance::of(&base, &args.out, Storage::F32)?.reuse(&merged)? {
+    let there = MergedProvenance::of(&base, &args.out, Storage::F32)?.reuse(&merged)?;
+    match wanted(there, args.force) {
         Reuse::Nothing => mary_train::merge(&base, &args.out, &merged, Storage::F32)?,
         Reuse::Same => {}
         Reuse::Other(differences) => return Err(another(&merged, "model", &differences)),
@@ -60,10 +62,18 @@ pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// A folder that holds something else is not overwritten.
+/// With `--force` what was made from something else counts as nothing: it is written over.
+fn wanted(there: Reuse, force: bool) -> Reuse {
+    match there {
+        Reuse::Other(_) if force => Reuse::Nothing,
+        other => other,
+    }
+}
+
+/// A folder that holds something else is not overwritten unless the user says so.
 fn another(folder: &Path, what: &str, differences: &[String]) -> anyhow::Error {
     UsageError::new(format!(
-        "{}: another {what} is there: {}\nhint: name another folder, or delete this one",
+        "{}: another {what} is there: {}\nhint: name another folder, or write over this one with --force",
         folder.display(),
         differences.join("; ")
     ))
@@ -183,15 +193,17 @@ fn before_and_after(report: &TuneReport) -> anyhow::Result<String> {
             "no conversation was kept back, so there is nothing to say about what it learnt".into(),
         );
     }
-    let interval = mary_stats::paired::compare(&after, &before, None, 0)?;
-    let percent = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64 * 100.0;
+    let found = difference::compare(&after, &before, None, ScoreRange::Unit, 0)?;
+    let points = |share: f64| share * 100.0;
+    let interval = match found.bounds {
+        Some((low, high)) => format!("95 % interval {:+.1} to {:+.1}", points(low), points(high)),
+        None => format!("no interval ({})", found.method),
+    };
     Ok(format!(
-        "held-out answers given exactly: {:.1} % before, {:.1} % after; difference {:+.1} points, 95 % interval {:+.1} to {:+.1} ({} conversations)",
-        percent(&before),
-        percent(&after),
-        interval.difference.value * 100.0,
-        interval.difference.low * 100.0,
-        interval.difference.high * 100.0,
+        "held-out answers given exactly: {:.1} % before, {:.1} % after; difference {:+.1} points, {interval} ({} conversations)",
+        points(found.second),
+        points(found.first),
+        points(found.value),
         before.len()
     ))
 }

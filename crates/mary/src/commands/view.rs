@@ -1,7 +1,6 @@
 //! `mary view`: the viewer over run folders, live while a run goes on.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -38,9 +37,17 @@ pub fn view(place: &Place, args: &ViewArgs) -> anyhow::Result<Status> {
         address,
         &mut |bound| {
             super::tell(&format!("viewing at http://{bound} (Ctrl-C ends it)"));
+            if args.open {
+                super::open_in_browser(&format!("http://{bound}"));
+            }
         },
     )
-    .with_context(|| format!("port {} cannot be used; --port names another", args.port))?;
+    .with_context(|| {
+        format!(
+            "port {} cannot be used; --port names another, --port 0 takes any",
+            args.port
+        )
+    })?;
     Ok(Status::Done)
 }
 
@@ -134,7 +141,7 @@ fn scan_log(
     from: u64,
     each: &mut dyn FnMut(u64, &Sample),
 ) -> Result<u64, SourceError> {
-    let mut file = match File::open(path) {
+    let mut file = match mary_contract::open_plain(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(from),
         other => other.map_err(broken)?,
     };

@@ -3,6 +3,7 @@
 use mary_items::{Stream, below, coin};
 
 use crate::fresh::block::{Block, OPTIONS, Posed, counted};
+use crate::fresh::said::{Level, Said};
 use crate::fresh::sketch::{BLACK, FLAP, GREY, PAPER, RED, Sketch, WIDTH};
 
 /// A fold along the line after column or row `line`; the part before or after it goes over the rest.
@@ -140,46 +141,46 @@ impl Folded {
             .collect()
     }
 
-    fn words(&self) -> String {
-        let mut text = format!(
-            "A square sheet of paper covers a board of {0} columns and {0} rows. Columns are counted from \
-             the left, rows from the top, and the board does not move.",
-            self.size
+    fn words(&self) -> Said {
+        let size = self.size;
+        let mut text = Said::new(
+            format!(
+                "A square sheet of paper covers a board of {size} columns and {size} rows. Columns are \
+                 counted from the left, rows from the top, and the board does not move."
+            ),
+            format!(
+                "一张正方形的纸盖住一块 {size} 列 {size} 行的棋盘。列从左数，行从上数，棋盘不动。"
+            ),
         );
         for (number, fold) in self.folds.iter().enumerate() {
-            let then = if number == 0 { "First" } else { "Then" };
-            let (name, moving, onto) = match (fold.columns, fold.low_moves) {
-                (true, true) => ("columns", "left", "right"),
-                (true, false) => ("columns", "right", "left"),
-                (false, true) => ("rows", "upper", "lower"),
-                (false, false) => ("rows", "lower", "upper"),
-            };
-            text.push_str(&format!(
-                " {then} the {moving} part is folded over onto the {onto} part, along the line between \
-                 {name} {} and {}.",
-                fold.line,
-                fold.line + 1
-            ));
+            text = text.then(&fold.words(number == 0));
         }
-        text.push_str(&format!(
-            " Now a hole is punched through all layers over column {}, row {} of the board.",
-            self.hole.0 + 1,
-            self.hole.1 + 1
-        ));
-        text
+        let (column, row) = (self.hole.0 + 1, self.hole.1 + 1);
+        text.then(&Said::new(
+            format!(
+                "Now a hole is punched through all layers over column {column}, row {row} of the board."
+            ),
+            format!("现在在棋盘第 {column} 列、第 {row} 行处打一个孔，穿透所有纸层。"),
+        ))
     }
 
-    fn posed(&self, ask: &str) -> Posed {
+    fn posed(&self, ask: &Said) -> Posed {
+        let seen = Said::new(
+            "A square sheet of paper covers a board. The picture shows step by step, left to right and \
+             then the next row, how it is folded (along the broken line, as the arrow points; paper over \
+             paper is darker) and where a hole is punched through all layers (red). Columns are counted \
+             from the left, rows from the top.",
+            "一张正方形的纸盖住一块棋盘。图中按步骤（从左到右，再到下一排）显示纸怎样折叠（沿虚线，按箭头方向；\
+             纸叠纸处颜色较深），以及穿透所有纸层的孔打在哪里（红色）。列从左数，行从上数。",
+        );
         Posed {
-            words: format!("{} {ask}", self.words()),
-            seen: format!(
-                "A square sheet of paper covers a board. The picture shows step by step, left to right and \
-                 then the next row, how it is folded (along the broken line, as the arrow points; paper over \
-                 paper is darker) and where a hole is punched through all layers (red). Columns are counted \
-                 from the left, rows from the top. {ask}"
+            words: self.words().then(ask),
+            seen: seen.then(ask),
+            caption: Said::new(
+                "The picture shows it step by step, left to right and then the next row: the folds \
+                 (broken lines, arrows; paper over paper is darker) and the hole (red).",
+                "图中按步骤（从左到右，再到下一排）显示：折叠（虚线和箭头；纸叠纸处颜色较深）和孔（红色）。",
             ),
-            caption: "The picture shows it step by step, left to right and then the next row: the folds \
-                      (broken lines, arrows; paper over paper is darker) and the hole (red).",
             sketch: self.sketch(),
         }
     }
@@ -262,6 +263,37 @@ fn sheet(
 }
 
 impl Fold {
+    fn words(&self, first: bool) -> Said {
+        let (then, then_zh) = if first {
+            ("First", "先")
+        } else {
+            ("Then", "再")
+        };
+        let (name, moving, onto) = match (self.columns, self.low_moves) {
+            (true, true) => ("columns", "left", "right"),
+            (true, false) => ("columns", "right", "left"),
+            (false, true) => ("rows", "upper", "lower"),
+            (false, false) => ("rows", "lower", "upper"),
+        };
+        let (name_zh, moving_zh, onto_zh) = match (self.columns, self.low_moves) {
+            (true, true) => ("列", "左", "右"),
+            (true, false) => ("列", "右", "左"),
+            (false, true) => ("行", "上", "下"),
+            (false, false) => ("行", "下", "上"),
+        };
+        let (one, two) = (self.line, self.line + 1);
+        Said::new(
+            format!(
+                "{then} the {moving} part is folded over onto the {onto} part, along the line between \
+                 {name} {one} and {two}."
+            ),
+            format!(
+                "{then_zh}沿第 {one} {name_zh}与第 {two} {name_zh}之间的线，把{moving_zh}边的部分折到\
+                 {onto_zh}边的部分上面。"
+            ),
+        )
+    }
+
     /// What is still covered afterwards, and where the moved part now lies.
     fn apply(&self, extent: &mut Extent) -> Extent {
         if self.low_moves {
@@ -304,29 +336,55 @@ impl Fold {
     }
 }
 
+/// Columns of the sheet, and folds, of a level: (least, how many to choose from).
+fn extent(level: Level) -> ((usize, usize), (usize, usize)) {
+    level.pick(
+        ((4, 3), (2, 2)),
+        [
+            ((4, 2), (2, 1)),
+            ((5, 2), (3, 1)),
+            ((6, 3), (4, 1)),
+            ((7, 3), (5, 1)),
+        ],
+    )
+}
+
+/// A square in words.
+pub(super) fn square(column: usize, row: usize) -> Said {
+    Said::new(
+        format!("column {column}, row {row}"),
+        format!("第 {column} 列，第 {row} 行"),
+    )
+}
+
 /// How many holes.
-pub fn count(rng: &mut Stream) -> Option<Block> {
-    let size = 4 + below(rng, 3);
+pub fn count(rng: &mut Stream, level: Level) -> Option<Block> {
+    let (sizes, fold_numbers) = extent(level);
+    let size = sizes.0 + below(rng, sizes.1);
+    let ask = Said::new(
+        "How many holes does the sheet have when it is unfolded?",
+        "展开后纸上一共有几个孔？",
+    );
     counted(rng, 60, |rng| {
-        let folds = 2 + below(rng, 2);
+        let folds = fold_numbers.0 + below(rng, fold_numbers.1);
         let sheet = Folded::draw(rng, size, folds);
-        (sheet.folds.len() == folds).then(|| {
-            (
-                sheet.holes().len(),
-                sheet.posed("How many holes does the sheet have when it is unfolded?"),
-            )
-        })
+        (sheet.folds.len() == folds).then(|| (sheet.holes().len(), sheet.posed(&ask)))
     })
 }
 
 /// Which other square has a hole.
-pub fn place(rng: &mut Stream) -> Option<Block> {
-    let size = 4 + below(rng, 3);
+pub fn place(rng: &mut Stream, level: Level) -> Option<Block> {
+    let (sizes, fold_numbers) = extent(level);
+    let size = sizes.0 + below(rng, sizes.1);
     let mut sheets = Vec::with_capacity(OPTIONS);
     let mut holes: Vec<Vec<(usize, usize)>> = Vec::with_capacity(OPTIONS);
     for _ in 0..OPTIONS {
-        let folds = 2 + below(rng, 2);
+        let folds = fold_numbers.0 + below(rng, fold_numbers.1);
         let sheet = Folded::draw(rng, size, folds);
+        // As they come, a sheet may run out of room for its last fold.
+        if level != Level::Any && sheet.folds.len() < folds {
+            return None;
+        }
         holes.push(sheet.holes());
         sheets.push(sheet);
     }
@@ -342,19 +400,16 @@ pub fn place(rng: &mut Stream) -> Option<Block> {
         };
         let fitting: Vec<&(usize, usize)> = own.iter().filter(only_here).collect();
         let (column, row) = fitting.get(below(rng, fitting.len()))?;
-        options.push(format!("column {}, row {}", column + 1, row + 1));
+        options.push(square(column + 1, row + 1));
     }
+    let ask = Said::new(
+        "When the sheet is unfolded and covers the board again, over which of these squares is there a \
+         hole as well?",
+        "把纸展开，重新盖住棋盘后，下列哪个方格上也有孔？",
+    );
     Some(Block {
         options,
         seen_options: None,
-        questions: sheets
-            .iter()
-            .map(|s| {
-                s.posed(
-                    "When the sheet is unfolded and covers the board again, over which of these squares is \
-                     there a hole as well?",
-                )
-            })
-            .collect(),
+        questions: sheets.iter().map(|s| s.posed(&ask)).collect(),
     })
 }

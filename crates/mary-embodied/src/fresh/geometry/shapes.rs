@@ -5,6 +5,7 @@ use std::f64::consts::PI;
 use mary_items::{Stream, below, shuffle};
 
 use crate::fresh::block::{Block, OPTIONS, Posed, listed};
+use crate::fresh::said::{Level, Said};
 use crate::fresh::sketch::{BLACK, PAPER, Sketch, Spot, WIDTH, regular};
 
 /// The most must be this much more than the next, and the least this much less.
@@ -62,30 +63,46 @@ impl Shape {
         }
     }
 
-    fn name(self) -> &'static str {
-        match self {
-            Self::Square(_) => "the square",
-            Self::Rectangle(..) => "the rectangle",
-            Self::Circle(_) => "the circle",
-            Self::RightTriangle(..) => "the right triangle",
-            Self::EquilateralTriangle(_) => "the equilateral triangle",
-            Self::Hexagon(_) => "the regular hexagon",
-        }
+    fn name(self) -> Said {
+        let (en, zh) = match self {
+            Self::Square(_) => ("the square", "正方形"),
+            Self::Rectangle(..) => ("the rectangle", "长方形"),
+            Self::Circle(_) => ("the circle", "圆"),
+            Self::RightTriangle(..) => ("the right triangle", "直角三角形"),
+            Self::EquilateralTriangle(_) => ("the equilateral triangle", "等边三角形"),
+            Self::Hexagon(_) => ("the regular hexagon", "正六边形"),
+        };
+        Said::new(en, zh)
     }
 
-    fn words(self) -> String {
-        match self {
-            Self::Square(a) => format!("a square with sides of {a} cm"),
-            Self::Rectangle(a, b) => format!("a rectangle with sides of {a} cm and {b} cm"),
-            Self::Circle(d) => format!("a circle with a diameter of {d} cm"),
-            Self::RightTriangle(a, b) => {
-                format!("a right triangle with legs of {a} cm and {b} cm")
-            }
-            Self::EquilateralTriangle(a) => {
-                format!("an equilateral triangle with sides of {a} cm")
-            }
-            Self::Hexagon(a) => format!("a regular hexagon with sides of {a} cm"),
-        }
+    fn words(self) -> Said {
+        let (en, zh) = match self {
+            Self::Square(a) => (
+                format!("a square with sides of {a} cm"),
+                format!("边长 {a} 厘米的正方形"),
+            ),
+            Self::Rectangle(a, b) => (
+                format!("a rectangle with sides of {a} cm and {b} cm"),
+                format!("边长 {a} 厘米和 {b} 厘米的长方形"),
+            ),
+            Self::Circle(d) => (
+                format!("a circle with a diameter of {d} cm"),
+                format!("直径 {d} 厘米的圆"),
+            ),
+            Self::RightTriangle(a, b) => (
+                format!("a right triangle with legs of {a} cm and {b} cm"),
+                format!("直角边 {a} 厘米和 {b} 厘米的直角三角形"),
+            ),
+            Self::EquilateralTriangle(a) => (
+                format!("an equilateral triangle with sides of {a} cm"),
+                format!("边长 {a} 厘米的等边三角形"),
+            ),
+            Self::Hexagon(a) => (
+                format!("a regular hexagon with sides of {a} cm"),
+                format!("边长 {a} 厘米的正六边形"),
+            ),
+        };
+        Said::new(en, zh)
     }
 
     /// Its corners around the origin, in centimetres.
@@ -149,22 +166,19 @@ fn sketch(shapes: &[Shape]) -> Sketch {
     sketch
 }
 
-/// The places with clearly the least and clearly the most.
-fn ends(values: &[f64]) -> Option<(usize, usize)> {
-    let clear = |more: bool| {
-        (0..values.len()).find(|&i| {
-            values.iter().enumerate().all(|(j, other)| {
-                let own = values.get(i).copied().unwrap_or(0.0);
-                let (high, low) = if more { (own, *other) } else { (*other, own) };
-                i == j || high >= MARGIN * low
-            })
-        })
+/// The places with the least and the most, and by what factor they stand out at least.
+fn ends(values: &[f64]) -> Option<(usize, usize, f64)> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let [least, next, .., last, most] = order.as_slice() else {
+        return None;
     };
-    Some((clear(false)?, clear(true)?))
+    let clear = (values[*next] / values[*least]).min(values[*most] / values[*last]);
+    Some((*least, *most, clear))
 }
 
 /// Largest and smallest area, longest and shortest outline, each another of the four.
-pub fn compare(rng: &mut Stream) -> Option<Block> {
+pub fn compare(rng: &mut Stream, level: Level) -> Option<Block> {
     let mut kinds: Vec<usize> = (0..6).collect();
     shuffle(rng, &mut kinds);
     let shapes: Vec<Shape> = kinds
@@ -174,38 +188,63 @@ pub fn compare(rng: &mut Stream) -> Option<Block> {
         .collect();
     let areas: Vec<f64> = shapes.iter().map(|s| s.area()).collect();
     let outlines: Vec<f64> = shapes.iter().map(|s| s.outline()).collect();
-    let (small, large) = ends(&areas)?;
-    let (short, long) = ends(&outlines)?;
-    let mut asks = [""; OPTIONS];
+    let (small, large, areas_apart) = ends(&areas)?;
+    let (short, long, outlines_apart) = ends(&outlines)?;
+    let wanted = level.pick(
+        MARGIN..f64::INFINITY,
+        [1.45..f64::INFINITY, 1.25..1.45, 1.15..1.25, MARGIN..1.15],
+    );
+    if !wanted.contains(&areas_apart.min(outlines_apart)) {
+        return None;
+    }
+    let mut asks = [("", ""); OPTIONS];
     for (place, ask) in [
-        (small, "has the smallest area"),
-        (large, "has the largest area"),
-        (short, "has the shortest outline"),
-        (long, "has the longest outline"),
+        (small, ("has the smallest area", "面积最小")),
+        (large, ("has the largest area", "面积最大")),
+        (short, ("has the shortest outline", "周长最短")),
+        (long, ("has the longest outline", "周长最长")),
     ] {
         *asks.get_mut(place)? = ask;
     }
-    if asks.contains(&"") {
+    if asks.iter().any(|ask| ask.0.is_empty()) {
         return None;
     }
-    let described: Vec<String> = shapes.iter().map(|s| s.words()).collect();
+    let described: Vec<Said> = shapes.iter().map(|s| s.words()).collect();
+    let described = listed(&described);
     let questions = asks
         .iter()
-        .map(|ask| Posed {
-            words: format!(
-                "Four shapes are cut from card: {}. Which of them {ask}?",
-                listed(&described)
+        .map(|(ask, ask_zh)| Posed {
+            words: Said::new(
+                format!(
+                    "Four shapes are cut from card: {}. Which of them {ask}?",
+                    described.en
+                ),
+                format!(
+                    "从卡纸上剪下四个图形：{}。其中哪一个{ask_zh}？",
+                    described.zh
+                ),
             ),
-            seen: format!(
-                "The picture shows four shapes, P to S, drawn to the same scale. Which of them {ask}?"
+            seen: Said::new(
+                format!(
+                    "The picture shows four shapes, P to S, drawn to the same scale. Which of them {ask}?"
+                ),
+                format!("图中有 P 到 S 四个图形，按同一比例画出。其中哪一个{ask_zh}？"),
             ),
-            caption: "The picture shows the four shapes in the order named, as P to S, to the same scale.",
+            caption: Said::new(
+                "The picture shows the four shapes in the order named, as P to S, to the same scale.",
+                "图中按所说的顺序显示四个图形，标为 P 到 S，比例相同。",
+            ),
             sketch: sketch(&shapes),
         })
         .collect();
     Some(Block {
-        options: shapes.iter().map(|s| s.name().to_owned()).collect(),
-        seen_options: Some(LETTERS.iter().map(|l| format!("shape {l}")).collect()),
+        options: shapes.iter().map(|s| s.name()).collect(),
+        seen_options: Some(
+            LETTERS
+                .iter()
+                .map(|l| Said::new(format!("shape {l}"), format!("图形 {l}")))
+                .collect(),
+        ),
         questions,
     })
 }

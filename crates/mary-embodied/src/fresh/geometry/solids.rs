@@ -3,6 +3,7 @@
 use mary_items::{Stream, below, shuffle};
 
 use crate::fresh::block::{Block, OPTIONS, Posed, counted};
+use crate::fresh::said::{Level, Said};
 use crate::fresh::sketch::{BLACK, GREY, PAPER, Sketch, WIDTH};
 
 /// A square of a net and the face it becomes.
@@ -149,7 +150,7 @@ impl Numbered {
 
 /// Which number lies opposite another once the cube is folded. The number asked about is never
 /// offered, so that there is nothing to strike out.
-pub fn net(rng: &mut Stream) -> Option<Block> {
+pub fn net(rng: &mut Stream, _level: Level) -> Option<Block> {
     let mut numbers: Vec<usize> = (FIRST_NUMBER..FIRST_NUMBER + 6).collect();
     shuffle(rng, &mut numbers);
     let (offered, asked) = numbers.split_at(OPTIONS);
@@ -168,22 +169,33 @@ pub fn net(rng: &mut Stream) -> Option<Block> {
         on_faces.insert(pair + 1, given);
         let net = (0..40).find_map(|_| draw_net(rng))?;
         let net = Numbered::new(&net, &on_faces)?;
+        let plan = net.words();
         questions.push(Posed {
-            words: format!(
-                "A cube is folded from the net below; a dot means that there is no paper.\n{}\nWhich number \
-                 is on the face opposite the {given}?",
-                net.words()
+            words: Said::new(
+                format!(
+                    "A cube is folded from the net below; a dot means that there is no paper.\n{plan}\n\
+                     Which number is on the face opposite the {given}?"
+                ),
+                format!(
+                    "用下面的展开图折成一个立方体；点表示那里没有纸。\n{plan}\n与数字 {given} 相对的面上是\
+                     哪个数字？"
+                ),
             ),
-            seen: format!(
-                "A cube is folded from the net in the picture. Which number is on the face opposite the \
-                 {given}?"
+            seen: Said::new(
+                format!(
+                    "A cube is folded from the net in the picture. Which number is on the face opposite \
+                     the {given}?"
+                ),
+                format!(
+                    "用图中的展开图折成一个立方体。与数字 {given} 相对的面上是哪个数字？"
+                ),
             ),
-            caption: "The picture shows the net.",
+            caption: Said::new("The picture shows the net.", "图中是展开图。"),
             sketch: net.sketch(),
         });
     }
     Some(Block {
-        options: offered.iter().map(usize::to_string).collect(),
+        options: offered.iter().map(Said::same).collect(),
         seen_options: None,
         questions,
     })
@@ -214,45 +226,79 @@ impl View {
         }
     }
 
-    fn ask(self) -> &'static str {
+    fn ask(self) -> Said {
         match self {
-            Self::Front => {
+            Self::Front => Said::new(
                 "Seen straight from the front, how many squares, each the size of a cube's face, does the \
-                 silhouette of the pile cover?"
-            }
-            Self::Side => {
+                 silhouette of the pile cover?",
+                "从正前方看，这堆立方体的轮廓盖住多少个正方形（每个与立方体的一个面一样大）？",
+            ),
+            Self::Side => Said::new(
                 "Seen straight from the right, how many squares, each the size of a cube's face, does the \
-                 silhouette of the pile cover?"
-            }
-            Self::Covered => "How many cubes have another cube on top of them?",
+                 silhouette of the pile cover?",
+                "从正右方看，这堆立方体的轮廓盖住多少个正方形（每个与立方体的一个面一样大）？",
+            ),
+            Self::Covered => Said::new(
+                "How many cubes have another cube on top of them?",
+                "有多少个立方体上面压着别的立方体？",
+            ),
         }
     }
 }
 
-/// A pile of cubes seen from the front, from the side, or counted.
-pub fn pile(rng: &mut Stream) -> Option<Block> {
-    counted(rng, 60, |rng| {
-        let mut towers: Towers = [[0; 3]; 3];
+/// Towers of a level: of any height from none to four on every square, or a number of towers that grows.
+fn draw_towers(rng: &mut Stream, level: Level) -> Towers {
+    let mut towers: Towers = [[0; 3]; 3];
+    if level == Level::Any {
         for tower in towers.iter_mut().flatten() {
             *tower = below(rng, 5);
         }
+        return towers;
+    }
+    let mut squares: Vec<usize> = (0..9).collect();
+    shuffle(rng, &mut squares);
+    for square in squares.into_iter().take(level.pick(9, [2, 4, 6, 9])) {
+        towers[square / 3][square % 3] = 1 + below(rng, 4);
+    }
+    towers
+}
+
+/// A pile of cubes seen from the front, from the side, or counted.
+pub fn pile(rng: &mut Stream, level: Level) -> Option<Block> {
+    counted(rng, 60, |rng| {
+        let towers = draw_towers(rng, level);
         let view = [View::Front, View::Side, View::Covered][below(rng, 3)];
         let rows: Vec<String> = towers
             .iter()
             .map(|row| row.map(|h| h.to_string()).join(" "))
             .collect();
+        let rows = rows.join("\n");
         let ask = view.ask();
+        let seen = Said::new(
+            "Equal cubes are piled on a board. The picture is a plan seen from above: the dots on a \
+             square say how many cubes stand there, and the lowest row is the front.",
+            "一些同样大小的立方体堆在一块板上。图中是从上方看的平面图：方格上的点数就是那里叠着的立方体数，\
+             最下面一行是前面。",
+        );
         let posed = Posed {
-            words: format!(
-                "Equal cubes are piled on a board of 3 columns and 3 rows. The plan below, seen from above, \
-                 gives the height of the tower on each square; its last row is the front.\n{}\n{ask}",
-                rows.join("\n")
+            words: Said::new(
+                format!(
+                    "Equal cubes are piled on a board of 3 columns and 3 rows. The plan below, seen from \
+                     above, gives the height of the tower on each square; its last row is the front.\n\
+                     {rows}\n{}",
+                    ask.en
+                ),
+                format!(
+                    "一些同样大小的立方体堆在一块 3 列 3 行的板上。下面是从上方看的平面图，写出每个方格上\
+                     立方体塔的高度；最后一行是前面。\n{rows}\n{}",
+                    ask.zh
+                ),
             ),
-            seen: format!(
-                "Equal cubes are piled on a board. The picture is a plan seen from above: the dots on a \
-                 square say how many cubes stand there, and the lowest row is the front. {ask}"
+            seen: seen.then(&ask),
+            caption: Said::new(
+                "The picture shows the plan, with as many dots on a square as cubes stand there.",
+                "图中是平面图，方格上的点数就是那里叠着的立方体数。",
             ),
-            caption: "The picture shows the plan, with as many dots on a square as cubes stand there.",
             sketch: plan(&towers),
         };
         Some((view.count(&towers), posed))

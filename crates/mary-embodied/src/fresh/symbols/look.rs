@@ -2,7 +2,6 @@
 //! crosses, the side it is open to. Each look gives nothing where the picture is not clear about it.
 
 use mary_items::glyphs::ink::{Half, Ink};
-use mary_items::glyphs::pen;
 
 /// Regions and pieces smaller than this many dots are not clear (a stroke is 12 dots wide).
 const SMALL: usize = 30;
@@ -121,8 +120,8 @@ pub fn pieces(ink: &Ink, share: f64) -> Option<usize> {
 }
 
 /// Strokes that a line along a row at this share of the height crosses.
-pub fn strokes(ink: &Ink, share: f64) -> Option<usize> {
-    let longest = (ALONG * pen() as f64) as usize;
+pub fn strokes(ink: &Ink, share: f64, pen: usize) -> Option<usize> {
+    let longest = (ALONG * pen as f64) as usize;
     steady(share, |at| {
         let row = row_at(ink, at);
         let mut count = 0;
@@ -293,7 +292,7 @@ fn along(chain: &[(f64, f64)], y: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use mary_items::glyphs::picture;
+    use mary_items::glyphs::{pen, picture};
 
     use super::*;
 
@@ -339,9 +338,9 @@ mod tests {
         assert_eq!(pieces(of('O'), 0.5), Some(2));
         assert_eq!(pieces(of('U'), 0.5), Some(3));
         assert_eq!(pieces(of('X'), 0.25), Some(3));
-        assert_eq!(strokes(of('O'), 0.5), Some(2));
-        assert_eq!(strokes(of('M'), 0.9), Some(2));
-        assert_eq!(strokes(of('H'), 0.5), None, "along the bar");
-        assert_eq!(strokes(of('H'), 0.25), Some(2));
+        assert_eq!(strokes(of('O'), 0.5, pen()), Some(2));
+        assert_eq!(strokes(of('M'), 0.9, pen()), Some(2));
+        assert_eq!(strokes(of('H'), 0.5, pen()), None, "along the bar");
+        assert_eq!(strokes(of('H'), 0.25, pen()), Some(2));
     }
 }

@@ -2,6 +2,7 @@
 //! crossed, turned or laid side by side. Every answer is read off the picture of the symbol.
 
 mod bank;
+pub mod fonts;
 mod look;
 mod rows;
 mod shapes;
@@ -13,35 +14,43 @@ pub static KINDS: [Kind; 7] = [
     Kind {
         name: "regions",
         draw: rows::regions,
+        grows: Some("symbols: 2, 4, 6, 8"),
     },
     Kind {
         name: "covered",
         draw: rows::covered,
+        grows: Some("symbols: 2, 4, 6, 8"),
     },
     Kind {
         name: "cut",
         draw: rows::cut,
+        grows: Some("symbols: 2, 3, 4, 6"),
     },
     Kind {
         name: "crossed",
         draw: rows::crossed,
+        grows: Some("symbols: 2, 3, 4, 6"),
     },
     Kind {
         name: "opening",
         draw: shapes::opening,
+        grows: Some("moves: 1, 2, 3, 5"),
     },
     Kind {
         name: "symmetry",
         draw: shapes::symmetry,
+        grows: None,
     },
     Kind {
         name: "size",
         draw: shapes::size,
+        grows: Some("by what factor sizes differ at least: 1.7, 1.5, 1.35, 1.2"),
     },
 ];
 
 /// The margins in words, for the conventions.
-pub const MARGINS: &str = "DejaVu Sans; a count must stay the same when a line is moved by 5 % of the \
+pub const MARGINS: &str = "drawn in DejaVu Sans; every answer holds in each of seven sans-serif fonts that \
+    has the symbols, in three at least; a count must stay the same when a line is moved by 5 % of the \
     height, regions and pieces have at least 30 dots where a stroke is 12 wide; a symbol open to one \
     side has no other dent above 1.5 % of its box; symmetric from likeness 0.96 and overlap 0.80 on, not \
-    symmetric up to likeness 0.86; widths and heights compared differ by at least 20 %";
+    symmetric up to likeness 0.86; widths and heights compared differ by at least 20 % here and 5 % in the other fonts";

@@ -7,6 +7,7 @@ use mary_items::{Stream, below};
 
 use super::bank::{CuttingLine, Known, Share, which};
 use crate::fresh::block::{Block, Posed, counted};
+use crate::fresh::said::{Level, Said};
 use crate::fresh::sketch::Sketch;
 
 /// A symbol with the count that is asked for.
@@ -38,57 +39,64 @@ fn sketch(symbols: &[char]) -> Sketch {
     sketch
 }
 
-fn posed(symbols: &[char], ask: &str) -> Posed {
+fn posed(symbols: &[char], ask: &Said) -> Posed {
     let spaced: Vec<String> = symbols.iter().map(char::to_string).collect();
+    let spaced = spaced.join(" ");
+    let words = Said::new(
+        format!("Take the symbols \"{spaced}\" as printed in a plain sans-serif type."),
+        format!("取以普通无衬线字体印刷的符号“{spaced}”。"),
+    );
+    let seen = Said::new("Take the symbols in the picture.", "取图中的符号。");
     Posed {
-        words: format!(
-            "Take the symbols \"{}\" as printed in a plain sans-serif type. {ask}",
-            spaced.join(" ")
-        ),
-        seen: format!("Take the symbols in the picture. {ask}"),
-        caption: "The picture shows the symbols.",
+        words: words.then(ask),
+        seen: seen.then(ask),
+        caption: Said::new("The picture shows the symbols.", "图中是这些符号。"),
         sketch: sketch(symbols),
     }
 }
 
 /// Areas wholly surrounded by ink.
-pub fn regions(rng: &mut Stream) -> Option<Block> {
+pub fn regions(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<Counted>> = OnceLock::new();
     let from = FROM.get_or_init(|| {
         let steady = which(|k| k.steady);
         let counted = |k: &'static Known| Some((k, k.regions?));
         steady.into_iter().filter_map(counted).collect()
     });
-    let number = length(rng, 3, 6);
+    let (least, most) = level.pick((3, 6), [(2, 2), (4, 4), (6, 6), (8, 8)]);
+    let number = length(rng, least, most);
+    let ask = Said::new(
+        "How many separate areas wholly enclosed by ink do they have together?",
+        "它们一共有多少个完全被笔画围住的区域？",
+    );
     counted(rng, 60, |rng| {
         let (symbols, sum) = draw_row(rng, from, number)?;
-        let ask = "How many separate areas wholly enclosed by ink do they have together?";
-        Some((sum, posed(&symbols, ask)))
+        Some((sum, posed(&symbols, &ask)))
     })
 }
 
-const SIDES: [(Half, &str); 4] = [
-    (Half::Top, "upper"),
-    (Half::Bottom, "lower"),
-    (Half::Left, "left"),
-    (Half::Right, "right"),
+const SIDES: [(Half, &str, &str); 4] = [
+    (Half::Top, "upper", "上边"),
+    (Half::Bottom, "lower", "下边"),
+    (Half::Left, "left", "左边"),
+    (Half::Right, "right", "右边"),
 ];
-const COVERS: [(Share, &str); 3] = [
-    (Share::Quarter, "quarter"),
-    (Share::Third, "third"),
-    (Share::Half, "half"),
+const COVERS: [(Share, &str, &str); 3] = [
+    (Share::Quarter, "quarter", "四分之一"),
+    (Share::Third, "third", "三分之一"),
+    (Share::Half, "half", "一半"),
 ];
 
 /// A cover in words, and the symbols for which it is clear.
-type Cover = (String, Vec<Counted>);
+type Cover = (Said, Vec<Counted>);
 
 /// The same when a part of each symbol is covered.
-pub fn covered(rng: &mut Stream) -> Option<Block> {
+pub fn covered(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<Cover>> = OnceLock::new();
     let from = FROM.get_or_init(|| {
         let mut covers = Vec::new();
-        for (side, side_name) in SIDES {
-            for (share, share_name) in COVERS {
+        for (side, side_name, side_zh) in SIDES {
+            for (share, share_name, share_zh) in COVERS {
                 // Symbols that enclose something, so that there is something to look at.
                 let symbols: Vec<Counted> = which(|k| k.steady && k.regions.is_some_and(|r| r > 0))
                     .into_iter()
@@ -96,19 +104,31 @@ pub fn covered(rng: &mut Stream) -> Option<Block> {
                     .collect();
                 let keep = symbols.iter().filter(|(_, count)| *count > 0).count();
                 if keep >= 2 && symbols.len() >= 6 {
-                    covers.push((format!("{side_name} {share_name}"), symbols));
+                    let words = Said::new(
+                        format!("{side_name} {share_name}"),
+                        format!("{side_zh}{share_zh}"),
+                    );
+                    covers.push((words, symbols));
                 }
             }
         }
         covers
     });
-    let number = length(rng, 3, 6);
+    let (least, most) = level.pick((3, 6), [(2, 2), (4, 4), (6, 6), (8, 8)]);
+    let number = length(rng, least, most);
     counted(rng, 60, |rng| {
         let (cover, symbols) = from.get(below(rng, from.len()))?;
         let (symbols, sum) = draw_row(rng, symbols, number)?;
-        let ask = format!(
-            "The {cover} of each of them is covered and does not count. How many separate areas wholly \
-             enclosed by ink do the visible parts have together?"
+        let ask = Said::new(
+            format!(
+                "The {} of each of them is covered and does not count. How many separate areas wholly \
+                 enclosed by ink do the visible parts have together?",
+                cover.en
+            ),
+            format!(
+                "每个符号的{}被遮住，不计在内。看得见的部分一共有多少个完全被笔画围住的区域？",
+                cover.zh
+            ),
         );
         Some((sum, posed(&symbols, &ask)))
     })
@@ -122,18 +142,24 @@ fn lines() -> Vec<CuttingLine> {
 }
 
 impl CuttingLine {
-    fn words(self) -> String {
-        let far = match self.share {
-            Share::Quarter => "a quarter of the way",
-            Share::Third => "a third of the way",
-            Share::Half => "halfway",
-            Share::TwoThirds => "two thirds of the way",
-            Share::ThreeQuarters => "three quarters of the way",
+    fn words(self) -> Said {
+        let (far, far_zh) = match self.share {
+            Share::Quarter => ("a quarter of the way", "四分之一"),
+            Share::Third => ("a third of the way", "三分之一"),
+            Share::Half => ("halfway", "一半"),
+            Share::TwoThirds => ("two thirds of the way", "三分之二"),
+            Share::ThreeQuarters => ("three quarters of the way", "四分之三"),
         };
         if self.level {
-            format!("a horizontal line {far} down")
+            Said::new(
+                format!("a horizontal line {far} down"),
+                format!("从上往下{far_zh}处的一条水平线"),
+            )
         } else {
-            format!("a vertical line {far} from its left edge to its right edge")
+            Said::new(
+                format!("a vertical line {far} from its left edge to its right edge"),
+                format!("从左往右{far_zh}处的一条竖直线"),
+            )
         }
     }
 }
@@ -155,34 +181,50 @@ fn by_line(
 }
 
 /// Pieces after each symbol was cut.
-pub fn cut(rng: &mut Stream) -> Option<Block> {
+pub fn cut(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<(CuttingLine, Vec<Counted>)>> = OnceLock::new();
     let from = FROM.get_or_init(|| by_line(Known::pieces));
-    let number = length(rng, 2, 3);
+    let (least, most) = level.pick((2, 3), [(2, 2), (3, 3), (4, 4), (6, 6)]);
+    let number = length(rng, least, most);
     counted(rng, 60, |rng| {
         let (line, symbols) = from.get(below(rng, from.len()))?;
         let (symbols, sum) = draw_row(rng, symbols, number)?;
-        let ask = format!(
-            "Each is cut in two along {}, and the parts are pulled apart. How many separate pieces are there \
-             in all?",
-            line.words()
+        let line = line.words();
+        let ask = Said::new(
+            format!(
+                "Each is cut in two along {}, and the parts are pulled apart. How many separate pieces are \
+                 there in all?",
+                line.en
+            ),
+            format!(
+                "每个符号都沿{}切成两份，再把两份拉开。一共有多少个互不相连的小块？",
+                line.zh
+            ),
         );
         Some((sum, posed(&symbols, &ask)))
     })
 }
 
 /// Strokes met by a line through each symbol.
-pub fn crossed(rng: &mut Stream) -> Option<Block> {
+pub fn crossed(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<(CuttingLine, Vec<Counted>)>> = OnceLock::new();
     let from = FROM.get_or_init(|| by_line(Known::strokes));
-    let number = length(rng, 2, 4);
+    let (least, most) = level.pick((2, 4), [(2, 2), (3, 3), (4, 4), (6, 6)]);
+    let number = length(rng, least, most);
     counted(rng, 60, |rng| {
         let (line, symbols) = from.get(below(rng, from.len()))?;
         let (symbols, sum) = draw_row(rng, symbols, number)?;
-        let ask = format!(
-            "A thin straight line is drawn through each of them: {}. How many times do these lines run across \
-             a stroke in all?",
-            line.words()
+        let line = line.words();
+        let ask = Said::new(
+            format!(
+                "A thin straight line is drawn through each of them: {}. How many times do these lines run \
+                 across a stroke in all?",
+                line.en
+            ),
+            format!(
+                "穿过每个符号各画一条细直线：{}。这些线一共穿过笔画多少次？",
+                line.zh
+            ),
         );
         Some((sum, posed(&symbols, &ask)))
     })

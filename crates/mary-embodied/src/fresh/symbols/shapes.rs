@@ -5,12 +5,14 @@ use std::sync::OnceLock;
 use mary_items::{Stream, below, shuffle};
 
 use super::bank::{Known, which};
-use crate::fresh::block::{Block, OPTIONS, Posed, counted};
-use crate::fresh::moves::{DIRECTIONS, draw_moves, told};
+use super::fonts::FEWEST;
+use crate::fresh::block::{Block, OPTIONS, Posed, gather};
+use crate::fresh::moves::{direction_words, draw_moves, told};
+use crate::fresh::said::{Level, Said};
 use crate::fresh::sketch::{BLACK, Sketch};
 
 /// The side a symbol is open to after it was turned and flipped.
-pub fn opening(rng: &mut Stream) -> Option<Block> {
+pub fn opening(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<(&'static Known, usize)>> = OnceLock::new();
     let from = FROM.get_or_init(|| {
         // A symbol with a closed part (e) or of several pieces (?) has more than one thing to look at.
@@ -19,55 +21,84 @@ pub fn opening(rng: &mut Stream) -> Option<Block> {
             .filter_map(|k| Some((k, k.opening?)))
             .collect()
     });
-    counted(rng, 60, |rng| {
+    let (least, most) = level.pick((1, 3), [(1, 1), (2, 2), (3, 3), (5, 5)]);
+    let (answers, questions) = gather(rng, 60, |rng| {
         let (known, start) = from.get(below(rng, from.len()))?;
-        let moves = draw_moves(rng, 1, 1, 3);
+        let moves = draw_moves(rng, 1, least, most);
         let end = moves.iter().fold(*start, |at, m| m.direction(at));
-        let told = told(&moves, "symbol");
+        let told = told(&moves, ("symbol", "符号"));
         let mut sketch = Sketch::new(320);
         sketch.glyph_at(known.symbol, [256.0, 160.0], 320.0, BLACK);
-        let ask = "To which side is it open now?";
-        let posed = Posed {
-            words: format!(
-                "Take the symbol \"{}\" as printed in a plain sans-serif type. {told} {ask}",
+        let ask = Said::new("To which side is it open now?", "它现在向哪一边开口？");
+        let words = Said::new(
+            format!(
+                "Take the symbol \"{}\" as printed in a plain sans-serif type.",
                 known.symbol
             ),
-            seen: format!("Take the symbol in the picture. {told} {ask}"),
-            caption: "The picture shows the symbol at the start.",
+            format!("取以普通无衬线字体印刷的符号“{}”。", known.symbol),
+        );
+        let seen = Said::new("Take the symbol in the picture.", "取图中的符号。");
+        let posed = Posed {
+            words: words.then(&told).then(&ask),
+            seen: seen.then(&told).then(&ask),
+            caption: Said::new(
+                "The picture shows the symbol at the start.",
+                "图中是开始时的符号。",
+            ),
             sketch,
         };
-        Some((DIRECTIONS.get(end).copied()?, posed))
+        Some((end, posed))
+    })?;
+    Some(Block {
+        options: answers.iter().map(|end| direction_words(*end)).collect(),
+        seen_options: None,
+        questions,
     })
 }
 
-const PLACES: [&str; OPTIONS] = ["the first", "the second", "the third", "the fourth"];
+fn places() -> Vec<Said> {
+    [
+        ("the first", "第一个"),
+        ("the second", "第二个"),
+        ("the third", "第三个"),
+        ("the fourth", "第四个"),
+    ]
+    .map(|(en, zh)| Said::new(en, zh))
+    .to_vec()
+}
 
 /// Four symbols, each the answer to one question about the four.
-fn about_four(symbols: &[char], asks: &[&str]) -> Block {
+fn about_four(symbols: &[char], asks: &[Said]) -> Block {
     let names: Vec<String> = symbols.iter().map(char::to_string).collect();
+    let row = names.join(" ");
     let mut sketch = Sketch::new(200);
     sketch.row(symbols, 138.0, 120.0);
+    let words = Said::new(
+        format!("Take the symbols \"{row}\" as printed in one size of a plain sans-serif type."),
+        format!("取以普通无衬线字体、同一字号印刷的符号“{row}”。"),
+    );
+    let seen = Said::new(
+        "Take the four symbols in the picture, counted from the left.",
+        "取图中的四个符号，从左数起。",
+    );
     let questions = asks
         .iter()
         .map(|ask| Posed {
-            words: format!(
-                "Take the symbols \"{}\" as printed in one size of a plain sans-serif type. {ask}",
-                names.join(" ")
-            ),
-            seen: format!("Take the four symbols in the picture, counted from the left. {ask}"),
-            caption: "The picture shows the symbols.",
+            words: words.then(ask),
+            seen: seen.then(ask),
+            caption: Said::new("The picture shows the symbols.", "图中是这些符号。"),
             sketch: sketch.clone(),
         })
         .collect();
     Block {
-        options: names,
-        seen_options: Some(PLACES.map(str::to_owned).to_vec()),
+        options: names.iter().map(Said::same).collect(),
+        seen_options: Some(places()),
         questions,
     }
 }
 
 /// Which symbol keeps its look under which flip or turn; one keeps it under none.
-pub fn symmetry(rng: &mut Stream) -> Option<Block> {
+pub fn symmetry(rng: &mut Stream, _level: Level) -> Option<Block> {
     static FROM: OnceLock<[Vec<char>; OPTIONS]> = OnceLock::new();
     let from = FROM.get_or_init(|| {
         [
@@ -84,18 +115,31 @@ pub fn symmetry(rng: &mut Stream) -> Option<Block> {
         })
     });
     let asks = [
-        "Which of them looks the same when left and right change places?",
-        "Which of them looks the same when top and bottom change places?",
-        "Which of them looks the same when it is rotated by 180 degrees?",
-        "Which of them looks different after each of these: left and right change places; top and bottom \
-         change places; it is rotated by 180 degrees?",
-    ];
+        (
+            "Which of them looks the same when left and right change places?",
+            "其中哪一个左右对调后看起来不变？",
+        ),
+        (
+            "Which of them looks the same when top and bottom change places?",
+            "其中哪一个上下对调后看起来不变？",
+        ),
+        (
+            "Which of them looks the same when it is rotated by 180 degrees?",
+            "其中哪一个旋转 180 度后看起来不变？",
+        ),
+        (
+            "Which of them looks different after each of these: left and right change places; top and \
+             bottom change places; it is rotated by 180 degrees?",
+            "其中哪一个无论左右对调、上下对调还是旋转 180 度，看起来都会变？",
+        ),
+    ]
+    .map(|(en, zh)| Said::new(en, zh));
     let mut drawn = Vec::with_capacity(OPTIONS);
     for (class, ask) in from.iter().zip(asks) {
         drawn.push((*class.get(below(rng, class.len()))?, ask));
     }
     shuffle(rng, &mut drawn);
-    let (symbols, asks): (Vec<char>, Vec<&str>) = drawn.into_iter().unzip();
+    let (symbols, asks): (Vec<char>, Vec<Said>) = drawn.into_iter().unzip();
     Some(about_four(&symbols, &asks))
 }
 
@@ -103,9 +147,11 @@ pub fn symmetry(rng: &mut Stream) -> Option<Block> {
 const SIZED: &str = "ABCDEFHILMNOPQRSTUVWXYZabcdefhkmnpqrtuvwxyz23456789()[]/\\-+=<>";
 /// The most must be this much more than the next, and the least this much less.
 const MARGIN: f64 = 1.2;
+/// And in every other font at least this much.
+const IN_OTHERS: f64 = 1.05;
 
-/// Widest, narrowest, tallest and lowest, each another of the four.
-pub fn size(rng: &mut Stream) -> Option<Block> {
+/// Widest, narrowest, tallest and lowest, each another of the four, in every font that was looked at.
+pub fn size(rng: &mut Stream, level: Level) -> Option<Block> {
     static FROM: OnceLock<Vec<&'static Known>> = OnceLock::new();
     let from = FROM.get_or_init(|| which(|k| SIZED.contains(k.symbol)));
     let mut drawn: Vec<&'static Known> = Vec::with_capacity(OPTIONS);
@@ -115,37 +161,75 @@ pub fn size(rng: &mut Stream) -> Option<Block> {
             drawn.push(next);
         }
     }
-    let widths: Vec<f64> = drawn.iter().map(|k| k.ink.width() as f64).collect();
-    let heights: Vec<f64> = drawn.iter().map(|k| k.ink.height() as f64).collect();
-    let mut asks = [""; OPTIONS];
-    for (place, ask) in [
-        (most(&widths, 1.0)?, "Which of them is the widest?"),
-        (most(&widths, -1.0)?, "Which of them is the narrowest?"),
-        (
-            most(&heights, 1.0)?,
-            "Which of them is the tallest from its lowest to its highest point?",
-        ),
-        (
-            most(&heights, -1.0)?,
-            "Which of them is the least tall from its lowest to its highest point?",
-        ),
-    ] {
-        *asks.get_mut(place)? = ask;
-    }
-    if asks.contains(&"") {
+    // The boxes of the four in each font that has all of them, ours first.
+    let fonts: Vec<Vec<(f64, f64)>> = (0..drawn.first()?.boxes.len())
+        .filter_map(|font| drawn.iter().map(|k| k.boxes.get(font).copied()?).collect())
+        .collect();
+    if fonts.len() < FEWEST {
         return None;
     }
+    // The ends must be the same, and clear, in every font.
+    let end = |of: fn(&(f64, f64)) -> f64, way: f64| -> Option<(usize, f64)> {
+        let mut fonts = fonts
+            .iter()
+            .map(|font| most(&font.iter().map(of).collect::<Vec<f64>>(), way));
+        let (place, clear) = fonts.next()??;
+        let same = |other: Option<(usize, f64)>| {
+            other.is_some_and(|(p, clear)| p == place && clear >= IN_OTHERS)
+        };
+        fonts.all(same).then_some((place, clear))
+    };
+    let ends = [
+        (
+            end(|b| b.0, 1.0)?,
+            ("Which of them is the widest?", "其中哪一个最宽？"),
+        ),
+        (
+            end(|b| b.0, -1.0)?,
+            ("Which of them is the narrowest?", "其中哪一个最窄？"),
+        ),
+        (
+            end(|b| b.1, 1.0)?,
+            (
+                "Which of them is the tallest from its lowest to its highest point?",
+                "其中哪一个从最低点到最高点的距离最大？",
+            ),
+        ),
+        (
+            end(|b| b.1, -1.0)?,
+            (
+                "Which of them is the least tall from its lowest to its highest point?",
+                "其中哪一个从最低点到最高点的距离最小？",
+            ),
+        ),
+    ];
+    let clear = ends
+        .iter()
+        .map(|((_, clear), _)| *clear)
+        .fold(f64::INFINITY, f64::min);
+    let wanted = level.pick(
+        MARGIN..f64::INFINITY,
+        [1.7..f64::INFINITY, 1.5..1.7, 1.35..1.5, MARGIN..1.35],
+    );
+    if !wanted.contains(&clear) {
+        return None;
+    }
+    let mut asks: [Option<Said>; OPTIONS] = Default::default();
+    for ((place, _), (en, zh)) in ends {
+        *asks.get_mut(place)? = Some(Said::new(en, zh));
+    }
+    let asks: Vec<Said> = asks.into_iter().collect::<Option<_>>()?;
     let symbols: Vec<char> = drawn.iter().map(|k| k.symbol).collect();
     Some(about_four(&symbols, &asks))
 }
 
-/// The place of the value that is clearly the most (`way` 1) or the least (`way` -1).
-fn most(values: &[f64], way: f64) -> Option<usize> {
-    (0..values.len()).find(|&i| {
-        let own = values.get(i).copied().unwrap_or(1.0).ln() * way;
-        values
-            .iter()
-            .enumerate()
-            .all(|(j, other)| i == j || own - other.ln() * way >= MARGIN.ln())
-    })
+/// The place of the greatest (`way` 1) or the smallest (`way` -1) value, and by what factor it differs
+/// from the next.
+fn most(values: &[f64], way: f64) -> Option<(usize, f64)> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| (way * values[*b]).total_cmp(&(way * values[*a])));
+    let [first, second, ..] = order.as_slice() else {
+        return None;
+    };
+    Some((*first, (values[*first] / values[*second]).powf(way)))
 }

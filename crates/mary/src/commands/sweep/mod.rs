@@ -2,9 +2,13 @@
 
 mod show;
 
-use mary_checkpoints::{Sweep, members};
-use mary_run::Laboratory;
+use std::path::Path;
 
+use mary_checkpoints::{State, Sweep, members};
+use mary_run::Laboratory;
+use mary_store::RunFolder;
+
+use super::shard;
 use crate::cli::sweep::SweepArgs;
 use crate::exit::{Status, UsageError};
 use crate::laboratory::laboratory;
@@ -59,22 +63,47 @@ pub fn asked<'lab>(
         spec,
         members,
         disk_limit: args.disk_limit,
+        shard: None,
     })
 }
 
 /// Runs the sweep, or what is left of it.
 pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
-    let lab = laboratory(place);
-    let sweep = asked(place, &lab, args)?;
+    let shard = args.run.shard.map(shard::resolve).transpose()?;
+    let node = shard.and_then(|shard| shard::node_cache(shard, args.run.no_cache));
+    let mut lab = laboratory(place);
+    if let Some(node) = &node {
+        lab = lab.answers(node.clone());
+    }
+    let mut sweep = asked(place, &lab, args)?;
+    sweep.shard = shard;
+    if shard.is_some() && node.is_none() {
+        sweep.spec.execution.cache = false;
+    }
     let mut state = sweep.open_state(&place.runs, &own::words())?;
+    let left = sweep.left(&state).len();
     super::tell(&format!(
-        "sweep: {} checkpoints, {} to do, in {}",
-        sweep.members.len(),
-        sweep.left(&state).len(),
+        "sweep: {} checkpoints, {left} to do, in {}",
+        sweep.ours().len(),
         state.path().display()
     ));
     let stop = interrupt::flag()?;
-    let stopped = sweep.go(&mut state, &mut Progress::new(args.run.quiet), &stop);
+    let mut progress = Progress::new(args.run.quiet);
+    if let Some(shard) = shard {
+        let watch = shard::Watch::begin(state.path(), shard, &sweep, &state, node.as_deref())?;
+        let ended = sweep.go(&mut state, &mut progress, &stop);
+        watch.end(&ended)?;
+        ended?;
+        let left = sweep.left(&state).len();
+        super::tell(&format!("shard {shard}: {left} checkpoints left"));
+        super::tell(&format!("sweep:  {}", state.path().display()));
+        return Ok(if left == 0 {
+            Status::Done
+        } else {
+            Status::Incomplete
+        });
+    }
+    let stopped = sweep.go(&mut state, &mut progress, &stop);
     // Whatever happened, what is there is shown.
     let records = state.records(&sweep.members);
     let shown = super::carry_out::Shown {
@@ -85,6 +114,36 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
     let faulty = show::show(&place.registry, &state, &sweep.spec, &records, &shown)?;
     stopped?;
     Ok(if faulty || records.len() < sweep.members.len() {
+        Status::Incomplete
+    } else {
+        Status::Done
+    })
+}
+
+/// Joins what the shards of a sweep have done, and shows it.
+pub fn merge(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status> {
+    let mut state = State::open(folder, &serde_json::Value::Null)?;
+    let new = state.join()?;
+    super::tell(&format!("{new} checkpoints were joined"));
+    let records = state.all();
+    let Some(run) = records.iter().find_map(|r| r.run()) else {
+        return Err(crate::exit::MissingError(format!(
+            "{}: no checkpoint has been run yet\nhint: mary jobs {} shows what its shards do",
+            folder.display(),
+            folder.display()
+        ))
+        .into());
+    };
+    let manifest = RunFolder::open(&state.runs().join(run))?.manifest().clone();
+    let spec = mary_run::RunSpec::of(&manifest);
+    let shown = super::carry_out::Shown {
+        quiet: true,
+        json,
+        report: true,
+    };
+    let faulty = show::show(&place.registry, &state, &spec, &records, &shown)?;
+    let whole = super::jobs::say_missing(folder)?;
+    Ok(if faulty || !whole {
         Status::Incomplete
     } else {
         Status::Done

@@ -1,0 +1,193 @@
+//! What is to be submitted, and the words of a shell that all engines share.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Who runs the shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// `sbatch`.
+    Slurm,
+    /// `hq submit`.
+    Hyperqueue,
+    /// An Indexed Job.
+    Kubernetes,
+    /// Processes on this machine.
+    Local,
+}
+
+/// What a shard needs of the engine.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Needs {
+    /// CPU cores.
+    pub cpus: usize,
+    /// GPUs.
+    pub gpus: usize,
+    /// Memory as the engine writes it (`16G`, `16Gi`).
+    pub memory: Option<String>,
+    /// Time limit: `2:00:00` for Slurm, seconds for Kubernetes are worked out from it.
+    pub time: Option<String>,
+    /// Slurm's partition.
+    pub partition: Option<String>,
+    /// Shards at once, at most.
+    pub at_once: Option<usize>,
+    /// Lines for the engine as they are (`--account=x`).
+    pub extra: Vec<String>,
+    /// Container image.
+    pub image: Option<String>,
+    /// Claim of the volume that holds runs, data and models.
+    pub claim: Option<String>,
+}
+
+/// Shards of one run or sweep that are submitted together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// A short name for queues.
+    pub name: String,
+    /// The run or sweep folder, by its whole path.
+    pub folder: PathBuf,
+    /// The program, by its whole path.
+    pub program: PathBuf,
+    /// Its words without `--shard`: `run`, `-m`, …
+    pub words: Vec<String>,
+    /// Where it is started.
+    pub directory: PathBuf,
+    /// Variables it was started with that its places depend on.
+    pub environment: Vec<(String, String)>,
+    /// How many shards the work has.
+    pub of: usize,
+    /// Those to be submitted.
+    pub shards: Vec<usize>,
+    /// Which submission of this folder this is, from 1.
+    pub number: usize,
+    /// What a shard needs.
+    pub needs: Needs,
+}
+
+/// A file for an engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// Its name in the folder `submit/`.
+    pub name: String,
+    /// What it holds.
+    pub text: String,
+}
+
+/// The folder of scripts in a run folder.
+pub(crate) fn submit_folder(folder: &Path) -> PathBuf {
+    folder.join("submit")
+}
+
+impl Job {
+    /// A file of this submission.
+    pub fn file(&self, name: &str) -> PathBuf {
+        submit_folder(&self.folder).join(format!("{:03}-{name}", self.number))
+    }
+
+    pub(crate) fn script(&self, name: &str, text: String) -> Script {
+        Script {
+            name: format!("{:03}-{name}", self.number),
+            text,
+        }
+    }
+
+    /// The list of shards, one a line: task k of an array does the shard of line k.
+    pub fn list(&self, name: &str, shards: &[usize]) -> Script {
+        let lines: Vec<String> = shards.iter().map(|s| format!("{s}\n")).collect();
+        self.script(name, lines.concat())
+    }
+
+    /// The beginning of a script: where it runs, and with which variables.
+    pub(crate) fn preamble(&self) -> String {
+        let mut text = format!(
+            "cd {} || exit 4\n",
+            quoted(&self.directory.to_string_lossy())
+        );
+        for (name, value) in &self.environment {
+            text.push_str(&format!("export {name}={}\n", quoted(value)));
+        }
+        text
+    }
+
+    /// The command of a shard, whose number is in `$shard`.
+    pub(crate) fn command(&self) -> String {
+        let mut words = vec![quoted(&self.program.to_string_lossy())];
+        words.extend(self.words.iter().map(|w| quoted(w)));
+        format!(
+            "{} --shard \"$shard/{}\" --quiet --no-report",
+            words.join(" "),
+            self.of
+        )
+    }
+
+    /// The command that joins the shards.
+    pub(crate) fn merge_command(&self) -> String {
+        format!(
+            "{} merge {}",
+            quoted(&self.program.to_string_lossy()),
+            quoted(&self.folder.to_string_lossy())
+        )
+    }
+
+    /// Reads `$shard` from a list of shards by an engine's number.
+    pub(crate) fn choose(list: &Path, variable: &str) -> String {
+        format!(
+            "shard=$(sed -n \"$(({variable} + 1))p\" {})\n",
+            quoted(&list.to_string_lossy())
+        )
+    }
+}
+
+/// A word for a shell, whatever it holds.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn job() -> Job {
+        Job {
+            name: "mary-nano".into(),
+            folder: "/runs/nano-abc".into(),
+            program: "/opt/mary".into(),
+            words: ["run", "-m", "builtin/nano", "--set", "it's=1"]
+                .map(String::from)
+                .to_vec(),
+            directory: "/home/me/my work".into(),
+            environment: vec![("MARY_RUNS".into(), "/runs".into())],
+            of: 8,
+            shards: vec![0, 3, 7],
+            number: 2,
+            needs: Needs {
+                cpus: 4,
+                gpus: 1,
+                memory: Some("16G".into()),
+                time: Some("2:00:00".into()),
+                partition: Some("short".into()),
+                at_once: Some(2),
+                extra: vec!["--account=lab".into()],
+                image: Some("registry/mary:1".into()),
+                claim: Some("mary".into()),
+            },
+        }
+    }
+
+    #[test]
+    fn words_reach_a_shell_as_they_are() {
+        for word in ["plain", "it's", "a b", "$HOME", "", "*", "x\"y", "a\nb"] {
+            let said = std::process::Command::new("sh")
+                .args(["-c", &format!("printf %s {}", quoted(word))])
+                .output()
+                .unwrap();
+            assert_eq!(String::from_utf8(said.stdout).unwrap(), word);
+        }
+    }
+}

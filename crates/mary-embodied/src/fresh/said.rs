@@ -1,0 +1,119 @@
+//! A text in the two languages in which questions are asked, and the rung of the ladder they stand on.
+//! Both languages are written at once from the same facts, so that a draw does not depend on the language
+//! and an item is the same item in both.
+
+use crate::Language;
+
+/// The same, said in English and in Chinese.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Said {
+    /// In English.
+    pub en: String,
+    /// In Chinese.
+    pub zh: String,
+}
+
+impl Said {
+    /// Both texts.
+    pub fn new(en: impl Into<String>, zh: impl Into<String>) -> Self {
+        Self {
+            en: en.into(),
+            zh: zh.into(),
+        }
+    }
+
+    /// A text that reads the same in both: a number, a letter.
+    pub fn same(text: impl ToString) -> Self {
+        Self::new(text.to_string(), text.to_string())
+    }
+
+    /// In one of the languages.
+    pub fn in_language(&self, language: Language) -> &str {
+        match language {
+            Language::En => &self.en,
+            Language::Zh => &self.zh,
+        }
+    }
+
+    /// One after the other, as sentences of a question.
+    pub fn then(&self, next: &Self) -> Self {
+        Self::new(
+            format!("{} {}", self.en, next.en),
+            format!("{}{}", self.zh, next.zh),
+        )
+    }
+}
+
+/// How hard questions are: as they come, or one rung of a ladder of four.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Level {
+    /// As they come.
+    #[default]
+    Any,
+    /// A rung from 1 (easiest) to 4.
+    Rung(Rung),
+}
+
+/// A rung of the ladder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rung {
+    /// The easiest.
+    One,
+    /// Harder.
+    Two,
+    /// Harder still.
+    Three,
+    /// The hardest.
+    Four,
+}
+
+impl Level {
+    /// As the setting names it.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "any" => Self::Any,
+            "1" => Self::Rung(Rung::One),
+            "2" => Self::Rung(Rung::Two),
+            "3" => Self::Rung(Rung::Three),
+            "4" => Self::Rung(Rung::Four),
+            _ => return None,
+        })
+    }
+
+    /// For tags and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::Rung(Rung::One) => "1",
+            Self::Rung(Rung::Two) => "2",
+            Self::Rung(Rung::Three) => "3",
+            Self::Rung(Rung::Four) => "4",
+        }
+    }
+
+    /// What holds at this level: as they come, or on each of the rungs.
+    pub fn pick<T>(self, any: T, rungs: [T; 4]) -> T {
+        let [one, two, three, four] = rungs;
+        match self {
+            Self::Any => any,
+            Self::Rung(Rung::One) => one,
+            Self::Rung(Rung::Two) => two,
+            Self::Rung(Rung::Three) => three,
+            Self::Rung(Rung::Four) => four,
+        }
+    }
+
+    /// How clear the least clear comparison of a question is, in units of its margin: from the margin on,
+    /// or on the rungs between these bounds, the first rung above all of them.
+    pub fn clearness(self, [first, second, third]: [f64; 3]) -> std::ops::Range<f64> {
+        self.pick(
+            1.0..f64::INFINITY,
+            [
+                first..f64::INFINITY,
+                second..first,
+                third..second,
+                1.0..third,
+            ],
+        )
+    }
+}

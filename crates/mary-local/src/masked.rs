@@ -1,0 +1,367 @@
+//! Masked language models as scorers: every token of a text is masked in a copy of its own, and its
+//! log-probability in that copy counts. The sum is the pseudo-log-likelihood (Salazar et al. 2020); where
+//! the later tokens of the same word are masked with it, it is the within-word left-to-right form (Kauf
+//! and Ivanova 2023), which does not give away a word by its other pieces.
+
+use std::ops::{ControlFlow, Range};
+
+use mary_contract::{
+    ContinuationScore, Desk, ErrorKind, Job, ModelError, Reply, ReplyMeta, Score, Scored, Start,
+    TokenDetails, Usage,
+};
+use mary_weights::Checkpoint;
+
+use crate::details::{Distributions, Seen};
+use crate::kernels::Wanted;
+use crate::model::LocalModel;
+use crate::text::Reader;
+use crate::transformer::Batch;
+use crate::trie::Chunk;
+
+/// Requests taken at once, at most.
+const WINDOW: usize = 1024;
+
+/// What is masked besides the token that is scored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Masking {
+    /// Nothing (Salazar et al. 2020).
+    Alone,
+    /// The later tokens of its word (Kauf and Ivanova 2023).
+    #[default]
+    WithinWord,
+}
+
+impl Masking {
+    /// The convention in words, as it stands beside scores.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Alone => {
+                "pseudo-log-likelihood, one token masked at a time (Salazar et al. 2020)"
+            }
+            Self::WithinWord => {
+                "pseudo-log-likelihood, within-word left to right (Kauf and Ivanova 2023)"
+            }
+        }
+    }
+}
+
+/// What the tensors of a masked head are called.
+pub(crate) struct HeadNames {
+    pub dense: &'static str,
+    pub norm: &'static str,
+    pub decoder: &'static str,
+    pub biases: [&'static str; 2],
+}
+
+const HEADS: [HeadNames; 2] = [
+    HeadNames {
+        dense: "cls.predictions.transform.dense",
+        norm: "cls.predictions.transform.LayerNorm",
+        decoder: "cls.predictions.decoder",
+        biases: ["cls.predictions.bias", "cls.predictions.decoder.bias"],
+    },
+    HeadNames {
+        dense: "lm_head.dense",
+        norm: "lm_head.layer_norm",
+        decoder: "lm_head.decoder",
+        biases: ["lm_head.bias", "lm_head.decoder.bias"],
+    },
+];
+
+/// The masked head of a checkpoint, if it has one.
+pub(crate) fn head_of(checkpoint: &Checkpoint) -> Option<&'static HeadNames> {
+    HEADS.iter().find(|names| {
+        let dense = format!("{}.weight", names.dense);
+        checkpoint.info(&dense).is_some() && checkpoint.tokenizer().mask().is_some()
+    })
+}
+
+/// A text that is to be scored.
+struct Reading {
+    tokens: Vec<u32>,
+    /// The tokens that are scored.
+    scored: Vec<usize>,
+    words: Vec<Option<u32>>,
+    places: Vec<(u32, u32)>,
+    boundary_merged: bool,
+}
+
+/// A request on its way.
+struct Waiting {
+    job: usize,
+    parts: Vec<Reading>,
+    /// Log-probabilities and what else was seen, part after part.
+    known: Vec<(f32, Seen)>,
+}
+
+impl Waiting {
+    fn wanted(&self) -> usize {
+        self.parts.iter().map(|p| p.scored.len()).sum()
+    }
+}
+
+/// One masked copy of a text.
+struct Masked {
+    waiting: usize,
+    tokens: Vec<u32>,
+    at: usize,
+    token: u32,
+}
+
+/// Serves the desk until it is empty.
+pub(crate) fn serve(model: &LocalModel, masking: Masking, desk: &mut dyn Desk<Score, Scored>) {
+    loop {
+        let jobs: Vec<Job<Score>> = std::iter::from_fn(|| desk.next()).take(WINDOW).collect();
+        if jobs.is_empty() || answer(model, masking, desk, &jobs).is_break() {
+            return;
+        }
+    }
+}
+
+fn answer(
+    model: &LocalModel,
+    masking: Masking,
+    desk: &mut dyn Desk<Score, Scored>,
+    jobs: &[Job<Score>],
+) -> ControlFlow<()> {
+    let mut all = Vec::new();
+    for (job, asked) in jobs.iter().enumerate() {
+        match read(model, &asked.request) {
+            Err(error) => desk.answer(asked.ticket, Err(error))?,
+            Ok(parts) => all.push(Waiting {
+                job,
+                parts,
+                known: Vec::new(),
+            }),
+        }
+    }
+    let wanted = |job: &Job<Score>| job.request.details.entropy || job.request.details.rank;
+    let distributions = jobs.iter().any(wanted);
+    let mask = model.checkpoint().tokenizer().mask().unwrap_or(0);
+    // Requests are handed in as soon as their last copy is computed.
+    let mut next = hand_in(model, desk, jobs, &all, 0)?;
+    for batch in batches(copies(&all, masking, mask), model.chunk_rows()) {
+        match pass(model, &batch, distributions) {
+            Ok(values) => {
+                for (copy, value) in batch.iter().zip(values) {
+                    all[copy.waiting].known.push(value);
+                }
+            }
+            Err(error) => {
+                for waiting in &all[next..] {
+                    desk.answer(jobs[waiting.job].ticket, Err(error.clone()))?;
+                }
+                return ControlFlow::Continue(());
+            }
+        }
+        next = hand_in(model, desk, jobs, &all, next)?;
+    }
+    ControlFlow::Continue(())
+}
+
+/// Copies that are computed together: at most so many rows, and at least one copy.
+fn batches(copies: impl Iterator<Item = Masked>, most: usize) -> Vec<Vec<Masked>> {
+    let mut all: Vec<Vec<Masked>> = Vec::new();
+    let mut rows = 0;
+    for copy in copies {
+        let length = copy.tokens.len();
+        match all.last_mut().filter(|_| rows + length <= most) {
+            Some(batch) => {
+                batch.push(copy);
+                rows += length;
+            }
+            None => {
+                all.push(vec![copy]);
+                rows = length;
+            }
+        }
+    }
+    all
+}
+
+/// Hands in the requests from `next` on that are whole, and says which is the next.
+fn hand_in(
+    model: &LocalModel,
+    desk: &mut dyn Desk<Score, Scored>,
+    jobs: &[Job<Score>],
+    all: &[Waiting],
+    mut next: usize,
+) -> ControlFlow<(), usize> {
+    while let Some(waiting) = all.get(next).filter(|w| w.known.len() == w.wanted()) {
+        let asked = &jobs[waiting.job];
+        desk.answer(asked.ticket, reply(model, waiting, &asked.request))?;
+        next += 1;
+    }
+    ControlFlow::Continue(next)
+}
+
+fn read(model: &LocalModel, request: &Score) -> Result<Vec<Reading>, ModelError> {
+    let reader = Reader::new(model.checkpoint());
+    let (prefix, _) = reader.render(&request.prefix, Start::Never)?;
+    let context = model.architecture().context;
+    let mut parts = Vec::new();
+    for continuation in &request.continuations {
+        let text = format!("{prefix}{continuation}");
+        let encoding = model.checkpoint().tokenizer().encode(&text, true)?;
+        if encoding.ids.len() > context {
+            let message = format!(
+                "the text has {} tokens; this model sees {context}, and a masked model reads a text whole",
+                encoding.ids.len()
+            );
+            return Err(ModelError::new(ErrorKind::ContextTooLong, message));
+        }
+        let place = |i: usize| encoding.offsets.get(i).copied().unwrap_or_default();
+        let scored: Vec<usize> = (0..encoding.ids.len())
+            .filter(|&i| encoding.special.get(i) != Some(&true) && place(i).1 > prefix.len())
+            .collect();
+        let inside = |at: usize| at.saturating_sub(prefix.len()) as u32;
+        parts.push(Reading {
+            places: scored
+                .iter()
+                .map(|&i| (inside(place(i).0), inside(place(i).1)))
+                .collect(),
+            boundary_merged: scored.first().is_some_and(|&i| place(i).0 < prefix.len()),
+            scored,
+            words: encoding.words,
+            tokens: encoding.ids,
+        });
+    }
+    Ok(parts)
+}
+
+/// Every copy, text after text.
+fn copies(all: &[Waiting], masking: Masking, mask: u32) -> impl Iterator<Item = Masked> {
+    all.iter().enumerate().flat_map(move |(waiting, request)| {
+        request.parts.iter().flat_map(move |part| {
+            part.scored.iter().map(move |&at| {
+                let mut tokens = part.tokens.clone();
+                let token = tokens[at];
+                for other in masked_with(part, at, masking) {
+                    tokens[other] = mask;
+                }
+                Masked {
+                    waiting,
+                    tokens,
+                    at,
+                    token,
+                }
+            })
+        })
+    })
+}
+
+/// The tokens that are masked when one is scored.
+fn masked_with(part: &Reading, at: usize, masking: Masking) -> impl Iterator<Item = usize> {
+    let word = part.words.get(at).copied().flatten();
+    let later = part.scored.iter().copied().filter(move |&i| {
+        let same = word.is_some() && part.words.get(i).copied().flatten() == word;
+        masking == Masking::WithinWord && i > at && same
+    });
+    std::iter::once(at).chain(later)
+}
+
+/// Log-probabilities of the masked tokens of some copies.
+fn pass(
+    model: &LocalModel,
+    copies: &[Masked],
+    distributions: bool,
+) -> Result<Vec<(f32, Seen)>, ModelError> {
+    let mut batch = Batch::default();
+    let (mut rows, mut wanted) = (vec![], vec![]);
+    for copy in copies {
+        let first = batch.len();
+        wanted.push(Wanted {
+            row: rows.len() as u32,
+            token: copy.token,
+        });
+        rows.push(first + copy.at);
+        batch.push(&copy.tokens, &[], first);
+    }
+    model.install(|| {
+        let mut session = model.session(batch.len())?;
+        session.forward(&batch, None)?;
+        if distributions {
+            let chunk = Chunk {
+                head_rows: rows,
+                wanted,
+                ..Chunk::default()
+            };
+            let (values, seen) = Distributions { starts: None }.at(&mut session, &chunk)?;
+            return Ok(values.into_iter().zip(seen).collect());
+        }
+        session.ask(&rows, &wanted)?;
+        let values = session.collect()?;
+        Ok(values.into_iter().map(|v| (v, Seen::default())).collect())
+    })
+}
+
+fn reply(
+    model: &LocalModel,
+    waiting: &Waiting,
+    request: &Score,
+) -> Result<Reply<Scored>, ModelError> {
+    let tokenizer = model.checkpoint().tokenizer();
+    let asked = request.details;
+    let mut usage = Usage::default();
+    let mut continuations = Vec::new();
+    let mut from = 0;
+    for part in &waiting.parts {
+        let range: Range<usize> = from..from + part.scored.len();
+        from = range.end;
+        let known = waiting.known.get(range).unwrap_or_default();
+        if known.iter().any(|(value, _)| !value.is_finite()) {
+            return Err(model.not_finite());
+        }
+        usage.prompt_tokens += part.tokens.len() as u64;
+        let mut details = TokenDetails::default();
+        if asked.places {
+            details.places = part.places.clone();
+        }
+        if asked.entropy {
+            details.entropy = known.iter().map(|(_, s)| s.entropy).collect();
+        }
+        if asked.rank {
+            details.rank = known.iter().map(|(_, s)| s.rank).collect();
+        }
+        continuations.push(ContinuationScore {
+            tokens: part
+                .scored
+                .iter()
+                .map(|&i| tokenizer.piece(part.tokens[i]))
+                .collect(),
+            logprobs: known.iter().map(|(value, _)| *value).collect(),
+            boundary_merged: part.boundary_merged,
+            first_unscored: false,
+            windowed: false,
+            details: (!asked.is_none()).then(|| Box::new(details)),
+        });
+    }
+    Ok(Reply {
+        answer: Scored { continuations },
+        meta: ReplyMeta {
+            usage,
+            ..ReplyMeta::default()
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_pieces_of_a_word_are_masked_with_the_earlier_ones_only() {
+        let part = Reading {
+            tokens: vec![0, 10, 11, 12, 20, 1],
+            scored: vec![1, 2, 3, 4],
+            words: vec![None, Some(0), Some(0), Some(0), Some(1), None],
+            places: vec![],
+            boundary_merged: false,
+        };
+        let masked = |at, masking| masked_with(&part, at, masking).collect::<Vec<_>>();
+        assert_eq!(masked(1, Masking::WithinWord), [1, 2, 3]);
+        assert_eq!(masked(2, Masking::WithinWord), [2, 3]);
+        assert_eq!(masked(4, Masking::WithinWord), [4]);
+        assert_eq!(masked(1, Masking::Alone), [1]);
+    }
+}

@@ -1,0 +1,179 @@
+//! Runs and sweeps from Python: what they are given, and what is shown while they go on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mary::library::{self, Brought, Progress};
+use mary_contract::{Event, EventObserver, Outcome, StoreError, Task};
+use pyo3::prelude::*;
+
+use crate::columns::{Column, Table};
+use crate::models::opened;
+use crate::objects;
+use crate::task::PythonTask;
+use crate::watch::watched;
+use crate::{Args, Given, give};
+
+/// How often Python is told how far a run is.
+const TELL_EVERY: Duration = Duration::from_millis(100);
+
+/// What Python hands over: the words; objects; open models; tasks; who shows progress.
+type Handed<'py> = (
+    Vec<String>,
+    Vec<(String, Py<PyAny>, String)>,
+    Vec<Bound<'py, PyAny>>,
+    Vec<(String, Py<PyAny>)>,
+    Py<PyAny>,
+);
+
+/// What a run is made of, ready for another thread.
+struct Made {
+    words: Vec<String>,
+    brought: Brought,
+    shown: Shown,
+}
+
+fn made(args: Args<'_, '_>) -> PyResult<Made> {
+    let (words, objects, open, tasks, progress): Handed<'_> = args.extract()?;
+    let py = args.py();
+    let objects = objects::read(py, objects)?;
+    let open = open.iter().map(|o| Ok(opened(o)?.clone()));
+    let open = open.collect::<PyResult<Vec<_>>>()?;
+    let tasks = tasks
+        .into_iter()
+        .map(|(said, judge)| Ok(Arc::new(PythonTask::read(&said, judge)?) as Arc<dyn Task>))
+        .collect::<PyResult<Vec<_>>>()?;
+    let shown = if progress.is_none(py) {
+        Shown::Terminal(Box::new(Progress::new(true)))
+    } else if progress.bind(py).is_callable() {
+        Shown::Called(Called::new(progress))
+    } else {
+        Shown::Terminal(Box::new(Progress::new(false)))
+    };
+    Ok(Made {
+        words,
+        brought: Brought {
+            tasks,
+            arrange: Some(objects::arrange(objects, open)),
+        },
+        shown,
+    })
+}
+
+/// Runs, and returns the folder.
+pub(crate) fn run(args: Args<'_, '_>) -> Given {
+    let mut made = made(args)?;
+    library::listen();
+    let folder = watched(args.py(), move |stop| {
+        library::run(&made.words, made.brought, &mut made.shown, stop)
+    })?;
+    give(args.py(), folder)
+}
+
+/// Sweeps, and returns the folder, a row for each checkpoint, and the folders of their runs.
+pub(crate) fn sweep(args: Args<'_, '_>) -> Given {
+    let mut made = made(args)?;
+    library::listen();
+    let (folder, swept) = watched(args.py(), move |stop| {
+        library::sweep(&made.words, made.brought, &mut made.shown, stop)
+    })?;
+    let mut columns = vec![
+        Column::text("model"),
+        Column::text("size"),
+        Column::text("revision"),
+        Column::count("tokens"),
+        Column::text("run"),
+    ];
+    let mut runs = Vec::new();
+    for checkpoint in swept {
+        if let [model, size, revision, tokens, run] = columns.as_mut_slice() {
+            model.push_text(Some(&checkpoint.model));
+            size.push_text(Some(&checkpoint.size));
+            revision.push_text(Some(&checkpoint.revision));
+            tokens.push_count(checkpoint.tokens.and_then(|t| usize::try_from(t).ok()));
+            let folder = checkpoint.run.as_ref().map(|r| r.display().to_string());
+            run.push_text(folder.as_deref());
+            runs.extend(folder);
+        }
+    }
+    let table = Table { columns }.given(args.py())?;
+    give(args.py(), (folder, table, runs))
+}
+
+/// Who shows how far it is.
+enum Shown {
+    Terminal(Box<Progress>),
+    Called(Called),
+}
+
+impl EventObserver for Shown {
+    fn observe(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
+        match self {
+            Self::Terminal(progress) => progress.observe(event),
+            Self::Called(called) => {
+                called.observe(event);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A Python function that is told how far it is, a few times a second.
+struct Called {
+    function: Py<PyAny>,
+    title: String,
+    planned: usize,
+    done: usize,
+    failed: usize,
+    told: Instant,
+}
+
+impl Called {
+    fn new(function: Py<PyAny>) -> Self {
+        Self {
+            function,
+            title: String::new(),
+            planned: 0,
+            done: 0,
+            failed: 0,
+            told: Instant::now(),
+        }
+    }
+
+    fn observe(&mut self, event: &Event<'_>) {
+        match event {
+            Event::TaskStarted {
+                model,
+                task,
+                planned,
+                already,
+            } => {
+                self.title = format!("{model}  {task}");
+                (self.planned, self.done, self.failed) = (*planned, *already, 0);
+                self.tell("started", "");
+            }
+            Event::SampleFinished(sample) => {
+                self.done += 1;
+                let failed = matches!(sample.judgement.outcome, Outcome::Failed(_));
+                self.failed += usize::from(failed);
+                if self.told.elapsed() >= TELL_EVERY {
+                    self.tell("going", "");
+                }
+            }
+            Event::TaskFinished { .. } => self.tell("finished", ""),
+            Event::Note(text) => self.tell("note", text),
+            Event::Warning(text) => self.tell("warning", text),
+            Event::Answered { .. } | Event::Writing(_) => {}
+        }
+    }
+
+    fn tell(&mut self, what: &str, text: &str) {
+        self.told = Instant::now();
+        let (title, done, planned) = (&self.title, self.done, self.planned);
+        // A display that fails must not cost the run.
+        let _ = Python::attach(|py| {
+            let told = (what, title, done, planned, self.failed, text);
+            self.function.call1(py, told)
+        });
+    }
+}

@@ -1,0 +1,155 @@
+//! What a run says in a few sentences, made from its numbers alone: for how many tasks a model is above
+//! chance, where its answers are constant, what is strongest, what could not be judged.
+
+use mary_contract::{RunSummary, SummaryRow};
+
+use crate::number::{ScoreScale, VersusChance};
+use crate::subject::{self, Subject};
+
+/// More models than this are told about together.
+const EACH: usize = 4;
+
+/// A few sentences on these runs, plain text, one paragraph each.
+pub(crate) fn headline(runs: &[RunSummary], subjects: &[Subject]) -> Vec<String> {
+    match subjects.len() {
+        0 => Vec::new(),
+        1..=EACH => subjects
+            .iter()
+            .filter_map(|who| of_one(runs, who))
+            .collect(),
+        _ => of_many(runs, subjects),
+    }
+}
+
+fn rows<'a>(runs: &'a [RunSummary], who: &Subject) -> impl Iterator<Item = &'a SummaryRow> {
+    let rows = runs.get(who.run).map_or(&[][..], |run| run.rows.as_slice());
+    let model = who.model.clone();
+    rows.iter().filter(move |row| row.model == model)
+}
+
+fn of_one(runs: &[RunSummary], who: &Subject) -> Option<String> {
+    let run = runs.get(who.run)?;
+    let all: Vec<&SummaryRow> = rows(runs, who).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let judged = |verdict| all.iter().filter(move |r| VersusChance::of(r) == verdict);
+    let known = all
+        .iter()
+        .filter(|r| VersusChance::of(r) != VersusChance::Unknown)
+        .count();
+    let mut sentences = Vec::new();
+    if known > 0 {
+        let above = judged(VersusChance::Above).count();
+        let below = judged(VersusChance::Below).count();
+        let mut text = format!(
+            "{} is above chance on {above} of {}",
+            who.label,
+            tasks(known)
+        );
+        if below > 0 {
+            text.push_str(&format!(" and below it on {below}"));
+        }
+        sentences.push(text);
+    }
+    let margin = |row: &SummaryRow| Some(row.score.as_ref()?.value - row.chance?);
+    let strongest = judged(VersusChance::Above)
+        .filter_map(|row| Some((margin(row)?, *row)))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((_, row)) = strongest
+        && let Some(score) = &row.score
+    {
+        let scale = ScoreScale::in_run(run, row);
+        sentences.push(format!(
+            "strongest: {}, {} {} where chance is {}",
+            subject::task_name(&row.task),
+            scale.value(score.value),
+            scale.interval(score),
+            scale.value(row.chance.unwrap_or_default())
+        ));
+    }
+    if known < all.len() {
+        sentences.push(format!(
+            "{} without a chance level",
+            tasks(all.len() - known)
+        ));
+    }
+    sentences.extend(troubles(&all));
+    Some(capitalised(&sentences))
+}
+
+fn of_many(runs: &[RunSummary], subjects: &[Subject]) -> Vec<String> {
+    let mut above: Vec<(usize, &str)> = Vec::new();
+    let mut known = 0;
+    let mut all: Vec<&SummaryRow> = Vec::new();
+    for who in subjects {
+        let own: Vec<&SummaryRow> = rows(runs, who).collect();
+        let verdicts: Vec<VersusChance> = own.iter().map(|r| VersusChance::of(r)).collect();
+        known += verdicts
+            .iter()
+            .filter(|v| **v != VersusChance::Unknown)
+            .count();
+        let count = verdicts
+            .iter()
+            .filter(|v| **v == VersusChance::Above)
+            .count();
+        above.push((count, &who.label));
+        all.extend(own);
+    }
+    let total: usize = above.iter().map(|(n, _)| n).sum();
+    let mut sentences = vec![format!(
+        "{total} of {known} scores of {} models are above chance",
+        subjects.len()
+    )];
+    above.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+    if let (Some(most), Some(least)) = (above.first(), above.last())
+        && most.0 > least.0
+    {
+        sentences.push(format!(
+            "most for {} ({}), fewest for {} ({})",
+            most.1, most.0, least.1, least.0
+        ));
+    }
+    sentences.extend(troubles(&all));
+    vec![capitalised(&sentences)]
+}
+
+/// What keeps scores from meaning what they seem to.
+fn troubles(rows: &[&SummaryRow]) -> Vec<String> {
+    let mut out = Vec::new();
+    let constant = rows.iter().filter(|r| r.constant_answer.is_some()).count();
+    if constant > 0 {
+        out.push(format!(
+            "one answer takes more than 95 % on {}",
+            tasks(constant)
+        ));
+    }
+    let unscored: usize = rows.iter().flat_map(|r| r.unscored.values()).sum();
+    let failed: usize = rows.iter().flat_map(|r| r.failed.values()).sum();
+    if unscored > 0 {
+        out.push(format!("{} could not be scored", samples(unscored)));
+    }
+    if failed > 0 {
+        out.push(format!("{} failed", samples(failed)));
+    }
+    out
+}
+
+fn tasks(n: usize) -> String {
+    match n {
+        1 => "1 task".into(),
+        n => format!("{n} tasks"),
+    }
+}
+
+fn samples(n: usize) -> String {
+    match n {
+        1 => "1 sample".into(),
+        n => format!("{n} samples"),
+    }
+}
+
+/// Sentences joined into one that ends with a full stop.
+fn capitalised(parts: &[String]) -> String {
+    format!("{}.", parts.join("; "))
+}

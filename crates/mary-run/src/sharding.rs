@@ -1,0 +1,110 @@
+//! Opening one part of a run in the folder of the whole.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use mary_contract::RunManifest;
+use mary_store::{Holder, RunFolder, ShardPlace, ShardStatus};
+
+use crate::{PreparedRun, Run, RunError, Shard};
+
+impl<'lab> PreparedRun<'lab> {
+    /// Makes or finds the run's folder and in it that of one of its parts. What the run, or parts of
+    /// another number of processes, answered already is taken over. `job` is the name that an engine
+    /// has for this process.
+    pub fn open_shard(mut self, shard: Shard, job: Option<String>) -> Result<Run<'lab>, RunError> {
+        let manifest = self.manifest()?;
+        let whole = RunFolder::found(self.lab.runs(), &manifest)?;
+        let layout = self.layout()?;
+        let mut parts = layout.parts(shard.of);
+        if shard.index >= parts.len() {
+            return Err(RunError::Specification(format!(
+                "there is no shard {shard}"
+            )));
+        }
+        let part = Arc::new(parts.swap_remove(shard.index));
+        let place = ShardPlace::new(whole.path(), shard.index, shard.of);
+        let mut folder = RunFolder::create_or_open_at(&place.path, whole.manifest())?;
+        adopt(&whole, &place, &layout.ids(&part), &mut folder)?;
+        // The run's money is divided like its work.
+        if let Some(budget) = &mut self.spec.execution.budget {
+            *budget *= part.share;
+        }
+        let status = ShardStatus {
+            index: shard.index,
+            of: shard.of,
+            planned: part.planned,
+            whole: self.planned(),
+            already: folder.finished_ids()?.len(),
+            share: part.share,
+            process: Holder::this(),
+            job,
+            started: now(),
+            ended: None,
+            end: None,
+        };
+        place.write_status(&status)?;
+        self.part = Some(part);
+        Ok(Run::new(self, folder).of_shard(place, status))
+    }
+}
+
+/// Copies what belongs to this part from the log of the whole run and from parts of other numbers of
+/// processes, so that a run can be divided anew without asking anything twice.
+fn adopt(
+    whole: &RunFolder,
+    place: &ShardPlace,
+    ours: &HashMap<(usize, usize), HashSet<&str>>,
+    folder: &mut RunFolder,
+) -> Result<(), RunError> {
+    let manifest = whole.manifest().clone();
+    let others = ShardPlace::all(whole.path());
+    let others = others.into_iter().filter(|other| other.of != place.of);
+    let mut sources = vec![whole.path().to_owned()];
+    sources.extend(others.map(|other| other.path));
+    for source in sources {
+        // A part that was never begun has nothing to give.
+        let Ok(source) = RunFolder::open(&source) else {
+            continue;
+        };
+        if source.finished_ids()?.is_empty() {
+            continue;
+        }
+        let mut taken = 0;
+        let finished = folder.finished_ids()?;
+        let theirs = source.finished_ids()?;
+        for verdict in source.verdicts()? {
+            let verdict = verdict?;
+            let id = &verdict.id;
+            let Some(place) = places(&manifest, &id.model, &id.task) else {
+                continue;
+            };
+            let holds = ours.get(&place).is_some_and(|ids| ids.contains(&*id.item));
+            if holds && theirs.contains(id) && !finished.contains(id) {
+                folder.append(&source.sample_at(verdict.offset)?)?;
+                taken += 1;
+            }
+        }
+        if taken > 0 {
+            folder.flush()?;
+        }
+    }
+    Ok(())
+}
+
+fn places(manifest: &RunManifest, model: &str, task: &str) -> Option<(usize, usize)> {
+    let model = manifest
+        .models
+        .iter()
+        .position(|m| m.model.to_string() == model)?;
+    let task = manifest.tasks.iter().position(|t| t.id == task)?;
+    Some((model, task))
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,219 @@
+//! Means over people and items at once. Both are samples: other people and other items would have given
+//! another mean, so that an interval over either alone is too short.
+//!
+//! The variance of the mean is that over people, plus that over items, less that of single answers, which
+//! the other two both hold (Cameron, Gelbach and Miller 2011, with their correction for few clusters).
+//! The bounds are Wilson's at the sample size that this variance is worth, with Student's quantile for
+//! the smaller of the two samples, so that they stay on the scale near its ends. `docs/people.md` states
+//! how often they cover in simulated studies.
+
+use std::collections::BTreeMap;
+
+use crate::distributions::{t_of, z_of};
+use crate::intervals::wilson_bounds;
+use crate::{Interval, LEVEL, StatsError, input};
+
+/// A mean over people and items with what its uncertainty is made of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Crossed {
+    /// Mean and its 95 % interval over people and items.
+    pub interval: Interval,
+    /// Standard error over people alone.
+    pub over_people: f64,
+    /// Standard error over items alone.
+    pub over_items: f64,
+    /// How many people.
+    pub people: usize,
+    /// How many items.
+    pub items: usize,
+}
+
+/// The mean of scores from 0 to 1, each by one person (`people[i]`) on one item (`items[i]`).
+pub fn mean_crossed(
+    scores: &[f64],
+    people: &[usize],
+    items: &[usize],
+) -> Result<Crossed, StatsError> {
+    const WHAT: &str = "mean over people and items";
+    input::values(WHAT, scores, 2)?;
+    input::same_length(WHAT, scores.len(), people.len())?;
+    input::same_length(WHAT, scores.len(), items.len())?;
+    if let Some(outside) = scores.iter().find(|s| !(0.0..=1.0).contains(*s)) {
+        return Err(StatsError::Domain {
+            what: WHAT,
+            expected: "scores from 0 to 1",
+            found: outside.to_string(),
+        });
+    }
+    let value = input::mean(scores);
+    let n = scores.len() as f64;
+    let (person_sums, item_sums) = (sums(scores, people, value), sums(scores, items, value));
+    let (p, i) = (person_sums.len(), item_sums.len());
+    if p < 2 || i < 2 {
+        return Err(StatsError::TooFew {
+            what: WHAT,
+            needed: 2,
+            found: p.min(i),
+        });
+    }
+    let variance = |sums: &[f64]| {
+        let groups = sums.len() as f64;
+        groups / (groups - 1.0) * sums.iter().map(|s| s * s).sum::<f64>() / (n * n)
+    };
+    let (by_person, by_item) = (variance(&person_sums), variance(&item_sums));
+    let single: Vec<f64> = scores.iter().map(|s| s - value).collect();
+    // Never less than the larger of the two: the difference of noisy sums may be.
+    let total = (by_person + by_item - variance(&single))
+        .max(by_person)
+        .max(by_item);
+    let freedom = (p.min(i) - 1) as f64;
+    let coin = value * (1.0 - value);
+    // Where nobody is ever wrong nothing varies; the people are then what was sampled.
+    let worth = if total > 0.0 && coin > 0.0 {
+        coin / total
+    } else {
+        p.min(i) as f64
+    };
+    let (low, high) = wilson_bounds(value, worth, t_of(LEVEL, freedom));
+    Ok(Crossed {
+        interval: Interval {
+            value,
+            low,
+            high,
+            n: scores.len(),
+            method: "crossed",
+        },
+        over_people: by_person.sqrt(),
+        over_items: by_item.sqrt(),
+        people: p,
+        items: i,
+    })
+}
+
+/// Sums of deviations by group.
+fn sums(scores: &[f64], groups: &[usize], centre: f64) -> Vec<f64> {
+    let mut sums: BTreeMap<usize, f64> = BTreeMap::new();
+    for (score, group) in scores.iter().zip(groups) {
+        *sums.entry(*group).or_default() += score - centre;
+    }
+    sums.into_values().collect()
+}
+
+/// What is known, or assumed, of people and items before a study.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StudyPlan {
+    /// Expected accuracy.
+    pub accuracy: f64,
+    /// Standard deviation of accuracy between people.
+    pub sd_people: f64,
+    /// Standard deviation of accuracy between items.
+    pub sd_items: f64,
+}
+
+impl StudyPlan {
+    /// Half the width of the interval over people and items that this many give, each person answering
+    /// `per_person` of `items`.
+    pub fn half_width(&self, people: u64, items: u64, per_person: u64) -> Result<f64, StatsError> {
+        const WHAT: &str = "width of a study's interval";
+        input::open_unit(WHAT, self.accuracy)?;
+        let coin = self.accuracy * (1.0 - self.accuracy);
+        let between = self.sd_people.powi(2) + self.sd_items.powi(2);
+        if people < 2 || items < 2 || per_person == 0 || per_person > items || between > coin {
+            return Err(StatsError::Domain {
+                what: WHAT,
+                expected: "two people and items or more, at most all items a person, and deviations that the accuracy allows",
+                found: format!(
+                    "{people} people, {items} items, {per_person} a person, deviations {} and {} at {}",
+                    self.sd_people, self.sd_items, self.accuracy
+                ),
+            });
+        }
+        let rest = coin - between;
+        let answers = (people * per_person) as f64;
+        let variance = self.sd_people.powi(2) / people as f64
+            + self.sd_items.powi(2) / items as f64
+            + rest / answers;
+        let freedom = people.min(items) as f64 - 1.0;
+        Ok(t_of(LEVEL, freedom) * variance.sqrt())
+    }
+
+    /// The fewest people whose interval is no wider than `half` to each side; nothing when no number of
+    /// people is enough, since the items alone leave more uncertainty than that.
+    pub fn people_for(
+        &self,
+        half: f64,
+        items: u64,
+        per_person: u64,
+    ) -> Result<Option<u64>, StatsError> {
+        let floor = z_of(LEVEL) * self.sd_items / (items as f64).sqrt();
+        self.half_width(2, items, per_person)?;
+        if half <= floor {
+            return Ok(None);
+        }
+        let (mut low, mut high) = (1, 2);
+        while self.half_width(high, items, per_person)? > half {
+            (low, high) = (high, high * 2);
+            if high > 1 << 24 {
+                return Ok(None);
+            }
+        }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if middle >= 2 && self.half_width(middle, items, per_person)? <= half {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        Ok(Some(high))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two people, three items, by hand: person sums ±1/2·…
+    #[test]
+    fn a_small_table_by_hand() {
+        // Person 0: 1 1 1, person 1: 1 0 0; mean 4/6.
+        let scores = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0];
+        let people = [0, 0, 0, 1, 1, 1];
+        let items = [0, 1, 2, 0, 1, 2];
+        let found = mean_crossed(&scores, &people, &items).unwrap();
+        assert!((found.interval.value - 2.0 / 3.0).abs() < 1e-12);
+        // Sums of deviations: people 1 and −1; items 2/3, −1/3, −1/3; singles 4·1/9 + 2·4/9 = 12/9.
+        let by_person = 2.0 * 2.0 / 36.0;
+        let by_item = 1.5 * (4.0 + 1.0 + 1.0) / 9.0 / 36.0;
+        assert!((found.over_people.powi(2) - by_person).abs() < 1e-12);
+        assert!((found.over_items.powi(2) - by_item).abs() < 1e-12);
+        assert!(found.interval.low > 0.0 && found.interval.high < 1.0 + 1e-12);
+    }
+
+    #[test]
+    fn nobody_wrong_still_has_an_interval() {
+        let scores = [1.0; 40];
+        let people: Vec<usize> = (0..40).map(|i| i % 10).collect();
+        let items: Vec<usize> = (0..40).map(|i| i / 10).collect();
+        let found = mean_crossed(&scores, &people, &items).unwrap().interval;
+        assert!(found.low < 0.9 && found.high == 1.0, "{found:?}");
+        assert!(mean_crossed(&scores, &[0; 40], &items).is_err());
+        assert!(mean_crossed(&[2.0; 40], &people, &items).is_err());
+    }
+
+    #[test]
+    fn more_people_do_not_help_beyond_the_items() {
+        let plan = StudyPlan {
+            accuracy: 0.8,
+            sd_people: 0.1,
+            sd_items: 0.2,
+        };
+        let wide = plan.half_width(20, 40, 40).unwrap();
+        assert!(plan.half_width(40, 40, 40).unwrap() < wide);
+        let people = plan.people_for(0.08, 40, 40).unwrap().unwrap();
+        assert!(plan.half_width(people, 40, 40).unwrap() <= 0.08);
+        assert!(plan.half_width(people - 1, 40, 40).unwrap() > 0.08);
+        assert_eq!(plan.people_for(0.05, 40, 40).unwrap(), None);
+        assert!(plan.half_width(1, 40, 40).is_err());
+    }
+}

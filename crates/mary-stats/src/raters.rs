@@ -1,0 +1,158 @@
+//! How far several people agree beyond chance: Fleiss' kappa, and Krippendorff's alpha, which takes
+//! missing answers and ordered or numeric ones.
+
+use std::collections::BTreeMap;
+
+use crate::bootstrap::{Bootstrap, Units, percentile};
+use crate::{Interval, StatsError};
+
+/// What the labels of a rating mean to [`krippendorff_alpha`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Names: two labels are the same or not.
+    Nominal,
+    /// Ranks: labels in between count.
+    Ordinal,
+    /// Numbers: the squared difference counts.
+    Interval,
+}
+
+/// Krippendorff's alpha of values by item: each inner list holds the values that the people who
+/// answered that item gave. Items with fewer than two values say nothing and are left out.
+pub fn krippendorff_alpha(items: &[Vec<f64>], level: Level) -> Result<f64, StatsError> {
+    const WHAT: &str = "Krippendorff's alpha";
+    if let Some(value) = items.iter().flatten().find(|v| !v.is_finite()) {
+        return Err(StatsError::NotFinite {
+            what: WHAT,
+            index: 0,
+            value: *value,
+        });
+    }
+    let all: Vec<&Vec<f64>> = items.iter().collect();
+    alpha(&all, level)
+}
+
+/// The same with a 95 % interval: items are drawn again, from a seed.
+pub fn krippendorff_interval(
+    items: &[Vec<f64>],
+    level: Level,
+    seed: u64,
+) -> Result<Interval, StatsError> {
+    krippendorff_alpha(items, level)?;
+    let statistic = |drawn: &[usize]| {
+        let drawn: Vec<&Vec<f64>> = drawn.iter().filter_map(|&i| items.get(i)).collect();
+        alpha(&drawn, level).unwrap_or(f64::NAN)
+    };
+    let settings = Bootstrap {
+        resamples: 1_000,
+        seed,
+        ..Bootstrap::default()
+    };
+    percentile(&Units::singles(items.len()), statistic, &settings)
+}
+
+fn alpha(items: &[&Vec<f64>], level: Level) -> Result<f64, StatsError> {
+    const WHAT: &str = "Krippendorff's alpha";
+    let paired: Vec<&&Vec<f64>> = items.iter().filter(|values| values.len() > 1).collect();
+    let mut labels: Vec<f64> = paired.iter().flat_map(|v| v.iter().copied()).collect();
+    labels.sort_by(f64::total_cmp);
+    labels.dedup();
+    if paired.is_empty() {
+        return Err(StatsError::TooFew {
+            what: WHAT,
+            needed: 1,
+            found: 0,
+        });
+    }
+    if labels.len() < 2 {
+        return Err(StatsError::Degenerate {
+            what: WHAT,
+            why: "all answers are the same, so agreement beyond chance is undefined",
+        });
+    }
+    let k = labels.len();
+    let place = |value: f64| labels.partition_point(|l| *l < value);
+    let mut together = vec![0.0; k * k];
+    for values in &paired {
+        let mut counts = vec![0.0; k];
+        for value in values.iter() {
+            counts[place(*value)] += 1.0;
+        }
+        let others = values.len() as f64 - 1.0;
+        for (a, &na) in counts.iter().enumerate() {
+            for (b, &nb) in counts.iter().enumerate() {
+                let pairs = if a == b { na * (na - 1.0) } else { na * nb };
+                together[a * k + b] += pairs / others;
+            }
+        }
+    }
+    let totals: Vec<f64> = (0..k)
+        .map(|a| together[a * k..(a + 1) * k].iter().sum())
+        .collect();
+    let n: f64 = totals.iter().sum();
+    let apart = |a: usize, b: usize| distance(&labels, &totals, a, b, level);
+    let (mut observed, mut expected) = (0.0, 0.0);
+    for a in 0..k {
+        for b in 0..k {
+            let d = apart(a, b);
+            observed += together[a * k + b] * d;
+            expected += totals[a] * totals[b] * d;
+        }
+    }
+    Ok(1.0 - (n - 1.0) * observed / expected)
+}
+
+fn distance(labels: &[f64], totals: &[f64], a: usize, b: usize, level: Level) -> f64 {
+    if a == b {
+        return 0.0;
+    }
+    match level {
+        Level::Nominal => 1.0,
+        Level::Interval => (labels[a] - labels[b]).powi(2),
+        Level::Ordinal => {
+            let (low, high) = (a.min(b), a.max(b));
+            let between: f64 = totals[low..=high].iter().sum();
+            (between - 0.5 * (totals[a] + totals[b])).powi(2)
+        }
+    }
+}
+
+/// Fleiss' kappa: every item was labelled by equally many people, not always the same.
+pub fn fleiss_kappa<L: Ord>(items: &[Vec<L>]) -> Result<f64, StatsError> {
+    const WHAT: &str = "Fleiss' kappa";
+    let raters = items.first().map_or(0, Vec::len);
+    if raters < 2 || items.len() < 2 {
+        return Err(StatsError::TooFew {
+            what: WHAT,
+            needed: 2,
+            found: raters.min(items.len()),
+        });
+    }
+    let (mut observed, mut totals) = (0.0, BTreeMap::<&L, f64>::new());
+    let r = raters as f64;
+    for labels in items {
+        if labels.len() != raters {
+            return Err(StatsError::Length {
+                what: WHAT,
+                left: raters,
+                right: labels.len(),
+            });
+        }
+        let mut counts = BTreeMap::<&L, f64>::new();
+        for label in labels {
+            *counts.entry(label).or_default() += 1.0;
+            *totals.entry(label).or_default() += 1.0;
+        }
+        let squares: f64 = counts.values().map(|c| c * c).sum();
+        observed += (squares - r) / (r * (r - 1.0));
+    }
+    let n = items.len() as f64;
+    let expected: f64 = totals.values().map(|t| (t / (n * r)).powi(2)).sum();
+    if 1.0 - expected < 1e-12 {
+        return Err(StatsError::Degenerate {
+            what: WHAT,
+            why: "all labels are the same, so agreement beyond chance is undefined",
+        });
+    }
+    Ok((observed / n - expected) / (1.0 - expected))
+}

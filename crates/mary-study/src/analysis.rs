@@ -1,0 +1,287 @@
+//! Statistics of people from samples: mean over people and items, agreement, learning over trials, times.
+//! Works on any run whose trials are people, whoever made it.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{Estimate, Measure, Outcome, Sample, SummaryRow};
+use mary_stats::agreement::cohen_kappa;
+use mary_stats::bootstrap::quantile_sorted;
+use mary_stats::crossed::{Crossed, mean_crossed};
+use mary_stats::raters::{Level, fleiss_kappa, krippendorff_interval};
+use mary_stats::{Interval, LEVEL, intervals};
+use serde::Serialize;
+
+/// Seed of the resampling behind alpha's interval.
+const SEED: u64 = 0;
+/// Parts into which the trials of a person are cut for the learning curve.
+const PARTS: usize = 10;
+
+/// What can be said of people on one task.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct PeopleStatistics {
+    /// How many people.
+    pub people: usize,
+    /// How many items.
+    pub items: usize,
+    /// Answers.
+    pub answers: usize,
+    /// Mean score over people and items; nothing where too few of either.
+    pub score: Option<Interval>,
+    /// Standard error over people alone.
+    pub over_people: Option<f64>,
+    /// Standard error over items alone.
+    pub over_items: Option<f64>,
+    /// Each person's mean: lowest, quartiles, highest.
+    pub per_person: Option<[f64; 5]>,
+    /// Cohen's kappa, where there are two people.
+    pub cohen: Option<Interval>,
+    /// Fleiss' kappa, where every item was answered by equally many.
+    pub fleiss: Option<f64>,
+    /// Krippendorff's alpha of the answers.
+    pub alpha: Option<Interval>,
+    /// Mean score by part of the way: first tenth, second …; the number of answers and the mean.
+    pub learning: Vec<(usize, f64)>,
+    /// Seconds for an answer: lowest, quartiles, highest.
+    pub seconds: Option<[f64; 5]>,
+    /// Share of answers "none fits", where it could be said.
+    pub none_fits: Option<Interval>,
+    /// Share of answers during which the window lost the focus.
+    pub distracted: Option<f64>,
+}
+
+impl PeopleStatistics {
+    /// Of the samples of one task.
+    pub fn of(samples: &[&Sample]) -> Self {
+        let mut ids: BTreeMap<&str, usize> = BTreeMap::new();
+        let (mut scores, mut people, mut items) = (Vec::new(), Vec::new(), Vec::new());
+        let mut labels: BTreeMap<&str, BTreeMap<u32, &str>> = BTreeMap::new();
+        let mut seconds = Vec::new();
+        let (mut none, mut could) = (0u64, 0u64);
+        let (mut blurred, mut watched) = (0usize, 0usize);
+        for sample in samples {
+            let next = ids.len();
+            let item = *ids.entry(sample.id.item.as_str()).or_insert(next);
+            if let Outcome::Scored(score) = sample.judgement.outcome {
+                scores.push(score);
+                people.push(sample.id.trial as usize);
+                items.push(item);
+            }
+            if let Some(parsed) = &sample.judgement.parsed {
+                let of_item = labels.entry(sample.id.item.as_str()).or_default();
+                of_item.insert(sample.id.trial, parsed);
+            }
+            seconds.extend(sample.judgement.measures.get("seconds"));
+            if let Some(said) = sample.judgement.measures.get("none_fits") {
+                could += 1;
+                none += u64::from(*said == 1.0);
+            }
+            let blurs = sample.judgement.notes["study"]["blurs"].as_i64();
+            watched += usize::from(blurs.is_some());
+            blurred += usize::from(blurs.is_some_and(|b| b > 0));
+        }
+        let mut everybody: Vec<u32> = samples.iter().map(|s| s.id.trial).collect();
+        everybody.sort_unstable();
+        everybody.dedup();
+        let crossed = mean_crossed(&scores, &people, &items).ok();
+        let (cohen, fleiss, alpha) = agreement(&labels, everybody.len());
+        Self {
+            people: everybody.len(),
+            items: ids.len(),
+            answers: samples.len(),
+            score: crossed.as_ref().map(|c| c.interval),
+            over_people: crossed.as_ref().map(|c: &Crossed| c.over_people),
+            over_items: crossed.as_ref().map(|c| c.over_items),
+            per_person: five_numbers(person_means(&scores, &people)),
+            cohen,
+            fleiss,
+            alpha,
+            learning: learning(samples),
+            seconds: five_numbers(seconds.into_iter().copied().collect()),
+            none_fits: intervals::wilson(none, could, LEVEL)
+                .ok()
+                .filter(|_| could > 0),
+            distracted: (watched > 0).then(|| blurred as f64 / watched as f64),
+        }
+    }
+}
+
+fn person_means(scores: &[f64], people: &[usize]) -> Vec<f64> {
+    let mut sums: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
+    for (score, person) in scores.iter().zip(people) {
+        let sum = sums.entry(*person).or_default();
+        sum.0 += score;
+        sum.1 += 1;
+    }
+    sums.into_values().map(|(sum, n)| sum / n as f64).collect()
+}
+
+fn five_numbers(mut values: Vec<f64>) -> Option<[f64; 5]> {
+    values.sort_by(f64::total_cmp);
+    let at = |p| quantile_sorted(&values, p);
+    (!values.is_empty()).then(|| [at(0.0), at(0.25), at(0.5), at(0.75), at(1.0)])
+}
+
+/// Cohen's kappa of two people, Fleiss' of equally many on each item, Krippendorff's alpha of any.
+fn agreement(
+    labels: &BTreeMap<&str, BTreeMap<u32, &str>>,
+    people: usize,
+) -> (Option<Interval>, Option<f64>, Option<Interval>) {
+    let both = labels.values().filter(|said| said.len() == 2);
+    let cohen = (people == 2).then(|| {
+        let (first, second): (Vec<&str>, Vec<&str>) = both
+            .filter_map(|said| {
+                let mut said = said.values().copied();
+                Some((said.next()?, said.next()?))
+            })
+            .unzip();
+        cohen_kappa(&first, &second).ok().map(|k| k.kappa)
+    });
+    let each: Vec<Vec<&str>> = labels
+        .values()
+        .map(|said| said.values().copied().collect())
+        .collect();
+    let fleiss = fleiss_kappa(&each).ok();
+    let mut names: Vec<&str> = each.iter().flatten().copied().collect();
+    names.sort_unstable();
+    names.dedup();
+    let numbered: Vec<Vec<f64>> = each
+        .iter()
+        .map(|said| {
+            let place = |name: &&str| names.partition_point(|n| n < name) as f64;
+            said.iter().map(place).collect()
+        })
+        .collect();
+    let alpha = krippendorff_interval(&numbered, Level::Nominal, SEED).ok();
+    (cohen.flatten(), fleiss, alpha)
+}
+
+/// Mean score by part of the way through the study.
+fn learning(samples: &[&Sample]) -> Vec<(usize, f64)> {
+    let trial = |s: &Sample| s.judgement.notes["study"]["trial_index"].as_u64();
+    let longest = samples.iter().filter_map(|s| trial(s)).max().unwrap_or(0) + 1;
+    let parts = PARTS.min(usize::try_from(longest).unwrap_or(PARTS));
+    let mut sums = vec![(0usize, 0.0); parts];
+    for sample in samples {
+        let (Some(at), Outcome::Scored(score)) = (trial(sample), &sample.judgement.outcome) else {
+            continue;
+        };
+        let part = usize::try_from(at * parts as u64 / longest).unwrap_or(0);
+        if let Some(sum) = sums.get_mut(part) {
+            sum.0 += 1;
+            sum.1 += score;
+        }
+    }
+    sums.retain(|(n, _)| *n > 0);
+    sums.into_iter()
+        .map(|(n, sum)| (n, sum / n as f64))
+        .collect()
+}
+
+fn estimate(interval: &Interval) -> Estimate {
+    Estimate {
+        value: interval.value,
+        low: interval.low,
+        high: interval.high,
+        n: interval.n,
+        method: interval.method.to_owned(),
+    }
+}
+
+/// Puts intervals over people and items into a row of a summary, and agreement beside it. A published
+/// figure of people is taken away: these are people.
+pub fn enrich(row: &mut SummaryRow, statistics: &PeopleStatistics) {
+    if let Some(score) = &statistics.score {
+        row.score = Some(estimate(score));
+    }
+    row.human = None;
+    let mut add = |name: &str, interval: Option<Interval>| {
+        row.measures.retain(|m| m.name != name);
+        row.measures.extend(interval.map(|interval| Measure {
+            name: name.to_owned(),
+            estimate: estimate(&interval),
+        }));
+    };
+    add("cohen_kappa", statistics.cohen);
+    add("krippendorff_alpha", statistics.alpha);
+    if statistics.none_fits.is_some() {
+        add("none_fits", statistics.none_fits);
+    }
+}
+
+impl std::fmt::Display for PeopleStatistics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let percent = |i: &Interval| {
+            format!(
+                "{:.2} % [{:.2}, {:.2}]",
+                100.0 * i.value,
+                100.0 * i.low,
+                100.0 * i.high
+            )
+        };
+        let Self {
+            people,
+            items,
+            answers,
+            ..
+        } = self;
+        writeln!(f, "{people} people, {items} items, {answers} answers")?;
+        if let Some(score) = &self.score {
+            writeln!(
+                f,
+                "score            {} (over people and items)",
+                percent(score)
+            )?;
+        }
+        if let (Some(p), Some(i)) = (self.over_people, self.over_items) {
+            writeln!(
+                f,
+                "standard errors  {:.2} over people alone, {:.2} over items alone",
+                100.0 * p,
+                100.0 * i
+            )?;
+        }
+        if let Some([low, q1, median, q3, high]) = self.per_person {
+            let all = [low, q1, median, q3, high].map(|x| format!("{:.1}", 100.0 * x));
+            writeln!(
+                f,
+                "each person      {} (lowest, quartiles, highest)",
+                all.join(" ")
+            )?;
+        }
+        let plain = |i: &Interval| format!("{:.2} [{:.2}, {:.2}]", i.value, i.low, i.high);
+        if let Some(kappa) = &self.cohen {
+            writeln!(f, "Cohen's kappa    {}", plain(kappa))?;
+        }
+        if let Some(kappa) = self.fleiss {
+            writeln!(f, "Fleiss' kappa    {kappa:.2}")?;
+        }
+        if let Some(alpha) = &self.alpha {
+            writeln!(f, "Krippendorff's α {}", plain(alpha))?;
+        }
+        if let Some(none) = &self.none_fits {
+            writeln!(f, "none fits        {}", percent(none))?;
+        }
+        if let Some([_, q1, median, q3, _]) = self.seconds {
+            writeln!(
+                f,
+                "seconds          {median:.1} (quartiles {q1:.1} and {q3:.1})"
+            )?;
+        }
+        if !self.learning.is_empty() {
+            let curve: Vec<String> = self
+                .learning
+                .iter()
+                .map(|(_, mean)| format!("{:.0}", 100.0 * mean))
+                .collect();
+            writeln!(
+                f,
+                "over the trials  {} (mean score in each part)",
+                curve.join(" ")
+            )?;
+        }
+        if let Some(share) = self.distracted {
+            writeln!(f, "focus lost       in {:.1} % of answers", 100.0 * share)?;
+        }
+        Ok(())
+    }
+}

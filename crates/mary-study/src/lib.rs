@@ -1,0 +1,30 @@
+//! Studies with people: the same items, the same renderer and the same judge as for models, in a browser
+//! or on paper.
+//!
+//! A study is a folder ([`Study`]): texts and rules, items frozen by a seed, keys apart from them, people
+//! and answers in SQLite ([`store::Store`]). [`Session`] is the way through it, [`server`] its pages,
+//! [`results`] the run folder that comes out of it. Nothing here knows a family of tasks by name, and no
+//! model is ever asked.
+
+pub mod analysis;
+mod error;
+pub mod export;
+mod folder;
+pub mod freeze;
+pub mod lists;
+mod operations;
+pub mod paper;
+pub mod question;
+pub mod results;
+pub mod server;
+pub mod session;
+pub mod settings;
+pub mod simulate;
+pub mod status;
+pub mod store;
+
+pub use analysis::PeopleStatistics;
+pub use error::StudyError;
+pub use folder::{DATABASE, Secrets, Study, random_token};
+pub use session::{Participation, Session, View, now};
+pub use settings::Settings;

@@ -1,0 +1,167 @@
+//! People and answers in SQLite, through one thread. Whatever is asked of the store is done in the order
+//! in which it came, several at once in one transaction, and nobody hears back before the transaction is
+//! on disk: what was acknowledged survives a kill, and no place can be given to two people.
+
+mod people;
+mod schema;
+mod submit;
+
+pub use people::{Joined, NoPlace, Person, PersonState, PlatformIds, find_by_platform, withdraw};
+pub use submit::{Refusal, Step, Submission, Submitted, step_key};
+
+pub use people::StoredAnswer;
+pub(crate) use people::{
+    Joining, all, answers_of, close_study, failures, is_closed, join, known, platform_kept, seat,
+};
+pub(crate) use submit::{begin_view, current, submit};
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::StudyError;
+
+/// What is done with the database. It returns what is to be done once that is on disk, or is not.
+type Job = Box<dyn FnOnce(&Connection) -> Acknowledge + Send>;
+type Acknowledge = Box<dyn FnOnce(Result<(), rusqlite::Error>) + Send>;
+
+/// Jobs that share a transaction, at most.
+const BATCH: usize = 128;
+
+/// The store. Clones share one thread; it ends with the last of them.
+#[derive(Clone)]
+pub struct Store {
+    jobs: mpsc::Sender<Job>,
+    path: PathBuf,
+}
+
+/// Joins the store's thread: everything handed in is on disk afterwards.
+pub struct StoreThread(JoinHandle<()>);
+
+impl StoreThread {
+    /// Waits until every clone of the store is gone and the thread has ended.
+    pub fn finish(self) {
+        // A thread that panicked has told so on standard error.
+        let _ = self.0.join();
+    }
+}
+
+impl Store {
+    /// Opens the database at a path, making it with as many places as a study has.
+    pub fn open(path: &Path, places: usize) -> Result<(Self, StoreThread), StudyError> {
+        let connection = schema::open(path, places).map_err(|source| StudyError::Database {
+            path: path.to_owned(),
+            source,
+        })?;
+        let (jobs, queue) = mpsc::channel::<Job>();
+        let thread = std::thread::Builder::new()
+            .name("study-store".into())
+            .spawn(move || serve(&connection, &queue))
+            .map_err(crate::error::io_at(path))?;
+        let store = Self {
+            jobs,
+            path: path.to_owned(),
+        };
+        Ok((store, StoreThread(thread)))
+    }
+
+    fn send<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> oneshot::Receiver<Result<T, rusqlite::Error>> {
+        let (tell, told) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            let done = guarded(connection, work);
+            Box::new(move |committed| {
+                // Who asked may have gone away meanwhile.
+                let _ = tell.send(committed.and(done));
+            })
+        });
+        // A thread that has ended drops the job, and with it `tell`.
+        let _ = self.jobs.send(job);
+        told
+    }
+
+    /// Does something with the database and waits until it is on disk.
+    pub async fn call<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StudyError> {
+        match self.send(work).await {
+            Ok(done) => done.map_err(|source| self.said(source)),
+            Err(_) => Err(StudyError::Stopped),
+        }
+    }
+
+    /// The same outside of a server.
+    pub fn wait<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StudyError> {
+        match self.send(work).blocking_recv() {
+            Ok(done) => done.map_err(|source| self.said(source)),
+            Err(_) => Err(StudyError::Stopped),
+        }
+    }
+
+    fn said(&self, source: rusqlite::Error) -> StudyError {
+        StudyError::Database {
+            path: self.path.clone(),
+            source,
+        }
+    }
+}
+
+/// One job within the transaction of its batch: an error takes back what this job did, nothing else.
+fn guarded<T>(
+    connection: &Connection,
+    work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    connection.execute_batch("SAVEPOINT job")?;
+    let done = work(connection);
+    let end = if done.is_ok() {
+        "RELEASE job"
+    } else {
+        "ROLLBACK TO job; RELEASE job"
+    };
+    connection.execute_batch(end)?;
+    done
+}
+
+fn serve(connection: &Connection, queue: &mpsc::Receiver<Job>) {
+    while let Ok(first) = queue.recv() {
+        let mut waiting = Vec::new();
+        let committed = connection.execute_batch("BEGIN IMMEDIATE").and_then(|()| {
+            waiting.push(first(connection));
+            while waiting.len() < BATCH
+                && let Ok(next) = queue.try_recv()
+            {
+                waiting.push(next(connection));
+            }
+            connection.execute_batch("COMMIT")
+        });
+        if committed.is_err() {
+            // Nothing of it counts; who asked is told, below.
+            let _ = connection.execute_batch("ROLLBACK");
+        }
+        let error = committed.err();
+        for tell in waiting {
+            tell(match &error {
+                None => Ok(()),
+                Some(e) => Err(again(e)),
+            });
+        }
+    }
+}
+
+/// The same error for everybody in a batch.
+fn again(error: &rusqlite::Error) -> rusqlite::Error {
+    let code = match error {
+        rusqlite::Error::SqliteFailure(code, _) => *code,
+        _ => rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ERROR),
+    };
+    rusqlite::Error::SqliteFailure(code, Some(error.to_string()))
+}

@@ -1,0 +1,385 @@
+//! People and places: a place is given when somebody agrees to take part, released when nothing was heard
+//! of them for long, and free again when they withdraw. Each of these is one transaction.
+
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use crate::question::Answer;
+
+/// How far a person is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PersonState {
+    /// Has a place.
+    Running,
+    /// Answered everything.
+    Finished,
+    /// Was away for long, and the place was given to another.
+    TimedOut,
+    /// Did not understand the instructions.
+    ScreenedOut,
+}
+
+impl PersonState {
+    /// As it is kept and shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::TimedOut => "timed out",
+            Self::ScreenedOut => "screened out",
+        }
+    }
+
+    fn of(name: &str) -> Self {
+        let all = [Self::Running, Self::Finished, Self::ScreenedOut];
+        let known = all.into_iter().find(|s| s.name() == name);
+        known.unwrap_or(Self::TimedOut)
+    }
+}
+
+/// A person, as far as anybody needs to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// Within the database.
+    pub id: i64,
+    /// The name in results.
+    pub pseudonym: String,
+    /// Which list.
+    pub place: usize,
+    /// How far.
+    pub state: PersonState,
+    /// What was agreed to.
+    pub consent_version: u32,
+    /// Hash of its text.
+    pub consent_hash: String,
+    /// Milliseconds since 1970.
+    pub began: i64,
+    /// The last sign of life.
+    pub seen: i64,
+    /// When everything was answered.
+    pub ended: Option<i64>,
+    /// Whether the instructions were read.
+    pub told: bool,
+}
+
+/// What a platform says about who it sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlatformIds {
+    /// The person.
+    pub pid: String,
+    /// The platform's study.
+    pub study: String,
+    /// This participation.
+    pub session: String,
+}
+
+/// Who wants to take part.
+#[derive(Debug, Clone)]
+pub(crate) struct Joining {
+    pub now: i64,
+    /// Milliseconds after which a place is given to another.
+    pub patience: i64,
+    pub token: [u8; 32],
+    pub pseudonym: String,
+    pub consent_version: u32,
+    pub consent_hash: String,
+    pub platform: Option<PlatformIds>,
+}
+
+/// A place was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Joined {
+    /// To somebody new.
+    New,
+    /// To who had one already: the form came twice, or the platform sent the same person and participation
+    /// again. The new token replaces the old one.
+    Back,
+}
+
+/// Why no place was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoPlace {
+    /// All are taken.
+    Full,
+    /// The study is over.
+    Closed,
+    /// The person took part already.
+    Again,
+}
+
+const COLUMNS: &str =
+    "id, pseudonym, place, state, consent_version, consent_hash, began, seen, ended, told";
+
+fn person(row: &Row<'_>) -> rusqlite::Result<Person> {
+    let state: String = row.get(3)?;
+    Ok(Person {
+        id: row.get(0)?,
+        pseudonym: row.get(1)?,
+        place: usize::try_from(row.get::<_, i64>(2)?).unwrap_or(0),
+        state: PersonState::of(&state),
+        consent_version: row.get(4)?,
+        consent_hash: row.get(5)?,
+        began: row.get(6)?,
+        seen: row.get(7)?,
+        ended: row.get(8)?,
+        told: row.get(9)?,
+    })
+}
+
+/// Gives a place to somebody who agrees to take part.
+pub(crate) fn join(db: &Connection, who: &Joining) -> rusqlite::Result<Result<Joined, NoPlace>> {
+    // A form that is sent again, because its answer was lost on the way.
+    let known = db
+        .prepare_cached("SELECT 1 FROM people WHERE token = ?1")?
+        .query_row([who.token.as_slice()], |_| Ok(()))
+        .optional()?;
+    if known.is_some() {
+        return Ok(Ok(Joined::Back));
+    }
+    if is_closed(db)? {
+        return Ok(Err(NoPlace::Closed));
+    }
+    if let Some(ids) = &who.platform
+        && let Some((id, state, session)) = db
+            .prepare_cached(
+                "SELECT id, state, session FROM platform JOIN people ON id = person WHERE pid = ?1",
+            )?
+            .query_row([&ids.pid], |row| {
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, String>(1)?,
+                    row.get::<_, String>(2)?,
+                ))
+            })
+            .optional()?
+    {
+        let over = matches!(
+            PersonState::of(&state),
+            PersonState::Finished | PersonState::ScreenedOut
+        );
+        // The same person under another participation is not let in twice, and whoever knows only the
+        // person's id does not get at their answers.
+        if over || session != ids.session {
+            return Ok(Err(NoPlace::Again));
+        }
+        db.prepare_cached("UPDATE people SET token = ?2 WHERE id = ?1")?
+            .execute(params![id, who.token.as_slice()])?;
+        return Ok(Ok(Joined::Back));
+    }
+    release(db, who.now - who.patience)?;
+    let free: Option<i64> = db
+        .prepare_cached("SELECT place FROM places WHERE person IS NULL ORDER BY place LIMIT 1")?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    let Some(place) = free else {
+        return Ok(Err(NoPlace::Full));
+    };
+    let id = sit(db, who, place)?;
+    if let Some(ids) = &who.platform {
+        db.execute(
+            "INSERT INTO platform (person, pid, study, session) VALUES (?1, ?2, ?3, ?4)",
+            params![id, ids.pid, ids.study, ids.session],
+        )?;
+    }
+    Ok(Ok(Joined::New))
+}
+
+/// Gives a certain place; whether it was free.
+pub(crate) fn seat(db: &Connection, who: &Joining, place: usize) -> rusqlite::Result<bool> {
+    let free = db
+        .query_row(
+            "SELECT 1 FROM places WHERE place = ?1 AND person IS NULL",
+            [place as i64],
+            |_| Ok(()),
+        )
+        .optional()?;
+    if free.is_some() {
+        sit(db, who, place as i64)?;
+    }
+    Ok(free.is_some())
+}
+
+/// A new person in a free place.
+fn sit(db: &Connection, who: &Joining, place: i64) -> rusqlite::Result<i64> {
+    db.prepare_cached(
+        "INSERT INTO people (token, pseudonym, place, state, consent_version, consent_hash, began, seen) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)",
+    )?
+    .execute(params![
+        who.token.as_slice(),
+        who.pseudonym,
+        place,
+        PersonState::Running.name(),
+        who.consent_version,
+        who.consent_hash,
+        who.now
+    ])?;
+    let id = db.last_insert_rowid();
+    db.prepare_cached("UPDATE places SET person = ?2 WHERE place = ?1 AND person IS NULL")?
+        .execute([place, id])?;
+    Ok(id)
+}
+
+/// Takes the places of who was last seen before a moment.
+fn release(db: &Connection, before: i64) -> rusqlite::Result<()> {
+    db.prepare_cached(
+        "UPDATE places SET person = NULL WHERE person IN \
+         (SELECT id FROM people WHERE state = 'running' AND seen < ?1)",
+    )?
+    .execute([before])?;
+    db.prepare_cached("UPDATE people SET state = ?2 WHERE state = 'running' AND seen < ?1")?
+        .execute(params![before, PersonState::TimedOut.name()])?;
+    Ok(())
+}
+
+/// The person of a token, seen now. Who was away for long goes on where their place is still free.
+pub(crate) fn known(
+    db: &Connection,
+    token: &[u8; 32],
+    now: i64,
+) -> rusqlite::Result<Option<Person>> {
+    let found = db
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM people WHERE token = ?1"))?
+        .query_row([token.as_slice()], person)
+        .optional()?;
+    let Some(mut found) = found else {
+        return Ok(None);
+    };
+    if found.state == PersonState::TimedOut && !is_closed(db)? {
+        let taken = db
+            .prepare_cached("UPDATE places SET person = ?2 WHERE place = ?1 AND person IS NULL")?
+            .execute([found.place as i64, found.id])?;
+        if taken == 1 {
+            found.state = PersonState::Running;
+            set_state(db, found.id, PersonState::Running)?;
+        }
+    }
+    db.prepare_cached("UPDATE people SET seen = ?2 WHERE id = ?1")?
+        .execute([found.id, now])?;
+    Ok(Some(found))
+}
+
+pub(super) fn set_state(db: &Connection, id: i64, state: PersonState) -> rusqlite::Result<()> {
+    db.prepare_cached("UPDATE people SET state = ?2 WHERE id = ?1")?
+        .execute(params![id, state.name()])?;
+    Ok(())
+}
+
+/// Whether the study is over.
+pub(crate) fn is_closed(db: &Connection) -> rusqlite::Result<bool> {
+    db.prepare_cached("SELECT closed FROM state")?
+        .query_row([], |row| row.get(0))
+}
+
+/// Nobody is let in any more, and no answer taken.
+pub(crate) fn close_study(db: &Connection) -> rusqlite::Result<()> {
+    db.execute("UPDATE state SET closed = 1", [])?;
+    Ok(())
+}
+
+/// Everybody, in the order of their places.
+pub(crate) fn all(db: &Connection) -> rusqlite::Result<Vec<Person>> {
+    let sql = format!("SELECT {COLUMNS} FROM people ORDER BY place, id");
+    db.prepare(&sql)?.query_map([], person)?.collect()
+}
+
+/// An answer as it is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredAnswer {
+    /// From 0.
+    pub trial: usize,
+    /// Which item.
+    pub item: usize,
+    /// What was answered.
+    pub answer: Answer,
+    /// Which option stood in which place.
+    pub shown: Vec<usize>,
+    /// Milliseconds from seeing to answering, by the browser's own clock.
+    pub rt: Option<f64>,
+    /// Milliseconds since the page was opened.
+    pub elapsed: Option<f64>,
+    /// How often the window lost the focus.
+    pub blurs: Option<i64>,
+    /// Size of the window.
+    pub window: Option<(i64, i64)>,
+    /// `key`, `mouse` or `touch`.
+    pub input: Option<String>,
+    /// How often the question was opened.
+    pub views: i64,
+    /// When it was saved, in milliseconds since 1970.
+    pub saved: i64,
+}
+
+/// Everything a person answered, in order.
+pub(crate) fn answers_of(db: &Connection, id: i64) -> rusqlite::Result<Vec<StoredAnswer>> {
+    let mut select = db.prepare_cached(
+        "SELECT trial, item, answer, shown, rt, elapsed, blurs, width, height, input, views, saved \
+         FROM answers WHERE person = ?1 ORDER BY trial",
+    )?;
+    let read = |row: &Row<'_>| {
+        let place = |column: usize| -> rusqlite::Result<usize> {
+            Ok(usize::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
+        };
+        let json = |column: usize| -> rusqlite::Result<String> { row.get(column) };
+        let broken = |column: usize| {
+            move |e: serde_json::Error| {
+                rusqlite::Error::FromSqlConversionFailure(
+                    column,
+                    rusqlite::types::Type::Text,
+                    Box::new(e),
+                )
+            }
+        };
+        let (width, height): (Option<i64>, Option<i64>) = (row.get(7)?, row.get(8)?);
+        Ok(StoredAnswer {
+            trial: place(0)?,
+            item: place(1)?,
+            answer: serde_json::from_str(&json(2)?).map_err(broken(2))?,
+            shown: serde_json::from_str(&json(3)?).map_err(broken(3))?,
+            rt: row.get(4)?,
+            elapsed: row.get(5)?,
+            blurs: row.get(6)?,
+            window: width.zip(height),
+            input: row.get(9)?,
+            views: row.get(10)?,
+            saved: row.get(11)?,
+        })
+    };
+    select.query_map([id], read)?.collect()
+}
+
+/// Attention checks that a person failed.
+pub(crate) fn failures(db: &Connection, id: i64, attention: &[usize]) -> rusqlite::Result<u32> {
+    let mut select =
+        db.prepare_cached("SELECT number FROM checks WHERE person = ?1 AND passed = 0")?;
+    let failed: Vec<i64> = select
+        .query_map([id], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let counted = |n: &&i64| usize::try_from(**n).is_ok_and(|n| attention.contains(&n));
+    Ok(u32::try_from(failed.iter().filter(counted).count()).unwrap_or(u32::MAX))
+}
+
+/// The pseudonym of who a platform calls so.
+pub fn find_by_platform(db: &Connection, pid: &str) -> rusqlite::Result<Option<String>> {
+    db.query_row(
+        "SELECT pseudonym FROM platform JOIN people ON id = person WHERE pid = ?1",
+        [pid],
+        |row| row.get(0),
+    )
+    .optional()
+}
+
+/// How many ids of platforms are kept.
+pub(crate) fn platform_kept(db: &Connection) -> rusqlite::Result<usize> {
+    let n: i64 = db.query_row("SELECT count(*) FROM platform", [], |row| row.get(0))?;
+    Ok(usize::try_from(n).unwrap_or(0))
+}
+
+/// Deletes a person with everything known of them; their place is free again. Whether there was one.
+pub fn withdraw(db: &Connection, pseudonym: &str) -> rusqlite::Result<bool> {
+    db.execute(
+        "UPDATE places SET person = NULL WHERE person = (SELECT id FROM people WHERE pseudonym = ?1)",
+        [pseudonym],
+    )?;
+    let gone = db.execute("DELETE FROM people WHERE pseudonym = ?1", [pseudonym])?;
+    Ok(gone > 0)
+}

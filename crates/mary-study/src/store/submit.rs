@@ -1,0 +1,342 @@
+//! The way through a study, step by step: instructions, comprehension checks, items with attention checks
+//! among them, the end. Which step is next is read from what is stored, so that a person can close the page
+//! and come back; a step is saved once, and saving it again changes nothing.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::people::{Person, PersonState, is_closed, known, set_state};
+use crate::folder::Study;
+use crate::question::Answer;
+use crate::settings::CheckKind;
+
+/// Where a person is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Reads the instructions.
+    Instructions,
+    /// Answers a check.
+    Check {
+        /// Which of the study's checks.
+        number: usize,
+        /// From 0.
+        attempt: u32,
+    },
+    /// Answers an item.
+    Trial {
+        /// From 0.
+        trial: usize,
+        /// Which item.
+        item: usize,
+    },
+    /// Has finished.
+    Finished,
+    /// Did not understand the instructions.
+    ScreenedOut,
+    /// Was away, and the place was given to another.
+    TimedOut,
+    /// The study was closed meanwhile.
+    Closed,
+}
+
+impl Step {
+    /// Names the step in a form.
+    pub fn id(&self) -> String {
+        match self {
+            Self::Instructions => "instructions".into(),
+            Self::Check { number, attempt } => format!("check-{number}-{attempt}"),
+            Self::Trial { trial, .. } => format!("trial-{trial}"),
+            Self::Finished => "finished".into(),
+            Self::ScreenedOut => "screened-out".into(),
+            Self::TimedOut => "timed-out".into(),
+            Self::Closed => "closed".into(),
+        }
+    }
+}
+
+/// What a form sends.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Submission {
+    /// Which step it answers.
+    pub step: String,
+    /// The step's key, which only its own page holds.
+    pub key: String,
+    /// Values of the field `answer`.
+    pub values: Vec<String>,
+    /// Milliseconds from seeing to answering.
+    pub rt: Option<f64>,
+    /// Milliseconds since the page was opened.
+    pub elapsed: Option<f64>,
+    /// How often the window lost the focus.
+    pub blurs: Option<i64>,
+    /// Size of the window.
+    pub window: Option<(i64, i64)>,
+    /// `key`, `mouse` or `touch`.
+    pub input: Option<String>,
+}
+
+/// It was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Submitted {
+    /// And saved.
+    Saved,
+    /// It had been saved before; nothing was changed.
+    Already,
+}
+
+/// Why it was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no such person.
+    Unknown,
+    /// The key is not that of this person and step, or the step is not the next one.
+    NotNow,
+    /// It is no answer to this question.
+    Unreadable,
+    /// The study is over, or the place was given to another.
+    Over,
+}
+
+/// The key of a step: nobody can make one for another's step, or for one that was not shown yet.
+pub fn step_key(study: &Study, person: i64, step: &str) -> String {
+    let secret = blake3::derive_key("mary-study step key", study.secrets.steps.as_bytes());
+    let said = format!("{person}/{step}");
+    let hash = blake3::keyed_hash(&secret, said.as_bytes()).to_hex();
+    hash.as_str().chars().take(32).collect()
+}
+
+/// The step at which a person is.
+pub(crate) fn current(db: &Connection, study: &Study, who: &Person) -> rusqlite::Result<Step> {
+    match who.state {
+        PersonState::Finished => return Ok(Step::Finished),
+        PersonState::ScreenedOut => return Ok(Step::ScreenedOut),
+        PersonState::TimedOut => return Ok(Step::TimedOut),
+        PersonState::Running => {}
+    }
+    if is_closed(db)? {
+        return Ok(Step::Closed);
+    }
+    if !who.told {
+        return Ok(Step::Instructions);
+    }
+    let answered: i64 = db
+        .prepare_cached("SELECT count(*) FROM answers WHERE person = ?1")?
+        .query_row([who.id], |row| row.get(0))?;
+    let answered = usize::try_from(answered).unwrap_or(0);
+    for (number, check) in study.settings.checks.iter().enumerate() {
+        let (tries, passed) = tries(db, who.id, number)?;
+        let due = match check.kind {
+            CheckKind::Comprehension => !passed,
+            CheckKind::Attention => tries == 0 && answered >= check.after && answered > 0,
+        };
+        if due {
+            return Ok(Step::Check {
+                number,
+                attempt: tries,
+            });
+        }
+    }
+    let list = study.design().list(who.place);
+    Ok(match list.get(answered) {
+        Some(item) => Step::Trial {
+            trial: answered,
+            item: *item,
+        },
+        None => Step::Finished,
+    })
+}
+
+fn tries(db: &Connection, person: i64, number: usize) -> rusqlite::Result<(u32, bool)> {
+    db.prepare_cached(
+        "SELECT count(*), coalesce(max(passed), 0) FROM checks WHERE person = ?1 AND number = ?2",
+    )?
+    .query_row(params![person, number as i64], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })
+}
+
+/// Notes that a step was opened.
+pub(crate) fn begin_view(db: &Connection, person: i64, step: &str) -> rusqlite::Result<()> {
+    db.prepare_cached(
+        "INSERT INTO views (person, step, times) VALUES (?1, ?2, 1) \
+         ON CONFLICT (person, step) DO UPDATE SET times = times + 1",
+    )?
+    .execute(params![person, step])?;
+    Ok(())
+}
+
+/// Takes a form in.
+pub(crate) fn submit(
+    db: &Connection,
+    study: &Study,
+    token: &[u8; 32],
+    sent: &Submission,
+    now: i64,
+) -> rusqlite::Result<Result<Submitted, Refusal>> {
+    let Some(who) = known(db, token, now)? else {
+        return Ok(Err(Refusal::Unknown));
+    };
+    // Compared as hashes, so that the time it takes tells nothing.
+    let expected = step_key(study, who.id, &sent.step);
+    if blake3::hash(expected.as_bytes()) != blake3::hash(sent.key.as_bytes()) {
+        return Ok(Err(Refusal::NotNow));
+    }
+    let step = current(db, study, &who)?;
+    if step.id() != sent.step {
+        return Ok(if was_done(db, &who, &sent.step)? {
+            Ok(Submitted::Already)
+        } else if matches!(step, Step::TimedOut | Step::Closed) {
+            Err(Refusal::Over)
+        } else {
+            Err(Refusal::NotNow)
+        });
+    }
+    match step {
+        Step::Instructions => {
+            db.execute("UPDATE people SET told = 1 WHERE id = ?1", [who.id])?;
+        }
+        Step::Check { number, attempt } => {
+            if !take_check(db, study, &who, (number, attempt), sent)? {
+                return Ok(Err(Refusal::Unreadable));
+            }
+        }
+        Step::Trial { trial, item } => {
+            let order = study.order(who.place, item);
+            let form = study.questions.get(item).map(|q| &q.answer);
+            let characters = study.settings.rules.characters;
+            let answer = form.and_then(|form| form.read(&sent.values, &order, characters));
+            let timed = study.settings.rules.seconds > 0;
+            let Some(answer) = answer.filter(|a| timed || *a != Answer::TimeOut) else {
+                return Ok(Err(Refusal::Unreadable));
+            };
+            let given = Given {
+                trial,
+                item,
+                answer: &answer,
+                order: &order,
+                sent,
+            };
+            save(db, &who, &given, now)?;
+        }
+        _ => return Ok(Err(Refusal::Over)),
+    }
+    finish(db, study, token, now)?;
+    Ok(Ok(Submitted::Saved))
+}
+
+/// Whether a step is behind a person.
+fn was_done(db: &Connection, who: &Person, step: &str) -> rusqlite::Result<bool> {
+    let row = if step == "instructions" {
+        return Ok(who.told);
+    } else if let Some(trial) = step.strip_prefix("trial-") {
+        let trial: i64 = trial.parse().unwrap_or(-1);
+        db.prepare_cached("SELECT 1 FROM answers WHERE person = ?1 AND trial = ?2")?
+            .query_row([who.id, trial], |_| Ok(()))
+            .optional()?
+    } else if let Some((number, attempt)) = step
+        .strip_prefix("check-")
+        .and_then(|rest| rest.split_once('-'))
+    {
+        let number: i64 = number.parse().unwrap_or(-1);
+        let attempt: i64 = attempt.parse().unwrap_or(-1);
+        db.prepare_cached("SELECT 1 FROM checks WHERE person = ?1 AND number = ?2 AND try = ?3")?
+            .query_row([who.id, number, attempt], |_| Ok(()))
+            .optional()?
+    } else {
+        None
+    };
+    Ok(row.is_some())
+}
+
+/// Whether it was an answer at all.
+fn take_check(
+    db: &Connection,
+    study: &Study,
+    who: &Person,
+    (number, attempt): (usize, u32),
+    sent: &Submission,
+) -> rusqlite::Result<bool> {
+    let Some(check) = study.settings.checks.get(number) else {
+        return Ok(false);
+    };
+    let [value] = sent.values.as_slice() else {
+        return Ok(false);
+    };
+    let Some(chosen) = value
+        .parse::<usize>()
+        .ok()
+        .filter(|c| *c < check.options.len())
+    else {
+        return Ok(false);
+    };
+    let passed = chosen + 1 == check.answer;
+    db.prepare_cached("INSERT INTO checks (person, number, try, passed) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![who.id, number as i64, attempt, passed])?;
+    let tries = study.settings.rules.comprehension_tries;
+    if check.kind == CheckKind::Comprehension && !passed && attempt + 1 >= tries {
+        set_state(db, who.id, PersonState::ScreenedOut)?;
+        db.execute(
+            "UPDATE places SET person = NULL WHERE person = ?1",
+            [who.id],
+        )?;
+    }
+    Ok(true)
+}
+
+/// An answer with where it belongs and what came with it.
+struct Given<'a> {
+    trial: usize,
+    item: usize,
+    answer: &'a Answer,
+    order: &'a [usize],
+    sent: &'a Submission,
+}
+
+fn save(db: &Connection, who: &Person, given: &Given<'_>, now: i64) -> rusqlite::Result<()> {
+    let Given {
+        trial,
+        item,
+        answer,
+        order,
+        sent,
+    } = *given;
+    let json = |value: serde_json::Result<String>| {
+        value.map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))
+    };
+    let views: i64 = db
+        .prepare_cached("SELECT times FROM views WHERE person = ?1 AND step = ?2")?
+        .query_row(params![who.id, sent.step], |row| row.get(0))
+        .optional()?
+        .unwrap_or(0);
+    db.prepare_cached(
+        "INSERT INTO answers (person, trial, item, answer, shown, rt, elapsed, blurs, width, height, \
+         input, views, saved) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+    )?
+    .execute(params![
+        who.id,
+        trial as i64,
+        item as i64,
+        json(serde_json::to_string(answer))?,
+        json(serde_json::to_string(order))?,
+        sent.rt,
+        sent.elapsed,
+        sent.blurs,
+        sent.window.map(|w| w.0),
+        sent.window.map(|w| w.1),
+        sent.input,
+        views,
+        now
+    ])?;
+    Ok(())
+}
+
+/// The end, once nothing is left to ask: within the transaction of the last answer.
+fn finish(db: &Connection, study: &Study, token: &[u8; 32], now: i64) -> rusqlite::Result<()> {
+    let Some(who) = known(db, token, now)? else {
+        return Ok(());
+    };
+    if who.state == PersonState::Running && current(db, study, &who)? == Step::Finished {
+        set_state(db, who.id, PersonState::Finished)?;
+        db.execute("UPDATE people SET ended = ?2 WHERE id = ?1", [who.id, now])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,304 @@
+//! The way through a study without a browser: places, steps, saving once, coming back, withdrawing, results.
+
+use mary_contract::Outcome;
+use mary_study::results::PEOPLE;
+use mary_study::session::now;
+use mary_study::simulate::{Behaviour, Simulation, by_data};
+use mary_study::store::{NoPlace, PersonState, PlatformIds, Refusal, Step, Submitted};
+use mary_study::{PeopleStatistics, Session, export};
+
+use crate::fixture::{self, filled, joined, look, send, until};
+
+#[test]
+fn a_person_goes_through_and_can_come_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, thread) =
+        fixture::study(dir.path(), &fixture::with_checks(fixture::settings(2, 5)));
+    let token = joined(&session);
+    assert_eq!(look(&session, &token).step, Step::Instructions);
+    until(&session, &token, |s| {
+        matches!(s, Step::Trial { trial: 3, .. })
+    });
+    let place = look(&session, &token).person.place;
+    // The server stops and starts again; the person comes back to the same question.
+    drop(session);
+    thread.finish();
+    let (session, _thread) = Session::open(&dir.path().join("study")).unwrap();
+    let view = look(&session, &token);
+    assert!(matches!(view.step, Step::Trial { trial: 3, .. }));
+    let end = until(&session, &token, |s| *s == Step::Finished);
+    assert_eq!(end.person.state, PersonState::Finished);
+    let people = session.people().unwrap();
+    let items: Vec<usize> = people[0].answers.iter().map(|a| a.item).collect();
+    assert_eq!(items, session.study.design().list(place));
+    assert!(people[0].answers[3].views > 1, "it was opened again");
+    assert_eq!(people[0].failures, 0);
+}
+
+#[test]
+fn an_answer_is_saved_once_and_nothing_else_is_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _thread) = fixture::study(dir.path(), &fixture::settings(3, 4));
+    let (one, other) = (joined(&session), joined(&session));
+    let first = until(&session, &one, |s| {
+        matches!(s, Step::Trial { trial: 0, .. })
+    });
+    let sent = filled(&first, "0");
+    assert_eq!(send(&session, &one, sent.clone()), Ok(Submitted::Saved));
+    // The same again, and with another answer: nothing changes.
+    assert_eq!(send(&session, &one, sent.clone()), Ok(Submitted::Already));
+    let mut changed = sent.clone();
+    changed.values = vec!["1".into()];
+    assert_eq!(send(&session, &one, changed), Ok(Submitted::Already));
+    let saved = session.people().unwrap()[0].answers.clone();
+    assert_eq!(saved.len(), 1);
+    assert_eq!(saved[0].answer, mary_study::question::Answer::Choice(0));
+    // A key of another step, of another person, or none; a step that is not the next one.
+    let second = look(&session, &one);
+    for (step, key) in [
+        ("trial-1", sent.key.as_str()),
+        ("trial-2", second.key.as_str()),
+        ("trial-1", ""),
+        ("finished", second.key.as_str()),
+    ] {
+        let mut forged = filled(&second, "0");
+        forged.step = step.into();
+        forged.key = key.into();
+        assert_eq!(send(&session, &one, forged), Err(Refusal::NotNow), "{step}");
+    }
+    assert_eq!(
+        send(&session, &other, filled(&second, "0")),
+        Err(Refusal::NotNow)
+    );
+    assert_eq!(
+        send(&session, "nobody", filled(&second, "0")),
+        Err(Refusal::Unknown)
+    );
+    // What is no answer to the question.
+    for value in ["2", "x", "", "none", "time-out"] {
+        assert_eq!(
+            send(&session, &one, filled(&second, value)),
+            Err(Refusal::Unreadable),
+            "{value}"
+        );
+    }
+    assert_eq!(session.people().unwrap()[0].answers.len(), 1);
+}
+
+#[test]
+fn a_place_is_given_to_one_person_and_released_after_a_while() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _thread) = fixture::study(dir.path(), &fixture::settings(2, 3));
+    let begin = now();
+    let join = |at: i64| {
+        let (token, work) = session.joining(None, at);
+        session.store.wait(work).unwrap().map(|_| token)
+    };
+    let (one, two) = (join(begin).unwrap(), join(begin).unwrap());
+    assert_eq!(join(begin), Err(NoPlace::Full));
+    let place = |token: &str, at: i64| {
+        let view = session
+            .store
+            .wait(session.looking(token, at))
+            .unwrap()
+            .unwrap();
+        (view.person.place, view.step)
+    };
+    assert_eq!(place(&one, begin).0, 0);
+    assert_eq!(place(&two, begin).0, 1);
+    // The first is silent for an hour, the second is not.
+    let later = begin + 61 * 60_000;
+    place(&two, later - 1_000);
+    let three = join(later).unwrap();
+    assert_eq!(place(&three, later).0, 0);
+    assert_eq!(place(&one, later).1, Step::TimedOut);
+    assert_eq!(join(later), Err(NoPlace::Full));
+    // The third withdraws: the place is free, and the first goes on in it.
+    assert!(session.store.wait(session.leaving(&three, later)).unwrap());
+    assert_eq!(place(&one, later), (0, Step::Instructions));
+    assert_eq!(join(later), Err(NoPlace::Full));
+}
+
+#[test]
+fn who_fails_the_comprehension_check_twice_is_sent_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _thread) =
+        fixture::study(dir.path(), &fixture::with_checks(fixture::settings(1, 3)));
+    let token = joined(&session);
+    let check = until(&session, &token, |s| matches!(s, Step::Check { .. }));
+    assert_eq!(
+        send(&session, &token, filled(&check, "0")),
+        Ok(Submitted::Saved)
+    );
+    let again = look(&session, &token);
+    assert_eq!(
+        again.step,
+        Step::Check {
+            number: 0,
+            attempt: 1
+        }
+    );
+    assert_eq!(
+        send(&session, &token, filled(&again, "0")),
+        Ok(Submitted::Saved)
+    );
+    assert_eq!(look(&session, &token).step, Step::ScreenedOut);
+    // The place goes to the next.
+    let next = joined(&session);
+    assert_eq!(look(&session, &next).person.place, 0);
+}
+
+#[test]
+fn platforms_send_each_person_once_and_their_ids_stay_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = fixture::prolific(fixture::settings(3, 2));
+    let (session, _thread) = fixture::study(dir.path(), &settings);
+    let ids = |session: &str| PlatformIds {
+        pid: "5f00pid".into(),
+        study: "s1".into(),
+        session: session.into(),
+    };
+    let join = |ids: PlatformIds| {
+        let (token, work) = session.joining(Some(ids), now());
+        session.store.wait(work).unwrap().map(|_| token)
+    };
+    let first = join(ids("a")).unwrap();
+    until(&session, &first, |s| {
+        matches!(s, Step::Trial { trial: 1, .. })
+    });
+    // The same participation comes back under a new token; another one is refused.
+    let back = join(ids("a")).unwrap();
+    assert!(matches!(
+        look(&session, &back).step,
+        Step::Trial { trial: 1, .. }
+    ));
+    assert!(
+        session
+            .store
+            .wait(session.looking(&first, now()))
+            .unwrap()
+            .is_none()
+    );
+    assert_eq!(join(ids("b")), Err(NoPlace::Again));
+    until(&session, &back, |s| *s == Step::Finished);
+    assert_eq!(join(ids("a")), Err(NoPlace::Again));
+    // Nothing that is written out holds the id.
+    let registry = fixture::registry();
+    let (run, ..) = session.close(&registry, &dir.path().join("runs")).unwrap();
+    let found = session.judged(&registry).unwrap();
+    let out = dir.path().join("out");
+    export::write(&session, &found, &session.people().unwrap(), &out).unwrap();
+    for folder in [
+        run,
+        out.clone(),
+        out.join("psych-ds"),
+        out.join("psych-ds/data"),
+    ] {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            if entry.path().is_file() {
+                let text = std::fs::read_to_string(entry.path()).unwrap();
+                assert!(!text.contains("5f00pid"), "{}", entry.path().display());
+            }
+        }
+    }
+    // Withdrawn by the platform's id: nothing of them is left on disk.
+    assert!(session.withdraw("5f00pid").unwrap());
+    assert!(!session.withdraw("5f00pid").unwrap());
+    assert!(session.people().unwrap().is_empty());
+    for entry in std::fs::read_dir(dir.path().join("study"))
+        .unwrap()
+        .flatten()
+    {
+        let bytes = std::fs::read(entry.path()).unwrap();
+        let found = bytes.windows(7).any(|w| w == b"5f00pid");
+        assert!(!found, "{}", entry.path().display());
+    }
+}
+
+/// The run folder that comes out is one that Mary reads: every person a trial, judged by the task's judge.
+#[test]
+fn results_are_a_run_of_people() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _thread) = fixture::study(dir.path(), &fixture::settings(12, 10));
+    let keys = session.study.keys().unwrap();
+    let simulation = Simulation {
+        behaviour: Behaviour::Ability {
+            mean: 2.0,
+            sd_people: 0.5,
+            sd_items: 0.5,
+        },
+        seconds: 3.0,
+        seed: 5,
+    };
+    assert_eq!(by_data(&session, &keys, &simulation, 50).unwrap(), 12);
+    let registry = fixture::registry();
+    let runs = dir.path().join("runs");
+    let (path, summary, found) = session.close(&registry, &runs).unwrap();
+    assert_eq!((found.finished, found.excluded), (12, 0));
+    assert_eq!(found.samples.len(), 120);
+    assert!(summary.complete);
+    let folder = mary_store::RunFolder::open(&path).unwrap();
+    let model = format!("{PEOPLE}/trial-study");
+    let samples: Vec<_> = folder.samples().unwrap().map(Result::unwrap).collect();
+    assert!(samples.iter().all(|s| s.id.model == model));
+    // Independently judged: right is what the key says, whatever the order that was shown.
+    let right = samples
+        .iter()
+        .filter(|s| s.judgement.outcome == Outcome::Scored(1.0))
+        .count();
+    let expected = session
+        .people()
+        .unwrap()
+        .iter()
+        .flat_map(|p| p.answers.clone())
+        .filter(|a| {
+            let mary_contract::Target::Choice { correct, .. } = &keys.items[a.item].item.target
+            else {
+                panic!("a choice");
+            };
+            a.answer == mary_study::question::Answer::Choice(*correct)
+        })
+        .count();
+    assert_eq!(right, expected);
+    assert!((60..120).contains(&right), "{right}");
+    let row = &summary.rows[0];
+    assert_eq!(row.score.as_ref().unwrap().method, "crossed");
+    assert_eq!(row.human, None);
+    assert!(row.measure("krippendorff_alpha").is_some());
+    let all: Vec<_> = samples.iter().collect();
+    let statistics = PeopleStatistics::of(&all);
+    assert_eq!((statistics.people, statistics.items), (12, 20));
+    assert_eq!(statistics.learning.len(), 10);
+    assert!(statistics.seconds.unwrap()[2] > 1.0);
+    // Whoever withdraws is not in the run that is written again.
+    let gone = session.people().unwrap()[0].person.pseudonym.clone();
+    assert!(session.withdraw(&gone).unwrap());
+    let (again, ..) = session.close(&registry, &runs).unwrap();
+    assert_eq!(again, path);
+    let log = std::fs::read_to_string(again.join("samples.jsonl")).unwrap();
+    assert!(!log.contains(&gone));
+    assert_eq!(log.lines().count(), 110);
+}
+
+#[test]
+fn people_who_fail_the_attention_rule_are_left_out_and_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _thread) =
+        fixture::study(dir.path(), &fixture::with_checks(fixture::settings(2, 4)));
+    for value in ["1", "0"] {
+        let token = joined(&session);
+        loop {
+            let view = look(&session, &token);
+            let answer = match view.step {
+                Step::Finished => break,
+                Step::Check { number: 0, .. } => "1",
+                Step::Check { .. } => value,
+                _ => "0",
+            };
+            send(&session, &token, filled(&view, answer)).unwrap();
+        }
+    }
+    let found = session.judged(&fixture::registry()).unwrap();
+    assert_eq!((found.finished, found.excluded), (2, 1));
+    assert_eq!((found.samples.len(), found.with_excluded.len()), (4, 8));
+}

@@ -1,0 +1,59 @@
+//! `mary init`: a `mary.toml` to begin with.
+
+use std::path::Path;
+
+use anyhow::Context;
+
+use crate::exit::{Status, UsageError};
+
+/// What is written: everything commented out but one profile.
+const FILE: &str = "\
+# Read by every `mary` command in this folder. What is typed counts before what stands here.
+
+# output_path = \"runs\"          # where run folders lie
+# data_dir = \"datasets\"         # upstream datasets that are on this machine already
+# cache_dir = \".mary-cache\"     # answers, datasets and models kept between runs
+
+# Options of a command when nothing else is typed, by their long names (`mary run --help`).
+# [run]
+# model = [\"small=gguf/./models/small.gguf\", \"hf/EleutherAI/pythia-70m\"]
+# seed = 7
+# set = { mode = \"generate\" }
+
+# `mary run --profile paper` means this.
+[profile.paper.run]
+tasks = [\"htest\"]
+shots = 50
+";
+
+/// Writes the file where there is none.
+pub fn init() -> anyhow::Result<Status> {
+    let path = Path::new("mary.toml");
+    if path.exists() {
+        return Err(UsageError::new("mary.toml is there already and stays as it is").into());
+    }
+    std::fs::write(path, FILE).with_context(|| path.display().to_string())?;
+    super::print("mary.toml\n")?;
+    Ok(Status::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_is_written_can_be_read_with_every_comment_taken_off() {
+        let all = super::FILE.replace("# [run]", "[run]");
+        let lines = all.lines().map(|line| match line.strip_prefix("# ") {
+            Some(rest) if rest.contains(" = ") => rest,
+            _ => line,
+        });
+        let text: String = lines.map(|l| format!("{l}\n")).collect();
+        let table: toml::Table = text.parse().unwrap();
+        for file in [super::FILE.parse().unwrap(), table] {
+            let command = <crate::cli::Cli as clap::CommandFactory>::command();
+            let words = ["mary", "run", "--profile", "paper"]
+                .map(Into::into)
+                .to_vec();
+            crate::cli::defaults::expand(words, &command, &file).unwrap();
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! `mary study`: items for people, judged as models are. What is done lives in `mary-study`; here are
+//! arguments, places and messages.
+
+mod design;
+mod judgements;
+mod people;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use anyhow::Context;
+use mary_store::RunFolder;
+use mary_study::simulate::{self, Behaviour, Simulation};
+use mary_study::{Session, paper, server};
+
+use super::{print, print_json, tell};
+use crate::cli::study::{
+    BehaviourArg, PrintArgs, ReadArgs, ServeStudyArgs, SimulateArgs, StudyAction, StudyArgs,
+};
+use crate::exit::{Status, UsageError};
+use crate::rundir;
+use crate::settings::Place;
+
+/// Dispatches.
+pub fn study(place: &Place, args: &StudyArgs) -> anyhow::Result<Status> {
+    match &args.action {
+        StudyAction::New(args) => design::new(place, args),
+        StudyAction::Power(args) => design::power(args),
+        StudyAction::Serve(args) => serve(args),
+        StudyAction::Status(args) => people::status(&args.study, args.json),
+        StudyAction::Close(args) => people::close(place, &args.study, args.json),
+        StudyAction::Results(args) => people::results(place, args),
+        StudyAction::Export(args) => people::export(place, args),
+        StudyAction::Withdraw(args) => people::withdraw(place, args),
+        StudyAction::Simulate(args) => simulated(place, args),
+        StudyAction::Print(args) => printed(args),
+        StudyAction::Read(args) => read(args),
+    }
+}
+
+fn serve(args: &ServeStudyArgs) -> anyhow::Result<Status> {
+    let (session, _thread) = Session::open(&args.study)?;
+    let entry = session.study.secrets.entry.clone();
+    let address = SocketAddr::new(args.host, args.port);
+    server::serve(session, address, &mut |bound| {
+        tell(&format!(
+            "people take part at http://{bound}/s/{entry}\n\
+             how it stands: http://{bound}/admin (any name; the password is `admin` in {}/secrets.json)\n\
+             Ctrl-C ends it; nothing that was answered is lost",
+            args.study.display()
+        ));
+        if !args.host.is_loopback() {
+            tell("note: answers travel unencrypted unless a reverse proxy with TLS stands before this (docs/people.md)");
+        }
+    })
+    .with_context(|| format!("port {} cannot be used; --port names another", args.port))?;
+    Ok(Status::Done)
+}
+
+fn simulated(place: &Place, args: &SimulateArgs) -> anyhow::Result<Status> {
+    let (session, _thread) = Session::open(&args.study)?;
+    let keys = session.study.keys()?;
+    let behaviour = match (&args.from, args.answers) {
+        (Some(run), _) => Behaviour::AsModel(answers_of(&rundir::find(place, Some(run))?)?),
+        (None, BehaviourArg::Random) => Behaviour::Random,
+        (None, BehaviourArg::Ability) => Behaviour::Ability {
+            mean: 1.5,
+            sd_people: 0.7,
+            sd_items: 0.9,
+        },
+    };
+    let simulation = Simulation {
+        behaviour,
+        seconds: args.seconds,
+        seed: args.seed,
+    };
+    let wanted = args.people.unwrap_or(session.study.settings.people);
+    if !args.page {
+        let taken = simulate::by_data(&session, &keys, &simulation, wanted)?;
+        print(&format!("{taken} simulated people took part\n"))?;
+        return Ok(Status::Done);
+    }
+    let address = simulate::page::served(session.clone())?;
+    let at_once = args.at_once;
+    let report =
+        simulate::through_page(&session, &keys, &simulation, wanted, at_once, &move || {
+            address
+        });
+    let mut latencies = report.latencies.clone();
+    latencies.sort_by(f64::total_cmp);
+    let at = |p: f64| 1_000.0 * mary_stats::bootstrap::quantile_sorted(&latencies, p);
+    print(&format!(
+        "{} simulated people took part through the page, {} found no place\n\
+         {} answers acknowledged in {:.1} s: {:.0} a second; latency {:.1} ms (median), {:.1} ms (99 %)\n",
+        report.finished,
+        report.turned_away,
+        report.acknowledged.len(),
+        report.seconds,
+        report.acknowledged.len() as f64 / report.seconds.max(1e-9),
+        at(0.5),
+        at(0.99)
+    ))?;
+    Ok(Status::Done)
+}
+
+/// What the first model of a run answered, by task and item.
+fn answers_of(run: &Path) -> anyhow::Result<BTreeMap<(String, String), String>> {
+    let folder = RunFolder::open(run)?;
+    let first = folder
+        .manifest()
+        .models
+        .first()
+        .map(|m| m.model.to_string());
+    let mut answers = BTreeMap::new();
+    for verdict in folder.verdicts()? {
+        let verdict = verdict?;
+        if Some(&verdict.id.model) == first.as_ref()
+            && verdict.id.trial == 0
+            && let Some(parsed) = verdict.judgement.parsed
+        {
+            answers.insert((verdict.id.task, verdict.id.item), parsed);
+        }
+    }
+    Ok(answers)
+}
+
+fn printed(args: &PrintArgs) -> anyhow::Result<Status> {
+    let (session, _thread) = Session::open(&args.study)?;
+    let all = session.study.settings.people;
+    let first = args.first.saturating_sub(1).min(all);
+    let last = first + args.sheets.unwrap_or(all).min(all - first);
+    let out = args.out.clone().unwrap_or_else(|| args.study.join("paper"));
+    for file in paper::print(&session, first..last, &out)? {
+        print(&format!("{}\n", file.display()))?;
+    }
+    Ok(Status::Done)
+}
+
+fn read(args: &ReadArgs) -> anyhow::Result<Status> {
+    match args.files.as_slice() {
+        [study, marks] if study.is_dir() => {
+            let (session, _thread) = Session::open(study)?;
+            let sheets = paper::read(&session, marks)?;
+            print(&format!("{sheets} sheets read\n"))?;
+            Ok(Status::Done)
+        }
+        forms if forms.iter().all(|f| f.is_file()) => {
+            let found = judgements::read(forms)?;
+            if args.json {
+                print_json(&found)?;
+            } else {
+                print(&judgements::table(&found))?;
+            }
+            Ok(Status::Done)
+        }
+        _ => Err(UsageError::new(
+            "expected a study's folder and a file of marks, or forms with judgements\n\
+             hint: mary study read STUDY marks.csv",
+        )
+        .into()),
+    }
+}

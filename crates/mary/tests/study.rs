@@ -1,0 +1,162 @@
+//! A study from the command line: made, tried by simulated people, closed as a run beside a model's, exported,
+//! printed and read, a person withdrawn; a task of one's own; forms with judgements read back.
+
+use std::path::Path;
+use std::process::Command;
+
+fn mary(home: &Path, args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_mary"))
+        .args(args)
+        .current_dir(home)
+        .env("MARY_RUNS", home.join("runs"))
+        .env("MARY_CACHE_DIR", home.join("cache"))
+        .env_remove("MARY_DATA_DIR")
+        .env_remove("MARY_MODEL")
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    (
+        output.status.code().unwrap_or(-1),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+fn done(home: &Path, args: &[&str]) -> String {
+    let (code, out, err) = mary(home, args);
+    assert_eq!(code, 0, "{args:?}: {err}");
+    out
+}
+
+#[test]
+fn a_study_from_beginning_to_end() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let new = "study new -t htest/rhyme --shots 4 --people 8 --per-person 6 --items 12 --seed 2 --out rhyme";
+    done(home, &new.split(' ').collect::<Vec<_>>());
+    assert!(home.join("rhyme/study.toml").exists());
+    let (code, _, err) = mary(home, &new.split(' ').collect::<Vec<_>>());
+    assert_eq!(code, 2, "a study is not written over: {err}");
+    // Five by data, two through the page; one place is for paper.
+    done(home, &["study", "simulate", "rhyme", "--people", "5"]);
+    let said = done(
+        home,
+        &["study", "simulate", "rhyme", "--people", "2", "--page"],
+    );
+    assert!(
+        said.contains("2 simulated people took part through the page"),
+        "{said}"
+    );
+    let said = done(home, &["study", "status", "rhyme"]);
+    assert!(
+        said.contains("finished                         7"),
+        "{said}"
+    );
+    // Paper: the last place.
+    done(home, &["study", "print", "rhyme", "--first", "8"]);
+    let key = std::fs::read_to_string(home.join("rhyme/paper/key.csv")).unwrap();
+    let marks: String = key
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            format!("{},{},{},3\n", cells[0], cells[1], cells[4])
+        })
+        .collect();
+    std::fs::write(
+        home.join("marks.csv"),
+        format!("sheet,question,mark,seconds\n{marks}"),
+    )
+    .unwrap();
+    let said = done(home, &["study", "read", "rhyme", "marks.csv"]);
+    assert_eq!(said, "1 sheets read\n");
+    // A model on the same items, and both together.
+    let run = "run -m builtin/nano -t htest/rhyme -k 4 --seed 2 --no-report --quiet";
+    mary(home, &run.split(' ').collect::<Vec<_>>());
+    let said = done(home, &["study", "close", "rhyme"]);
+    assert!(said.contains("people/rhyme"), "{said}");
+    assert!(said.contains("over people and items"), "{said}");
+    let folders: Vec<String> = std::fs::read_dir(home.join("runs"))
+        .unwrap()
+        .flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
+    let people = folders
+        .iter()
+        .find(|f| f.starts_with("people-rhyme"))
+        .unwrap();
+    let model = folders.iter().find(|f| !f.starts_with("people")).unwrap();
+    let said = done(home, &["study", "results", people, "--against", model]);
+    assert!(said.contains("builtin/nano: "), "{said}");
+    assert!(said.contains("on 12 items"), "{said}");
+    done(home, &["report", people, model]);
+    done(home, &["export", people, "--to", "csv"]);
+    done(home, &["study", "export", "rhyme"]);
+    let rows = std::fs::read_to_string(home.join("rhyme/export/jspsych.csv")).unwrap();
+    assert_eq!(rows.lines().count(), 1 + 8 * 6);
+    assert!(
+        home.join("rhyme/export/psych-ds/data/study-rhyme_data.csv")
+            .exists()
+    );
+    // One of them withdraws.
+    let who = rows.lines().nth(1).unwrap().split(',').next().unwrap();
+    done(home, &["study", "withdraw", "rhyme", who]);
+    let log =
+        std::fs::read_to_string(home.join("runs").join(people).join("samples.jsonl")).unwrap();
+    assert!(!log.contains(who));
+    assert_eq!(mary(home, &["study", "withdraw", "rhyme", who]).0, 4);
+    done(home, &["study", "power"]);
+}
+
+#[test]
+fn a_task_of_ones_own_and_forms_of_judges() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    std::fs::write(
+        home.join("sums.toml"),
+        "name = \"own/sums\"\n[data]\npath = \"sums.jsonl\"\n[request]\nkind = \"generate\"\nprompt = \"{{ q }}\"\n\
+         [judge]\nkind = \"number\"\nanswer = \"{{ a }}\"\n[people]\nwording = \"Work it out in your head.\"\n",
+    )
+    .unwrap();
+    let rows: String = (0..6)
+        .map(|n| format!("{{\"q\": \"{n} + 2 =\", \"a\": {}}}\n", n + 2))
+        .collect();
+    std::fs::write(home.join("sums.jsonl"), rows).unwrap();
+    done(
+        home,
+        &[
+            "study",
+            "new",
+            "-t",
+            "sums.toml",
+            "--people",
+            "2",
+            "--out",
+            "sums",
+        ],
+    );
+    let items = std::fs::read_to_string(home.join("sums/items.json")).unwrap();
+    assert!(
+        items.contains("Work it out") && items.contains("number"),
+        "{items}"
+    );
+    done(home, &["study", "simulate", "sums", "--answers", "random"]);
+    let said = done(home, &["study", "close", "sums"]);
+    assert!(said.contains("own/sums"), "{said}");
+
+    let form = |marks: [&str; 3]| {
+        let rows: String = marks
+            .iter()
+            .enumerate()
+            .map(|(n, mark)| format!("m/x,item-{n},0,c,\"words, words\",{mark},\n"))
+            .collect();
+        format!("model,item,trial,concept,description,\"0 = any error, 1 = none\",remark\n{rows}")
+    };
+    std::fs::write(home.join("one.csv"), form(["1", "0", "1"])).unwrap();
+    std::fs::write(home.join("two.csv"), form(["1", "0", "0"])).unwrap();
+    let said = done(home, &["study", "read", "one.csv", "two.csv"]);
+    assert!(said.contains("m/x: 50.00 % of 3 descriptions"), "{said}");
+    assert!(said.contains("kappa 0.40"), "{said}");
+    std::fs::write(home.join("two.csv"), form(["1", "yes", "0"])).unwrap();
+    assert_eq!(mary(home, &["study", "read", "one.csv", "two.csv"]).0, 2);
+}
