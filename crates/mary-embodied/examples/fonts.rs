@@ -7,6 +7,11 @@
 //! ```
 //!
 //! Says on the error stream how many facts each font takes away.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "an example prints"
+)]
 
 use std::path::Path;
 

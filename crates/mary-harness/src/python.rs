@@ -153,10 +153,7 @@ fn printable(c: char) -> bool {
 /// Whether Python's `str.isdigit` holds.
 pub fn is_digits(text: &str) -> bool {
     let superscript = |c: char| matches!(c, '\u{b2}' | '\u{b3}' | '\u{b9}' | '\u{2070}' | '\u{2074}'..='\u{2079}' | '\u{2080}'..='\u{2089}');
-    !text.is_empty()
-        && text.chars().all(|c| {
-            c.is_ascii_digit() || (c.is_numeric() && c.to_digit(10).is_some()) || superscript(c)
-        })
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || superscript(c))
 }
 
 /// Python's white space, for `strip` and `isspace`.
@@ -372,8 +369,9 @@ fn numeral(word: &str) -> Option<Json> {
     let whole = digits.bytes().all(|b| b.is_ascii_digit() || b == b'_');
     if whole {
         // 007 is no number in Python, 000 is.
-        let zeros =
-            digits.len() > 1 && digits.starts_with('0') && digits.trim_matches(['0', '_']) != "";
+        let zeros = digits.len() > 1
+            && digits.starts_with('0')
+            && !digits.trim_matches(['0', '_']).is_empty();
         return (!zeros).then(|| plain.parse::<i64>().ok().map(Json::from))?;
     }
     let x: f64 = plain.parse().ok()?;

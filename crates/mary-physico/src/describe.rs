@@ -23,7 +23,7 @@ use crate::worlds::{self, Mode};
 static DESCRIBE_CARD: TaskCard = TaskCard {
     id: text("physico/describe"),
     family: text("physico"),
-    version: 3,
+    version: 4,
     title: text("Concept described, then recognised"),
     about: text(
         "The model describes a concept; all its names are masked in the description, and the same \

@@ -45,7 +45,7 @@ const fn card(
     TaskCard {
         id: text(id),
         family: text("physico"),
-        version: 3,
+        version: 4,
         title: text(title),
         about: text(about),
         chance: Some(0.25),

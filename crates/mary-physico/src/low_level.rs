@@ -19,7 +19,7 @@ use crate::worlds::{self, Words};
 static DEFINITION_CARD: TaskCard = TaskCard {
     id: text("physico/definition"),
     family: text("physico"),
-    version: 3,
+    version: 4,
     title: text("Concept from its definition"),
     about: text(
         "A definition of a physical concept in words, its names masked; which of four is it? The \

@@ -12,3 +12,4 @@ mod tasks;
 mod transfer;
 mod worlds;
 mod worlds_laws;
+mod worlds_laws_scenes;

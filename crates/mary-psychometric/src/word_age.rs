@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn without_files_the_small_world_is_asked() {
         let found = items(&[]).unwrap();
-        assert!(found.len() > 300 && found.len() % CARRIERS.len() == 0);
+        assert!(found.len() > 300 && found.len().is_multiple_of(CARRIERS.len()));
     }
 
     #[test]

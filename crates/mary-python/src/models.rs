@@ -35,7 +35,8 @@ pub(crate) fn opened<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<&'a Opened> {
 
 /// Opens a model: words of the command line, and Python objects that may be meant.
 pub(crate) fn open(args: Args<'_, '_>) -> Given {
-    let (words, objects): (Vec<String>, Vec<(String, Py<PyAny>, String)>) = args.extract()?;
+    type Objects = Vec<(String, Py<PyAny>, String)>;
+    let (words, objects): (Vec<String>, Objects) = args.extract()?;
     let py = args.py();
     let given: Vec<Object> = objects::read(py, objects)?;
     let said = words.clone();

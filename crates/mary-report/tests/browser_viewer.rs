@@ -65,6 +65,7 @@ fn only_local_names_are_answered_and_every_answer_is_fenced() {
 
 /// An answer of eight million characters, every other one invisible: eighty times as much as a page.
 #[test]
+#[ignore = "written, not yet run on a whole build"]
 fn a_very_large_answer_is_cut_on_the_page_and_streamed_whole_as_text() {
     const PAIRS: usize = 4 << 20;
     let mut log = MemoryLog::new(&fixture::bench(&["builtin/tiny"], 2));

@@ -435,27 +435,21 @@ async fn answer(
         fields.insert("you_sent".into(), incoming.key.as_str().into());
     }
     let good = good.to_string();
-    // Written down before the last byte leaves: whoever has the answer may look at the books at once.
-    let delivered = fault.is_none() || fault == Some(Fault::WrongContentType);
-    let count = |more: bool| {
-        if delivered && script.keeps_accounts {
-            let mut books = lock(&state.books);
-            let account = books.accounts.entry(incoming.id.clone()).or_default();
-            account.delivered = account.delivered + u32::from(more) - u32::from(!more);
-        }
-    };
-    count(true);
-    let sent = match fault {
+    let after = match fault {
         None => {
-            let answer = whole(200, "application/json", &headers, good.as_bytes());
-            stream.write_all(&answer).await.map(|()| After::Keep)
+            stream
+                .write_all(&whole(200, "application/json", &headers, good.as_bytes()))
+                .await?;
+            After::Keep
         }
-        Some(fault) => play(stream, fault, &good, &headers, &error("Something broke.")).await,
+        Some(fault) => play(stream, fault, &good, &headers, &error("Something broke.")).await?,
     };
-    if sent.is_err() {
-        count(false);
+    let delivered = fault.is_none() || fault == Some(Fault::WrongContentType);
+    if delivered && script.keeps_accounts {
+        let mut books = lock(&state.books);
+        books.accounts.entry(incoming.id).or_default().delivered += 1;
     }
-    sent
+    Ok(after)
 }
 
 /// The same request breaks in the same way at the same attempt, whatever the order of arrival.

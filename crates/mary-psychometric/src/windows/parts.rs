@@ -239,7 +239,7 @@ fn orders(found: &[Found]) -> Option<Table> {
             .insert(part_name(&one.trajectory.ability.part), onset_of(one));
     }
     let mut rows: Vec<(Vec<String>, f64)> = Vec::new();
-    let models: Vec<(&(&str, &str), &BTreeMap<String, f64>)> = by_model.iter().collect();
+    let models: Vec<_> = by_model.iter().collect();
     for (i, ((task, size), onsets)) in models.iter().enumerate() {
         for ((other_task, other_size), others) in models.iter().skip(i + 1) {
             if task != other_task {

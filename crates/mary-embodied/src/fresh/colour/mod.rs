@@ -34,7 +34,7 @@ const INSIDE: f64 = 7.0;
 
 /// On the ladder colours come nearer to each other: how clear the least clear comparison is on the first
 /// three rungs, in margins; the last rung reaches down to the margin itself.
-const ENDS: [f64; 3] = [1.6, 1.35, 1.15];
+const ENDS: [f64; 3] = [1.4, 1.25, 1.12];
 const ROW: [f64; 3] = [2.0, 1.6, 1.25];
 const SIDE_BY_SIDE: [f64; 3] = [2.5, 1.8, 1.3];
 const HUES: [f64; 3] = [1.6, 1.3, 1.15];
@@ -46,7 +46,7 @@ pub static BY_NAME: [Kind; 6] = [
     Kind {
         name: "extreme",
         draw: extreme,
-        grows: Some("the least clear comparison, in margins: 1.6, 1.35, 1.15, 1"),
+        grows: Some("the least clear comparison, in margins: 1.4, 1.25, 1.12, 1"),
     },
     Kind {
         name: "order",
@@ -61,17 +61,17 @@ pub static BY_NAME: [Kind; 6] = [
     Kind {
         name: "hue",
         draw: hue,
-        grows: Some("the least clear comparison, in margins: 1.6, 1.3, 1.15, 1"),
+        grows: None,
     },
     Kind {
         name: "mixture",
         draw: mixing::mixture,
-        grows: Some("the least clear comparison, in margins: 1.4, 1.25, 1.12, 1"),
+        grows: None,
     },
     Kind {
         name: "sector",
         draw: mixing::sector,
-        grows: Some("the least clear comparison, in margins: 3, 2, 1.4, 1"),
+        grows: None,
     },
 ];
 
@@ -80,7 +80,7 @@ pub static IN_LIFE: [Kind; 4] = [
     Kind {
         name: "life-extreme",
         draw: life::extreme,
-        grows: Some("the least clear comparison, in margins: 1.6, 1.35, 1.15, 1"),
+        grows: Some("the least clear comparison, in margins: 1.4, 1.25, 1.12, 1"),
     },
     Kind {
         name: "life-order",
@@ -95,7 +95,7 @@ pub static IN_LIFE: [Kind; 4] = [
     Kind {
         name: "life-hue",
         draw: life::hue,
-        grows: Some("the least clear comparison, in margins: 1.6, 1.3, 1.15, 1"),
+        grows: None,
     },
 ];
 

@@ -44,7 +44,7 @@ pub static KINDS: [Kind; 7] = [
     Kind {
         name: "size",
         draw: shapes::size,
-        grows: Some("by what factor sizes differ at least: 1.7, 1.5, 1.35, 1.2"),
+        grows: None,
     },
 ];
 
@@ -53,4 +53,4 @@ pub const MARGINS: &str = "drawn in DejaVu Sans; every answer holds in each of s
     has the symbols, in three at least; a count must stay the same when a line is moved by 5 % of the \
     height, regions and pieces have at least 30 dots where a stroke is 12 wide; a symbol open to one \
     side has no other dent above 1.5 % of its box; symmetric from likeness 0.96 and overlap 0.80 on, not \
-    symmetric up to likeness 0.86; widths and heights compared differ by at least 20 % here and 5 % in the other fonts";
+    symmetric up to likeness 0.86; widths and heights compared differ by at least 15 % here and 3 % in the other fonts";

@@ -146,81 +146,82 @@ pub fn symmetry(rng: &mut Stream, _level: Level) -> Option<Block> {
 /// Letters, digits and signs whose proportions are much the same in every plain type.
 const SIZED: &str = "ABCDEFHILMNOPQRSTUVWXYZabcdefhkmnpqrtuvwxyz23456789()[]/\\-+=<>";
 /// The most must be this much more than the next, and the least this much less.
-const MARGIN: f64 = 1.2;
+const MARGIN: f64 = 1.15;
 /// And in every other font at least this much.
-const IN_OTHERS: f64 = 1.05;
+const IN_OTHERS: f64 = 1.03;
+
+/// Four symbols and the places of the widest, the narrowest, the tallest and the least tall among them.
+type Sized = ([char; OPTIONS], [usize; OPTIONS]);
 
 /// Widest, narrowest, tallest and lowest, each another of the four, in every font that was looked at.
-pub fn size(rng: &mut Stream, level: Level) -> Option<Block> {
-    static FROM: OnceLock<Vec<&'static Known>> = OnceLock::new();
-    let from = FROM.get_or_init(|| which(|k| SIZED.contains(k.symbol)));
-    let mut drawn: Vec<&'static Known> = Vec::with_capacity(OPTIONS);
-    while drawn.len() < OPTIONS {
-        let next = from.get(below(rng, from.len()))?;
-        if drawn.iter().all(|d| d.symbol != next.symbol) {
-            drawn.push(next);
+pub fn size(rng: &mut Stream, _level: Level) -> Option<Block> {
+    static FROM: OnceLock<Vec<Sized>> = OnceLock::new();
+    let from = FROM.get_or_init(|| {
+        let symbols = which(|k| SIZED.contains(k.symbol));
+        let mut sets = Vec::new();
+        for (a, one) in symbols.iter().enumerate() {
+            for (b, two) in symbols.iter().enumerate().skip(a + 1) {
+                for (c, three) in symbols.iter().enumerate().skip(b + 1) {
+                    for four in symbols.iter().skip(c + 1) {
+                        sets.extend(sized([one, two, three, four]));
+                    }
+                }
+            }
         }
-    }
+        sets
+    });
+    let (symbols, ends) = from.get(below(rng, from.len()))?;
+    let asks = [
+        ("Which of them is the widest?", "其中哪一个最宽？"),
+        ("Which of them is the narrowest?", "其中哪一个最窄？"),
+        (
+            "Which of them is the tallest from its lowest to its highest point?",
+            "其中哪一个从最低点到最高点的距离最大？",
+        ),
+        (
+            "Which of them is the least tall from its lowest to its highest point?",
+            "其中哪一个从最低点到最高点的距离最小？",
+        ),
+    ];
+    let mut drawn: Vec<(char, Said)> = ends
+        .iter()
+        .zip(asks)
+        .filter_map(|(place, (en, zh))| Some((*symbols.get(*place)?, Said::new(en, zh))))
+        .collect();
+    shuffle(rng, &mut drawn);
+    let (symbols, asks): (Vec<char>, Vec<Said>) = drawn.into_iter().unzip();
+    Some(about_four(&symbols, &asks))
+}
+
+/// The places of the four ends, if they are four different symbols, the same in every font, and clear.
+fn sized(four: [&Known; OPTIONS]) -> Option<Sized> {
     // The boxes of the four in each font that has all of them, ours first.
-    let fonts: Vec<Vec<(f64, f64)>> = (0..drawn.first()?.boxes.len())
-        .filter_map(|font| drawn.iter().map(|k| k.boxes.get(font).copied()?).collect())
+    let fonts: Vec<Vec<(f64, f64)>> = (0..four[0].boxes.len())
+        .filter_map(|font| four.iter().map(|k| k.boxes.get(font).copied()?).collect())
         .collect();
     if fonts.len() < FEWEST {
         return None;
     }
-    // The ends must be the same, and clear, in every font.
-    let end = |of: fn(&(f64, f64)) -> f64, way: f64| -> Option<(usize, f64)> {
-        let mut fonts = fonts
-            .iter()
-            .map(|font| most(&font.iter().map(of).collect::<Vec<f64>>(), way));
-        let (place, clear) = fonts.next()??;
-        let same = |other: Option<(usize, f64)>| {
-            other.is_some_and(|(p, clear)| p == place && clear >= IN_OTHERS)
-        };
-        fonts.all(same).then_some((place, clear))
+    let end = |of: fn(&(f64, f64)) -> f64, way: f64| -> Option<usize> {
+        let mut found = None;
+        for (font, boxes) in fonts.iter().enumerate() {
+            let margin = if font == 0 { MARGIN } else { IN_OTHERS };
+            let values: Vec<f64> = boxes.iter().map(of).collect();
+            let (place, clear) = most(&values, way)?;
+            if clear < margin || *found.get_or_insert(place) != place {
+                return None;
+            }
+        }
+        found
     };
     let ends = [
-        (
-            end(|b| b.0, 1.0)?,
-            ("Which of them is the widest?", "其中哪一个最宽？"),
-        ),
-        (
-            end(|b| b.0, -1.0)?,
-            ("Which of them is the narrowest?", "其中哪一个最窄？"),
-        ),
-        (
-            end(|b| b.1, 1.0)?,
-            (
-                "Which of them is the tallest from its lowest to its highest point?",
-                "其中哪一个从最低点到最高点的距离最大？",
-            ),
-        ),
-        (
-            end(|b| b.1, -1.0)?,
-            (
-                "Which of them is the least tall from its lowest to its highest point?",
-                "其中哪一个从最低点到最高点的距离最小？",
-            ),
-        ),
+        end(|b| b.0, 1.0)?,
+        end(|b| b.0, -1.0)?,
+        end(|b| b.1, 1.0)?,
+        end(|b| b.1, -1.0)?,
     ];
-    let clear = ends
-        .iter()
-        .map(|((_, clear), _)| *clear)
-        .fold(f64::INFINITY, f64::min);
-    let wanted = level.pick(
-        MARGIN..f64::INFINITY,
-        [1.7..f64::INFINITY, 1.5..1.7, 1.35..1.5, MARGIN..1.35],
-    );
-    if !wanted.contains(&clear) {
-        return None;
-    }
-    let mut asks: [Option<Said>; OPTIONS] = Default::default();
-    for ((place, _), (en, zh)) in ends {
-        *asks.get_mut(place)? = Some(Said::new(en, zh));
-    }
-    let asks: Vec<Said> = asks.into_iter().collect::<Option<_>>()?;
-    let symbols: Vec<char> = drawn.iter().map(|k| k.symbol).collect();
-    Some(about_four(&symbols, &asks))
+    let twice = |i: usize| ends[..i].contains(&ends[i]);
+    (!(0..OPTIONS).any(twice)).then(|| (four.map(|k| k.symbol), ends))
 }
 
 /// The place of the greatest (`way` 1) or the smallest (`way` -1) value, and by what factor it differs

@@ -1,7 +1,7 @@
 //! Fictitious force: how it is drawn, said and recognised.
 
-use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::ring;
+use crate::grid::{Grid, Pair};
+use crate::worlds::draw::line;
 use crate::worlds::{Aspect, Concept, Set, Setting, Words};
 
 /// The concept.
@@ -16,9 +16,9 @@ pub static CONCEPT: Concept = Concept {
             "When the bus starts, the balls on its floor and the lamp on its ceiling go to the back as if something pulled them.",
             starting_bus,
         ),
-        Aspect::free(
+        Aspect::upright(
             "carousel",
-            "When the drum turns by a quarter, the balls inside go straight outwards and press against its wall.",
+            "When the striped roof of a carousel turns, the seats on its chains hang outwards and higher, as if something pulled them away from the post.",
             carousel,
         ),
     ],
@@ -39,12 +39,13 @@ pub static CONCEPT: Concept = Concept {
     },
     readings: reading::READINGS,
     confusable: &[
-        ("diffusion", "balls go away from the middle in both"),
-        ("expansion", "balls go away from the middle in both"),
-        ("explosion", "balls go away from the middle in both"),
+        ("bernoulli-effect", "what hangs is drawn aside in both"),
+        ("oscillation", "what hangs has swung out in both"),
         ("reference-frame", "it depends on the frame"),
-        ("repulsive-force", "balls go away from the middle in both"),
-        ("vortex", "a turning drum shows both"),
+        ("repulsive-force", "what hangs is driven apart in both"),
+        ("resonance", "what hangs has swung out in both"),
+        ("rotation", "a carousel turns"),
+        ("vortex", "a turning roof shows both"),
     ],
 };
 
@@ -82,37 +83,45 @@ fn starting_bus(s: &mut Setting) -> Option<Pair> {
 
 fn carousel(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let radius = s.between(4, (s.rows.min(s.cols) - 3) / 2);
-    let centre = s.place((radius, s.rows - 1 - radius), (radius, s.cols - 1 - radius));
-    let (wall, mark, ball, axle) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
-    p.both(|g| {
-        g.paint(ring(centre, radius), wall);
-        g.set(centre.0, centre.1, axle);
-    });
-    let spokes: [Place; 4] = [(-1, 0), (0, 1), (1, 0), (0, -1)];
-    let start = s.between(0, 3) as usize;
-    let put = |g: &mut Grid, (dr, dc): Place, far: i32, colour: u8| {
-        g.set(centre.0 + dr * far, centre.1 + dc * far, colour);
+    let (roof, stripe, chain, seat) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let ground = s.rows - 1;
+    let half = s.between(2, (s.cols - 5) / 2);
+    let out = s.between(2, 4);
+    let mid = s.between(half + out, s.cols - 1 - half - out);
+    let top = s.between(1, 2);
+    let long = s.between(out + 2, ground - top - 4);
+    // Chains keep their length: what goes out comes up.
+    let deep = f64::from(long * long - out * out).sqrt().floor() as i32;
+    let hangs: Vec<i32> = if half >= 5 && s.coin() {
+        vec![half, half - 3]
+    } else {
+        vec![half]
     };
-    put(&mut p.input, spokes[start], radius, mark);
-    put(&mut p.output, spokes[(start + 1) % 4], radius, mark);
-    let slants: [Place; 4] = [(-1, -1), (-1, 1), (1, 1), (1, -1)];
-    // The last free cell on a slant before the round wall.
-    let edge = (1..radius)
-        .take_while(|i| p.input.at(centre.0 + i, centre.1 + i) == 0)
-        .last()?;
-    let deep = s.between(1, 2).min(edge - 1);
-    for way in s
-        .shuffled(slants.to_vec())
-        .into_iter()
-        .take(s.between(2, 4) as usize)
-    {
-        for i in 0..deep {
-            put(&mut p.input, way, 1 + i, ball);
-            put(&mut p.output, way, edge - i, ball);
+    for (g, turned) in [(&mut p.input, 0), (&mut p.output, 1)] {
+        for c in mid - half..=mid + half {
+            let colour = if (c - mid + half + turned) % 2 == 0 {
+                roof
+            } else {
+                stripe
+            };
+            g.set(top, c, colour);
+        }
+        g.set(top - 1, mid, roof);
+        g.fill((top + 1, mid), (ground, mid), roof);
+        g.fill((ground, mid - 1), (ground, mid + 1), roof);
+        for (at, side) in hangs.iter().flat_map(|&at| [(at, -1), (at, 1)]) {
+            let from = (top + 1, mid + side * at);
+            let to = if turned == 0 {
+                (top + long, from.1)
+            } else {
+                (top + deep, from.1 + side * out)
+            };
+            g.paint(line(from, to), chain);
+            g.fill((to.0 + 1, to.1), (to.0 + 2, to.1), seat);
         }
     }
-    (edge > 1).then_some(p)
+    let room = mid - half - out >= 0 && mid + half + out < s.cols;
+    (room && top + long + 2 < ground).then_some(p)
 }
 
 /// How it is recognised: by the cells alone, without the code that draws it.
@@ -135,10 +144,11 @@ Reading::new(
 Reading::new(
         "fictitious-force",
         &["carousel"],
-        "did a mark on a ring go round by a quarter, and what was inside go straight outwards to it?",
-        pressed_outwards,
+        "did stripes of a roof change places, and what hangs from it on both sides swing outwards and up?",
+        swung_outwards,
     )
-    .touching(3, 3).same_counts(),
+    .touching(4, 4).kinds_stay()
+    .upright(),
 ];
 
     fn a_hollow_went(look: &Look) -> bool {
@@ -206,48 +216,75 @@ Reading::new(
         })
     }
 
-    fn pressed_outwards(look: &Look) -> bool {
-        if !look.same_counts || look.touched.len() != 3 {
+    fn swung_outwards(look: &Look) -> bool {
+        let Some(roof) = striped_roof(look) else {
             return false;
-        }
-        let axles = look
-            .parts_before()
+        };
+        let (row, left, right) = roof;
+        let middle = left + right;
+        let under = |p: &&Part| p.bounds[0] > row && look.restless(p);
+        let side = |p: &Part| (p.middle().1 - middle).signum();
+        let (before, after): (Vec<&Part>, Vec<&Part>) = (
+            look.parts_before().iter().filter(under).collect(),
+            look.parts_after().iter().filter(under).collect(),
+        );
+        // What hangs: chains from the roof and seats below them, as many on either side.
+        let even = |parts: &[&Part]| {
+            let on = |way: i32| parts.iter().filter(|p| side(p) == way).count();
+            on(0) == 0 && on(1) == on(-1) && on(1) >= 2
+        };
+        let fixed = |p: &&&Part| p.bounds[0] == row + 1;
+        let chains: Vec<&&Part> = after.iter().filter(fixed).collect();
+        let straight = before.iter().filter(fixed).all(|p| p.wide() == 1);
+        let slanted = chains.iter().all(|p| {
+            let far = |c: &Place| (2 * c.1 - middle).abs();
+            let inner = p.cells.iter().map(far).min();
+            let top = p.cells.iter().filter(|c| c.0 == row + 1).map(far).min();
+            let outer = p.cells.iter().map(far).max();
+            inner == top && outer >= inner.map(|i| i + 4)
+        });
+        // Every seat has gone out and up.
+        let seats = |parts: &[&Part]| -> Vec<(i32, i32)> {
+            let mut found: Vec<(i32, i32)> = parts
+                .iter()
+                .filter(|p| !fixed(p))
+                .map(|p| (p.middle().1, p.bounds[0]))
+                .collect();
+            found.sort_unstable();
+            found
+        };
+        let (sat, sit) = (seats(&before), seats(&after));
+        let lifted = sat
             .iter()
-            .filter(|p| p.len() == 1 && !look.restless(p));
-        axles.flat_map(|p| p.cells.first().copied()).any(|axle| {
-            let from = |p: &Place| (p.0 - axle.0, p.1 - axle.1);
-            let marked = look.touched.iter().any(|&mark| {
-                let (p, q) = (look.input.places_of(mark), look.output.places_of(mark));
-                let ([p], [q]) = (p.as_slice(), q.as_slice()) else {
-                    return false;
-                };
-                let (u, v) = (from(p), from(q));
-                v == (u.1, -u.0) || v == (-u.1, u.0)
-            });
-            // The balls by direction from the axle, then by distance.
-            let rays = |cells: Vec<Place>| -> Vec<(Place, i32)> {
-                let mut rays: Vec<(Place, i32)> = cells
-                    .iter()
-                    .map(from)
-                    .map(|(r, c)| ((r.signum(), c.signum()), r.abs() + c.abs()))
-                    .collect();
-                rays.sort_unstable();
-                rays
-            };
-            marked
-                && look.touched.iter().any(|&ball| {
-                    let (a, b) = (
-                        rays(look.input.places_of(ball)),
-                        rays(look.output.places_of(ball)),
-                    );
-                    let rim = |c: &&u8| {
-                        let moves = (look.gone(**c).len(), look.came(**c).len());
-                        **c == ball || moves == (1, 1)
-                    };
-                    (2..=12).contains(&a.len())
-                        && look.touched.iter().all(|c| rim(&c))
-                        && a.iter().zip(&b).all(|(p, q)| p.0 == q.0 && p.1 < q.1)
-                })
-        })
+            .zip(&sit)
+            .all(|(a, b)| b.1 < a.1 && (b.0 - middle).abs() > (a.0 - middle).abs());
+        let explained =
+            |p: &Place| p.0 == row || before.iter().chain(&after).any(|part| part.has(*p));
+        even(&before)
+            && even(&after)
+            && sat.len() == sit.len()
+            && sat.len() == chains.len()
+            && straight
+            && slanted
+            && lifted
+            && look.changed.iter().all(explained)
+    }
+
+    /// The row and the ends of a stretch in which two colours by turns have changed places.
+    fn striped_roof(look: &Look) -> Option<(i32, i32, i32)> {
+        let row = look.changed.first()?.0;
+        let cells: Vec<i32> = look
+            .changed
+            .iter()
+            .filter(|p| p.0 == row)
+            .map(|p| p.1)
+            .collect();
+        let (left, right) = (*cells.first()?, *cells.last()?);
+        let whole = cells.len() as i32 == right - left + 1 && cells.len() >= 5;
+        let by_turns = (left..right).all(|c| {
+            let (was, next) = (look.was((row, c)), look.was((row, c + 1)));
+            was != 0 && next != 0 && was != next && look.is((row, c)) == next
+        });
+        (whole && by_turns).then_some((row, left, right))
     }
 }

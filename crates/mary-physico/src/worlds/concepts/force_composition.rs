@@ -1,6 +1,6 @@
 //! Force composition: how it is drawn, said and recognised.
 
-use crate::grid::Pair;
+use crate::grid::{Grid, Pair};
 use crate::worlds::draw::line;
 use crate::worlds::{Aspect, Concept, Set, Setting, Words};
 
@@ -18,7 +18,7 @@ pub static CONCEPT: Concept = Concept {
         ),
         Aspect::free(
             "tug-of-war",
-            "Two opposite pulls on a body become one: as long as their difference, on the side of the longer.",
+            "Two opposite arrows of force on a body become one: as long as their difference, on the side of the longer.",
             tug_of_war,
         ),
     ],
@@ -65,6 +65,15 @@ fn parallelogram(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
+/// An arrow that leaves a body sideways: a shaft and a head with two barbs.
+fn arrow(g: &mut Grid, (row, from): (i32, i32), way: i32, long: i32, colour: u8) {
+    let tip = from + way * (long - 1);
+    g.fill((row, from), (row, tip), colour);
+    for barb in [row - 1, row + 1] {
+        g.set(barb, tip - way, colour);
+    }
+}
+
 fn tug_of_war(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (body, one, two) = (s.colour(0), s.colour(1), s.colour(2));
@@ -76,19 +85,18 @@ fn tug_of_war(s: &mut Setting) -> Option<Pair> {
             2 + lane * (s.rows / lanes) + if lanes == 2 { s.between(0, 1) } else { 0 }
         };
         let mid = s.cols / 2 + s.between(-1, 0);
-        let (left, right) = (s.between(1, mid - 2), s.between(1, s.cols - mid - 3));
-        if left == right {
-            return None;
-        }
+        let lengths: Vec<(i32, i32)> = (2..mid)
+            .flat_map(|left| (2..s.cols - mid - 1).map(move |right| (left, right)))
+            .filter(|(left, right)| (left - right).abs() >= 2)
+            .collect();
+        let (left, right) = s.choose(&lengths)?;
         p.both(|g| g.fill((row - 1, mid - 1), (row + 1, mid + 1), body));
-        p.input.fill((row, mid - 1 - left), (row, mid - 2), one);
-        p.input.fill((row, mid + 2), (row, mid + 1 + right), two);
+        arrow(&mut p.input, (row, mid - 2), -1, left, one);
+        arrow(&mut p.input, (row, mid + 2), 1, right, two);
         if left > right {
-            p.output
-                .fill((row, mid - 1 - left + right), (row, mid - 2), one);
+            arrow(&mut p.output, (row, mid - 2), -1, left - right, one);
         } else {
-            p.output
-                .fill((row, mid + 2), (row, mid + 1 + right - left), two);
+            arrow(&mut p.output, (row, mid + 2), 1, right - left, two);
         }
     }
     Some(p)
@@ -96,9 +104,9 @@ fn tug_of_war(s: &mut Setting) -> Option<Pair> {
 
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
-    use crate::grid::Place;
+    use crate::grid::{Grid, Place};
     use crate::worlds::readings::Reading;
-    use crate::worlds::readings::look::Look;
+    use crate::worlds::readings::look::{Look, Part};
 
     pub(super) static READINGS: &[Reading] = &[
 Reading::new(
@@ -111,7 +119,7 @@ Reading::new(
 Reading::new(
         "force-composition",
         &["tug-of-war"],
-        "do two opposite arms of a body become one, as long as their difference, on the longer's side?",
+        "do two opposite arrows at a body become one, as long as their difference, on the longer's side?",
         difference,
     )
     .touching(2, 2),
@@ -170,52 +178,55 @@ Reading::new(
         })
     }
 
-    fn difference(look: &Look) -> bool {
-        if look.changed.iter().any(|&p| look.is(p) != 0) || look.touched.len() != 2 {
-            return false;
-        }
-        look.lying_or_upright(|look| {
-            let mut rows: Vec<i32> = look.changed.iter().map(|p| p.0).collect();
-            rows.dedup();
-            rows.iter().all(|&r| arms_subtract(look, r))
+    /// The arrow that leaves a body sideways at a place: its colour and its cells.
+    fn arrow_from(grid: &Grid, (row, from): Place, way: i32) -> Option<(u8, Vec<Place>)> {
+        let colour = grid.at(row, from);
+        let long = (0..20)
+            .take_while(|i| colour != 0 && grid.at(row, from + way * i) == colour)
+            .count() as i32;
+        let barbs = [row - 1, row + 1].map(|r| (r, from + way * (long - 2)));
+        let headed = barbs.iter().all(|&(r, c)| grid.at(r, c) == colour);
+        // Beside the shaft there is nothing but the barbs.
+        let thin = [row - 1, row + 1]
+            .iter()
+            .all(|&r| (0..long).all(|i| i == long - 2 || grid.at(r, from + way * i) != colour));
+        (long >= 2 && headed && thin).then(|| {
+            let mut cells: Vec<Place> = (0..long).map(|i| (row, from + way * i)).collect();
+            cells.extend(barbs);
+            (colour, cells)
         })
     }
 
-    /// In this row two arms of different colours lie on both sides of a still body: the shorter is gone
-    /// and the longer has lost as much from its end.
-    fn arms_subtract(look: &Look, row: i32) -> bool {
-        let lost: Vec<i32> = look
-            .changed
-            .iter()
-            .filter(|p| p.0 == row)
-            .map(|p| p.1)
-            .collect();
-        let (Some(&first), Some(&last)) = (lost.first(), lost.last()) else {
-            return false;
-        };
-        let (one, two) = (look.was((row, first)), look.was((row, last)));
-        let arm = |colour: u8, is: bool| -> Vec<i32> {
-            (0..look.cols())
-                .filter(|&c| {
-                    (if is {
-                        look.is((row, c))
-                    } else {
-                        look.was((row, c))
-                    }) == colour
-                })
-                .collect()
-        };
-        let (left, right) = (arm(one, false), arm(two, false));
-        let (now_left, now_right) = (arm(one, true), arm(two, true));
-        let shorter = left.len().min(right.len());
-        let body = left.last().zip(right.first());
-        let between =
-            body.is_some_and(|(l, r)| r - l > 1 && (l + 1..*r).all(|c| look.stays((row, c))));
-        let from_the_end = if left.len() > right.len() {
-            now_right.is_empty() && now_left == left[shorter..]
+    fn difference(look: &Look) -> bool {
+        look.lying_or_upright(|look| {
+            let bodies = look
+                .parts_before()
+                .iter()
+                .filter(|p| p.is_box() && p.tall() == 3 && p.wide() == 3 && !look.restless(p));
+            let explained: Vec<Place> = bodies
+                .filter_map(|b| subtracted(look, b))
+                .flatten()
+                .collect();
+            !explained.is_empty() && look.changed.iter().all(|p| explained.contains(p))
+        })
+    }
+
+    /// The cells of the arrows at a body, if the longer of two opposite ones has lost the shorter's
+    /// length and the shorter is gone.
+    fn subtracted(look: &Look, body: &Part) -> Option<Vec<Place>> {
+        let [t, l, _, r] = body.bounds;
+        let (left, right) = ((t + 1, l - 1), (t + 1, r + 1));
+        let (one, first) = arrow_from(&look.input, left, -1)?;
+        let (two, second) = arrow_from(&look.input, right, 1)?;
+        let (colour, longer, shorter, (from, way), empty) = if first.len() > second.len() {
+            (one, &first, &second, (left, -1), right)
         } else {
-            now_left.is_empty() && now_right == right[..right.len() - shorter]
+            (two, &second, &first, (right, 1), left)
         };
-        one != two && left.len() != right.len() && between && from_the_end
+        let (kept, sum) = arrow_from(&look.output, from, way)?;
+        // A head of two barbs is in all three lengths.
+        let difference = sum.len() - 2 == longer.len() - shorter.len();
+        (one != two && kept == colour && difference && look.is(empty) == 0)
+            .then(|| [first, second, sum].concat())
     }
 }

@@ -13,7 +13,7 @@ pub static CONCEPT: Concept = Concept {
     aspects: &[
         Aspect::free(
             "light-trails",
-            "Every light that moves leaves a streak of its own colour along its way; what stands still stays a point.",
+            "On a road at night the lamps of every car, two by two, leave a pair of streaks along the lane; what stands still stays a point.",
             light_trails,
         ),
         Aspect::upright(
@@ -48,28 +48,37 @@ pub static CONCEPT: Concept = Concept {
 
 fn light_trails(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let mut row = s.between(1, 2);
-    let mut trails = 0;
-    while row < s.rows - 2 {
-        let colour = s.any_colour(0, 2);
-        let left = s.between(0, 3);
-        let long = s.between(6, s.cols - left - 1);
-        let bend = s.between(0, 1).min(s.rows - 2 - row);
-        let way: Vec<Place> = (0..long)
-            .map(|i| (row + if i > long / 2 { bend } else { 0 }, left + i))
-            .collect();
-        p.output.paint(way, colour);
-        p.input.set(row, left, colour);
-        trails += 1;
-        row += s.between(3, 4);
+    let kerb = s.colour(2);
+    let lanes = s.between(1, 2);
+    let deep = 4 * lanes + 2;
+    let top = s.between(0, s.rows - deep - 1);
+    for row in [top, top + deep] {
+        p.both(|g| g.fill((row, 0), (row, g.cols() as i32), kerb));
     }
-    // A lantern that stands still.
-    let spot = s.place((0, s.rows - 1), (0, s.cols - 1));
-    if p.output.roomy(&[spot]) {
-        let colour = s.colour(3);
-        p.both(|g| g.set(spot.0, spot.1, colour));
+    for lane in 0..lanes {
+        let colour = s.colour(lane as usize);
+        let at = top + 2 + 4 * lane;
+        let car = s.between(1, s.cols - 6);
+        // The one lane runs to the right, the other to the left, and the cars leave the picture.
+        let (lamp, end) = if lane == 0 {
+            (car, s.cols - 1)
+        } else {
+            (s.cols - 1 - car, 0)
+        };
+        for row in [at, at + 2] {
+            p.input.set(row, lamp, colour);
+            p.output.fill((row, lamp), (row, end), colour);
+        }
     }
-    (trails >= 3).then_some(p)
+    // Lanterns beside the road.
+    let lantern = s.colour(3);
+    for _ in 0..s.between(1, 3) {
+        let spot = s.place((0, s.rows - 1), (0, s.cols - 1));
+        if p.output.roomy(&[spot]) && (spot.0 < top || spot.0 > top + deep) {
+            p.both(|g| g.set(spot.0, spot.1, lantern));
+        }
+    }
+    Some(p)
 }
 
 fn star_trails(s: &mut Setting) -> Option<Pair> {

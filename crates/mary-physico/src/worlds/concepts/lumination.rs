@@ -1,8 +1,7 @@
 //! Lumination: how it is drawn, said and recognised.
 
 use crate::grid::{Pair, Place};
-use crate::worlds::draw::disc;
-use crate::worlds::scenery::glow::square;
+use crate::worlds::draw::square_ring;
 use crate::worlds::{Aspect, Concept, Set, Setting, Words};
 
 /// The concept.
@@ -14,12 +13,12 @@ pub static CONCEPT: Concept = Concept {
     aspects: &[
         Aspect::free(
             "halo",
-            "Every point of one colour begins to glow: a ring of light stands around it; the others stay dark.",
+            "Every point of one colour begins to glow: bright right around it and fainter, in single spots, further out; the others stay dark.",
             halo,
         ),
         Aspect::free(
             "radiance",
-            "A source begins to shine: rays of light go out from it to all sides.",
+            "A source begins to shine: straight rays of light go out from it to all eight sides.",
             radiance,
         ),
     ],
@@ -50,51 +49,44 @@ pub static CONCEPT: Concept = Concept {
 
 fn halo(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (source, light, dark) = (s.colour(0), s.colour(1), s.colour(2));
+    let (source, light, dark, faint) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     let mut put = [0, 0];
-    let (many, round) = (s.between(3, 9), s.coin());
+    let many = s.between(3, 9);
     for _ in 0..60 {
-        let at = s.place((1, s.rows - 2), (1, s.cols - 2));
-        let near: Vec<Place> = disc(at, 2);
+        let at = s.place((2, s.rows - 3), (2, s.cols - 3));
+        let near: Vec<Place> = (0..=3).flat_map(|far| square_ring(at, far)).collect();
         if !near.iter().all(|&(r, c)| p.output.at(r, c) == 0) || put[0] + put[1] >= many {
             continue;
         }
         let shines = put[0] <= put[1];
         if shines {
-            let glow = if round { disc(at, 1) } else { square(at) };
-            p.output.paint(glow, light);
+            p.output.paint(square_ring(at, 1), light);
+            let spots = square_ring(at, 2)
+                .into_iter()
+                .filter(|q| (q.0 - at.0 + q.1 - at.1) % 2 == 0);
+            p.output.paint(spots, faint);
         }
         let colour = if shines { source } else { dark };
         p.both(|g| g.set(at.0, at.1, colour));
         put[usize::from(!shines)] += 1;
     }
-    (put[0] >= 2 && put[1] >= 1).then_some(p)
+    (put[0] >= 1 && put[1] >= 1).then_some(p)
 }
 
 fn radiance(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let (source, light) = (s.colour(0), s.colour(1));
-    let far = s.between(3, 5);
-    let at = s.place((far + 1, s.rows - far - 2), (far + 1, s.cols - far - 2));
-    p.both(|g| g.fill((at.0, at.1), (at.0 + 1, at.1 + 1), source));
-    let corners = [
-        (-1, -1, 0, 0),
-        (-1, 1, 0, 1),
-        (1, -1, 1, 0),
-        (1, 1, 1, 1),
-        (-1, 0, 0, 0),
-        (-1, 0, 0, 1),
-        (1, 0, 1, 0),
-        (1, 0, 1, 1),
-        (0, -1, 0, 0),
-        (0, -1, 1, 0),
-        (0, 1, 0, 1),
-        (0, 1, 1, 1),
-    ];
-    for (dr, dc, r0, c0) in corners {
-        let long = if dr * dc == 0 { far } else { far - 1 };
-        for k in 2..=long {
-            p.output.set(at.0 + r0 + dr * k, at.1 + c0 + dc * k, light);
+    let far = s.between(4, (s.rows.min(s.cols) - 1) / 2);
+    let at = s.place((far, s.rows - far - 1), (far, s.cols - far - 1));
+    p.both(|g| g.fill((at.0 - 1, at.1 - 1), (at.0 + 1, at.1 + 1), source));
+    for dr in -1..=1 {
+        for dc in -1..=1 {
+            let long = if dr * dc == 0 { far } else { far - 1 };
+            for k in 3..=long {
+                if (dr, dc) != (0, 0) {
+                    p.output.set(at.0 + dr * k, at.1 + dc * k, light);
+                }
+            }
         }
     }
     Some(p)
@@ -110,10 +102,10 @@ mod reading {
 Reading::new(
         "lumination",
         &["halo"],
-        "did a ring of a new colour appear right around every point of one colour and nowhere else?",
+        "did every point of one colour get a ring of a new colour and spots of another around that, and nothing else?",
         haloed,
     )
-    .touching(1, 1).added().fresh(1),
+    .touching(2, 2).added().fresh(2),
 Reading::new(
         "lumination",
         &["radiance"],
@@ -124,25 +116,26 @@ Reading::new(
 ];
 
     fn haloed(look: &Look) -> bool {
-        let Some(light) = look.one_added() else {
+        let [one, two] = *look.touched.as_slice() else {
             return false;
         };
-        if look.had(light) > 0 || look.changed.len() < 8 {
-            return false;
-        }
-        let around = |(r, c): Place| {
-            (-1..=1).all(|dr| {
-                (-1..=1).all(|dc| (dr, dc) == (0, 0) || look.is((r + dr, c + dc)) == light)
+        [(one, two), (two, one)].into_iter().any(|(light, faint)| {
+            let ring = |(r, c): Place, far: i32, colour: u8| {
+                let square = (-far..=far).flat_map(|dr| (-far..=far).map(move |dc| (dr, dc)));
+                square
+                    .filter(|(dr, dc)| dr.abs().max(dc.abs()) == far)
+                    .filter(|(dr, dc)| look.is((r + dr, c + dc)) == colour)
+                    .count()
+            };
+            (1u8..10).any(|source| {
+                let points = look.before_of(source);
+                let glows = |q: Place| ring(q, 1, light) == 8 && ring(q, 2, faint) == 8;
+                !points.is_empty()
+                    && points
+                        .iter()
+                        .all(|p| p.len() == 1 && p.cells.iter().all(|q| glows(*q)))
+                    && look.changed.len() == 16 * points.len()
             })
-        };
-        (1u8..10).any(|source| {
-            let points = look.before_of(source);
-            let near = |p: &Place| points.iter().any(|q| q.touches(&[*p]));
-            points.len() >= 2
-                && points
-                    .iter()
-                    .all(|p| p.len() == 1 && p.cells.iter().all(|q| around(*q)))
-                && look.changed.iter().all(near)
         })
     }
 

@@ -1,6 +1,7 @@
 //! Optical filters: how it is drawn, said and recognised.
 
-use crate::grid::{Grid, Pair};
+use crate::grid::{Grid, Pair, Place};
+use crate::worlds::draw::shifted;
 use crate::worlds::{Aspect, Concept, Set, Setting, Words};
 
 /// The concept.
@@ -17,7 +18,7 @@ pub static CONCEPT: Concept = Concept {
         ),
         Aspect::free(
             "through-the-glass",
-            "Behind a frame of coloured glass only the spots of that colour can still be seen; the rest is dark there.",
+            "Behind a pane of coloured glass only the things of that colour can still be seen; beside it all of them can.",
             through_the_glass,
         ),
         Aspect::free(
@@ -85,25 +86,40 @@ fn one_colour_passes(s: &mut Setting) -> Option<Pair> {
 fn through_the_glass(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
     let glass = s.colour(0);
-    let (tall, wide) = (s.between(6, s.rows - 2), s.between(6, s.cols - 4));
+    let (tall, wide) = (s.between(7, s.rows - 2), s.between(7, s.cols - 4));
     let (top, left) = s.place((0, s.rows - tall), (0, s.cols - wide));
     let (bottom, right) = (top + tall - 1, left + wide - 1);
-    for (r, c) in p.input.places() {
-        if s.between(0, 3) == 0 {
-            let colour = s.any_colour(0, 2);
-            p.input.set(r, c, colour);
-            let behind = r > top && r < bottom && c > left && c < right;
-            if !behind || colour == glass {
-                p.output.set(r, c, colour);
-            }
-        }
-    }
     p.both(|g| g.frame((top, left), (bottom, right), glass));
-    let kept = (top + 1..bottom)
-        .flat_map(|r| (left + 1..right).map(move |c| (r, c)))
-        .filter(|&(r, c)| p.output.at(r, c) == glass)
-        .count();
-    (p.changed() >= 4 && kept >= 2).then_some(p)
+    let behind = |q: &Place| q.0 > top && q.0 < bottom && q.1 > left && q.1 < right;
+    // Things of three colours by turns, behind the glass and beside it.
+    let mut seen = [0; 3];
+    let many = s.between(5, 12);
+    let mut put = 0;
+    for _ in 0..60 {
+        let size = s.between(2, 5) as usize;
+        // The first of each colour behind the glass, the others anywhere.
+        let at = if put < 3 {
+            s.place((top + 2, bottom - 2), (left + 2, right - 2))
+        } else {
+            s.place((0, s.rows - 2), (0, s.cols - 2))
+        };
+        let form = shifted(&s.blob(size), at);
+        if put >= many || !p.input.roomy(&form) {
+            continue;
+        }
+        let inside = form.iter().all(behind);
+        let kind = (put % 3) as usize;
+        let colour = s.colour(kind);
+        p.input.paint(form.clone(), colour);
+        if !inside || colour == glass {
+            p.output.paint(form, colour);
+        }
+        if inside && let Some(n) = seen.get_mut(kind) {
+            *n += 1;
+        }
+        put += 1;
+    }
+    seen.iter().all(|&n| n > 0).then_some(p)
 }
 
 fn through_the_frame(s: &mut Setting) -> Option<Pair> {

@@ -13,13 +13,13 @@ pub static CONCEPT: Concept = Concept {
     aspects: &[
         Aspect::free(
             "new-origin",
-            "The axes of coordinates are laid through another body; no body moves.",
+            "The axes of coordinates, with their arrow heads, are laid through another body; no body moves.",
             new_origin,
         ),
-        Aspect::free(
-            "own-view",
-            "The axes stay, and the whole scene is shifted so that one body, and with it the observer, rests at the origin.",
-            own_view,
+        Aspect::upright(
+            "seen-from-the-car",
+            "Streaks show what moves. Seen from the roadside the car drives and the posts stand; seen from the car, it stands and the posts go by the other way.",
+            seen_from_the_car,
         ),
         Aspect::free(
             "centred-view",
@@ -53,7 +53,7 @@ pub static CONCEPT: Concept = Concept {
 fn scattered(s: &mut Setting, many: i32) -> Vec<Place> {
     let mut found: Vec<Place> = Vec::new();
     for _ in 0..40 {
-        let at = s.place((1, s.rows - 3), (1, s.cols - 3));
+        let at = s.place((3, s.rows - 2), (1, s.cols - 4));
         let apart = |p: &Place| (p.0 - at.0).abs() > 2 && (p.1 - at.1).abs() > 2;
         if found.iter().all(apart) {
             found.push(at);
@@ -68,6 +68,12 @@ fn scattered(s: &mut Setting, many: i32) -> Vec<Place> {
 fn axes(g: &mut Grid, at: Place, colour: u8) {
     g.fill((at.0, 0), (at.0, g.cols() as i32), colour);
     g.fill((0, at.1), (g.rows() as i32, at.1), colour);
+    // Arrow heads at the ends that count upwards and to the right.
+    let right = g.cols() as i32 - 2;
+    for side in [-1, 1] {
+        g.set(1, at.1 + side, colour);
+        g.set(at.0 + side, right, colour);
+    }
 }
 
 fn new_origin(s: &mut Setting) -> Option<Pair> {
@@ -83,43 +89,37 @@ fn new_origin(s: &mut Setting) -> Option<Pair> {
     Some(p)
 }
 
-fn own_view(s: &mut Setting) -> Option<Pair> {
+fn seen_from_the_car(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let origin = (s.rows / 2, s.cols / 2);
-    let observer = s.place((2, s.rows - 3), (2, s.cols - 3));
-    let by = (origin.0 - observer.0, origin.1 - observer.1);
-    if by.0.abs().min(by.1.abs()) < 2 {
-        return None;
+    let (car, post, streak, road) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let long = s.between(2, 3);
+    let lane = s.rows - s.between(1, 2);
+    p.both(|g| g.fill((lane, 0), (lane, g.cols() as i32), road));
+    // The car: a cabin on a body on two wheels, and streaks behind it while it drives.
+    let at = s.between(long + 1, s.cols - 6);
+    p.both(|g| {
+        g.fill((lane - 4, at + 1), (lane - 4, at + 2), car);
+        g.fill((lane - 3, at), (lane - 2, at + 4), car);
+        g.set(lane - 1, at, car);
+        g.set(lane - 1, at + 4, car);
+    });
+    for r in [lane - 3, lane - 1] {
+        p.input.fill((r, at - 1 - long), (r, at - 2), streak);
     }
-    axes(&mut p.input, origin, s.colour(0));
-    axes(&mut p.output, origin, s.colour(0));
-    for role in 2..4 {
-        let size = s.between(3, 5) as usize;
-        let form = s.blob(size);
-        // Where both the place and the shifted place lie in the grid.
-        let at = s.place(
-            ((-by.0).max(0), s.rows - 3 - by.0.max(0)),
-            ((-by.1).max(0), s.cols - 3 - by.1.max(0)),
-        );
-        let (from, to) = (
-            shifted(&form, at),
-            shifted(&form, (at.0 + by.0, at.1 + by.1)),
-        );
-        let off = |g: &Grid, cells: &[Place]| {
-            cells.iter().any(|&(r, c)| !g.holds(r, c))
-                || cells.contains(&observer)
-                || cells.contains(&origin)
-        };
-        if off(&p.input, &from) || off(&p.output, &to) {
-            return None;
+    // Posts beyond the road; seen from the car they go back, and their streaks lie ahead of them.
+    let step = long + 3;
+    let many = s.between(2, (s.cols - 1) / step);
+    let foot = lane - 6;
+    let tall = s.between(3, foot.min(5));
+    let left = s.between(0, s.cols - 2 - long - (many - 1) * step);
+    for i in 0..many {
+        let c = left + i * step;
+        p.both(|g| g.fill((foot - tall + 1, c), (foot, c), post));
+        for r in [foot - tall + 1, foot] {
+            p.output.fill((r, c + 2), (r, c + 1 + long), streak);
         }
-        p.input.paint(from, s.colour(role));
-        p.output.paint(to, s.colour(role));
     }
-    p.input.paint(disc(observer, 1), s.colour(1));
-    p.output.paint(disc(origin, 1), s.colour(1));
-    let whole = |c: usize| p.input.count(s.colour(c)) == p.output.count(s.colour(c));
-    (whole(1) && whole(2) && whole(3)).then_some(p)
+    (left + (many - 1) * step + 1 + long < s.cols && foot >= tall - 1).then_some(p)
 }
 
 fn centred_view(s: &mut Setting) -> Option<Pair> {
@@ -205,14 +205,11 @@ Reading::new(
     .touching(1, 1),
 Reading::new(
         "reference-frame",
-        &["own-view"],
-        "was everything but two crossed axes shifted alike, so that one body lies where they meet?",
-        scene_shifted,
+        &["seen-from-the-car"],
+        "did the streaks behind one body vanish, and all bodies that had none get streaks on the other side?",
+        others_go_by,
     )
-    .touching(2, 5)
-    .kinds_stay()
-    .keeping(1)
-    .movers(1),
+    .touching(1, 1).kinds_stay(),
         Reading::new(
             "reference-frame",
             &["centred-view"],
@@ -239,7 +236,14 @@ Reading::new(
             (0..n).max_by_key(|k| cells.iter().filter(|p| of(p) == *k).count())
         };
         let (r, c) = (fullest(rows, &|p| p.0)?, fullest(cols, &|p| p.1)?);
-        let lines = cells.iter().all(|p| p.0 == r || p.1 == c);
+        // The barbs of arrow heads lie beside an axis, one cell from its end.
+        let barb = |p: &&Place| {
+            ((p.0 - r).abs() == 1 && [1, cols - 2].contains(&p.1))
+                || ((p.1 - c).abs() == 1 && [1, rows - 2].contains(&p.0))
+        };
+        let (on, off): (Vec<&Place>, Vec<&Place>) =
+            cells.iter().partition(|p| p.0 == r || p.1 == c);
+        let lines = (2..=4).contains(&off.len()) && off.iter().all(barb) && !on.is_empty();
         let whole = (0..cols).all(|x| grid.at(r, x) != 0) && (0..rows).all(|y| grid.at(y, c) != 0);
         (lines && whole && cells.len() as i32 * 2 > rows + cols).then_some((r, c))
     }
@@ -254,23 +258,46 @@ Reading::new(
         a.0 != b.0 && a.1 != b.1 && look.is(b) != axis && look.was(b) == look.is(b)
     }
 
-    fn scene_shifted(look: &Look) -> bool {
-        look.touched.iter().any(|&axis| {
-            if 2 * look.had(axis) < look.input.rows() {
-                return false;
-            }
-            let (Some(a), Some(b)) = (crossing(&look.input, axis), crossing(&look.output, axis))
-            else {
-                return false;
+    fn others_go_by(look: &Look) -> bool {
+        let [streak] = *look.touched.as_slice() else {
+            return false;
+        };
+        look.lying_or_upright(|look| {
+            let runs = |parts: Vec<&Part>| parts.iter().all(|p| p.is_run() && p.tall() == 1);
+            // The colours beside the streaks on the one hand and on the other.
+            let beside = |cells: &[Place], way: i32| -> Vec<u8> {
+                let mut found: Vec<u8> = cells
+                    .iter()
+                    .flat_map(|&(r, c)| [look.was((r, c + way)), look.was((r, c + 2 * way))])
+                    .filter(|&x| x != 0 && x != streak)
+                    .collect();
+                found.sort_unstable();
+                found.dedup();
+                found
             };
-            let Some(all) = look.moves_but(&[axis]) else {
-                return false;
+            let (gone, came) = (look.gone(streak), look.came(streak));
+            let fits = |way: i32| {
+                let (driver, passed) = (beside(&gone, way), beside(&came, -way));
+                let ([driver], [passed]) = (driver.as_slice(), passed.as_slice()) else {
+                    return false;
+                };
+                // Every body of that colour has its streaks now.
+                let posts = look.before_of(*passed);
+                let streaked = |p: &&Part| {
+                    let near: Vec<Place> = p.cells.iter().map(|q| (q.0, q.1 + way)).collect();
+                    let far: Vec<Place> = p.cells.iter().map(|q| (q.0, q.1 + 2 * way)).collect();
+                    near.iter().chain(&far).any(|q| came.contains(q))
+                };
+                driver != passed
+                    && look.before_of(*driver).len() == 1
+                    && posts.len() >= 2
+                    && posts.iter().all(streaked)
             };
-            let first = all.first().map(|m| m.by);
-            a == b
-                && all.len() >= 2
-                && all.iter().all(|m| Some(m.by) == first)
-                && all.iter().any(|m| m.to.middle() == (2 * b.0, 2 * b.1))
+            gone.len() >= 3
+                && came.len() >= 4
+                && runs(look.before_of(streak))
+                && runs(look.after_of(streak))
+                && (fits(1) || fits(-1))
         })
     }
 

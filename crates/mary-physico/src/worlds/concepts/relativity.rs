@@ -12,7 +12,7 @@ pub static CONCEPT: Concept = Concept {
     aspects: &[
         Aspect::free(
             "shorter",
-            "Of two equal ships the one that flies fast becomes half as long in the direction of flight and keeps its height.",
+            "Of two equal rockets the one that flies fast becomes half as long in the direction of flight and keeps its height.",
             shorter,
         ),
         Aspect::upright(
@@ -55,10 +55,14 @@ fn shorter(s: &mut Setting) -> Option<Pair> {
     let (hull, window, speed) = (s.colour(0), s.colour(1), s.colour(2));
     let long = 2 * s.between(3, 4);
     let tall = 3;
-    let top = s.between(1, s.rows - 2 * tall - 3);
-    let low = s.between(top + tall + 2, s.rows - tall - 1);
+    let top = s.between(1, s.rows - 2 * tall - 5);
+    let low = s.between(top + tall + 3, s.rows - tall - 1);
     let draw = |g: &mut Grid, row: i32, left: i32, long: i32| {
-        g.fill((row, left), (row + tall - 1, left + long - 1), hull);
+        g.fill((row, left), (row + tall - 1, left + long - 2), hull);
+        // The nose, and the fins that stand out at the tail.
+        g.set(row + tall / 2, left + long - 1, hull);
+        g.set(row - 1, left, hull);
+        g.set(row + tall, left, hull);
         let inset = (long / 4).max(1);
         g.fill(
             (row + 1, left + inset),
@@ -136,6 +140,15 @@ mod reading {
             .fold(0, |set, &(r, c)| set | 1 << grid.at(r, c))
     }
 
+    /// Whether a body fills its bounds but for what a nose and two fins leave empty.
+    fn pointed(part: &Part) -> bool {
+        let (tall, wide) = (part.tall(), part.wide());
+        let hull = part.len() as i32;
+        // A rocket of five by n, or of n by five where it is turned.
+        let of = |long: i32| hull == 3 * (long - 1) + 3;
+        (tall == 5 && of(wide)) || (wide == 5 && of(tall))
+    }
+
     fn shorter(look: &Look) -> bool {
         let Some(speed) = look.one_fresh() else {
             return false;
@@ -169,8 +182,8 @@ mod reading {
         let streak = |p: &&Part| p.is_run() && p.len() >= 2;
         halved
             && look.after_of(speed).iter().all(streak)
-            && ship.is_box()
-            && short.is_box()
+            && pointed(ship)
+            && pointed(short)
             && ship.len() >= 8
             && colours(&look.input, ship) == colours(&look.output, short)
             && twin

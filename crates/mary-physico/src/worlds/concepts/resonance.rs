@@ -18,7 +18,7 @@ pub static CONCEPT: Concept = Concept {
         ),
         Aspect::upright(
             "same-pendulums",
-            "One pendulum on a common beam swings, and only the pendulums of its length are set swinging.",
+            "One pendulum on a common beam is swung out, and only the pendulums of its length swing out too.",
             same_pendulums,
         ),
     ],
@@ -85,7 +85,7 @@ fn same_pendulums(s: &mut Setting) -> Option<Pair> {
     let (beam, thread, ball, driver) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
     // A thread of the last one, swung out, still ends inside.
     let many = s.cols / 4;
-    let own = s.between(4, s.rows - 4);
+    let own = s.between(5, s.rows - 4);
     p.both(|g| g.fill((0, 0), (0, g.cols() as i32), beam));
     let order = s.shuffled((0..many).collect::<Vec<_>>());
     let struck = *order.first()?;
@@ -97,14 +97,15 @@ fn same_pendulums(s: &mut Setting) -> Option<Pair> {
         } else {
             s.choose(&[own - 2, own + 2, own - 3, own + 3])?
         };
-        if long < 2 || long > s.rows - 2 {
+        if long < 3 || long > s.rows - 3 {
             return None;
         }
         let c = 1 + 4 * slot;
         for (g, swings) in [(&mut p.input, slot == struck), (&mut p.output, same)] {
             let end = (long, if swings { c + 2 } else { c });
-            g.paint(line((1, c), end), thread);
-            g.set(end.0, end.1, if slot == struck { driver } else { ball });
+            g.paint(line((1, c), (end.0 - 1, end.1)), thread);
+            let bob = if slot == struck { driver } else { ball };
+            g.fill(end, (end.0 + 1, end.1), bob);
         }
     }
     (many > twins + 1).then_some(p)
@@ -172,8 +173,8 @@ mod reading {
 
     fn single_bobs(look: &Look) -> bool {
         look.touched.iter().any(|&ball| {
-            let single = |parts: Vec<&Part>| parts.iter().all(|p| p.len() == 1);
-            single(look.before_of(ball)) && single(look.after_of(ball))
+            let bobs = |parts: Vec<&Part>| parts.iter().all(|p| p.len() == 2 && p.is_run());
+            bobs(look.before_of(ball)) && bobs(look.after_of(ball))
         })
     }
 
@@ -226,8 +227,11 @@ mod reading {
             stepped
                 && hung(look.before_of(thread))
                 && hung(look.after_of(thread))
-                && gone.iter().all(|p| p.0 == low)
-                && look.before_of(ball).iter().all(|p| p.len() == 1)
+                && gone.iter().all(|p| p.0 - low <= 1)
+                && look
+                    .before_of(ball)
+                    .iter()
+                    .all(|p| p.tall() == 2 && p.wide() == 1)
                 && driver
                 && others.iter().all(|p| p.bounds[0] != low)
         })

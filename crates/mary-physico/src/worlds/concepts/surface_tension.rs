@@ -1,7 +1,7 @@
 //! Surface tension: how it is drawn, said and recognised.
 
 use crate::grid::{Grid, Pair, Place};
-use crate::worlds::draw::disc;
+use crate::worlds::draw::{disc, line};
 use crate::worlds::{Aspect, Concept, Set, Setting, Words};
 
 /// The concept.
@@ -18,7 +18,7 @@ pub static CONCEPT: Concept = Concept {
         ),
         Aspect::upright(
             "water-strider",
-            "An insect sets its feet on the water: the surface dents under them like a skin and carries it.",
+            "An insect sets its feet on the water: the skin of the water dents under them, unbroken, and carries it.",
             water_strider,
         ),
     ],
@@ -96,27 +96,34 @@ fn round_drop(s: &mut Setting) -> Option<Pair> {
 
 fn water_strider(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (water, insect) = (s.colour(0), s.colour(1));
-    let surface = s.rows - s.between(5, 7);
-    p.both(|g| g.fill((surface, 0), (g.rows() as i32, g.cols() as i32), water));
-    let half = s.between(2, (s.cols - 5) / 2);
-    let mid = s.between(half + 2, s.cols - half - 3);
-    let legs = s.between(2, 3);
+    let (water, insect, skin) = (s.colour(0), s.colour(1), s.colour(2));
+    let surface = s.rows - s.between(5, 6);
+    p.both(|g| {
+        g.fill((surface, 0), (surface, g.cols() as i32), skin);
+        g.fill((surface + 1, 0), (g.rows() as i32, g.cols() as i32), water);
+    });
+    let half = s.between(4, (s.cols - 3) / 2);
+    let mid = s.between(half + 1, s.cols - half - 2);
+    let legs = s.between(3, 4);
+    // A small body on long legs with knees that stand wide.
     let draw = |g: &mut Grid, foot: i32| {
-        g.fill((foot - legs, mid - half), (foot - legs, mid + half), insect);
+        g.fill((foot - legs, mid - 1), (foot - legs, mid + 1), insect);
         for side in [-1, 1] {
-            let c = mid + side * half;
-            g.fill((foot - legs, c), (foot, c), insect);
+            let knee = (foot - 2, mid + side * half);
+            g.paint(line((foot - legs, mid + side), knee), insect);
+            g.fill(knee, (foot, knee.1), insect);
         }
-        g.fill((foot - legs - 1, mid - 1), (foot - legs, mid + 1), insect);
     };
-    let above = s.between(legs + 1, surface - 2);
+    let above = s.between(legs, surface - 2);
     draw(&mut p.input, above);
-    // The dent: two cells deep at the foot, one beside it.
+    // The dent: one cell deep beside the foot, two under it.
     for side in [-1, 1] {
         let c = mid + side * half;
         p.output.fill((surface, c - 1), (surface, c + 1), 0);
         p.output.set(surface + 1, c, 0);
+        p.output.set(surface + 1, c - 1, skin);
+        p.output.set(surface + 1, c + 1, skin);
+        p.output.set(surface + 2, c, skin);
     }
     draw(&mut p.output, surface + 1);
     (above < surface - 1).then_some(p)
@@ -125,7 +132,6 @@ fn water_strider(s: &mut Setting) -> Option<Pair> {
 /// How it is recognised: by the cells alone, without the code that draws it.
 mod reading {
     use crate::worlds::readings::look::{Look, Part};
-    use crate::worlds::readings::matter::surface;
     use crate::worlds::readings::{Reading, skin};
 
     pub(super) static READINGS: &[Reading] = &[
@@ -141,10 +147,10 @@ mod reading {
         Reading::new(
             "surface-tension",
             &["water-strider"],
-            "did a body come down on a liquid that gives way only right around its feet?",
+            "did a body come down on the skin of a liquid, which stays whole and dents only under its feet?",
             dented,
         )
-        .touching(2, 2)
+        .touching(3, 3)
         .kinds_stay()
         .keeping(1)
         .movers(1)
@@ -174,28 +180,51 @@ mod reading {
     }
 
     fn dented(look: &Look) -> bool {
-        let t = &look.touched;
-        let (2, Some(&x), Some(&y)) = (t.len(), t.first(), t.get(1)) else {
-            return false;
-        };
-        [(x, y), (y, x)].into_iter().any(|(insect, water)| {
-            let Some(top) = surface(look, water) else {
-                return false;
-            };
+        look.touched.iter().any(|&insect| {
             let Some(all) = look.moves_of(&[insect]) else {
                 return false;
             };
             let [one] = all.as_slice() else {
                 return false;
             };
-            let lost = look.gone(water);
+            let [_, _, foot, _] = one.to.bounds;
+            let feet: Vec<i32> = one
+                .to
+                .cells
+                .iter()
+                .filter(|p| p.0 == foot)
+                .map(|p| p.1)
+                .collect();
             one.by.1 == 0
                 && one.by.0 > 0
-                && look.came(water).is_empty()
-                && one.to.bounds[2] >= top
-                && one.to.bounds[0] < top
-                && !lost.is_empty()
-                && lost.iter().all(|&p| one.to.touches(&[p]))
+                && look
+                    .touched
+                    .iter()
+                    .any(|&skin| skin != insect && dents_under(look, skin, &feet))
         })
+    }
+
+    /// Whether a line from edge to edge, one cell in every column before and after, was straight and
+    /// has gone down at the feet and beside them and nowhere else, without a gap.
+    fn dents_under(look: &Look, skin: u8, feet: &[i32]) -> bool {
+        let rows = |after: bool| -> Option<Vec<i32>> {
+            let grid = if after { &look.output } else { &look.input };
+            let mut cells: Vec<(i32, i32)> =
+                grid.places_of(skin).iter().map(|p| (p.1, p.0)).collect();
+            cells.sort_unstable();
+            let one_each = cells.iter().map(|c| c.0).eq(0..look.cols());
+            one_each.then(|| cells.iter().map(|c| c.1).collect())
+        };
+        let (Some(was), Some(is)) = (rows(false), rows(true)) else {
+            return false;
+        };
+        let level = was.first().copied().unwrap_or(0);
+        let bent = |c: i32| feet.iter().any(|f| (f - c).abs() <= 1);
+        was.iter().all(|r| *r == level)
+            && is.windows(2).all(|w| (w[1] - w[0]).abs() <= 1)
+            && (0..).zip(&is).all(|(c, r)| (*r > level) == bent(c))
+            && feet
+                .iter()
+                .all(|&f| is.get(f as usize) == Some(&(level + 2)))
     }
 }

@@ -11,9 +11,9 @@ pub static CONCEPT: Concept = Concept {
     set: Set::Associative,
     associative: true,
     aspects: &[
-        Aspect::free(
+        Aspect::upright(
             "soaking",
-            "Where cloth touches water it turns wet, and the wet spreads a few cells into it; dry cloth stays as it is.",
+            "Cloths hang over a basin: in the one that reaches into the water the wet creeps up, the others stay dry.",
             soaking,
         ),
         Aspect::upright(
@@ -44,29 +44,35 @@ pub static CONCEPT: Concept = Concept {
 
 fn soaking(s: &mut Setting) -> Option<Pair> {
     let mut p = s.pair();
-    let (cloth, water, wet) = (s.colour(0), s.colour(1), s.colour(2));
-    let top = s.between(2, 4);
-    let tall = s.between(6, s.rows - top - 1);
-    let left = s.between(1, 2);
-    let right = s.cols - s.between(2, 3);
-    p.both(|g| g.fill((top, left), (top + tall - 1, right), cloth));
-    let many = s.between(1, 3);
-    let mut sources = Vec::new();
-    for _ in 0..many {
-        let at = (top - 1, s.between(left + 1, right - 1));
-        sources.push(at);
-        p.both(|g| g.fill((at.0 - 1, at.1), at, water));
-    }
-    let far = s.between(3, 4);
-    for (r, c) in p.input.places() {
-        let near = sources
-            .iter()
-            .any(|&(sr, sc)| (r - sr).abs() + (c - sc).abs() <= far);
-        if near && p.input.at(r, c) == cloth {
-            p.output.set(r, c, wet);
+    let (cloth, water, wet, basin) = (s.colour(0), s.colour(1), s.colour(2), s.colour(3));
+    let (ground, right) = (s.rows - 1, s.cols - 1);
+    let surface = ground - s.between(2, 3);
+    p.both(|g| {
+        g.fill((surface - 1, 0), (ground, 0), basin);
+        g.fill((surface - 1, right), (ground, right), basin);
+        g.fill((ground, 0), (ground, right), basin);
+        g.fill((surface, 1), (ground - 1, right - 1), water);
+        g.fill((0, 1), (0, right - 1), basin);
+    });
+    let many = s.between(2, (s.cols - 2) / 4);
+    let wide = s.between(2, (s.cols - 1) / many - 2);
+    let dips = s.between(1, many - 1);
+    let order = s.shuffled((0..many).collect::<Vec<_>>());
+    let up = s.between(2, surface - 4);
+    for (i, slot) in order.into_iter().enumerate() {
+        let left = 2 + slot * (wide + 2);
+        let reaches = (i as i32) < dips;
+        let low = if reaches {
+            surface
+        } else {
+            surface - s.between(2, 4)
+        };
+        p.both(|g| g.fill((1, left), (low, left + wide - 1), cloth));
+        if reaches {
+            p.output.fill((low - up, left), (low, left + wide - 1), wet);
         }
     }
-    Some(p)
+    (2 + many * (wide + 2) - 2 < right && surface - 4 > 1).then_some(p)
 }
 
 fn spreading(s: &mut Setting) -> Option<Pair> {
@@ -125,10 +131,11 @@ mod reading {
 Reading::new(
         "wetting",
         &["soaking"],
-        "did a body change colour just where it is near another that touches it, up to a distance?",
+        "of bodies that hang, did just those that touch the liquid below change colour, up to a height above it?",
         soaked,
     )
-    .touching(2, 2).recoloured().fresh(1),
+    .touching(2, 2).recoloured().fresh(1)
+    .upright(),
 Reading::new(
         "wetting",
         &["spreading"],
@@ -152,13 +159,23 @@ Reading::new(
         let near = look.still_beside(&look.changed);
         near.iter().filter(|c| **c != cloth).any(|&water| {
             let sources = look.input.places_of(water);
-            let far = |p: &Place| {
-                let steps = |q: &Place| (p.0 - q.0).abs() + (p.1 - q.1).abs();
-                sources.iter().map(steps).min().unwrap_or(99)
+            let front = look.changed.first().map_or(0, |p| p.0);
+            // Whether each part touches the liquid, and whether it is as wet as it should be.
+            let judged = |part: &Part| {
+                let (wet, dry): (Vec<Place>, Vec<Place>) = part
+                    .cells
+                    .iter()
+                    .partition(|p| look.was(**p) != look.is(**p));
+                let soaked = !dry.is_empty()
+                    && dry.iter().all(|p| p.0 < front)
+                    && part.bounds[2] - front >= 2;
+                let touches = part.touches(&sources);
+                (touches, if touches { soaked } else { wet.is_empty() })
             };
-            let front = look.changed.iter().map(far).max().unwrap_or(0);
-            let dry = look.output.places_of(cloth);
-            (2..=6).contains(&front) && dry.iter().all(|p| far(p) > front)
+            let both: Vec<(bool, bool)> = look.before_of(cloth).into_iter().map(judged).collect();
+            both.iter().all(|(_, fits)| *fits)
+                && both.iter().any(|(touches, _)| *touches)
+                && both.iter().any(|(touches, _)| !touches)
         })
     }
 

@@ -2,7 +2,6 @@
 
 pub(crate) mod air;
 pub(crate) mod forces;
-pub(crate) mod glow;
 pub(crate) mod heat;
 pub(crate) mod images;
 pub(crate) mod liquids;
