@@ -136,4 +136,5 @@ def main():
     OUT.write_text(json.dumps(golden, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 
 use mary_contract::{DataError, ErrorKind, ModelError, ModelRefError, TaskError};
 use mary_engine::EngineError;
+use mary_harness::HarnessError;
 use mary_instruments::InstrumentError;
 use mary_run::RunError;
 use mary_study::StudyError;
@@ -200,6 +201,13 @@ fn status_of(error: &anyhow::Error) -> Status {
             return match task {
                 TaskError::Setting(_) => Status::Usage,
                 _ => Status::Missing,
+            };
+        }
+        if let Some(file) = cause.downcast_ref::<HarnessError>() {
+            return if file.is_missing() {
+                Status::Missing
+            } else {
+                Status::Usage
             };
         }
         if let Some(error) = cause.downcast_ref::<InstrumentError>() {

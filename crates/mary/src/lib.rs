@@ -89,6 +89,7 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<exit::St
         Command::Submit(args) => commands::submit::submit(&place, &args),
         Command::Jobs(args) => commands::jobs::jobs(&place, &args),
         Command::Tasks(args) => commands::tasks::tasks(&place, &args),
+        Command::Items(args) => commands::items::items(&place, &args),
         Command::Models(args) => commands::models::models(&place, &args),
         Command::Data(args) => commands::data::data(&place, &args),
         Command::Cache(args) => commands::cache::cache(&place, &args),

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use mary_contract::{RunManifest, Task};
-use mary_taskfile::{OwnTask, TaskFileError};
+use mary_harness::{HarnessTask, Places};
+use mary_taskfile::OwnTask;
 
 use crate::cli::study::StudyAction;
 use crate::cli::{Command, DataAction, TasksAction};
@@ -26,10 +27,11 @@ pub fn gather(place: &mut Place, command: &mut Command) -> anyhow::Result<()> {
         },
         Command::Tasks(args) => match &mut args.action {
             Some(TasksAction::Show { task, .. } | TasksAction::Check { task, .. }) => {
-                named(place, std::slice::from_mut(task))
+                one(place, task)
             }
             _ => Ok(()),
         },
+        Command::Items(args) => one(place, &mut args.task),
         Command::Study(args) => match &mut args.action {
             StudyAction::New(args) => named(place, &mut args.tasks),
             StudyAction::Close(args) => of_study(place, &args.study),
@@ -75,7 +77,9 @@ fn of_study(place: &mut Place, study: &Path) -> anyhow::Result<()> {
     let keys = study.keys()?;
     if keys.tasks.iter().any(|task| task.content.is_some()) {
         for file in files(&keys.command) {
-            add(place, OwnTask::read(&file)?)?;
+            for task in tasks_of(place, &file)? {
+                add(place, task, &file.display().to_string())?;
+            }
         }
     }
     Ok(())
@@ -84,8 +88,18 @@ fn of_study(place: &mut Place, study: &Path) -> anyhow::Result<()> {
 /// Whether a word names a task file.
 fn is_file(word: &str) -> bool {
     let path = Path::new(word.trim());
-    path.extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("toml"))
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    let ending = ending.to_ascii_lowercase();
+    matches!(ending.as_str(), "toml" | "yaml" | "yml") || is_dataset(path)
+}
+
+/// Whether a path is a dataset as Inspect has them, which is a task by itself.
+fn is_dataset(path: &Path) -> bool {
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    matches!(
+        ending.to_ascii_lowercase().as_str(),
+        "jsonl" | "json" | "csv"
+    )
 }
 
 /// A stored run knows its tasks; only where their files are can be said again.
@@ -99,19 +113,80 @@ fn only_files(names: &[String]) -> Result<(), UsageError> {
     }
 }
 
-/// Reads the files among these names of tasks; each is replaced by the id of its task.
-pub fn named(place: &mut Place, names: &mut [String]) -> anyhow::Result<()> {
-    for name in names.iter_mut().filter(|n| is_file(n)) {
-        let task = OwnTask::read(Path::new(name.trim()))?;
-        let id = task.card().id.to_string();
-        add(place, task)?;
-        *name = id;
+/// Reads the files among these names of tasks; each is replaced by the id of its task, or the ids of a
+/// group's.
+pub fn named(place: &mut Place, names: &mut Vec<String>) -> anyhow::Result<()> {
+    for name in std::mem::take(names) {
+        if !is_file(&name) {
+            names.push(name);
+            continue;
+        }
+        for task in tasks_of(place, Path::new(name.trim()))? {
+            names.push(task.card().id.to_string());
+            add(place, task, name.trim())?;
+        }
     }
     Ok(())
 }
 
+/// The same for a command that is about one task.
+fn one(place: &mut Place, name: &mut String) -> anyhow::Result<()> {
+    let mut names = vec![std::mem::take(name)];
+    named(place, &mut names)?;
+    match names.as_slice() {
+        [only] => name.clone_from(only),
+        several => {
+            return Err(UsageError::new(format!(
+                "the file is a group of {} tasks, and one is needed\nhint: name the file of one of them",
+                several.len()
+            ))
+            .into());
+        }
+    }
+    Ok(())
+}
+
+/// The tasks of a file: one of Mary's own, of lm-evaluation-harness, or a dataset of Inspect's.
+fn tasks_of(place: &Place, file: &Path) -> anyhow::Result<Vec<Arc<dyn Task>>> {
+    let ending = file.extension().unwrap_or_default().to_string_lossy();
+    if is_dataset(file) {
+        return Ok(vec![Arc::new(OwnTask::of_dataset(file)?)]);
+    }
+    if ending.eq_ignore_ascii_case("toml") {
+        return Ok(vec![Arc::new(OwnTask::read(file)?)]);
+    }
+    let places = places(place);
+    let mut tasks: Vec<Arc<dyn Task>> = Vec::new();
+    let mut refused = Vec::new();
+    let mut first = None;
+    for config in mary_harness::read(file)? {
+        match config {
+            Ok(config) => tasks.push(Arc::new(HarnessTask::new(config, &places)?)),
+            Err(error) => {
+                refused.push(mary_harness::reason(&error));
+                first.get_or_insert(error);
+            }
+        }
+    }
+    match first {
+        Some(error) if tasks.is_empty() => return Err(error.into()),
+        Some(error) => tell(&format!(
+            "note: {} of the group's tasks are left out; the first: {error}",
+            refused.len()
+        )),
+        None => {}
+    }
+    Ok(tasks)
+}
+
+/// Where datasets of the harness are looked for: the user's folder, and what was fetched.
+pub fn places(place: &Place) -> Places {
+    let fetched = [place.datasets()];
+    Places(place.data.iter().cloned().chain(fetched).collect())
+}
+
 /// Adds a task; the same one named twice is one.
-fn add(place: &mut Place, task: OwnTask) -> anyhow::Result<()> {
+fn add(place: &mut Place, task: Arc<dyn Task>, file: &str) -> anyhow::Result<()> {
     let card = task.card();
     if let Some(there) = place.registry.task(&card.id)
         && there.card().content == card.content
@@ -120,18 +195,16 @@ fn add(place: &mut Place, task: OwnTask) -> anyhow::Result<()> {
     }
     if let Some(family) = place.registry.family(&card.family) {
         return Err(UsageError::new(format!(
-            "{}: the task calls itself `{}`, and `{}` is a family of Mary's own\n\
+            "{file}: the task calls itself `{}`, and `{}` is a family of Mary's own\n\
              hint: give it a `name` of another family",
-            task.path().display(),
             card.id,
             family.id()
         ))
         .into());
     }
-    let file = task.path().display().to_string();
     place
         .registry
-        .add_task(Arc::new(task))
+        .add_task(task)
         .map_err(|e| UsageError::new(format!("{file}: {e}")).into())
 }
 
@@ -151,14 +224,15 @@ pub fn stored(place: &mut Place, runs: &[String], newest: bool) {
             if task.content.is_none() || place.registry.task(&task.id).is_some() {
                 continue;
             }
-            let mut trouble: Option<TaskFileError> = None;
+            let mut trouble: Option<anyhow::Error> = None;
             for file in files(&manifest.command) {
-                match OwnTask::read(&file) {
-                    Ok(own) if own.card().id == task.id => {
-                        // Of another content, the registry will say that it has changed.
-                        let _ = add(place, own);
+                match tasks_of(place, &file) {
+                    Ok(tasks) => {
+                        for own in tasks.into_iter().filter(|t| t.card().id == task.id) {
+                            // Of another content, the registry will say that it has changed.
+                            let _ = add(place, own, &file.display().to_string());
+                        }
                     }
-                    Ok(_) => {}
                     Err(error) => trouble = Some(error),
                 }
             }

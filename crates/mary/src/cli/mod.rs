@@ -103,8 +103,10 @@ pub enum Command {
     Submit(Box<cluster::SubmitArgs>),
     /// Shards of a run: how far each is, what it waits for, rates and failures
     Jobs(cluster::JobsArgs),
-    /// List tasks, show one, or write and check one of your own
+    /// List tasks, show one, or write, check and import one of your own
     Tasks(TasksArgs),
+    /// Write the items of a task for other tools
+    Items(ItemsArgs),
     /// List model providers and known models, show one, or fetch one
     Models(ModelsArgs),
     /// List, fetch, verify or audit datasets
@@ -391,6 +393,16 @@ pub enum TasksAction {
         #[arg(long, value_enum, default_value_t = TaskKind::Choice)]
         kind: TaskKind,
     },
+    /// Read task files of lm-evaluation-harness: what they ask, which data they need, and why some are
+    /// refused
+    Import {
+        /// Task file, group file, or a folder of them
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Write each task that is read as one file, includes resolved, into this folder
+        #[arg(long, value_name = "DIR")]
+        to: Option<PathBuf>,
+    },
     /// Make every item of a task file, show three, and look for mistakes and shortcuts
     Check {
         /// Task file, or task id
@@ -409,6 +421,52 @@ pub enum TasksAction {
         #[arg(long, alias = "num-fewshot")]
         shots: Option<usize>,
     },
+}
+
+/// Arguments of `items`.
+#[derive(Debug, Args)]
+pub struct ItemsArgs {
+    /// Task id, or a task file
+    pub task: String,
+    /// Format
+    #[arg(long, visible_alias = "format", value_enum, default_value_t = ItemsFormat::Jsonl)]
+    pub to: ItemsFormat,
+    /// Seed of the items
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// At most this many
+    #[arg(long)]
+    pub limit: Option<usize>,
+    /// Number of shots
+    #[arg(long, alias = "num-fewshot")]
+    pub shots: Option<usize>,
+    /// Task setting (repeatable)
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Ask as a chat
+    #[arg(long)]
+    pub chat: bool,
+    /// File to write [default: the task's name, in this folder]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Write what is right into a file of its own (JSONL) and leave it out of the items
+    #[arg(long, value_name = "FILE")]
+    pub keys: Option<PathBuf>,
+}
+
+/// How items are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ItemsFormat {
+    /// One object a line
+    Jsonl,
+    /// Fields with commas
+    Csv,
+    /// Typed columns
+    Parquet,
+    /// A task file of lm-evaluation-harness with its data
+    LmEval,
+    /// A dataset of Inspect
+    Inspect,
 }
 
 /// What a new task file asks.

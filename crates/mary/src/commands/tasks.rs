@@ -41,6 +41,9 @@ pub fn tasks(place: &Place, args: &TasksArgs) -> anyhow::Result<Status> {
                 }
             }
         }
+        Some(TasksAction::Import { file, to }) => {
+            return super::harness::import(place, file, to.as_deref());
+        }
         Some(TasksAction::New { file, kind }) => {
             return super::own_tasks::new(file, kind.skeleton());
         }
