@@ -48,7 +48,7 @@ pub(crate) fn plan(path: &Path) -> Result<Plan, TaskFileError> {
 fn source(path: &Path, row: &Columns, format: Format) -> String {
     let there = |name: &str| {
         row.get(name)
-            .is_some_and(|v| !v.is_null() && *v != Value::from(""))
+            .is_some_and(|v| !v.is_null() && v.as_str() != Some(""))
     };
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     let quoted = |text: &str| Value::from(text).to_string();
