@@ -1,13 +1,15 @@
 //! From a row to what is asked and what would be right.
 
 use mary_contract::{
-    Ask, Generate, Observe, Prompt, Request, Sampling, Score, Target, TaskError, TaskSettings,
+    Ask, Generate, Observe, Part, Prompt, PromptForm, Request, Sampling, Score, Speaker, Target,
+    TaskError, TaskSettings, Turn,
 };
 use minijinja::value::ValueKind;
 use serde_json::{Value, json};
 
 use crate::form::{AnswerIs, Choices, JudgeKind, Kind, Normalisation};
 use crate::judge::number;
+use crate::pictures;
 use crate::plan::Plan;
 use crate::rows::{Columns, Row};
 
@@ -261,6 +263,27 @@ impl<'a> Seen<'a> {
     }
 
     fn prompt(&self, settings: &TaskSettings, shots: &[String]) -> Result<Prompt, TaskError> {
+        let mut prompt = if self.plan.templates.has("turns") {
+            self.turns()?
+        } else {
+            self.single(settings, shots)?
+        };
+        let pictures = (0..self.plan.form.request.pictures.len()).map(|n| {
+            let value = self
+                .plan
+                .value(&format!("pictures[{n}]"), self.row, &self.columns)?;
+            pictures::read(&value, &self.plan.table.path).map_err(|why| self.row.wrong(why))
+        });
+        let pictures: Vec<Vec<Part>> = pictures.collect::<Result<_, _>>()?;
+        let last = prompt.turns.iter_mut().rev();
+        if let Some(turn) = last.into_iter().find(|t| t.speaker == Speaker::User) {
+            turn.parts.splice(0..0, pictures.into_iter().flatten());
+        }
+        Ok(prompt)
+    }
+
+    /// A prompt of one turn.
+    fn single(&self, settings: &TaskSettings, shots: &[String]) -> Result<Prompt, TaskError> {
         let separator = self.plan.form.shots.separator.as_deref().unwrap_or("\n\n");
         let mut text = String::new();
         for shot in shots {
@@ -271,6 +294,47 @@ impl<'a> Seen<'a> {
         let mut prompt = Prompt::single(settings.form, text);
         prompt.system = self.text_if("system")?;
         Ok(prompt)
+    }
+
+    /// A prompt of several turns, which is asked as a chat: plain text has no speakers.
+    fn turns(&self) -> Result<Prompt, TaskError> {
+        let value = self.plan.value("turns", self.row, &self.columns)?;
+        let told = |why: &str| {
+            self.row.wrong(format!(
+                "`turns` {why}; expected [{{\"role\": \"user\", \"content\": \"…\"}}, …] with the roles system, \
+                 user and assistant, the last of them user"
+            ))
+        };
+        let Ok(Value::Array(members)) = serde_json::to_value(&value) else {
+            return Err(told("gives no list"));
+        };
+        let mut prompt = Prompt {
+            form: PromptForm::Chat,
+            system: self.text_if("system")?,
+            turns: Vec::new(),
+        };
+        for member in &members {
+            let field = |name: &str| member.get(name).and_then(Value::as_str);
+            let content =
+                field("content").ok_or_else(|| told("has a turn without `content` in words"))?;
+            let speaker = match field("role") {
+                Some("system") => {
+                    prompt.system = Some(content.to_owned());
+                    continue;
+                }
+                Some("user") => Speaker::User,
+                Some("assistant") => Speaker::Assistant,
+                _ => return Err(told("has a turn without a known `role`")),
+            };
+            prompt.turns.push(Turn {
+                speaker,
+                parts: vec![Part::Text(content.to_owned())],
+            });
+        }
+        match prompt.turns.last() {
+            Some(turn) if turn.speaker == Speaker::User => Ok(prompt),
+            _ => Err(told("does not end with a question")),
+        }
     }
 
     /// What is asked of the model under study.

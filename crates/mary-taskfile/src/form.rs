@@ -153,6 +153,11 @@ pub(crate) struct Request {
     pub kind: Spanned<Kind>,
     pub system: Option<Placed>,
     pub prompt: Option<Placed>,
+    /// Messages of a chat, in place of a prompt.
+    pub turns: Option<Placed>,
+    /// Pictures that stand before the prompt.
+    #[serde(default)]
+    pub pictures: Vec<Placed>,
     pub choices: Option<Spanned<Choices>>,
     /// How an option (`choice`) or the scored text follows the prompt.
     pub continuation: Option<Placed>,

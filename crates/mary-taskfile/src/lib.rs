@@ -7,6 +7,7 @@
 //! but eight bytes each for telling ids apart.
 
 mod asking;
+mod dataset;
 mod error;
 pub mod folder;
 mod form;
@@ -15,6 +16,7 @@ mod judge;
 mod material;
 mod parquet;
 mod people;
+mod pictures;
 mod plan;
 pub mod rows;
 mod shots;

@@ -64,11 +64,12 @@ impl Plan {
                 message: "this is not valid UTF-8".into(),
             }
         })?;
-        Reading {
-            path,
-            source: &source,
-        }
-        .plan()
+        Self::of_source(path, &source)
+    }
+
+    /// The same of a task whose text is known; `path` is where its data is seen from.
+    pub fn of_source(path: &Path, source: &str) -> Result<Self, TaskFileError> {
+        Reading { path, source }.plan()
     }
 
     /// An error that a row gave a template.
@@ -288,6 +289,10 @@ impl Reading<'_> {
         };
         add("system", request.system.as_ref(), false)?;
         add("prompt", request.prompt.as_ref(), false)?;
+        add("turns", request.turns.as_ref(), true)?;
+        for (at, picture) in request.pictures.iter().enumerate() {
+            add(&format!("pictures[{at}]"), Some(picture), true)?;
+        }
         add("continuation", request.continuation.as_ref(), false)?;
         add("good", request.good.as_ref(), false)?;
         add("bad", request.bad.as_ref(), false)?;
@@ -496,9 +501,14 @@ impl Reading<'_> {
             }
         }
         want(
-            kind != Kind::Generate || request.prompt.is_some(),
+            kind != Kind::Generate || request.prompt.is_some() != request.turns.is_some(),
             at_request,
-            "kind = \"generate\" needs `prompt`",
+            "kind = \"generate\" needs `prompt`, or `turns` in its place",
+        )?;
+        want(
+            kind == Kind::Generate || (request.turns.is_none() && request.pictures.is_empty()),
+            at_request,
+            "`turns` and `pictures` go with kind = \"generate\"",
         )?;
         want(
             request.max_tokens > 0,

@@ -38,6 +38,16 @@ impl OwnTask {
         })
     }
 
+    /// A dataset as Inspect has them (`input`, `choices`, `target`, `id`) as a task: a letter is asked for
+    /// where there are choices, and else the target is looked for in the answer.
+    pub fn of_dataset(path: &Path) -> Result<Self, TaskFileError> {
+        let plan = crate::dataset::plan(path)?;
+        Ok(Self {
+            card: card(&plan),
+            plan: Arc::new(plan),
+        })
+    }
+
     /// The task file.
     pub fn path(&self) -> &Path {
         &self.plan.path
@@ -140,6 +150,7 @@ impl Task for OwnTask {
             score: kind == Kind::Score,
             observe: kind == Kind::Observe,
             judge: self.plan.judge() == JudgeKind::Model,
+            images: !self.plan.form.request.pictures.is_empty(),
             ..Needs::default()
         }
     }

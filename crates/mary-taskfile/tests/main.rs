@@ -10,4 +10,5 @@
 mod asking;
 mod faults;
 mod judging;
+mod shapes;
 mod support;
