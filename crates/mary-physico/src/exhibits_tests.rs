@@ -166,6 +166,10 @@ fn table_10_puts_core_test_first_and_the_papers_columns_last() {
 #[test]
 fn the_gap_is_paired_by_concept() {
     insta::assert_snapshot!(text(&table("physico-parrot-gap")));
+    // Pictures were asked in writing and definitions by score: named, not compared.
+    let left_out = table("physico-parrot-gap-left-out");
+    assert_eq!(left_out.rows.len(), 1);
+    assert_eq!(left_out.rows[0][1], "physico/core-visual");
     let gaps = parrot_gaps(&runs());
     let gap = &gaps[0];
     assert_eq!(gap.concepts.len(), 3);

@@ -281,29 +281,29 @@ fn bars_and_forms_drawn_by_hand() {
     assert_eq!(read(&upright, &turned), ["rotation"]);
     assert!(read(&upright, &flipped).is_empty(), "a flip is no turn");
 
-    // The longer of two opposite pulls is left, by as much as it was longer.
+    // The longer of two opposite arrows is left, by as much as it was longer.
     let pulls = [
-        "...........",
-        "....555....",
-        ".111555....",
-        "....555....",
-        "...........",
+        ".............",
+        "..1..555.....",
+        ".1111555.....",
+        "..1..555.....",
+        ".............",
     ];
     let both = [
-        "...........",
-        "....555....",
-        ".1115552...",
-        "....555....",
-        "...........",
+        ".............",
+        "..1..5552....",
+        ".111155522...",
+        "..1..5552....",
+        ".............",
     ];
     let net = [
-        "...........",
-        "....555....",
-        "..11555....",
-        "....555....",
-        "...........",
+        ".............",
+        "....1555.....",
+        "...11555.....",
+        "....1555.....",
+        ".............",
     ];
-    assert_eq!(read(&both, &net), ["force-composition"]);
+    assert!(read(&both, &net).contains(&"force-composition"));
     assert!(!read(&both, &pulls).contains(&"force-composition"));
 }
 

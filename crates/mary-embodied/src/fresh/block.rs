@@ -66,7 +66,7 @@ pub struct FreshItem {
 }
 
 /// Draws tried before a generator gives up.
-const ATTEMPTS: usize = 20_000;
+const ATTEMPTS: usize = 200_000;
 
 /// `n` items of a seed and a level, the kinds by turns, no question twice.
 pub fn items(
@@ -85,6 +85,11 @@ pub fn items(
         .copied()
         .filter(|k| level == Level::Any || k.grows.is_some())
         .collect();
+    if asked_kinds.is_empty() {
+        return Err(TaskError::Setting(format!(
+            "{task}: no kind of question asked for has rungs\nhint: level=any, or colours=names"
+        )));
+    }
     // As they come, the stream is the one that questions had before there was a ladder.
     let mut rng = match level {
         Level::Any => stream(seed, task),

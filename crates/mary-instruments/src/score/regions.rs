@@ -97,7 +97,10 @@ mod tests {
 
     #[test]
     fn named_regions_stand_once() {
-        assert_eq!(named("a dog and a cat", &json!("a cat")).unwrap(), vec![10..15; 1]);
+        assert_eq!(
+            named("a dog and a cat", &json!("a cat")).unwrap(),
+            vec![10..15; 1]
+        );
         assert_eq!(named("a dog", &json!(["a", "dog"])).unwrap(), [0..1, 2..5]);
         assert!(
             named("a dog a", &json!("a"))

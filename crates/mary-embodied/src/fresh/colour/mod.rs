@@ -80,17 +80,17 @@ pub static IN_LIFE: [Kind; 4] = [
     Kind {
         name: "life-extreme",
         draw: life::extreme,
-        grows: Some("the least clear comparison, in margins: 1.4, 1.25, 1.12, 1"),
+        grows: None,
     },
     Kind {
         name: "life-order",
         draw: life::order,
-        grows: Some("the least clear comparison, in margins: 2, 1.6, 1.25, 1"),
+        grows: None,
     },
     Kind {
         name: "life-compared",
         draw: life::compared,
-        grows: Some("the least clear comparison, in margins: 2.5, 1.8, 1.3, 1"),
+        grows: None,
     },
     Kind {
         name: "life-hue",

@@ -14,12 +14,12 @@ pub static KINDS: [Kind; 7] = [
     Kind {
         name: "regions",
         draw: rows::regions,
-        grows: Some("symbols: 2, 4, 6, 8"),
+        grows: Some("symbols: 3, 4, 6, 8"),
     },
     Kind {
         name: "covered",
         draw: rows::covered,
-        grows: Some("symbols: 2, 4, 6, 8"),
+        grows: Some("symbols: 3, 4, 6, 8"),
     },
     Kind {
         name: "cut",

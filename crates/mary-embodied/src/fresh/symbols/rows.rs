@@ -63,7 +63,7 @@ pub fn regions(rng: &mut Stream, level: Level) -> Option<Block> {
         let counted = |k: &'static Known| Some((k, k.regions?));
         steady.into_iter().filter_map(counted).collect()
     });
-    let (least, most) = level.pick((3, 6), [(2, 2), (4, 4), (6, 6), (8, 8)]);
+    let (least, most) = level.pick((3, 6), [(3, 3), (4, 4), (6, 6), (8, 8)]);
     let number = length(rng, least, most);
     let ask = Said::new(
         "How many separate areas wholly enclosed by ink do they have together?",
@@ -114,7 +114,7 @@ pub fn covered(rng: &mut Stream, level: Level) -> Option<Block> {
         }
         covers
     });
-    let (least, most) = level.pick((3, 6), [(2, 2), (4, 4), (6, 6), (8, 8)]);
+    let (least, most) = level.pick((3, 6), [(3, 3), (4, 4), (6, 6), (8, 8)]);
     let number = length(rng, least, most);
     counted(rng, 60, |rng| {
         let (cover, symbols) = from.get(below(rng, from.len()))?;

@@ -151,18 +151,18 @@ const MARGIN: f64 = 1.15;
 const IN_OTHERS: f64 = 1.03;
 
 /// Four symbols and the places of the widest, the narrowest, the tallest and the least tall among them.
-type Sized = ([char; OPTIONS], [usize; OPTIONS]);
+type SizedSet = ([char; OPTIONS], [usize; OPTIONS]);
 
 /// Widest, narrowest, tallest and lowest, each another of the four, in every font that was looked at.
 pub fn size(rng: &mut Stream, _level: Level) -> Option<Block> {
-    static FROM: OnceLock<Vec<Sized>> = OnceLock::new();
+    static FROM: OnceLock<Vec<SizedSet>> = OnceLock::new();
     let from = FROM.get_or_init(|| {
         let symbols = which(|k| SIZED.contains(k.symbol));
         let mut sets = Vec::new();
-        for (a, one) in symbols.iter().enumerate() {
-            for (b, two) in symbols.iter().enumerate().skip(a + 1) {
-                for (c, three) in symbols.iter().enumerate().skip(b + 1) {
-                    for four in symbols.iter().skip(c + 1) {
+        for (a, one) in symbols.iter().copied().enumerate() {
+            for (b, two) in symbols.iter().copied().enumerate().skip(a + 1) {
+                for (c, three) in symbols.iter().copied().enumerate().skip(b + 1) {
+                    for four in symbols.iter().copied().skip(c + 1) {
                         sets.extend(sized([one, two, three, four]));
                     }
                 }
@@ -194,7 +194,7 @@ pub fn size(rng: &mut Stream, _level: Level) -> Option<Block> {
 }
 
 /// The places of the four ends, if they are four different symbols, the same in every font, and clear.
-fn sized(four: [&Known; OPTIONS]) -> Option<Sized> {
+fn sized(four: [&Known; OPTIONS]) -> Option<SizedSet> {
     // The boxes of the four in each font that has all of them, ours first.
     let fonts: Vec<Vec<(f64, f64)>> = (0..four[0].boxes.len())
         .filter_map(|font| four.iter().map(|k| k.boxes.get(font).copied()?).collect())

@@ -44,7 +44,6 @@ pub static CONCEPT: Concept = Concept {
         ("reference-frame", "it depends on the frame"),
         ("repulsive-force", "what hangs is driven apart in both"),
         ("resonance", "what hangs has swung out in both"),
-        ("rotation", "a carousel turns"),
         ("vortex", "a turning roof shows both"),
     ],
 };

@@ -18,7 +18,7 @@ pub static CONCEPT: Concept = Concept {
         ),
         Aspect::upright(
             "seen-from-the-car",
-            "Streaks show what moves. Seen from the roadside the car drives and the posts stand; seen from the car, it stands and the posts go by the other way.",
+            "Streaks show what moves: seen from the roadside the car drives and the posts stand, seen from the car it stands and the posts go by the other way.",
             seen_from_the_car,
         ),
         Aspect::free(
@@ -263,7 +263,8 @@ Reading::new(
             return false;
         };
         look.lying_or_upright(|look| {
-            let runs = |parts: Vec<&Part>| parts.iter().all(|p| p.is_run() && p.tall() == 1);
+            let run = |p: &&Part| p.is_run() && p.tall() == 1 && p.len() >= 2;
+            let runs = |parts: Vec<&Part>| parts.iter().all(run);
             // The colours beside the streaks on the one hand and on the other.
             let beside = |cells: &[Place], way: i32| -> Vec<u8> {
                 let mut found: Vec<u8> = cells

@@ -36,7 +36,7 @@ pub static CONCEPT: Concept = Concept {
             "energy-conservation",
             "a swinging ball turns about its hook",
         ),
-        ("fictitious-force", "the drum turns"),
+        ("fictitious-force", "a carousel turns"),
         ("lever", "a plank turns about its pivot"),
         ("move", "a turned form lies at another place"),
         ("oscillation", "a pendulum turns about its hook"),
