@@ -26,7 +26,12 @@ pub(crate) fn plan(path: &Path) -> Result<Plan, TaskFileError> {
         }
     })?;
     let first = table.rows().and_then(|mut rows| rows.next().transpose());
-    let first = first.map_err(|error| wrong(1, error.to_string()))?;
+    let first = first.map_err(|error| {
+        // The reader of rows names the place itself.
+        let said = error.to_string();
+        let place = format!("{}:1: ", path.display());
+        wrong(1, said.strip_prefix(&place).unwrap_or(&said).to_owned())
+    })?;
     let row = first.ok_or_else(|| wrong(1, "there are no rows; expected at least one".into()))?;
     for column in ["input", "target"] {
         if !row.columns.contains_key(column) {

@@ -95,7 +95,7 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<exit::St
         Command::Cache(args) => commands::cache::cache(&place, &args),
         Command::Grow(args) => commands::grow::grow(&place, &args),
         Command::Tune(args) => commands::tune::tune(&place, &args),
-        Command::Init => commands::init::init(),
+        Command::Init => commands::init::init(&place),
         Command::Study(args) => commands::study::study(&place, &args),
         Command::Completions(args) => commands::completions::completions(&place, &args),
     }

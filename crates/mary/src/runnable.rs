@@ -1,5 +1,5 @@
 //! Tasks that were named as a group (a family, a wildcard, `all`) and cannot run here: they are left out
-//! and listed, so that `-t physico` runs what it can. A task named by its own id is never left out, and
+//! and listed, so that `-t FAMILY` runs what it can. A task named by its own id is never left out, and
 //! `--strict` leaves none out: then what does not fit is refused.
 
 use mary_contract::{DataError, JudgeChoice, ModelCard, TaskError};

@@ -35,7 +35,8 @@ const CASES: &[Case] = &[
     // tasks and settings
     ("run -t nosuch", 2, "error: no task is called `nosuch`", "mary tasks"),
     ("run -t htest/ryhme", 2, "error: no task is called `htest/ryhme`", "htest/rhyme"),
-    ("run -t ./rows.jsonl", 2, "error: no task is called `./rows.jsonl`", "mary tasks new"),
+    ("run -t ./rows.jsonl", 2, "error: ./rows.jsonl:1: expected one JSON object", ""),
+    ("run -t ./rows.txt", 2, "error: no task is called `./rows.txt`", "mary tasks new"),
     ("run -t ./nosuch.toml", 4, "error: ./nosuch.toml: the task file cannot be read", "mary tasks new"),
     ("run -t htest/rhyme --set nosuch=1", 2, "error: none of the chosen tasks has a setting `nosuch`", "mode"),
     ("run -t htest/rhyme --set mode=dance", 2, "error: htest/rhyme: `mode=dance` is not one of", ""),
@@ -77,7 +78,7 @@ const CASES: &[Case] = &[
     ("import nosuch", 4, "error: nosuch:", ""),
     ("import results_x.json", 4, "error: results_x.json", "samples_*.jsonl"),
     ("import rows.jsonl", 4, "error: rows.jsonl:1: expected JSON", "--log_samples"),
-    ("merge a b", 2, "error: the following required arguments", "--into"),
+    ("merge a b", 2, "error: several run folders are joined into a new one", "--into"),
     // growing and tuning
     ("grow", 2, "error: the following required arguments", "--out"),
     ("grow --out o --size giga", 2, "error: no size is called \"giga\"", ""),

@@ -21,7 +21,7 @@ pub enum EngineName {
 ///
 /// Divides a run or sweep into shards and hands them to an engine: scripts are kept in the run folder,
 /// and the shards are joined when they have ended. The same command again submits only what is missing
-/// or failed. Example: mary submit slurm --shards 16 --time 2:00:00 -- run -m hf/gpt2 -t psychometric
+/// or failed. Example: mary submit slurm --shards 16 --time 2:00:00 -- run -m hf/gpt2 -t TASKS
 #[derive(Debug, Args)]
 pub struct SubmitArgs {
     /// Who runs the shards
@@ -125,4 +125,14 @@ pub struct MergeArgs {
     /// Print results as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+impl SubmitArgs {
+    /// The command that the user typed behind `--`.
+    pub fn typed_command(&self) -> Result<super::Cli, crate::exit::UsageError> {
+        let words = std::iter::once("mary").chain(self.command.iter().map(String::as_str));
+        let words = super::spelling::normalise(words.map(std::ffi::OsString::from));
+        <super::Cli as clap::Parser>::try_parse_from(words)
+            .map_err(|e| crate::exit::UsageError::new(e.to_string()))
+    }
 }

@@ -236,7 +236,7 @@ mod tests {
     }
 
     const FILE: &str = "output_path = \"out\"\n[run]\nshots = 4\nset = { mode = \"generate\" }\nno_report = true\n\
-                        [profile.paper.run]\nshots = 50\ntasks = [\"htest\", \"physico\"]\n";
+                        [profile.paper.run]\nshots = 50\ntasks = [\"words\", \"grids\"]\n";
 
     #[test]
     fn what_is_typed_counts_before_profiles_and_profiles_before_defaults() {
@@ -246,7 +246,7 @@ mod tests {
         );
         assert_eq!(
             expanded("mary run --profile paper --limit 3", FILE).unwrap(),
-            "mary run --shots=50 --tasks=htest --tasks=physico --no-report --set=mode=generate --limit 3"
+            "mary run --shots=50 --tasks=words --tasks=grids --no-report --set=mode=generate --limit 3"
         );
         assert_eq!(
             expanded("mary run -k 2 --profile=paper -t x/y", FILE).unwrap(),

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use crate::exit::{Status, UsageError};
+use crate::settings::Place;
 
 /// What is written: everything commented out but one profile.
 const FILE: &str = "\
@@ -22,17 +23,19 @@ const FILE: &str = "\
 
 # `mary run --profile paper` means this.
 [profile.paper.run]
-tasks = [\"htest\"]
+tasks = [\"FAMILY\"]
 shots = 50
 ";
 
 /// Writes the file where there is none.
-pub fn init() -> anyhow::Result<Status> {
+pub fn init(place: &Place) -> anyhow::Result<Status> {
     let path = Path::new("mary.toml");
     if path.exists() {
         return Err(UsageError::new("mary.toml is there already and stays as it is").into());
     }
-    std::fs::write(path, FILE).with_context(|| path.display().to_string())?;
+    let family = place.registry.families().first().map_or("all", |f| f.id());
+    std::fs::write(path, FILE.replace("FAMILY", family))
+        .with_context(|| path.display().to_string())?;
     super::print("mary.toml\n")?;
     Ok(Status::Done)
 }

@@ -4,17 +4,15 @@
 mod engines;
 mod simulation;
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::Parser as _;
 use mary_cluster::progress::{self, ShardProgress, Standing};
 use mary_cluster::{Engine, Job, Needs, Script, Submissions, hyperqueue, kubernetes, slurm};
 use mary_store::RunFolder;
 
 use super::sweep;
 use crate::cli::cluster::{EngineName, SubmitArgs};
-use crate::cli::{Cli, Command, PlaceArgs};
+use crate::cli::{Command, PlaceArgs};
 use crate::exit::{Status, UsageError};
 use crate::laboratory::laboratory;
 use crate::settings::Place;
@@ -54,9 +52,7 @@ pub fn submit(place: &Place, args: &SubmitArgs) -> anyhow::Result<Status> {
     if let Some(text) = &args.simulate {
         return simulation::simulate(args, text);
     }
-    let words = std::iter::once("mary").chain(args.command.iter().map(String::as_str));
-    let words = crate::cli::spelling::normalise(words.map(OsString::from));
-    let mut inner = Cli::try_parse_from(words).map_err(|e| UsageError::new(e.to_string()))?;
+    let mut inner = args.typed_command()?;
     let mut place = within(place, &inner.place);
     own::gather(&mut place, &mut inner.command)?;
     let work = work(&place, &inner.command, args)?;
