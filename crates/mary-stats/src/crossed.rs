@@ -78,8 +78,9 @@ pub fn mean_crossed(
     Ok(Crossed {
         interval: Interval {
             value,
-            low,
-            high,
+            // Rounding must not leave the estimate outside its own interval.
+            low: low.min(value),
+            high: high.max(value),
             n: scores.len(),
             method: "crossed",
         },

@@ -194,7 +194,7 @@ fn a_parquet_table_keeps_types_and_tells_absent_from_empty() {
     assert_eq!(rows.len(), stored.len());
     let text = |value: &str| Field::Str(value.to_owned());
     for (row, sample) in rows.iter().zip(&stored) {
-        assert_eq!(row.len(), 21);
+        assert_eq!(row.len(), 29);
         assert_eq!(row["item"], text(&sample.id.item));
         assert_eq!(row["trial"], Field::Int(0));
         let score = match sample.judgement.outcome {
