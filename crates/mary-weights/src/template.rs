@@ -483,6 +483,16 @@ mod tests {
         assert!(render(nested).is_err());
         assert!(render("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}").is_err());
         assert!(render("{{ 'x' * 99999999999 }}").is_err());
+        // Lists times a number are remembered and written out without a step that could be counted.
+        for endless in [
+            "{{ [0] * 99999999 }}",
+            "{{ 99999999 * [0] }}",
+            "{{ 'a' ~ [0] * 99999999 }}",
+            "{{ ([0] * 200000 * 200000)|length }}",
+        ] {
+            assert!(render(endless).is_err(), "{endless}");
+        }
+        assert_eq!(render("{{ '-' * 3 ~ 2 * 4 }}").unwrap(), "---8");
         let wide = "{% for a in range(9999) %}{{ 'x' * 100000 }}{% endfor %}";
         assert!(render(wide).is_err());
     }

@@ -22,6 +22,11 @@ const MOST_VALUE: usize = 16 << 20;
 const MOST_JOINS: usize = 64;
 /// Multiplications in a template; each may make a hundred megabytes.
 const MOST_PRODUCTS: usize = 3;
+/// Largest number in a multiplication: a list times a number is not made but remembered, and takes its
+/// time, unwatched, when it is written out.
+const MOST_TIMES: f64 = 262_144.0;
+/// Largest text or list (at 64 bytes an element) in a multiplication.
+const MOST_FACTOR: usize = 1 << 10;
 /// Longest time for one conversation, looked at wherever values are joined or stored: two million steps
 /// are quick, two million joins of long lists are not. Real templates take microseconds.
 const MOST_TIME: Duration = Duration::from_secs(6);
@@ -29,6 +34,7 @@ const MOST_TIME: Duration = Duration::from_secs(6);
 const MOST_SOURCE: usize = 1 << 20;
 
 const OPERAND: &str = "mary_operand";
+const FACTOR: &str = "mary_factor";
 const STORED: &str = "mary_stored";
 
 thread_local! {
@@ -44,6 +50,7 @@ pub(super) fn begin() {
 /// Adds what the checks need.
 pub(super) fn install(environment: &mut Environment<'static>) {
     environment.add_filter(OPERAND, |value: Value| limited(value, MOST_OPERAND));
+    environment.add_filter(FACTOR, factor);
     environment.add_function(STORED, |value: Value| limited(value, MOST_VALUE));
     environment.add_filter("replace", |value: String, from: String, to: String| {
         replaced(&value, &from, &to)
@@ -90,6 +97,15 @@ fn limited(value: Value, most: usize) -> Result<Value, Error> {
         return Err(too_large());
     }
     Ok(value)
+}
+
+/// One side of a multiplication.
+fn factor(value: Value) -> Result<Value, Error> {
+    if let ValueKind::Number = value.kind() {
+        let small = f64::try_from(value.clone()).is_ok_and(|n| n.abs() <= MOST_TIMES);
+        return if small { Ok(value) } else { Err(too_large()) };
+    }
+    limited(value, MOST_FACTOR)
 }
 
 fn replaced(value: &str, from: &str, to: &str) -> Result<String, Error> {
@@ -264,7 +280,13 @@ fn checked(tag: &str, products: &mut usize) -> Result<String, String> {
     let inner = tag.len().saturating_sub(2);
     let mut out = String::with_capacity(tag.len() + 32);
     let mut joins = 0;
+    // Where the right sides of multiplications end.
+    let mut ends: Vec<usize> = Vec::new();
     for (at, c, in_string) in letters(tag) {
+        if ends.contains(&at) {
+            out.push('|');
+            out.push_str(FACTOR);
+        }
         let operator = !in_string && at >= 2 && at < inner && matches!(c, '~' | '+' | '*');
         if operator {
             joins += 1;
@@ -275,8 +297,11 @@ fn checked(tag: &str, products: &mut usize) -> Result<String, String> {
             if !power && !delimiter && ends_operand(&out) {
                 out.truncate(out.trim_end().len());
                 out.push('|');
-                out.push_str(OPERAND);
+                out.push_str(if c == '*' { FACTOR } else { OPERAND });
                 out.push(' ');
+                if c == '*' {
+                    ends.extend(operand_end(tag, at + 1));
+                }
             }
         }
         out.push(c);
@@ -292,6 +317,36 @@ fn checked(tag: &str, products: &mut usize) -> Result<String, String> {
         ));
     }
     Ok(stored(&out).unwrap_or(out))
+}
+
+/// Where the value that begins behind `from` ends: a sign, a name, number, text or bracket, and what follows
+/// it without a space (`.name`, `[…]`, `(…)`) or as a filter.
+fn operand_end(tag: &str, from: usize) -> Option<usize> {
+    let all: Vec<(usize, char, bool)> = letters(tag).skip_while(|(at, ..)| *at < from).collect();
+    let blank = |c: char| c.is_whitespace() || c == '-' || c == '+';
+    let mut i = all
+        .iter()
+        .position(|(_, c, in_string)| *in_string || !blank(*c))?;
+    let mut depth = 0usize;
+    let first = i;
+    while let Some((_, c, in_string)) = all.get(i).copied() {
+        let word = c.is_alphanumeric() || c == '_' || c == '.';
+        let opens = !in_string && matches!(c, '(' | '[' | '{');
+        let closes = !in_string && matches!(c, ')' | ']' | '}');
+        if opens {
+            depth += 1;
+        } else if closes {
+            // The end of the tag, or of a bracket around the whole product.
+            if depth == 0 {
+                break;
+            }
+            depth -= 1;
+        } else if depth == 0 && !in_string && !word && !matches!(c, '"' | '\'' | '|') {
+            break;
+        }
+        i += 1;
+    }
+    (i > first).then(|| all.get(i).map_or(tag.len(), |(at, ..)| *at))
 }
 
 /// Whether what stands before an operator is a value, so that the operator has two sides.
@@ -360,6 +415,19 @@ mod tests {
             ("{% set x %}t{% endset %}", "{% set x %}t{% endset %}"),
             ("{{ {'a': {}} }}", "{{ {'a': {}} }}"),
             ("{{ '}}' ~ '%}' }}", "{{ '}}'|mary_operand ~ '%}' }}"),
+            (
+                "{{ '-' * 80 ~ x }}",
+                "{{ '-'|mary_factor * 80|mary_factor|mary_operand ~ x }}",
+            ),
+            (
+                "{{ (n * m.a[0](1)|f(2) + 1) }}",
+                "{{ (n|mary_factor * m.a[0](1)|f(2)|mary_factor|mary_operand + 1) }}",
+            ),
+            (
+                "{{ [0] * -(a + 'b)')}}",
+                "{{ [0]|mary_factor * -(a|mary_operand + 'b)')|mary_factor}}",
+            ),
+            ("{{ 2 ** 3 }}", "{{ 2 ** 3 }}"),
         ] {
             assert_eq!(bounded(plain).unwrap(), written);
         }
