@@ -103,7 +103,6 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-#[ignore = "run; the options of schedulers that were added since are to be looked through"]
 fn every_option_that_a_message_names_exists() {
     let mut known = BTreeSet::new();
     collect(&mut Vec::new(), &mut known);

@@ -287,7 +287,7 @@ fn server(attacks: Vec<usize>) -> RawServer {
 }
 
 #[test]
-#[ignore = "written, not yet run on a whole build"]
+#[ignore = "two minutes; figures in docs/SECURITY.md"]
 fn the_key_is_in_no_file_and_in_no_line_after_hostile_servers() {
     let mut room = Room::new();
     let all = (0..).take_while(|a| says(*a, KEY).is_some());

@@ -241,7 +241,7 @@ fn kills(wanted: usize, every: usize, options: &[&str]) {
 }
 
 #[test]
-#[ignore = "run with four kills before the server waited; not yet since"]
+#[ignore = "two minutes; figures in docs/SECURITY.md"]
 fn ten_kills() {
     kills(10, 20, &["-t", FEW, "--no-report"]);
 }
