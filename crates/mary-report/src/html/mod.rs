@@ -274,15 +274,31 @@ impl Page<'_> {
                 html(&run.manifest.id)
             );
         }
+        // What is said of twelve checkpoints is said once.
+        let mut said: Vec<(&str, Vec<String>)> = Vec::new();
         for card in self.runs.iter().flat_map(|r| &r.manifest.models) {
             for remark in &card.remarks {
-                let _ = write!(
-                    out,
-                    "<p class=\"notice\" role=\"note\">{}: {}.</p>",
-                    html(&card.model.to_string()),
-                    html(remark.trim_end_matches('.'))
-                );
+                let name = card.model.to_string();
+                match said.iter_mut().find(|(text, _)| text == remark) {
+                    Some((_, models)) if models.contains(&name) => {}
+                    Some((_, models)) => models.push(name),
+                    None => said.push((remark, vec![name])),
+                }
             }
+        }
+        for (remark, models) in said {
+            let who = match models.as_slice() {
+                [first, second, rest @ ..] if !rest.is_empty() => {
+                    format!("{first}, {second} and {} more", rest.len())
+                }
+                few => few.join(" and "),
+            };
+            let _ = write!(
+                out,
+                "<p class=\"notice\" role=\"note\">{}: {}.</p>",
+                html(&who),
+                html(remark.trim_end_matches('.'))
+            );
         }
         out += "</header>";
         out
