@@ -36,6 +36,21 @@ fn ask(bound: SocketAddr, host: &str, line: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
+/// The body of an answer that came in chunks, without the sizes between them.
+fn unchunked(answer: &str) -> String {
+    let mut rest = answer.split_once("\r\n\r\n").unwrap().1;
+    let mut body = String::new();
+    while let Some((size, after)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size.trim(), 16).unwrap();
+        if size == 0 {
+            break;
+        }
+        body.push_str(&after[..size]);
+        rest = &after[size + 2..];
+    }
+    body
+}
+
 #[test]
 fn only_local_names_are_answered_and_every_answer_is_fenced() {
     let log = Arc::new(MemoryLog::new(&fixture::bench(&["builtin/tiny"], 5)));
@@ -65,7 +80,6 @@ fn only_local_names_are_answered_and_every_answer_is_fenced() {
 
 /// An answer of eight million characters, every other one invisible: eighty times as much as a page.
 #[test]
-#[ignore = "written, not yet run on a whole build"]
 fn a_very_large_answer_is_cut_on_the_page_and_streamed_whole_as_text() {
     const PAIRS: usize = 4 << 20;
     let mut log = MemoryLog::new(&fixture::bench(&["builtin/tiny"], 2));
@@ -98,7 +112,7 @@ fn a_very_large_answer_is_cut_on_the_page_and_streamed_whole_as_text() {
     let left = 2 * PAIRS - (1 << 20);
     assert!(page.contains(&format!("{} more characters", grouped(left))));
     assert!(page.contains(&format!("href=\"/run/b3f1c2d4e5/text?{}", &query[..20])));
-    assert_eq!(page.matches("U+0000</span>").count(), 1 << 19);
+    assert_eq!(unchunked(&page).matches("U+0000</span>").count(), 1 << 19);
     assert!(
         page.trim_end().ends_with("</html>\r\n0"),
         "whole to the end"

@@ -80,7 +80,6 @@ mod tests {
 
     /// A page of a gigabyte of which the reader takes ten pieces.
     #[tokio::test]
-    #[ignore = "written, not yet run on a whole build"]
     async fn no_more_is_made_than_the_reader_takes() {
         const WHOLE: usize = 1 << 30;
         let made = Arc::new(AtomicUsize::new(0));
