@@ -5,7 +5,10 @@
 //! instance of it. The concepts are such that both answers are computed: properties of strings and
 //! numbers. The score is use; `defined` is the definition, and `potemkin` the share of wrong uses among
 //! items whose concept was defined rightly (half is blind guessing, 0 is understanding). A file of other
-//! concepts can be given (`--set source=file --set file=PATH`), one JSON object a line.
+//! concepts can be given (`--set source=file --set file=PATH`), one JSON object a line, or the benchmark's
+//! own examples (`source=released`, see `released`).
+
+mod released;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,15 +29,17 @@ static PARAMS: [Param; 3] = [
     Param::new(
         "source",
         "fresh",
-        "fresh, file",
-        "Items made from the seed, or those of the file `file`.",
+        "fresh, file, released",
+        "Items made from the seed, those of the file `file`, or the benchmark's released examples \
+            (BenchmarkDataset/classify, one CSV file or the folder).",
     ),
     Param::new(
         "file",
         "",
         "a path",
         "With source=file: one JSON object a line with the fields concept, definitions (the right one \
-            first), instance and other.",
+            first), instance and other. With source=released: CSV with the columns Concept, Example and \
+            True Label.",
     ),
     Param::new(
         "n",
@@ -375,23 +380,43 @@ fn from_file(path: &Path) -> Result<Vec<Problem>, TaskError> {
     Ok(all)
 }
 
-fn read(settings: &TaskSettings) -> Result<(bool, usize), TaskError> {
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Source {
+    Fresh,
+    File,
+    Released,
+}
+
+fn read(settings: &TaskSettings) -> Result<(Source, usize), TaskError> {
     settings.check(&CARD)?;
     no_shots(&CARD, settings)?;
-    let fresh = choose(
+    let source = choose(
         &CARD,
         settings,
         "source",
-        &[("fresh", true), ("file", false)],
+        &[
+            ("fresh", Source::Fresh),
+            ("file", Source::File),
+            ("released", Source::Released),
+        ],
     )?;
-    if !fresh && settings.param(&CARD, "file").is_empty() {
-        return Err(TaskError::Setting(format!(
-            "{}: source=file needs a file\nhint: --set file=PATH names a file with one JSON object a line",
-            CARD.id
-        )));
+    if settings.param(&CARD, "file").is_empty() {
+        let hint = match source {
+            Source::Fresh => None,
+            Source::File => Some(
+                "source=file needs a file\nhint: --set file=PATH names a file with one JSON object a line",
+            ),
+            Source::Released => Some(
+                "source=released needs a file\nhint: --set file=PATH names the folder BenchmarkDataset/classify of the \
+                 released benchmark, or one of its CSV files",
+            ),
+        };
+        if let Some(hint) = hint {
+            return Err(TaskError::Setting(format!("{}: {hint}", CARD.id)));
+        }
     }
     let n = number(&CARD, settings, "n", |n: usize| (1..=500).contains(&n))?;
-    Ok((fresh, n))
+    Ok((source, n))
 }
 
 fn scored(form: PromptForm, prefix: String, options: &[&str]) -> Ask {
@@ -460,24 +485,41 @@ impl Task for DefineUse {
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
-        let (is_fresh, n) = read(settings)?;
-        let problems = if is_fresh {
-            fresh(settings.seed, n)?
-        } else {
-            from_file(Path::new(settings.param(&CARD, "file")))?
-        };
+        let (source, n) = read(settings)?;
+        let file = Path::new(settings.param(&CARD, "file"));
         let form = settings.form;
+        let problems = match source {
+            Source::Fresh => fresh(settings.seed, n)?,
+            Source::File => from_file(file)?,
+            Source::Released => {
+                let examples = released::from_path(file)?.into_iter().enumerate();
+                return Ok(Box::new(
+                    examples.map(move |(i, e)| Ok(released::item(i, form, &e))),
+                ));
+            }
+        };
         let items = problems.into_iter().enumerate();
         Ok(Box::new(items.map(move |(i, p)| Ok(item(i, form, &p)))))
     }
 
-    fn judge(&self, _: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
+    fn judge(&self, settings: &TaskSettings, item: &Item, answers: &[Reply]) -> Judgement {
         let Target::Choice {
             options, correct, ..
         } = &item.target
         else {
             return failed("an item has two things as its target");
         };
+        if settings.param(&CARD, "source") == "released" {
+            return match answers {
+                [
+                    Reply {
+                        answer: Response::Scored(scored),
+                        ..
+                    },
+                ] => released::judge(options, *correct, scored),
+                _ => failed("expected the scores of yes and no"),
+            };
+        }
         let [first, second] = answers else {
             return failed("expected two answers: definition and use");
         };
@@ -490,25 +532,30 @@ impl Task for DefineUse {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok((is_fresh, _)) = read(settings) else {
+        let Ok((origin, _)) = read(settings) else {
             return BTreeMap::new();
         };
-        let source = if is_fresh {
-            format!("fresh items of seed {}, twelve concepts", settings.seed)
-        } else {
-            format!("concepts of {}", settings.param(&CARD, "file"))
+        let source = match origin {
+            Source::Fresh => format!("fresh items of seed {}, twelve concepts", settings.seed),
+            Source::File => format!("concepts of {}", settings.param(&CARD, "file")),
+            Source::Released => format!("released examples of {}", settings.param(&CARD, "file")),
+        };
+        let (answer, rate) = match origin {
+            Source::Released => (
+                "the more probable of yes and no, mean log-probability per token",
+                "not measured: the files hold no definitions to choose from; the paper's rate is twice the \
+                 share of wrong answers among concepts that a model defined rightly",
+            ),
+            _ => (
+                "the most probable of two things, mean log-probability per token; `defined`: the same of \
+                 the definitions",
+                "share of wrong uses among items whose concept was defined rightly",
+            ),
         };
         [
             ("source", source.as_str()),
-            (
-                "answer",
-                "the most probable of two things, mean log-probability per token; `defined`: the same of \
-                 the definitions",
-            ),
-            (
-                "potemkin",
-                "share of wrong uses among items whose concept was defined rightly",
-            ),
+            ("answer", answer),
+            ("potemkin", rate),
             ("ties", "shared"),
             ("intervals", "over concepts; `families_fixed` over items"),
         ]
