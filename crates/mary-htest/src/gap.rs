@@ -2,7 +2,7 @@
 //! seen. That part of a score may be memory (or the released files' shortcuts).
 
 use mary_contract::{Estimate, NumberColumns, RunSummary, Table};
-use mary_stats::{LEVEL, intervals};
+use mary_stats::difference;
 
 use super::results::{Outcome, difference_cell, percent, results};
 use super::setup::Source;
@@ -87,23 +87,26 @@ pub fn gap_table(runs: &[RunSummary]) -> Option<Table> {
             .filter(|g| g.model == model && g.task != "htest/letter-geometry")
             .collect();
         let differences: Vec<f64> = of.iter().map(|g| g.difference.value).collect();
-        if let Ok(mean) = intervals::mean_t(&differences, LEVEL) {
+        if let Ok((mean, bounds)) = difference::over_units(&differences) {
             let average = |value: fn(&Gap) -> f64| {
                 percent(of.iter().map(|g| value(g)).sum::<f64>() / of.len() as f64)
             };
-            let estimate = Estimate {
-                value: mean.value,
-                low: mean.low,
-                high: mean.high,
-                n: mean.n,
-                method: mean.method.into(),
+            let shown = match bounds {
+                Some(i) => difference_cell(&Estimate {
+                    value: i.value,
+                    low: i.low,
+                    high: i.high,
+                    n: i.n,
+                    method: i.method.into(),
+                }),
+                None => format!("{:+.1}", 100.0 * mean),
             };
             rows.push(vec![
                 model.to_owned(),
                 format!("mean of {} tasks", of.len()),
                 average(|g| g.published.value),
                 average(|g| g.fresh.value),
-                difference_cell(&estimate),
+                shown,
             ]);
         }
     }
@@ -113,7 +116,8 @@ pub fn gap_table(runs: &[RunSummary]) -> Option<Table> {
         caption: "Accuracy in % on the authors' released items and on items made from a seed, same \
                   model, shots, mode and prompt form; the difference with its 95 % interval. What lies \
                   above zero may be memory, or shortcuts that only the released files have (see the \
-                  audit). The last line of a model pairs the two by task."
+                  audit). The last line of a model pairs the two by task, with an interval (Bonett and Price) from \
+                  five tasks on."
             .into(),
         head: ["model", "task", "released", "fresh", "released − fresh"]
             .map(String::from)
@@ -126,7 +130,7 @@ pub fn gap_table(runs: &[RunSummary]) -> Option<Table> {
 
 #[cfg(test)]
 mod tests {
-    use mary_stats::paired;
+    use mary_stats::{LEVEL, intervals, paired};
 
     use super::*;
 

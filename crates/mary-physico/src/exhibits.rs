@@ -7,10 +7,12 @@ use mary_contract::{
     Axis, Exhibits, Figure, FigureKind, NumberColumns, Picture, Point, ReferenceLine, RunSummary,
     Scale, Series, Table,
 };
-use mary_stats::{LEVEL, intervals};
 
 use crate::drawing;
-use crate::gap::{concept_table, left_out, order, overall_table, parrot_gaps, scatter, short};
+use crate::gap::{
+    concept_table, left_out, mean_cell, order, over_concepts, overall_table, parrot_gaps, scatter,
+    short,
+};
 use crate::instances::{Level, Split, planned};
 use crate::perception::Kind;
 use crate::published::{Printed, published};
@@ -341,8 +343,14 @@ fn text_against_picture(groups: &[Group<'_>]) -> Option<Table> {
             })
             .collect();
         let differences: Vec<f64> = both.iter().map(|(t, s)| s - t).collect();
-        let Ok(mean) = intervals::mean_t(&differences, LEVEL) else {
+        let Some(mean) = over_concepts(&differences) else {
             continue;
+        };
+        let set = short(text.task()).trim_end_matches("-text");
+        let set = if text.setup.mode == seen.setup.mode {
+            set.to_owned()
+        } else {
+            format!("{set} ({}; {})", text.how(), seen.how())
         };
         let average = |of: fn(&(f64, f64)) -> f64| {
             printed(
@@ -352,22 +360,18 @@ fn text_against_picture(groups: &[Group<'_>]) -> Option<Table> {
         };
         rows.push(vec![
             text.model().to_owned(),
-            short(text.task()).trim_end_matches("-text").to_owned(),
+            set,
             average(|b| b.0),
             average(|b| b.1),
-            format!(
-                "{:+.1} [{:+.1}, {:+.1}]",
-                100.0 * mean.value,
-                100.0 * mean.low,
-                100.0 * mean.high
-            ),
+            mean_cell(&mean),
         ]);
     }
     (!rows.is_empty()).then(|| Table {
         id: "physico-text-picture".into(),
         title: "Grids as numbers and as pictures".into(),
         caption: "Accuracy in % on the same instances, means over concepts; pictures minus text paired by \
-                  concept, with its 95 % t interval over concepts."
+                  concept, with its 95 % interval over concepts (Bonett and Price), from five concepts on. \
+                  Where the two were asked in different ways, the ways are named: the difference then holds both."
             .into(),
         head: ["model", "set", "text", "pictures", "pictures − text"]
             .map(String::from)

@@ -5,7 +5,7 @@ use mary_contract::{
     Axis, Estimate, Figure, FigureKind, NumberColumns, Point, ReferenceLine, RunSummary, Scale,
     Series, Table,
 };
-use mary_stats::{LEVEL, intervals};
+use mary_stats::difference;
 
 use crate::instances::Split;
 use crate::results::{Outcome, outcomes, printed};
@@ -41,8 +41,8 @@ pub struct Gap {
     pub low: f64,
     /// Mean over concepts, high level.
     pub high: f64,
-    /// Mean of the concepts' differences with its interval over concepts.
-    pub overall: Option<Estimate>,
+    /// Mean of the concepts' differences, with its interval over concepts where there are enough.
+    pub overall: (f64, Option<Estimate>),
 }
 
 /// The low-level tasks whose option sets are those of grids.
@@ -124,7 +124,7 @@ fn gap(low: &Outcome<'_>, high: &Outcome<'_>) -> Option<Gap> {
         };
         concepts.push(ConceptGap {
             pair: pair.to_owned(),
-            difference: difference(&l.estimate, &h.estimate),
+            difference: independent(&l.estimate, &h.estimate),
             low: l.estimate,
             high: h.estimate,
         });
@@ -136,15 +136,7 @@ fn gap(low: &Outcome<'_>, high: &Outcome<'_>) -> Option<Gap> {
         |of: fn(&ConceptGap) -> f64| concepts.iter().map(of).sum::<f64>() / concepts.len() as f64;
     let (low_mean, high_mean) = (mean(|c| c.low.value), mean(|c| c.high.value));
     let differences: Vec<f64> = concepts.iter().map(|c| c.difference.value).collect();
-    let overall = intervals::mean_t(&differences, LEVEL)
-        .ok()
-        .map(|i| Estimate {
-            value: i.value,
-            low: i.low,
-            high: i.high,
-            n: i.n,
-            method: i.method.into(),
-        });
+    let overall = over_concepts(&differences)?;
     Some(Gap {
         model: high.model().to_owned(),
         task: high.task().to_owned(),
@@ -159,7 +151,7 @@ fn gap(low: &Outcome<'_>, high: &Outcome<'_>) -> Option<Gap> {
 
 /// Low minus high for one concept. Definition and grids are different questions, so that the two
 /// intervals are combined as of independent samples (Newcombe's way).
-fn difference(low: &Estimate, high: &Estimate) -> Estimate {
+fn independent(low: &Estimate, high: &Estimate) -> Estimate {
     let value = low.value - high.value;
     Estimate {
         value,
@@ -167,6 +159,27 @@ fn difference(low: &Estimate, high: &Estimate) -> Estimate {
         high: value + (low.high - low.value).hypot(high.value - high.low),
         n: low.n + high.n,
         method: "newcombe".into(),
+    }
+}
+
+/// The mean over concepts with its interval, which needs [`difference::FEWEST`] of them.
+pub(crate) fn over_concepts(differences: &[f64]) -> Option<(f64, Option<Estimate>)> {
+    let (value, bounds) = difference::over_units(differences).ok()?;
+    let estimate = bounds.map(|i| Estimate {
+        value: i.value,
+        low: i.low,
+        high: i.high,
+        n: i.n,
+        method: i.method.into(),
+    });
+    Some((value, estimate))
+}
+
+/// `+12.5 [+3.0, +22.0]`, or the number alone where there are too few concepts for an interval.
+pub(crate) fn mean_cell((value, estimate): &(f64, Option<Estimate>)) -> String {
+    match estimate {
+        Some(estimate) => with_interval(estimate),
+        None => format!("{:+.1}", 100.0 * value),
     }
 }
 
@@ -192,7 +205,7 @@ pub fn overall_table(gaps: &[Gap]) -> Option<Table> {
                 g.concepts.len().to_string(),
                 printed(100.0 * g.low, None),
                 printed(100.0 * g.high, None),
-                g.overall.as_ref().map_or_else(|| "–".into(), with_interval),
+                mean_cell(&g.overall),
             ]
         })
         .collect();
@@ -200,8 +213,8 @@ pub fn overall_table(gaps: &[Gap]) -> Option<Table> {
         id: "physico-parrot-gap".into(),
         title: "The parrot gap".into(),
         caption: "Accuracy in % on masked definitions or photographs (low level) and on grids (high level) \
-                  with the same option sets, means over concepts; low minus high paired by concept, with its 95 % t \
-                  interval over concepts. A gap above zero: the model can say more than it can see."
+                  with the same option sets, means over concepts; low minus high paired by concept, with its 95 % \
+                  interval over concepts (Bonett and Price) from five concepts on. A gap above zero: the model can say more than it can see."
             .into(),
         head: ["model", "high-level task", "how", "low level", "concepts", "low", "high", "low − high"]
             .map(String::from)

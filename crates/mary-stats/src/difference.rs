@@ -112,6 +112,18 @@ pub fn compare(
     Ok(found)
 }
 
+/// The mean of paired differences of shares, one for each independent unit (a concept, a task): bounds
+/// from [`FEWEST`] units on, none below.
+pub fn over_units(differences: &[f64]) -> Result<(f64, Option<Interval>), StatsError> {
+    input::values("mean of paired differences", differences, 1)?;
+    let bounds = if differences.len() < FEWEST {
+        None
+    } else {
+        Some(adjusted(differences, None, LEVEL)?)
+    };
+    Ok((input::mean(differences), bounds))
+}
+
 /// Bounds of the mean of paired differences of shares (each from −1 to 1), clustered where ids are
 /// given.
 ///
