@@ -20,15 +20,18 @@ const CHUNK: usize = 64 * 1024;
 pub(crate) fn to_f32(dtype: TensorType, bytes: &[u8], out: &mut [f32]) {
     let step = CHUNK / dtype.block_len() * dtype.block_bytes();
     if out.len() <= CHUNK {
-        convert(dtype, bytes, out);
+        unpack_blocks(dtype, bytes, out);
     } else {
         out.par_chunks_mut(CHUNK)
             .zip(bytes.par_chunks(step))
-            .for_each(|(out, bytes)| convert(dtype, bytes, out));
+            .for_each(|(out, bytes)| unpack_blocks(dtype, bytes, out));
     }
 }
 
-fn convert(dtype: TensorType, bytes: &[u8], out: &mut [f32]) {
+/// Converts whole blocks on this thread. Inlined into its caller together with all it calls, so that a loop
+/// compiled for wider vectors unpacks with those; the numbers are the same to the last bit.
+#[inline(always)]
+pub fn unpack_blocks(dtype: TensorType, bytes: &[u8], out: &mut [f32]) {
     match dtype {
         TensorType::F32 => plain(bytes, out, f32::from_le_bytes),
         TensorType::F16 => plain(bytes, out, |b| f16::from_le_bytes(b).to_f32()),
@@ -66,6 +69,7 @@ fn convert(dtype: TensorType, bytes: &[u8], out: &mut [f32]) {
     }
 }
 
+#[inline(always)]
 fn plain<const N: usize>(bytes: &[u8], out: &mut [f32], number: impl Fn([u8; N]) -> f32) {
     let (numbers, _) = bytes.as_chunks::<N>();
     for (out, bytes) in out.iter_mut().zip(numbers) {
@@ -73,6 +77,7 @@ fn plain<const N: usize>(bytes: &[u8], out: &mut [f32], number: impl Fn([u8; N])
     }
 }
 
+#[inline(always)]
 fn blocks<const BYTES: usize, const NUMBERS: usize>(
     bytes: &[u8],
     out: &mut [f32],
@@ -86,10 +91,12 @@ fn blocks<const BYTES: usize, const NUMBERS: usize>(
 }
 
 /// The half-precision number at a place of a block.
+#[inline(always)]
 fn half_at<const N: usize>(block: &[u8; N], at: usize) -> f32 {
     f16::from_le_bytes([block[at], block[at + 1]]).to_f32()
 }
 
+#[inline(always)]
 fn q4_0(block: &[u8; 18], out: &mut [f32; 32]) {
     let d = half_at(block, 0);
     for j in 0..16 {
@@ -99,6 +106,7 @@ fn q4_0(block: &[u8; 18], out: &mut [f32; 32]) {
     }
 }
 
+#[inline(always)]
 fn q4_1(block: &[u8; 20], out: &mut [f32; 32]) {
     let (d, m) = (half_at(block, 0), half_at(block, 2));
     for j in 0..16 {
@@ -109,12 +117,14 @@ fn q4_1(block: &[u8; 20], out: &mut [f32; 32]) {
 }
 
 /// Low and high five-bit digit `j` of a block of 32: four bits in `qs`, the fifth in `qh`.
+#[inline(always)]
 fn five_bits(qs: u8, qh: u32, j: usize) -> (f32, f32) {
     let low = u32::from(qs & 15) | (((qh >> j) & 1) << 4);
     let high = u32::from(qs >> 4) | (((qh >> (j + 16)) & 1) << 4);
     (low as f32, high as f32)
 }
 
+#[inline(always)]
 fn q5_0(block: &[u8; 22], out: &mut [f32; 32]) {
     let d = half_at(block, 0);
     let qh = u32::from_le_bytes([block[2], block[3], block[4], block[5]]);
@@ -125,6 +135,7 @@ fn q5_0(block: &[u8; 22], out: &mut [f32; 32]) {
     }
 }
 
+#[inline(always)]
 fn q5_1(block: &[u8; 24], out: &mut [f32; 32]) {
     let (d, m) = (half_at(block, 0), half_at(block, 2));
     let qh = u32::from_le_bytes([block[4], block[5], block[6], block[7]]);
@@ -135,6 +146,7 @@ fn q5_1(block: &[u8; 24], out: &mut [f32; 32]) {
     }
 }
 
+#[inline(always)]
 fn q8_0(block: &[u8; 34], out: &mut [f32; 32]) {
     let d = half_at(block, 0);
     for j in 0..32 {
@@ -143,6 +155,7 @@ fn q8_0(block: &[u8; 34], out: &mut [f32; 32]) {
 }
 
 /// Two halves (scale, and scale times the sum, which is not needed here), then 32 signed bytes.
+#[inline(always)]
 fn q8_1(block: &[u8; 36], out: &mut [f32; 32]) {
     let d = half_at(block, 0);
     for j in 0..32 {
@@ -150,6 +163,7 @@ fn q8_1(block: &[u8; 36], out: &mut [f32; 32]) {
     }
 }
 
+#[inline(always)]
 fn q2_k(block: &[u8; 84], out: &mut [f32; 256]) {
     let (d, dmin) = (half_at(block, 80), half_at(block, 82));
     for (i, out) in out.iter_mut().enumerate() {
@@ -160,6 +174,7 @@ fn q2_k(block: &[u8; 84], out: &mut [f32; 256]) {
     }
 }
 
+#[inline(always)]
 fn q3_k(block: &[u8; 110], out: &mut [f32; 256]) {
     let d = half_at(block, 108);
     let scale = |group: usize| {
@@ -180,6 +195,7 @@ fn q3_k(block: &[u8; 110], out: &mut [f32; 256]) {
 }
 
 /// Six-bit scale and minimum of each of eight groups, packed into twelve bytes (Q4_K, Q5_K).
+#[inline(always)]
 fn scale_and_min(packed: &[u8], group: usize) -> (f32, f32) {
     let (scale, min) = if group < 4 {
         (packed[group] & 63, packed[group + 4] & 63)
@@ -192,6 +208,7 @@ fn scale_and_min(packed: &[u8], group: usize) -> (f32, f32) {
     (f32::from(scale), f32::from(min))
 }
 
+#[inline(always)]
 fn q4_k(block: &[u8; 144], out: &mut [f32; 256]) {
     let (d, dmin) = (half_at(block, 0), half_at(block, 2));
     for (group, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
@@ -204,6 +221,7 @@ fn q4_k(block: &[u8; 144], out: &mut [f32; 256]) {
     }
 }
 
+#[inline(always)]
 fn q5_k(block: &[u8; 176], out: &mut [f32; 256]) {
     let (d, dmin) = (half_at(block, 0), half_at(block, 2));
     for (group, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
@@ -217,6 +235,7 @@ fn q5_k(block: &[u8; 176], out: &mut [f32; 256]) {
     }
 }
 
+#[inline(always)]
 fn q6_k(block: &[u8; 210], out: &mut [f32; 256]) {
     let d = half_at(block, 208);
     for (group, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
@@ -232,6 +251,7 @@ fn q6_k(block: &[u8; 210], out: &mut [f32; 256]) {
 }
 
 /// A full-precision scale, 256 signed bytes, and sums that are not needed here.
+#[inline(always)]
 fn q8_k(block: &[u8; 292], out: &mut [f32; 256]) {
     let d = f32::from_le_bytes([block[0], block[1], block[2], block[3]]);
     for (i, out) in out.iter_mut().enumerate() {
@@ -317,7 +337,7 @@ mod tests {
         let mut whole = vec![0.0; n];
         to_f32(TensorType::Q4K, &bytes, &mut whole);
         let mut piece = vec![0.0; n];
-        convert(TensorType::Q4K, &bytes, &mut piece);
+        unpack_blocks(TensorType::Q4K, &bytes, &mut piece);
         assert_eq!(whole, piece);
     }
 }

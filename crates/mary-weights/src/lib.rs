@@ -24,6 +24,7 @@ mod tokenizer;
 mod vectors;
 
 pub use checkpoint::{Checkpoint, EmbeddedFiles};
+pub use dequant::unpack_blocks;
 pub use locate::locate;
 pub use template::ChatTemplate;
 pub use tensor::{TensorInfo, TensorType};

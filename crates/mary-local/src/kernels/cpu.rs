@@ -9,6 +9,8 @@ pub mod matmul;
 pub mod quant;
 #[cfg(target_arch = "x86_64")]
 mod quant_avx512;
+#[cfg(target_arch = "x86_64")]
+mod quant_k_avx512;
 pub mod simd;
 mod team;
 

@@ -4,28 +4,33 @@
 //! Activations stay in 32 bits (llama.cpp rounds them to 8 before it multiplies), so that a model
 //! gives the same numbers whether it reads or writes.
 
-use mary_weights::TensorType;
+use std::sync::Arc;
+
+use mary_weights::{TensorType, unpack_blocks};
 use rayon::prelude::*;
 
 use super::matmul::Target;
 use super::simd::{madd, total, widest};
 use super::team;
 
-/// Numbers in a block.
+/// Numbers in a block of the first kinds (Q4_0, Q4_1, Q8_0).
 const BLOCK: usize = 32;
+/// Numbers in a block of any kind, at most.
+const LARGEST: usize = 256;
 
-/// A quantised matrix: `outputs` rows of whole blocks.
+/// A quantised matrix: `outputs` rows of whole blocks. Clones share the bytes.
+#[derive(Clone)]
 pub struct Blocks {
     kind: TensorType,
     outputs: usize,
     inputs: usize,
-    data: Vec<u8>,
+    data: Arc<Vec<u8>>,
 }
 
 impl Blocks {
     /// Whether a tensor type can be multiplied as it lies.
     pub fn supports(kind: TensorType) -> bool {
-        matches!(kind, TensorType::Q4_0 | TensorType::Q4_1 | TensorType::Q8_0)
+        kind.is_quantised() && kind.block_len() <= LARGEST
     }
 
     /// `None` when the kind is not supported or the bytes are not `outputs` rows of `inputs`.
@@ -35,7 +40,7 @@ impl Blocks {
             kind,
             outputs,
             inputs,
-            data,
+            data: Arc::new(data),
         })
     }
 
@@ -55,19 +60,21 @@ impl Blocks {
     }
 
     fn row_bytes(&self) -> usize {
-        self.inputs / BLOCK * self.kind.block_bytes()
+        self.inputs / self.kind.block_len() * self.kind.block_bytes()
+    }
+
+    /// One row as plain numbers.
+    pub fn unpack_into(&self, row: usize, out: &mut [f32]) {
+        let row_bytes = self.row_bytes();
+        unpack_row(self.kind, &self.data[row * row_bytes..][..row_bytes], out);
     }
 
     /// Rows `first..last` as plain numbers.
     pub fn unpack(&self, first: usize, last: usize) -> Vec<f32> {
         let mut out = vec![0.0; (last - first) * self.inputs];
-        let row_bytes = self.row_bytes();
         out.par_chunks_mut(self.inputs)
             .enumerate()
-            .for_each(|(i, row)| {
-                let bytes = &self.data[(first + i) * row_bytes..][..row_bytes];
-                unpack_row(self.kind, bytes, row);
-            });
+            .for_each(|(i, row)| self.unpack_into(first + i, row));
         out
     }
 }
@@ -86,35 +93,7 @@ widest! {
 
 #[inline(always)]
 fn unpack_row_inner<const FMA: bool>(kind: TensorType, bytes: &[u8], out: &mut [f32]) {
-    let (blocks, _) = out.as_chunks_mut::<BLOCK>();
-    match kind {
-        TensorType::Q4_0 => {
-            for (b, x) in bytes.as_chunks::<18>().0.iter().zip(blocks) {
-                let d = half([b[0], b[1]]);
-                for i in 0..16 {
-                    x[i] = (i32::from(b[2 + i] & 15) - 8) as f32 * d;
-                    x[i + 16] = (i32::from(b[2 + i] >> 4) - 8) as f32 * d;
-                }
-            }
-        }
-        TensorType::Q4_1 => {
-            for (b, x) in bytes.as_chunks::<20>().0.iter().zip(blocks) {
-                let (d, m) = (half([b[0], b[1]]), half([b[2], b[3]]));
-                for i in 0..16 {
-                    x[i] = f32::from(b[4 + i] & 15) * d + m;
-                    x[i + 16] = f32::from(b[4 + i] >> 4) * d + m;
-                }
-            }
-        }
-        _ => {
-            for (b, x) in bytes.as_chunks::<34>().0.iter().zip(blocks) {
-                let d = half([b[0], b[1]]);
-                for i in 0..BLOCK {
-                    x[i] = f32::from(b[2 + i] as i8) * d;
-                }
-            }
-        }
-    }
+    unpack_blocks(kind, bytes, out);
 }
 
 /// Multiplies a few rows with all outputs.
@@ -122,7 +101,8 @@ fn unpack_row_inner<const FMA: bool>(kind: TensorType, bytes: &[u8], out: &mut [
 /// # Safety
 /// The target holds `rows` rows of all outputs, and nobody else touches them meanwhile.
 pub unsafe fn multiply(w: &Blocks, x: &[f32], rows: usize, to: Target, parallel: bool) {
-    // A block's offset (Q4_1's minimum, Q4_0's -8) multiplies the sum of the activations.
+    // A block's offset (Q4_1's minimum, Q4_0's -8) multiplies the sum of the activations. Other kinds do
+    // without, and a width that is no multiple of 32 has none of those.
     let sums: Vec<f32> = x
         .as_chunks::<BLOCK>()
         .0
@@ -168,8 +148,17 @@ fn dot_group(w: &Blocks, first: usize, x: &[f32], sums: &[f32]) -> [f32; TOGETHE
     #[cfg(target_arch = "x86_64")]
     if super::simd::width() == super::simd::Width::V4 {
         let rows = std::array::from_fn(row);
-        // SAFETY: the processor has what `width` found, and `Blocks::new` checked kind and sizes.
-        return unsafe { super::quant_avx512::dot(w.kind, rows, x) };
+        match w.kind {
+            TensorType::Q4_0 | TensorType::Q4_1 | TensorType::Q8_0 => {
+                // SAFETY: the processor has what `width` found, and `Blocks::new` checked the sizes.
+                return unsafe { super::quant_avx512::dot(w.kind, rows, x) };
+            }
+            TensorType::Q4K | TensorType::Q5K | TensorType::Q6K => {
+                // SAFETY: as above.
+                return unsafe { super::quant_k_avx512::dot(w.kind, rows, x) };
+            }
+            _ => {}
+        }
     }
     std::array::from_fn(|i| dot_row(w.kind, row(i), x, sums))
 }
@@ -180,6 +169,9 @@ widest! {
 
 #[inline(always)]
 fn dot_row_inner<const FMA: bool>(kind: TensorType, bytes: &[u8], x: &[f32], sums: &[f32]) -> f32 {
+    if !matches!(kind, TensorType::Q4_0 | TensorType::Q4_1 | TensorType::Q8_0) {
+        return dot_unpacked::<FMA>(kind, bytes, x);
+    }
     let (x, _) = x.as_chunks::<BLOCK>();
     let mut lanes = [0.0f32; 16];
     let mut offset = 0.0f32;
@@ -220,6 +212,25 @@ fn dot_row_inner<const FMA: bool>(kind: TensorType, bytes: &[u8], x: &[f32], sum
     total(lanes) + offset
 }
 
+/// A block is unpacked into registers or the first cache, and multiplied from there.
+#[inline(always)]
+fn dot_unpacked<const FMA: bool>(kind: TensorType, bytes: &[u8], x: &[f32]) -> f32 {
+    let mut lanes = [0.0f32; 16];
+    let mut numbers = [0.0f32; LARGEST];
+    let numbers = &mut numbers[..kind.block_len()];
+    let blocks = bytes.chunks_exact(kind.block_bytes());
+    for (block, x) in blocks.zip(x.chunks_exact(numbers.len())) {
+        unpack_blocks(kind, block, numbers);
+        let (x, _) = x.as_chunks::<16>();
+        for (w, x) in numbers.as_chunks::<16>().0.iter().zip(x) {
+            for i in 0..16 {
+                lanes[i] = madd::<FMA>(w[i], x[i], lanes[i]);
+            }
+        }
+    }
+    total(lanes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,17 +248,41 @@ mod tests {
         }
     }
 
+    const KINDS: [TensorType; 10] = [
+        TensorType::Q4_0,
+        TensorType::Q4_1,
+        TensorType::Q5_0,
+        TensorType::Q5_1,
+        TensorType::Q8_0,
+        TensorType::Q2K,
+        TensorType::Q3K,
+        TensorType::Q4K,
+        TensorType::Q5K,
+        TensorType::Q6K,
+    ];
+
+    /// Where the half-precision numbers of a block stand.
+    fn scales_of(kind: TensorType) -> &'static [usize] {
+        match kind {
+            TensorType::Q4_1 | TensorType::Q5_1 | TensorType::Q4K | TensorType::Q5K => &[0, 2],
+            TensorType::Q2K => &[80, 82],
+            TensorType::Q3K => &[108],
+            TensorType::Q6K => &[208],
+            _ => &[0],
+        }
+    }
+
     #[test]
     fn blocks_multiply_like_the_numbers_they_stand_for() {
-        let (outputs, inputs, rows) = (70, 96, 3);
-        for kind in [TensorType::Q4_0, TensorType::Q4_1, TensorType::Q8_0] {
+        for kind in KINDS {
+            let inputs = if kind.block_len() == BLOCK { 96 } else { 768 };
+            let (outputs, rows) = (70, 3);
             let bytes = outputs * kind.bytes_for(inputs).unwrap();
             let mut data: Vec<u8> = (0..bytes).map(|i| (i * 37 % 251) as u8).collect();
             for block in data.chunks_mut(kind.block_bytes()) {
                 // Scales between 0.25 and 0.5, so that no random exponent dominates.
-                block[1] = 0x34;
-                if kind == TensorType::Q4_1 {
-                    block[3] = 0xB4;
+                for &at in scales_of(kind) {
+                    block[at + 1] = 0x34;
                 }
             }
             let blocks = Blocks::new(kind, outputs, inputs, data).unwrap();
@@ -260,7 +295,10 @@ mod tests {
                 let portable =
                     dot_row_inner::<false>(kind, bytes, &x[..inputs], &sums[..inputs / BLOCK]);
                 let [wide, ..] = dot_group(&blocks, output, &x[..inputs], &sums);
-                assert!((portable - wide).abs() < 1e-3 * (1.0 + portable.abs()));
+                assert!(
+                    (portable - wide).abs() < 1e-3 * (1.0 + portable.abs()),
+                    "{kind}: {portable} {wide}"
+                );
             }
             let mut out = vec![1.0; rows * outputs];
             let to = Target {
@@ -273,7 +311,13 @@ mod tests {
                 for o in 0..outputs {
                     let row = &plain[o * inputs..][..inputs];
                     let want: f32 = row.iter().zip(&x[r * inputs..]).map(|(a, b)| a * b).sum();
-                    assert!((out[r * outputs + o] - 1.0 - want).abs() < 1e-3 * (1.0 + want.abs()));
+                    let size: f32 = row
+                        .iter()
+                        .zip(&x[r * inputs..])
+                        .map(|(a, b)| (a * b).abs())
+                        .sum();
+                    let error = (out[r * outputs + o] - 1.0 - want).abs();
+                    assert!(error < 2e-6 * (1.0 + size), "{kind}: {error} of {size}");
                 }
             }
         }
@@ -283,6 +327,8 @@ mod tests {
     fn torn_blocks_are_refused() {
         assert!(Blocks::new(TensorType::Q4_0, 2, 32, vec![0; 35]).is_none());
         assert!(Blocks::new(TensorType::Q4_0, 1, 33, vec![0; 18]).is_none());
-        assert!(Blocks::new(TensorType::Q6K, 1, 256, vec![0; 210]).is_none());
+        assert!(Blocks::new(TensorType::Q6K, 1, 256, vec![0; 209]).is_none());
+        assert!(Blocks::new(TensorType::Q6K, 1, 128, vec![0; 210]).is_none());
+        assert!(Blocks::new(TensorType::F32, 1, 1, vec![0; 4]).is_none());
     }
 }
