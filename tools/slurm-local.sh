@@ -81,8 +81,9 @@ SlurmUser=$user
 SlurmdUser=$user
 AuthType=auth/munge
 CredType=cred/munge
-# Credentials that live long keep a requeued job waiting.
-AuthInfo=socket=$folder/run/munge.sock,cred_expire=5
+# Credentials that live long keep a requeued job waiting; a busy machine needs some seconds to use one.
+AuthInfo=socket=$folder/run/munge.sock,cred_expire=15
+MessageTimeout=100
 StateSaveLocation=$folder/state/ctld
 SlurmdSpoolDir=$folder/state/%n
 SlurmctldPidFile=$folder/run/slurmctld.pid
@@ -101,7 +102,7 @@ SlurmdParameters=config_overrides
 SchedulerType=sched/backfill
 SchedulerParameters=batch_sched_delay=1,sched_interval=1,bf_interval=1
 ReturnToService=2
-SlurmdTimeout=10
+SlurmdTimeout=120
 KillWait=5
 MinJobAge=3600
 MaxArraySize=1001
@@ -133,11 +134,11 @@ start() { # nodes, cpus
   for i in $(seq 0 $((nodes - 1))); do
     node "n$i" || { tail "$folder/log/slurmd-n$i.log" >&2; stop; exit 1; }
   done
-  for i in $(seq 600); do
+  for i in $(seq 3000); do
     [ "$(sinfo -h -N -t idle -o %N 2>/dev/null | wc -l)" != "$nodes" ] || return 0
     sleep 0.2
   done
-  echo "the nodes are not idle after two minutes" >&2
+  echo "the nodes are not idle after ten minutes" >&2
   sinfo >&2 || true
   stop
   exit 1

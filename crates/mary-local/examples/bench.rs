@@ -25,7 +25,7 @@ use mary_contract::{
 use mary_local::LocalModel;
 use mary_local::kernels::Backend;
 use mary_local::kernels::cpu::Cpu;
-use mary_local::kernels::{Wanted, Weights};
+use mary_local::kernels::{Extent, Wanted, Weights};
 use mary_local::transformer::{Batch, Watch};
 use mary_weights::Checkpoint;
 use serde_json::{Value, json};
@@ -356,7 +356,7 @@ fn matmul_rate(model: &LocalModel) -> f64 {
     model.install(|| {
         for _ in 0..8 {
             let begin = Instant::now();
-            cpu.linear(&x, rows, &layer, &mut y, false);
+            cpu.linear(&x, Extent::reading(rows), &layer, &mut y, false);
             best = best.min(begin.elapsed().as_secs_f64());
         }
     });

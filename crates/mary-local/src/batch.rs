@@ -50,6 +50,8 @@ pub struct Batch {
     pub slots: Vec<usize>,
     /// Who attends to what.
     pub segments: Vec<Segment>,
+    /// The rows are the last tokens of answers being written ([`Extent`](crate::kernels::Extent)).
+    pub writing: bool,
 }
 
 impl Batch {

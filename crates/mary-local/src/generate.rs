@@ -145,7 +145,10 @@ fn write(
         if let [only] = group {
             told.tell(model, desk, jobs, only);
         }
-        let mut batch = Batch::default();
+        let mut batch = Batch {
+            writing: true,
+            ..Batch::default()
+        };
         let mut writers = vec![];
         for writing in group.iter_mut().filter(|w| w.finish.is_none()) {
             let Some(&token) = writing.written.last() else {

@@ -93,13 +93,13 @@ pub trait Backend: Send + Sync {
     fn linear(
         &self,
         x: &Self::Tensor,
-        rows: usize,
+        rows: Extent,
         layer: &Self::Linear,
         to: &mut Self::Tensor,
         add: bool,
     );
     /// All logits, in 32 bits.
-    fn logits(&self, x: &Self::Tensor, rows: usize, head: &Self::Linear, to: &mut Self::Tensor) {
+    fn logits(&self, x: &Self::Tensor, rows: Extent, head: &Self::Linear, to: &mut Self::Tensor) {
         self.linear(x, rows, head, to, false);
     }
     /// `to = act(x)`, or `to = act(gate) · up` where a row holds both.
@@ -160,6 +160,27 @@ pub trait Backend: Send + Sync {
         _width: usize,
     ) -> Option<Vec<Option<u32>>> {
         None
+    }
+}
+
+/// The rows of a product, and what they are part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Rows.
+    pub rows: usize,
+    /// They are the last tokens of answers being written, where weights may be multiplied in whichever way
+    /// is quickest for so few. What is read is multiplied in one way however many rows there are, so that a
+    /// score does not depend on what else is asked.
+    pub writing: bool,
+}
+
+impl Extent {
+    /// Rows of texts that are read.
+    pub fn reading(rows: usize) -> Self {
+        Self {
+            rows,
+            writing: false,
+        }
     }
 }
 

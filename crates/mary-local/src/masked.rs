@@ -112,8 +112,15 @@ struct Masked {
 pub(crate) fn serve(model: &LocalModel, masking: Masking, desk: &mut dyn Desk<Score, Scored>) {
     loop {
         let jobs: Vec<Job<Score>> = std::iter::from_fn(|| desk.next()).take(WINDOW).collect();
-        if jobs.is_empty() || answer(model, masking, desk, &jobs).is_break() {
+        if jobs.is_empty() {
             return;
+        }
+        // As for other models: who asks for no distribution is not to notice that others do.
+        let (whole, plain): (Vec<_>, Vec<_>) = jobs.into_iter().partition(looks);
+        for jobs in [whole, plain] {
+            if !jobs.is_empty() && answer(model, masking, desk, &jobs).is_break() {
+                return;
+            }
         }
     }
 }
@@ -135,8 +142,7 @@ fn answer(
             }),
         }
     }
-    let wanted = |job: &Job<Score>| job.request.details.entropy || job.request.details.rank;
-    let distributions = jobs.iter().any(wanted);
+    let distributions = jobs.iter().any(looks);
     let mask = model.checkpoint().tokenizer().mask().unwrap_or(0);
     // Requests are handed in as soon as their last copy is computed.
     let mut next = hand_in(model, desk, jobs, &all, 0)?;
@@ -157,6 +163,11 @@ fn answer(
         next = hand_in(model, desk, jobs, &all, next)?;
     }
     ControlFlow::Continue(())
+}
+
+/// Whether whole distributions are asked for.
+fn looks(job: &Job<Score>) -> bool {
+    job.request.details.entropy || job.request.details.rank
 }
 
 /// Copies that are computed together: at most so many rows, and at least one copy.

@@ -35,8 +35,17 @@ struct Waiting {
 pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Score, Scored>) {
     loop {
         let jobs = pull(model, desk);
-        if jobs.is_empty() || answer(model, desk, &jobs).is_break() {
+        if jobs.is_empty() {
             return;
+        }
+        // Whole distributions are added up in another way: who asks for none is not to notice that others do.
+        let (whole, plain): (Vec<_>, Vec<_>) = jobs
+            .into_iter()
+            .partition(|job| job.request.details.of_distributions());
+        for jobs in [whole, plain] {
+            if !jobs.is_empty() && answer(model, desk, &jobs).is_break() {
+                return;
+            }
         }
     }
 }

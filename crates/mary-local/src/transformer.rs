@@ -5,7 +5,7 @@ use mary_contract::{ErrorKind, ModelError};
 pub use crate::batch::Batch;
 use crate::config::{Activation, Architecture, Block};
 use crate::kernels::{
-    Alibi, AttentionCall, AttentionSettings, Backend, Groups, Heads, NormOf, Wanted,
+    Alibi, AttentionCall, AttentionSettings, Backend, Extent, Groups, Heads, NormOf, Wanted,
 };
 
 /// Vectors that are looked up, and how many there are.
@@ -62,6 +62,18 @@ pub struct Workspace<B: Backend> {
     narrow: B::Tensor,
     /// The last block's output after the final norm.
     last: B::Tensor,
+    /// What the last pass was part of.
+    writing: bool,
+}
+
+impl<B: Backend> Workspace<B> {
+    /// So many rows, part of what the last pass was part of.
+    fn extent(&self, rows: usize) -> Extent {
+        Extent {
+            rows,
+            writing: self.writing,
+        }
+    }
 }
 
 impl<B: Backend> Default for Workspace<B> {
@@ -75,6 +87,7 @@ impl<B: Backend> Default for Workspace<B> {
             wide: B::Tensor::default(),
             narrow: B::Tensor::default(),
             last: B::Tensor::default(),
+            writing: false,
         }
     }
 }
@@ -155,6 +168,7 @@ impl<B: Backend> Transformer<B> {
         let a = &self.architecture;
         let rows = batch.len();
         self.check_tokens(batch)?;
+        work.writing = batch.writing;
         let plan = self.backend.plan(batch, &self.heads());
         self.embed(&plan, rows, work);
         if let Some(watch) = &mut watch {
@@ -181,8 +195,9 @@ impl<B: Backend> Transformer<B> {
             None => std::mem::swap(&mut work.x, &mut work.last),
         }
         if let Some((_, out)) = &self.project {
+            let of = work.extent(rows);
             self.backend
-                .linear(&work.last, rows, out, &mut work.normed, false);
+                .linear(&work.last, of, out, &mut work.normed, false);
             std::mem::swap(&mut work.normed, &mut work.last);
         }
         if let Some(watch) = &mut watch {
@@ -234,7 +249,8 @@ impl<B: Backend> Transformer<B> {
         let (a, b) = (&self.architecture, &self.backend);
         b.embed(plan, &self.embed.table, a.embedding.scale, &mut work.x);
         if let Some((into, _)) = &self.project {
-            b.linear(&work.x, rows, into, &mut work.normed, false);
+            let of = work.extent(rows);
+            b.linear(&work.x, of, into, &mut work.normed, false);
             std::mem::swap(&mut work.x, &mut work.normed);
         }
         if let (Some(positions), Some(offset)) = (&self.positions, a.embedding.position_offset) {
@@ -261,14 +277,15 @@ impl<B: Backend> Transformer<B> {
                 b.norm(x, rows, norm, to);
             }
         };
+        let of = work.extent(rows);
         match self.architecture.block {
             Block::Sequential => {
                 normed(&block.attn_norm, &work.x, &mut work.normed);
                 self.attention(block, pass, cache, work);
-                b.linear(&work.attended, rows, &block.attn_out, &mut work.x, true);
+                b.linear(&work.attended, of, &block.attn_out, &mut work.x, true);
                 normed(&block.mlp_norm, &work.x, &mut work.normed);
                 self.feed_forward(block, rows, work);
-                b.linear(&work.narrow, rows, &block.down, &mut work.x, true);
+                b.linear(&work.narrow, of, &block.down, &mut work.x, true);
             }
             Block::Parallel { shared } => {
                 normed(&block.attn_norm, &work.x, &mut work.normed);
@@ -276,44 +293,32 @@ impl<B: Backend> Transformer<B> {
                     normed(&block.mlp_norm, &work.x, &mut work.second);
                 }
                 self.attention(block, pass, cache, work);
-                b.linear(&work.attended, rows, &block.attn_out, &mut work.x, true);
+                b.linear(&work.attended, of, &block.attn_out, &mut work.x, true);
                 if !shared {
                     std::mem::swap(&mut work.normed, &mut work.second);
                 }
                 self.feed_forward(block, rows, work);
-                b.linear(&work.narrow, rows, &block.down, &mut work.x, true);
+                b.linear(&work.narrow, of, &block.down, &mut work.x, true);
             }
             Block::PostNorm => {
                 std::mem::swap(&mut work.x, &mut work.normed);
                 self.attention(block, pass, cache, work);
-                b.linear(
-                    &work.attended,
-                    rows,
-                    &block.attn_out,
-                    &mut work.normed,
-                    true,
-                );
+                b.linear(&work.attended, of, &block.attn_out, &mut work.normed, true);
                 normed(&block.attn_norm, &work.normed, &mut work.x);
                 std::mem::swap(&mut work.x, &mut work.normed);
                 self.feed_forward(block, rows, work);
-                b.linear(&work.narrow, rows, &block.down, &mut work.normed, true);
+                b.linear(&work.narrow, of, &block.down, &mut work.normed, true);
                 normed(&block.mlp_norm, &work.normed, &mut work.x);
             }
             Block::Sandwich => {
                 normed(&block.attn_norm, &work.x, &mut work.normed);
                 self.attention(block, pass, cache, work);
-                b.linear(
-                    &work.attended,
-                    rows,
-                    &block.attn_out,
-                    &mut work.second,
-                    false,
-                );
+                b.linear(&work.attended, of, &block.attn_out, &mut work.second, false);
                 normed(&block.post_attn_norm, &work.second, &mut work.normed);
                 b.add(&mut work.x, &work.normed, len);
                 normed(&block.mlp_norm, &work.x, &mut work.normed);
                 self.feed_forward(block, rows, work);
-                b.linear(&work.narrow, rows, &block.down, &mut work.second, false);
+                b.linear(&work.narrow, of, &block.down, &mut work.second, false);
                 normed(&block.post_mlp_norm, &work.second, &mut work.normed);
                 b.add(&mut work.x, &work.normed, len);
             }
@@ -331,7 +336,8 @@ impl<B: Backend> Transformer<B> {
         let (a, b, heads) = (&self.architecture, &self.backend, self.heads());
         let rows = pass.rows;
         let kind = a.kinds.get(pass.layer).copied().unwrap_or_default();
-        b.linear(&work.normed, rows, &block.qkv, &mut work.qkv, false);
+        let of = work.extent(rows);
+        b.linear(&work.normed, of, &block.qkv, &mut work.qkv, false);
         let norms = block.qk_norms.as_ref().map(|(q, k)| (q, k, a.norm));
         let rotary = kind.rope.and_then(|r| pass.rotary.get(r));
         let place = (&mut *cache, pass.layer);
@@ -354,8 +360,9 @@ impl<B: Backend> Transformer<B> {
     /// Reads `normed`, writes `narrow`.
     fn feed_forward(&self, block: &BlockOf<B>, rows: usize, work: &mut Workspace<B>) {
         let a = &self.architecture;
+        let of = work.extent(rows);
         self.backend
-            .linear(&work.normed, rows, &block.up, &mut work.wide, false);
+            .linear(&work.normed, of, &block.up, &mut work.wide, false);
         let shape = (a.intermediate, a.mlp.gated);
         self.backend
             .activate(&work.wide, rows, shape, a.mlp.activation, &mut work.narrow);
@@ -385,7 +392,8 @@ impl<B: Backend> Transformer<B> {
         b.gather(&work.last, self.last_width(), rows, &mut work.normed);
         if let Some(transform) = &self.transform {
             let (n, width) = (rows.len(), self.architecture.hidden);
-            b.linear(&work.normed, n, &transform.dense, &mut work.second, false);
+            let of = work.extent(n);
+            b.linear(&work.normed, of, &transform.dense, &mut work.second, false);
             let shape = (width, false);
             b.activate(
                 &work.second,
@@ -408,8 +416,8 @@ impl<B: Backend> Transformer<B> {
     fn project_rows(&self, work: &mut Workspace<B>, rows: &[usize]) -> Result<(), ModelError> {
         let head = self.head()?;
         self.gather(work, rows);
-        self.backend
-            .logits(&work.normed, rows.len(), head, &mut work.wide);
+        let of = work.extent(rows.len());
+        self.backend.logits(&work.normed, of, head, &mut work.wide);
         Ok(())
     }
 

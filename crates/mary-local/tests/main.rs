@@ -7,6 +7,7 @@
     reason = "a test may fail loudly"
 )]
 
+mod alike;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod parity;

@@ -13,14 +13,14 @@ use mary_local::{LocalModel, self_check};
 use mary_weights::Checkpoint;
 
 /// Hands out requests in order and keeps the answers.
-struct TestDesk<Q, A> {
+pub struct TestDesk<Q, A> {
     waiting: VecDeque<Job<Q>>,
     answers: BTreeMap<u64, Result<Reply<A>, ModelError>>,
     stop_after: usize,
 }
 
 impl<Q, A> TestDesk<Q, A> {
-    fn new(requests: Vec<Q>) -> Self {
+    pub fn new(requests: Vec<Q>) -> Self {
         let jobs = requests.into_iter().zip(0..);
         let waiting = jobs
             .map(|(request, i)| Job {
@@ -35,7 +35,7 @@ impl<Q, A> TestDesk<Q, A> {
         }
     }
 
-    fn answers(self) -> Vec<Result<A, ModelError>> {
+    pub fn answers(self) -> Vec<Result<A, ModelError>> {
         assert!(self.waiting.is_empty(), "requests were left lying");
         self.answers
             .into_values()
@@ -62,7 +62,17 @@ impl<Q, A> Desk<Q, A> for TestDesk<Q, A> {
     }
 }
 
-fn open(name: &str, batch_size: Option<usize>, args: &[(&str, &str)]) -> LocalModel {
+pub fn open(name: &str, batch_size: Option<usize>, args: &[(&str, &str)]) -> LocalModel {
+    open_on(2, name, batch_size, args)
+}
+
+/// The same on so many threads.
+pub fn open_on(
+    threads: usize,
+    name: &str,
+    batch_size: Option<usize>,
+    args: &[(&str, &str)],
+) -> LocalModel {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
         .join(name);
@@ -73,7 +83,7 @@ fn open(name: &str, batch_size: Option<usize>, args: &[(&str, &str)]) -> LocalMo
     let settings = ModelSettings {
         batch_size,
         args,
-        threads: Some(2),
+        threads: Some(threads),
         ..ModelSettings::default()
     };
     let checkpoint = Checkpoint::open(&folder).unwrap();
@@ -81,7 +91,7 @@ fn open(name: &str, batch_size: Option<usize>, args: &[(&str, &str)]) -> LocalMo
         .unwrap()
 }
 
-fn score(prefix: &str, continuations: &[&str]) -> Score {
+pub fn score(prefix: &str, continuations: &[&str]) -> Score {
     Score {
         prefix: Prompt::plain(prefix),
         continuations: continuations.iter().map(|c| (*c).to_owned()).collect(),
@@ -91,7 +101,7 @@ fn score(prefix: &str, continuations: &[&str]) -> Score {
 }
 
 /// Requests with long, short and no shared beginnings.
-fn requests() -> Vec<Score> {
+pub fn requests() -> Vec<Score> {
     let shots =
         "the old cat sleeps near the river and the young dog runs over the stone ".repeat(2);
     let mut all = vec![];
@@ -118,7 +128,7 @@ fn requests() -> Vec<Score> {
     all
 }
 
-fn serve(model: &LocalModel, requests: Vec<Score>) -> Vec<Scored> {
+pub fn serve(model: &LocalModel, requests: Vec<Score>) -> Vec<Scored> {
     let mut desk = TestDesk::new(requests);
     model.scorer().unwrap().score(&mut desk);
     desk.answers().into_iter().map(Result::unwrap).collect()

@@ -21,7 +21,7 @@ use amx::Activations;
 use attention::LayerCache;
 use matmul::{Linear, Matrix, Multiplier, Rows};
 
-use super::{AttentionCall, Backend, Groups, Heads, NormOf, Rotary, Wanted, Weights};
+use super::{AttentionCall, Backend, Extent, Groups, Heads, NormOf, Rotary, Wanted, Weights};
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
 
@@ -192,10 +192,11 @@ impl Backend for Cpu {
         elementwise::norm(&x.0[..len], &by.weight, bias, by.how, to.room(len));
     }
 
-    fn linear(&self, x: &Buffer, rows: usize, layer: &Linear, to: &mut Buffer, add: bool) {
-        let inputs = layer.inputs();
+    fn linear(&self, x: &Buffer, of: Extent, layer: &Linear, to: &mut Buffer, add: bool) {
+        let (rows, inputs) = (of.rows, layer.inputs());
         self.with_split(|split| {
-            let x = Rows::new(&x.0[..rows * inputs], rows, inputs, split);
+            let mut x = Rows::new(&x.0[..rows * inputs], rows, inputs, split);
+            x.writing(of.writing);
             matmul::linear(x, layer, to.room(rows * layer.outputs()), add);
         });
     }

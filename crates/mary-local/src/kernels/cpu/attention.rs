@@ -3,6 +3,10 @@
 //! A segment is a run of positions that follow one another; its keys lie in the cache in one or
 //! more spans (the shared prefix, the branches of a token tree, its own positions). Scores are
 //! computed block by block with a running softmax, so nothing grows with the square of the length.
+//!
+//! A query's result depends on its own keys alone, to the last bit: blocks begin at multiples of
+//! [`KEYS`] whatever the segment, and both ways of making scores add in the order of [`dot`]. So a text
+//! has the same score alone, among others, behind a shared beginning and in any shard of a run.
 
 use rayon::prelude::*;
 
@@ -135,9 +139,10 @@ fn run_inner<const FMA: bool>(
     } else {
         task.segment.keys()
     };
+    // A block's edges must not depend on which queries are computed together.
     let begin = settings
         .window
-        .map_or(0, |w| (first_position + 1).saturating_sub(w));
+        .map_or(0, |w| (first_position + 1).saturating_sub(w) / KEYS * KEYS);
     scratch.prepare(row_slots, width, padded);
     let Scratch {
         queries,
@@ -291,7 +296,8 @@ fn transpose(
     }
 }
 
-/// Scores of four query rows against up to 64 keys.
+/// Scores of four query rows against up to 64 keys, each added in the order of [`dot`]: sixteen sums of
+/// every sixteenth product, added pairwise, and then what is left of a width that is no multiple of sixteen.
 #[inline(always)]
 fn score_block<const FMA: bool>(
     queries: &[f32],
@@ -300,27 +306,110 @@ fn score_block<const FMA: bool>(
     span: usize,
     scores: &mut [f32],
 ) {
+    let whole = width / 16 * 16;
     for j in (0..span).step_by(16) {
-        let mut a = [0.0f32; 16];
-        let mut b = [0.0f32; 16];
-        let mut c = [0.0f32; 16];
-        let mut e = [0.0f32; 16];
-        for d in 0..width {
-            let Some(k) = keys.get(d * KEYS + j..).and_then(|k| k.first_chunk::<16>()) else {
-                break;
-            };
-            let (p, q) = (queries[d], queries[width + d]);
-            let (r, s) = (queries[2 * width + d], queries[3 * width + d]);
-            for i in 0..16 {
-                a[i] = madd::<FMA>(p, k[i], a[i]);
-                b[i] = madd::<FMA>(q, k[i], b[i]);
-                c[i] = madd::<FMA>(r, k[i], c[i]);
-                e[i] = madd::<FMA>(s, k[i], e[i]);
-            }
+        let block = Block {
+            queries,
+            width,
+            keys: &keys[j..],
+        };
+        let mut lines = if whole == 0 {
+            [[0.0; 16]; QUERIES]
+        } else {
+            plus(block.eight::<FMA>(0, whole), block.eight::<FMA>(1, whole))
+        };
+        if whole < width {
+            lines = plus(lines, block.rest(whole));
         }
-        for (row, lanes) in [a, b, c, e].iter().enumerate() {
+        for (row, lanes) in lines.iter().enumerate() {
             scores[row * KEYS + j..][..16].copy_from_slice(lanes);
         }
+    }
+}
+
+/// Scores of four queries, each against sixteen keys.
+type Lines = [[f32; 16]; QUERIES];
+
+#[inline(always)]
+fn plus(mut a: Lines, b: Lines) -> Lines {
+    for (a, b) in a.iter_mut().zip(&b) {
+        for i in 0..16 {
+            a[i] += b[i];
+        }
+    }
+    a
+}
+
+/// Four queries and sixteen transposed keys.
+#[derive(Clone, Copy)]
+struct Block<'a> {
+    queries: &'a [f32],
+    width: usize,
+    keys: &'a [f32],
+}
+
+impl Block<'_> {
+    /// The numbers of the sixteen keys in one dimension.
+    #[inline(always)]
+    fn keys_at(&self, d: usize) -> [f32; 16] {
+        let at = self.keys.get(d * KEYS..).and_then(|k| k.first_chunk());
+        at.copied().unwrap_or([0.0; 16])
+    }
+
+    /// The sum over dimensions `lane`, `lane` + 16, `lane` + 32, …
+    #[inline(always)]
+    fn one<const FMA: bool>(&self, lane: usize, whole: usize) -> Lines {
+        let mut lines = [[0.0f32; 16]; QUERIES];
+        for d in (lane..whole).step_by(16) {
+            let k = self.keys_at(d);
+            for (r, line) in lines.iter_mut().enumerate() {
+                let q = self.queries[r * self.width + d];
+                for i in 0..16 {
+                    line[i] = madd::<FMA>(q, k[i], line[i]);
+                }
+            }
+        }
+        lines
+    }
+
+    #[inline(always)]
+    fn two<const FMA: bool>(&self, lane: usize, whole: usize) -> Lines {
+        plus(
+            self.one::<FMA>(lane, whole),
+            self.one::<FMA>(lane + 8, whole),
+        )
+    }
+
+    #[inline(always)]
+    fn four<const FMA: bool>(&self, lane: usize, whole: usize) -> Lines {
+        plus(
+            self.two::<FMA>(lane, whole),
+            self.two::<FMA>(lane + 4, whole),
+        )
+    }
+
+    #[inline(always)]
+    fn eight<const FMA: bool>(&self, lane: usize, whole: usize) -> Lines {
+        plus(
+            self.four::<FMA>(lane, whole),
+            self.four::<FMA>(lane + 2, whole),
+        )
+    }
+
+    /// The sum over dimensions from `first` on, one after the other.
+    #[inline(always)]
+    fn rest(&self, first: usize) -> Lines {
+        let mut lines = [[0.0f32; 16]; QUERIES];
+        for d in first..self.width {
+            let k = self.keys_at(d);
+            for (r, line) in lines.iter_mut().enumerate() {
+                let q = self.queries[r * self.width + d];
+                for i in 0..16 {
+                    line[i] += q * k[i];
+                }
+            }
+        }
+        lines
     }
 }
 
@@ -364,6 +453,79 @@ fn weigh<const FMA: bool>(
         }
         for (i, lane) in [a, b, c, e].iter().enumerate() {
             sums[i * padded + d..][..16].copy_from_slice(lane);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(n: usize, seed: u32) -> Vec<f32> {
+        let mut state = seed | 1;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            state as f32 / u32::MAX as f32 - 0.5
+        };
+        (0..n).map(|_| next()).collect()
+    }
+
+    /// Rows `first..first + len` of a text as a segment of their own, all keys in one span.
+    fn segment(first: usize, len: usize) -> Segment {
+        Segment {
+            first: 0,
+            len,
+            position: first,
+            spans: vec![(0, first + len)],
+        }
+    }
+
+    #[test]
+    fn a_query_is_answered_alike_whatever_is_asked_beside_it() {
+        let length = 150;
+        for (head_dim, window) in [(64, None), (16, Some(70)), (24, Some(5)), (8, None)] {
+            let heads = Heads {
+                heads: 4,
+                kv_heads: 2,
+                head_dim,
+            };
+            let settings = AttentionSettings {
+                scale: 0.3,
+                soft_cap: None,
+                causal: true,
+                window,
+                alibi: None,
+            };
+            let qkv = numbers(length * heads.qkv_width(), 7);
+            let (keys, values) = (
+                numbers(length * heads.kv_width(), 8),
+                numbers(length * heads.kv_width(), 9),
+            );
+            let cache = LayerCache {
+                keys: &keys,
+                values: &values,
+            };
+            let ask = |first: usize, len: usize| {
+                let rows = &qkv[first * heads.qkv_width()..][..len * heads.qkv_width()];
+                let mut out = vec![f32::NAN; len * heads.q_width()];
+                let segments = [segment(first, len)];
+                attend(rows, cache, &segments, &heads, &settings, &mut out);
+                out
+            };
+            let whole = ask(0, length);
+            for len in [1, 2, 4, 5, 9, 31] {
+                for first in (0..length - len).step_by(7) {
+                    let part = ask(first, len);
+                    let same = &whole[first * heads.q_width()..][..part.len()];
+                    let alike = part
+                        .iter()
+                        .zip(same)
+                        .all(|(a, b)| a.to_bits() == b.to_bits());
+                    assert!(alike, "width {head_dim}, {len} rows from {first} on");
+                }
+            }
         }
     }
 }

@@ -1,4 +1,7 @@
 //! Weight matrices in the form the processor multiplies best, and their products with many rows.
+//!
+//! A row's product is the same to the last bit whichever rows stand beside it, and on any number of
+//! threads; only the last tokens of answers being written ([`Rows::writing`]) are exempt.
 
 use std::sync::OnceLock;
 
@@ -8,9 +11,15 @@ use rayon::prelude::*;
 use super::amx::{self, Activations, Region, Tiles};
 use super::quant::Blocks;
 
-/// From this many rows on, quantised weights are unpacked for the tile unit or `gemm`; below, they
-/// are multiplied block by block as they lie.
+/// From this many answers on that are written together, quantised weights are unpacked for the tile unit
+/// or `gemm`; below, they are multiplied block by block as they lie. What is read is always unpacked: the
+/// two ways differ in the last bits, and a score must not depend on how many rows are beside it.
 pub const FEW_ROWS: usize = 12;
+/// Inputs that `gemm` adds up before it adds to the target. It chooses by the size of the whole product
+/// unless it gets no more than this.
+const DEPTH: usize = 512;
+/// Products of up to so many numbers are small to `gemm`.
+const SMALL: usize = 256;
 /// Outputs unpacked at a time when a quantised matrix is too large to stay unpacked.
 const GROUP: usize = 1024;
 
@@ -135,6 +144,7 @@ pub struct Rows<'a> {
     inputs: usize,
     split: &'a mut Activations,
     is_split: bool,
+    writing: bool,
 }
 
 impl<'a> Rows<'a> {
@@ -146,7 +156,14 @@ impl<'a> Rows<'a> {
             inputs,
             split,
             is_split: false,
+            writing: false,
         }
+    }
+
+    /// Says whether the rows are the last tokens of answers being written, which may be multiplied in
+    /// whichever way is quickest for so few.
+    pub fn writing(&mut self, writing: bool) {
+        self.writing = writing;
     }
 
     fn split(&mut self) -> &Activations {
@@ -223,13 +240,20 @@ unsafe fn product(rows: &mut Rows<'_>, matrix: &Matrix, to: Target, parallel: bo
             inputs,
         } => {
             // SAFETY: passed on.
-            unsafe { vectors(rows.x, rows.rows, (data, *outputs, *inputs), to, parallel) }
+            unsafe {
+                let weights = (data.as_slice(), *outputs, *inputs);
+                if rows.writing {
+                    vectors(rows.x, rows.rows, weights, to, parallel)
+                } else {
+                    padded(rows.x, rows.rows, weights, to, parallel)
+                }
+            }
         }
         Matrix::Tiles(tiles) => {
             // SAFETY: passed on.
             unsafe { tiled(rows.split(), tiles, to, parallel) }
         }
-        Matrix::Blocks(q) if rows.rows < FEW_ROWS => {
+        Matrix::Blocks(q) if rows.writing && rows.rows < FEW_ROWS => {
             // SAFETY: passed on.
             unsafe { super::quant::multiply(&q.blocks, rows.x, rows.rows, to, parallel) }
         }
@@ -260,12 +284,82 @@ unsafe fn product(rows: &mut Rows<'_>, matrix: &Matrix, to: Target, parallel: bo
     }
 }
 
+/// Rows that are multiplied together at least: for fewer, and for small products, `gemm` has ways of its
+/// own, which add in another order.
+fn least(outputs: usize) -> usize {
+    (SMALL / outputs.max(1) + 1).max(2)
+}
+
+/// A few rows as `vectors` would multiply them among others: rows of nothing stand beside them.
+///
+/// # Safety
+/// As for [`product`].
+unsafe fn padded(
+    x: &[f32],
+    rows: usize,
+    (weights, outputs, inputs): (&[f32], usize, usize),
+    to: Target,
+    parallel: bool,
+) {
+    let most = least(outputs);
+    if rows >= most {
+        // SAFETY: passed on.
+        return unsafe { vectors(x, rows, (weights, outputs, inputs), to, parallel) };
+    }
+    let mut wide = vec![0.0f32; most * inputs];
+    wide[..rows * inputs].copy_from_slice(&x[..rows * inputs]);
+    let mut out = vec![0.0f32; most * outputs];
+    // SAFETY: the target holds every row of all outputs.
+    let target = |row: usize| unsafe {
+        std::slice::from_raw_parts_mut(to.at.0.add(row * to.stride), outputs)
+    };
+    if to.add {
+        for row in 0..rows {
+            out[row * outputs..][..outputs].copy_from_slice(target(row));
+        }
+    }
+    let inside = Target {
+        at: Shared(out.as_mut_ptr()),
+        stride: outputs,
+        add: to.add,
+    };
+    // SAFETY: `out` holds all rows of all outputs.
+    unsafe { vectors(&wide, most, (weights, outputs, inputs), inside, parallel) };
+    for row in 0..rows {
+        target(row).copy_from_slice(&out[row * outputs..][..outputs]);
+    }
+}
+
 /// # Safety
 /// As for [`product`].
 unsafe fn vectors(
     x: &[f32],
     rows: usize,
     (weights, outputs, inputs): (&[f32], usize, usize),
+    to: Target,
+    parallel: bool,
+) {
+    let depth = inputs.div_ceil(inputs.div_ceil(DEPTH).max(1)).max(1);
+    for first in (0..inputs).step_by(depth) {
+        let slice = (first, depth.min(inputs - first));
+        let to = Target {
+            add: to.add || first > 0,
+            ..to
+        };
+        // SAFETY: passed on; the slice lies inside every row.
+        unsafe { slice_of(x, rows, (weights, outputs, inputs), slice, to, parallel) };
+    }
+}
+
+/// The share of some inputs in a product.
+///
+/// # Safety
+/// As for [`product`]; inputs `first..first + depth` exist.
+unsafe fn slice_of(
+    x: &[f32],
+    rows: usize,
+    (weights, outputs, inputs): (&[f32], usize, usize),
+    (first, depth): (usize, usize),
     to: Target,
     parallel: bool,
 ) {
@@ -276,6 +370,7 @@ unsafe fn vectors(
     };
     let alpha = if to.add { 1.0 } else { 0.0 };
     debug_assert!(weights.len() >= outputs * inputs && x.len() >= rows * inputs);
+    let (weights, x) = (&weights[first..], &x[first..]);
     // SAFETY: sizes and strides describe the two slices and the target.
     unsafe {
         let kernel = gemm_f32::gemm::f32::get_gemm_fn();
@@ -284,7 +379,7 @@ unsafe fn vectors(
             kernel(
                 outputs,
                 rows,
-                inputs,
+                depth,
                 to.at.0,
                 to.stride as isize,
                 1,
@@ -306,7 +401,7 @@ unsafe fn vectors(
             kernel(
                 rows,
                 outputs,
-                inputs,
+                depth,
                 to.at.0,
                 1,
                 to.stride as isize,
@@ -426,7 +521,7 @@ impl<'a> Slab<'a> {
                 let x = &x[row * inputs..(row + rows) * inputs];
                 let weights = &weights[output * inputs..(output + outputs) * inputs];
                 // SAFETY: `out` holds the block and is borrowed mutably.
-                unsafe { vectors(x, rows, (weights, outputs, *inputs), to, false) }
+                unsafe { padded(x, rows, (weights, outputs, *inputs), to, false) }
             }
             Self::Tiles(a, w) => {
                 let region = Region {
@@ -501,6 +596,50 @@ mod tests {
                 linear(Rows::new(&x, m, k, &mut split), &layer, &mut out, false);
                 let error = worst(&x, &w, 0.5, &out, (m, n, k));
                 assert!(error < 2e-6, "{how:?} {m}x{n}x{k}: {error:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_is_multiplied_alike_whatever_stands_beside_it() {
+        let mut hows = vec![Multiplier::Vectors];
+        if amx::available() {
+            hows.push(Multiplier::Tiles);
+        }
+        for (how, (n, k)) in hows.iter().flat_map(|&how| {
+            [(5, 7), (1, 40), (33, 64), (70, 512), (300, 1300)].map(|size| (how, size))
+        }) {
+            let most = 290;
+            let (x, w) = (numbers(most * k, 1), numbers(n * k, 2));
+            let layer = Linear {
+                parts: vec![Matrix::dense(w, n, k, how)],
+                bias: Some(numbers(n, 3)),
+            };
+            let ask = |first: usize, m: usize, add: bool| {
+                let mut out = vec![0.25; m * n];
+                let mut split = Activations::default();
+                let rows = Rows::new(&x[first * k..(first + m) * k], m, k, &mut split);
+                linear(rows, &layer, &mut out, add);
+                out
+            };
+            for add in [false, true] {
+                let all = ask(0, most, add);
+                for threads in [1, 2] {
+                    let pool = rayon::ThreadPoolBuilder::new()
+                        .num_threads(threads)
+                        .build()
+                        .unwrap();
+                    for m in [1, 2, 3, 4, 5, 8, 11, 12, 16, 17, 33, 64, 65, 100] {
+                        let first = (m * 7) % (most - m);
+                        let part = pool.install(|| ask(first, m, add));
+                        let same = &all[first * n..(first + m) * n];
+                        let alike = part
+                            .iter()
+                            .zip(same)
+                            .all(|(a, b)| a.to_bits() == b.to_bits());
+                        assert!(alike, "{how:?} {m}x{n}x{k}, added {add}, {threads} threads");
+                    }
+                }
             }
         }
     }

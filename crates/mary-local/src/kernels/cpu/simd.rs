@@ -150,7 +150,11 @@ pub fn dot<const FMA: bool>(a: &[f32], b: &[f32]) -> f32 {
             lanes[i] = madd::<FMA>(x[i], y[i], lanes[i]);
         }
     }
-    total(lanes) + ar.iter().zip(br).map(|(x, y)| x * y).sum::<f32>()
+    let whole = total(lanes);
+    if ar.is_empty() {
+        return whole;
+    }
+    whole + ar.iter().zip(br).fold(0.0, |sum, (x, y)| sum + x * y)
 }
 
 /// The largest of the numbers, in sixteen lanes; -∞ when there are none.

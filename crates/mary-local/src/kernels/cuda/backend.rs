@@ -8,7 +8,7 @@ use mary_cuda::{Kind, Memory, args};
 use super::{BASE, Cache, Cuda, Linear, Pending, Plan, Rotary, Table, Tensor, Vector, int, plan};
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
-use crate::kernels::{AttentionCall, Backend, Groups, Heads, NormOf, Wanted, Weights};
+use crate::kernels::{AttentionCall, Backend, Extent, Groups, Heads, NormOf, Wanted, Weights};
 
 impl Backend for Cuda {
     type Tensor = Tensor;
@@ -192,7 +192,8 @@ impl Backend for Cuda {
         self.launch((BASE, &name), (rows, 1), 128, words);
     }
 
-    fn linear(&self, x: &Tensor, rows: usize, layer: &Linear, to: &mut Tensor, add: bool) {
+    fn linear(&self, x: &Tensor, rows: Extent, layer: &Linear, to: &mut Tensor, add: bool) {
+        let rows = rows.rows;
         let mut scratch = self.lock();
         let operand = self.operand(&mut scratch, x, rows * layer.inputs, layer);
         let out = if add {
@@ -203,7 +204,8 @@ impl Backend for Cuda {
         self.multiply(operand, rows, layer, (out, to.kind), add);
     }
 
-    fn logits(&self, x: &Tensor, rows: usize, head: &Linear, to: &mut Tensor) {
+    fn logits(&self, x: &Tensor, rows: Extent, head: &Linear, to: &mut Tensor) {
+        let rows = rows.rows;
         let mut scratch = self.lock();
         let operand = self.operand(&mut scratch, x, rows * head.inputs, head);
         let out = self.room(to, rows * head.outputs, Kind::Single);

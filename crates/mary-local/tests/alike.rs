@@ -1,0 +1,220 @@
+//! A score is a matter of the text and the model alone, to the last bit: not of what else is asked, of the
+//! place in the batch, of a shared beginning, of the size of a batch or of the number of threads. On this
+//! rests that the shards of a run, joined, are the run of one process.
+
+use mary_contract::{
+    Details, Generate, Layers, Model, ModelSettings, Observe, Pool, Prompt, Sampling, Score, Scored,
+};
+use mary_local::LocalModel;
+use mary_testkit::Lacking;
+use mary_testkit::lacking::test_model;
+use mary_weights::Checkpoint;
+
+use crate::serving::{TestDesk, open_on, requests, score, serve};
+
+fn bits(all: &[Scored]) -> Vec<Vec<u32>> {
+    all.iter()
+        .flat_map(|s| &s.continuations)
+        .map(|c| c.logprobs.iter().map(|x| x.to_bits()).collect())
+        .collect()
+}
+
+/// Requests around `probe`, which stands at place `at` of them.
+fn among(probe: &Score, others: &[Score], at: usize) -> Vec<Score> {
+    let mut all = others.to_vec();
+    all.insert(at, probe.clone());
+    all
+}
+
+/// A text of each kind: short, long enough for several blocks of keys, behind a long prefix, many
+/// continuations of one beginning.
+fn probes() -> Vec<Score> {
+    let words = ["cat", "dog", "river", "stone", "light", "bird"];
+    let long: String = (0..50)
+        .map(|i| format!("the {} ", words[i * i % 6]))
+        .collect();
+    vec![
+        score("", &["the cat"]),
+        score("", &[long.trim_end()]),
+        score(&long, &["runs"]),
+        score(
+            "the old cat sleeps near the river",
+            &[" and", " and the dog runs", " red"],
+        ),
+    ]
+}
+
+fn check(name: &str, models: &[(String, LocalModel)], probes: &[Score], others: &[Score]) {
+    for (i, probe) in probes.iter().enumerate() {
+        let mut wanted = None;
+        for (how, model) in models {
+            let mut asked = vec![vec![probe.clone()]];
+            // At the beginning and at the end of many; alone with one other; beside itself.
+            for at in [0, others.len()] {
+                asked.push(among(probe, others, at));
+            }
+            asked.push(among(probe, &others[..1], 1));
+            asked.push(vec![probe.clone(), probe.clone()]);
+            for (j, requests) in asked.into_iter().enumerate() {
+                let at = requests.iter().position(|r| r == probe).unwrap();
+                let first: usize = requests[..at].iter().map(|r| r.continuations.len()).sum();
+                let all = bits(&serve(model, requests));
+                let found = all[first..first + probe.continuations.len()].to_vec();
+                let wanted = wanted.get_or_insert_with(|| found.clone());
+                assert!(
+                    *wanted == found,
+                    "{name}: text {i}, company {j}, {how}: {wanted:x?} and {found:x?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_score_is_that_of_the_text_alone_to_the_last_bit() {
+    let families = [
+        "llama",
+        "gpt_neox",
+        "mistral",
+        "gemma2",
+        "falcon_rw",
+        "qwen3",
+    ];
+    for name in families {
+        // Tiles and vectors differ, as two processors do: each is held to itself.
+        for multiplier in ["auto", "vectors"] {
+            let mut models = vec![];
+            let ways: [(usize, Option<usize>, &[(&str, &str)]); 5] = [
+                (1, None, &[]),
+                (2, None, &[]),
+                (2, Some(3), &[]),
+                (1, None, &[("trie", "off")]),
+                (2, None, &[("rows", "5")]),
+            ];
+            for (threads, batch, args) in ways {
+                let mut args = args.to_vec();
+                args.push(("matmul", multiplier));
+                let how = format!("{threads} threads, {args:?}, batch {batch:?}");
+                models.push((how, open_on(threads, name, batch, &args)));
+            }
+            check(name, &models, &probes(), &requests());
+        }
+    }
+}
+
+#[test]
+fn who_asks_for_no_distribution_does_not_notice_that_others_do() {
+    let model = open_on(2, "llama", None, &[]);
+    let probe = score("", &["the old cat sleeps near the river"]);
+    let mut other = score("", &["the old cat sleeps"]);
+    other.details = Details {
+        entropy: true,
+        rank: true,
+        ..Details::default()
+    };
+    let alone = bits(&serve(&model, vec![probe.clone()]));
+    let among = bits(&serve(&model, vec![other, probe]));
+    assert_eq!(alone, among[1..]);
+}
+
+#[test]
+fn a_hidden_state_is_that_of_the_text_alone_to_the_last_bit() {
+    for name in ["llama", "bert", "gpt_neox"] {
+        let ask = |text: &str| Observe {
+            text: text.to_owned(),
+            pools: vec![Pool::Mean, Pool::Last],
+            layers: Layers::All,
+            with_scores: name != "bert",
+        };
+        let observe = |threads: usize, texts: &[&str]| {
+            let model = open_on(threads, name, None, &[]);
+            let mut desk = TestDesk::new(texts.iter().map(|t| ask(t)).collect());
+            model.observer().unwrap().observe(&mut desk);
+            let answers = desk.answers().into_iter().map(Result::unwrap);
+            answers
+                .map(|a| {
+                    let vectors = a.pools.iter().flat_map(|p| &p.layers);
+                    vectors
+                        .flat_map(|l| l.vector.0.iter().map(|x| x.to_bits()))
+                        .collect()
+                })
+                .collect::<Vec<Vec<u32>>>()
+        };
+        let (text, long) = (
+            "the old cat",
+            "the young dog runs over the stone ".repeat(3),
+        );
+        let alone = observe(1, &[text]);
+        for threads in [1, 2] {
+            for company in [
+                &[text][..],
+                &[text, &long],
+                &[&long, text],
+                &["a", &long, text],
+            ] {
+                let at = company.iter().position(|t| *t == text).unwrap();
+                assert!(
+                    observe(threads, company)[at] == alone[0],
+                    "{name}: {threads} threads, {company:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Quantised weights have two ways of being multiplied, so they are tried on a real file.
+#[test]
+fn a_score_of_quantised_weights_is_that_of_the_text_alone() {
+    let Some(path) = test_model("smollm2-135m.gguf", Lacking::Models) else {
+        return;
+    };
+    let open = |threads: usize| {
+        let settings = ModelSettings {
+            threads: Some(threads),
+            ..ModelSettings::default()
+        };
+        let checkpoint = Checkpoint::open(&path).unwrap();
+        let reference = "hf/smollm2".parse().unwrap();
+        LocalModel::from_checkpoint(reference, checkpoint, &settings).unwrap()
+    };
+    let models = [
+        ("one thread".to_owned(), open(1)),
+        ("two threads".to_owned(), open(2)),
+    ];
+    let probes = [
+        score("", &["The cat"]),
+        score(
+            "The old cat sleeps near the river",
+            &[" and", " and the dog runs"],
+        ),
+    ];
+    check("smollm2", &models, &probes, &requests()[..5]);
+}
+
+/// Prompts whose answers end at different times, so that the number of rows changes while one is written.
+#[test]
+fn an_answer_is_that_of_the_prompt_alone() {
+    for multiplier in ["auto", "vectors"] {
+        let model = |batch| open_on(2, "llama", Some(batch), &[("matmul", multiplier)]);
+        let prompts: Vec<Generate> = (0..14)
+            .map(|i| Generate {
+                prompt: Prompt::plain(format!("the old {} sleeps", ["cat", "dog"][i % 2])),
+                sampling: Sampling {
+                    temperature: 0.9,
+                    max_tokens: 3 + i as u32,
+                    seed: Some(i as u64),
+                    ..Sampling::greedy(8)
+                },
+            })
+            .collect();
+        let write = |batch| {
+            let mut desk = TestDesk::new(prompts.clone());
+            model(batch).generator().unwrap().generate(&mut desk);
+            let answers = desk.answers().into_iter().map(Result::unwrap);
+            answers.map(|a| a.text).collect::<Vec<_>>()
+        };
+        let alone = write(1);
+        assert_eq!(alone, write(14));
+        assert_eq!(alone, write(5));
+    }
+}
