@@ -63,6 +63,10 @@ pub trait Backend: Send + Sync {
     fn vector(&self, x: Vec<f32>) -> Self::Vector;
     /// Brings vectors of this width onto the device.
     fn table(&self, data: Vec<f32>, width: usize) -> Self::Table;
+    /// The same from quantised blocks, which a device may keep as they are.
+    fn table_of(&self, blocks: cpu::quant::Blocks) -> Self::Table {
+        self.table(blocks.unpack(0, blocks.outputs()), blocks.inputs())
+    }
     /// Room for keys and values: rows of this width, for this many layers.
     fn cache(&self, layers: usize, rows: usize, width: usize) -> Self::Cache;
     /// Copies rows of the cache, in every layer, one after the other.

@@ -1,8 +1,10 @@
 //! From a checkpoint to a transformer on a device. Every name and shape is checked before the first
 //! weight is read.
 
+use std::cell::OnceCell;
+
 use mary_contract::{ErrorKind, ModelError};
-use mary_weights::Checkpoint;
+use mary_weights::{Checkpoint, TensorType};
 
 use crate::config::{Architecture, Names, QkvLayout, QkvNames, UpNames};
 use crate::kernels::cpu::quant::Blocks;
@@ -27,6 +29,8 @@ struct Loader<'a> {
     settings: LoadSettings,
     body: &'static str,
     head: &'static str,
+    /// The vocabulary's vectors in blocks, once read.
+    embedding: OnceCell<Blocks>,
 }
 
 /// One tensor that must be there, with its shape.
@@ -83,6 +87,7 @@ impl<'a> Loader<'a> {
             settings,
             body,
             head,
+            embedding: OnceCell::new(),
         })
     }
 
@@ -235,10 +240,7 @@ impl<'a> Loader<'a> {
 
     fn transformer<B: Backend>(&self, backend: B) -> Result<Transformer<B>, ModelError> {
         let (a, n) = (self.architecture, self.names());
-        let embed = TableOf {
-            table: backend.table(self.read(&self.top(n.embed, "weight"))?, a.embedding.width),
-            rows: a.vocab,
-        };
+        let embed = self.embed(&backend)?;
         let positions = match a.embedding.position_offset {
             Some(_) => Some(self.positions(&backend)?),
             None => None,
@@ -403,14 +405,55 @@ impl<'a> Loader<'a> {
         })
     }
 
+    /// A matrix in quantised blocks; `None` where its rows must be rearranged inside blocks, which only
+    /// numbers can be.
+    fn blocks(
+        &self,
+        name: &str,
+        kind: TensorType,
+        outputs: usize,
+        inputs: usize,
+    ) -> Option<Blocks> {
+        let read = || {
+            let raw = self.checkpoint.share_raw(name).ok()?;
+            Blocks::new(kind, outputs, inputs, raw)
+        };
+        if name != self.top(self.names().embed, "weight") {
+            return read();
+        }
+        // The embedding is often the head too: one copy serves both.
+        if let Some(blocks) = self.embedding.get() {
+            return Some(blocks.clone());
+        }
+        let blocks = read()?;
+        Some(self.embedding.get_or_init(|| blocks).clone())
+    }
+
+    /// Vectors of the vocabulary, quantised where they are stored so.
+    fn embed<B: Backend>(&self, backend: &B) -> Result<TableOf<B>, ModelError> {
+        let a = self.architecture;
+        let (name, width) = (self.top(self.names().embed, "weight"), a.embedding.width);
+        let kind = self.checkpoint.info(&name).map(|info| info.dtype);
+        let blocks = kind
+            .filter(|&k| Blocks::supports(k) && self.settings.precision == Precision::Single)
+            .and_then(|kind| self.blocks(&name, kind, a.vocab, width));
+        let table = match blocks {
+            Some(blocks) => backend.table_of(blocks),
+            None => backend.table(self.read(&name)?, width),
+        };
+        Ok(TableOf {
+            table,
+            rows: a.vocab,
+        })
+    }
+
     /// A matrix as `[outputs, inputs]`, quantised where it is stored so.
     fn weights(&self, name: &str, outputs: usize, inputs: usize) -> Result<Weights, ModelError> {
         let kind = self.checkpoint.info(name).map(|info| info.dtype);
         if let Some(kind) = kind.filter(|&k| Blocks::supports(k))
             && self.settings.precision == Precision::Single
         {
-            let raw = self.checkpoint.read_raw(name)?.into_owned();
-            if let Some(blocks) = Blocks::new(kind, outputs, inputs, raw) {
+            if let Some(blocks) = self.blocks(name, kind, outputs, inputs) {
                 return Ok(Weights::Blocks {
                     blocks,
                     keep: self.settings.keep_unpacked,

@@ -32,8 +32,9 @@ pub fn estimate(checkpoint: &Checkpoint, precision: Precision, how: Multiplier) 
         let (weights, unpacked) = per_tensor(info, numbers as u64, precision, how);
         sum.weights += weights;
         sum.unpacked += unpacked;
-        // The embedding is also kept for looking tokens up.
-        if name.contains("embed") || name.contains("wte") {
+        // The embedding is also kept for looking tokens up; in blocks, one copy serves both.
+        let blocks = Blocks::supports(info.dtype) && precision == Precision::Single;
+        if !blocks && (name.contains("embed") || name.contains("wte")) {
             sum.weights += numbers as u64 * 4;
         }
     }

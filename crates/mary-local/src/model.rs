@@ -171,6 +171,9 @@ impl LocalModel {
     }
 }
 
+/// Bytes that the unpacked copies of quantised weights may take beside them.
+const KEPT_UNPACKED: u64 = 1 << 30;
+
 /// Loads the weights to where they are wanted, and says where that is.
 fn place(
     card: &ModelCard,
@@ -210,8 +213,11 @@ fn place(
         _ => {
             let estimate = memory::estimate(checkpoint, options.precision, options.multiplier);
             memory::check(&format!("loading {}", card.model), estimate.weights)?;
-            how.keep_unpacked = mary_contract::available_memory()
-                .is_none_or(|free| estimate.weights + estimate.unpacked < free / 3);
+            // Prompts are read faster from unpacked weights, which take several times the file: for small
+            // models only.
+            how.keep_unpacked = estimate.unpacked < KEPT_UNPACKED
+                && mary_contract::available_memory()
+                    .is_none_or(|free| estimate.weights + estimate.unpacked < free / 3);
             let cpu = Cpu::new(options.multiplier);
             let name = format!("cpu, {}", cpu.describe());
             let transformer = load(cpu, checkpoint, architecture, how)?;

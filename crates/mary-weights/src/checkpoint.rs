@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::folder::{Sidecars, Weights};
 use crate::gguf::{Gguf, parts};
-use crate::mapped::Mapped;
+use crate::mapped::{Mapped, RawBytes};
 use crate::stored::Stored;
 use crate::{ChatTemplate, TensorInfo, Tokenizer, bounds, fault, tokenizer};
 
@@ -210,6 +210,16 @@ impl Checkpoint {
                 ),
             )
         })
+    }
+
+    /// The same to keep: a tensor that is stored as it is needed stays in the mapped file.
+    pub fn share_raw(&self, name: &str) -> Result<RawBytes, ModelError> {
+        let raw = self.read_raw(name)?;
+        let tensor = self.tensors.get(name);
+        match (raw, tensor.and_then(|t| Some((self.files.get(t.file)?, t)))) {
+            (Cow::Borrowed(_), Some((file, t))) => Ok(file.share(t.start..t.start + t.len)),
+            (raw, _) => Ok(raw.into_owned().into()),
+        }
     }
 
     fn find(&self, name: &str) -> Result<(&Stored, &[u8]), ModelError> {

@@ -241,11 +241,15 @@ fn q6_k(block: &[u8; 210], out: &mut [f32; 256]) {
     for (group, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
         // Each half of 128 numbers: 64 bytes of low nibbles, 32 bytes of high bit pairs.
         let (half, quarter) = (group / 4, group % 4);
-        for (k, out) in out.iter_mut().enumerate() {
-            let low = (block[half * 64 + quarter % 2 * 32 + k] >> (quarter / 2 * 4)) & 15;
-            let high = (block[128 + half * 32 + k] >> (quarter * 2)) & 3;
-            let scale = f32::from(block[192 + group * 2 + k / 16].cast_signed());
-            *out = d * scale * (f32::from(low | (high << 4)) - 32.0);
+        let (low, high) = (half * 64 + quarter % 2 * 32, 128 + half * 32);
+        for (side, out) in out.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+            let scale = d * f32::from(block[192 + group * 2 + side].cast_signed());
+            for (k, out) in out.iter_mut().enumerate() {
+                let k = side * 16 + k;
+                let q = (block[low + k] >> (quarter / 2 * 4)) & 15;
+                let q = q | ((block[high + k] >> (quarter * 2)) & 3) << 4;
+                *out = scale * (f32::from(q) - 32.0);
+            }
         }
     }
 }

@@ -26,6 +26,7 @@ mod vectors;
 pub use checkpoint::{Checkpoint, EmbeddedFiles};
 pub use dequant::unpack_blocks;
 pub use locate::locate;
+pub use mapped::RawBytes;
 pub use template::ChatTemplate;
 pub use tensor::{TensorInfo, TensorType};
 pub use tokenizer::{Encoding, Tokenizer};

@@ -1,16 +1,53 @@
 //! A weight file as bytes: mapped from disk, or compiled into the binary.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mary_contract::{ModelError, open_plain};
 use memmap2::Mmap;
 
 use crate::fault;
 
+#[derive(Clone)]
 enum Bytes {
-    Mapped(Mmap),
+    Mapped(Arc<Mmap>),
     Compiled(&'static [u8]),
+    Owned(Arc<Vec<u8>>),
+}
+
+impl Bytes {
+    fn all(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Compiled(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// The bytes of a tensor: where they lie in the mapped file, or rearranged in memory. Clones share them.
+#[derive(Clone)]
+pub struct RawBytes {
+    bytes: Bytes,
+    range: Range<usize>,
+}
+
+impl From<Vec<u8>> for RawBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self {
+            range: 0..bytes.len(),
+            bytes: Bytes::Owned(Arc::new(bytes)),
+        }
+    }
+}
+
+impl Deref for RawBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.all().get(self.range.clone()).unwrap_or_default()
+    }
 }
 
 /// A weight file.
@@ -31,7 +68,7 @@ impl Mapped {
         let map = unsafe { Mmap::map(&file) }.map_err(|e| fault::io(path, &e))?;
         Ok(Self {
             path: path.to_owned(),
-            bytes: Bytes::Mapped(map),
+            bytes: Bytes::Mapped(Arc::new(map)),
         })
     }
 
@@ -43,13 +80,20 @@ impl Mapped {
     }
 }
 
+impl Mapped {
+    /// A part of the file, which stays mapped as long as somebody has it.
+    pub fn share(&self, range: Range<usize>) -> RawBytes {
+        RawBytes {
+            bytes: self.bytes.clone(),
+            range,
+        }
+    }
+}
+
 impl Deref for Mapped {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        match &self.bytes {
-            Bytes::Mapped(map) => map,
-            Bytes::Compiled(bytes) => bytes,
-        }
+        self.bytes.all()
     }
 }

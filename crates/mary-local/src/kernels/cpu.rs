@@ -6,6 +6,8 @@ mod attention;
 mod elementwise;
 mod head;
 pub mod matmul;
+#[cfg(target_arch = "x86_64")]
+mod pack_avx512;
 pub mod quant;
 #[cfg(target_arch = "x86_64")]
 mod quant_avx512;
@@ -90,14 +92,31 @@ pub struct Cache {
 }
 
 /// Vectors in memory.
-pub struct Table {
-    data: Vec<f32>,
-    width: usize,
+pub enum Table {
+    /// As numbers.
+    Plain {
+        /// Row after row.
+        data: Vec<f32>,
+        /// Numbers in a row.
+        width: usize,
+    },
+    /// Quantised, and unpacked where a row is used.
+    Blocks(quant::Blocks),
 }
 
 impl Table {
-    fn row(&self, i: usize) -> &[f32] {
-        &self.data[i * self.width..(i + 1) * self.width]
+    fn width(&self) -> usize {
+        match self {
+            Self::Plain { width, .. } => *width,
+            Self::Blocks(blocks) => blocks.inputs(),
+        }
+    }
+
+    fn copy(&self, i: usize, to: &mut [f32]) {
+        match self {
+            Self::Plain { data, width } => to.copy_from_slice(&data[i * width..(i + 1) * width]),
+            Self::Blocks(blocks) => blocks.unpack_into(i, to),
+        }
     }
 }
 
@@ -131,7 +150,11 @@ impl Backend for Cpu {
     }
 
     fn table(&self, data: Vec<f32>, width: usize) -> Table {
-        Table { data, width }
+        Table::Plain { data, width }
+    }
+
+    fn table_of(&self, blocks: quant::Blocks) -> Table {
+        Table::Blocks(blocks)
     }
 
     fn plan<'a>(&self, batch: &'a Batch, _: &Heads) -> &'a Batch {
@@ -171,18 +194,20 @@ impl Backend for Cpu {
     }
 
     fn embed(&self, plan: &&Batch, table: &Table, scale: f32, to: &mut Buffer) {
-        let out = to.room(plan.len() * table.width);
-        for (&token, y) in plan.tokens.iter().zip(out.chunks_exact_mut(table.width)) {
-            let row = table.row(token as usize);
-            y.iter_mut().zip(row).for_each(|(y, x)| *y = x * scale);
+        let out = to.room(plan.len() * table.width());
+        for (&token, y) in plan.tokens.iter().zip(out.chunks_exact_mut(table.width())) {
+            table.copy(token as usize, y);
+            y.iter_mut().for_each(|y| *y *= scale);
         }
     }
 
     fn add_positions(&self, plan: &&Batch, table: &Table, offset: usize, x: &mut Buffer) {
-        let rows = x.0[..plan.len() * table.width].chunks_exact_mut(table.width);
+        let width = table.width();
+        let mut row = vec![0.0; width];
+        let rows = x.0[..plan.len() * width].chunks_exact_mut(width);
         for (&position, y) in plan.positions.iter().zip(rows) {
-            let row = table.row(position + offset);
-            y.iter_mut().zip(row).for_each(|(y, x)| *y += x);
+            table.copy(position + offset, &mut row);
+            y.iter_mut().zip(&row).for_each(|(y, x)| *y += x);
         }
     }
 

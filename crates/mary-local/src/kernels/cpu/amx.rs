@@ -9,6 +9,7 @@
 //!
 //! Subnormal numbers count as zero, as they do in the tile unit.
 
+use std::cell::RefCell;
 use std::sync::OnceLock;
 
 use super::aligned::Aligned;
@@ -76,6 +77,23 @@ pub struct Tiles {
     pub inputs: usize,
     planes: usize,
     data: Aligned<u16>,
+    /// The memory goes back to [`SPARE`].
+    lent: bool,
+}
+
+thread_local! {
+    /// Memory of tiles that were wanted for one product only, for the next ones.
+    static SPARE: RefCell<Option<Aligned<u16>>> = const { RefCell::new(None) };
+}
+
+impl Drop for Tiles {
+    fn drop(&mut self) {
+        if self.lent {
+            let data = std::mem::take(&mut self.data);
+            // The thread may be ending, and with it the spare memory.
+            let _ = SPARE.try_with(|spare| spare.replace(Some(data)));
+        }
+    }
 }
 
 /// Tiles needed for a depth of this many numbers.
@@ -131,6 +149,43 @@ impl Tiles {
             inputs,
             planes,
             data,
+            lent: false,
+        }
+    }
+
+    /// The same of rows that are made where they are needed: sixteen at a time, split while they are in the
+    /// cache. `planes` must be enough for every number. What stands beside them in the tiles is left from
+    /// earlier use, and touches no output that exists.
+    pub fn pack_rows(
+        outputs: usize,
+        inputs: usize,
+        planes: usize,
+        row: impl Fn(usize, &mut [f32]) + Sync,
+    ) -> Self {
+        use rayon::prelude::*;
+        let pairs = outputs.div_ceil(2 * TILE);
+        let strip = Self::strip_len(inputs, planes);
+        let mut data = SPARE.take().unwrap_or_default();
+        data.reserve(pairs * 2 * strip);
+        let work = |rows: &mut Vec<f32>, (i, out): (usize, &mut [u16])| {
+            let first = (i * TILE).min(outputs);
+            let last = (first + TILE).min(outputs);
+            rows.resize(TILE * inputs, 0.0);
+            for (output, numbers) in (first..last).zip(rows.chunks_exact_mut(inputs)) {
+                row(output, numbers);
+            }
+            pack_strip(&rows[..(last - first) * inputs], inputs, planes, out);
+        };
+        data[..pairs * 2 * strip]
+            .par_chunks_mut(strip)
+            .enumerate()
+            .for_each_init(Vec::new, work);
+        Self {
+            outputs,
+            inputs,
+            planes,
+            data,
+            lent: true,
         }
     }
 
@@ -163,9 +218,22 @@ fn scan_planes_inner<const FMA: bool>(weights: &[f32]) -> usize {
     planes_of(weights)
 }
 
+/// Packs sixteen rows: in each tile, row i holds numbers 2i and 2i+1 of every output.
+fn pack_strip(rows: &[f32], inputs: usize, planes: usize, out: &mut [u16]) {
+    #[cfg(target_arch = "x86_64")]
+    if super::simd::width() == super::simd::Width::V4
+        && rows.len() == TILE * inputs
+        && inputs.is_multiple_of(DEPTH)
+        && out.len() >= inputs / DEPTH * planes * TILE_LEN
+    {
+        // SAFETY: the processor has what `width` found; the sizes were just compared.
+        return unsafe { super::pack_avx512::strip(rows, inputs, planes, out) };
+    }
+    pack_strip_widest(rows, inputs, planes, out);
+}
+
 super::simd::widest! {
-    /// Packs sixteen rows: in each tile, row i holds numbers 2i and 2i+1 of every output.
-    fn pack_strip(rows: &[f32], inputs: usize, planes: usize, out: &mut [u16]) = pack_strip_inner
+    fn pack_strip_widest(rows: &[f32], inputs: usize, planes: usize, out: &mut [u16]) = pack_strip_inner
 }
 
 #[inline(always)]
@@ -573,5 +641,33 @@ mod tests {
         assert_eq!(planes_of(&[bf16, 1.0]), 1);
         assert_eq!(planes_of(&[f16, bf16]), 2);
         assert_eq!(planes_of(&[0.1234, f16]), 3);
+    }
+
+    #[test]
+    fn rows_are_packed_alike_at_once_and_one_by_one() {
+        for (outputs, inputs) in [(16, 64), (40, 96), (5, 33), (33, 31)] {
+            let numbers: Vec<f32> = (0..outputs * inputs)
+                .map(|i| (i as f32 * 0.37).sin())
+                .collect();
+            let at_once = Tiles::pack(&numbers, outputs, inputs);
+            let one_by_one = Tiles::pack_rows(outputs, inputs, 3, |row, out| {
+                out.copy_from_slice(&numbers[row * inputs..][..inputs]);
+            });
+            assert_eq!(at_once.planes, 3);
+            // What has no output is not compared.
+            let strips = at_once.data.chunks(Tiles::strip_len(inputs, 3));
+            for (strip, all) in strips.enumerate() {
+                let there = outputs.saturating_sub(strip * TILE).min(TILE) * 2;
+                let ours = &one_by_one.data[strip * all.len()..][..all.len()];
+                for (a, b) in all.chunks(DEPTH).zip(ours.chunks(DEPTH)) {
+                    assert_eq!(a[..there], b[..there], "{outputs} x {inputs}");
+                }
+            }
+            // Whichever instructions this processor has, the portable loop gives the same.
+            let mut portable = vec![0; Tiles::strip_len(inputs, 3)];
+            let first = &numbers[..outputs.min(TILE) * inputs];
+            pack_strip_inner::<false>(first, inputs, 3, &mut portable);
+            assert!(portable[..] == at_once.data[..portable.len()]);
+        }
     }
 }

@@ -40,10 +40,11 @@ pub fn log_probs(
         let mut shares = Vec::with_capacity(count);
         let mut picked = Vec::new();
         logits.resize(ROWS * COLUMNS, 0.0);
+        let weights = slab.columns(first, columns);
         for row in (0..count).step_by(ROWS) {
             let rows = ROWS.min(count - row);
             let block = &mut logits[..rows * columns];
-            slab.compute(row, rows, first, columns, block);
+            weights.compute(row, rows, block);
             for (i, line) in block.chunks_exact_mut(columns).enumerate() {
                 if let Some(bias) = &head.bias {
                     line.iter_mut()

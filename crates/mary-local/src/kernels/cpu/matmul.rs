@@ -21,7 +21,7 @@ const DEPTH: usize = 512;
 /// Products of up to so many numbers are small to `gemm`.
 const SMALL: usize = 256;
 /// Outputs unpacked at a time when a quantised matrix is too large to stay unpacked.
-const GROUP: usize = 1024;
+const GROUP: usize = 512;
 
 /// A weight matrix: `outputs` rows of `inputs` numbers.
 pub enum Matrix {
@@ -45,6 +45,35 @@ pub struct Quantised {
     blocks: Blocks,
     keep: bool,
     unpacked: OnceLock<Box<Matrix>>,
+}
+
+impl Quantised {
+    /// Outputs `first..last` in plain numbers.
+    fn unpack(&self, first: usize, last: usize) -> Matrix {
+        let inputs = self.blocks.inputs();
+        match Multiplier::best() {
+            Multiplier::Tiles => Matrix::Tiles(tiles_of(&self.blocks, first, last)),
+            Multiplier::Vectors => Matrix::Dense {
+                data: self.blocks.unpack(first, last),
+                outputs: last - first,
+                inputs,
+            },
+        }
+    }
+
+    /// All outputs, unpacked once for good.
+    fn whole(&self) -> &Matrix {
+        let all = || Box::new(self.unpack(0, self.blocks.outputs()));
+        self.unpacked.get_or_init(all)
+    }
+}
+
+/// Outputs `first..last`, unpacked and split for the tile unit in one go.
+fn tiles_of(blocks: &Blocks, first: usize, last: usize) -> Tiles {
+    let (inputs, planes) = (blocks.inputs(), blocks.planes());
+    Tiles::pack_rows(last - first, inputs, planes, |row, out| {
+        blocks.unpack_into(first + row, out)
+    })
 }
 
 /// How matrices are multiplied.
@@ -258,27 +287,16 @@ unsafe fn product(rows: &mut Rows<'_>, matrix: &Matrix, to: Target, parallel: bo
             unsafe { super::quant::multiply(&q.blocks, rows.x, rows.rows, to, parallel) }
         }
         Matrix::Blocks(q) => {
-            let unpack = |first: usize, last: usize| {
-                Matrix::dense(
-                    q.blocks.unpack(first, last),
-                    last - first,
-                    q.blocks.inputs(),
-                    Multiplier::best(),
-                )
-            };
             if q.keep {
-                let whole = q
-                    .unpacked
-                    .get_or_init(|| Box::new(unpack(0, q.blocks.outputs())));
                 // SAFETY: passed on.
-                return unsafe { product(rows, whole, to, parallel) };
+                return unsafe { product(rows, q.whole(), to, parallel) };
             }
             for first in (0..q.blocks.outputs()).step_by(GROUP) {
                 let last = (first + GROUP).min(q.blocks.outputs());
                 // SAFETY: the group's outputs lie inside the target.
                 let at = unsafe { to.at.offset(first) };
                 // SAFETY: passed on.
-                unsafe { product(rows, &unpack(first, last), Target { at, ..to }, parallel) };
+                unsafe { product(rows, &q.unpack(first, last), Target { at, ..to }, parallel) };
             }
         }
     }
@@ -470,8 +488,7 @@ fn divide(whole: Region, threads: usize) -> Vec<Region> {
     regions
 }
 
-/// Logits of some outputs for some rows, computed by one thread. Used by the head, which never
-/// keeps more than a block of them.
+/// Rows and the head they are multiplied with. The head never keeps more than a block of logits.
 pub enum Slab<'a> {
     /// Rows and weights for `gemm`.
     Vectors {
@@ -484,10 +501,19 @@ pub enum Slab<'a> {
     },
     /// Rows and weights for the tile unit.
     Tiles(&'a Activations, &'a Tiles),
+    /// Quantised weights, of which a few outputs are unpacked at a time.
+    Blocks {
+        /// All rows.
+        x: &'a [f32],
+        /// The same, split for the tile unit where there is one.
+        split: Option<&'a Activations>,
+        /// All weights.
+        blocks: &'a Blocks,
+    },
 }
 
 impl<'a> Slab<'a> {
-    /// Prepares the rows for a matrix; a quantised one is unpacked for good.
+    /// Prepares the rows for a matrix.
     pub fn new(rows: &'a mut Rows<'_>, matrix: &'a Matrix) -> Self {
         match matrix {
             Matrix::Dense { data, inputs, .. } => Self::Vectors {
@@ -496,48 +522,101 @@ impl<'a> Slab<'a> {
                 inputs: *inputs,
             },
             Matrix::Tiles(tiles) => Self::Tiles(rows.split(), tiles),
+            Matrix::Blocks(q) if q.keep => Self::new(rows, q.whole()),
             Matrix::Blocks(q) => {
-                let blocks = &q.blocks;
-                let whole = q.unpacked.get_or_init(|| {
-                    let (outputs, inputs) = (blocks.outputs(), blocks.inputs());
-                    let data = blocks.unpack(0, outputs);
-                    Box::new(Matrix::dense(data, outputs, inputs, Multiplier::best()))
-                });
-                Self::new(rows, whole)
+                let x = rows.x;
+                let tiles = Multiplier::best() == Multiplier::Tiles;
+                Self::Blocks {
+                    x,
+                    split: tiles.then(|| rows.split()),
+                    blocks: &q.blocks,
+                }
             }
         }
     }
 
-    /// Logits of rows `row..row + rows` and outputs `output..output + outputs`, row after row.
-    pub fn compute(&self, row: usize, rows: usize, output: usize, outputs: usize, out: &mut [f32]) {
-        debug_assert!(out.len() >= rows * outputs && row.is_multiple_of(32));
+    /// Outputs `first..first + count`, ready to be multiplied by one thread.
+    pub fn columns(&'a self, first: usize, count: usize) -> Columns<'a> {
         match self {
-            Self::Vectors { x, weights, inputs } => {
-                let to = Target {
-                    at: Shared(out.as_mut_ptr()),
-                    stride: outputs,
-                    add: false,
-                };
-                let x = &x[row * inputs..(row + rows) * inputs];
-                let weights = &weights[output * inputs..(output + outputs) * inputs];
-                // SAFETY: `out` holds the block and is borrowed mutably.
-                unsafe { padded(x, rows, (weights, outputs, *inputs), to, false) }
-            }
-            Self::Tiles(a, w) => {
-                let region = Region {
-                    row,
-                    rows,
-                    output,
-                    outputs,
-                    stride: outputs,
-                    add: false,
-                };
-                // The kernel counts from row 0, column 0 of the whole product.
-                let origin = out.as_mut_ptr().wrapping_sub(row * outputs + output);
-                // SAFETY: only the region, which is `out`, is touched.
-                unsafe { amx::multiply(a, w, origin, region) }
+            Self::Vectors { x, weights, inputs } => Columns {
+                count,
+                rows: x,
+                inputs: *inputs,
+                weights: ColumnWeights::Vectors(&weights[first * inputs..(first + count) * inputs]),
+            },
+            Self::Tiles(a, w) => Columns {
+                count,
+                rows: &[],
+                inputs: w.inputs,
+                weights: ColumnWeights::Tiles(a, w, first),
+            },
+            Self::Blocks { x, split, blocks } => {
+                let last = first + count;
+                Columns {
+                    count,
+                    rows: x,
+                    inputs: blocks.inputs(),
+                    weights: match split {
+                        Some(a) => ColumnWeights::Unpacked(a, tiles_of(blocks, first, last)),
+                        None => ColumnWeights::Own(blocks.unpack(first, last)),
+                    },
+                }
             }
         }
+    }
+}
+
+/// Some outputs of a head.
+pub struct Columns<'a> {
+    count: usize,
+    /// All rows, where they are not split for the tile unit.
+    rows: &'a [f32],
+    inputs: usize,
+    weights: ColumnWeights<'a>,
+}
+
+enum ColumnWeights<'a> {
+    Vectors(&'a [f32]),
+    Own(Vec<f32>),
+    Tiles(&'a Activations, &'a Tiles, usize),
+    Unpacked(&'a Activations, Tiles),
+}
+
+impl Columns<'_> {
+    /// Logits of rows `row..row + rows`, row after row.
+    pub fn compute(&self, row: usize, rows: usize, out: &mut [f32]) {
+        let count = self.count;
+        debug_assert!(out.len() >= rows * count && row.is_multiple_of(32));
+        let (a, w, output) = match &self.weights {
+            ColumnWeights::Vectors(weights) => return self.vectors(weights, row, rows, out),
+            ColumnWeights::Own(weights) => return self.vectors(weights, row, rows, out),
+            ColumnWeights::Tiles(a, w, first) => (*a, *w, *first),
+            ColumnWeights::Unpacked(a, w) => (*a, w, 0),
+        };
+        let region = Region {
+            row,
+            rows,
+            output,
+            outputs: count,
+            stride: count,
+            add: false,
+        };
+        // The kernel counts from row 0, column 0 of the whole product.
+        let origin = out.as_mut_ptr().wrapping_sub(row * count + output);
+        // SAFETY: only the region, which is `out`, is touched.
+        unsafe { amx::multiply(a, w, origin, region) }
+    }
+
+    fn vectors(&self, weights: &[f32], row: usize, rows: usize, out: &mut [f32]) {
+        let (count, inputs) = (self.count, self.inputs);
+        let to = Target {
+            at: Shared(out.as_mut_ptr()),
+            stride: count,
+            add: false,
+        };
+        let x = &self.rows[row * inputs..(row + rows) * inputs];
+        // SAFETY: `out` holds the block and is borrowed mutably.
+        unsafe { padded(x, rows, (weights, count, inputs), to, false) }
     }
 }
 

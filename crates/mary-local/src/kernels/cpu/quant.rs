@@ -4,9 +4,7 @@
 //! Activations stay in 32 bits (llama.cpp rounds them to 8 before it multiplies), so that a model
 //! gives the same numbers whether it reads or writes.
 
-use std::sync::Arc;
-
-use mary_weights::{TensorType, unpack_blocks};
+use mary_weights::{RawBytes, TensorType, unpack_blocks};
 use rayon::prelude::*;
 
 use super::matmul::Target;
@@ -24,7 +22,7 @@ pub struct Blocks {
     kind: TensorType,
     outputs: usize,
     inputs: usize,
-    data: Arc<Vec<u8>>,
+    data: RawBytes,
 }
 
 impl Blocks {
@@ -34,13 +32,19 @@ impl Blocks {
     }
 
     /// `None` when the kind is not supported or the bytes are not `outputs` rows of `inputs`.
-    pub fn new(kind: TensorType, outputs: usize, inputs: usize, data: Vec<u8>) -> Option<Self> {
+    pub fn new(
+        kind: TensorType,
+        outputs: usize,
+        inputs: usize,
+        data: impl Into<RawBytes>,
+    ) -> Option<Self> {
+        let data = data.into();
         let bytes = kind.bytes_for(inputs)?.checked_mul(outputs)?;
         (Self::supports(kind) && data.len() == bytes).then_some(Self {
             kind,
             outputs,
             inputs,
-            data: Arc::new(data),
+            data,
         })
     }
 
@@ -54,9 +58,14 @@ impl Blocks {
         self.inputs
     }
 
-    /// Bytes taken.
+    /// Bytes taken, in memory or in the mapped file.
     pub fn bytes(&self) -> usize {
         self.data.len()
+    }
+
+    /// Bfloat16 numbers whose sum is any of the weights: Q4_0's are a product of eleven and four bits.
+    pub fn planes(&self) -> usize {
+        if self.kind == TensorType::Q4_0 { 2 } else { 3 }
     }
 
     fn row_bytes(&self) -> usize {

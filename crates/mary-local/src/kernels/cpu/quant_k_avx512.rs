@@ -215,10 +215,7 @@ unsafe fn six_bits(blocks: [&[u8]; TOGETHER], x: &[f32; BLOCK], sums: &mut [Sums
         // SAFETY: all places lie inside `x` and the 192 bytes of digits.
         unsafe {
             let x = x.as_ptr().add(128 * half + 16 * side);
-            let x: [__m512; 4] = std::array::from_fn(|quarter| {
-                // SAFETY: four groups of 32 numbers make a half.
-                unsafe { _mm512_loadu_ps(x.add(32 * quarter)) }
-            });
+            let x = [0, 32, 64, 96].map(|quarter| _mm512_loadu_ps(x.add(quarter)));
             for r in 0..TOGETHER {
                 let start = blocks[r].as_ptr();
                 let a = bytes(start.add(64 * half + 16 * side));
