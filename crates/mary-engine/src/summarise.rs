@@ -67,16 +67,47 @@ enum Unit {
 /// One score: its place in the sorted order, its cluster, its value.
 type Entry = (u64, u64, f64);
 
+/// Values of some samples: which sample each is of, and the values. Apart, and the samples by number, since
+/// there may be millions of them.
+#[derive(Debug, Default, Clone)]
+struct Values {
+    of: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl Values {
+    fn push(&mut self, sample: u32, value: f64) {
+        self.of.push(sample);
+        self.values.push(value);
+    }
+
+    fn len(&self) -> usize {
+        self.of.len()
+    }
+
+    fn entries(&self, places: &[(u64, u64)]) -> Vec<Entry> {
+        let each = self.of.iter().zip(&self.values);
+        each.filter_map(|(&sample, &value)| {
+            let &(place, cluster) = places.get(sample as usize)?;
+            Some((place, cluster, value))
+        })
+        .collect()
+    }
+}
+
 #[derive(Debug, Default)]
 struct Tally {
     samples: usize,
     ties: usize,
     answers: Answers,
-    scores: Vec<Entry>,
+    /// Place in the sorted order and cluster of every sample that has a value.
+    places: Vec<(u64, u64)>,
+    scores: Values,
     unscored: BTreeMap<String, usize>,
     failed: BTreeMap<String, usize>,
-    measures: BTreeMap<String, Vec<Entry>>,
-    tags: BTreeMap<String, BTreeMap<String, Vec<Entry>>>,
+    measures: BTreeMap<String, Values>,
+    /// By tag and value, which of the scores.
+    tags: BTreeMap<String, BTreeMap<String, Vec<u32>>>,
     clustered: bool,
     /// In billionths of a dollar, so that the order of adding up does not matter.
     nanodollars: Option<i128>,
@@ -100,19 +131,28 @@ impl Summariser {
         // Trials of one item are not independent: they share a cluster.
         let cluster = hash(&[verdict.cluster.unwrap_or(&verdict.id.item)]);
         tally.clustered |= verdict.cluster.is_some() || verdict.id.trial > 0;
+        let number = u32::try_from(tally.places.len()).unwrap_or(u32::MAX);
+        let valued = matches!(verdict.judgement.outcome, Outcome::Scored(_))
+            || !verdict.judgement.measures.is_empty();
+        if valued {
+            tally.places.push((place, cluster));
+        }
         match &verdict.judgement.outcome {
             Outcome::Scored(score) => {
-                tally.scores.push((place, cluster, *score));
+                let which = u32::try_from(tally.scores.len()).unwrap_or(u32::MAX);
+                tally.scores.push(number, *score);
                 tally.ties += usize::from(*score == 0.5);
                 if let Some(answer) = &verdict.judgement.parsed {
                     tally.answers.add(answer, *score);
                 }
                 for (tag, value) in verdict.tags {
                     let values = tally.tags.entry(tag.clone()).or_default();
-                    values
-                        .entry(value.clone())
-                        .or_default()
-                        .push((place, cluster, *score));
+                    match values.get_mut(value) {
+                        Some(scores) => scores.push(which),
+                        None => {
+                            values.insert(value.clone(), vec![which]);
+                        }
+                    }
                 }
             }
             Outcome::Unscored(reason) => {
@@ -129,11 +169,8 @@ impl Summariser {
             }
         }
         for (name, value) in &verdict.judgement.measures {
-            tally
-                .measures
-                .entry(name.clone())
-                .or_default()
-                .push((place, cluster, *value));
+            let values = tally.measures.entry(name.clone()).or_default();
+            values.push(number, *value);
         }
     }
 
@@ -195,14 +232,25 @@ impl Tally {
         };
     }
 
+    /// The scores of these numbers.
+    fn of_tag<'t>(&'t self, scores: &'t [u32]) -> impl Iterator<Item = Entry> + 't {
+        scores.iter().filter_map(|&which| {
+            let sample = *self.scores.of.get(which as usize)?;
+            let score = *self.scores.values.get(which as usize)?;
+            let &(place, cluster) = self.places.get(sample as usize)?;
+            Some((place, cluster, score))
+        })
+    }
+
     /// The family of every scored sample by its place in the sorted order; nothing unless each has one
     /// and there are two or more.
     fn families(&self, tag: Option<&'static str>) -> Option<BTreeMap<u64, u64>> {
         let values = self.tags.get(tag?)?;
-        let places: BTreeMap<u64, u64> = values
-            .iter()
-            .flat_map(|(value, entries)| entries.iter().map(move |e| (e.0, hash(&[value]))))
-            .collect();
+        let mut places = BTreeMap::new();
+        for (value, scores) in values {
+            let family = hash(&[value]);
+            places.extend(self.of_tag(scores).map(|e| (e.0, family)));
+        }
         (values.len() > 1 && places.len() == self.scores.len()).then_some(places)
     }
 
@@ -220,30 +268,36 @@ impl Tally {
             }
             _ => estimate(entries, clustered),
         };
+        // One list of entries at a time.
+        let entries = |values: &Values| values.entries(&self.places);
         let mut measures: Vec<Measure> = self
             .measures
-            .into_iter()
-            .filter_map(|(name, entries)| {
+            .iter()
+            .filter_map(|(name, values)| {
                 Some(Measure {
-                    name,
-                    estimate: by_family(entries)?,
+                    name: name.clone(),
+                    estimate: by_family(entries(values))?,
                 })
             })
             .collect();
         if families.is_some() {
             measures.extend(
-                estimate(self.scores.clone(), clustered).map(|estimate| Measure {
+                estimate(entries(&self.scores), clustered).map(|estimate| Measure {
                     name: FAMILIES_FIXED.to_owned(),
                     estimate,
                 }),
             );
         }
         measures.extend(more);
-        let breakdowns = self.tags.into_iter().map(|(tag, values)| {
+        let breakdowns = self.tags.iter().map(|(tag, values)| {
             let values = values
-                .into_iter()
-                .filter_map(|(value, entries)| Some((value, estimate(entries, clustered)?)))
+                .iter()
+                .filter_map(|(value, scores)| {
+                    let entries = self.of_tag(scores).collect();
+                    Some((value.clone(), estimate(entries, clustered)?))
+                })
                 .collect();
+            let tag = tag.clone();
             Breakdown { tag, values }
         });
         SummaryRow {
@@ -251,7 +305,7 @@ impl Tally {
             task: card.id.to_string(),
             scored: self.scores.len(),
             breakdowns: breakdowns.collect(),
-            score: by_family(self.scores),
+            score: by_family(entries(&self.scores)),
             chance: card.chance,
             human: None,
             samples: self.samples,
@@ -272,15 +326,16 @@ impl Tally {
 fn estimate(mut entries: Vec<Entry>, clustered: bool) -> Option<Estimate> {
     entries.sort_unstable_by_key(|e| (e.0, e.1));
     let scores: Vec<f64> = entries.iter().map(|e| e.2).collect();
-    let mut ids = BTreeMap::new();
-    let clusters: Vec<usize> = entries
-        .iter()
-        .map(|e| {
+    let clusters: Option<Vec<usize>> = clustered.then(|| {
+        let mut ids = BTreeMap::new();
+        let number = |e: &Entry| {
             let next = ids.len();
             *ids.entry(e.1).or_insert(next)
-        })
-        .collect();
-    let interval = score_interval(&scores, clustered.then_some(clusters.as_slice())).ok()?;
+        };
+        entries.iter().map(number).collect()
+    });
+    drop(entries);
+    let interval = score_interval(&scores, clusters.as_deref()).ok()?;
     Some(Estimate {
         value: interval.value,
         low: interval.low,

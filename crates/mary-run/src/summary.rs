@@ -65,7 +65,7 @@ pub fn load_summary(registry: &Registry, folder: &RunFolder) -> Result<RunSummar
     let stored = folder.summary()?;
     let counted = |summary: &RunSummary| summary.rows.iter().map(|row| row.samples).sum::<usize>();
     let mut summary = match stored {
-        Some(summary) if counted(&summary) == folder.finished_ids()?.len() => summary,
+        Some(summary) if counted(&summary) == folder.count()? => summary,
         _ => summarise(registry, folder, usize::MAX)?,
     };
     summary.manifest = completed(registry, &summary.manifest);

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::atomic;
 use crate::fault::{corrupt, io_at};
-use crate::index::{FinishedIds, Index};
+use crate::index::{Ascending, FinishedIds, Index};
 use crate::lease::{Lock, taken_over};
 use crate::log::{LogWriter, heal};
 use crate::manifest::{SCHEMA, difference};
@@ -36,6 +36,7 @@ pub struct RunFolder {
     manifest: RunManifest,
     healed: Option<Healed>,
     index: Mutex<Index>,
+    ascending: Mutex<Ascending>,
     // The writer goes before the lock: its last lines are written while the folder is still ours.
     writer: Option<LogWriter>,
     lock: Option<Lock>,
@@ -100,9 +101,18 @@ impl RunFolder {
             manifest,
             healed: None,
             index: Mutex::default(),
+            ascending: Mutex::default(),
             writer: None,
             lock: None,
         })
+    }
+
+    /// Opens an existing folder in order to write its summary: nobody else writes meanwhile, nothing can be
+    /// appended, and nothing is remembered of its samples.
+    pub fn hold(path: &Path) -> Result<Self, StoreError> {
+        let mut folder = Self::open(path)?;
+        folder.lock = Some(Lock::take(path)?);
+        Ok(folder)
     }
 
     /// Opens an existing folder for appending, under the manifest it has.
@@ -123,6 +133,7 @@ impl RunFolder {
             manifest,
             healed,
             index: Mutex::new(index),
+            ascending: Mutex::default(),
             writer: Some(writer),
             lock: Some(lock),
         })
@@ -222,14 +233,22 @@ impl RunFolder {
         Ok(self.index()?.finished)
     }
 
+    /// How many samples are there, failures included.
+    pub fn count(&self) -> Result<usize, StoreError> {
+        match self.in_order()? {
+            Some(ascending) => Ok(ascending.samples),
+            None => Ok(self.index()?.finished.len()),
+        }
+    }
+
     /// All samples in the order of the log. A failure that was answered later is left out.
     pub fn samples(&self) -> Result<Samples, StoreError> {
-        Samples::open(&self.path.join(SAMPLES), &self.index()?)
+        Samples::open(&self.path.join(SAMPLES), &self.reading()?)
     }
 
     /// All verdicts in the order of the log, without prompts and answers: several times as quick.
     pub fn verdicts(&self) -> Result<Verdicts, StoreError> {
-        Verdicts::open(&self.path.join(SAMPLES), &self.index()?)
+        Verdicts::open(&self.path.join(SAMPLES), &self.reading()?)
     }
 
     /// The sample whose line begins at this byte (see [`crate::Verdict::offset`]).
@@ -240,6 +259,28 @@ impl RunFolder {
     /// Samples by place, for many of them.
     pub fn seeker(&self) -> Result<Seeker, StoreError> {
         Seeker::open(&self.path.join(SAMPLES))
+    }
+
+    /// What reading from end to end needs to know. Of a log in ascending order, which is what joining makes,
+    /// that is its length alone; of any other, which lines were replaced.
+    fn reading(&self) -> Result<Index, StoreError> {
+        match self.in_order()? {
+            Some(ascending) => Ok(Index::upto(ascending.end)),
+            None => self.index(),
+        }
+    }
+
+    /// The log, if its ids stand in ascending order. A folder that is written to has its index already.
+    fn in_order(&self) -> Result<Option<Ascending>, StoreError> {
+        if self.writer.is_some() {
+            return Ok(None);
+        }
+        let mut ascending = self
+            .ascending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        ascending.extend(&self.path.join(SAMPLES))?;
+        Ok((!ascending.broken).then(|| ascending.clone()))
     }
 
     /// The index, brought up to date with the file.

@@ -77,6 +77,14 @@ pub(crate) struct Index {
 }
 
 impl Index {
+    /// Of a log in which nothing was replaced.
+    pub(crate) fn upto(end: u64) -> Self {
+        Self {
+            end,
+            ..Self::default()
+        }
+    }
+
     /// Reads what has been written since. An incomplete or unreadable *last* line is left out: it
     /// is being written just now, or torn.
     pub(crate) fn extend(&mut self, path: &Path) -> Result<(), StoreError> {
@@ -147,6 +155,60 @@ impl Index {
                 ),
                 "delete one of the two lines; nothing was changed",
             ))),
+        }
+    }
+}
+
+/// A log whose ids stand in ascending order, as joining leaves it: none can be there twice, so that nothing
+/// need be remembered of any but the last, however many there are.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ascending {
+    last: Vec<u8>,
+    /// Samples.
+    pub(crate) samples: usize,
+    /// Bytes of whole, readable lines.
+    pub(crate) end: u64,
+    /// The order is broken somewhere.
+    pub(crate) broken: bool,
+}
+
+impl Ascending {
+    /// Reads what has been written since, as far as the order holds.
+    pub(crate) fn extend(&mut self, path: &Path) -> Result<(), StoreError> {
+        let mut file = match open_plain(path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(io_at(path)(e)),
+        };
+        let len = file.metadata().map_err(io_at(path))?.len();
+        if len < self.end {
+            *self = Self::default();
+        }
+        if self.broken || len == self.end {
+            return Ok(());
+        }
+        file.seek(SeekFrom::Start(self.end)).map_err(io_at(path))?;
+        let mut reader = BufReader::with_capacity(READ_BUFFER, file);
+        let mut bytes = Vec::new();
+        loop {
+            bytes.clear();
+            let n = reader.read_until(b'\n', &mut bytes).map_err(io_at(path))?;
+            if n == 0 || !bytes.ends_with(b"\n") {
+                return Ok(());
+            }
+            if !bytes.trim_ascii().is_empty() {
+                // Whatever is wrong with the line, the index says it with its number.
+                let key = line::read_id(&bytes).ok().map(|(id, _)| id.key());
+                match key.filter(|key| *key > self.last) {
+                    Some(key) => self.last = key,
+                    None => {
+                        self.broken = true;
+                        return Ok(());
+                    }
+                }
+                self.samples += 1;
+            }
+            self.end += n as u64;
         }
     }
 }

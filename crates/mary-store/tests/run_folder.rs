@@ -361,6 +361,42 @@ fn shards_merge_to_the_same_bytes_in_any_order() {
     assert!(ids.is_sorted());
 }
 
+/// A joined log stands in the order of its ids and is read without an index; every other way of finding
+/// out says the same, also when the order is broken by what is appended later.
+#[test]
+fn a_log_in_order_is_read_as_any_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut folder = RunFolder::create_or_open(dir.path(), &support::manifest("run-1")).unwrap();
+    for n in 0..40 {
+        folder.append(&support::sample(n)).unwrap();
+    }
+    folder.flush().unwrap();
+    let path = folder.path().to_owned();
+    let reader = RunFolder::open(&path).unwrap();
+    let ids = |folder: &RunFolder| {
+        let verdicts = folder.verdicts().unwrap().map(Result::unwrap);
+        verdicts.map(|v| v.id.item).collect::<Vec<_>>()
+    };
+    assert_eq!(reader.count().unwrap(), 40);
+    assert_eq!(
+        reader.count().unwrap(),
+        folder.finished_ids().unwrap().len()
+    );
+    assert_eq!(ids(&reader), ids(&folder));
+    assert_eq!(reader.samples().unwrap().count(), 40);
+    // Behind the last in order, and then one that stands before it.
+    for n in [90, 70] {
+        folder.append(&support::sample(n)).unwrap();
+        folder.flush().unwrap();
+        assert_eq!(reader.count().unwrap(), folder.count().unwrap());
+        assert_eq!(ids(&reader), ids(&folder));
+    }
+    drop(folder);
+    let held = RunFolder::hold(&path).unwrap();
+    assert!(RunFolder::resume(&path).is_err(), "one holder at a time");
+    assert_eq!(held.count().unwrap(), 42);
+}
+
 #[test]
 fn a_conflict_between_shards_is_reported_and_nothing_is_written() {
     let dir = tempfile::tempdir().unwrap();

@@ -110,7 +110,12 @@ impl ResponseCache {
     /// Refused on a network file system: SQLite's write-ahead log needs memory that all its readers
     /// share, and damages the file where they sit on several machines.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        if let Some(kind) = crate::network_file_system(path) {
+        Self::open_on(path, crate::network_file_system(path))
+    }
+
+    /// The same on a file system of this kind, where several machines see it.
+    fn open_on(path: &Path, shared: Option<String>) -> Result<Self, StoreError> {
+        if let Some(kind) = shared {
             return Err(StoreError::Database {
                 path: path.to_owned(),
                 message: format!(

@@ -14,6 +14,23 @@ fn reply(text: &str) -> Reply {
 }
 
 #[test]
+fn a_cache_on_a_network_file_system_is_refused_by_its_kind_and_not_touched() {
+    for kind in ["nfs4", "lustre", "gpfs", "beegfs"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("answers.sqlite");
+        let error = ResponseCache::open_on(&path, Some(kind.to_owned()))
+            .err()
+            .unwrap();
+        let said = error.to_string();
+        assert!(
+            said.contains(&format!("found {kind}")) && said.contains("--cache-dir"),
+            "{said}"
+        );
+        assert!(!path.exists());
+    }
+}
+
+#[test]
 fn what_was_kept_is_recalled_at_once_and_after_reopening() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new/folder/cache.sqlite");

@@ -74,7 +74,7 @@ fn shards(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status> {
     let merged = mary_store::join_shards(folder)?;
     say(&merged);
     join_caches(place, folder)?;
-    let mut joined = RunFolder::resume(folder)?;
+    let mut joined = RunFolder::hold(folder)?;
     let added = mary_run::summarise(&place.registry, &joined, whole)?;
     joined.write_summary(&added)?;
     drop(joined);

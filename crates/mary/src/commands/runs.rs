@@ -89,7 +89,7 @@ fn read(place: &Place, path: &Path) -> anyhow::Result<Listed> {
     let folder = RunFolder::open(path)?;
     let manifest = folder.manifest();
     let stored = folder.summary()?;
-    let samples = folder.finished_ids()?.len();
+    let samples = folder.count()?;
     let counted = stored
         .as_ref()
         .map_or(0, |s| s.rows.iter().map(|r| r.samples).sum());

@@ -89,7 +89,7 @@ impl Folders {
 
 fn entry(folder: &RunFolder) -> Result<RunEntry, SourceError> {
     let summary = folder.summary().map_err(broken)?;
-    let samples = folder.finished_ids().map_err(broken)?.len();
+    let samples = folder.count().map_err(broken)?;
     let counted: usize = summary
         .iter()
         .flat_map(|s| &s.rows)
