@@ -9,7 +9,9 @@
 
 #[cfg(feature = "cuda")]
 mod cuda;
+mod gguf;
 mod parity;
 mod real;
 mod serving;
+mod tokenizer;
 mod workers;

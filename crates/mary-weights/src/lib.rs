@@ -24,7 +24,7 @@ mod tokenizer;
 mod vectors;
 
 pub use checkpoint::{Checkpoint, EmbeddedFiles};
-pub use locate::locate;
+pub use locate::{locate, locate_tokenizer};
 pub use template::ChatTemplate;
 pub use tensor::{TensorInfo, TensorType};
 pub use tokenizer::{Encoding, Tokenizer};
