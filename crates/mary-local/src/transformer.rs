@@ -21,6 +21,12 @@ pub(crate) struct TransformOf<B: Backend> {
     pub norm: NormOf<B::Vector>,
 }
 
+/// The norms of queries and of keys.
+pub(crate) struct QkNormsOf<B: Backend> {
+    pub queries: NormOf<B::Vector>,
+    pub keys: NormOf<B::Vector>,
+}
+
 /// Both halves of a feed-forward block.
 pub(crate) struct DenseOf<B: Backend> {
     pub up: B::Linear,
@@ -56,7 +62,7 @@ enum Target {
 pub(crate) struct BlockOf<B: Backend> {
     pub attn_norm: Option<NormOf<B::Vector>>,
     pub qkv: B::Linear,
-    pub qk_norms: Option<(NormOf<B::Vector>, NormOf<B::Vector>)>,
+    pub qk_norms: Option<QkNormsOf<B>>,
     pub attn_out: B::Linear,
     pub post_attn_norm: Option<NormOf<B::Vector>>,
     pub mlp_norm: Option<NormOf<B::Vector>>,
@@ -384,7 +390,11 @@ impl<B: Backend> Transformer<B> {
         }
         // Norms that all heads share are part of the kernel that rotates.
         let mut norms = None;
-        if let Some((q, k)) = &block.qk_norms {
+        if let Some(QkNormsOf {
+            queries: q,
+            keys: k,
+        }) = &block.qk_norms
+        {
             let whole = a.attention.qk_norm == QkNorm::Whole;
             match a.attention.qk_norm {
                 QkNorm::Shared => norms = Some((&q.weight, &k.weight, q.how)),

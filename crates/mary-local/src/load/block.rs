@@ -6,13 +6,7 @@ use super::Loader;
 use super::order::{scaled, ungroup, unweave};
 use crate::config::{ExpertNames, QkNorm, QkvLayout, QkvNames};
 use crate::kernels::{Backend, NormOf, Weights};
-use crate::transformer::{BlockOf, DenseOf, ExpertsOf, MlpOf};
-
-/// A norm of queries and one of keys.
-type QkNorms<B> = (
-    NormOf<<B as Backend>::Vector>,
-    NormOf<<B as Backend>::Vector>,
-);
+use crate::transformer::{BlockOf, DenseOf, ExpertsOf, MlpOf, QkNormsOf};
 
 impl Loader<'_> {
     pub(super) fn block<B: Backend>(
@@ -46,7 +40,7 @@ impl Loader<'_> {
         &self,
         backend: &B,
         layer: usize,
-    ) -> Result<Option<QkNorms<B>>, ModelError> {
+    ) -> Result<Option<QkNormsOf<B>>, ModelError> {
         let a = self.architecture;
         if a.attention.qk_norm == QkNorm::None {
             return Ok(None);
@@ -70,7 +64,10 @@ impl Loader<'_> {
                 how: a.norm,
             })
         };
-        Ok(Some((norm(q, a.heads)?, norm(k, a.kv_heads)?)))
+        Ok(Some(QkNormsOf {
+            queries: norm(q, a.heads)?,
+            keys: norm(k, a.kv_heads)?,
+        }))
     }
 
     /// Weights of a norm for every head: each its own, or the same for all.
