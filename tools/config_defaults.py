@@ -26,7 +26,7 @@ READERS = ROOT / "src" / "config"
 TYPES = (
     "gpt_neox gpt2 opt phi phi3 llama mistral qwen2 qwen3 qwen2_vl_text qwen2_5_vl_text gemma2 "
     "gemma3_text falcon bert visual_bert roberta xlm-roberta clip_text_model "
-    "olmo olmo2 mixtral qwen3_moe gptj gpt_neo bloom stablelm granite"
+    "olmo olmo2 mixtral qwen2_moe qwen3_moe olmoe gptj gpt_neo bloom stablelm granite"
 ).split()
 WRAPPERS = "llava llava_next gemma3 qwen2_vl qwen2_5_vl clip".split()
 # Names that files used before transformers settled on one, beside those it maps itself.
@@ -79,7 +79,7 @@ def variants(kind):
     yield "small", own
     yield "layers", {k: v for k, v in own.items() if "layer" in k}
     yield "heads", {k: v for k, v in own.items() if "head" in k or "hidden_size" in k or k == "n_embd"}
-    if kind in ("llama", "mistral", "qwen2", "qwen3", "phi3", "granite", "stablelm", "olmo", "olmo2", "mixtral", "qwen3_moe"):
+    if kind in ("llama", "mistral", "qwen2", "qwen3", "phi3", "granite", "stablelm", "olmo", "olmo2", "mixtral", "qwen2_moe", "qwen3_moe", "olmoe"):
         yield "grouped", dict(own, num_key_value_heads=2)
         yield "theta", dict(own, num_key_value_heads=2, rope_theta=500000.0)
         yield "tied", dict(own, tie_word_embeddings=True)
@@ -112,6 +112,20 @@ def variants(kind):
         yield "share", dict(own, partial_rotary_factor=0.4 if kind == "phi" else 0.5)
     if kind in ("bert", "roberta", "xlm-roberta", "visual_bert"):
         yield "epsilon", dict(own, layer_norm_eps=1e-6, hidden_act="gelu_new")
+    if kind == "olmo":
+        yield "clipped", dict(own, clip_qkv=8.0)
+    if kind in ("phi", "stablelm"):
+        yield "norms of heads", dict(own, qk_layernorm=True)
+    if kind == "phi3":
+        yield "longrope", dict(own, original_max_position_embeddings=2048, rope_scaling={"type": "longrope", "short_factor": [1.5] * 8, "long_factor": [3.0] * 8})
+    if kind == "mixtral":
+        yield "experts", dict(own, num_local_experts=4, num_experts_per_tok=1)
+        yield "window", dict(own, sliding_window=16)
+    if kind in ("qwen2_moe", "qwen3_moe", "olmoe"):
+        yield "experts", dict(own, num_experts=4, num_experts_per_tok=1)
+    if kind in ("qwen2_moe", "qwen3_moe"):
+        yield "some layers", dict(own, num_experts=4, moe_intermediate_size=96, decoder_sparse_step=2)
+        yield "dense layers", dict(own, num_experts=4, mlp_only_layers=[0, 2], norm_topk_prob=True)
     if kind == "gpt2":
         yield "inner", dict(own, n_inner=100)
     if kind == "gpt_neo":

@@ -79,6 +79,17 @@ def cases():
     yield "stablelm_parallel", tf.StableLmConfig(**LLAMA, use_parallel_residual=True, use_qkv_bias=True, partial_rotary_factor=0.5), auto
     yield "olmo", tf.OlmoConfig(**LLAMA), auto
     yield "granite", tf.GraniteConfig(**LLAMA, embedding_multiplier=3.0, attention_multiplier=0.25, residual_multiplier=0.4, logits_scaling=2.0), auto
+    yield "olmo_clip", tf.OlmoConfig(**LLAMA, clip_qkv=0.75), auto
+    yield "olmo2", tf.Olmo2Config(**LLAMA), auto
+    yield "stablelm_heads", tf.StableLmConfig(**LLAMA, qk_layernorm=True, partial_rotary_factor=0.5), auto
+    yield "phi_heads", tf.PhiConfig(**DEC, intermediate_size=48, partial_rotary_factor=0.5, qk_layernorm=True), auto
+    yield "phi3_longrope", tf.Phi3Config(**dict(LLAMA, max_position_embeddings=128), original_max_position_embeddings=64, partial_rotary_factor=1.0, rope_scaling={"rope_type": "longrope", "short_factor": [1.0, 1.25, 1.5, 2.5], "long_factor": [1.0, 2.0, 4.0, 8.0]}), auto
+    yield "llava_llama", tf.LlamaConfig(**LLAMA), auto
+    few = dict(num_experts_per_tok=2)
+    yield "mixtral", tf.MixtralConfig(**LLAMA, num_local_experts=4, sliding_window=5, **few), auto
+    yield "qwen2_moe", tf.Qwen2MoeConfig(**LLAMA, num_experts=4, moe_intermediate_size=24, shared_expert_intermediate_size=40, **few), auto
+    yield "qwen3_moe", tf.Qwen3MoeConfig(**dict(LLAMA, num_hidden_layers=3), head_dim=16, num_experts=6, moe_intermediate_size=24, norm_topk_prob=True, mlp_only_layers=[1], num_experts_per_tok=3), auto
+    yield "olmoe", tf.OlmoeConfig(**LLAMA, num_experts=4, **few), auto
     yield "opt", tf.OPTConfig(**DEC, ffn_dim=48, word_embed_proj_dim=32), auto
     yield "opt_350m", tf.OPTConfig(**DEC, ffn_dim=48, word_embed_proj_dim=16, do_layer_norm_before=False), auto
     enc = dict(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=64)
@@ -101,6 +112,10 @@ def randomise(model):
             if p.dim() == 1:
                 base = 0.0 if "bias" in name or "gemma" in model.config.model_type else 1.0
                 p.copy_(base + 0.2 * noise)
+            elif p.dim() == 3 and "experts" in name:
+                p.copy_(noise * 1.5 / p.shape[-1] ** 0.5)
+            elif name.endswith("mlp.gate.weight"):
+                p.copy_(noise)  # a router that is sure of itself
             else:
                 p.copy_(noise * (1.5 / p.shape[-1] ** 0.5 if p.dim() == 2 and "embed" not in name and "wte" not in name and "wpe" not in name else 0.5))
     if hasattr(model, "tie_weights"):
@@ -138,6 +153,8 @@ def tiny(only):
         prune(folder)
         if name == "qwen":
             first_qwen(folder, config)
+        if name == "llava_llama":
+            first_llava(folder)
         t.save(str(folder / "tokenizer.json"))
         golden = {
             "made_with": f"transformers {tf.__version__}, torch {torch.__version__}, eager attention, f32",
@@ -174,6 +191,22 @@ def first_qwen(folder, config):
         "kv_channels": config.hidden_size // config.num_attention_heads, "intermediate_size": 2 * config.intermediate_size,
         "layer_norm_epsilon": 1e-6, "rotary_emb_base": 10000, "rotary_pct": 1.0, "seq_length": 64,
         "vocab_size": config.vocab_size, "no_bias": True, "tie_word_embeddings": False}))
+
+
+def first_llava(folder):
+    """The original LLaVA: LLaMA's own fields and names, with a tower and a projector beside them."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    tensors["model.mm_projector.0.weight"] = torch.zeros(32, 16)
+    tensors["model.vision_tower.vision_tower.vision_model.embeddings.class_embedding"] = torch.zeros(16)
+    save_file(tensors, path, metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    config.update(model_type="llava_llama", architectures=["LlavaLlamaForCausalLM"], mm_hidden_size=16,
+                  mm_projector_type="linear", mm_vision_tower="openai/clip-vit-large-patch14-336", mm_use_im_start_end=False)
+    (folder / "config.json").write_text(json.dumps(config))
 
 
 def prune(folder):

@@ -14,6 +14,7 @@ mod fields;
 mod llama;
 mod open;
 mod rope;
+mod sparse;
 
 use mary_contract::{ErrorKind, ModelError};
 use serde_json::Value;
@@ -60,6 +61,8 @@ pub struct Architecture {
     pub ropes: Vec<Rope>,
     /// The feed-forward block.
     pub mlp: Mlp,
+    /// Experts instead of one feed-forward block, in the layers whose kind says so.
+    pub experts: Option<Experts>,
     /// Logits are squashed to ± this value.
     pub logit_cap: Option<f32>,
     /// Multiplied onto the logits (Granite); folded into the head's weights.
@@ -116,6 +119,8 @@ pub enum Block {
     PostNorm,
     /// `x += norm(attn(norm(x))); x += norm(mlp(norm(x)))` (Gemma 2 and 3).
     Sandwich,
+    /// `x += norm(attn(x)); x += norm(mlp(x))` (OLMo 2).
+    OutputNorm,
 }
 
 /// How attention weighs.
@@ -125,10 +130,25 @@ pub struct Attention {
     pub scale: f32,
     /// Scores are squashed to ± this value.
     pub soft_cap: Option<f32>,
-    /// Queries and keys are normalised per head.
-    pub qk_norm: bool,
+    /// How queries and keys are normalised.
+    pub qk_norm: QkNorm,
+    /// Queries, keys and values are cut off at ± this value (OLMo 1.7).
+    pub clip: Option<f32>,
     /// Linear biases instead of positions (Falcon-RW, BLOOM).
     pub alibi: Option<Alibi>,
+}
+
+/// How queries and keys are normalised before they rotate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QkNorm {
+    /// Not at all.
+    None,
+    /// Each head by itself, all with the same weights (Qwen3, Gemma 3).
+    Shared,
+    /// Each head by itself, with weights of its own (StableLM) or with a bias (Phi).
+    PerHead,
+    /// All heads together (OLMo 2).
+    Whole,
 }
 
 /// How linear biases are computed.
@@ -147,6 +167,23 @@ pub struct LayerKind {
     pub window: Option<usize>,
     /// Which rotary embedding, if any.
     pub rope: Option<usize>,
+    /// Experts stand in the place of the feed-forward block.
+    pub sparse: bool,
+}
+
+/// Feed-forward blocks of which every token takes a few.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Experts {
+    /// How many there are.
+    pub count: usize,
+    /// How many a token takes: those that its router finds likeliest.
+    pub chosen: usize,
+    /// Width inside each.
+    pub intermediate: usize,
+    /// The weights of the chosen add up to one.
+    pub normalised: bool,
+    /// Width inside one that every token takes besides, weighed by a gate (Qwen2-MoE).
+    pub shared: Option<usize>,
 }
 
 /// The feed-forward block.
@@ -203,6 +240,19 @@ pub enum UpNames {
     Fused(&'static str),
 }
 
+/// What the tensors of experts are called inside a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExpertNames {
+    /// The router.
+    pub router: &'static str,
+    /// An expert's prefix, `{}` standing for its number.
+    pub expert: &'static str,
+    /// Gate, up and down within an expert.
+    pub parts: (&'static str, &'static str, &'static str),
+    /// The prefix of the one that every token takes, and its gate.
+    pub shared: (&'static str, &'static str),
+}
+
 /// What tensors are called, each without `.weight` and `.bias`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
@@ -236,6 +286,8 @@ pub struct Names {
     pub up: UpNames,
     /// Second half.
     pub down: &'static str,
+    /// Experts, where there are any.
+    pub experts: Option<ExpertNames>,
     /// Norm after the last block, where there is one.
     pub final_norm: Option<&'static str>,
     /// The head.
@@ -318,6 +370,22 @@ const FAMILIES: &[Family] = &[
         read: open::granite,
     },
     Family {
+        types: &["olmo2"],
+        read: open::olmo2,
+    },
+    Family {
+        types: &["mixtral"],
+        read: sparse::mixtral,
+    },
+    Family {
+        types: &["qwen2_moe", "qwen3_moe"],
+        read: sparse::qwen_moe,
+    },
+    Family {
+        types: &["olmoe"],
+        read: sparse::olmoe,
+    },
+    Family {
         types: &["bert", "visual_bert"],
         read: encoder::bert,
     },
@@ -344,6 +412,9 @@ const WRAPPERS: &[(&str, &str)] = &[
     ("qwen2_5_vl", "qwen2_5_vl_text"),
     ("clip", "clip_text_model"),
 ];
+
+/// More experts than any model has: what a file may make this program name and look for.
+const MOST_EXPERTS: usize = 4096;
 
 impl Architecture {
     /// Reads a `config.json`.
@@ -392,7 +463,13 @@ impl Architecture {
     pub fn block_parameters(&self) -> u64 {
         let up = if self.mlp.gated { 3 } else { 2 };
         let attention = self.hidden * (2 * self.q_width() + 2 * self.kv_width());
-        (self.layers * (attention + up * self.hidden * self.intermediate)) as u64
+        let sparse = self.kinds.iter().filter(|k| k.sparse).count();
+        let dense = self.layers - sparse.min(self.layers);
+        let taken = self.experts.map_or(0, |e| {
+            e.count + 3 * (e.chosen * e.intermediate + e.shared.unwrap_or(0))
+        });
+        let mlps = dense * up * self.intermediate + sparse * taken;
+        (self.layers * attention + self.hidden * mlps) as u64
     }
 
     /// Weights of the head (and, when untied, as many again in the embedding).
@@ -425,6 +502,18 @@ impl Architecture {
                 "config.json: {} query heads cannot share {} key heads evenly",
                 self.heads, self.kv_heads
             ));
+        }
+        if let Some(e) = &self.experts {
+            let whole = (1..=MOST_EXPERTS).contains(&e.count)
+                && (1..=e.count).contains(&e.chosen)
+                && (1..=1 << 27).contains(&e.intermediate)
+                && e.shared.is_none_or(|width| (1..=1 << 27).contains(&width));
+            if !whole || self.block != Block::Sequential {
+                return wrong(format!(
+                    "config.json: a {} cannot have {} experts of width {}, {} for each token",
+                    self.family, e.count, e.intermediate, e.chosen
+                ));
+            }
         }
         for rope in &self.ropes {
             if rope.dim > self.head_dim || !rope.dim.is_multiple_of(2) {

@@ -117,6 +117,24 @@ pub trait Backend: Send + Sync {
     );
     /// `x += y` over the first `len` numbers.
     fn add(&self, x: &mut Self::Tensor, y: &Self::Tensor, len: usize);
+    /// Normalises neighbouring spans of every row in place.
+    fn norm_spans(
+        &self,
+        x: &mut Self::Tensor,
+        rows: usize,
+        spans: Spans,
+        by: &NormOf<Self::Vector>,
+    );
+    /// Cuts the first `len` numbers off at ± `limit`.
+    fn clip(&self, x: &mut Self::Tensor, len: usize, limit: f32);
+    /// Adds row after row of `x`, each times its weight, to these rows; none is named twice.
+    fn add_rows(
+        &self,
+        x: &Self::Tensor,
+        width: usize,
+        to: (&[usize], &[f32]),
+        out: &mut Self::Tensor,
+    );
     /// Normalises and rotates queries and keys, and writes keys and values into the batch's rows of
     /// one layer of the cache. Queries stay where they are.
     #[expect(
@@ -267,6 +285,35 @@ pub struct NormOf<V> {
     pub bias: Option<V>,
     /// Which norm.
     pub how: Norm,
+}
+
+/// Neighbouring spans of each row that are normalised one by one, with weights one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spans {
+    /// Width of a row.
+    pub stride: usize,
+    /// Where the first span begins.
+    pub first: usize,
+    /// Width of a span.
+    pub width: usize,
+    /// Spans in a row.
+    pub count: usize,
+}
+
+impl Spans {
+    /// The queries and the keys of rows of queries, keys and values: all heads together, or each.
+    pub fn of(heads: &Heads, whole: bool) -> [Self; 2] {
+        let spans = |first, count| Self {
+            stride: heads.qkv_width(),
+            first,
+            width: heads.head_dim * if whole { count } else { 1 },
+            count: if whole { 1 } else { count },
+        };
+        [
+            spans(0, heads.heads),
+            spans(heads.q_width(), heads.kv_heads),
+        ]
+    }
 }
 
 /// The shape of a row of queries, keys and values.

@@ -10,6 +10,7 @@ mod batch;
 pub mod config;
 mod details;
 mod engine;
+mod experts;
 mod generate;
 pub mod kernels;
 pub mod load;

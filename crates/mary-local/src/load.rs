@@ -1,17 +1,22 @@
 //! From a checkpoint to a transformer on a device. Every name and shape is checked before the first
-//! weight is read.
+//! weight is read. `block` reads a block, `head` what predicts tokens, `order` puts rows into order.
+
+mod block;
+mod head;
+mod order;
 
 use std::cell::OnceCell;
 
 use mary_contract::{ErrorKind, ModelError};
 use mary_weights::{Checkpoint, TensorType};
 
-use crate::config::{Architecture, Names, QkvLayout, QkvNames, UpNames};
+use crate::config::{Architecture, ExpertNames, Experts, Names, QkvNames, UpNames};
 use crate::kernels::cpu::quant::Blocks;
 use crate::kernels::{Alibi, Backend, NormOf, Weights};
-use crate::masked::{self, HeadNames};
+use crate::masked;
 use crate::precision::Precision;
-use crate::transformer::{BlockOf, TableOf, TransformOf, Transformer};
+use crate::transformer::{TableOf, Transformer};
+use order::{join, transpose};
 
 /// How weights are loaded.
 #[derive(Debug, Clone, Copy, Default)]
@@ -162,11 +167,20 @@ impl<'a> Loader<'a> {
             }
             let out = self.in_layer(layer, n.attn_out, "weight");
             need(out, self.linear_shape(a.hidden, a.q_width()));
-            for (name, outputs) in self.up_names(layer) {
-                need(name, self.linear_shape(outputs, a.hidden));
+            match self.experts(layer) {
+                Some((experts, names)) => {
+                    let router = self.in_layer(layer, names.router, "weight");
+                    need(router, vec![experts.count, a.hidden]);
+                    self.expert_names(layer, &experts, &names, &mut need);
+                }
+                None => {
+                    for (name, outputs) in self.up_names(layer) {
+                        need(name, self.linear_shape(outputs, a.hidden));
+                    }
+                    let down = self.in_layer(layer, n.down, "weight");
+                    need(down, self.linear_shape(a.hidden, a.intermediate));
+                }
             }
-            let down = self.in_layer(layer, n.down, "weight");
-            need(down, self.linear_shape(a.hidden, a.intermediate));
             for norm in self.block_norms().into_iter().filter(|_| !n.bare_norms) {
                 need(self.in_layer(layer, norm, "weight"), vec![a.hidden]);
             }
@@ -180,12 +194,52 @@ impl<'a> Loader<'a> {
         all
     }
 
+    /// The experts of a layer, where it has any.
+    fn experts(&self, layer: usize) -> Option<(Experts, ExpertNames)> {
+        let sparse = self.architecture.kinds.get(layer).is_some_and(|k| k.sparse);
+        self.architecture
+            .experts
+            .filter(|_| sparse)
+            .zip(self.names().experts)
+    }
+
+    fn expert_names(
+        &self,
+        layer: usize,
+        experts: &Experts,
+        names: &ExpertNames,
+        need: &mut impl FnMut(String, Vec<usize>),
+    ) {
+        let hidden = self.architecture.hidden;
+        let mut all: Vec<(String, usize)> = (0..experts.count)
+            .map(|e| {
+                (
+                    names.expert.replace("{}", &e.to_string()),
+                    experts.intermediate,
+                )
+            })
+            .collect();
+        if let Some(width) = experts.shared {
+            let (prefix, gate) = names.shared;
+            need(self.in_layer(layer, gate, "weight"), vec![1, hidden]);
+            all.push((prefix.to_owned(), width));
+        }
+        let (gate, up, down) = names.parts;
+        for (prefix, width) in all {
+            let name = |part: &str| self.in_layer(layer, &format!("{prefix}{part}"), "weight");
+            need(name(gate), vec![width, hidden]);
+            need(name(up), vec![width, hidden]);
+            need(name(down), vec![hidden, width]);
+        }
+    }
+
     fn block_norms(&self) -> Vec<&'static str> {
         use crate::config::Block;
         let n = self.names();
         match self.architecture.block {
             Block::Parallel { shared: true } => vec![n.attn_norm],
             Block::Sandwich => vec![n.attn_norm, n.mlp_norm, n.post_norms.0, n.post_norms.1],
+            Block::OutputNorm => vec![n.post_norms.0, n.post_norms.1],
             _ => vec![n.attn_norm, n.mlp_norm],
         }
     }
@@ -343,43 +397,6 @@ impl<'a> Loader<'a> {
         Ok(backend.prepare(vec![weights], None))
     }
 
-    fn block<B: Backend>(&self, backend: &B, layer: usize) -> Result<BlockOf<B>, ModelError> {
-        let (a, n) = (self.architecture, self.names());
-        let norm = |name: &'static str| -> Result<Option<NormOf<B::Vector>>, ModelError> {
-            if !self.block_norms().contains(&name) || name.is_empty() {
-                return Ok(None);
-            }
-            self.norm(backend, |part| self.in_layer(layer, name, part))
-                .map(Some)
-        };
-        let qk_norms = if a.attention.qk_norm {
-            let read = |name| -> Result<B::Vector, ModelError> {
-                let name = self.in_layer(layer, name, "weight");
-                let data = self.optional(&name, a.head_dim)?.ok_or_else(|| {
-                    let message = format!("the tensor `{name}` is not in the checkpoint");
-                    ModelError::new(ErrorKind::BadModel, message)
-                })?;
-                Ok(backend.vector(self.offset(data)))
-            };
-            Some((read(n.qk_norms.0)?, read(n.qk_norms.1)?))
-        } else {
-            None
-        };
-        let out = self.in_layer(layer, n.attn_out, "weight");
-        let down = self.in_layer(layer, n.down, "weight");
-        Ok(BlockOf {
-            attn_norm: norm(n.attn_norm)?,
-            qkv: self.qkv(backend, layer)?,
-            qk_norms,
-            attn_out: self.ending(backend, out, a.q_width())?,
-            post_attn_norm: norm(n.post_norms.0)?,
-            mlp_norm: norm(n.mlp_norm)?,
-            up: self.linear(backend, &self.up_names(layer), a.hidden)?,
-            down: self.ending(backend, down, a.intermediate)?,
-            post_mlp_norm: norm(n.post_norms.1)?,
-        })
-    }
-
     /// Gemma stores a norm's weights as their distance from one.
     fn offset(&self, mut data: Vec<f32>) -> Vec<f32> {
         if self.architecture.norm.unit_offset {
@@ -499,27 +516,6 @@ impl<'a> Loader<'a> {
         Ok(backend.prepare(join(parts), biased.then_some(bias)))
     }
 
-    /// A product that ends in the residual stream, with the factor that some families put there.
-    fn ending<B: Backend>(
-        &self,
-        backend: &B,
-        name: String,
-        inputs: usize,
-    ) -> Result<B::Linear, ModelError> {
-        let (outputs, scale) = (self.architecture.hidden, self.architecture.residual_scale);
-        if scale == 1.0 {
-            return self.linear(backend, &[(name, outputs)], inputs);
-        }
-        let data = scaled(self.plain(&name, outputs, inputs)?, scale);
-        let bias = self.optional(&name.replace(".weight", ".bias"), outputs)?;
-        let weights = Weights::Plain {
-            data,
-            outputs,
-            inputs,
-        };
-        Ok(backend.prepare(vec![weights], bias.map(|b| scaled(b, scale))))
-    }
-
     /// A matrix as `[outputs, inputs]` in plain numbers, however it is stored.
     fn plain(&self, name: &str, outputs: usize, inputs: usize) -> Result<Vec<f32>, ModelError> {
         let data = self.read(name)?;
@@ -532,224 +528,11 @@ impl<'a> Loader<'a> {
             data
         })
     }
-
-    /// Queries and keys whose neighbouring dimensions turn together, in the order in which the halves
-    /// of what turns do.
-    fn unwoven<B: Backend>(&self, backend: &B, layer: usize) -> Result<B::Linear, ModelError> {
-        let a = self.architecture;
-        let turning = a.ropes.first().map_or(0, |rope| rope.dim);
-        let (mut data, mut bias, mut biased, mut rows) = (vec![], vec![], false, 0);
-        for (i, (name, outputs)) in self.qkv_names(layer).iter().enumerate() {
-            let part = self.plain(name, *outputs, a.hidden)?;
-            let own = self.optional(&name.replace(".weight", ".bias"), *outputs)?;
-            biased |= own.is_some();
-            let own = own.unwrap_or_else(|| vec![0.0; *outputs]);
-            // Values do not turn.
-            let turning = if i < 2 { turning } else { 0 };
-            data.extend(unweave(&part, a.hidden, a.head_dim, turning));
-            bias.extend(unweave(&own, 1, a.head_dim, turning));
-            rows += outputs;
-        }
-        let weights = Weights::Plain {
-            data,
-            outputs: rows,
-            inputs: a.hidden,
-        };
-        Ok(backend.prepare(vec![weights], biased.then_some(bias)))
-    }
-
-    fn qkv<B: Backend>(&self, backend: &B, layer: usize) -> Result<B::Linear, ModelError> {
-        let a = self.architecture;
-        let names = self.qkv_names(layer);
-        if a.interleaved {
-            return self.unwoven(backend, layer);
-        }
-        let grouped = matches!(self.names().qkv, QkvNames::Fused(_, QkvLayout::Grouped));
-        let ([(name, outputs)], true) = (names.as_slice(), grouped) else {
-            return self.linear(backend, &names, a.hidden);
-        };
-        let data = self.read(name)?;
-        let data = ungroup(&data, a.hidden, a.kv_heads, a.group(), a.head_dim);
-        let bias = self.optional(&name.replace(".weight", ".bias"), *outputs)?;
-        let bias = bias.map(|b| ungroup(&b, 1, a.kv_heads, a.group(), a.head_dim));
-        let weights = Weights::Plain {
-            data,
-            outputs: *outputs,
-            inputs: a.hidden,
-        };
-        Ok(backend.prepare(vec![weights], bias))
-    }
-
-    /// The head of a masked language model; its decoder may be the embedding.
-    fn masked<B: Backend>(
-        &self,
-        backend: &B,
-        names: &HeadNames,
-    ) -> Result<(B::Linear, TransformOf<B>), ModelError> {
-        let a = self.architecture;
-        let dense = (format!("{}.weight", names.dense), a.hidden);
-        let transform = TransformOf {
-            dense: self.linear(backend, &[dense], a.hidden)?,
-            activation: a.mlp.activation,
-            norm: self.norm(backend, |part| format!("{}.{part}", names.norm))?,
-        };
-        let own = format!("{}.weight", names.decoder);
-        let name = match self.has(&own) {
-            true => own,
-            false => self.top(self.names().embed, "weight"),
-        };
-        let data = self.read(&name)?;
-        if data.len() != a.vocab * a.hidden {
-            return Err(self.wrong_shape(&name, &[data.len()], &[a.vocab, a.hidden]));
-        }
-        let weights = Weights::Plain {
-            data,
-            outputs: a.vocab,
-            inputs: a.hidden,
-        };
-        let mut bias = None;
-        for name in names.biases {
-            bias = match bias {
-                None => self.optional(name, a.vocab)?,
-                found => found,
-            };
-        }
-        Ok((backend.prepare(vec![weights], bias), transform))
-    }
-
-    fn head<B: Backend>(&self, backend: &B) -> Result<B::Linear, ModelError> {
-        let a = self.architecture;
-        let name = self.head_name();
-        let bias = if a.tied {
-            None
-        } else {
-            self.optional(&name.replace(".weight", ".bias"), a.vocab)?
-        };
-        // The head is read one row at a time like an embedding, never transposed.
-        let kind = self.checkpoint.info(&name).map(|info| info.dtype);
-        if kind.is_some_and(Blocks::supports) && a.logit_scale == 1.0 {
-            return Ok(
-                backend.prepare(vec![self.weights(&name, a.vocab, a.embedding.width)?], bias)
-            );
-        }
-        let data = scaled(self.read(&name)?, a.logit_scale);
-        let weights = Weights::Plain {
-            data,
-            outputs: a.vocab,
-            inputs: a.embedding.width,
-        };
-        let bias = bias.map(|b| scaled(b, a.logit_scale));
-        Ok(backend.prepare(vec![weights], bias))
-    }
-}
-
-/// Puts plain matrices under one another, so that they are one product.
-fn join(parts: Vec<Weights>) -> Vec<Weights> {
-    if parts.len() < 2 || parts.iter().any(|p| matches!(p, Weights::Blocks { .. })) {
-        return parts;
-    }
-    let mut whole = vec![];
-    let (mut rows, mut columns) = (0, 0);
-    for part in parts {
-        if let Weights::Plain {
-            data,
-            outputs,
-            inputs,
-        } = part
-        {
-            whole.extend_from_slice(&data);
-            rows += outputs;
-            columns = inputs;
-        }
-    }
-    vec![Weights::Plain {
-        data: whole,
-        outputs: rows,
-        inputs: columns,
-    }]
-}
-
-fn transpose(data: &[f32], rows: usize, columns: usize) -> Vec<f32> {
-    let mut out = vec![0.0; data.len()];
-    for r in 0..rows {
-        for c in 0..columns {
-            out[c * rows + r] = data[r * columns + c];
-        }
-    }
-    out
-}
-
-fn scaled(mut data: Vec<f32>, scale: f32) -> Vec<f32> {
-    if scale != 1.0 {
-        data.iter_mut().for_each(|x| *x *= scale);
-    }
-    data
-}
-
-/// The rows of every head with its turning dimensions in the order 0, 2, 4 … 1, 3, 5 …
-fn unweave(data: &[f32], width: usize, head_dim: usize, turning: usize) -> Vec<f32> {
-    let mut out = Vec::with_capacity(data.len());
-    for head in data.chunks_exact(head_dim * width) {
-        let rows: Vec<&[f32]> = head.chunks_exact(width).collect();
-        let (turn, stay) = rows.split_at(turning.min(rows.len()));
-        for first in [0, 1] {
-            turn.iter()
-                .skip(first)
-                .step_by(2)
-                .for_each(|row| out.extend_from_slice(row));
-        }
-        stay.iter().for_each(|row| out.extend_from_slice(row));
-    }
-    out
-}
-
-/// Rows in the order queries, keys, values from rows where each key head keeps its queries, its key
-/// and its value together.
-fn ungroup(data: &[f32], width: usize, kv_heads: usize, group: usize, head_dim: usize) -> Vec<f32> {
-    let head = head_dim * width;
-    let mut out = Vec::with_capacity(data.len());
-    let at = |kv: usize, i: usize| (kv * (group + 2) + i) * head;
-    for kv in 0..kv_heads {
-        out.extend_from_slice(&data[at(kv, 0)..at(kv, group)]);
-    }
-    for part in [group, group + 1] {
-        for kv in 0..kv_heads {
-            out.extend_from_slice(&data[at(kv, part)..][..head]);
-        }
-    }
-    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn grouped_rows_come_apart_into_queries_keys_values() {
-        // Two key heads with two query heads each, one dimension, width one.
-        let rows = [1.0, 2.0, 10.0, 20.0, 3.0, 4.0, 11.0, 21.0];
-        assert_eq!(
-            ungroup(&rows, 1, 2, 2, 1),
-            [1.0, 2.0, 3.0, 4.0, 10.0, 11.0, 20.0, 21.0]
-        );
-    }
-
-    #[test]
-    fn neighbours_that_turn_together_come_apart_into_halves() {
-        let rows: Vec<f32> = (0..12u8).map(f32::from).collect();
-        assert_eq!(
-            unweave(&rows, 1, 6, 4),
-            [0.0, 2.0, 1.0, 3.0, 4.0, 5.0, 6.0, 8.0, 7.0, 9.0, 10.0, 11.0]
-        );
-        assert_eq!(unweave(&rows, 2, 6, 0), rows);
-    }
-
-    #[test]
-    fn transposing_twice_changes_nothing() {
-        let data: Vec<f32> = (0..6u8).map(f32::from).collect();
-        assert_eq!(transpose(&data, 2, 3), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
-        assert_eq!(transpose(&transpose(&data, 2, 3), 3, 2), data);
-    }
 
     #[test]
     fn number_types_are_read_and_others_refused() {

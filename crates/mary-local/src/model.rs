@@ -189,13 +189,6 @@ fn place(
         #[cfg(feature = "cuda")]
         crate::options::Device::Cuda(number) => {
             use crate::kernels::cuda::{Choices, Cuda};
-            if architecture.attention.alibi == Some(crate::config::Alibi::Exact) {
-                return Err(ModelError::new(
-                    ErrorKind::BadRequest,
-                    format!("{} runs on the processor only", architecture.family),
-                )
-                .hint("leave out --device"));
-            }
             let choices = Choices {
                 number,
                 precision: match options.exact_rows {

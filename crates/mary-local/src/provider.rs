@@ -1,8 +1,10 @@
 //! The providers this crate adds to the binary's list: Hugging Face folders and hub ids, GGUF files,
 //! and static word vectors.
 
+use std::path::Path;
+
 use mary_contract::{Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider};
-use mary_weights::{Checkpoint, locate};
+use mary_weights::{Checkpoint, locate, locate_tokenizer};
 
 use crate::config::Architecture;
 use crate::memory;
@@ -76,6 +78,13 @@ fn free_on(device: Device) -> Option<u64> {
     }
 }
 
+/// Opens a checkpoint, with a tokenizer from elsewhere where the user names one.
+fn checkpoint(path: &Path, settings: &ModelSettings) -> Result<Checkpoint, ModelError> {
+    let named = settings.args.get("tokenizer");
+    let tokenizer = named.map(|name| locate_tokenizer(name)).transpose()?;
+    Checkpoint::open_with(path, tokenizer.as_deref())
+}
+
 /// How the model is opened on the first of its devices; the others are of the same kind.
 fn first(settings: &ModelSettings) -> Result<Options, ModelError> {
     let each = devices(settings)?;
@@ -92,7 +101,7 @@ impl Provider for LocalProvider {
     }
 
     fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
-        card_of(model, &Checkpoint::open(&locate(model)?)?, settings)
+        card_of(model, &checkpoint(&locate(model)?, settings)?, settings)
     }
 
     fn fingerprint(
@@ -100,12 +109,12 @@ impl Provider for LocalProvider {
         model: &ModelRef,
         settings: &ModelSettings,
     ) -> Result<String, ModelError> {
-        fingerprint_of(&Checkpoint::open(&locate(model)?)?, settings)
+        fingerprint_of(&checkpoint(&locate(model)?, settings)?, settings)
     }
 
     fn fits_beside(&self, model: &ModelRef, settings: &ModelSettings) -> bool {
-        let checkpoint = locate(model).and_then(|path| Checkpoint::open(&path));
-        checkpoint.is_ok_and(|c| fits_beside(&c, settings))
+        let opened = locate(model).and_then(|path| checkpoint(&path, settings));
+        opened.is_ok_and(|c| fits_beside(&c, settings))
     }
 
     fn open(
@@ -114,6 +123,6 @@ impl Provider for LocalProvider {
         settings: &ModelSettings,
     ) -> Result<Box<dyn Model>, ModelError> {
         let path = locate(model)?;
-        open(model, &|| Checkpoint::open(&path), settings)
+        open(model, &|| checkpoint(&path, settings), settings)
     }
 }

@@ -3,9 +3,9 @@
 use mary_contract::{ErrorKind, ModelError};
 
 pub use crate::batch::Batch;
-use crate::config::{Activation, Architecture, Block};
+use crate::config::{Activation, Architecture, Block, QkNorm};
 use crate::kernels::{
-    Alibi, AttentionCall, AttentionSettings, Backend, Extent, Groups, Heads, NormOf, Wanted,
+    Alibi, AttentionCall, AttentionSettings, Backend, Extent, Groups, Heads, NormOf, Spans, Wanted,
 };
 
 /// Vectors that are looked up, and how many there are.
@@ -21,16 +21,52 @@ pub(crate) struct TransformOf<B: Backend> {
     pub norm: NormOf<B::Vector>,
 }
 
+/// The norms of queries and of keys.
+pub(crate) struct QkNormsOf<B: Backend> {
+    pub queries: NormOf<B::Vector>,
+    pub keys: NormOf<B::Vector>,
+}
+
+/// Both halves of a feed-forward block.
+pub(crate) struct DenseOf<B: Backend> {
+    pub up: B::Linear,
+    pub down: B::Linear,
+}
+
+/// A router and its experts.
+pub(crate) struct ExpertsOf<B: Backend> {
+    pub router: B::Linear,
+    pub experts: Vec<DenseOf<B>>,
+    /// One that every token takes, and its gate.
+    pub shared: Option<(DenseOf<B>, B::Linear)>,
+}
+
+/// What follows attention.
+pub(crate) enum MlpOf<B: Backend> {
+    Dense(DenseOf<B>),
+    Sparse(ExpertsOf<B>),
+}
+
+/// Where the feed-forward block leaves what it computes.
+#[derive(Clone, Copy)]
+enum Target {
+    /// Added to the residual stream.
+    Stream,
+    /// Added to `normed`.
+    Normed,
+    /// Written to `second`.
+    Second,
+}
+
 /// The weights of one block.
 pub(crate) struct BlockOf<B: Backend> {
     pub attn_norm: Option<NormOf<B::Vector>>,
     pub qkv: B::Linear,
-    pub qk_norms: Option<(B::Vector, B::Vector)>,
+    pub qk_norms: Option<QkNormsOf<B>>,
     pub attn_out: B::Linear,
     pub post_attn_norm: Option<NormOf<B::Vector>>,
     pub mlp_norm: Option<NormOf<B::Vector>>,
-    pub up: B::Linear,
-    pub down: B::Linear,
+    pub mlp: MlpOf<B>,
     pub post_mlp_norm: Option<NormOf<B::Vector>>,
 }
 
@@ -53,13 +89,15 @@ pub struct Transformer<B: Backend> {
 
 /// Tensors that a forward pass writes to, kept from one pass to the next.
 pub struct Workspace<B: Backend> {
-    x: B::Tensor,
-    normed: B::Tensor,
-    second: B::Tensor,
+    pub(crate) x: B::Tensor,
+    pub(crate) normed: B::Tensor,
+    pub(crate) second: B::Tensor,
     qkv: B::Tensor,
     attended: B::Tensor,
-    wide: B::Tensor,
-    narrow: B::Tensor,
+    pub(crate) wide: B::Tensor,
+    pub(crate) narrow: B::Tensor,
+    /// What an expert adds.
+    pub(crate) expert: B::Tensor,
     /// The last block's output after the final norm.
     last: B::Tensor,
     /// What the last pass was part of.
@@ -68,7 +106,7 @@ pub struct Workspace<B: Backend> {
 
 impl<B: Backend> Workspace<B> {
     /// So many rows, part of what the last pass was part of.
-    fn extent(&self, rows: usize) -> Extent {
+    pub(crate) fn extent(&self, rows: usize) -> Extent {
         Extent {
             rows,
             writing: self.writing,
@@ -86,6 +124,7 @@ impl<B: Backend> Default for Workspace<B> {
             attended: B::Tensor::default(),
             wide: B::Tensor::default(),
             narrow: B::Tensor::default(),
+            expert: B::Tensor::default(),
             last: B::Tensor::default(),
             writing: false,
         }
@@ -284,8 +323,7 @@ impl<B: Backend> Transformer<B> {
                 self.attention(block, pass, cache, work);
                 b.linear(&work.attended, of, &block.attn_out, &mut work.x, true);
                 normed(&block.mlp_norm, &work.x, &mut work.normed);
-                self.feed_forward(block, rows, work);
-                b.linear(&work.narrow, of, &block.down, &mut work.x, true);
+                self.feed_forward(block, rows, work, Target::Stream);
             }
             Block::Parallel { shared } => {
                 normed(&block.attn_norm, &work.x, &mut work.normed);
@@ -297,8 +335,7 @@ impl<B: Backend> Transformer<B> {
                 if !shared {
                     std::mem::swap(&mut work.normed, &mut work.second);
                 }
-                self.feed_forward(block, rows, work);
-                b.linear(&work.narrow, of, &block.down, &mut work.x, true);
+                self.feed_forward(block, rows, work, Target::Stream);
             }
             Block::PostNorm => {
                 std::mem::swap(&mut work.x, &mut work.normed);
@@ -306,9 +343,20 @@ impl<B: Backend> Transformer<B> {
                 b.linear(&work.attended, of, &block.attn_out, &mut work.normed, true);
                 normed(&block.attn_norm, &work.normed, &mut work.x);
                 std::mem::swap(&mut work.x, &mut work.normed);
-                self.feed_forward(block, rows, work);
-                b.linear(&work.narrow, of, &block.down, &mut work.normed, true);
+                self.feed_forward(block, rows, work, Target::Normed);
                 normed(&block.mlp_norm, &work.normed, &mut work.x);
+            }
+            Block::OutputNorm => {
+                // The stream lies in `normed`, where attention and feed-forward read.
+                std::mem::swap(&mut work.x, &mut work.normed);
+                self.attention(block, pass, cache, work);
+                b.linear(&work.attended, of, &block.attn_out, &mut work.second, false);
+                normed(&block.post_attn_norm, &work.second, &mut work.x);
+                b.add(&mut work.normed, &work.x, len);
+                self.feed_forward(block, rows, work, Target::Second);
+                normed(&block.post_mlp_norm, &work.second, &mut work.x);
+                b.add(&mut work.normed, &work.x, len);
+                std::mem::swap(&mut work.x, &mut work.normed);
             }
             Block::Sandwich => {
                 normed(&block.attn_norm, &work.x, &mut work.normed);
@@ -317,8 +365,7 @@ impl<B: Backend> Transformer<B> {
                 normed(&block.post_attn_norm, &work.second, &mut work.normed);
                 b.add(&mut work.x, &work.normed, len);
                 normed(&block.mlp_norm, &work.x, &mut work.normed);
-                self.feed_forward(block, rows, work);
-                b.linear(&work.narrow, of, &block.down, &mut work.second, false);
+                self.feed_forward(block, rows, work, Target::Second);
                 normed(&block.post_mlp_norm, &work.second, &mut work.normed);
                 b.add(&mut work.x, &work.normed, len);
             }
@@ -338,7 +385,26 @@ impl<B: Backend> Transformer<B> {
         let kind = a.kinds.get(pass.layer).copied().unwrap_or_default();
         let of = work.extent(rows);
         b.linear(&work.normed, of, &block.qkv, &mut work.qkv, false);
-        let norms = block.qk_norms.as_ref().map(|(q, k)| (q, k, a.norm));
+        if let Some(limit) = a.attention.clip {
+            b.clip(&mut work.qkv, rows * heads.qkv_width(), limit);
+        }
+        // Norms that all heads share are part of the kernel that rotates.
+        let mut norms = None;
+        if let Some(QkNormsOf {
+            queries: q,
+            keys: k,
+        }) = &block.qk_norms
+        {
+            let whole = a.attention.qk_norm == QkNorm::Whole;
+            match a.attention.qk_norm {
+                QkNorm::Shared => norms = Some((&q.weight, &k.weight, q.how)),
+                _ => {
+                    let [queries, keys] = Spans::of(&heads, whole);
+                    b.norm_spans(&mut work.qkv, rows, queries, q);
+                    b.norm_spans(&mut work.qkv, rows, keys, k);
+                }
+            }
+        }
         let rotary = kind.rope.and_then(|r| pass.rotary.get(r));
         let place = (&mut *cache, pass.layer);
         b.place(&mut work.qkv, &heads, norms, rotary, place, pass.plan);
@@ -357,15 +423,24 @@ impl<B: Backend> Transformer<B> {
         b.attend(&work.qkv, pass.plan, &call, &mut work.attended);
     }
 
-    /// Reads `normed`, writes `narrow`.
-    fn feed_forward(&self, block: &BlockOf<B>, rows: usize, work: &mut Workspace<B>) {
-        let a = &self.architecture;
+    /// Reads `normed`.
+    fn feed_forward(&self, block: &BlockOf<B>, rows: usize, work: &mut Workspace<B>, to: Target) {
+        let (a, b) = (&self.architecture, &self.backend);
+        let dense = match &block.mlp {
+            MlpOf::Dense(dense) => dense,
+            // Experts stand in sequential blocks only, which read one tensor and add to another.
+            MlpOf::Sparse(experts) => return self.experts(experts, rows, work),
+        };
         let of = work.extent(rows);
-        self.backend
-            .linear(&work.normed, of, &block.up, &mut work.wide, false);
+        b.linear(&work.normed, of, &dense.up, &mut work.wide, false);
         let shape = (a.intermediate, a.mlp.gated);
-        self.backend
-            .activate(&work.wide, rows, shape, a.mlp.activation, &mut work.narrow);
+        b.activate(&work.wide, rows, shape, a.mlp.activation, &mut work.narrow);
+        let (out, add) = match to {
+            Target::Stream => (&mut work.x, true),
+            Target::Normed => (&mut work.normed, true),
+            Target::Second => (&mut work.second, false),
+        };
+        b.linear(&work.narrow, of, &dense.down, out, add);
     }
 
     /// Starts on log-probabilities after some rows of the last forward pass. `wanted` counts rows by

@@ -10,7 +10,9 @@
 mod alike;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod gguf;
 mod parity;
 mod real;
 mod serving;
+mod tokenizer;
 mod workers;

@@ -56,18 +56,33 @@ impl Checkpoint {
     /// Opens a folder (Hugging Face layout, or with one `.gguf` file in it) or a `.gguf` file.
     /// Reads headers only; checks files, index, sizes, offsets, and that the tokenizer fits.
     pub fn open(path: &Path) -> Result<Self, ModelError> {
+        Self::open_with(path, None)
+    }
+
+    /// The same with the tokenizer of another folder, for models that are published without one.
+    pub fn open_with(path: &Path, tokenizer: Option<&Path>) -> Result<Self, ModelError> {
         if !path.exists() {
             return Err(fault::missing(path, "no such file or folder"));
         }
-        if !path.is_dir() {
-            return Self::open_gguf(path);
+        let gguf = match path.is_dir() {
+            false => Some(path.to_owned()),
+            true if path.join("config.json").exists() => None,
+            true => only_gguf(path)?,
+        };
+        if let Some(gguf) = gguf {
+            return match tokenizer {
+                None => Self::open_gguf(&gguf),
+                Some(_) => Err(ModelError::new(
+                    ErrorKind::BadRequest,
+                    format!("{}: a GGUF file has its own tokenizer", gguf.display()),
+                )
+                .hint("leave out --model-arg tokenizer=…")),
+            };
         }
-        if !path.join("config.json").exists()
-            && let Some(gguf) = only_gguf(path)?
-        {
-            return Self::open_gguf(&gguf);
+        let mut sidecars = Sidecars::read(path)?;
+        if let Some(folder) = tokenizer {
+            sidecars = sidecars.with_tokenizer(folder)?;
         }
-        let sidecars = Sidecars::read(path)?;
         let config = sidecars.config()?;
         Self::assemble(&sidecars, config, Weights::open(path)?)
     }

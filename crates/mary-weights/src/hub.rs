@@ -10,6 +10,8 @@ use mary_http::hub::{Entry, Hub, HubError, Listing, Names, Repository};
 pub(crate) enum Wanted {
     /// Configuration, tokenizer and weights.
     Model,
+    /// The small files without the weights.
+    Tokenizer,
     /// One file of the repository.
     File(String),
 }
@@ -80,7 +82,11 @@ fn fetch(repository: &Repository, wanted: &Wanted) -> Result<PathBuf, HubError> 
         }
         return hub.file(repository, file);
     }
-    if let Some(folder) = hub.cache().found(repository).filter(|f| is_whole(f)) {
+    let enough = |folder: &Path| match wanted {
+        Wanted::Tokenizer => has_tokenizer(folder),
+        _ => is_whole(folder),
+    };
+    if let Some(folder) = hub.cache().found(repository).filter(|f| enough(f)) {
         return Ok(folder);
     }
     if hub.is_offline() {
@@ -90,7 +96,27 @@ fn fetch(repository: &Repository, wanted: &Wanted) -> Result<PathBuf, HubError> 
         });
     }
     let listing = hub.list(repository)?;
-    hub.snapshot(repository, &listing, &chosen(&listing))
+    let mut files = chosen(&listing);
+    if matches!(wanted, Wanted::Tokenizer) {
+        files.retain(|entry| is_small(&entry.path));
+    }
+    hub.snapshot(repository, &listing, &files)
+}
+
+fn is_small(path: &str) -> bool {
+    let ends = [".json", ".txt", ".model", ".jinja", ".tiktoken"];
+    ends.iter().any(|end| path.ends_with(end))
+}
+
+fn has_tokenizer(folder: &Path) -> bool {
+    [
+        "tokenizer.json",
+        "tokenizer.model",
+        "vocab.txt",
+        "vocab.json",
+    ]
+    .iter()
+    .any(|name| folder.join(name).is_file())
 }
 
 /// The files of a revision that make a model: configuration, tokenizer, chat template, and weights in
@@ -116,10 +142,7 @@ fn chosen(listing: &Listing) -> Vec<&Entry> {
     let mut files: Vec<&Entry> = listing
         .files
         .iter()
-        .filter(|entry| {
-            let ends = [".json", ".txt", ".model", ".jinja", ".tiktoken"];
-            !entry.path.contains('/') && ends.iter().any(|end| entry.path.ends_with(end))
-        })
+        .filter(|entry| !entry.path.contains('/') && is_small(&entry.path))
         .collect();
     let safetensors = weights("model", "safetensors");
     files.extend(if safetensors.is_empty() {

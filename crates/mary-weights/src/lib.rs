@@ -25,7 +25,7 @@ mod vectors;
 
 pub use checkpoint::{Checkpoint, EmbeddedFiles};
 pub use dequant::unpack_blocks;
-pub use locate::locate;
+pub use locate::{locate, locate_tokenizer};
 pub use mapped::RawBytes;
 pub use template::ChatTemplate;
 pub use tensor::{TensorInfo, TensorType};

@@ -61,6 +61,32 @@ pub fn locate(model: &ModelRef) -> Result<PathBuf, ModelError> {
     }
 }
 
+/// The folder of a tokenizer that is named apart from its model: a folder or a file in it, a model of
+/// the catalogue, or a hub id, of which only the small files are fetched.
+pub fn locate_tokenizer(name: &str) -> Result<PathBuf, ModelError> {
+    let path = expand_home(name);
+    if path.is_dir() {
+        return Ok(path);
+    }
+    if path.is_file() {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+        return Ok(folder.unwrap_or(Path::new(".")).to_owned());
+    }
+    let missing = || {
+        fault::missing(&path, "no such file or folder")
+            .hint("a tokenizer is named by a folder or by owner/repository on the hub")
+    };
+    let model: ModelRef = format!("hf/{name}").parse().map_err(|_| missing())?;
+    match model.name.split('/').collect::<Vec<_>>()[..] {
+        _ if catalogue::find(name).is_some() => locate(&model),
+        [owner, repository] if !looks_like_a_path(name) => {
+            let revision = model.revision.as_deref();
+            from_hub(owner, repository, revision, Wanted::Tokenizer)
+        }
+        _ => Err(missing()),
+    }
+}
+
 fn looks_like_a_path(name: &str) -> bool {
     name.starts_with(['/', '.', '~']) || name.contains('\\') || Path::new(name).is_absolute()
 }

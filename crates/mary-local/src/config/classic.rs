@@ -3,8 +3,8 @@
 use mary_contract::ModelError;
 
 use super::{
-    Architecture, Attention, Block, Embedding, Fields, LayerKind, Mlp, Names, Norm, QkvLayout,
-    QkvNames, Rope, UpNames, activation,
+    Architecture, Attention, Block, Embedding, Fields, LayerKind, Mlp, Names, Norm, QkNorm,
+    QkvLayout, QkvNames, Rope, UpNames, activation,
 };
 
 /// A decoder with layer norms and a plain feed-forward block; families change what differs.
@@ -37,7 +37,8 @@ pub(super) fn plain_decoder(family: &'static str, sizes: Sizes, names: Names) ->
         attention: Attention {
             scale: ((sizes.hidden / sizes.heads.max(1)) as f32).sqrt().recip(),
             soft_cap: None,
-            qk_norm: false,
+            qk_norm: QkNorm::None,
+            clip: None,
             alibi: None,
         },
         kinds: vec![LayerKind::default(); sizes.layers],
@@ -46,6 +47,7 @@ pub(super) fn plain_decoder(family: &'static str, sizes: Sizes, names: Names) ->
             gated: false,
             activation: super::Activation::Gelu,
         },
+        experts: None,
         logit_cap: None,
         logit_scale: 1.0,
         residual_scale: 1.0,
@@ -98,6 +100,7 @@ const NO_NAMES: Names = Names {
     qk_norms: ("", ""),
     up: UpNames::Plain(""),
     down: "",
+    experts: None,
     final_norm: None,
     head: "lm_head",
     transposed: false,
@@ -214,10 +217,14 @@ pub(super) fn phi(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         attn_norm: "input_layernorm",
         up: UpNames::Plain("mlp.fc1"),
         down: "mlp.fc2",
+        qk_norms: ("self_attn.q_layernorm", "self_attn.k_layernorm"),
         final_norm: Some("final_layernorm"),
         ..NO_NAMES
     };
     let mut a = plain_decoder("Phi", Sizes::read(f)?, names);
+    if f.flag("qk_layernorm", false) {
+        a.attention.qk_norm = QkNorm::PerHead;
+    }
     a.intermediate = f.need("intermediate_size")?;
     a.kv_heads = f.count("num_key_value_heads").unwrap_or(a.heads);
     a.norm.eps = f.number("layer_norm_eps").unwrap_or(1e-5) as f32;

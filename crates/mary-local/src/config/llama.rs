@@ -5,7 +5,7 @@ use mary_contract::ModelError;
 
 use super::classic::{Sizes, no_names, plain_decoder, rotate_all};
 use super::{
-    Architecture, Block, Fields, Mlp, Names, QkvLayout, QkvNames, Rope, UpNames, activation,
+    Architecture, Block, Fields, Mlp, Names, QkNorm, QkvLayout, QkvNames, Rope, UpNames, activation,
 };
 
 fn names() -> Names {
@@ -61,20 +61,28 @@ pub(super) fn llama(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         _ => "LLaMA",
     };
     let mut a = base(family, f)?;
-    a.attention.qk_norm = kind == "qwen3";
+    if kind == "qwen3" {
+        a.attention.qk_norm = QkNorm::Shared;
+    }
     let rope = Rope::read(f, a.head_dim, None)?;
     rotate_all(&mut a, rope);
-    // Mistral has a window unless it is null; Qwen has one only when told to use it.
+    windows(&mut a, f);
+    Ok(a)
+}
+
+/// Which layers see a window only: Mistral has one unless it is null, Qwen only when told to use it.
+pub(super) fn windows(a: &mut Architecture, f: &Fields<'_>) {
+    let kind = f.text("model_type").unwrap_or_default();
+    let whole = matches!(kind, "mistral" | "mixtral");
     let used = match kind {
-        "mistral" => true,
+        _ if whole => true,
         k if k.starts_with("qwen") => f.flag("use_sliding_window", false),
         _ => false,
     };
     if let (true, Some(window)) = (used, f.count("sliding_window")) {
-        let from = if kind == "mistral" {
-            0
-        } else {
-            f.count("max_window_layers").unwrap_or(0)
+        let from = match whole {
+            true => 0,
+            false => f.count("max_window_layers").unwrap_or(0),
         };
         let types = f.texts("layer_types");
         for (i, layer) in a.kinds.iter_mut().enumerate() {
@@ -85,7 +93,6 @@ pub(super) fn llama(f: &Fields<'_>) -> Result<Architecture, ModelError> {
             layer.window = slides.then_some(window);
         }
     }
-    Ok(a)
 }
 
 pub(super) fn phi3(f: &Fields<'_>) -> Result<Architecture, ModelError> {
@@ -127,7 +134,9 @@ pub(super) fn gemma(f: &Fields<'_>) -> Result<Architecture, ModelError> {
         .sqrt()
         .recip();
     a.attention.soft_cap = f.number("attn_logit_softcapping").map(|x| x as f32);
-    a.attention.qk_norm = third;
+    if third {
+        a.attention.qk_norm = QkNorm::Shared;
+    }
     a.logit_cap = f.number("final_logit_softcapping").map(|x| x as f32);
     a.tied = f.flag("tie_word_embeddings", true);
     let window = f.count("sliding_window").unwrap_or(4096);

@@ -1,12 +1,13 @@
 //! Open decoders that differ from the two main lines in a detail or two: the first Qwen, GPT-J,
-//! GPT-Neo, BLOOM, StableLM, OLMo and Granite.
+//! GPT-Neo, BLOOM, StableLM, OLMo, OLMo 2 and Granite.
 
 use mary_contract::{ErrorKind, ModelError};
 
 use super::classic::{Sizes, no_names, plain_decoder, rotate_all};
 use super::llama;
 use super::{
-    Alibi, Architecture, Block, Fields, Mlp, Names, QkvLayout, QkvNames, Rope, UpNames, activation,
+    Alibi, Architecture, Block, Fields, Mlp, Names, QkNorm, QkvLayout, QkvNames, Rope, UpNames,
+    activation,
 };
 
 /// The first Qwen (and Qwen-VL's text side): LLaMA's recipe under GPT-2's names. Its files state twice
@@ -199,13 +200,11 @@ pub(super) fn bloom(f: &Fields<'_>) -> Result<Architecture, ModelError> {
 
 /// StableLM: LLaMA's names with centred norms, a quarter of each head turning.
 pub(super) fn stablelm(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    if f.flag("qk_layernorm", false) {
-        return Err(ModelError::new(
-            ErrorKind::BadModel,
-            "config.json: StableLM with norms of its own for every head (`qk_layernorm`) is not known",
-        ));
-    }
     let mut a = llama::base("StableLM", f)?;
+    if f.flag("qk_layernorm", false) {
+        a.attention.qk_norm = QkNorm::PerHead;
+        a.names.qk_norms = ("self_attn.q_layernorm", "self_attn.k_layernorm");
+    }
     a.norm.rms = false;
     a.norm.eps = f.number("layer_norm_eps").unwrap_or(1e-5) as f32;
     if f.flag("use_parallel_residual", false) {
@@ -222,19 +221,38 @@ pub(super) fn stablelm(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     Ok(a)
 }
 
-/// OLMo: LLaMA with centred norms that have no weights.
+/// OLMo: LLaMA with centred norms that have no weights; OLMo 1.7 cuts off large queries, keys and
+/// values.
 pub(super) fn olmo(f: &Fields<'_>) -> Result<Architecture, ModelError> {
-    if let Some(limit) = f.number("clip_qkv") {
-        return Err(ModelError::new(
-            ErrorKind::BadModel,
-            format!("config.json: OLMo with queries and keys cut off at {limit} (`clip_qkv`) is not known"),
-        )
-        .hint("OLMo 1B and 7B of the first release are; OLMo 1.7 is not"));
-    }
     let mut a = llama::base("OLMo", f)?;
+    a.attention.clip = clip(f)?;
     a.norm.rms = false;
     a.norm.eps = 1e-5;
     a.names.bare_norms = true;
+    let rope = Rope::read(f, a.head_dim, None)?;
+    rotate_all(&mut a, rope);
+    Ok(a)
+}
+
+/// Where queries, keys and values are cut off.
+pub(super) fn clip(f: &Fields<'_>) -> Result<Option<f32>, ModelError> {
+    match f.number("clip_qkv") {
+        Some(limit) if limit <= 0.0 => Err(ModelError::new(
+            ErrorKind::BadModel,
+            format!("config.json: `clip_qkv` should be above 0; found {limit}"),
+        )),
+        limit => Ok(limit.map(|x| x as f32)),
+    }
+}
+
+/// OLMo 2: what attention and feed-forward add is normalised, not what they read; queries and keys are
+/// normalised over all heads together.
+pub(super) fn olmo2(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+    let mut a = llama::base("OLMo 2", f)?;
+    a.norm.eps = f.number("rms_norm_eps").unwrap_or(1e-5) as f32;
+    a.block = Block::OutputNorm;
+    a.names.post_norms = ("post_attention_layernorm", "post_feedforward_layernorm");
+    a.attention.qk_norm = QkNorm::Whole;
     let rope = Rope::read(f, a.head_dim, None)?;
     rotate_all(&mut a, rope);
     Ok(a)

@@ -23,7 +23,9 @@ use amx::Activations;
 use attention::LayerCache;
 use matmul::{Linear, Matrix, Multiplier, Rows};
 
-use super::{AttentionCall, Backend, Extent, Groups, Heads, NormOf, Rotary, Wanted, Weights};
+use super::{
+    AttentionCall, Backend, Extent, Groups, Heads, NormOf, Rotary, Spans, Wanted, Weights,
+};
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
 
@@ -244,6 +246,31 @@ impl Backend for Cpu {
 
     fn add(&self, x: &mut Buffer, y: &Buffer, len: usize) {
         elementwise::add(&mut x.0[..len], &y.0[..len]);
+    }
+
+    fn norm_spans(&self, x: &mut Buffer, rows: usize, spans: Spans, by: &NormOf<Vec<f32>>) {
+        let bias = by.bias.as_deref();
+        elementwise::norm_spans(
+            &mut x.0[..rows * spans.stride],
+            spans,
+            &by.weight,
+            bias,
+            by.how,
+        );
+    }
+
+    fn clip(&self, x: &mut Buffer, len: usize, limit: f32) {
+        for x in &mut x.0[..len] {
+            *x = x.clamp(-limit, limit);
+        }
+    }
+
+    fn add_rows(&self, x: &Buffer, width: usize, to: (&[usize], &[f32]), out: &mut Buffer) {
+        let rows = x.0[..to.0.len() * width].chunks_exact(width);
+        for ((&row, &weight), x) in to.0.iter().zip(to.1).zip(rows) {
+            let out = &mut out.0[row * width..(row + 1) * width];
+            out.iter_mut().zip(x).for_each(|(y, x)| *y += weight * x);
+        }
     }
 
     fn place(

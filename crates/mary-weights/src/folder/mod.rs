@@ -64,6 +64,26 @@ impl Sidecars {
         Ok(found)
     }
 
+    /// The same with the tokenizer of another folder.
+    pub fn with_tokenizer(mut self, folder: &Path) -> Result<Self, ModelError> {
+        let other = Self::read(folder)?;
+        let vocabulary = |name: &str| PLAIN_TOKENIZER.contains(&name) || name == "tokenizer.json";
+        if !other.files.keys().any(|name| vocabulary(name)) {
+            return Err(fault::missing(folder, "holds no tokenizer")
+                .hint("name a folder or a hub id that has one: --model-arg tokenizer=…"));
+        }
+        let settings = ["tokenizer_config.json", "special_tokens_map.json"];
+        let of_tokenizer = |name: &str| vocabulary(name) || settings.contains(&name);
+        self.files.retain(|name, _| !of_tokenizer(name));
+        self.files.extend(
+            other
+                .files
+                .into_iter()
+                .filter(|(name, _)| of_tokenizer(name)),
+        );
+        Ok(self)
+    }
+
     fn add(&mut self, name: &'static str) -> Result<(), ModelError> {
         let path = self.folder.join(name);
         match read_plain(&path, LARGEST_SIDECAR) {

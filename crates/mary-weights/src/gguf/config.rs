@@ -1,5 +1,7 @@
 //! From GGUF's metadata to the keys of Hugging Face's `config.json`.
 
+mod open;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
@@ -52,6 +54,17 @@ impl Source<'_> {
         Some(tensor.read_f32(file.get(tensor.start..tensor.start + tensor.len)?))
     }
 
+    /// How many experts there are.
+    fn experts(&self) -> i64 {
+        self.integer("expert_count").unwrap_or(0)
+    }
+
+    /// Rows (or another dimension, outermost first) of a tensor.
+    fn dimension(&self, tensor: &str, number: usize) -> Option<i64> {
+        let shape = &self.tensors.get(tensor)?.info.shape;
+        i64::try_from(*shape.get(number)?).ok()
+    }
+
     /// `1 / sqrt` of what attention scores are scaled by in Gemma. The files do not say it; the
     /// one model of each generation that departs from the head size is known by its depth.
     fn gemma_scalar(&self, head_dim: i64) -> Result<i64, String> {
@@ -84,7 +97,19 @@ pub(super) fn translate(
         files,
     };
     let (name, class) = match architecture {
+        "llama" if source.experts() > 0 => ("mixtral", "MixtralForCausalLM"),
         "llama" => ("llama", "LlamaForCausalLM"),
+        "qwen" => ("qwen", "QWenLMHeadModel"),
+        "qwen2vl" => ("qwen2_vl_text", "Qwen2VLForConditionalGeneration"),
+        "qwen2moe" => ("qwen2_moe", "Qwen2MoeForCausalLM"),
+        "qwen3moe" => ("qwen3_moe", "Qwen3MoeForCausalLM"),
+        "olmo" => ("olmo", "OlmoForCausalLM"),
+        "olmo2" => ("olmo2", "Olmo2ForCausalLM"),
+        "olmoe" => ("olmoe", "OlmoeForCausalLM"),
+        "granite" => ("granite", "GraniteForCausalLM"),
+        "stablelm" => ("stablelm", "StableLmForCausalLM"),
+        "bloom" => ("bloom", "BloomForCausalLM"),
+        "bert" => ("bert", "BertModel"),
         "qwen2" => ("qwen2", "Qwen2ForCausalLM"),
         "qwen3" => ("qwen3", "Qwen3ForCausalLM"),
         "gemma2" => ("gemma2", "Gemma2ForCausalLM"),
@@ -100,11 +125,20 @@ pub(super) fn translate(
             ));
         }
     };
+    if architecture == "olmo2" && source.integer("attention.sliding_window").is_some() {
+        // OLMo 3 goes under the same name; its windows and rotary embeddings differ from layer to layer.
+        return Err("is an OLMo 3 (an `olmo2` with windows), which is not known".into());
+    }
     let mut config = shared(&source)?;
     config.insert("model_type".into(), json!(name));
     config.insert("architectures".into(), json!([class]));
     let own = match architecture {
-        "llama" | "qwen2" | "qwen3" | "phi3" => llama_like(&source)?,
+        "llama" | "qwen2" | "qwen2vl" | "qwen3" | "phi3" | "olmo2" => llama_like(&source)?,
+        "qwen2moe" | "qwen3moe" | "olmoe" => sparse(&source)?,
+        "olmo" | "granite" | "stablelm" => open::llama_with_more(&source)?,
+        "bloom" => open::bloom(&source)?,
+        "qwen" => open::qwen(&source)?,
+        "bert" => open::bert(&source)?,
         "gemma2" | "gemma3" => gemma(&source)?,
         "gpt2" => gpt2(&source)?,
         "gptneox" => neox(&source)?,
@@ -113,6 +147,13 @@ pub(super) fn translate(
     };
     if let Value::Object(own) = own {
         config.extend(own);
+    }
+    if name == "mixtral" {
+        config.insert("num_local_experts".into(), json!(source.experts()));
+        config.insert(
+            "num_experts_per_tok".into(),
+            json!(source.size("expert_used_count")?),
+        );
     }
     if let Some(scaling) = rope_scaling(&source)? {
         config.insert("rope_scaling".into(), scaling);
@@ -168,7 +209,7 @@ fn head_dim(source: &Source<'_>) -> Result<i64, String> {
 
 fn llama_like(source: &Source<'_>) -> Result<Value, String> {
     let heads = source.size("attention.head_count")?;
-    let qwen2 = source.architecture == "qwen2";
+    let qwen2 = matches!(source.architecture, "qwen2" | "qwen2vl" | "qwen2moe");
     Ok(json!({
         "intermediate_size": source.size("feed_forward_length")?,
         "num_key_value_heads": source.integer("attention.head_count_kv").unwrap_or(heads),
@@ -181,6 +222,37 @@ fn llama_like(source: &Source<'_>) -> Result<Value, String> {
         "use_sliding_window": qwen2.then_some(false),
         "original_max_position_embeddings": source.integer("rope.scaling.original_context_length"),
     }))
+}
+
+/// Qwen2-MoE, Qwen3-MoE and OLMoE: which layers have experts is seen from the tensors.
+fn sparse(source: &Source<'_>) -> Result<Value, String> {
+    let mut config = llama_like(source)?;
+    let layers = source.size("block_count")?;
+    // A file that says more layers than it has tensors is refused elsewhere.
+    let layers = layers.min(i64::try_from(source.tensors.len()).unwrap_or(i64::MAX));
+    let is_dense = |layer: &i64| !source.has(&format!("blk.{layer}.ffn_gate_inp.weight"));
+    let dense: Vec<i64> = (0..layers).filter(is_dense).collect();
+    let first = (0..layers).find(|layer| !is_dense(layer)).unwrap_or(0);
+    let width =
+        |stem: &str, dimension| source.dimension(&format!("blk.{first}.{stem}.weight"), dimension);
+    let third = source.architecture == "qwen3moe";
+    let normalised = source.metadata.flag(&source.key("expert_weights_norm"));
+    let own = json!({
+        "num_experts": source.size("expert_count")?,
+        "num_experts_per_tok": source.size("expert_used_count")?,
+        "norm_topk_prob": normalised.unwrap_or(third),
+        "mlp_only_layers": dense,
+        "decoder_sparse_step": 1,
+        "moe_intermediate_size": width("ffn_gate_exps", 1),
+        "shared_expert_intermediate_size": width("ffn_gate_shexp", 0),
+    });
+    if let (Value::Object(config), Value::Object(own)) = (&mut config, own) {
+        config.extend(own);
+        if source.architecture == "olmoe" {
+            config.insert("intermediate_size".into(), json!(width("ffn_gate_exps", 1)));
+        }
+    }
+    Ok(config)
 }
 
 fn gemma(source: &Source<'_>) -> Result<Value, String> {

@@ -8,6 +8,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+mod tables;
+
+pub(super) use tables::KNOWN;
+use tables::{PHI2, Table, table};
+
 use super::Metadata;
 use crate::stored::{Layout, RowOrder, Stored};
 
@@ -18,167 +23,8 @@ pub(super) const ROPE_TABLES: [&str; 3] = [
     "rope_factors_short.weight",
 ];
 
-/// Names outside and inside the blocks: GGUF's, Hugging Face's.
-struct Table {
-    outer: &'static [(&'static str, &'static str)],
-    block: &'static str,
-    inner: &'static [(&'static str, &'static str)],
-}
-
-const LLAMA: Table = Table {
-    outer: &[
-        ("token_embd", "model.embed_tokens"),
-        ("output_norm", "model.norm"),
-        ("output", "lm_head"),
-    ],
-    block: "model.layers",
-    inner: &[
-        ("attn_norm", "input_layernorm"),
-        ("attn_q", "self_attn.q_proj"),
-        ("attn_k", "self_attn.k_proj"),
-        ("attn_v", "self_attn.v_proj"),
-        ("attn_output", "self_attn.o_proj"),
-        ("attn_q_norm", "self_attn.q_norm"),
-        ("attn_k_norm", "self_attn.k_norm"),
-        ("ffn_norm", "post_attention_layernorm"),
-        ("ffn_gate", "mlp.gate_proj"),
-        ("ffn_up", "mlp.up_proj"),
-        ("ffn_down", "mlp.down_proj"),
-    ],
-};
-
-const GEMMA: Table = Table {
-    outer: LLAMA.outer,
-    block: "model.layers",
-    inner: &[
-        ("attn_norm", "input_layernorm"),
-        ("attn_q", "self_attn.q_proj"),
-        ("attn_k", "self_attn.k_proj"),
-        ("attn_v", "self_attn.v_proj"),
-        ("attn_output", "self_attn.o_proj"),
-        ("attn_q_norm", "self_attn.q_norm"),
-        ("attn_k_norm", "self_attn.k_norm"),
-        ("post_attention_norm", "post_attention_layernorm"),
-        ("ffn_norm", "pre_feedforward_layernorm"),
-        ("post_ffw_norm", "post_feedforward_layernorm"),
-        ("ffn_gate", "mlp.gate_proj"),
-        ("ffn_up", "mlp.up_proj"),
-        ("ffn_down", "mlp.down_proj"),
-    ],
-};
-
-const GPT2: Table = Table {
-    outer: &[
-        ("token_embd", "transformer.wte"),
-        ("position_embd", "transformer.wpe"),
-        ("output_norm", "transformer.ln_f"),
-        ("output", "lm_head"),
-    ],
-    block: "transformer.h",
-    inner: &[
-        ("attn_norm", "ln_1"),
-        ("attn_qkv", "attn.c_attn"),
-        ("attn_output", "attn.c_proj"),
-        ("ffn_norm", "ln_2"),
-        ("ffn_up", "mlp.c_fc"),
-        ("ffn_down", "mlp.c_proj"),
-    ],
-};
-
-const NEOX: Table = Table {
-    outer: &[
-        ("token_embd", "gpt_neox.embed_in"),
-        ("output_norm", "gpt_neox.final_layer_norm"),
-        ("output", "embed_out"),
-    ],
-    block: "gpt_neox.layers",
-    inner: &[
-        ("attn_norm", "input_layernorm"),
-        ("attn_qkv", "attention.query_key_value"),
-        ("attn_output", "attention.dense"),
-        ("ffn_norm", "post_attention_layernorm"),
-        ("ffn_up", "mlp.dense_h_to_4h"),
-        ("ffn_down", "mlp.dense_4h_to_h"),
-    ],
-};
-
-const FALCON_7B: Table = Table {
-    outer: &[
-        ("token_embd", "transformer.word_embeddings"),
-        ("output_norm", "transformer.ln_f"),
-        ("output", "lm_head"),
-    ],
-    block: "transformer.h",
-    inner: &[
-        ("attn_norm", "input_layernorm"),
-        ("attn_qkv", "self_attention.query_key_value"),
-        ("attn_output", "self_attention.dense"),
-        ("ffn_up", "mlp.dense_h_to_4h"),
-        ("ffn_down", "mlp.dense_4h_to_h"),
-    ],
-};
-
-const FALCON_NEW: Table = Table {
-    outer: FALCON_7B.outer,
-    block: "transformer.h",
-    inner: &[
-        ("attn_norm", "ln_mlp"),
-        ("attn_norm_2", "ln_attn"),
-        ("attn_qkv", "self_attention.query_key_value"),
-        ("attn_output", "self_attention.dense"),
-        ("ffn_up", "mlp.dense_h_to_4h"),
-        ("ffn_down", "mlp.dense_4h_to_h"),
-    ],
-};
-
-const PHI2: Table = Table {
-    outer: &[
-        ("token_embd", "model.embed_tokens"),
-        ("output_norm", "model.final_layernorm"),
-        ("output", "lm_head"),
-    ],
-    block: "model.layers",
-    inner: &[
-        ("attn_norm", "input_layernorm"),
-        ("attn_q", "self_attn.q_proj"),
-        ("attn_k", "self_attn.k_proj"),
-        ("attn_v", "self_attn.v_proj"),
-        ("attn_output", "self_attn.dense"),
-        ("ffn_up", "mlp.fc1"),
-        ("ffn_down", "mlp.fc2"),
-    ],
-};
-
-const PHI3: Table = Table {
-    outer: LLAMA.outer,
-    block: "model.layers",
-    inner: &[
-        ("attn_norm", "input_layernorm"),
-        ("attn_qkv", "self_attn.qkv_proj"),
-        ("attn_output", "self_attn.o_proj"),
-        ("ffn_norm", "post_attention_layernorm"),
-        ("ffn_up", "mlp.gate_up_proj"),
-        ("ffn_down", "mlp.down_proj"),
-    ],
-};
-
-fn table(architecture: &str, config: &Value) -> Option<&'static Table> {
-    Some(match architecture {
-        "llama" | "qwen2" | "qwen3" => &LLAMA,
-        "gemma2" | "gemma3" => &GEMMA,
-        "gpt2" => &GPT2,
-        "gptneox" => &NEOX,
-        "falcon" if config["new_decoder_architecture"] == true => &FALCON_NEW,
-        "falcon" => &FALCON_7B,
-        "phi2" => &PHI2,
-        "phi3" => &PHI3,
-        _ => return None,
-    })
-}
-
-/// Architectures that can be translated.
-pub(super) const KNOWN: &str = "llama (also Mistral, SmolLM2, TinyLlama), qwen2, qwen3, gemma2, gemma3, gpt2, gptneox, \
-     falcon, phi2, phi3";
+/// More experts or heads than any model has.
+const MOST_PARTS: usize = 4096;
 
 /// Renames every tensor and says how each is to be read.
 pub(super) fn translate(
@@ -196,6 +42,10 @@ pub(super) fn translate(
         }
         if architecture == "phi2" && name.contains(".attn_qkv.") {
             split_phi2(&name, &tensor, &mut renamed)?;
+            continue;
+        }
+        if let Some(pattern) = merged_name(table, &name) {
+            split_merged(&name, &pattern, &tensor, &mut renamed)?;
             continue;
         }
         let hf = hf_name(table, &name).ok_or_else(|| {
@@ -224,6 +74,52 @@ fn hf_name(table: &Table, name: &str) -> Option<String> {
     find(table.outer, stem).map(|hf| format!("{hf}.{suffix}"))
 }
 
+/// The name of each part of a merged tensor, `{}` standing for its number. Files from before tensors
+/// were merged have one for every expert: `ffn_gate.3`, where `ffn_gate_exps` came later.
+fn merged_name(table: &Table, name: &str) -> Option<String> {
+    let (stem, suffix) = name.rsplit_once('.')?;
+    let (layer, stem) = stem.strip_prefix("blk.")?.split_once('.')?;
+    let layer: u32 = layer.parse().ok()?;
+    let (stem, number) = match stem.split_once('.') {
+        Some((part, number)) => (format!("{part}_exps"), Some(number.parse::<u32>().ok()?)),
+        None => (stem.to_owned(), None),
+    };
+    let (_, hf) = table.merged.iter().find(|(g, _)| *g == stem)?;
+    let hf = match number {
+        Some(number) => hf.replace("{}", &number.to_string()),
+        None => (*hf).to_owned(),
+    };
+    Some(format!("{}.{layer}.{hf}.{suffix}", table.block))
+}
+
+/// Parts of a tensor whose outermost dimension counts them: experts, or heads.
+fn split_merged(
+    name: &str,
+    pattern: &str,
+    tensor: &Stored,
+    renamed: &mut BTreeMap<String, Stored>,
+) -> Result<(), String> {
+    if !pattern.contains("{}") {
+        renamed.insert(pattern.to_owned(), tensor.clone());
+        return Ok(());
+    }
+    let wrong = || format!("tensor `{name}` does not hold equal parts");
+    let (&count, rest) = tensor.info.shape.split_first().ok_or_else(wrong)?;
+    // Blocks lie within rows, and a part is whole rows. An empty tensor could claim any number of parts.
+    let sound = (1..=MOST_PARTS).contains(&count) && tensor.len >= count;
+    if !sound || rest.is_empty() || !tensor.len.is_multiple_of(count) {
+        return Err(wrong());
+    }
+    for part in 0..count {
+        let mut piece = tensor.clone();
+        piece.info.shape = rest.to_vec();
+        piece.len = tensor.len / count;
+        piece.start = tensor.start + part * piece.len;
+        renamed.insert(pattern.replace("{}", &part.to_string()), piece);
+    }
+    Ok(())
+}
+
 /// What the converter did to this tensor, undone on reading.
 fn undo(architecture: &str, config: &Value, name: &str, tensor: &mut Stored) -> Result<(), String> {
     let number = |key: &str| {
@@ -235,10 +131,12 @@ fn undo(architecture: &str, config: &Value, name: &str, tensor: &mut Stored) -> 
     let heads = number("num_attention_heads");
     let head_dim = number("hidden_size").checked_div(heads).unwrap_or(0);
     let order = match architecture {
-        "llama" if name.contains(".attn_q.") || name.contains(".attn_k.") => RowOrder::Rotary {
-            head_dim: number("head_dim"),
-        },
-        "gptneox" if name.contains(".attn_qkv.") => RowOrder::NeoxQkv { heads, head_dim },
+        "llama" | "olmo" | "granite" if name.contains(".attn_q.") || name.contains(".attn_k.") => {
+            RowOrder::Rotary {
+                head_dim: number("head_dim"),
+            }
+        }
+        "gptneox" | "bloom" if name.contains(".attn_qkv.") => RowOrder::NeoxQkv { heads, head_dim },
         "falcon" if name.contains(".attn_qkv.") => RowOrder::FalconQkv {
             heads,
             groups: number("num_kv_heads"),
@@ -296,6 +194,7 @@ fn split_phi2(
 
 #[cfg(test)]
 mod tests {
+    use super::tables::{GPT2, LLAMA};
     use super::*;
 
     #[test]
@@ -310,5 +209,42 @@ mod tests {
         );
         assert_eq!(hf_name(&LLAMA, "blk.0.ffn_gate_exps.weight"), None);
         assert_eq!(hf_name(&GPT2, "blk.x.attn_qkv.weight"), None);
+    }
+
+    #[test]
+    fn experts_come_apart_and_older_files_have_them_apart() {
+        let config = serde_json::json!({"model_type": "mixtral"});
+        let table = table("llama", &config).unwrap();
+        let name = |name| merged_name(table, name);
+        assert_eq!(
+            name("blk.3.ffn_up_exps.weight").as_deref(),
+            Some("model.layers.3.block_sparse_moe.experts.{}.w3.weight")
+        );
+        assert_eq!(
+            name("blk.3.ffn_up.7.weight").as_deref(),
+            Some("model.layers.3.block_sparse_moe.experts.7.w3.weight")
+        );
+        assert_eq!(name("blk.3.ffn_norm.weight"), None);
+        assert_eq!(name("blk.3.ffn_up.x.weight"), None);
+
+        let tensor = |shape: &[usize], len| Stored {
+            info: crate::TensorInfo {
+                shape: shape.to_vec(),
+                dtype: crate::TensorType::F32,
+            },
+            file: 0,
+            start: 100,
+            len,
+            layout: Layout::Plain,
+        };
+        let mut made = BTreeMap::new();
+        split_merged("x", "e.{}.w", &tensor(&[3, 2, 4], 96), &mut made).unwrap();
+        assert_eq!(made["e.2.w"].start, 164);
+        assert_eq!((made["e.2.w"].len, made.len()), (32, 3));
+        assert_eq!(made["e.0.w"].info.shape, [2, 4]);
+        // Nothing can be any number of parts.
+        let empty = tensor(&[1 << 40, 0, 4], 0);
+        assert!(split_merged("x", "e.{}.w", &empty, &mut made).is_err());
+        assert!(split_merged("x", "e.{}.w", &tensor(&[3], 12), &mut made).is_err());
     }
 }

@@ -6,9 +6,8 @@ use mary_contract::{ErrorKind, ModelError};
 use serde_json::{Value, json};
 use tokenizers::AddedToken;
 use tokenizers::models::bpe::BPE;
-use tokenizers::models::wordpiece::WordPiece;
 
-use super::pipeline::{Parts, byte_level, template};
+use super::pipeline::{Parts, byte_level, template, word_pieces};
 use super::sentencepiece::{Prefix, Vocabulary};
 use super::{Specials, Tokenizer, guarded};
 use crate::fault;
@@ -53,7 +52,10 @@ pub(crate) fn load(files: &Sidecars, config: &Value) -> Result<Tokenizer, ModelE
                 files.folder.display()
             ),
         )
-        .hint("copy the tokenizer's files from the model's page into the folder"));
+        .hint(
+            "copy the tokenizer's files from the model's page into the folder, or name another \
+             model's: --model-arg tokenizer=FOLDER or tokenizer=owner/repository",
+        ));
     };
     let path = files.folder.join(name);
     built
@@ -186,34 +188,19 @@ fn from_words(vocab: &[u8], files: &Sidecars) -> Result<tokenizers::Tokenizer, S
         .zip(0u32..)
         .map(|(line, id)| (line.trim_end().to_owned(), id))
         .collect();
-    let id = |token: &str| vocab.get(token).map(|&id| (token.to_owned(), id));
-    let (cls, sep) = (id("[CLS]"), id("[SEP]"));
-    if id("[UNK]").is_none() || cls.is_none() || sep.is_none() {
-        return Err("lacks one of [UNK], [CLS], [SEP]".into());
-    }
     let settings = files.json("tokenizer_config.json").unwrap_or_default();
     let lowercase = settings["do_lower_case"].as_bool().unwrap_or(true);
-    let model = WordPiece::builder()
-        .vocab(vocab)
-        .unk_token("[UNK]".into())
-        .continuing_subword_prefix("##".into())
-        .max_input_chars_per_word(100)
-        .build()
-        .map_err(|e| e.to_string())?;
-    let mut parts = Parts::of(model);
-    parts.normalizer = json!({
-        "type": "BertNormalizer",
-        "clean_text": true,
-        "handle_chinese_chars": settings["tokenize_chinese_chars"].as_bool().unwrap_or(true),
-        "strip_accents": settings["strip_accents"],
-        "lowercase": lowercase,
-    });
-    parts.pre_tokenizer = json!({"type": "BertPreTokenizer"});
-    parts.post_processor = template(cls.as_ref(), sep.as_ref());
-    parts.decoder = json!({"type": "WordPiece", "prefix": "##", "cleanup": true});
-    parts.added = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-        .map(|t| AddedToken::from(t, true).normalized(false))
-        .to_vec();
+    let chinese = settings["tokenize_chinese_chars"].as_bool();
+    let parts = word_pieces(
+        vocab,
+        json!({
+            "type": "BertNormalizer",
+            "clean_text": true,
+            "handle_chinese_chars": chinese.unwrap_or(true),
+            "strip_accents": settings["strip_accents"],
+            "lowercase": lowercase,
+        }),
+    )?;
     let mut tokenizer = parts.assemble()?;
     add_tokens(&mut tokenizer, files)?;
     Ok(tokenizer)

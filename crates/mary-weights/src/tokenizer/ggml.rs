@@ -1,7 +1,7 @@
 //! The tokenizer inside a GGUF file.
 //!
 //! `tokenizer.ggml.model` says the algorithm (`gpt2` is byte-level BPE, `llama` is SentencePiece's
-//! BPE) and `tokenizer.ggml.pre` how a text is cut before it. The regular expressions are those of
+//! BPE, `bert` word pieces) and `tokenizer.ggml.pre` how a text is cut before it. The regular expressions are those of
 //! llama.cpp's `llama-vocab.cpp` and of the models' own `tokenizer.json`; a kind that is not known
 //! is refused, since a guess would tokenise almost right.
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokenizers::AddedToken;
 use tokenizers::models::bpe::BPE;
 
-use super::pipeline::{Parts, byte_level, split_then_bytes};
+use super::pipeline::{Parts, byte_level, split_then_bytes, word_pieces};
 use super::sentencepiece::{Algorithm, Kind, Piece, Prefix, Vocabulary};
 use super::{Specials, Tokenizer};
 use crate::gguf::Metadata;
@@ -23,7 +23,7 @@ const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]
 const GPT4O: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 const KNOWN: &str = "default, gpt-2, gpt-neox, olmo, phi-2, mpt, smollm, starcoder, refact, \
-                     command-r, codeshell, llama-bpe, llama3, llama-v3, dbrx, smaug-bpe, falcon, \
+                     command-r, codeshell, bloom, gpt3-finnish, roberta-bpe, llama-bpe, llama3, llama-v3, dbrx, smaug-bpe, falcon, \
                      falcon3, qwen2, stablelm2, deepseek-r1-qwen, gpt-4o";
 
 /// Builds the tokenizer from metadata. `template` tells which end-of-turn tokens are in use.
@@ -51,15 +51,55 @@ pub(crate) fn load(metadata: &Metadata, template: Option<&str>) -> Result<Tokeni
             specials.add_bos.get_or_insert(true);
             sentencepiece(metadata, tokens, &kinds)?.pipeline(Prefix::EveryStretch)?
         }
+        "bert" => {
+            // What stands around a text is part of the pipeline.
+            let parts = wordpiece(tokens)?;
+            return Tokenizer::new(
+                parts.assemble()?,
+                Specials {
+                    add_bos: None,
+                    add_eos: None,
+                    ..specials
+                },
+            );
+        }
         other => {
             return Err(format!(
-                "has a tokenizer of kind `{other}`; `gpt2` (BPE) and `llama` (SentencePiece) are \
-                 supported"
+                "has a tokenizer of kind `{other}`; `gpt2` (BPE), `llama` (SentencePiece) and \
+                 `bert` (word pieces) are supported"
             ));
         }
     };
     specials.add_eos.get_or_insert(false);
     Tokenizer::new(parts.assemble()?, specials)
+}
+
+/// Word pieces: converters mark what begins a word with `▁` where BERT's files mark what continues one
+/// with `##`. Whether letters are made small is not written down; a vocabulary with capitals keeps them.
+fn wordpiece(tokens: &[String]) -> Result<Parts, String> {
+    let special = |token: &str| token.starts_with('[') && token.ends_with(']');
+    let plain = |token: &String| match token.strip_prefix('▁') {
+        Some(word) => word.to_owned(),
+        None if special(token) || token.is_empty() => token.clone(),
+        None => format!("##{token}"),
+    };
+    let vocab = (0u32..)
+        .zip(tokens)
+        .map(|(id, token)| (plain(token), id))
+        .collect();
+    let capitals = tokens
+        .iter()
+        .any(|t| !special(t) && t.contains(char::is_uppercase));
+    word_pieces(
+        vocab,
+        json!({
+            "type": "BertNormalizer",
+            "clean_text": true,
+            "handle_chinese_chars": true,
+            "strip_accents": null,
+            "lowercase": !capitals,
+        }),
+    )
 }
 
 fn byte_level_bpe(
@@ -75,7 +115,9 @@ fn byte_level_bpe(
         (None, "gpt2" | "phi2") => "gpt-2",
         (None, "gptneox") => "gpt-neox",
         (None, "falcon") => "falcon",
-        (None, "qwen2" | "qwen3") => "qwen2",
+        (None, "qwen" | "qwen2" | "qwen2moe" | "qwen2vl" | "qwen3" | "qwen3moe") => "qwen2",
+        (None, "bloom") => "bloom",
+        (None, "olmo") => "olmo",
         (None, _) => "default",
     };
     let mut vocab: AHashMap<String, u32> = AHashMap::with_capacity(tokens.len());
@@ -141,6 +183,8 @@ fn pre_tokenizer(pre: &str) -> Result<Value, String> {
         }
         "qwen2" | "stablelm2" | "deepseek-r1-qwen" => split_then_bytes(&[QWEN2]),
         "gpt-4o" => split_then_bytes(&[GPT4O]),
+        "bloom" | "gpt3-finnish" => split_then_bytes(&[r" ?[^(\s|.,!?…。，、।۔،)]+"]),
+        "roberta-bpe" => byte_level(false, true),
         "falcon" => split_then_bytes(&[r"[\p{P}\$\+<=>\^~\|`]+", GPT2, "[0-9][0-9][0-9]"]),
         "default" => {
             split_then_bytes(&[r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"])

@@ -1,6 +1,8 @@
 //! Putting a pipeline of the `tokenizers` crate together from its parts.
 
+use ahash::AHashMap;
 use serde_json::{Value, json};
+use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::{
     AddedToken, DecoderWrapper, ModelWrapper, NormalizerWrapper, PostProcessorWrapper,
     PreTokenizerWrapper,
@@ -47,6 +49,34 @@ impl Parts {
             .map_err(|e| e.to_string())?;
         Ok(tokenizer)
     }
+}
+
+/// BERT's word pieces: `##` continues a word, `[CLS]` and `[SEP]` stand around a text.
+pub(crate) fn word_pieces(
+    vocab: AHashMap<String, u32>,
+    normalizer: Value,
+) -> Result<Parts, String> {
+    let id = |token: &str| vocab.get(token).map(|&id| (token.to_owned(), id));
+    let (cls, sep) = (id("[CLS]"), id("[SEP]"));
+    if id("[UNK]").is_none() || cls.is_none() || sep.is_none() {
+        return Err("lacks one of [UNK], [CLS], [SEP]".into());
+    }
+    let model = WordPiece::builder()
+        .vocab(vocab)
+        .unk_token("[UNK]".into())
+        .continuing_subword_prefix("##".into())
+        .max_input_chars_per_word(100)
+        .build()
+        .map_err(|e| e.to_string())?;
+    let mut parts = Parts::of(model);
+    parts.normalizer = normalizer;
+    parts.pre_tokenizer = json!({"type": "BertPreTokenizer"});
+    parts.post_processor = template(cls.as_ref(), sep.as_ref());
+    parts.decoder = json!({"type": "WordPiece", "prefix": "##", "cleanup": true});
+    parts.added = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        .map(|t| AddedToken::from(t, true).normalized(false))
+        .to_vec();
+    Ok(parts)
 }
 
 /// GPT-2's byte level, optionally with its own splitting of words.

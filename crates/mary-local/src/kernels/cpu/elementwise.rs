@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::simd::{dot, erf, exp, madd, sum, widest};
 use crate::config::{Activation, Norm};
-use crate::kernels::{Heads, Rotary};
+use crate::kernels::{Heads, Rotary, Spans};
 
 /// Numbers a thread takes at a time.
 const GRAIN: usize = 1 << 14;
@@ -26,6 +26,23 @@ pub fn norm(x: &[f32], weight: &[f32], bias: Option<&[f32]>, how: Norm, out: &mu
     x.par_chunks(rows)
         .zip(out.par_chunks_mut(rows))
         .for_each(work);
+}
+
+/// Normalises spans of every row in place, each with its own part of the weights.
+pub fn norm_spans(x: &mut [f32], spans: Spans, weight: &[f32], bias: Option<&[f32]>, how: Norm) {
+    x.par_chunks_mut(grain(spans.stride) * spans.stride)
+        .for_each(|rows| {
+            let mut spare = vec![0.0f32; spans.width];
+            for row in rows.chunks_exact_mut(spans.stride) {
+                let row = row[spans.first..].chunks_exact_mut(spans.width);
+                for (i, span) in row.take(spans.count).enumerate() {
+                    let own = i * spans.width..(i + 1) * spans.width;
+                    let bias = bias.map(|b| &b[own.clone()]);
+                    norm_row(span, &weight[own], bias, how, &mut spare);
+                    span.copy_from_slice(&spare);
+                }
+            }
+        });
 }
 
 widest! {

@@ -162,7 +162,11 @@ impl Cuda {
         let weighing = Weighing {
             scale: settings.scale,
             cap: settings.soft_cap.unwrap_or(0.0),
-            alibi_scale: settings.alibi.map_or(0.0, |a| a.scale),
+            // Zero: biases in full precision, as they are.
+            alibi_scale: settings
+                .alibi
+                .filter(|a| a.rounded)
+                .map_or(0.0, |a| a.scale),
             causal: i32::from(settings.causal),
             window: int(settings.window.unwrap_or(0)),
         };
@@ -172,7 +176,9 @@ impl Cuda {
         let letter = self.kind.letter();
         let words = args![at, shape, keys, values, tiles, spans, weighing, slopes, out];
         let grid = (plan.tile_count, heads.kv_heads);
-        let units = matches!(heads.head_dim, 32 | 64 | 80 | 96 | 128 | 256);
+        // The matrix units' kernels know Falcon's biases only.
+        let exact = settings.alibi.is_some_and(|a| !a.rounded);
+        let units = matches!(heads.head_dim, 32 | 64 | 80 | 96 | 128 | 256) && !exact;
         match self.kind {
             Kind::Bf16 | Kind::F16 if units => {
                 let part = if letter == 'b' {

@@ -8,7 +8,9 @@ use mary_cuda::{Kind, Memory, args};
 use super::{BASE, Cache, Cuda, Linear, Pending, Plan, Rotary, Table, Tensor, Vector, int, plan};
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
-use crate::kernels::{AttentionCall, Backend, Extent, Groups, Heads, NormOf, Wanted, Weights};
+use crate::kernels::{
+    AttentionCall, Backend, Extent, Groups, Heads, NormOf, Spans, Wanted, Weights,
+};
 
 impl Backend for Cuda {
     type Tensor = Tensor;
@@ -245,6 +247,38 @@ impl Backend for Cuda {
             256,
             args![to, from, count],
         );
+    }
+
+    fn norm_spans(&self, x: &mut Tensor, rows: usize, spans: Spans, by: &NormOf<Vector>) {
+        let (at, weight, bias) = (
+            x.at(),
+            by.weight.at(),
+            by.bias.as_ref().map_or(0, Vector::at),
+        );
+        let (stride, first, width) = (int(spans.stride), int(spans.first), int(spans.width));
+        let (rms, eps) = (i32::from(by.how.rms), by.how.eps);
+        let name = format!("norm_spans_{}", x.kind.letter());
+        let words = args![at, weight, bias, stride, first, width, rms, eps];
+        self.launch((BASE, &name), (rows, spans.count), 128, words);
+    }
+
+    fn clip(&self, x: &mut Tensor, len: usize, limit: f32) {
+        let (at, count) = (x.at(), len as u64);
+        let name = format!("clip_{}", x.kind.letter());
+        let words = args![at, limit, count];
+        self.launch((BASE, &name), (len.div_ceil(256), 1), 256, words);
+    }
+
+    fn add_rows(&self, x: &Tensor, width: usize, to: (&[usize], &[f32]), out: &mut Tensor) {
+        let (rows, weights) = to;
+        let mut list: Vec<i32> = rows.iter().map(|&r| int(r)).collect();
+        list.extend(weights.iter().map(|w| w.to_bits().cast_signed()));
+        let Some(lent) = self.send(&list) else { return };
+        let (from, places, sum) = (x.at(), lent.at(), out.at());
+        let (width, shares) = (int(width), places + rows.len() as u64 * 4);
+        let name = format!("add_rows_{}{}", x.kind.letter(), out.kind.letter());
+        let words = args![from, width, places, shares, sum];
+        self.launch((BASE, &name), (rows.len(), 1), 128, words);
     }
 
     fn place(

@@ -194,6 +194,72 @@ NORM(bf16, bf16, bb)
 NORM(f16, f16, hh)
 #endif
 
+// Normalises neighbouring spans of every row in place, each with weights of its own: the queries or the
+// keys of all heads together, or of each head. A block takes a span.
+template <class T>
+DEVICE void norm_spans(T *x, const float *weight, const float *bias, int stride, int first, int width,
+                       int rms, float eps) {
+    __shared__ float room[4];
+    x += (u64)blockIdx.x * stride + first + blockIdx.y * width;
+    weight += blockIdx.y * width;
+    if (bias) bias += blockIdx.y * width;
+    float mean = 0.f;
+    if (!rms) {
+        float sum = 0.f;
+        for (int i = threadIdx.x; i < width; i += 128) sum += wide(x[i]);
+        mean = block_sum(sum, room) / width;
+    }
+    float squares = 0.f;
+    for (int i = threadIdx.x; i < width; i += 128) {
+        float v = wide(x[i]) - mean;
+        squares += v * v;
+    }
+    float scale = 1.f / sqrtf(block_sum(squares, room) / width + eps);
+    for (int i = threadIdx.x; i < width; i += 128) {
+        float y = (wide(x[i]) - mean) * scale * weight[i];
+        x[i] = narrow<T>(bias ? y + bias[i] : y);
+    }
+}
+// Cuts numbers off at a limit on both sides; what is no number stays visible.
+template <class T> DEVICE void clip(T *x, float limit, u64 len) {
+    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= len) return;
+    float v = wide(x[i]);
+    if (v > limit) x[i] = narrow<T>(limit);
+    if (v < -limit) x[i] = narrow<T>(-limit);
+}
+// Adds rows, each times a weight, to chosen rows; none is chosen twice.
+template <class I, class O>
+DEVICE void add_rows(const I *x, int width, const int *rows, const float *weights, O *out) {
+    x += (u64)blockIdx.x * width;
+    out += (u64)rows[blockIdx.x] * width;
+    float weight = weights[blockIdx.x];
+    for (int i = threadIdx.x; i < width; i += blockDim.x)
+        out[i] = narrow<O>(wide(out[i]) + weight * wide(x[i]));
+}
+#define SPANS(T, N)                                                                              \
+    extern "C" __global__ void __launch_bounds__(128)                                            \
+        norm_spans_##N(T *x, const float *weight, const float *bias, int stride, int first,      \
+                       int width, int rms, float eps) {                                          \
+        norm_spans(x, weight, bias, stride, first, width, rms, eps);                             \
+    }                                                                                            \
+    extern "C" __global__ void clip_##N(T *x, float limit, u64 len) { clip(x, limit, len); }
+#define ADD_ROWS(I, O, N)                                                                        \
+    extern "C" __global__ void add_rows_##N(const I *x, int width, const int *rows,              \
+                                            const float *weights, O *out) {                      \
+        add_rows(x, width, rows, weights, out);                                                  \
+    }
+#ifdef BASE
+SPANS(float, s)
+SPANS(bf16, b)
+SPANS(f16, h)
+ADD_ROWS(float, float, ss)
+ADD_ROWS(bf16, float, bs)
+ADD_ROWS(f16, float, hs)
+ADD_ROWS(bf16, bf16, bb)
+ADD_ROWS(f16, f16, hh)
+#endif
+
 // ------------------------------------------------------------------ sums, casts, rows, activations
 
 template <class I, class O> DEVICE void add(O *x, const I *y, u64 len) {
@@ -457,6 +523,13 @@ DEVICE float weigh(float s, const Weighing &w, const float *slopes, int head, in
     return s;
 }
 
+// The same where biases may be exact: Falcon's are bfloat16s and scaled, a scale of zero says that they
+// are neither (BLOOM).
+DEVICE float weigh_any(float s, const Weighing &w, const float *slopes, int head, int key, int place) {
+    if (slopes && w.alibi_scale == 0.f) return weigh(s + slopes[head] * (float)key, w, nullptr, head, key, place);
+    return weigh(s, w, slopes, head, key, place);
+}
+
 // Any width of a head up to 256, any type: a warp takes a query row.
 template <class T>
 DEVICE void attend(const T *qkv, Heads n, const T *keys, const T *values, const Tile *tiles,
@@ -493,7 +566,7 @@ DEVICE void attend(const T *qkv, Heads n, const T *keys, const T *values, const 
             } else {
                 for (int i = 0; i < width; i++) dot += wide(x[i]) * queries[warp][i];
             }
-            s = weigh(dot, w, slopes, head, key, place);
+            s = weigh_any(dot, w, slopes, head, key, place);
         }
         float peak = fmaxf(most, warp_max(s));
         float shrink = most == -INF ? 0.f : expf(most - peak);

@@ -1,0 +1,121 @@
+//! Experts: which of them each token takes, and the products of only those rows that take one.
+//!
+//! The router's scores come back to the processor, tokens are gathered by expert, and every expert
+//! multiplies its own tokens. What it computes is added to the residual stream, times the weight that
+//! the router gave it. A device answers the same few calls as for any other block.
+
+use crate::config::Experts;
+use crate::kernels::Backend;
+use crate::transformer::{DenseOf, ExpertsOf, Transformer, Workspace};
+
+/// The rows that take an expert, and the weight of what it adds to each.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Taken {
+    pub rows: Vec<usize>,
+    pub weights: Vec<f32>,
+}
+
+/// Who takes which expert, from the router's scores row after row. Of equal scores the first expert's
+/// counts as the higher.
+pub(crate) fn route(scores: &[f32], experts: &Experts) -> Vec<Taken> {
+    let mut taken = vec![Taken::default(); experts.count];
+    for (row, scores) in scores.chunks_exact(experts.count).enumerate() {
+        let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let shares: Vec<f32> = scores.iter().map(|s| (s - most).exp()).collect();
+        let all: f32 = shares.iter().sum();
+        let mut order: Vec<usize> = (0..experts.count).collect();
+        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+        order.truncate(experts.chosen);
+        let whole = match experts.normalised {
+            true => order.iter().map(|&e| shares[e]).sum(),
+            false => all,
+        };
+        for expert in order {
+            taken[expert].rows.push(row);
+            taken[expert].weights.push(shares[expert] / whole);
+        }
+    }
+    taken
+}
+
+impl<B: Backend> Transformer<B> {
+    /// Reads `normed`, adds to the residual stream.
+    pub(crate) fn experts(&self, of: &ExpertsOf<B>, rows: usize, work: &mut Workspace<B>) {
+        let (b, hidden) = (&self.backend, self.architecture.hidden);
+        let Some(experts) = self.architecture.experts else {
+            return;
+        };
+        let extent = work.extent(rows);
+        b.logits(&work.normed, extent, &of.router, &mut work.wide);
+        let scores = b.download(&work.wide, rows * experts.count);
+        for (expert, taken) in of.experts.iter().zip(route(&scores, &experts)) {
+            if !taken.rows.is_empty() {
+                b.gather(&work.normed, hidden, &taken.rows, &mut work.second);
+                self.expert(expert, experts.intermediate, &taken, work);
+            }
+        }
+        if let (Some((expert, gate)), Some(width)) = (&of.shared, experts.shared) {
+            b.logits(&work.normed, extent, gate, &mut work.wide);
+            let gates = b.download(&work.wide, rows);
+            let all = Taken {
+                rows: (0..rows).collect(),
+                weights: gates.iter().map(|g| 1.0 / (1.0 + (-g).exp())).collect(),
+            };
+            b.gather(&work.normed, hidden, &all.rows, &mut work.second);
+            self.expert(expert, width, &all, work);
+        }
+    }
+
+    /// One expert over the rows that `second` holds.
+    fn expert(&self, of: &DenseOf<B>, width: usize, taken: &Taken, work: &mut Workspace<B>) {
+        let (a, b, n) = (&self.architecture, &self.backend, taken.rows.len());
+        let extent = work.extent(n);
+        b.linear(&work.second, extent, &of.up, &mut work.wide, false);
+        let shape = (width, a.mlp.gated);
+        b.activate(&work.wide, n, shape, a.mlp.activation, &mut work.narrow);
+        b.linear(&work.narrow, extent, &of.down, &mut work.expert, false);
+        let to = (taken.rows.as_slice(), taken.weights.as_slice());
+        b.add_rows(&work.expert, a.hidden, to, &mut work.x);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn experts(normalised: bool) -> Experts {
+        Experts {
+            count: 3,
+            chosen: 2,
+            intermediate: 1,
+            normalised,
+            shared: None,
+        }
+    }
+
+    #[test]
+    fn every_row_takes_its_likeliest_experts_with_their_shares() {
+        // exp: 1, 2, 4 and 4, 4, 1.
+        let ln2 = std::f32::consts::LN_2;
+        let scores = [0.0, ln2, 2.0 * ln2, 2.0 * ln2, 2.0 * ln2, 0.0];
+        let taken = route(&scores, &experts(true));
+        assert_eq!(taken[0].rows, [1]);
+        assert_eq!(taken[1].rows, [0, 1]);
+        assert_eq!(taken[2].rows, [0]);
+        let close = |a: f32, b: f32| assert!((a - b).abs() < 1e-6, "{a} is not {b}");
+        close(taken[2].weights[0], 4.0 / 6.0);
+        close(taken[1].weights[0], 2.0 / 6.0);
+        close(taken[1].weights[1], 0.5);
+        // Without normalisation a share is of all experts.
+        let taken = route(&scores, &experts(false));
+        close(taken[2].weights[0], 4.0 / 7.0);
+        close(taken[0].weights[0], 4.0 / 9.0);
+    }
+
+    #[test]
+    fn scores_that_are_no_numbers_stay_visible() {
+        let taken = route(&[f32::NAN, 0.0, 1.0], &experts(true));
+        let weights: Vec<f32> = taken.iter().flat_map(|t| t.weights.clone()).collect();
+        assert!(weights.iter().any(|w| w.is_nan()), "{weights:?}");
+    }
+}

@@ -1,0 +1,119 @@
+//! Rows put into the order that the kernels read: matrices under one another, transposed, with the parts
+//! of fused tensors taken apart.
+
+use crate::kernels::Weights;
+
+/// Puts plain matrices under one another, so that they are one product.
+pub(super) fn join(parts: Vec<Weights>) -> Vec<Weights> {
+    if parts.len() < 2 || parts.iter().any(|p| matches!(p, Weights::Blocks { .. })) {
+        return parts;
+    }
+    let mut whole = vec![];
+    let (mut rows, mut columns) = (0, 0);
+    for part in parts {
+        if let Weights::Plain {
+            data,
+            outputs,
+            inputs,
+        } = part
+        {
+            whole.extend_from_slice(&data);
+            rows += outputs;
+            columns = inputs;
+        }
+    }
+    vec![Weights::Plain {
+        data: whole,
+        outputs: rows,
+        inputs: columns,
+    }]
+}
+
+pub(super) fn transpose(data: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    let mut out = vec![0.0; data.len()];
+    for r in 0..rows {
+        for c in 0..columns {
+            out[c * rows + r] = data[r * columns + c];
+        }
+    }
+    out
+}
+
+pub(super) fn scaled(mut data: Vec<f32>, scale: f32) -> Vec<f32> {
+    if scale != 1.0 {
+        data.iter_mut().for_each(|x| *x *= scale);
+    }
+    data
+}
+
+/// The rows of every head with its turning dimensions in the order 0, 2, 4 … 1, 3, 5 …
+pub(super) fn unweave(data: &[f32], width: usize, head_dim: usize, turning: usize) -> Vec<f32> {
+    let mut out = Vec::with_capacity(data.len());
+    for head in data.chunks_exact(head_dim * width) {
+        let rows: Vec<&[f32]> = head.chunks_exact(width).collect();
+        let (turn, stay) = rows.split_at(turning.min(rows.len()));
+        for first in [0, 1] {
+            turn.iter()
+                .skip(first)
+                .step_by(2)
+                .for_each(|row| out.extend_from_slice(row));
+        }
+        stay.iter().for_each(|row| out.extend_from_slice(row));
+    }
+    out
+}
+
+/// Rows in the order queries, keys, values from rows where each key head keeps its queries, its key
+/// and its value together.
+pub(super) fn ungroup(
+    data: &[f32],
+    width: usize,
+    kv_heads: usize,
+    group: usize,
+    head_dim: usize,
+) -> Vec<f32> {
+    let head = head_dim * width;
+    let mut out = Vec::with_capacity(data.len());
+    let at = |kv: usize, i: usize| (kv * (group + 2) + i) * head;
+    for kv in 0..kv_heads {
+        out.extend_from_slice(&data[at(kv, 0)..at(kv, group)]);
+    }
+    for part in [group, group + 1] {
+        for kv in 0..kv_heads {
+            out.extend_from_slice(&data[at(kv, part)..][..head]);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grouped_rows_come_apart_into_queries_keys_values() {
+        // Two key heads with two query heads each, one dimension, width one.
+        let rows = [1.0, 2.0, 10.0, 20.0, 3.0, 4.0, 11.0, 21.0];
+        assert_eq!(
+            ungroup(&rows, 1, 2, 2, 1),
+            [1.0, 2.0, 3.0, 4.0, 10.0, 11.0, 20.0, 21.0]
+        );
+    }
+
+    #[test]
+    fn neighbours_that_turn_together_come_apart_into_halves() {
+        let rows: Vec<f32> = (0..12u8).map(f32::from).collect();
+        assert_eq!(
+            unweave(&rows, 1, 6, 4),
+            [0.0, 2.0, 1.0, 3.0, 4.0, 5.0, 6.0, 8.0, 7.0, 9.0, 10.0, 11.0]
+        );
+        assert_eq!(unweave(&rows, 2, 6, 0), rows);
+    }
+
+    #[test]
+    fn transposing_twice_changes_nothing() {
+        let data: Vec<f32> = (0..6u8).map(f32::from).collect();
+        assert_eq!(transpose(&data, 2, 3), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
+        assert_eq!(transpose(&transpose(&data, 2, 3), 3, 2), data);
+    }
+}
