@@ -9,7 +9,7 @@ use mary_contract::{
 };
 use mary_engine::EngineError;
 use mary_engine::execute::{Execution, Pace, Participants, execute};
-use mary_store::{FinishedIds, Label, Recorder, RunFolder};
+use mary_store::{FinishedIds, Label, PaidAnswers, Recorder, RunFolder};
 
 use crate::admission::open_model;
 use crate::answers::Answers;
@@ -57,7 +57,8 @@ impl<'a> Asking<'a> {
             JudgeChoice::None | JudgeChoice::Subject => false,
         };
         let remote = judged || prepared.spec.subjects.iter().any(remote);
-        let (spending, paid) = Spending::open(folder.path(), prepared.lab.ledger())?;
+        let (spending, mut paid) = Spending::open(folder.path(), prepared.lab.ledger())?;
+        pass_over_used(&mut paid, folder)?;
         let cached = prepared.lab.answers_file().filter(|_| execution.cache);
         let answers = Answers::open(cached, paid, spending.book(), remote)?;
         let label = answers.label();
@@ -279,6 +280,21 @@ fn pace_of_batches() -> Pace {
         bytes: 1 << 30,
         ..Pace::default()
     }
+}
+
+/// Answers that stand in the log are not given to other items that ask the same.
+fn pass_over_used(paid: &mut PaidAnswers, folder: &RunFolder) -> Result<(), RunError> {
+    if paid.is_empty() {
+        return Ok(());
+    }
+    for sample in folder.samples()? {
+        let sample = sample?;
+        // What failed is asked again, and what was answered of it need not be.
+        if !matches!(sample.judgement.outcome, Outcome::Failed(_)) {
+            sample.exchanges.iter().for_each(|e| paid.used(&e.key));
+        }
+    }
+    Ok(())
 }
 
 /// Answered samples of each model and task in the log.

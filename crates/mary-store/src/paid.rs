@@ -9,7 +9,7 @@
 //! The first line holds what was spent before the file was made. Once everything is in the log the file
 //! is deleted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -51,8 +51,9 @@ pub struct PaidAnswers {
     /// Bytes of whole lines.
     len: u64,
     dollars: f64,
-    /// Where lines of earlier processes are.
-    places: HashMap<Key, (u64, u64)>,
+    /// Where lines of earlier processes are whose answers are not used yet. The same question may have
+    /// been asked for several items.
+    places: HashMap<Key, VecDeque<(u64, u64)>>,
     writing: Option<File>,
     reading: Option<File>,
 }
@@ -107,7 +108,8 @@ impl PaidAnswers {
                     2..,
                 ) => {
                     self.dollars += dollars;
-                    self.places.insert(key, (self.len, read));
+                    let places = self.places.entry(key).or_default();
+                    places.push_back((self.len, read));
                 }
                 // A kill leaves the beginning of a line at the end of the file.
                 (None, _) if self.len + read >= size => return Ok(()),
@@ -130,11 +132,26 @@ impl PaidAnswers {
         self.dollars
     }
 
-    /// The answer to a question that was paid for before the run was interrupted.
+    /// Whether an answer may be here that is not used yet.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// An answer of this name stands in the log: it is not given to another item.
+    pub fn used(&mut self, key: &Key) {
+        let places = self.places.get_mut(key);
+        if places.is_some_and(|p| p.pop_front().is_some() && p.is_empty()) {
+            self.places.remove(key);
+        }
+    }
+
+    /// The answer to a question that was paid for before the run was interrupted. Each is given once.
     pub fn recall(&mut self, key: &Key) -> Result<Option<Reply>, StoreError> {
-        let Some(&(start, length)) = self.places.get(key) else {
+        let place = self.places.get(key).and_then(VecDeque::front).copied();
+        let Some((start, length)) = place else {
             return Ok(None);
         };
+        self.used(key);
         let at = io_at(&self.path);
         let file = match &mut self.reading {
             Some(file) => file,
@@ -266,6 +283,32 @@ mod tests {
             assert_eq!(later.dollars(), sum + 1.0);
             assert_eq!(later.recall(&key("c")).unwrap(), Some(reply("three", 1.0)));
         }
+    }
+
+    #[test]
+    fn every_answer_is_given_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut paid = PaidAnswers::open(folder.path(), 0.0).unwrap();
+        for text in ["one", "two", "three"] {
+            paid.keep(&key("a"), &reply(text, 0.25)).unwrap();
+        }
+        assert_eq!(
+            paid.recall(&key("a")).unwrap(),
+            None,
+            "asked by this process"
+        );
+        let mut later = PaidAnswers::open(folder.path(), 0.0).unwrap();
+        // The first is in the log.
+        later.used(&key("a"));
+        later.used(&key("b"));
+        for text in ["two", "three"] {
+            assert!(!later.is_empty());
+            let given = later.recall(&key("a")).unwrap();
+            assert_eq!(given, Some(reply(text, 0.25)));
+        }
+        assert!(later.is_empty());
+        assert_eq!(later.recall(&key("a")).unwrap(), None);
+        assert_eq!(later.dollars(), 0.75);
     }
 
     #[test]

@@ -18,6 +18,8 @@ struct Moody {
     answered: Arc<AtomicUsize>,
 }
 
+type Mood = Box<dyn Fn() -> Say + Send + Sync>;
+
 fn answer(headers: Vec<(String, String)>) -> Say {
     let body = json!({
         "choices": [{"message": {"content": "A"}, "finish_reason": "stop"}],
@@ -109,7 +111,7 @@ fn goes_on(home: &Path, moody: &Moody, lost: usize) {
 #[test]
 fn whatever_asks_for_a_day_is_said_with_the_time_and_the_run_goes_on_later() {
     let body = || b"{\"error\":{\"message\":\"slow down\"}}".to_vec();
-    let moods: [(&str, Box<dyn Fn() -> Say + Send + Sync>); 5] = [
+    let moods: [(&str, Mood); 5] = [
         (
             "Retry-After",
             Box::new(move || Say::Answer(429, headers(&[("retry-after", "86400")]), body())),
