@@ -24,6 +24,9 @@ pub(crate) const PAID: &str = "paid.jsonl";
 /// An answer has 64 MiB at most; written as JSON it can grow by its escapes.
 const LARGEST_LINE: u64 = 1 << 30;
 
+/// No answer costs more, and sums stay numbers.
+const MOST_DOLLARS: f64 = 1e12;
+
 /// A line without its answer.
 #[derive(Deserialize)]
 struct Head {
@@ -97,7 +100,7 @@ impl PaidAnswers {
                 return Ok(());
             }
             let head = serde_json::from_slice::<Head>(&line).ok();
-            let head = head.filter(|h| h.dollars.is_finite() && h.dollars >= 0.0);
+            let head = head.filter(|h| (0.0..=MOST_DOLLARS).contains(&h.dollars));
             match (head, number) {
                 (Some(Head { key: None, dollars }), 1) => self.dollars = dollars,
                 (
