@@ -312,7 +312,13 @@ impl Connection {
             Ok(pass) => pass,
             Err(error) => return Next::Stop(error),
         };
+        if let Some(promise) = question.promise {
+            promise.leaves();
+        }
         let attempt = self.http.send(&message).await;
+        if let Some(promise) = question.promise {
+            promise.is_back();
+        }
         let advice = match &attempt {
             Attempt::Answer { headers, .. } => Advice::read(headers, SystemTime::now()),
             Attempt::Broken { .. } => Advice::default(),

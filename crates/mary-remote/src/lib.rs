@@ -45,7 +45,7 @@ pub use flow::stop_waiting;
 pub use format::{FORMATS, WireFormat};
 pub use http::KeyHeader;
 pub use model::RemoteModel;
-pub use money::Ledger;
+pub use money::{Balance, Ledger};
 pub use options::{ARGUMENTS, Logprobs, Options, Timeouts};
 pub use prices::{Price, PriceList, Prices};
 pub use provider::{

@@ -4,6 +4,7 @@
 //! request waits for those under way to settle; when nothing is under way and it still does not fit,
 //! the run stops with an error that leaves it resumable.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mary_contract::{ErrorKind, ModelError};
@@ -24,14 +25,32 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     limit: Option<f64>,
-    spent: f64,
-    promised: f64,
+    balance: Balance,
     under_way: usize,
     watcher: Option<Watcher>,
 }
 
-/// Told of every change: dollars spent, and dollars set aside for what is under way.
-type Watch = dyn Fn(f64, f64) + Send + Sync;
+/// What a ledger holds, in dollars.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Balance {
+    /// Spent, `lost` included.
+    pub spent: f64,
+    /// Of that, what was paid, or may have been, for answers that did not come: at the estimate where
+    /// nobody said what they cost.
+    pub lost: f64,
+    /// Set aside for what is under way.
+    pub promised: f64,
+}
+
+impl Balance {
+    fn lose(&mut self, dollars: f64) {
+        self.spent += dollars;
+        self.lost += dollars;
+    }
+}
+
+/// Told of every change.
+type Watch = dyn Fn(Balance) + Send + Sync;
 
 struct Watcher(Box<Watch>);
 
@@ -45,7 +64,7 @@ impl State {
     /// Tells the watcher, before the lock is given back: what it writes down is in order.
     fn changed(&self) {
         if let Some(Watcher(watch)) = &self.watcher {
-            watch(self.spent, self.promised);
+            watch(self.balance);
         }
     }
 }
@@ -70,19 +89,24 @@ impl Ledger {
 
     /// Dollars spent so far, paid answers that came broken included at their estimate.
     pub fn spent(&self) -> f64 {
-        self.state().spent
+        self.state().balance.spent
+    }
+
+    /// What it holds.
+    pub fn balance(&self) -> Balance {
+        self.state().balance
     }
 
     /// Counts dollars that were spent before (by the run that is resumed).
     pub fn add_spent(&self, dollars: f64) {
         let mut state = self.state();
-        state.spent += dollars;
+        state.balance.spent += dollars;
         state.changed();
     }
 
-    /// From now on every change is told here: dollars spent, and dollars set aside for requests
-    /// under way. A request leaves only after it was told of. The last watcher counts.
-    pub fn watch(&self, watch: impl Fn(f64, f64) + Send + Sync + 'static) {
+    /// From now on every change is told here. A request leaves only after it was told of. The last
+    /// watcher counts.
+    pub fn watch(&self, watch: impl Fn(Balance) + Send + Sync + 'static) {
         self.state().watcher = Some(Watcher(Box::new(watch)));
     }
 
@@ -97,14 +121,15 @@ impl Ledger {
             let settled = self.shared.settled.notified();
             {
                 let mut state = self.state();
-                let fits = |limit: f64| state.spent + state.promised + dollars <= limit;
-                if state.limit.is_none_or(fits) {
-                    state.promised += dollars;
+                let taken = state.balance.spent + state.balance.promised;
+                if state.limit.is_none_or(|limit| taken + dollars <= limit) {
+                    state.balance.promised += dollars;
                     state.under_way += 1;
                     state.changed();
                     return Ok(Promise {
                         ledger: self.clone(),
                         dollars,
+                        out: AtomicBool::new(false),
                     });
                 }
                 if state.under_way == 0 {
@@ -122,17 +147,20 @@ fn exhausted(state: &State, dollars: f64) -> ModelError {
         ErrorKind::Budget,
         format!(
             "the budget of ${limit:.2} leaves no room for the next request: ${:.4} is spent and it may cost ${dollars:.4}",
-            state.spent
+            state.balance.spent
         ),
     )
     .hint("everything answered so far is kept; give the same command with a larger --budget to go on")
 }
 
-/// Money set aside for one request. Dropping it gives the money back.
+/// Money set aside for one request. Dropping it gives the money back, unless the request is at the
+/// server just then: nobody will know whether it was answered, so it counts as spent.
 #[derive(Debug)]
 pub struct Promise {
     ledger: Ledger,
     dollars: f64,
+    /// The request has left and nothing is known of its fate.
+    out: AtomicBool,
 }
 
 impl Promise {
@@ -141,10 +169,25 @@ impl Promise {
         self.dollars
     }
 
+    /// The request leaves.
+    pub fn leaves(&self) {
+        self.out.store(true, Ordering::Relaxed);
+    }
+
+    /// Something came back, or it surely never arrived.
+    pub fn is_back(&self) {
+        self.out.store(false, Ordering::Relaxed);
+    }
+
     /// An attempt was most likely paid for but its answer came broken: the estimate counts as spent.
     pub fn lost(&self) {
+        self.lost_part(self.dollars);
+    }
+
+    /// Of several requests for one answer some were answered and paid for, in vain.
+    pub fn lost_part(&self, dollars: f64) {
         let mut state = self.ledger.state();
-        state.spent += self.dollars;
+        state.balance.lose(dollars);
         state.changed();
     }
 
@@ -152,7 +195,7 @@ impl Promise {
     pub fn still_fits(&self) -> Result<(), ModelError> {
         let state = self.ledger.state();
         match state.limit {
-            Some(limit) if state.spent + state.promised > limit => {
+            Some(limit) if state.balance.spent + state.balance.promised > limit => {
                 Err(exhausted(&state, self.dollars))
             }
             _ => Ok(()),
@@ -161,16 +204,20 @@ impl Promise {
 
     /// The request is answered and cost this much.
     pub fn settle(self, dollars: f64) {
+        self.is_back();
         // Spent, and given back by the drop below, in one step for whoever watches.
-        self.ledger.state().spent += dollars;
+        self.ledger.state().balance.spent += dollars;
     }
 
     fn give_back(&self, state: &mut State) {
-        state.promised = (state.promised - self.dollars).max(0.0);
+        if self.out.load(Ordering::Relaxed) {
+            state.balance.lose(self.dollars);
+        }
+        state.balance.promised = (state.balance.promised - self.dollars).max(0.0);
         state.under_way = state.under_way.saturating_sub(1);
         if state.under_way == 0 {
             // Sums of fractions leave crumbs.
-            state.promised = 0.0;
+            state.balance.promised = 0.0;
         }
     }
 }
@@ -219,7 +266,10 @@ mod tests {
         let ledger = Ledger::new();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let book = Arc::clone(&seen);
-        ledger.watch(move |spent, aside| book.lock().unwrap().push((spent, aside)));
+        ledger.watch(move |now| {
+            let told = (now.spent, now.lost, now.promised);
+            book.lock().unwrap().push(told);
+        });
         let first = ledger.promise(0.5).await.unwrap();
         let second = ledger.promise(0.25).await.unwrap();
         first.settle(0.125);
@@ -229,11 +279,11 @@ mod tests {
         assert_eq!(
             *seen,
             [
-                (0.0, 0.5),
-                (0.0, 0.75),
-                (0.125, 0.25),
-                (0.375, 0.25),
-                (0.375, 0.0)
+                (0.0, 0.0, 0.5),
+                (0.0, 0.0, 0.75),
+                (0.125, 0.0, 0.25),
+                (0.375, 0.25, 0.25),
+                (0.375, 0.25, 0.0)
             ]
         );
     }
@@ -259,5 +309,24 @@ mod tests {
         ledger.limit(0.3);
         drop(ledger.promise(0.05).await.unwrap());
         assert!(ledger.promise(0.05).await.is_ok(), "given back");
+    }
+
+    #[tokio::test]
+    async fn what_is_given_up_while_it_is_at_the_server_counts() {
+        let ledger = Ledger::new();
+        let promise = ledger.promise(0.25).await.unwrap();
+        promise.leaves();
+        drop(promise);
+        let promise = ledger.promise(0.5).await.unwrap();
+        promise.leaves();
+        promise.is_back();
+        drop(promise);
+        let (balance, quarter) = (ledger.balance(), 0.25);
+        assert_eq!((balance.spent, balance.lost), (quarter, quarter));
+        let promise = ledger.promise(0.5).await.unwrap();
+        promise.leaves();
+        promise.settle(0.125);
+        let balance = ledger.balance();
+        assert_eq!((balance.spent, balance.lost), (0.375, quarter));
     }
 }

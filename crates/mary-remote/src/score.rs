@@ -26,6 +26,7 @@ struct Sum {
     raw: Vec<Value>,
     retries: u32,
     version: Option<String>,
+    answers: usize,
 }
 
 impl Default for Sum {
@@ -37,6 +38,7 @@ impl Default for Sum {
             raw: Vec::new(),
             retries: 0,
             version: None,
+            answers: 0,
         }
     }
 }
@@ -48,6 +50,7 @@ impl Sum {
         self.cache_writes += told.answer.cache_writes;
         self.retries += told.retries;
         self.raw.push(told.raw);
+        self.answers += 1;
         self.version = told.answer.model_version.or(self.version.take());
         told.answer.answer
     }
@@ -75,10 +78,21 @@ impl Remote {
             Logprobs::Top => self.score_by_top(&score, &promise, &mut sum).await,
             Logprobs::Echo => self.score_by_echo(&score, &promise, &mut sum).await,
             Logprobs::Forced => self.score_by_force(&score, &promise, &mut sum).await,
-        }?;
+        };
         let counted = (sum.cache_writes, false);
         let usage = self.priced(sum.usage, sum.told, counted, promise.dollars());
-        promise.settle(usage.cost.unwrap_or(0.0));
+        let cost = usage.cost.unwrap_or(0.0);
+        let scored = match scored {
+            Ok(scored) => scored,
+            // What was answered before the rest failed was paid for.
+            Err(error) => {
+                if sum.answers > 0 {
+                    promise.lost_part(cost);
+                }
+                return Err(error);
+            }
+        };
+        promise.settle(cost);
         Ok(Reply {
             answer: scored,
             meta: ReplyMeta {

@@ -300,6 +300,86 @@ fn a_stop_keeps_what_is_under_way_and_waits_for_nothing_else() {
     assert!((1..=8).contains(&kept), "{kept} were under way");
 }
 
+/// A server that never answers: a run that stops waits for the stated time and no longer, and what was
+/// at the server counts as spent, since nobody will know.
+#[test]
+fn what_does_not_come_within_the_stated_time_counts_as_spent() {
+    struct Stopping(TestDesk<Generate, mary_contract::Generated>, RawServer);
+    impl mary_contract::Desk<Generate, mary_contract::Generated> for Stopping {
+        fn next(&mut self) -> Option<mary_contract::Job<Generate>> {
+            self.0.next()
+        }
+        fn answer(
+            &mut self,
+            ticket: mary_contract::Ticket,
+            answer: Result<
+                mary_contract::Reply<mary_contract::Generated>,
+                mary_contract::ModelError,
+            >,
+        ) -> std::ops::ControlFlow<()> {
+            self.0.answer(ticket, answer)
+        }
+        fn stopping(&mut self) -> bool {
+            self.1.heard().len() >= 4
+        }
+    }
+    let server = RawServer::start(|_| {
+        loop {
+            std::thread::park();
+        }
+    })
+    .unwrap();
+    let ledger = Ledger::new();
+    let settings = settings(&server, &[("stop_wait", "0.2")]);
+    let model = try_open("openai/gpt-4o", &settings, &ledger).unwrap();
+    let mut desk = Stopping(TestDesk::new((0..100).map(dear)), server);
+    model.generator().unwrap().generate(&mut desk);
+    assert!(desk.0.answers.values().flatten().all(Result::is_err));
+    // The requests are given up by another thread, a moment later.
+    let until = std::time::Instant::now() + Duration::from_secs(120);
+    while ledger.balance().promised > 0.0 && std::time::Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let balance = ledger.balance();
+    assert_eq!(balance.promised, 0.0);
+    // Four at the server, at $0.067 each and a little for what they might have answered.
+    assert!(balance.lost >= 4.0 * 0.066, "{balance:?}");
+    assert!(balance.lost <= 4.0 * 0.09, "{balance:?}");
+    assert_eq!(balance.spent, balance.lost);
+}
+
+/// An echo that asks for two texts: the first is answered and paid for, the second refused.
+#[test]
+fn half_a_score_that_was_paid_for_counts() {
+    let count = AtomicUsize::new(0);
+    let server = RawServer::start(move |_| {
+        if count.fetch_add(1, Ordering::SeqCst) > 0 {
+            return Say::Answer(400, vec![], b"{\"error\":{\"message\":\"no\"}}".to_vec());
+        }
+        Say::json(&json!({
+            "choices": [{"text": "", "logprobs": {
+                "tokens": ["The", " cat", " sat"], "token_logprobs": [null, -1.0, -2.0]}}],
+            "usage": {"prompt_tokens": 1_000_000, "completion_tokens": 0},
+        }))
+    })
+    .unwrap();
+    let ledger = Ledger::new();
+    let settings = settings(&server, &[("logprobs", "echo")]);
+    let model = try_open("openai-completions/davinci-002", &settings, &ledger).unwrap();
+    let mut desk = TestDesk::new([Score {
+        prefix: Prompt::plain("The cat"),
+        continuations: vec![" sat".into(), " ran".into()],
+        start: Start::Model,
+        details: Default::default(),
+    }]);
+    model.scorer().unwrap().score(&mut desk);
+    assert!(desk.only(0).is_err());
+    let price = 2.0;
+    let balance = ledger.balance();
+    assert!((balance.spent - price).abs() < 1e-6, "{balance:?}");
+    assert!((balance.lost - price).abs() < 1e-6, "{balance:?}");
+}
+
 #[test]
 fn a_fatal_error_midway_keeps_the_answers_under_way() {
     let count = AtomicUsize::new(0);

@@ -13,8 +13,14 @@ use room::{KEY, TestDesk, ask, generate, open, settings, try_open};
 fn ten_thousand_requests_with_thirty_percent_faults_each_end_once() {
     const REQUESTS: u64 = 10_000;
     const RATE: f64 = 1000.0;
+    // A time-out is the one fault after which a server may have answered without our knowing: see below.
+    let faults: Vec<Fault> = Fault::ALL
+        .into_iter()
+        .filter(|f| *f != Fault::SlowDrip)
+        .collect();
     let server = FaultyServer::start(Script {
         fault_rate: 0.3,
+        faults: faults.clone(),
         seed: 7,
         rate_limit: Some(RateLimit {
             per_second: RATE,
@@ -26,10 +32,7 @@ fn ten_thousand_requests_with_thirty_percent_faults_each_end_once() {
         ..Script::default()
     })
     .unwrap();
-    let model = open(
-        "openai/scripted",
-        &settings(&server, "/v1", &[("timeout", "1")]),
-    );
+    let model = open("openai/scripted", &settings(&server, "/v1", &[]));
     let start = Instant::now();
     let desk = generate(
         model.as_ref(),
@@ -56,11 +59,10 @@ fn ten_thousand_requests_with_thirty_percent_faults_each_end_once() {
     assert_eq!(books.accounts.len() as u64, REQUESTS);
     let unanswered = books.accounts.values().filter(|a| a.delivered == 0).count();
     assert_eq!(unanswered, 0, "every request was answered well");
-    // On a busy machine an answer may be sent a moment after its time-out, which is a fault as well.
-    let twice = books.accounts.values().filter(|a| a.delivered > 1).count() as u64;
-    assert!(twice <= REQUESTS / 100, "{twice} were answered well twice");
+    let twice = books.accounts.values().filter(|a| a.delivered > 1).count();
+    assert_eq!(twice, 0, "an answer that came was asked for again");
     assert!(
-        Fault::ALL.iter().all(|f| books.faults.contains_key(f)),
+        faults.iter().all(|f| books.faults.contains_key(f)),
         "{:?}",
         books.faults
     );
@@ -78,6 +80,32 @@ fn ten_thousand_requests_with_thirty_percent_faults_each_end_once() {
     assert!(!written.contains(KEY));
     let logged = serde_json::to_string(&desk.answers.values().collect::<Vec<_>>()).unwrap();
     assert!(logged.contains("you_sent") && !logged.contains(KEY));
+}
+
+/// A server that drips for longer than anyone waits: each question ends once all the same. Here one may
+/// be answered twice, where a good answer was on its way when its time ran out; nobody can tell, so it is
+/// asked again and the first counts as paid.
+#[test]
+fn questions_whose_time_runs_out_end_once() {
+    const REQUESTS: u64 = 200;
+    let server = FaultyServer::start(Script {
+        fault_rate: 0.3,
+        faults: vec![Fault::SlowDrip],
+        seed: 7,
+        ..Script::default()
+    })
+    .unwrap();
+    let args = [("timeout", "1"), ("retries", "100")];
+    let model = open("openai/scripted", &settings(&server, "/v1", &args));
+    let requests = (0..REQUESTS).map(|n| ask(format!("question {n}")));
+    let desk = generate(model.as_ref(), requests.collect());
+    for n in 0..REQUESTS {
+        let reply = desk.only(n).as_ref().unwrap_or_else(|e| panic!("{n}: {e}"));
+        assert_eq!(reply.answer.text, format!("reply to question {n}"));
+    }
+    let books = server.books();
+    assert!(books.faults[&Fault::SlowDrip] > 20, "{:?}", books.faults);
+    assert!(books.accounts.values().all(|a| a.delivered >= 1));
 }
 
 #[test]

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use mary_contract::{
-    Cache, ErrorKind, Event, EventObserver, JudgeChoice, Key, Model, ModelRef, ModelSettings,
-    Outcome, Reply, SampleId, StoreError,
+    ErrorKind, Event, EventObserver, JudgeChoice, Model, ModelRef, ModelSettings, Outcome, SampleId,
 };
 use mary_engine::EngineError;
 use mary_engine::execute::{Execution, Pace, Participants, execute};
-use mary_store::{FinishedIds, Label, Recorder, ResponseCache, RunFolder};
+use mary_store::{FinishedIds, Label, PaidAnswers, Recorder, RunFolder};
 
 use crate::admission::open_model;
+use crate::answers::Answers;
 use crate::spending::Spending;
 use crate::{Both, LoadAhead, PreparedRun, RunError, batch};
 
@@ -24,7 +24,7 @@ pub(crate) struct Asking<'a> {
     prepared: &'a PreparedRun<'a>,
     folder: &'a mut RunFolder,
     events: &'a mut dyn EventObserver,
-    cache: Box<dyn Cache>,
+    answers: Answers,
     /// Says which model and task new rows of the cache belong to.
     label: Option<Label>,
     /// Where batches are kept, in a run that uses batch APIs.
@@ -47,25 +47,25 @@ impl<'a> Asking<'a> {
         stop: &'a AtomicBool,
     ) -> Result<Self, RunError> {
         let execution = &prepared.spec.execution;
-        let cached = prepared.lab.answers_file().filter(|_| execution.cache);
-        let (cache, label): (Box<dyn Cache>, _) = match cached {
-            Some(path) => {
-                let cache = open_cache(path)?;
-                let label = cache.label();
-                (Box::new(cache), Some(label))
-            }
-            None => (Box::new(NoCache), None),
-        };
         let batches = batch::folder(folder.path(), execution.batch);
         if let Some(path) = &batches {
             make_folder(path, "the folder of batches cannot be made")?;
         }
-        // A paid answer is in the log before the next is taken; elsewhere the log may lag a little.
         let remote = |m: &ModelRef| mary_remote::is_remote(&m.provider);
-        if label.is_none() || prepared.spec.subjects.iter().any(remote) {
+        let judged = match &prepared.spec.judge {
+            JudgeChoice::Model(judge) => remote(judge),
+            JudgeChoice::None | JudgeChoice::Subject => false,
+        };
+        let remote = judged || prepared.spec.subjects.iter().any(remote);
+        let (spending, mut paid) = Spending::open(folder.path(), prepared.lab.ledger())?;
+        pass_over_used(&mut paid, folder)?;
+        let cached = prepared.lab.answers_file().filter(|_| execution.cache);
+        let answers = Answers::open(cached, paid, spending.book(), remote)?;
+        let label = answers.label();
+        // A paid answer is in the log before the next is taken; elsewhere the log may lag a little.
+        if label.is_none() || remote {
             folder.write_at_once()?;
         }
-        let spending = Spending::open(folder.path(), prepared.lab.ledger())?;
         if spending.spent() > 0.0 {
             let note = format!("${:.4} was spent before", spending.spent());
             events.observe(&Event::Note(&note))?;
@@ -76,7 +76,7 @@ impl<'a> Asking<'a> {
             answered: answered_parts(folder)?,
             folder,
             events,
-            cache,
+            answers,
             label,
             batches,
             spending,
@@ -132,10 +132,21 @@ impl<'a> Asking<'a> {
             }
             Ok::<_, RunError>(())
         })?;
-        match self.waiting {
+        match self.waiting.take() {
             Some(error) => Err(error.into()),
-            None => Ok(()),
+            None => self.complete(),
         }
+    }
+
+    /// Answers that were paid for need not be kept twice once all of them are in the log.
+    fn complete(&mut self) -> Result<(), RunError> {
+        self.folder.flush()?;
+        let ids = self.folder.finished_ids()?;
+        if ids.failed() == 0 && ids.len() >= self.prepared.planned() {
+            self.spending.sync()?;
+            self.answers.forget_paid()?;
+        }
+        Ok(())
     }
 
     /// The places of the tasks that a model has not answered in full.
@@ -223,7 +234,7 @@ impl<'a> Asking<'a> {
         }
         let ended = execute(
             &execution,
-            self.cache.as_mut(),
+            &mut self.answers,
             &mut Both(&mut recorder, &mut Both(&mut self.spending, self.events)),
         );
         self.spending.note()?;
@@ -271,6 +282,21 @@ fn pace_of_batches() -> Pace {
     }
 }
 
+/// Answers that stand in the log are not given to other items that ask the same.
+fn pass_over_used(paid: &mut PaidAnswers, folder: &RunFolder) -> Result<(), RunError> {
+    if paid.is_empty() {
+        return Ok(());
+    }
+    for sample in folder.samples()? {
+        let sample = sample?;
+        // What failed is asked again, and what was answered of it need not be.
+        if !matches!(sample.judgement.outcome, Outcome::Failed(_)) {
+            sample.exchanges.iter().for_each(|e| paid.used(&e.key));
+        }
+    }
+    Ok(())
+}
+
 /// Answered samples of each model and task in the log.
 fn answered_parts(folder: &RunFolder) -> Result<Parts, RunError> {
     let mut parts = Parts::new();
@@ -285,37 +311,10 @@ fn answered_parts(folder: &RunFolder) -> Result<Parts, RunError> {
     Ok(parts)
 }
 
-fn open_cache(path: &Path) -> Result<ResponseCache, RunError> {
-    if let Some(parent) = path.parent() {
-        make_folder(
-            parent,
-            "the cache folder cannot be made; --cache-dir names another, --no-cache does without",
-        )?;
-    }
-    Ok(ResponseCache::open(path)?)
-}
-
-fn make_folder(path: &Path, message: &str) -> Result<(), RunError> {
+pub(crate) fn make_folder(path: &Path, message: &str) -> Result<(), RunError> {
     std::fs::create_dir_all(path).map_err(|source| RunError::Folder {
         path: path.to_owned(),
         message: message.to_owned(),
         source,
     })
-}
-
-/// Without a cache, what is answered stands in the log alone.
-struct NoCache;
-
-impl Cache for NoCache {
-    fn recall(&mut self, _: &Key) -> Result<Option<Reply>, StoreError> {
-        Ok(None)
-    }
-
-    fn keep(&mut self, _: &Key, _: &Reply) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        Ok(())
-    }
 }

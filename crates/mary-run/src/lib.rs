@@ -11,6 +11,7 @@
 
 mod admission;
 mod ahead;
+mod answers;
 mod asking;
 mod batch;
 mod error;

@@ -13,6 +13,7 @@ use crate::index::{Ascending, FinishedIds, Index};
 use crate::lease::{Lock, taken_over};
 use crate::log::{LogWriter, heal};
 use crate::manifest::{SCHEMA, difference};
+use crate::paid::PAID;
 use crate::read::{Samples, Seeker, Verdicts};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
@@ -146,7 +147,7 @@ impl RunFolder {
 
     /// Removes a folder in which nothing was answered. What is not ours stays, and the folder with it.
     pub fn discard(&mut self) -> Result<(), StoreError> {
-        if !self.finished_ids()?.is_empty() {
+        if !self.finished_ids()?.is_empty() || self.path.join(PAID).exists() {
             return Ok(());
         }
         self.writer = None;

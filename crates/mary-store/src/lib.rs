@@ -25,6 +25,7 @@ mod log;
 mod manifest;
 mod merge;
 mod mounts;
+mod paid;
 mod read;
 mod recorder;
 mod shards;
@@ -40,6 +41,7 @@ pub use line::{ItemHead, Verdict};
 pub use manifest::{SCHEMA, run_digest};
 pub use merge::{MergeReport, join_into, merge};
 pub use mounts::network_file_system;
+pub use paid::PaidAnswers;
 pub use read::{Samples, Seeker, Verdicts};
 pub use recorder::Recorder;
 pub use shards::{

@@ -29,7 +29,9 @@ fn server() -> RawServer {
         if heard.method == "GET" {
             return Say::json(&json!({"data": [{"id": "m"}]}));
         }
+        // The id is what a file or a batch would have.
         Say::json(&json!({
+            "id": "made-1",
             "choices": [{"message": {"content": "A"}, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": 1, "completion_tokens": 1},
         }))
@@ -105,7 +107,30 @@ fn a_folder_cannot_make_mary_write_elsewhere() {
     edit(&folder, |m| {
         m["model_settings"]["args"]["batch"] = json!(outside.display().to_string());
     });
-    let _ = mary(home.path(), &["resume", &folder.display().to_string()]);
+    // As if nothing had been answered yet.
+    let log = folder.join("samples.jsonl");
+    let lines = std::fs::read_to_string(&log).unwrap();
+    std::fs::write(&log, "").unwrap();
+    let path = folder.display().to_string();
+    let asked = server.heard().len();
+    let output = mary(
+        home.path(),
+        &["resume", &path, "--base-url", &server.url("/v1")],
+    );
+    std::fs::write(&log, lines).unwrap();
+    let paths: Vec<String> = server
+        .heard()
+        .into_iter()
+        .skip(asked)
+        .map(|h| h.path)
+        .collect();
+    assert!(
+        paths
+            .iter()
+            .all(|p| !p.contains("batches") && !p.contains("files")),
+        "no batch is made because a folder says so: {paths:?} {}",
+        said(&output)
+    );
     assert!(
         !outside.exists(),
         "a batch path in a manifest is not followed"
@@ -114,13 +139,64 @@ fn a_folder_cannot_make_mary_write_elsewhere() {
     {
         let theirs = home.path().join("diary.txt");
         std::fs::write(&theirs, "mine\n").unwrap();
-        let log = folder.join("samples.jsonl");
         std::fs::remove_file(&log).unwrap();
         std::os::unix::fs::symlink(&theirs, &log).unwrap();
         let output = mary(home.path(), &["resume", &folder.display().to_string()]);
         assert!(!output.status.success());
         assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "mine\n");
     }
+}
+
+/// Names in a folder are names: none of them leads out of it or overwrites anything.
+#[test]
+fn no_name_in_a_folder_is_a_path() {
+    let (home, server) = (tempfile::tempdir().unwrap(), server());
+    let folder = run(home.path(), &server);
+    let log = folder.join("samples.jsonl");
+    let evil = "../../../evil";
+    edit(&folder, |m| {
+        m["id"] = json!(evil);
+        m["models"][0]["label"] = json!(evil);
+    });
+    let text = std::fs::read_to_string(&log).unwrap();
+    let mut lines = String::new();
+    for line in text.lines() {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        line["id"]["item"] = json!(format!("{evil}/{}", line["id"]["item"].as_str().unwrap()));
+        line["item"]["id"] = line["id"]["item"].clone();
+        lines.push_str(&format!("{line}\n"));
+    }
+    std::fs::write(&log, lines).unwrap();
+    let here = |folder: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).unwrap().flatten();
+        let mut found: Vec<PathBuf> = entries.map(|e| e.path()).collect();
+        found.sort();
+        found
+    };
+    let (above, home) = (home.path().parent().unwrap(), home.path());
+    std::fs::create_dir_all(home.join("out")).unwrap();
+    let (before, path) = (here(home), folder.display().to_string());
+    for words in [
+        vec!["report", &path],
+        vec!["rescore", &path],
+        vec!["resume", &path, "--base-url", &server.url("/v1")],
+        vec!["report", &path, "--tables", "out/tables"],
+        vec!["export", &path, "-o", "out/export"],
+    ] {
+        let output = mary(home, &words);
+        assert!(
+            !said(&output).contains("panicked"),
+            "{words:?}: {}",
+            said(&output)
+        );
+        assert_eq!(here(home), before, "{words:?}");
+        for place in [above, &home.join("runs"), &home.join("out")] {
+            assert!(!place.join("evil").exists(), "{words:?}");
+        }
+    }
+    let mut left = here(&home.join("runs"));
+    left.retain(|p| p.is_dir() && *p != folder);
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
@@ -163,6 +239,12 @@ fn a_fifo_in_a_folder_is_refused_and_not_waited_for() {
     let made = Command::new("mkfifo").arg(&fifo).status();
     if !made.is_ok_and(|m| m.success()) {
         return;
+    }
+    let model = format!("gguf/{}", fifo.display());
+    for model in [model.as_str(), "gguf//dev/zero"] {
+        let output = mary(home.path(), &["models", "show", model]);
+        assert!(!output.status.success(), "{model}");
+        assert!(said(&output).contains("FIFO"), "{model}: {}", said(&output));
     }
     for command in ["report", "resume"] {
         let output = mary(home.path(), &[command, &folder.display().to_string()]);

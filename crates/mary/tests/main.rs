@@ -32,4 +32,5 @@ mod sweep;
 mod terminal;
 mod tuned;
 mod untrained;
+mod waiting;
 mod wrong;

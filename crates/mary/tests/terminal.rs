@@ -6,6 +6,7 @@ use std::process::Command;
 
 use mary_contract::Cache as _;
 use mary_testkit::lacking::{self, Lacking};
+use mary_testkit::raw_server::{RawServer, Say};
 
 /// Sets the window's title, clears the screen, rings, and turns writing around.
 const HOSTILE: &str = "x\x1b]0;owned\x07\x1b[2J\u{9b}5n\u{202e}y";
@@ -96,4 +97,108 @@ fn no_foreign_control_character_reaches_a_terminal() {
         assert!(!printed.trim().is_empty(), "{case:?} printed nothing");
         assert_tame(&format!("{case:?}"), &printed);
     }
+}
+
+/// A hostile text of exactly this many bytes.
+fn hostile_of(length: usize) -> Vec<u8> {
+    let mut bytes = "\x1b]0;owned\x07\x1b[2J\u{9b}".as_bytes().to_vec();
+    bytes.resize(length.max(bytes.len()), b'z');
+    bytes
+}
+
+/// Tensors whose names command a terminal, in a file that is right otherwise.
+#[test]
+fn no_tensor_name_reaches_a_terminal() {
+    let home = tempfile::tempdir().unwrap();
+    let golden = "../mary-weights/tests/golden/llama.gguf";
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(golden);
+    let whole = std::fs::read(golden).unwrap();
+    for name in [
+        &b"blk.0.attn_output.weight"[..],
+        b"blk.0.ffn_gate.weight",
+        b"tokenizer.ggml.tokens",
+    ] {
+        let mut bytes = whole.clone();
+        let place = bytes.windows(name.len()).position(|w| w == name);
+        let place = place.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(name)));
+        let hostile = hostile_of(name.len());
+        assert_eq!(hostile.len(), name.len(), "the text fits");
+        bytes[place..place + name.len()].copy_from_slice(&hostile);
+        let file = home.path().join("m.gguf");
+        std::fs::write(&file, bytes).unwrap();
+        let model = format!("gguf/{}", file.display());
+        for case in [
+            vec!["models", "show", &model],
+            vec![
+                "run",
+                "-m",
+                &model,
+                "-t",
+                "htest/end-punctuation",
+                "-l",
+                "2",
+            ],
+        ] {
+            let printed = on_a_terminal(home.path(), &case);
+            assert!(!printed.trim().is_empty(), "{case:?} printed nothing");
+            assert_tame(&format!("{case:?}"), &printed);
+        }
+    }
+}
+
+/// A server's words, and ids, titles and tags of an own task: in progress, notes, failures, tables.
+#[test]
+fn nothing_that_a_server_or_an_item_is_called_reaches_a_terminal() {
+    let home = tempfile::tempdir().unwrap();
+    let row = |n: usize| {
+        let id = format!("{HOSTILE}{n}");
+        serde_json::json!({"id": id, "kind": HOSTILE, "word": HOSTILE, "opposite": "B"}).to_string()
+    };
+    let rows: Vec<String> = (0..4).map(row).collect();
+    std::fs::write(home.path().join("rows.jsonl"), rows.join("\n")).unwrap();
+    let title = serde_json::Value::from(HOSTILE).to_string();
+    let file = format!(
+        "title = {title}\nabout = {title}\n[data]\npath = \"rows.jsonl\"\nid = \"id\"\nstrata = \"kind\"\n\
+         tags = \"kind\"\n[request]\nkind = \"generate\"\nprompt = \"{{{{ word }}}}\"\n[judge]\n\
+         kind = \"exact\"\nanswer = \"{{{{ opposite }}}}\"\n"
+    );
+    std::fs::write(home.path().join("task.toml"), file).unwrap();
+    let answers = |status: u16| {
+        RawServer::start(move |heard| {
+            let body = if heard.method == "GET" {
+                serde_json::json!({"data": [{"id": "m"}, {"id": HOSTILE}]})
+            } else if status == 200 {
+                serde_json::json!({"model": HOSTILE, "choices": [
+                    {"message": {"content": HOSTILE, "reasoning": HOSTILE}, "finish_reason": HOSTILE}]})
+            } else {
+                serde_json::json!({"error": {"message": HOSTILE, "code": HOSTILE, "type": HOSTILE}})
+            };
+            let status = if heard.method == "GET" { 200 } else { status };
+            Say::Answer(status, Vec::new(), body.to_string().into_bytes())
+        })
+        .unwrap()
+    };
+    let mut seen = String::new();
+    for status in [200, 400, 401, 404, 500] {
+        let server = answers(status);
+        let url = server.url("/v1");
+        let words = "run -m compatible/m -t task.toml --apply-chat-template --model-arg retries=1 \
+                     --model-arg backoff_ms=1 --no-cache --base-url";
+        let mut case: Vec<&str> = words.split_whitespace().collect();
+        case.push(&url);
+        let printed = on_a_terminal(home.path(), &case);
+        assert_tame(&format!("{status}: {case:?}"), &printed);
+        seen.push_str(&printed);
+        for case in [
+            vec!["report"],
+            vec!["runs"],
+            vec!["tasks", "check", "task.toml"],
+        ] {
+            let printed = on_a_terminal(home.path(), &case);
+            assert_tame(&format!("{status}: {case:?}"), &printed);
+            seen.push_str(&printed);
+        }
+    }
+    // The text was shown, not left out: otherwise nothing was tested.
+    assert!(seen.contains("\\x1b]0;owned"), "{seen}");
 }

@@ -9,7 +9,7 @@ use mary_contract::{
     Target as Wanted, TaskRun, TaskSettings,
 };
 use mary_data::{Limits, unpack_tar_gz, unpack_zip};
-use mary_store::{ExportForm, ImportOptions, RunFolder, export, import};
+use mary_store::{ExportForm, ImportOptions, PaidAnswers, RunFolder, export, import};
 use tempfile::TempDir;
 
 use super::{Target, Trouble};
@@ -24,6 +24,7 @@ pub(super) fn all() -> Result<Vec<Box<dyn Target>>, Trouble> {
     Ok(vec![
         Box::new(Run::new("log", "samples.jsonl", log)?),
         Box::new(Run::new("manifest", "manifest.json", manifest)?),
+        Box::new(Paid::new()?),
         Box::new(Archive::new(true)?),
         Box::new(Archive::new(false)?),
         Box::new(Exported::new("imported eval", ExportForm::InspectEval)?),
@@ -157,6 +158,52 @@ impl Target for Run {
         // What healing put aside is not to grow from case to case.
         let _ = std::fs::remove_file(self.path.join("samples.jsonl.torn"));
         reading && writing
+    }
+}
+
+/// The answers that an interrupted run has paid for.
+struct Paid {
+    good: Vec<u8>,
+    folder: TempDir,
+}
+
+impl Paid {
+    fn new() -> Result<Self, Trouble> {
+        let folder = tempfile::tempdir()?;
+        let mut paid = PaidAnswers::open(folder.path(), 0.5)?;
+        for n in 0..12 {
+            for exchange in sample(n)?.exchanges {
+                if let Ok(mut reply) = exchange.reply {
+                    reply.meta.usage.cost = Some(0.25);
+                    paid.keep(&exchange.key, &reply)?;
+                }
+            }
+        }
+        let good = std::fs::read(folder.path().join("paid.jsonl"))?;
+        Ok(Self { good, folder })
+    }
+}
+
+impl Target for Paid {
+    fn name(&self) -> &'static str {
+        "paid answers"
+    }
+
+    fn make(&self, dice: &mut Dice) -> Vec<u8> {
+        mutate::json_lines(&self.good, dice)
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> bool {
+        if std::fs::write(self.folder.path().join("paid.jsonl"), bytes).is_err() {
+            return false;
+        }
+        let Ok(mut paid) = PaidAnswers::open(self.folder.path(), 0.5) else {
+            return false;
+        };
+        assert!(paid.dollars().is_finite() && paid.dollars() >= 0.0);
+        let keys = (0..12).filter_map(|n| serde_json::from_value(format!("{n:064x}").into()).ok());
+        let mut keys = keys.map(|key: Key| paid.recall(&key));
+        keys.all(|recalled| recalled.is_ok())
     }
 }
 
