@@ -1,128 +1,141 @@
-//! Judgements of descriptions on paper or in a spreadsheet: the form that a family writes, filled in by one
-//! judge or by several (a file each), read back.
+//! People who judge what models wrote: a study made from the form that a family writes of a run
+//! (`mary study new --judge RUN`), and forms filled in as spreadsheets, read back.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use mary_contract::from_spreadsheet;
-use mary_stats::raters::{Level, krippendorff_interval};
-use mary_stats::{Interval, LEVEL, agreement, intervals};
-use serde::Serialize;
+use mary_contract::{Arguments, Sample};
+use mary_store::RunFolder;
+use mary_study::forms::{self, Source};
+use mary_study::freeze::Frozen;
+use mary_study::settings::Language;
+use mary_study::{Session, judgements};
 
-use crate::exit::UsageError;
+use crate::cli::study::{NewStudyArgs, ReadArgs};
+use crate::commands::{family, print, print_json, summary, tell};
+use crate::exit::{Status, UsageError};
+use crate::rundir;
+use crate::settings::Place;
 
-/// What judges say of one model's descriptions.
-#[derive(Debug, Serialize)]
-pub struct Judged {
-    pub model: String,
-    /// Share of judgements "correct".
-    pub correct: Interval,
-    /// Descriptions that were judged.
-    pub descriptions: usize,
-    /// Cohen's kappa, with two judges.
-    pub kappa: Option<Interval>,
-    /// Krippendorff's alpha, with two judges or more.
-    pub alpha: Option<Interval>,
-}
-
-type Marks = BTreeMap<(String, String), Vec<(usize, f64)>>;
-
-/// Reads forms, one for each judge.
-pub fn read(forms: &[PathBuf]) -> anyhow::Result<Vec<Judged>> {
-    let mut models: BTreeMap<String, Marks> = BTreeMap::new();
-    for (judge, form) in forms.iter().enumerate() {
-        let wrong = |line: usize, message: String| {
-            UsageError::new(format!("{}:{line}: {message}", form.display()))
-        };
-        let mut reader = csv::Reader::from_path(form)?;
-        let head = reader.headers()?.clone();
-        let column = |wanted: &str| head.iter().position(|h| h.trim().starts_with(wanted));
-        let (Some(model), Some(item), Some(trial), Some(mark)) = (
-            column("model"),
-            column("item"),
-            column("trial"),
-            column("0 ="),
-        ) else {
-            return Err(wrong(
-                1,
-                "expected the columns model, item, trial and one that begins with `0 =`\n\
-                 hint: the command `form` of a family writes such a form"
-                    .into(),
-            )
-            .into());
-        };
-        for (row, record) in reader.records().enumerate() {
-            let record = record?;
-            let get = |at: usize| {
-                from_spreadsheet(record.get(at).unwrap_or_default())
-                    .trim()
-                    .to_owned()
+/// What the models of a run wrote, as items of a study.
+pub fn frozen(
+    place: &Place,
+    run: &str,
+    args: &NewStudyArgs,
+    language: Language,
+) -> anyhow::Result<Frozen> {
+    let path = rundir::find(place, Some(run))?;
+    let folder = RunFolder::open(&path)?;
+    let wanted = |task: &str| args.tasks.is_empty() || args.tasks.iter().any(|t| t == task);
+    let mut known = Vec::new();
+    for of in place.registry.families() {
+        let actions = of.command().map(|c| c.actions).unwrap_or_default();
+        for action in actions {
+            let Some(task) = action.samples_of.as_ref().filter(|task| wanted(task)) else {
+                continue;
             };
-            let mark = match get(mark).as_str() {
-                "" => continue, // not judged
-                "0" => 0.0,
-                "1" => 1.0,
-                other => {
-                    return Err(wrong(row + 2, format!("expected 0 or 1, found `{other}`")).into());
+            known.push(task.to_string());
+            let mut samples = Vec::new();
+            for sample in folder.samples()? {
+                let sample = sample?;
+                if *sample.id.task == **task {
+                    samples.push(sample);
                 }
+            }
+            if samples.is_empty() {
+                continue;
+            }
+            let made = of
+                .act(&action.name, &Arguments::default(), samples)
+                .map_err(family::told)?;
+            let Some((_, form)) = made.files.first() else {
+                continue;
             };
-            let of_model = models.entry(get(model)).or_default();
-            let of_item = of_model.entry((get(item), get(trial))).or_default();
-            of_item.push((judge, mark));
+            let form = forms::read(task, form)?;
+            let source = Source {
+                run: folder.manifest().id.clone(),
+                path: std::path::absolute(&path)?.to_string_lossy().into_owned(),
+                task: task.to_string(),
+            };
+            let made = forms::frozen(&form, &source, language, args.items, args.seed)?;
+            return Ok(made);
         }
     }
-    models
-        .into_iter()
-        .map(|(model, marks)| judged(model, &marks, forms.len()))
-        .collect()
+    Err(UsageError::new(format!(
+        "{}: it holds nothing that people could judge; expected answers to {}\n\
+         hint: run such a task first (`mary run -t TASK`)",
+        path.display(),
+        match known.as_slice() {
+            [] => format!("a task with a form, not {}", args.tasks.join(", ")),
+            some => some.join(", "),
+        }
+    ))
+    .into())
 }
 
-fn judged(model: String, marks: &Marks, judges: usize) -> anyhow::Result<Judged> {
-    let all = || marks.values().flatten().map(|(_, mark)| *mark);
-    let right = all().filter(|m| *m == 1.0).count() as u64;
-    let each: Vec<Vec<f64>> = marks
-        .values()
-        .map(|said| said.iter().map(|(_, mark)| *mark).collect())
-        .collect();
-    let (first, second): (Vec<u8>, Vec<u8>) = each
-        .iter()
-        .filter_map(|said| match said.as_slice() {
-            [a, b] => Some((*a as u8, *b as u8)),
-            _ => None,
-        })
-        .unzip();
-    let kappa = (judges == 2).then(|| agreement::cohen_kappa(&first, &second).ok());
-    Ok(Judged {
-        correct: intervals::wilson(right, all().count() as u64, LEVEL)?,
-        descriptions: marks.len(),
-        kappa: kappa.flatten().map(|k| k.kappa),
-        alpha: krippendorff_interval(&each, Level::Nominal, 0).ok(),
-        model,
-    })
-}
-
-/// As a table.
-pub fn table(judged: &[Judged]) -> String {
-    let mut text = String::new();
-    for one in judged {
-        let Interval {
-            value, low, high, ..
-        } = one.correct;
-        text.push_str(&format!(
-            "{}: {:.2} % of {} descriptions without factual error [{:.2}, {:.2}]",
-            one.model,
-            100.0 * value,
-            one.descriptions,
-            100.0 * low,
-            100.0 * high
-        ));
-        if let Some(kappa) = &one.kappa {
-            text.push_str(&format!(", kappa {:.2}", kappa.value));
-        }
-        if let Some(alpha) = &one.alpha {
-            text.push_str(&format!(", alpha {:.2}", alpha.value));
-        }
-        text.push('\n');
+/// What judges are told.
+pub fn instructions(language: Language, texts: usize) -> String {
+    match language {
+        Language::En => format!(
+            "You will read {texts} texts that language models wrote, one after the other, and judge each. \
+             Judge what is said about the subject and the examples that are given. A slip that has nothing to do \
+             with the subject, such as a wrong year, does not count. You cannot go back to a text."
+        ),
+        Language::Zh => format!(
+            "您将依次阅读 {texts} 段由语言模型写的文字，并逐一作出判断。请判断其中关于主题的说法和所举的例子。\
+             与主题无关的小错（例如年份写错）不算错误。判断后不能返回上一段。"
+        ),
     }
-    text
+}
+
+/// What the judges of a study say, model by model; nothing for a study of another kind.
+pub fn show(session: &Session, samples: &[Sample]) -> anyhow::Result<()> {
+    let keys = session.study.keys()?;
+    let marks = session.verdicts(&keys, samples);
+    if !marks.is_empty() {
+        print(&format!(
+            "\n{}",
+            judgements::table(&judgements::by_model(&marks)?)
+        ))?;
+    }
+    Ok(())
+}
+
+/// Reads forms that were filled in, one for each judge; with a run, writes that run again with the
+/// judgements beside its own.
+pub fn read(place: &Place, files: &[PathBuf], args: &ReadArgs) -> anyhow::Result<Status> {
+    let mut read = Vec::new();
+    for file in files {
+        let judge = file.file_stem().unwrap_or_default().to_string_lossy();
+        let form = forms::read(&file.display().to_string(), &std::fs::read(file)?)?;
+        read.push((judge.into_owned(), form));
+    }
+    let marks = judgements::of_forms(&read);
+    let found = judgements::by_model(&marks)?;
+    if args.json {
+        print_json(&found)?;
+    } else {
+        print(&judgements::table(&found))?;
+    }
+    let Some(run) = &args.run else {
+        return Ok(Status::Done);
+    };
+    let run = RunFolder::open(&rundir::find(place, Some(run))?)?;
+    let named = ("forms", judged_task(place, &run)?);
+    let named = (named.0, named.1.as_deref());
+    let (path, made) = judgements::write_run(&place.runs, &run, &place.registry, named, &marks)?;
+    if !args.json {
+        summary::show(&made, false)?;
+    }
+    tell(&path.display().to_string());
+    Ok(Status::Done)
+}
+
+/// The task of a run that a family writes a form of: items of other tasks may have the same ids.
+fn judged_task(place: &Place, run: &RunFolder) -> anyhow::Result<Option<String>> {
+    let asked = |task: &str| run.manifest().tasks.iter().any(|t| t.id == task);
+    let commands = place.registry.families().iter().filter_map(|f| f.command());
+    let tasks = commands
+        .flat_map(|c| c.actions)
+        .filter_map(|a| a.samples_of);
+    Ok(tasks.map(|t| t.to_string()).find(|t| asked(t)))
 }
