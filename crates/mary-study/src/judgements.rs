@@ -184,7 +184,8 @@ pub fn write_run(
     marks: &[Mark],
 ) -> Result<(PathBuf, RunSummary), StudyError> {
     let mut manifest = run.manifest().clone();
-    manifest.id = format!("{}-judged-{name}", manifest.id);
+    // Not the run's own name first: a run is found by the beginning of its name.
+    manifest.id = format!("judged-{name}-{}", manifest.id);
     let judged = by_model(marks)?;
     for card in &mut manifest.models {
         let own = judged.iter().find(|j| j.model == card.model.to_string());

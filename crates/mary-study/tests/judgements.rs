@@ -62,7 +62,7 @@ fn descriptions_are_judged_in_the_browser_and_come_back_as_judgements_of_the_run
     let (path, summary, found) = session.close(&fixture::registry(), &runs).unwrap();
     assert_eq!(found.samples.len(), 2 * TEXTS);
     assert!(
-        path.ends_with("described-judged-judged"),
+        path.ends_with("judged-judged-described"),
         "{}",
         path.display()
     );
@@ -177,5 +177,5 @@ fn the_same_on_paper_and_in_a_spreadsheet() {
     // Of another task of the same ids nothing is joined, and nothing is written.
     let other = ("other", Some("physico/definition"));
     assert!(judgements::write_run(&runs, &run, &registry, other, &marks).is_err());
-    assert!(!runs.join("described-judged-other").exists());
+    assert!(!runs.join("judged-other-described").exists());
 }

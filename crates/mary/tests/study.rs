@@ -194,7 +194,7 @@ fn what_a_model_wrote_is_judged_and_comes_back_to_its_run() {
     );
     let with = folders()
         .into_iter()
-        .find(|f| f.ends_with("-judged-judged"))
+        .find(|f| f.starts_with("judged-judged-"))
         .unwrap();
     let log = std::fs::read_to_string(home.join("runs").join(&with).join("samples.jsonl")).unwrap();
     assert_eq!(log.matches("\"judged_by_people\"").count(), 5);
@@ -207,7 +207,7 @@ fn what_a_model_wrote_is_judged_and_comes_back_to_its_run() {
     std::fs::write(home.join("ann.csv"), marked).unwrap();
     let said = done(home, &["study", "read", "ann.csv", "--run", &run]);
     assert!(said.contains("builtin/nano: 100.00 %"), "{said}");
-    assert!(folders().iter().any(|f| f.ends_with("-judged-forms")));
+    assert!(folders().iter().any(|f| f.starts_with("judged-forms-")));
     let (code, _, err) = mary(
         home,
         &[
