@@ -258,8 +258,8 @@ pub fn judgement_form(samples: impl Iterator<Item = Sample>) -> String {
         format!("\"{}\"", text.replace('"', "\"\""))
     };
     let mut lines = vec![
-        "model,item,trial,concept,description,\"0 = any factual error about the concept or unfaithful \
-         example, 1 = none\",remark"
+        "model,item,trial,concept,description,\"0 = there is a factual error about the concept or an \
+         unfaithful example, 1 = there is none\",remark"
             .to_owned(),
     ];
     for sample in samples.filter(|s| s.id.task == DESCRIBE_CARD.id) {

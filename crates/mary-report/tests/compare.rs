@@ -222,3 +222,44 @@ fn a_comparison_reads_as_a_table() {
         TableStyle::default()
     ));
 }
+
+/// Eight people on six items each against a model that was asked twice: everybody counts, paired by item.
+#[test]
+fn people_are_one_side_paired_by_item() {
+    let person = |trial: u32, right: usize| -> Vec<Sample> {
+        let scores: Vec<f64> = (0..6).map(|i| f64::from(u8::from(i < right))).collect();
+        let mut all = samples("people/study", &scores);
+        for sample in &mut all {
+            sample.id.trial = trial;
+        }
+        all
+    };
+    let everybody: Vec<Sample> = (0..8).flat_map(|p| person(p, 3 + p as usize % 3)).collect();
+    let mut model = samples("m/m", &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+    let mut again = samples("m/m", &[1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+    for sample in &mut again {
+        sample.id.trial = 1;
+    }
+    model.append(&mut again);
+    let sides = [side("people/study", &everybody), side("m/m", &model)];
+    let compared = compare::comparison(&sides, false, 1).unwrap();
+    let found = &compared.comparisons[0];
+    assert_eq!(
+        (found.paired, found.only_first, found.only_second),
+        (6, 0, 1)
+    );
+    assert_eq!(found.method, "crossed, 8 people, 6 items");
+    // People: 3, 4, 5, 3, 4, 5, 3, 4 of six; the model one and a half of six.
+    assert!((found.first_mean - 31.0 / 48.0).abs() < 1e-12);
+    assert!((found.second_mean - 0.25).abs() < 1e-12);
+    let (low, high) = (found.low.unwrap(), found.high.unwrap());
+    assert!(low < found.difference && found.difference < high);
+    assert!(found.p.unwrap() < 0.2);
+    // One person is no sample of people, and nothing is claimed.
+    let sides = [side("people/study", &person(0, 4)), side("m/m", &model)];
+    let alone = compare::comparison(&sides, false, 1).unwrap();
+    assert_eq!(
+        (alone.comparisons[0].low, alone.comparisons[0].p),
+        (None, None)
+    );
+}

@@ -36,7 +36,7 @@ pub use foreign::UsersWord;
 pub use laboratory::Laboratory;
 pub use observers::{Both, Silent};
 pub use part::{Layout, Part};
-pub use rescore::{Changes, Rescored, rescore};
+pub use rescore::{Changes, Rescored, rescore, rescore_with};
 pub use run::{Run, RunPart};
 pub use shard::{Shard, ShardChoice, ShardError, cut, deal, size_in_name};
 pub use spec::{Execution, Opening, RunSpec, TaskChoice};

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Outcome, Registry, RegistryError, RunSummary, Sample, Task, TaskRun, TaskSettings,
+    Judgement, Outcome, Registry, RegistryError, RunSummary, Sample, Task, TaskRun, TaskSettings,
 };
 use mary_engine::summarise::{Summariser, Verdict};
 use mary_store::RunFolder;
+use serde_json::Value;
 
 use crate::RunError;
 use crate::summary::{known_tasks, overall};
@@ -27,6 +28,16 @@ pub fn rescore(
     registry: &Registry,
     folder: &RunFolder,
     params: &BTreeMap<String, BTreeMap<String, String>>,
+) -> Result<Rescored, RunError> {
+    rescore_with(registry, folder, params, |_| {})
+}
+
+/// The same; `each` sees every sample with its new verdict.
+pub fn rescore_with(
+    registry: &Registry,
+    folder: &RunFolder,
+    params: &BTreeMap<String, BTreeMap<String, String>>,
+    mut each: impl FnMut(&Sample),
 ) -> Result<Rescored, RunError> {
     let manifest = folder.manifest();
     let tasks = known_tasks(registry, &manifest.tasks);
@@ -61,6 +72,7 @@ pub fn rescore(
             *changes.entry(change).or_default() += 1;
         }
         summariser.add(Verdict::from(&sample));
+        each(&sample);
         samples += 1;
     }
     let mut manifest = manifest.clone();
@@ -126,13 +138,49 @@ fn same_question(task: &dyn Task, run: &TaskRun, wished: &TaskSettings) -> Resul
     )))
 }
 
-/// The sample with a new verdict; what was never answered cannot be judged, now as then.
+/// What stands beside a verdict and comes from people, not from the task's judge: notes, and measures.
+const NOTED_OF_PEOPLE: [&str; 2] = ["study", "people"];
+const MEASURED_OF_PEOPLE: [&str; 3] = [NONE_FITS, "seconds", "judged_by_people"];
+/// Whether a person said that none of the options fits.
+const NONE_FITS: &str = "none_fits";
+
+/// The sample with a new verdict; what was never answered cannot be judged, now as then. A person's "none
+/// fits" is no answer that a judge could read: its verdict stays.
 fn judged_again(task: &dyn Task, settings: &TaskSettings, mut sample: Sample) -> Sample {
+    if sample.judgement.measures.get(NONE_FITS) == Some(&1.0) {
+        return sample;
+    }
     let replies: Result<Vec<_>, _> = sample.exchanges.iter().map(|e| e.reply.clone()).collect();
     if let Ok(replies) = replies {
-        sample.judgement = task.judge(settings, &sample.item, &replies);
+        let before = std::mem::replace(
+            &mut sample.judgement,
+            task.judge(settings, &sample.item, &replies),
+        );
+        keep_what_people_said(&mut sample.judgement, before);
     }
     sample
+}
+
+fn keep_what_people_said(judgement: &mut Judgement, before: Judgement) {
+    for (name, value) in before.measures {
+        if MEASURED_OF_PEOPLE.contains(&name.as_str()) {
+            judgement.measures.entry(name).or_insert(value);
+        }
+    }
+    let Value::Object(notes) = before.notes else {
+        return;
+    };
+    let said = notes
+        .into_iter()
+        .filter(|(name, _)| NOTED_OF_PEOPLE.contains(&name.as_str()));
+    for (name, note) in said {
+        match &mut judgement.notes {
+            Value::Object(own) => {
+                own.entry(name).or_insert(note);
+            }
+            own => *own = Value::Object([(name, note)].into_iter().collect()),
+        }
+    }
 }
 
 fn word(outcome: &Outcome) -> String {

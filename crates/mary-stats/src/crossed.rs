@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::distributions::{t_of, z_of};
+use crate::distributions::{t_of, t_two_sided, z_of};
 use crate::intervals::wilson_bounds;
 use crate::{Interval, LEVEL, StatsError, input};
 
@@ -98,6 +98,149 @@ fn sums(scores: &[f64], groups: &[usize], centre: f64) -> Vec<f64> {
         *sums.entry(*group).or_default() += score - centre;
     }
     sums.into_values().collect()
+}
+
+/// One answer: its score, who gave it, to which item.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CrossedAnswer {
+    /// Score.
+    pub score: f64,
+    /// Who. People of two sides are never the same, whatever their numbers.
+    pub person: usize,
+    /// Item: the same number on both sides is the same item.
+    pub item: usize,
+}
+
+/// One side of a comparison over people and items.
+#[derive(Debug, Clone, Copy)]
+pub struct CrossedSide<'a> {
+    /// Its answers.
+    pub answers: &'a [CrossedAnswer],
+    /// Whether those who answer are a sample of people. A model is not: it is the one that is meant,
+    /// and its trials are only averaged.
+    pub people: bool,
+}
+
+/// A difference between two sides on the items that both have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CrossedDifference {
+    /// Mean of the first, every item counting alike.
+    pub first: f64,
+    /// Mean of the second.
+    pub second: f64,
+    /// 95 % interval of first less second; absent with fewer than two items, or fewer than two people
+    /// on a side that is people.
+    pub bounds: Option<(f64, f64)>,
+    /// Two-sided p-value of no difference.
+    pub p: Option<f64>,
+    /// Items on both sides.
+    pub items: usize,
+    /// People of both sides together.
+    pub people: usize,
+}
+
+/// Compares two sides item by item; items and, on a side of people, the people are drawn from more.
+///
+/// The difference is the mean over shared items of the difference of the item's means. Its variance is
+/// that over items, plus for each side of people that over people less that of single answers, as in
+/// [`mean_crossed`]; Student's quantile is for the smallest of the samples.
+pub fn difference_crossed(
+    first: CrossedSide<'_>,
+    second: CrossedSide<'_>,
+) -> Result<CrossedDifference, StatsError> {
+    const WHAT: &str = "difference over people and items";
+    let (a, b) = (item_means(first.answers), item_means(second.answers));
+    let shared: Vec<usize> = a.keys().copied().filter(|i| b.contains_key(i)).collect();
+    if shared.is_empty() {
+        return Err(StatsError::TooFew {
+            what: WHAT,
+            needed: 1,
+            found: 0,
+        });
+    }
+    let n = shared.len() as f64;
+    let mean = |of: &BTreeMap<usize, (f64, f64)>| {
+        shared
+            .iter()
+            .filter_map(|i| of.get(i))
+            .map(|m| m.0)
+            .sum::<f64>()
+            / n
+    };
+    let (mean_a, mean_b) = (mean(&a), mean(&b));
+    let difference = mean_a - mean_b;
+    let spread = |i: &usize| match (a.get(i), b.get(i)) {
+        (Some(x), Some(y)) => (x.0 - y.0 - difference).powi(2),
+        _ => 0.0,
+    };
+    let by_item = shared.iter().map(spread).sum::<f64>() / (n * (n - 1.0).max(1.0));
+    let (mut total, mut smallest, mut people) = (by_item, shared.len(), 0);
+    for (side, own, other, centre) in [(first, &a, &b, difference), (second, &b, &a, -difference)] {
+        if !side.people {
+            continue;
+        }
+        let (count, more) = over_people(side.answers, own, other, (n, centre));
+        people += count;
+        smallest = smallest.min(count);
+        // The difference of noisy sums may be less than nothing; people never make a mean surer.
+        total += more.max(0.0);
+    }
+    let found = CrossedDifference {
+        first: mean_a,
+        second: mean_b,
+        bounds: None,
+        p: None,
+        items: shared.len(),
+        people,
+    };
+    if smallest < 2 || total <= 0.0 {
+        return Ok(found);
+    }
+    let (error, freedom) = (total.sqrt(), (smallest - 1) as f64);
+    let half = t_of(LEVEL, freedom) * error;
+    Ok(CrossedDifference {
+        bounds: Some(((difference - half).max(-1.0), (difference + half).min(1.0))),
+        p: Some(t_two_sided(difference / error, freedom)),
+        ..found
+    })
+}
+
+/// Mean and number of answers of each item.
+fn item_means(answers: &[CrossedAnswer]) -> BTreeMap<usize, (f64, f64)> {
+    let mut means: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
+    for answer in answers {
+        let mean = means.entry(answer.item).or_default();
+        mean.0 += answer.score;
+        mean.1 += 1.0;
+    }
+    for mean in means.values_mut() {
+        mean.0 /= mean.1;
+    }
+    means
+}
+
+/// How many people answered shared items, and what they add to the variance over items.
+fn over_people(
+    answers: &[CrossedAnswer],
+    own: &BTreeMap<usize, (f64, f64)>,
+    other: &BTreeMap<usize, (f64, f64)>,
+    (items, centre): (f64, f64),
+) -> (usize, f64) {
+    let mut sums: BTreeMap<usize, f64> = BTreeMap::new();
+    let mut single = 0.0;
+    for answer in answers {
+        let (Some(mine), Some(theirs)) = (own.get(&answer.item), other.get(&answer.item)) else {
+            continue;
+        };
+        // What this answer adds to the difference, less what any answer would.
+        let share = (answer.score - theirs.0 - centre) / (mine.1 * items);
+        *sums.entry(answer.person).or_default() += share;
+        single += share * share;
+    }
+    let count = sums.len();
+    let correction = count as f64 / (count as f64 - 1.0).max(1.0);
+    let by_person = correction * sums.values().map(|s| s * s).sum::<f64>();
+    (count, by_person - single)
 }
 
 /// What is known, or assumed, of people and items before a study.
@@ -200,6 +343,50 @@ mod tests {
         assert!(found.low < 0.9 && found.high == 1.0, "{found:?}");
         assert!(mean_crossed(&scores, &[0; 40], &items).is_err());
         assert!(mean_crossed(&[2.0; 40], &people, &items).is_err());
+    }
+
+    /// Two people on three items against a model, by hand.
+    #[test]
+    fn people_less_a_model_by_hand() {
+        let answer = |(person, item, score)| CrossedAnswer {
+            score,
+            person,
+            item,
+        };
+        // Item means 1, 1/2, 1/2; the model has 1, 0, 0 and an item of its own.
+        let people = [
+            (0, 0, 1.0),
+            (0, 1, 1.0),
+            (0, 2, 1.0),
+            (1, 0, 1.0),
+            (1, 1, 0.0),
+            (1, 2, 0.0),
+        ];
+        let people = people.map(answer);
+        let model = [(0, 0, 1.0), (0, 1, 0.0), (0, 2, 0.0), (0, 9, 1.0)].map(answer);
+        let side = |answers, people| CrossedSide { answers, people };
+        let found = difference_crossed(side(&people, true), side(&model, false)).unwrap();
+        assert_eq!((found.items, found.people), (3, 2));
+        assert!(
+            (found.first - 2.0 / 3.0).abs() < 1e-12 && (found.second - 1.0 / 3.0).abs() < 1e-12
+        );
+        // Differences of items 0, 1/2, 1/2 about 1/3: (1/9 + 1/36 + 1/36) / 6. Shares of answers, each over
+        // 6: people's own sums ±(0 + 1 + 1 − 1)/6 …: person 0 has (0 + 1 + 1 − 1)/6, person 1 (0 + 0 + 0 − 1)/6.
+        let by_item: f64 = (1.0 / 9.0 + 2.0 / 36.0) / 6.0;
+        let by_person = 2.0 * (1.0 + 1.0) / 36.0;
+        let single = (2.0 / 9.0 + 2.0 * 4.0 / 9.0 + 2.0 / 9.0) / 36.0;
+        let error = (by_item + by_person - single).sqrt();
+        let (low, high) = found.bounds.unwrap();
+        let half = t_of(LEVEL, 1.0) * error;
+        assert!((low - (1.0 / 3.0 - half).max(-1.0)).abs() < 1e-12, "{low}");
+        assert!((high - (1.0 / 3.0 + half).min(1.0)).abs() < 1e-12, "{high}");
+        // Turned round, the same.
+        let turned = difference_crossed(side(&model, false), side(&people, true)).unwrap();
+        assert_eq!(turned.bounds.map(|(l, h)| (-h, -l)), found.bounds);
+        // One person is no sample of people.
+        let one = difference_crossed(side(&people[..3], true), side(&model, false)).unwrap();
+        assert_eq!((one.bounds, one.p), (None, None));
+        assert!(difference_crossed(side(&people, true), side(&model[3..], false)).is_err());
     }
 
     #[test]

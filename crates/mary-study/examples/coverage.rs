@@ -1,30 +1,103 @@
 //! How often the interval over people and items covers the truth, in simulated studies of a known population:
 //!
-//!     cargo run --release -p mary-study --example coverage
+//!     cargo run --release -p mary-study --example coverage [STUDIES]
 //!
 //! People's abilities and items' difficulties are normal on the logit scale; each study draws new people and
 //! new items, gives them out in Latin-square lists, and answers are drawn from the probabilities. The truth is
 //! the mean probability over the whole population, found by numerical integration.
+//!
+//! The share of 400 studies is itself a draw (±2.1 points). Two columns say how much of it is chance: blocks of
+//! 400 studies one after the other, and 400 studies stratified over the population: the mean ability and the
+//! mean difficulty of a study, which decide most of its error, then take 400 quantiles of their distributions in
+//! an order drawn, instead of 400 draws. A mean of normal draws is independent of the deviations from it, so that
+//! a stratified study is distributed as any other.
 #![allow(
     clippy::print_stdout,
     clippy::expect_used,
+    clippy::indexing_slicing,
     reason = "a program for trying"
 )]
 
-use mary_stats::crossed::mean_crossed;
-use mary_stats::distributions::normal_quantile;
+use mary_items::{shuffle, stream};
+use mary_stats::crossed::{CrossedAnswer, CrossedSide, difference_crossed, mean_crossed};
+use mary_stats::distributions::{normal_cdf, normal_quantile};
 use mary_study::lists::{Design, Lists};
-use mary_study::simulate::{Behaviour, Simulation, logistic};
+use mary_study::simulate::{Behaviour, Simulation, logistic, normal};
+use rand::RngExt as _;
+
+/// What the issue of coverage is stated for.
+const BLOCK: u64 = 400;
+/// The model that people are compared with is right on items easier than this.
+const MODEL: f64 = 0.3;
+
+struct Population {
+    mean: f64,
+    sd_people: f64,
+    sd_items: f64,
+    people: usize,
+    design: Design,
+}
+
+type Scores = (Vec<f64>, Vec<usize>, Vec<usize>);
+
+impl Population {
+    /// A study as `mary study simulate` makes it.
+    fn study(&self, seed: u64) -> Scores {
+        let simulation = Simulation {
+            behaviour: Behaviour::Ability {
+                mean: self.mean,
+                sd_people: self.sd_people,
+                sd_items: self.sd_items,
+            },
+            seconds: 1.0,
+            seed,
+        };
+        let design = Design {
+            seed,
+            ..self.design
+        };
+        simulation.scores(&design, self.people)
+    }
+
+    /// A study whose mean ability and mean difficulty stand at these quantiles of their distributions.
+    fn stratified(&self, seed: u64, at: (f64, f64)) -> Scores {
+        let drawn = |what: &str, n: usize, quantile: f64| -> Vec<f64> {
+            let mut rng = stream(seed, &format!("stratified/{what}"));
+            let values: Vec<f64> = (0..n).map(|_| normal(&mut rng)).collect();
+            let mean = values.iter().sum::<f64>() / n as f64;
+            let wanted = normal_quantile(quantile) / (n as f64).sqrt();
+            values.iter().map(|v| v - mean + wanted).collect()
+        };
+        let ability = drawn("ability", self.people, at.0);
+        let difficulty = drawn("difficulty", self.design.items, at.1);
+        let mut rng = stream(seed, "stratified/answers");
+        let (mut scores, mut who, mut what) = (Vec::new(), Vec::new(), Vec::new());
+        for (person, able) in ability.iter().enumerate() {
+            for item in self.design.list(person) {
+                let p =
+                    logistic(self.mean + self.sd_people * able - self.sd_items * difficulty[item]);
+                scores.push(f64::from(u8::from(rng.random::<f64>() < p)));
+                who.push(person);
+                what.push(item);
+            }
+        }
+        (scores, who, what)
+    }
+
+    fn truth(&self) -> f64 {
+        truth(self.mean, f64::hypot(self.sd_people, self.sd_items))
+    }
+}
 
 fn main() {
-    let studies = std::env::args()
+    let studies: u64 = std::env::args()
         .nth(1)
         .and_then(|n| n.parse().ok())
-        .unwrap_or(400);
+        .unwrap_or(BLOCK);
     println!(
-        "| mean logit | sd people | sd items | people | items | a person | truth | covered | people alone |"
+        "| mean logit | sd people | sd items | people | items | a person | truth | first 400 | 400 stratified | all {studies} | blocks of 400 | inside 93–97 | people alone | people less a model |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     for (mean, sd_people, sd_items, people, items, per_person) in [
         (1.5, 0.7, 0.9, 30, 120, 40),
         (1.5, 0.7, 0.9, 30, 40, 40),
@@ -32,38 +105,107 @@ fn main() {
         (0.5, 0.5, 1.2, 20, 60, 30),
         (3.0, 0.7, 0.7, 50, 100, 20),
     ] {
-        let truth = truth(mean, f64::hypot(sd_people, sd_items));
-        let (mut covered, mut alone) = (0, 0);
-        for seed in 0..studies {
-            let simulation = Simulation {
-                behaviour: Behaviour::Ability {
-                    mean,
-                    sd_people,
-                    sd_items,
-                },
-                seconds: 1.0,
-                seed,
-            };
-            let design = Design {
-                items,
-                per_person,
-                lists: Lists::Latin,
-                seed,
-            };
-            let (scores, who, what) = simulation.scores(&design, people);
-            let found = mean_crossed(&scores, &who, &what).expect("a mean");
-            covered += u32::from(found.interval.contains(truth));
-            let half = 2.045 * found.over_people;
-            alone += u32::from((found.interval.value - truth).abs() <= half);
-        }
-        let share = |n: u32| 100.0 * f64::from(n) / studies as f64;
-        println!(
-            "| {mean} | {sd_people} | {sd_items} | {people} | {items} | {per_person} | {:.1} % | {:.1} % | {:.1} % |",
-            100.0 * truth,
-            share(covered),
-            share(alone)
-        );
+        let design = Design {
+            items,
+            per_person,
+            lists: Lists::Latin,
+            seed: 0,
+        };
+        let population = Population {
+            mean,
+            sd_people,
+            sd_items,
+            people,
+            design,
+        };
+        row(&population, studies);
     }
+}
+
+fn row(of: &Population, studies: u64) {
+    let truth = of.truth();
+    let covers = |(scores, who, what): &Scores| {
+        let found = mean_crossed(scores, who, what).expect("a mean");
+        let alone = (found.interval.value - truth).abs() <= 2.045 * found.over_people;
+        (found.interval.contains(truth), alone)
+    };
+    let (mut covered, mut alone, mut less) = (Vec::new(), 0, 0);
+    for seed in 0..studies {
+        let study = of.study(seed);
+        let (both, people) = covers(&study);
+        covered.push(both);
+        alone += u64::from(people);
+        less += u64::from(against_a_model(&study, seed, truth - normal_cdf(MODEL)));
+    }
+    let mut places: Vec<u64> = (0..BLOCK).collect();
+    shuffle(&mut stream(0, "stratified/order"), &mut places);
+    let quantile = |place: u64| (place as f64 + 0.5) / BLOCK as f64;
+    let stratified = (0..BLOCK).zip(&places).filter(|(seed, place)| {
+        covers(&of.stratified(*seed, (quantile(*seed), quantile(**place)))).0
+    });
+    let percent = |n: u64, of: u64| 100.0 * n as f64 / of as f64;
+    let hits = |part: &[bool]| part.iter().filter(|c| **c).count() as u64;
+    let blocks: Vec<f64> = covered
+        .chunks_exact(BLOCK as usize)
+        .map(|block| percent(hits(block), BLOCK))
+        .collect();
+    let inside = blocks.iter().filter(|b| (93.0..=97.0).contains(*b)).count();
+    let ends = blocks
+        .iter()
+        .copied()
+        .fold((100.0, 0.0), |(low, high): (f64, f64), b| {
+            (low.min(b), high.max(b))
+        });
+    println!(
+        "| {} | {} | {} | {} | {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.1}–{:.1} | {inside} of {} | {:.1} % | {:.1} % |",
+        of.mean,
+        of.sd_people,
+        of.sd_items,
+        of.people,
+        of.design.items,
+        of.design.per_person,
+        100.0 * truth,
+        blocks.first().copied().unwrap_or_default(),
+        percent(stratified.count() as u64, BLOCK),
+        percent(hits(&covered), studies),
+        ends.0,
+        ends.1,
+        blocks.len(),
+        percent(alone, studies),
+        percent(less, studies),
+    );
+}
+
+/// Whether the interval of people less a model that is right on the easier items covers the true difference.
+fn against_a_model((scores, who, what): &Scores, seed: u64, truth: f64) -> bool {
+    let people: Vec<CrossedAnswer> = scores
+        .iter()
+        .zip(who.iter().zip(what))
+        .map(|(score, (person, item))| CrossedAnswer {
+            score: *score,
+            person: *person,
+            item: *item,
+        })
+        .collect();
+    let mut items = what.clone();
+    items.sort_unstable();
+    items.dedup();
+    let model: Vec<CrossedAnswer> = items
+        .into_iter()
+        .map(|item| {
+            let difficulty = normal(&mut stream(seed, &format!("difficulty/{item}")));
+            CrossedAnswer {
+                score: f64::from(u8::from(difficulty < MODEL)),
+                person: 0,
+                item,
+            }
+        })
+        .collect();
+    let side = |answers, people| CrossedSide { answers, people };
+    let found = difference_crossed(side(&people, true), side(&model, false)).expect("a difference");
+    found
+        .bounds
+        .is_some_and(|(low, high)| low <= truth && truth <= high)
 }
 
 /// The mean of the logistic function over a normal distribution.

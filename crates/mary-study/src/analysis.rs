@@ -155,29 +155,44 @@ fn agreement(
     (cohen.flatten(), fleiss, alpha)
 }
 
-/// Mean score by part of the way through the study.
-fn learning(samples: &[&Sample]) -> Vec<(usize, f64)> {
+/// The samples by part of the way through the study: the first tenth of each person's trials, the second …
+pub(crate) fn parts<'a>(samples: &[&'a Sample]) -> Vec<Vec<&'a Sample>> {
     let trial = |s: &Sample| s.judgement.notes["study"]["trial_index"].as_u64();
     let longest = samples.iter().filter_map(|s| trial(s)).max().unwrap_or(0) + 1;
     let parts = PARTS.min(usize::try_from(longest).unwrap_or(PARTS));
-    let mut sums = vec![(0usize, 0.0); parts];
+    let mut cut = vec![Vec::new(); parts];
     for sample in samples {
-        let (Some(at), Outcome::Scored(score)) = (trial(sample), &sample.judgement.outcome) else {
-            continue;
-        };
-        let part = usize::try_from(at * parts as u64 / longest).unwrap_or(0);
-        if let Some(sum) = sums.get_mut(part) {
-            sum.0 += 1;
-            sum.1 += score;
+        let part = trial(sample).map(|at| at * parts as u64 / longest);
+        let part = part.and_then(|part| usize::try_from(part).ok());
+        if let Some(part) = part.and_then(|part| cut.get_mut(part)) {
+            part.push(*sample);
         }
     }
-    sums.retain(|(n, _)| *n > 0);
-    sums.into_iter()
-        .map(|(n, sum)| (n, sum / n as f64))
+    cut
+}
+
+/// Mean score by part of the way through the study.
+fn learning(samples: &[&Sample]) -> Vec<(usize, f64)> {
+    let scored = |part: Vec<&Sample>| -> Vec<f64> {
+        let score = |s: &&Sample| match s.judgement.outcome {
+            Outcome::Scored(score) => Some(score),
+            _ => None,
+        };
+        part.iter().filter_map(score).collect()
+    };
+    let parts = parts(samples).into_iter().map(scored);
+    parts
+        .filter(|scores| !scores.is_empty())
+        .map(|scores| {
+            (
+                scores.len(),
+                scores.iter().sum::<f64>() / scores.len() as f64,
+            )
+        })
         .collect()
 }
 
-fn estimate(interval: &Interval) -> Estimate {
+pub(crate) fn estimate(interval: &Interval) -> Estimate {
     Estimate {
         value: interval.value,
         low: interval.low,

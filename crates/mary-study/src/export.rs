@@ -11,27 +11,54 @@ use crate::error::io_at;
 use crate::results::Results;
 use crate::session::{Participation, Session};
 
-/// The columns, in order.
-const COLUMNS: [&str; 19] = [
-    "participant",
-    "trial_index",
-    "trial_type",
-    "time_elapsed",
-    "rt",
-    "response",
-    "stimulus",
-    "task",
-    "item",
-    "correct_response",
-    "score",
-    "excluded",
-    "none_fits",
-    "option_order",
-    "blurs",
-    "window_width",
-    "window_height",
-    "input",
-    "consent_version",
+/// The columns, in order, with what they mean.
+const COLUMNS: [(&str, &str); 19] = [
+    ("participant", "Pseudonym of the person"),
+    (
+        "trial_index",
+        "Number of the question in the person's list, from 0",
+    ),
+    ("trial_type", "Kind of question, as jsPsych names it"),
+    (
+        "time_elapsed",
+        "Milliseconds from opening the page to sending the answer",
+    ),
+    (
+        "rt",
+        "Milliseconds from seeing the question to the last change of the answer",
+    ),
+    (
+        "response",
+        "What was answered, in words; several options are parted by |",
+    ),
+    ("stimulus", "What was asked"),
+    ("task", "Task of which the item is"),
+    ("item", "Id of the item within its task"),
+    (
+        "correct_response",
+        "What would have been right, where something is",
+    ),
+    (
+        "score",
+        "Score by the task's own judge; empty where there is none",
+    ),
+    ("excluded", "Whether the study's rules leave the person out"),
+    (
+        "none_fits",
+        "1 where the person said that no option fits, 0 where they could have",
+    ),
+    (
+        "option_order",
+        "Options in the order in which they were shown, numbered from 0",
+    ),
+    ("blurs", "How often the window lost the focus"),
+    ("window_width", "Width of the window in pixels"),
+    ("window_height", "Height of the window in pixels"),
+    ("input", "key, mouse or touch"),
+    (
+        "consent_version",
+        "Version of the text that the person agreed to",
+    ),
 ];
 
 /// The rows of a study, as jsPsych's columns and our own.
@@ -82,7 +109,7 @@ pub fn rows(
                 json!(given.input),
                 json!(one.person.consent_version),
             ];
-            for (column, value) in COLUMNS.into_iter().zip(values) {
+            for ((column, _), value) in COLUMNS.into_iter().zip(values) {
                 row.insert(column.to_owned(), value);
             }
             Some(row)
@@ -154,9 +181,10 @@ fn cell(value: &Value) -> String {
 fn table(rows: &[Map<String, Value>]) -> Result<Vec<u8>, StudyError> {
     let wrong = |e: csv::Error| StudyError::refused(e.to_string());
     let mut out = csv::Writer::from_writer(Vec::new());
-    out.write_record(COLUMNS).map_err(wrong)?;
+    out.write_record(COLUMNS.map(|(name, _)| name))
+        .map_err(wrong)?;
     for row in rows {
-        let cells = COLUMNS.map(|column| row.get(column).map(cell).unwrap_or_default());
+        let cells = COLUMNS.map(|(column, _)| row.get(column).map(cell).unwrap_or_default());
         out.write_record(&cells).map_err(wrong)?;
     }
     out.into_inner()
@@ -164,7 +192,7 @@ fn table(rows: &[Map<String, Value>]) -> Result<Vec<u8>, StudyError> {
 }
 
 /// Writes the rows into a folder: `jspsych.csv` and `jspsych.json`, and below `psych-ds/` a dataset with its
-/// description, one file of data and the meaning of its columns.
+/// description (the meaning of its columns in it), one file of data, README and CHANGES.
 pub fn write(
     session: &Session,
     results: &Results,
@@ -181,7 +209,15 @@ pub fn write(
         ("jspsych.csv".to_owned(), csv.clone()),
         ("jspsych.json".to_owned(), all),
         ("psych-ds/dataset_description.json".to_owned(), described),
-        (format!("psych-ds/data/study-{name}_data.csv"), csv),
+        (
+            format!("psych-ds/data/study-{}_data.csv", keyword(name)),
+            csv,
+        ),
+        (
+            "psych-ds/README.md".to_owned(),
+            readme(session).into_bytes(),
+        ),
+        ("psych-ds/CHANGES.md".to_owned(), changes().into_bytes()),
     ];
     let mut written = Vec::new();
     for (file, bytes) in files {
@@ -195,6 +231,39 @@ pub fn write(
     Ok(written)
 }
 
+/// A study's name as Psych-DS lets the value of a keyword be: letters and digits alone.
+fn keyword(name: &str) -> String {
+    let parts = name.split('-').filter(|part| !part.is_empty());
+    let mut parts = parts.map(str::to_owned);
+    let mut joined = parts.next().unwrap_or_default();
+    for part in parts {
+        let mut letters = part.chars();
+        joined.extend(letters.next().map(|c| c.to_ascii_uppercase()));
+        joined.push_str(letters.as_str());
+    }
+    joined
+}
+
+fn readme(session: &Session) -> String {
+    let settings = &session.study.settings;
+    format!(
+        "# {}\n\nAnswers of people in the study `{}`: one row for each answer in `data/`, under pseudonyms. \
+         The columns are described in `dataset_description.json`. {} items a person, lists by {:?}, seed {}; \
+         consent of version {}.\n",
+        settings.title,
+        settings.name,
+        settings.per_person,
+        settings.lists,
+        settings.seed,
+        settings.consent.version
+    )
+}
+
+fn changes() -> String {
+    let today = jiff::Timestamp::now().strftime("%Y-%m-%d");
+    format!("{today}: written by mary {}\n", env!("CARGO_PKG_VERSION"))
+}
+
 fn description(session: &Session) -> Value {
     let settings = &session.study.settings;
     json!({
@@ -205,6 +274,26 @@ fn description(session: &Session) -> Value {
             "Answers of people in the study {}: one row for each answer, under pseudonyms.",
             settings.name
         ),
-        "variableMeasured": COLUMNS,
+        "variableMeasured": COLUMNS.map(|(name, meaning)| json!({
+            "@type": "PropertyValue",
+            "name": name,
+            "description": meaning,
+        })),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_becomes_a_keyword_of_letters_and_digits() {
+        for (name, keyword_of) in [
+            ("rhyme", "rhyme"),
+            ("my-rhyme-2", "myRhyme2"),
+            ("-a--b-", "aB"),
+        ] {
+            assert_eq!(keyword(name), keyword_of);
+        }
+    }
 }

@@ -83,6 +83,7 @@ impl Study {
             )));
         }
         std::fs::create_dir_all(path).map_err(io_at(path))?;
+        let frozen = frozen.clone().mixed(settings.per_person, settings.seed);
         let secrets = Secrets {
             entry: random_token(),
             admin: random_token(),

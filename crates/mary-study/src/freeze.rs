@@ -13,6 +13,7 @@ use mary_contract::{
 use serde::{Deserialize, Serialize};
 
 use crate::StudyError;
+use crate::forms::Judging;
 use crate::lists::spread;
 use crate::question::{Answer, Question, reply};
 
@@ -39,6 +40,9 @@ pub struct Keys {
     pub tasks: Vec<TaskRun>,
     /// The items, in the order of the questions.
     pub items: Vec<KeyedItem>,
+    /// Where people judge what models wrote: which answers of which run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judging: Option<Judging>,
 }
 
 /// An item with its key.
@@ -60,6 +64,39 @@ pub struct Frozen {
     pub questions: Vec<Question>,
     /// What is right.
     pub keys: Keys,
+}
+
+impl Frozen {
+    /// The same items in an order that does not tell: strata are spread evenly, and where a stratum is the
+    /// label (A, B, A, B …) the next answer could be read off the last ones. Items are mixed within stretches
+    /// as long as a person's list, so that every list keeps its share of each stratum.
+    #[must_use]
+    pub fn mixed(self, length: usize, seed: u64) -> Self {
+        let mut order: Vec<usize> = (0..self.questions.len()).collect();
+        for (number, stretch) in order.chunks_mut(length.max(1)).enumerate() {
+            let name = format!("study/stretch/{number}");
+            mary_items::shuffle(&mut mary_items::stream(seed, &name), stretch);
+        }
+        let Self { questions, keys } = self;
+        Self {
+            questions: taken(&order, questions),
+            keys: Keys {
+                items: taken(&order, keys.items),
+                judging: keys.judging.map(|judging| Judging {
+                    of: taken(&order, judging.of),
+                    ..judging
+                }),
+                ..keys
+            },
+        }
+    }
+}
+
+/// The values at these places, in this order.
+fn taken<T>(order: &[usize], values: Vec<T>) -> Vec<T> {
+    let mut slots: Vec<Option<T>> = values.into_iter().map(Some).collect();
+    let at = |place: &usize| slots.get_mut(*place).and_then(Option::take);
+    order.iter().filter_map(at).collect()
 }
 
 /// In a task with both, people answer in words.
@@ -114,6 +151,7 @@ pub fn freeze(wanted: &[Wanted], data: &dyn DataSource, seed: u64) -> Result<Fro
             command: Vec::new(),
             tasks,
             items,
+            judging: None,
         },
     })
 }

@@ -8,9 +8,12 @@
 
 pub mod analysis;
 mod error;
+pub mod exhibits;
 pub mod export;
 mod folder;
+pub mod forms;
 pub mod freeze;
+pub mod judgements;
 pub mod lists;
 mod operations;
 pub mod paper;

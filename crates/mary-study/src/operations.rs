@@ -2,9 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Registry, RunSummary};
+use mary_contract::{Registry, RunSummary, Sample};
+use mary_store::RunFolder;
 
 use crate::StudyError;
+use crate::forms::Judging;
+use crate::freeze::Keys;
+use crate::judgements::{self, Mark};
 use crate::results::{self, Results};
 use crate::session::{Participation, Session};
 use crate::store;
@@ -39,8 +43,37 @@ impl Session {
             ));
         }
         let keys = self.study.keys()?;
+        if let Some(judging) = &keys.judging {
+            let run = RunFolder::open(&self.judged_run(judging, root))?;
+            let named = (
+                self.study.settings.name.as_str(),
+                Some(judging.task.as_str()),
+            );
+            let marks = self.verdicts(&keys, &results.samples);
+            let (path, summary) = judgements::write_run(root, &run, registry, named, &marks)?;
+            return Ok((path, summary, results));
+        }
         let (path, summary) = results::write_run(root, &self.study, &keys, registry, &results)?;
         Ok((path, summary, results))
+    }
+
+    /// What people said of what models wrote, in a study of judgements.
+    pub fn verdicts(&self, keys: &Keys, samples: &[Sample]) -> Vec<Mark> {
+        let ids: Vec<String> = keys.items.iter().map(|k| k.item.id.clone()).collect();
+        let judging = keys.judging.as_ref();
+        judging.map_or_else(Vec::new, |judging| {
+            judgements::of_samples(judging, &ids, samples)
+        })
+    }
+
+    /// Where the judged run lies: among the runs, or where it lay when the study was made.
+    fn judged_run(&self, judging: &Judging, root: &Path) -> PathBuf {
+        let among = root.join(&judging.run);
+        if among.exists() {
+            among
+        } else {
+            PathBuf::from(&judging.path)
+        }
     }
 
     /// Deletes a person by their pseudonym or by the id of their platform. Whether there was one.

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    Capabilities, Exchange, Finish, Generated, Judgement, Key, ModelCard, ModelRef, ModelSettings,
-    Registry, Reply, Response, RunManifest, RunSummary, Sample, SampleId, Task, TaskRun,
-    UnscoredReason,
+    Capabilities, Exchange, Finish, Generated, Item, Judgement, Key, ModelCard, ModelRef,
+    ModelSettings, Registry, Reply, Response, RunManifest, RunSummary, Sample, SampleId, Task,
+    TaskCard, TaskRun, UnscoredReason,
 };
 use mary_engine::summarise::{Summariser, Verdict};
 use mary_store::{RunFolder, SCHEMA, run_digest};
@@ -44,6 +44,10 @@ pub fn judge(
     people: &[Participation],
 ) -> Result<Results, StudyError> {
     let study = &session.study;
+    let judged_card = keys.judging.as_ref().map(|judging| {
+        let about = "What people say of what models wrote.";
+        TaskCard::new(judging.task.clone(), "Judged by people", about)
+    });
     let tasks: Vec<&dyn Task> = keys
         .tasks
         .iter()
@@ -72,10 +76,12 @@ pub fn judge(
             let Some(key) = keys.items.get(answer.item) else {
                 continue;
             };
-            let (Some(task), Some(run)) = (tasks.get(key.task), keys.tasks.get(key.task)) else {
-                continue;
+            let by = match (&judged_card, tasks.get(key.task), keys.tasks.get(key.task)) {
+                (Some(card), ..) => By::Themselves(card),
+                (None, Some(task), Some(run)) => By::Task(*task, run),
+                _ => continue,
             };
-            let sample = sample(study, (key, *task, run), one, answer)?;
+            let sample = sample(study, (key, by), one, answer)?;
             if !out {
                 results.samples.push(sample.clone());
             }
@@ -85,9 +91,39 @@ pub fn judge(
     Ok(results)
 }
 
+/// Who says what an answer is worth.
+#[derive(Clone, Copy)]
+enum By<'a> {
+    /// The judge of a task.
+    Task(&'a dyn Task, &'a TaskRun),
+    /// Nobody but the person: the answer is itself a verdict, on what a model wrote.
+    Themselves(&'a TaskCard),
+}
+
+impl By<'_> {
+    fn card(&self) -> &TaskCard {
+        match self {
+            Self::Task(task, _) => task.card(),
+            Self::Themselves(card) => card,
+        }
+    }
+
+    fn judge(&self, item: &Item, given: &Answer, reply: &Reply) -> Judgement {
+        match (self, given) {
+            (Self::Task(task, run), _) => {
+                task.judge(&run.settings, item, std::slice::from_ref(reply))
+            }
+            (Self::Themselves(_), Answer::Choice(mark)) => {
+                Judgement::scored(*mark as f64).read_as(mark.to_string())
+            }
+            (Self::Themselves(_), _) => Judgement::unscored(UnscoredReason::Unparsed),
+        }
+    }
+}
+
 fn sample(
     study: &Study,
-    (key, task, run): (&KeyedItem, &dyn Task, &TaskRun),
+    (key, by): (&KeyedItem, By<'_>),
     one: &Participation,
     given: &StoredAnswer,
 ) -> Result<Sample, StudyError> {
@@ -103,7 +139,7 @@ fn sample(
     item.asks.clear();
     let said = reply(&given.answer, &key.said, &ask.request);
     let mut judgement = match (&said, &given.answer) {
-        (Some(reply), _) => task.judge(&run.settings, &key.item, std::slice::from_ref(reply)),
+        (Some(reply), given) => by.judge(&key.item, given, reply),
         // Whoever says that nothing fits has not found what fits.
         (None, Answer::NoneFits) => Judgement::scored(0.0).read_as("none"),
         (None, _) => Judgement::unscored(UnscoredReason::Unparsed),
@@ -120,7 +156,7 @@ fn sample(
         judgement = judgement.measured("seconds", rt / 1_000.0);
     }
     note(&mut judgement, one, given);
-    let key_of = Key::of(&model, task.card(), trial, &ask.request)
+    let key_of = Key::of(&model, by.card(), trial, &ask.request)
         .map_err(|e| StudyError::refused(e.to_string()))?;
     let said = said.unwrap_or_else(|| {
         Reply::bare(Response::Generated(Generated {
@@ -135,7 +171,7 @@ fn sample(
     Ok(Sample {
         id: SampleId {
             model,
-            task: run.id.clone(),
+            task: by.card().id.to_string(),
             item: item.id.clone(),
             trial,
         },
@@ -281,10 +317,22 @@ pub fn summary(
         let mut of_task = samples.iter().filter(|s| *s.id.task == **id).cloned();
         task.overall(&settings.unwrap_or_default(), &mut of_task)
     });
-    for row in &mut summary.rows {
-        let of_task: Vec<&Sample> = samples.iter().filter(|s| s.id.task == row.task).collect();
-        let statistics = PeopleStatistics::of(&of_task);
-        analysis::enrich(row, &statistics);
-    }
+    enrich(&mut summary, samples);
     summary
+}
+
+/// Whether a model of this name is people.
+pub fn is_people(model: &str) -> bool {
+    model
+        .split_once('/')
+        .is_some_and(|(first, _)| first == PEOPLE)
+}
+
+/// Puts what holds for people into their rows of a summary: intervals over people and items, agreement.
+pub fn enrich(summary: &mut RunSummary, samples: &[Sample]) {
+    for row in summary.rows.iter_mut().filter(|row| is_people(&row.model)) {
+        let own = |s: &&Sample| s.id.task == row.task && s.id.model == row.model;
+        let of_task: Vec<&Sample> = samples.iter().filter(own).collect();
+        analysis::enrich(row, &PeopleStatistics::of(&of_task));
+    }
 }

@@ -127,6 +127,8 @@ impl Simulation {
     ) -> Option<usize> {
         let correct = match target {
             Some(Target::Choice { correct, .. }) => *correct,
+            // A judgement of what a model wrote: mostly that it is sound.
+            Some(Target::Data(_)) => options.saturating_sub(1),
             _ => 0,
         };
         match &self.behaviour {

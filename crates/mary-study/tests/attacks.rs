@@ -11,13 +11,14 @@ use mary_study::{Session, Study};
 
 use crate::fixture;
 
-struct Got {
-    status: u16,
-    head: String,
-    body: String,
+pub struct Got {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
 }
 
-fn raw(address: SocketAddr, request: &[u8]) -> Got {
+/// Everything that comes back.
+pub fn bytes(address: SocketAddr, request: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_secs(120)))
@@ -26,6 +27,20 @@ fn raw(address: SocketAddr, request: &[u8]) -> Got {
     let _ = stream.write_all(request);
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
+    bytes
+}
+
+/// A request with a form.
+pub fn request(method: &str, path: &str, more: &str, body: &str) -> Vec<u8> {
+    format!(
+        "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\n{more}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+fn raw(address: SocketAddr, request: &[u8]) -> Got {
+    let bytes = bytes(address, request);
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     Got {
@@ -39,29 +54,22 @@ fn raw(address: SocketAddr, request: &[u8]) -> Got {
     }
 }
 
-fn get(address: SocketAddr, path: &str) -> Got {
+pub fn get(address: SocketAddr, path: &str) -> Got {
     raw(
         address,
         format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes(),
     )
 }
 
-fn post(address: SocketAddr, path: &str, body: &str) -> Got {
+pub fn post(address: SocketAddr, path: &str, body: &str) -> Got {
     post_with(address, path, body, "")
 }
 
 fn post_with(address: SocketAddr, path: &str, body: &str, more: &str) -> Got {
-    raw(
-        address,
-        format!(
-            "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\n{more}Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        )
-        .as_bytes(),
-    )
+    raw(address, &request("POST", path, more, body))
 }
 
-fn field<'p>(page: &'p str, name: &str) -> &'p str {
+pub fn field<'p>(page: &'p str, name: &str) -> &'p str {
     let (_, rest) = page
         .split_once(&format!("name=\"{name}\" value=\""))
         .unwrap_or_else(|| panic!("no field {name} in {page}"));

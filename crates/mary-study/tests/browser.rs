@@ -13,7 +13,7 @@ use mary_study::{Session, Settings, Study};
 use crate::chromium::{self, Browser};
 use crate::fixture;
 
-fn opened(folder: &Path, settings: &Settings, frozen: &Frozen) -> (Session, String) {
+pub fn opened(folder: &Path, settings: &Settings, frozen: &Frozen) -> (Session, String) {
     Study::create(folder, settings, frozen).unwrap();
     let (session, _thread) = Session::open(folder).unwrap();
     let address = served(session.clone()).unwrap();
@@ -46,7 +46,7 @@ fn at_step(browser: &mut Browser, step: &str) {
 }
 
 /// No complaint of the console, no request to anybody else.
-fn quiet(browser: &Browser) {
+pub fn quiet(browser: &Browser) {
     assert!(
         browser.complaints.is_empty(),
         "the console complained: {:#?}",
@@ -57,7 +57,7 @@ fn quiet(browser: &Browser) {
 }
 
 /// One study from its link to the code. `keys` are pressed on each question before Enter.
-fn through(browser: &mut Browser, name: &str, session: &Session, base: &str, keys: &[&str]) {
+pub fn through(browser: &mut Browser, name: &str, session: &Session, base: &str, keys: &[&str]) {
     let link = format!("{base}/s/{}", session.study.secrets.entry);
     let trials = session.study.settings.per_person;
     browser.open(&link);
@@ -125,13 +125,9 @@ fn three_studies_by_keyboard_alone() {
     }
     assert!(answers[2].views > 1, "it was opened again");
 
-    let grids = fixture::frozen(
-        "physico/core-visual",
-        3,
-        &[("per_concept", "1")],
-        None,
-        true,
-    );
+    let mut grids = fixture::pictures().clone();
+    grids.questions.truncate(3);
+    grids.keys.items.truncate(3);
     let mut settings = fixture::settings(2, 3);
     settings.name = "grids".into();
     let (session, base) = opened(&at("grids"), &settings, &grids);
@@ -198,7 +194,7 @@ fn every_kind_of_answer_from_the_keyboard() {
         at_step(&mut browser, &format!("trial-{trial}"));
         axe(&mut browser, "a question");
         fits(&mut browser, "a question");
-        match &forms[*item] {
+        match &session.study.questions[*item].answer {
             AnswerForm::Several { .. } => {
                 browser.press("1");
                 browser.press("3");
@@ -218,7 +214,7 @@ fn every_kind_of_answer_from_the_keyboard() {
     browser.until("!!document.getElementById('code')");
     let people = session.people().unwrap();
     for given in &people[0].answers {
-        let expected = match &forms[given.item] {
+        let expected = match &session.study.questions[given.item].answer {
             AnswerForm::Several { .. } => {
                 let mut chosen = vec![given.shown[0], given.shown[2]];
                 chosen.sort_unstable();

@@ -28,8 +28,11 @@ fn rule_finding_shows_the_examples_and_keeps_the_labels_in_order() {
 
 #[test]
 fn grids_are_shown_as_pictures_or_as_numbers_with_none_fits() {
-    for (task, picture) in [("physico/core-visual", true), ("physico/core-text", false)] {
-        let made = frozen(task, 4, &[("per_concept", "1")], None, true);
+    let numbers = frozen("physico/core-text", 4, &[("per_concept", "1")], None, true);
+    for (task, made, picture) in [
+        ("pictures", fixture::pictures(), true),
+        ("numbers", &numbers, false),
+    ] {
         for question in &made.questions {
             let shown = question.parts.iter().all(|p| matches!(p, Part::Image(_)));
             assert_eq!(shown, picture, "{task}");
@@ -178,11 +181,12 @@ fn the_released_people_read_as_a_study_give_86_and_their_kappa() {
     settings.name = "released".into();
     Study::create(&dir.path().join("study"), &settings, &made).unwrap();
     let (session, _thread) = Session::open(&dir.path().join("study")).unwrap();
+    let keys = session.study.keys().unwrap();
     let mut marks = String::from("sheet,question,mark\n");
     for person in 0..2u32 {
         let place = person as usize;
         for (trial, item) in session.study.design().list(place).into_iter().enumerate() {
-            let letter = &said[&(made.keys.items[item].item.id.clone(), person)];
+            let letter = &said[&(keys.items[item].item.id.clone(), person)];
             let option = (letter.as_bytes()[0] - b'A') as usize;
             let order = session.study.order(place, item);
             let shown = order.iter().position(|o| *o == option).unwrap();

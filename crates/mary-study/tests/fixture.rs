@@ -181,3 +181,105 @@ pub fn until(session: &Session, token: &str, stop: impl Fn(&Step) -> bool) -> Vi
         );
     }
 }
+
+/// Six questions on grids as pictures, with "none fits": drawn once, since drawing takes long.
+pub fn pictures() -> &'static Frozen {
+    static DRAWN: std::sync::OnceLock<Frozen> = std::sync::OnceLock::new();
+    DRAWN.get_or_init(|| {
+        frozen(
+            "physico/core-visual",
+            6,
+            &[("per_concept", "1")],
+            None,
+            true,
+        )
+    })
+}
+
+/// A run in which two models described concepts in words of this test, and the form that the family writes
+/// of it. The second model says the same of every concept twice.
+pub fn described(root: &Path) -> (mary_store::RunFolder, mary_study::forms::Form) {
+    use mary_contract::{
+        Capabilities, Exchange, Finish, Generated, Judgement, Key, ModelCard, Reply, Response,
+        RunManifest, Sample, SampleId, TaskRun,
+    };
+    let registry = registry();
+    let task = registry.task("physico/describe").unwrap();
+    let settings = TaskSettings {
+        seed: 3,
+        params: [("per_concept".to_owned(), "1".to_owned())].into(),
+        ..TaskSettings::default()
+    };
+    let items: Vec<_> = task.items(&settings, &NoData).unwrap().take(3).collect();
+    let items: Vec<_> = items.into_iter().map(Result::unwrap).collect();
+    let models = ["maker/first", "maker/second"];
+    let manifest = RunManifest {
+        schema: mary_store::SCHEMA,
+        id: "described".into(),
+        created: "2026-01-01T00:00:00Z".into(),
+        version: "test".into(),
+        command: vec![],
+        models: models
+            .map(|m| ModelCard::new(m.parse().unwrap(), Capabilities::default()))
+            .to_vec(),
+        model_settings: Default::default(),
+        judge: None,
+        judge_choice: Default::default(),
+        tasks: vec![TaskRun::of(task.as_ref(), settings)],
+        trials: 2,
+        seed: 3,
+        execution: Default::default(),
+    };
+    let mut folder = mary_store::RunFolder::create_or_open(root, &manifest).unwrap();
+    let mut samples = Vec::new();
+    for model in models {
+        for item in &items {
+            for trial in 0..2 {
+                let own = if model.ends_with("first") { trial } else { 7 };
+                let text = format!(
+                    "A thing that {} does, as in example {own}.",
+                    item.tags["concept"]
+                );
+                let mut item = item.clone();
+                let ask = item.asks.remove(0);
+                let reply = Reply::bare(Response::Generated(Generated {
+                    text,
+                    finish: Finish::Stop,
+                    reasoning: None,
+                }));
+                let sample = Sample {
+                    id: SampleId {
+                        model: model.into(),
+                        task: "physico/describe".into(),
+                        item: item.id.clone(),
+                        trial,
+                    },
+                    exchanges: vec![Exchange {
+                        key: Key::of(model, task.card(), trial, &ask.request).unwrap(),
+                        ask,
+                        reply: Ok(reply),
+                    }],
+                    judgement: Judgement::scored(1.0),
+                    item,
+                };
+                folder.append(&sample).unwrap();
+                samples.push(sample);
+            }
+        }
+    }
+    folder.flush().unwrap();
+    let family = registry.family("physico").unwrap();
+    let made = family.act("form", &Default::default(), samples).unwrap();
+    let form = mary_study::forms::read("form", &made.files[0].1).unwrap();
+    (folder, form)
+}
+
+/// That form as items of a study.
+pub fn described_frozen(root: &Path, form: &mary_study::forms::Form) -> Frozen {
+    let source = mary_study::forms::Source {
+        run: "described".into(),
+        path: root.join("described").to_string_lossy().into_owned(),
+        task: "physico/describe".into(),
+    };
+    mary_study::forms::frozen(form, &source, Language::En, None, 3).unwrap()
+}

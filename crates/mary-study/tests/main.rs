@@ -16,6 +16,9 @@ mod crowd;
 mod families;
 mod fixture;
 mod flow;
+mod judgements;
 mod paper;
+mod platforms;
+mod secrecy;
 #[path = "../examples/crowd/stampede.rs"]
 mod stampede;

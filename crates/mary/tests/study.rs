@@ -89,7 +89,37 @@ fn a_study_from_beginning_to_end() {
     let said = done(home, &["study", "results", people, "--against", model]);
     assert!(said.contains("builtin/nano: "), "{said}");
     assert!(said.contains("on 12 items"), "{said}");
+    // As one model among models: everybody's answers, people and items both a sample.
+    let said = done(
+        home,
+        &["compare", people, model, "--across", "mode", "--json"],
+    );
+    let compared: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let one = &compared["comparisons"][0];
+    assert_eq!(one["paired"], 12, "{said}");
+    assert_eq!(one["method"], "crossed, 8 people, 12 items");
+    assert!(one["low"].is_number() && one["p"].is_number(), "{said}");
+    // Judged again, nothing changes: neither verdicts nor how intervals are made.
+    let said = done(home, &["rescore", people]);
+    assert!(said.contains("No verdict changed."), "{said}");
+    let read = |name: &str| -> serde_json::Value {
+        let path = home.join("runs").join(people).join(name);
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    };
+    let (before, after) = (read("summary.json"), read("summary.rescored.json"));
+    assert_eq!(before["rows"][0]["score"], after["rows"][0]["score"]);
+    assert_eq!(before["rows"][0]["measures"], after["rows"][0]["measures"]);
     done(home, &["report", people, model]);
+    let page = home.join("runs").join(people).join("report.html");
+    let page = std::fs::read_to_string(page).unwrap();
+    for shown in [
+        "Learning over the trials",
+        "Times over the trials",
+        "Each person",
+        "alpha",
+    ] {
+        assert!(page.contains(shown), "{shown}");
+    }
     done(home, &["export", people, "--to", "csv"]);
     done(home, &["study", "export", "rhyme"]);
     let rows = std::fs::read_to_string(home.join("rhyme/export/jspsych.csv")).unwrap();
@@ -106,6 +136,93 @@ fn a_study_from_beginning_to_end() {
     assert!(!log.contains(who));
     assert_eq!(mary(home, &["study", "withdraw", "rhyme", who]).0, 4);
     done(home, &["study", "power"]);
+}
+
+/// A person's "none fits" is a verdict of its own: judging again must not take it for an unread answer.
+#[test]
+fn none_fits_stays_wrong_when_judged_again() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let new = "study new -t physico/definition --set set=core --none-fits --people 2 --per-person 4 --out defined";
+    done(home, &new.split(' ').collect::<Vec<_>>());
+    done(home, &["study", "print", "defined"]);
+    // The first person finds that nothing fits, the second takes the first option.
+    let marks: String = (1..=4).map(|n| format!("1,{n},-\n2,{n},A\n")).collect();
+    std::fs::write(
+        home.join("marks.csv"),
+        format!("sheet,question,mark\n{marks}"),
+    )
+    .unwrap();
+    done(home, &["study", "read", "defined", "marks.csv"]);
+    done(home, &["study", "close", "defined"]);
+    let said = done(home, &["rescore"]);
+    assert!(said.contains("No verdict changed."), "{said}");
+    assert!(!said.contains("unparsed"), "{said}");
+}
+
+/// Descriptions of a run judged by people: made, judged through the page by simulated judges, and back as
+/// judgements of that run; the same with the form of the family.
+#[test]
+fn what_a_model_wrote_is_judged_and_comes_back_to_its_run() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let run = "run -m builtin/nano -t physico/describe --set per_concept=1 --limit 5 --seed 2 --no-report --quiet";
+    mary(home, &run.split(' ').collect::<Vec<_>>());
+    let folders = || -> Vec<String> {
+        let entries = std::fs::read_dir(home.join("runs")).unwrap().flatten();
+        entries
+            .map(|e| e.file_name().to_string_lossy().into_owned())
+            .collect()
+    };
+    let run = folders().pop().unwrap();
+    done(
+        home,
+        &[
+            "study", "new", "--judge", &run, "--people", "2", "--out", "judged",
+        ],
+    );
+    done(home, &["study", "simulate", "judged", "--page"]);
+    let said = done(home, &["study", "results", "judged"]);
+    assert!(
+        said.contains("builtin/nano: ") && said.contains("2 judges"),
+        "{said}"
+    );
+    let said = done(home, &["study", "close", "judged"]);
+    assert!(
+        said.contains("judged_by_people") || said.contains("without factual error"),
+        "{said}"
+    );
+    let with = folders()
+        .into_iter()
+        .find(|f| f.starts_with("judged-judged-"))
+        .unwrap();
+    let log = std::fs::read_to_string(home.join("runs").join(&with).join("samples.jsonl")).unwrap();
+    assert_eq!(log.matches("\"judged_by_people\"").count(), 5);
+    done(home, &["report", &with]);
+    // The way over a spreadsheet.
+    done(home, &["physico", "form", &run, "--out", "ann.csv"]);
+    let form = std::fs::read_to_string(home.join("ann.csv")).unwrap();
+    assert!(form.lines().count() > 5, "{form}");
+    let marked = form.replace(",,\n", ",1,\n");
+    std::fs::write(home.join("ann.csv"), marked).unwrap();
+    let said = done(home, &["study", "read", "ann.csv", "--run", &run]);
+    assert!(said.contains("builtin/nano: 100.00 %"), "{said}");
+    assert!(folders().iter().any(|f| f.starts_with("judged-forms-")));
+    let (code, _, err) = mary(
+        home,
+        &[
+            "study",
+            "new",
+            "--judge",
+            &run,
+            "-t",
+            "htest/rhyme",
+            "--out",
+            "x",
+        ],
+    );
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("hint:"), "{err}");
 }
 
 #[test]

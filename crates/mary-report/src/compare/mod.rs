@@ -1,9 +1,10 @@
 //! Paired comparison of two or more runs: the same items, difference by difference.
 //!
 //! Samples are matched by task, item and trial, and only where both sides were asked the same question
-//! (`mary_contract::Question`): what cannot be matched is counted and said, never silently left out. A
+//! (`mary_contract::Question`); people are paired by task and item alone, as one side: what cannot be matched is counted and said, never silently left out. A
 //! difference carries its interval, and p-values are corrected over all tasks and pairs shown (Holm).
 
+mod people;
 mod table;
 
 pub use table::table;
@@ -25,7 +26,12 @@ pub struct Side {
     scores: BTreeMap<String, BTreeMap<(String, u32), Verdict>>,
     /// How each task was asked, where that is known.
     asked: BTreeMap<String, TaskRun>,
+    /// Whether its trials are people.
+    people: bool,
 }
+
+/// How the names of studies with people begin; every person is a trial of the item.
+const PEOPLE: &str = "people/";
 
 #[derive(Debug, Clone)]
 struct Verdict {
@@ -58,6 +64,7 @@ impl Side {
             Outcome::Scored(score) if score.is_finite() => Some(score),
             _ => None,
         };
+        self.people |= sample.id.model.starts_with(PEOPLE);
         let verdict = Verdict {
             score,
             cluster: sample.item.cluster.clone(),
@@ -231,6 +238,9 @@ fn one_task(
         }
         return Ok(());
     };
+    if first.people || second.people {
+        return people::one_task(task, (first, a), (second, b), out);
+    }
     let (mut x, mut y, mut units) = (vec![], vec![], vec![]);
     let mut unscored = 0;
     // Trials of an item, and items of a cluster, are not independent.

@@ -57,9 +57,12 @@ pub struct NewStudyArgs {
         long,
         visible_alias = "task",
         value_delimiter = ',',
-        required = true
+        required_unless_present = "judge"
     )]
     pub tasks: Vec<String>,
+    /// Judge what the models of a stored run wrote, instead of answering items; -t then names the task
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["shots", "none_fits", "set"])]
+    pub judge: Option<String>,
     /// Folder to write
     #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,
@@ -258,6 +261,9 @@ pub struct ReadArgs {
     /// The study's folder and marks.csv; or forms of a family (one for each judge) with a column of 0 and 1
     #[arg(required = true, value_name = "STUDY MARKS | FORM…")]
     pub files: Vec<PathBuf>,
+    /// With forms: the run they were written from; it is written again with the judgements beside its own
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<String>,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

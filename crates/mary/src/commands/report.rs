@@ -7,6 +7,7 @@ use mary_contract::{Exhibits, Registry, Replacement, RunSummary, model_labels};
 use mary_report::html::{self, Chapter, ReportOptions};
 use mary_report::text;
 use mary_store::RunFolder;
+use mary_study::results::{PEOPLE, is_people};
 
 use super::summary;
 use crate::cli::ReportArgs;
@@ -71,6 +72,7 @@ pub fn write_with(
         .iter()
         .map(|folder| load_summary(registry, folder))
         .collect::<anyhow::Result<Vec<_>>>()?;
+    first.extend(people(&folders)?);
     first.extend(chapters(registry, &summaries));
     let chapters = first;
     let mut problem = None;
@@ -121,15 +123,42 @@ pub fn chapters(registry: &Registry, summaries: &[RunSummary]) -> Vec<Chapter> {
         .collect()
 }
 
+/// What is to be seen of people, where some of these runs are theirs.
+fn people(folders: &[RunFolder]) -> anyhow::Result<Option<Chapter>> {
+    let mut samples = Vec::new();
+    for folder in folders {
+        let models = &folder.manifest().models;
+        if !models.iter().any(|m| is_people(&m.model.to_string())) {
+            continue;
+        }
+        for sample in folder.samples()? {
+            let sample = sample?;
+            if is_people(&sample.id.model) {
+                samples.push(sample);
+            }
+        }
+    }
+    Ok((!samples.is_empty()).then(|| Chapter {
+        id: PEOPLE.to_owned(),
+        title: "People".to_owned(),
+        exhibits: mary_study::exhibits::of(&samples),
+    }))
+}
+
 /// Every table and every figure's data as files, for papers.
 fn write_tables(registry: &Registry, runs: &[PathBuf], folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let mut summaries = Vec::new();
+    let mut folders = Vec::new();
     for path in runs {
-        summaries.push(load_summary(registry, &RunFolder::open(path)?)?);
+        folders.push(RunFolder::open(path)?);
+    }
+    let mut summaries = Vec::new();
+    for run in &folders {
+        summaries.push(load_summary(registry, run)?);
     }
     let mut tables = vec![mary_report::summary_table(&summaries)];
-    for chapter in chapters(registry, &summaries) {
+    let all = people(&folders)?.into_iter();
+    for chapter in all.chain(chapters(registry, &summaries)) {
         let Exhibits {
             tables: own,
             figures,

@@ -6,6 +6,7 @@ use mary_contract::{NumberColumns, RunSummary, Table};
 use mary_report::terminal;
 use mary_run::Changes;
 use mary_store::RunFolder;
+use mary_study::results;
 
 use super::summary;
 use crate::cli::RescoreArgs;
@@ -31,7 +32,14 @@ pub fn rescore(place: &Place, args: &RescoreArgs) -> anyhow::Result<Status> {
         .into_iter()
         .map(|(task, settings)| (task.card().id.to_string(), settings.params))
         .collect();
-    let rescored = mary_run::rescore(&place.registry, &folder, &params)?;
+    let mut people = Vec::new();
+    let mut rescored = mary_run::rescore_with(&place.registry, &folder, &params, |sample| {
+        if results::is_people(&sample.id.model) {
+            people.push(sample.clone());
+        }
+    })?;
+    // Intervals over people and items, and agreement, as in the study's own summary.
+    results::enrich(&mut rescored.summary, &people);
     show(&folder, &rescored.summary, &rescored.changes, args.json)
 }
 

@@ -2,7 +2,7 @@
 
 use mary_data::LocalData;
 use mary_stats::crossed::StudyPlan;
-use mary_study::freeze::{Wanted, freeze};
+use mary_study::freeze::{Frozen, Wanted, freeze};
 use mary_study::lists::Lists;
 use mary_study::settings::{Check, CheckKind, Consent, Language, Platform, PlatformKind, Rules};
 use mary_study::{Settings, Study, random_token};
@@ -20,27 +20,14 @@ const MINUTES: u32 = 60;
 
 /// Draws items and writes the folder.
 pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
-    let tasks = suite::select(&place.registry, &args.tasks)?;
-    let options = TaskOptions {
-        seed: args.seed,
-        shots: args.shots,
-        chat: false,
-        set: TaskOptions::pairs(&args.set)?,
+    let language = match args.language {
+        LanguageArg::En => Language::En,
+        LanguageArg::Zh => Language::Zh,
     };
-    let count = tasks.len();
-    let total = args.items.or(args.per_person).unwrap_or(PER_PERSON);
-    let wanted: Vec<Wanted> = options
-        .settings(&tasks)?
-        .into_iter()
-        .map(|(task, settings)| Wanted {
-            task,
-            settings,
-            limit: Some(total.div_ceil(count)),
-            none_fits: args.none_fits,
-        })
-        .collect();
-    let data = LocalData::new(place.data.clone(), place.datasets());
-    let mut frozen = freeze(&wanted, &data, args.seed)?;
+    let mut frozen = match &args.judge {
+        Some(run) => super::judging::frozen(place, run, args, language)?,
+        None => drawn(place, args)?,
+    };
     frozen.keys.command = crate::own::words();
     let per_person = args
         .per_person
@@ -48,10 +35,6 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
         .min(frozen.questions.len());
     let folder = args.out.file_name().unwrap_or_default().to_string_lossy();
     let name = args.name.clone().unwrap_or_else(|| folder.into_owned());
-    let language = match args.language {
-        LanguageArg::En => Language::En,
-        LanguageArg::Zh => Language::Zh,
-    };
     let settings = Settings {
         title: match language {
             Language::En => "A study of language".into(),
@@ -69,7 +52,11 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
             version: 1,
             text: consent(language).into(),
         },
-        instructions: instructions(language, per_person),
+        instructions: if args.judge.is_some() {
+            super::judging::instructions(language, per_person)
+        } else {
+            instructions(language, per_person)
+        },
         pay: String::new(),
         platform: platform(args.platform),
         rules: Rules::default(),
@@ -91,6 +78,31 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
         study.path.display()
     ));
     Ok(Status::Done)
+}
+
+/// The items of tasks, drawn by the seed.
+fn drawn(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Frozen> {
+    let tasks = suite::select(&place.registry, &args.tasks)?;
+    let options = TaskOptions {
+        seed: args.seed,
+        shots: args.shots,
+        chat: false,
+        set: TaskOptions::pairs(&args.set)?,
+    };
+    let count = tasks.len();
+    let total = args.items.or(args.per_person).unwrap_or(PER_PERSON);
+    let wanted: Vec<Wanted> = options
+        .settings(&tasks)?
+        .into_iter()
+        .map(|(task, settings)| Wanted {
+            task,
+            settings,
+            limit: Some(total.div_ceil(count)),
+            none_fits: args.none_fits,
+        })
+        .collect();
+    let data = LocalData::new(place.data.clone(), place.datasets());
+    Ok(freeze(&wanted, &data, args.seed)?)
 }
 
 fn platform(kind: PlatformArg) -> Platform {

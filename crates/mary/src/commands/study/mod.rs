@@ -2,7 +2,7 @@
 //! arguments, places and messages.
 
 mod design;
-mod judgements;
+mod judging;
 mod people;
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use mary_store::RunFolder;
 use mary_study::simulate::{self, Behaviour, Simulation};
 use mary_study::{Session, paper, server};
 
-use super::{print, print_json, tell};
+use super::{print, tell};
 use crate::cli::study::{
     BehaviourArg, PrintArgs, ReadArgs, ServeStudyArgs, SimulateArgs, StudyAction, StudyArgs,
 };
@@ -35,7 +35,7 @@ pub fn study(place: &Place, args: &StudyArgs) -> anyhow::Result<Status> {
         StudyAction::Withdraw(args) => people::withdraw(place, args),
         StudyAction::Simulate(args) => simulated(place, args),
         StudyAction::Print(args) => printed(args),
-        StudyAction::Read(args) => read(args),
+        StudyAction::Read(args) => read(place, args),
     }
 }
 
@@ -137,7 +137,7 @@ fn printed(args: &PrintArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-fn read(args: &ReadArgs) -> anyhow::Result<Status> {
+fn read(place: &Place, args: &ReadArgs) -> anyhow::Result<Status> {
     match args.files.as_slice() {
         [study, marks] if study.is_dir() => {
             let (session, _thread) = Session::open(study)?;
@@ -145,15 +145,7 @@ fn read(args: &ReadArgs) -> anyhow::Result<Status> {
             print(&format!("{sheets} sheets read\n"))?;
             Ok(Status::Done)
         }
-        forms if forms.iter().all(|f| f.is_file()) => {
-            let found = judgements::read(forms)?;
-            if args.json {
-                print_json(&found)?;
-            } else {
-                print(&judgements::table(&found))?;
-            }
-            Ok(Status::Done)
-        }
+        forms if forms.iter().all(|f| f.is_file()) => judging::read(place, forms, args),
         _ => Err(UsageError::new(
             "expected a study's folder and a file of marks, or forms with judgements\n\
              hint: mary study read STUDY marks.csv",

@@ -38,6 +38,7 @@ pub fn close(place: &Place, study: &Path, json: bool) -> anyhow::Result<Status> 
     summary::show(&made, json)?;
     if !json {
         show(&found.samples)?;
+        super::judging::show(&session, &found.samples)?;
     }
     tell(&format!(
         "{} people finished, {} of them left out by the rules\n{}\n\
@@ -77,14 +78,19 @@ struct TaskResult {
 /// Scores, agreement, learning, times.
 pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
     let path = Path::new(&args.study);
-    let samples = if path.join(mary_study::DATABASE).exists() || path.join("study.toml").exists() {
+    let is_study = path.join(mary_study::DATABASE).exists() || path.join("study.toml").exists();
+    let samples = if is_study {
         let (session, _thread) = Session::open(path)?;
         let found = session.judged(&place.registry)?;
-        if args.with_excluded {
+        let samples = if args.with_excluded {
             found.with_excluded
         } else {
             found.samples
+        };
+        if !args.json {
+            super::judging::show(&session, &samples)?;
         }
+        samples
     } else {
         let folder = RunFolder::open(&rundir::find(place, Some(&args.study))?)?;
         let people = |s: &Sample| s.id.model.starts_with(&format!("{}/", results::PEOPLE));

@@ -1,0 +1,141 @@
+//! People who judge what models wrote: a study made from the form that a family writes of a run
+//! (`mary study new --judge RUN`), and forms filled in as spreadsheets, read back.
+
+use std::path::PathBuf;
+
+use mary_contract::{Arguments, Sample};
+use mary_store::RunFolder;
+use mary_study::forms::{self, Source};
+use mary_study::freeze::Frozen;
+use mary_study::settings::Language;
+use mary_study::{Session, judgements};
+
+use crate::cli::study::{NewStudyArgs, ReadArgs};
+use crate::commands::{family, print, print_json, summary, tell};
+use crate::exit::{Status, UsageError};
+use crate::rundir;
+use crate::settings::Place;
+
+/// What the models of a run wrote, as items of a study.
+pub fn frozen(
+    place: &Place,
+    run: &str,
+    args: &NewStudyArgs,
+    language: Language,
+) -> anyhow::Result<Frozen> {
+    let path = rundir::find(place, Some(run))?;
+    let folder = RunFolder::open(&path)?;
+    let wanted = |task: &str| args.tasks.is_empty() || args.tasks.iter().any(|t| t == task);
+    let mut known = Vec::new();
+    for of in place.registry.families() {
+        let actions = of.command().map(|c| c.actions).unwrap_or_default();
+        for action in actions {
+            let Some(task) = action.samples_of.as_ref().filter(|task| wanted(task)) else {
+                continue;
+            };
+            known.push(task.to_string());
+            let mut samples = Vec::new();
+            for sample in folder.samples()? {
+                let sample = sample?;
+                if *sample.id.task == **task {
+                    samples.push(sample);
+                }
+            }
+            if samples.is_empty() {
+                continue;
+            }
+            let made = of
+                .act(&action.name, &Arguments::default(), samples)
+                .map_err(family::told)?;
+            let Some((_, form)) = made.files.first() else {
+                continue;
+            };
+            let form = forms::read(task, form)?;
+            let source = Source {
+                run: folder.manifest().id.clone(),
+                path: std::path::absolute(&path)?.to_string_lossy().into_owned(),
+                task: task.to_string(),
+            };
+            let made = forms::frozen(&form, &source, language, args.items, args.seed)?;
+            return Ok(made);
+        }
+    }
+    Err(UsageError::new(format!(
+        "{}: it holds nothing that people could judge; expected answers to {}\n\
+         hint: run such a task first (`mary run -t TASK`)",
+        path.display(),
+        match known.as_slice() {
+            [] => format!("a task with a form, not {}", args.tasks.join(", ")),
+            some => some.join(", "),
+        }
+    ))
+    .into())
+}
+
+/// What judges are told.
+pub fn instructions(language: Language, texts: usize) -> String {
+    match language {
+        Language::En => format!(
+            "You will read {texts} texts that language models wrote, one after the other, and judge each. \
+             Judge what is said about the subject and the examples that are given. A slip that has nothing to do \
+             with the subject, such as a wrong year, does not count. You cannot go back to a text."
+        ),
+        Language::Zh => format!(
+            "您将依次阅读 {texts} 段由语言模型写的文字，并逐一作出判断。请判断其中关于主题的说法和所举的例子。\
+             与主题无关的小错（例如年份写错）不算错误。判断后不能返回上一段。"
+        ),
+    }
+}
+
+/// What the judges of a study say, model by model; nothing for a study of another kind.
+pub fn show(session: &Session, samples: &[Sample]) -> anyhow::Result<()> {
+    let keys = session.study.keys()?;
+    let marks = session.verdicts(&keys, samples);
+    if !marks.is_empty() {
+        print(&format!(
+            "\n{}",
+            judgements::table(&judgements::by_model(&marks)?)
+        ))?;
+    }
+    Ok(())
+}
+
+/// Reads forms that were filled in, one for each judge; with a run, writes that run again with the
+/// judgements beside its own.
+pub fn read(place: &Place, files: &[PathBuf], args: &ReadArgs) -> anyhow::Result<Status> {
+    let mut read = Vec::new();
+    for file in files {
+        let judge = file.file_stem().unwrap_or_default().to_string_lossy();
+        let form = forms::read(&file.display().to_string(), &std::fs::read(file)?)?;
+        read.push((judge.into_owned(), form));
+    }
+    let marks = judgements::of_forms(&read);
+    let found = judgements::by_model(&marks)?;
+    if args.json {
+        print_json(&found)?;
+    } else {
+        print(&judgements::table(&found))?;
+    }
+    let Some(run) = &args.run else {
+        return Ok(Status::Done);
+    };
+    let run = RunFolder::open(&rundir::find(place, Some(run))?)?;
+    let named = ("forms", judged_task(place, &run)?);
+    let named = (named.0, named.1.as_deref());
+    let (path, made) = judgements::write_run(&place.runs, &run, &place.registry, named, &marks)?;
+    if !args.json {
+        summary::show(&made, false)?;
+    }
+    tell(&path.display().to_string());
+    Ok(Status::Done)
+}
+
+/// The task of a run that a family writes a form of: items of other tasks may have the same ids.
+fn judged_task(place: &Place, run: &RunFolder) -> anyhow::Result<Option<String>> {
+    let asked = |task: &str| run.manifest().tasks.iter().any(|t| t.id == task);
+    let commands = place.registry.families().iter().filter_map(|f| f.command());
+    let tasks = commands
+        .flat_map(|c| c.actions)
+        .filter_map(|a| a.samples_of);
+    Ok(tasks.map(|t| t.to_string()).find(|t| asked(t)))
+}
