@@ -4,7 +4,7 @@
 //! they are sorted by a hash of item and trial before anything is added up, so that the summary of a
 //! disturbed run is the same to the last bit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mary_contract::{
@@ -64,6 +64,10 @@ enum Unit {
     Sampled(Option<&'static str>),
 }
 
+/// Values of a tag that results are broken down by, at most: a column in which every row is different is no
+/// condition.
+const MOST_VALUES: usize = 20_000;
+
 /// One score: its place in the sorted order, its cluster, its value.
 type Entry = (u64, u64, f64);
 
@@ -77,6 +81,8 @@ struct Tally {
     failed: BTreeMap<String, usize>,
     measures: BTreeMap<String, Vec<Entry>>,
     tags: BTreeMap<String, BTreeMap<String, Vec<Entry>>>,
+    /// Tags with more values than a breakdown has.
+    too_many: BTreeSet<String>,
     clustered: bool,
     /// In billionths of a dollar, so that the order of adding up does not matter.
     nanodollars: Option<i128>,
@@ -108,7 +114,15 @@ impl Summariser {
                     tally.answers.add(answer, *score);
                 }
                 for (tag, value) in verdict.tags {
+                    if tally.too_many.contains(tag) {
+                        continue;
+                    }
                     let values = tally.tags.entry(tag.clone()).or_default();
+                    if values.len() >= MOST_VALUES && !values.contains_key(value) {
+                        tally.tags.remove(tag);
+                        tally.too_many.insert(tag.clone());
+                        continue;
+                    }
                     values
                         .entry(value.clone())
                         .or_default()
@@ -272,15 +286,16 @@ impl Tally {
 fn estimate(mut entries: Vec<Entry>, clustered: bool) -> Option<Estimate> {
     entries.sort_unstable_by_key(|e| (e.0, e.1));
     let scores: Vec<f64> = entries.iter().map(|e| e.2).collect();
-    let mut ids = BTreeMap::new();
-    let clusters: Vec<usize> = entries
-        .iter()
-        .map(|e| {
+    let clusters: Option<Vec<usize>> = clustered.then(|| {
+        let mut ids = BTreeMap::new();
+        let number = |e: &Entry| {
             let next = ids.len();
             *ids.entry(e.1).or_insert(next)
-        })
-        .collect();
-    let interval = score_interval(&scores, clustered.then_some(clusters.as_slice())).ok()?;
+        };
+        entries.iter().map(number).collect()
+    });
+    drop(entries);
+    let interval = score_interval(&scores, clusters.as_deref()).ok()?;
     Some(Estimate {
         value: interval.value,
         low: interval.low,
