@@ -233,9 +233,7 @@ fn parquet_is_read_as_the_same_texts_are_read_from_lines() {
     let absent = mary(home.path(), &["score", "p", "--text", "sentence"]);
     assert_eq!(absent.code, 4);
     assert!(
-        absent
-            .err
-            .contains("test.parquet:1: there is no column `sentence`"),
+        absent.err.contains("p:1: there is no column `sentence`"),
         "{}",
         absent.err
     );
