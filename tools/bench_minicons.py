@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times `mary score` beside minicons on the same weights and texts, on the processor.
 
-    python tools/bench_minicons.py MARY FOLDER [--texts 200] [--rounds 3] [--threads N]
+    python tools/bench_minicons.py MARY FOLDER [--texts 200] [--rounds 3] [--threads N] [--batches 1,8,32]
 
 MARY is the program, FOLDER a model in Hugging Face layout (smollm2-135m-hf of tools/make_test_models.py, made
 where torch is installed). Texts are the sentences of crates/mary-local/tests/golden_real.json, repeated with
@@ -10,7 +10,7 @@ line says (reading, scoring, log and cache of answers included), minicons' is th
 of 1, 8 and 32, sorted by length, of which the best counts. Rounds alternate; the ratio is of the best rounds.
 
 On a machine that is busy with other things --processor counts processor time instead (use one thread): of
-Mary's whole process, starting and loading included, and of minicons' calls alone.
+minicons' calls, and of Mary's process less that of a process that scores one text, which is starting and loading.
 """
 
 import argparse
@@ -52,7 +52,8 @@ def ours(program, folder, lines, threads):
         before = spent(resource.RUSAGE_CHILDREN)
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         if PROCESSOR:
-            return spent(resource.RUSAGE_CHILDREN) - before
+            whole = spent(resource.RUSAGE_CHILDREN) - before
+            return whole - ours(program, folder, lines[:1], threads) if len(lines) > 1 else whole
         return float(re.search(r": \d+ in ([\d.]+) s", done.stderr).group(1))
 
 
@@ -71,6 +72,7 @@ def main():
     arguments.add_argument("--texts", type=int, default=200)
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--threads", type=int, default=os.cpu_count())
+    arguments.add_argument("--batches", default="1,8,32")
     arguments.add_argument("--processor", action="store_true")
     given = arguments.parse_args()
     global PROCESSOR
@@ -85,7 +87,7 @@ def main():
     best = {}
     for _ in range(given.rounds):
         for name, run in [("mary", lambda: ours(given.mary, given.folder, lines, given.threads)),
-                          *((f"minicons, batch {b}", lambda b=b: theirs(lm, lines, b)) for b in (1, 8, 32))]:
+                          *((f"minicons, batch {b}", lambda b=b: theirs(lm, lines, b)) for b in map(int, given.batches.split(",")))]:
             seconds = run()
             best[name] = min(seconds, best.get(name, seconds))
             print(f"{name}: {seconds:.2f} s", flush=True)

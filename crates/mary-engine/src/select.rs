@@ -1,8 +1,9 @@
 //! Which items are run: all of them, or a stratified part that is the same for every model.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
 
-use mary_contract::{DataSource, Limit, Task, TaskSettings};
+use mary_contract::{DataSource, Limit, StoreError, Task, TaskSettings};
+use mary_digests::DigestMap;
 
 use crate::{EngineError, plan};
 
@@ -33,14 +34,18 @@ pub fn survey(
         source,
     };
     settings.check(task.card()).map_err(wrap)?;
-    let mut seen = HashSet::new();
+    let mut seen = DigestMap::default();
     let mut strata: BTreeMap<String, Stratum> = BTreeMap::new();
+    let most = match limit {
+        Some(Limit::Count(n)) => n,
+        _ => usize::MAX,
+    };
     let mut available = 0;
     let mut cost = 0;
     for item in task.items(settings, data).map_err(wrap)? {
         let item = item.map_err(wrap)?;
-        let hash = rank(settings.seed, &item.id);
-        if !seen.insert(hash) {
+        let before = seen.insert(DigestMap::digest(&item.id), available as u64);
+        if before.map_err(temporary)?.is_some() {
             return Err(EngineError::DuplicateItem {
                 task: id.to_string(),
                 item: item.id,
@@ -52,10 +57,9 @@ pub fn survey(
             .map(|ask| plan::cost(&ask.request))
             .sum::<u64>();
         if limit.is_some() {
-            strata
-                .entry(item.stratum)
-                .or_default()
-                .push((hash, available));
+            let hash = rank(settings.seed, &item.id);
+            let stratum = strata.entry(item.stratum).or_default();
+            stratum.add((hash, available), most);
         }
         available += 1;
     }
@@ -91,8 +95,32 @@ fn rank(seed: u64, id: &str) -> u64 {
     u64::from_le_bytes(first)
 }
 
-/// Items of one stratum: rank in the draw and index in the task's order.
-type Stratum = Vec<(u64, usize)>;
+/// A temporary file that tells ids apart could not be read.
+fn temporary(source: std::io::Error) -> StoreError {
+    StoreError::Io {
+        path: std::env::temp_dir(),
+        source,
+    }
+}
+
+/// Items of one stratum.
+#[derive(Debug, Default)]
+struct Stratum {
+    all: usize,
+    /// Rank in the draw and index in the task's order, of those that may be drawn.
+    lowest: BinaryHeap<(u64, usize)>,
+}
+
+impl Stratum {
+    /// Takes an item in; no more than `most` can be drawn, so that no more are kept.
+    fn add(&mut self, item: (u64, usize), most: usize) {
+        self.all += 1;
+        self.lowest.push(item);
+        if self.lowest.len() > most {
+            self.lowest.pop();
+        }
+    }
+}
 
 /// Keeps each stratum's share (largest remainders), and within a stratum the lowest ranks.
 fn stratified(
@@ -103,7 +131,7 @@ fn stratified(
     let mut shares: Vec<(usize, usize, Stratum)> = strata
         .into_values()
         .map(|members| {
-            let product = members.len() * wanted;
+            let product = members.all * wanted;
             (product / available, product % available, members)
         })
         .collect();
@@ -114,8 +142,8 @@ fn stratified(
         shares[i].0 += 1;
     }
     let mut chosen = HashSet::with_capacity(wanted);
-    for (take, _, mut members) in shares {
-        members.sort_unstable();
+    for (take, _, members) in shares {
+        let members = members.lowest.into_sorted_vec();
         chosen.extend(members.into_iter().take(take).map(|(_, index)| index));
     }
     chosen
@@ -125,15 +153,16 @@ fn stratified(
 mod tests {
     use super::*;
 
-    fn strata(sizes: &[usize]) -> BTreeMap<String, Stratum> {
+    fn strata(sizes: &[usize], most: usize) -> BTreeMap<String, Stratum> {
         let mut index = 0;
         let mut out = BTreeMap::new();
         for (s, &size) in sizes.iter().enumerate() {
-            let members = (0..size).map(|_| {
+            let mut stratum = Stratum::default();
+            for _ in 0..size {
                 index += 1;
-                (rank(1, &index.to_string()), index - 1)
-            });
-            out.insert(s.to_string(), members.collect());
+                stratum.add((rank(1, &index.to_string()), index - 1), most);
+            }
+            out.insert(s.to_string(), stratum);
         }
         out
     }
@@ -145,7 +174,8 @@ mod tests {
         ) {
             let available: usize = sizes.iter().sum();
             let wanted = ((available as f64 * share) as usize).max(1);
-            let chosen = stratified(strata(&sizes), wanted, available);
+            let chosen = stratified(strata(&sizes, usize::MAX), wanted, available);
+            assert_eq!(chosen, stratified(strata(&sizes, wanted), wanted, available));
             assert_eq!(chosen.len(), wanted);
             let mut start = 0;
             for size in sizes {
@@ -159,8 +189,8 @@ mod tests {
         #[test]
         fn a_larger_part_of_one_stratum_holds_the_smaller(a in 1usize..40, b in 1usize..40) {
             let (small, large) = (a.min(b), a.max(b));
-            let few = stratified(strata(&[40]), small, 40);
-            let many = stratified(strata(&[40]), large, 40);
+            let few = stratified(strata(&[40], usize::MAX), small, 40);
+            let many = stratified(strata(&[40], large), large, 40);
             assert!(few.is_subset(&many));
         }
     }

@@ -4,7 +4,7 @@
 //! they are sorted by a hash of item and trial before anything is added up, so that the summary of a
 //! disturbed run is the same to the last bit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mary_contract::{
@@ -64,6 +64,10 @@ enum Unit {
     Sampled(Option<&'static str>),
 }
 
+/// Values of a tag that results are broken down by, at most: a column in which every row is different is no
+/// condition.
+const MOST_VALUES: usize = 20_000;
+
 /// One score: its place in the sorted order, its cluster, its value.
 type Entry = (u64, u64, f64);
 
@@ -108,6 +112,8 @@ struct Tally {
     measures: BTreeMap<String, Values>,
     /// By tag and value, which of the scores.
     tags: BTreeMap<String, BTreeMap<String, Vec<u32>>>,
+    /// Tags with more values than a breakdown has.
+    too_many: BTreeSet<String>,
     clustered: bool,
     /// In billionths of a dollar, so that the order of adding up does not matter.
     nanodollars: Option<i128>,
@@ -146,7 +152,15 @@ impl Summariser {
                     tally.answers.add(answer, *score);
                 }
                 for (tag, value) in verdict.tags {
+                    if tally.too_many.contains(tag) {
+                        continue;
+                    }
                     let values = tally.tags.entry(tag.clone()).or_default();
+                    if values.len() >= MOST_VALUES && !values.contains_key(value) {
+                        tally.tags.remove(tag);
+                        tally.too_many.insert(tag.clone());
+                        continue;
+                    }
                     match values.get_mut(value) {
                         Some(scores) => scores.push(which),
                         None => {

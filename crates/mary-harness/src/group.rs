@@ -183,12 +183,18 @@ impl Members {
 
 /// The folder that names are looked for in: the package's `tasks`, or the file's own.
 fn root_of(file: &Path) -> PathBuf {
-    let own = file.parent().unwrap_or(Path::new("."));
+    let own = folder_of(file);
     let above = file.ancestors().skip(1);
     let tasks = above
         .filter(|a| a.file_name().is_some_and(|n| n == "tasks"))
         .last();
     tasks.unwrap_or(own).to_owned()
+}
+
+/// The folder of a file; of a bare name, the current one.
+fn folder_of(file: &Path) -> &Path {
+    let named = file.parent().filter(|f| !f.as_os_str().is_empty());
+    named.unwrap_or(Path::new("."))
 }
 
 /// Names, groups and tags of the files below a folder.
@@ -206,7 +212,7 @@ struct Names {
 impl Index {
     /// The files that a name stands for: a task, a group, or all tasks with a tag.
     fn find(&mut self, name: &str, near: &Path) -> Result<Vec<PathBuf>, HarnessError> {
-        let own = near.parent().unwrap_or(Path::new(".")).to_owned();
+        let own = folder_of(near).to_owned();
         for folder in [own, root_of(near)] {
             let names = match self.folders.contains_key(&folder) {
                 true => self.folders.get(&folder),
@@ -312,4 +318,20 @@ pub fn needs_python(error: &HarnessError) -> bool {
             ..
         }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_name_lies_in_the_current_folder() {
+        assert_eq!(folder_of(Path::new("mine.yaml")), Path::new("."));
+        assert_eq!(folder_of(Path::new("a/mine.yaml")), Path::new("a"));
+        assert_eq!(root_of(Path::new("mine.yaml")), Path::new("."));
+        assert_eq!(
+            root_of(Path::new("x/tasks/arc/a.yaml")),
+            Path::new("x/tasks")
+        );
+    }
 }

@@ -536,11 +536,18 @@ fn words(text: &str) -> usize {
     count + usize::from(within)
 }
 
+/// As the harness does: before a context stands what the tokenizer puts there, before a text without one a
+/// begin-of-sequence token, or end-of-sequence where there is no other.
 fn score(prefix: Prompt, continuations: Vec<String>, rank: bool) -> Ask {
+    let said = prefix.turns.iter().flat_map(|turn| &turn.parts);
+    let nothing = prefix.system.is_none()
+        && said
+            .into_iter()
+            .all(|part| matches!(part, Part::Text(text) if text.is_empty()));
     Ask::subject(Request::Score(Score {
         prefix,
         continuations,
-        start: Start::Always,
+        start: if nothing { Start::Always } else { Start::Model },
         details: Details {
             rank,
             ..Details::default()

@@ -1,9 +1,8 @@
 //! What the instruments share in reading a user's rows: columns by name, ids that are unique, and errors
 //! with file and line.
 
-use std::collections::HashSet;
-
-use mary_contract::TaskError;
+use mary_contract::{SampleId, TaskError};
+use mary_digests::DigestMap;
 use mary_taskfile::{Material, MaterialRow, MaterialRows};
 use serde_json::Value;
 
@@ -15,8 +14,8 @@ pub(crate) struct Named {
     material: Material,
     rows: MaterialRows,
     id: Option<String>,
-    /// Hashes of the ids so far; none where lines are ids, which cannot meet twice.
-    seen: HashSet<u64>,
+    /// The ids so far with their lines; none where lines are ids, which cannot meet twice.
+    seen: DigestMap,
     made: bool,
     ended: bool,
 }
@@ -29,7 +28,7 @@ impl Named {
             rows: material.rows()?,
             material: material.clone(),
             id: id.map(str::to_owned),
-            seen: HashSet::new(),
+            seen: DigestMap::default(),
             made: false,
             ended: false,
         })
@@ -58,9 +57,18 @@ impl Named {
             );
             return Err(self.material.wrong(row.line, message));
         }
-        if !self.seen.insert(hash(&id)) {
+        let before = self.seen.insert(DigestMap::digest(&id), row.line as u64);
+        let before = before.map_err(|e| {
+            let place = std::env::temp_dir();
             let message = format!(
-                "the id `{id}` stands in an earlier row too; ids are unique\n\
+                "a temporary file in {} cannot be read: {e}",
+                place.display()
+            );
+            self.material.wrong(row.line, message)
+        })?;
+        if let Some(line) = before {
+            let message = format!(
+                "the id `{id}` stands in line {line} already; ids are unique\n\
                  hint: --id names another column"
             );
             return Err(self.material.wrong(row.line, message));
@@ -82,12 +90,14 @@ impl Iterator for Named {
     }
 }
 
-/// Tells ids apart in eight bytes each.
-pub(crate) fn hash(id: &str) -> u64 {
-    let bytes = blake3::hash(id.as_bytes());
-    let mut first = [0; 8];
-    first.copy_from_slice(bytes.as_bytes().get(..8).unwrap_or(&[0; 8]));
-    u64::from_le_bytes(first)
+/// The id of a text's sample in the log; every text is asked once.
+pub(crate) fn sample_id(model: &str, task: &str, item: &str) -> SampleId {
+    SampleId {
+        model: model.to_owned(),
+        task: task.to_owned(),
+        item: item.to_owned(),
+        trial: 0,
+    }
 }
 
 /// The text in a column of a row.

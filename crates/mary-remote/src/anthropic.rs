@@ -10,6 +10,7 @@ use crate::batch_api::BatchDialect;
 use crate::format::WireFormat;
 use crate::http::KeyHeader;
 use crate::options::Options;
+use crate::stream::{StreamFormat, grow, keep};
 use crate::wire::{Asked, Read, ReadError, Unreadable, base64_of, count, text, told};
 
 /// Where requests go, below the base address.
@@ -48,6 +49,10 @@ impl WireFormat for Anthropic {
         &[("anthropic-version", VERSION)]
     }
 
+    fn streams(&self) -> Option<&'static dyn StreamFormat> {
+        Some(&Stream)
+    }
+
     fn marks_prefixes(&self) -> bool {
         true
     }
@@ -58,6 +63,70 @@ impl WireFormat for Anthropic {
 
     fn batches(&self) -> Option<BatchDialect> {
         Some(BatchDialect::Anthropic)
+    }
+}
+
+/// Blocks of one answer, at most: each place that an event names is made.
+const MOST_BLOCKS: u64 = 1_000;
+
+/// Answers piece by piece.
+pub struct Stream;
+
+impl StreamFormat for Stream {
+    fn ask(&self, body: &mut Value) {
+        body["stream"] = true.into();
+    }
+
+    fn take(&self, whole: &mut Value, event: &Value) -> Option<String> {
+        let place = || {
+            let at = event.get("index").and_then(Value::as_u64)?;
+            (at < MOST_BLOCKS).then_some(at as usize)
+        };
+        match event.get("type").and_then(Value::as_str)? {
+            "message_start" => {
+                let message = event.get("message").filter(|m| m.is_object())?;
+                *whole = message.clone();
+                whole["content"] = json!([]);
+            }
+            "content_block_start" => {
+                let block = event.get("content_block").filter(|b| b.is_object())?;
+                let at = place()?;
+                let blocks = whole.get_mut("content")?.as_array_mut()?;
+                while blocks.len() <= at {
+                    blocks.push(json!({}));
+                }
+                *blocks.get_mut(at)? = block.clone();
+            }
+            "content_block_delta" => {
+                let block = whole.get_mut("content")?.get_mut(place()?)?;
+                let delta = event.get("delta")?;
+                for name in ["thinking", "signature"] {
+                    if let Some(more) = delta.get(name).and_then(Value::as_str) {
+                        grow(block, name, more);
+                    }
+                }
+                let more = delta.get("text").and_then(Value::as_str)?;
+                grow(block, "text", more);
+                return Some(more.to_owned());
+            }
+            "message_delta" if whole.is_object() => {
+                let delta = event.get("delta")?;
+                keep(whole, delta, &["stop_reason", "stop_sequence"]);
+                if !whole["usage"].is_object() {
+                    whole["usage"] = json!({});
+                }
+                for (name, value) in event.get("usage")?.as_object()? {
+                    whole["usage"][name] = value.clone();
+                }
+            }
+            "error" => *whole = json!({ "error": event.get("error") }),
+            _ => {}
+        }
+        None
+    }
+
+    fn ended(&self, whole: &Value) -> bool {
+        whole.get("stop_reason").is_some_and(Value::is_string)
     }
 }
 

@@ -15,10 +15,11 @@ use serde_json::Value;
 use crate::api_error::{Remedy, Service, Trouble, diagnose};
 use crate::bounds;
 use crate::flow::{Flow, Verdict};
-use crate::http::{Attempt, Http, Message};
+use crate::http::{Attempt, Http, Message, is_stream};
 use crate::limits::Advice;
 use crate::money::Promise;
 use crate::retry::{RetryPolicy, retry_after};
+use crate::stream::{self, Teller};
 use crate::wire::{ReadError, RequestShape};
 
 /// Everything needed to ask one model.
@@ -61,6 +62,8 @@ pub struct Question<'a, T> {
     pub tokens: f64,
     /// The money set aside for it.
     pub promise: Option<&'a Promise>,
+    /// Somebody who is told the words as they come.
+    pub teller: Option<&'a Teller<'a>>,
 }
 
 /// What is sent.
@@ -89,6 +92,7 @@ impl<'a, T> Question<'a, T> {
             read,
             tokens: 0.0,
             promise: None,
+            teller: None,
         }
     }
 
@@ -102,7 +106,15 @@ impl<'a, T> Question<'a, T> {
             read,
             tokens: 0.0,
             promise: None,
+            teller: None,
         }
+    }
+
+    /// With somebody who is told the words as they come.
+    #[must_use]
+    pub fn told_to(mut self, teller: Option<&'a Teller<'a>>) -> Self {
+        self.teller = teller;
+        self
     }
 
     /// With its size and the money set aside for it.
@@ -157,7 +169,7 @@ impl Connection {
     }
 
     /// Asks until there is an answer, or a reason to give up.
-    pub async fn ask<T>(&self, question: Question<'_, T>) -> Result<Told<T>, ModelError> {
+    pub async fn ask<T>(&self, mut question: Question<'_, T>) -> Result<Told<T>, ModelError> {
         let id = new_id();
         // A broken answer says nothing about load, so the two kinds of pause grow apart.
         let (mut overloads, mut breaks) = (0, 0);
@@ -175,6 +187,12 @@ impl Connection {
                         raw,
                         retries: retries + lessons,
                     });
+                }
+                // A server that knows no streams is asked for the whole answer at once.
+                Next::Stop(error)
+                    if error.kind == ErrorKind::BadRequest && question.teller.take().is_some() =>
+                {
+                    lessons += 1;
                 }
                 Next::Stop(error) => return Err(self.http.scrubber().error(error)),
                 Next::Learn(remedy, error) => {
@@ -294,12 +312,19 @@ impl Connection {
         let (content_type, body) = match question.body {
             Body::Empty => ("", Vec::new()),
             Body::Raw(content_type, bytes) => (content_type, bytes.to_vec()),
-            Body::Json(make) => match serde_json::to_vec(&make(shape)) {
-                Ok(bytes) => ("application/json", bytes),
-                Err(e) => {
-                    return Next::Stop(ModelError::new(ErrorKind::Internal, e.to_string()));
+            Body::Json(make) => {
+                let mut body = make(shape);
+                if let Some(teller) = question.teller {
+                    teller.begin();
+                    teller.format().ask(&mut body);
                 }
-            },
+                match serde_json::to_vec(&body) {
+                    Ok(bytes) => ("application/json", bytes),
+                    Err(e) => {
+                        return Next::Stop(ModelError::new(ErrorKind::Internal, e.to_string()));
+                    }
+                }
+            }
         };
         let message = Message {
             method: question.method.clone(),
@@ -315,7 +340,7 @@ impl Connection {
         if let Some(promise) = question.promise {
             promise.leaves();
         }
-        let attempt = self.http.send(&message).await;
+        let attempt = self.http.send(&message, question.teller).await;
         if let Some(promise) = question.promise {
             promise.is_back();
         }
@@ -391,8 +416,14 @@ impl Connection {
             };
             (next, true)
         };
-        let mut raw: Value = match bounds::parse(body) {
+        let streamed = question.teller.filter(|_| is_stream(headers));
+        let parsed = match streamed {
+            Some(teller) => stream::whole(teller.format(), body),
+            None => bounds::parse(body),
+        };
+        let mut raw: Value = match parsed {
             Ok(raw) => raw,
+            Err(error) if streamed.is_some() => return unreadable(error),
             Err(error) => {
                 let kind = headers
                     .get("content-type")
@@ -408,7 +439,8 @@ impl Connection {
             let status = error.get("code").and_then(Value::as_u64);
             let status = status.and_then(|s| u16::try_from(s).ok());
             let status = status.filter(|s| (400..600).contains(s)).unwrap_or(500);
-            return (self.bad_status(status, headers, body), false);
+            let said = raw.to_string();
+            return (self.bad_status(status, headers, said.as_bytes()), false);
         }
         match (question.read)(&raw) {
             Ok(answer) => (Next::Done(answer, raw), false),

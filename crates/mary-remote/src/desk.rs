@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinSet;
 
 use crate::flow::Flow;
+use crate::stream::Listener;
 
 /// One runtime for all remote models. Requests wait far more than they work: two threads do.
 static RUNTIME: LazyLock<Result<Runtime, String>> = LazyLock::new(|| {
@@ -53,7 +54,15 @@ fn lost() -> ModelError {
     )
 }
 
-type Answered<A> = (Ticket, Result<Reply<A>, ModelError>);
+/// What comes back from a question.
+enum Said<A> {
+    /// Its answer grows.
+    Words(String),
+    /// Its answer.
+    Answer(Result<Reply<A>, ModelError>),
+}
+
+type Answered<A> = (Ticket, Said<A>);
 
 /// Hands in exactly one answer for its ticket, whatever happens to the task that holds it.
 struct Slip<A> {
@@ -65,7 +74,7 @@ impl<A> Slip<A> {
     fn hand_in(mut self, answer: Result<Reply<A>, ModelError>) {
         if let Some(send) = self.send.take() {
             // Nobody listening any more: the desk broke off.
-            let _ = send.send((self.ticket, answer));
+            let _ = send.send((self.ticket, Said::Answer(answer)));
         }
     }
 }
@@ -73,7 +82,7 @@ impl<A> Slip<A> {
 impl<A> Drop for Slip<A> {
     fn drop(&mut self) {
         if let Some(send) = self.send.take() {
-            let _ = send.send((self.ticket, Err(lost())));
+            let _ = send.send((self.ticket, Said::Answer(Err(lost()))));
         }
     }
 }
@@ -85,16 +94,22 @@ const LOOK: Duration = Duration::from_millis(100);
 pub struct Service<'a> {
     /// The gate.
     pub flow: &'a Flow,
+    /// Somebody looks on while answers are written.
+    pub watched: bool,
     /// How long answers under way are waited for when the run stops.
     pub stop_wait: Duration,
 }
 
-/// Serves the desk until it is empty. `run` answers one question.
+/// Serves the desk until it is empty. `run` answers one question; where somebody watches, it gets a
+/// listener for the words as they come.
 ///
 /// When the run stops, by a signal or by an error that every further request would meet, nothing
 /// more leaves, and what is under way, which is paid for, is waited for and handed in.
-pub fn serve<Q, A, F>(desk: &mut dyn Desk<Q, A>, service: &Service<'_>, mut run: impl FnMut(Q) -> F)
-where
+pub fn serve<Q, A, F>(
+    desk: &mut dyn Desk<Q, A>,
+    service: &Service<'_>,
+    mut run: impl FnMut(Q, Option<Listener>) -> F,
+) where
     A: Send + 'static,
     F: Future<Output = Result<Reply<A>, ModelError>> + Send + 'static,
 {
@@ -125,7 +140,11 @@ where
                 ticket: job.ticket,
                 send: Some(send.clone()),
             };
-            let answer = run(job.request);
+            let listener = service.watched.then(|| {
+                let (ticket, send) = (job.ticket, send.clone());
+                Listener::new(move |words| drop(send.send((ticket, Said::Words(words)))))
+            });
+            let answer = run(job.request, listener);
             tasks.spawn_on(
                 async move {
                     let slip = slip;
@@ -149,7 +168,14 @@ where
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         };
-        for (ticket, answer) in std::iter::once(first).chain(receive.try_iter()) {
+        for (ticket, said) in std::iter::once(first).chain(receive.try_iter()) {
+            let answer = match said {
+                Said::Answer(answer) => answer,
+                Said::Words(words) => {
+                    desk.writing(ticket, &words);
+                    continue;
+                }
+            };
             held -= 1;
             if let ControlFlow::Break(()) = desk.answer(ticket, answer) {
                 return drain(desk, service, &receive, held);
@@ -176,7 +202,8 @@ fn drain<Q, A>(
         let left = until.saturating_duration_since(Instant::now());
         // Those who only waited for their turn come back at once; the rest is worth a word.
         match receive.recv_timeout(left.min(LOOK)) {
-            Ok((ticket, answer)) => {
+            Ok((ticket, Said::Words(words))) => desk.writing(ticket, &words),
+            Ok((ticket, Said::Answer(answer))) => {
                 held -= 1;
                 // The desk has had enough of questions and troubles, not of answers.
                 if answer.is_ok() {

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::batch_api::BatchDialect;
 use crate::http::KeyHeader;
 use crate::options::Options;
+use crate::stream::StreamFormat;
 use crate::wire::{Asked, Read, ReadError};
 use crate::{anthropic, google, openai_chat, openai_completions};
 
@@ -36,6 +37,11 @@ pub trait WireFormat: Debug + Send + Sync {
 
     /// Reads the words out of an answer.
     fn read(&self, raw: &Value) -> Result<Read<Generated>, ReadError>;
+
+    /// How answers come piece by piece, where they can.
+    fn streams(&self) -> Option<&'static dyn StreamFormat> {
+        None
+    }
 
     /// How the key is shown to the service.
     fn key_header(&self) -> KeyHeader {
@@ -184,6 +190,7 @@ mod tests {
         let provider = RemoteProvider {
             entry: &OFFICE,
             ledger: Ledger::new(),
+            watched: false,
         };
         let settings = ModelSettings {
             base_url: Some(format!("http://{address}/v1")),
@@ -199,7 +206,8 @@ mod tests {
             sampling: Sampling::greedy(3),
         };
         let remote = std::sync::Arc::clone(&model.remote);
-        let reply = crate::desk::wait(async move { remote.generate_one(asked, 0).await }).unwrap();
+        let reply =
+            crate::desk::wait(async move { remote.generate_one(asked, 0, None).await }).unwrap();
         assert_eq!(reply.answer.text, "STOP");
         let heard = server.join().unwrap();
         assert!(heard.starts_with("POST /v1/wire/clerk"), "{heard}");

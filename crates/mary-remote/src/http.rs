@@ -12,6 +12,7 @@ use reqwest::{Method, Url};
 use crate::options::Timeouts;
 use crate::secret::{Scrubber, Secret};
 use crate::servers::{Seat, Servers};
+use crate::stream::Teller;
 
 /// No honest answer is larger.
 const LARGEST_BODY: usize = 64 << 20;
@@ -280,8 +281,8 @@ impl Http {
         }
     }
 
-    /// Sends one message once.
-    pub async fn send(&self, message: &Message) -> Attempt {
+    /// Sends one message once. The teller, where there is one, gets the body of a good answer as it comes.
+    pub async fn send(&self, message: &Message, teller: Option<&Teller<'_>>) -> Attempt {
         let seat = match self.seat() {
             Ok(seat) => seat,
             Err(broken) => return broken,
@@ -290,19 +291,25 @@ impl Http {
             Ok(request) => request,
             Err(broken) => return broken,
         };
-        let ended = tokio::time::timeout(self.timeouts.total, self.exchange(request)).await;
+        let ended = tokio::time::timeout(self.timeouts.total, self.exchange(request, teller)).await;
         let attempt = ended.unwrap_or_else(|_| late("complete", self.timeouts.total));
         seat.ended(&attempt);
         attempt
     }
 
-    async fn exchange(&self, request: reqwest::RequestBuilder) -> Attempt {
+    async fn exchange(
+        &self,
+        request: reqwest::RequestBuilder,
+        teller: Option<&Teller<'_>>,
+    ) -> Attempt {
         let began = tokio::time::timeout(self.timeouts.first_byte, request.send()).await;
         let mut response = match began {
             Err(_) => return late("beginning", self.timeouts.first_byte),
             Ok(Err(error)) => return self.broken(error),
             Ok(Ok(response)) => response,
         };
+        let teller =
+            teller.filter(|_| response.status().is_success() && is_stream(response.headers()));
         let mut body = Vec::with_capacity(
             response
                 .content_length()
@@ -314,6 +321,9 @@ impl Http {
             match response.chunk().await {
                 Ok(Some(chunk)) if body.len() + chunk.len() <= LARGEST_BODY => {
                     body.extend_from_slice(&chunk);
+                    if let Some(teller) = teller {
+                        teller.take(&chunk);
+                    }
                 }
                 Ok(Some(_)) => return too_large(LARGEST_BODY as u64),
                 Ok(None) => break,
@@ -340,6 +350,16 @@ impl Http {
             maybe_paid,
         }
     }
+}
+
+/// Whether a body is one of server-sent events.
+pub fn is_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
+    kind.is_some_and(|k| {
+        k.trim_start()
+            .to_ascii_lowercase()
+            .starts_with("text/event-stream")
+    })
 }
 
 fn too_large(limit: u64) -> Attempt {

@@ -36,6 +36,7 @@ pub mod retry;
 mod score;
 pub mod secret;
 mod servers;
+mod stream;
 pub mod wire;
 
 pub use batch::{BatchPart, BatchState};
@@ -50,5 +51,6 @@ pub use options::{ARGUMENTS, Logprobs, Options, Timeouts};
 pub use prices::{Price, PriceList, Prices};
 pub use provider::{
     RemoteProvider, has_batches, is_remote, providers, providers_with, sends_anothers_key,
-    sends_key,
+    sends_key, watched_providers,
 };
+pub use stream::StreamFormat;

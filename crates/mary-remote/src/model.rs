@@ -19,6 +19,7 @@ use crate::identity::Identity;
 use crate::money::{Ledger, Promise};
 use crate::options::{Logprobs, Options};
 use crate::prefix::PrefixBook;
+use crate::stream::{Listener, Teller};
 use crate::wire::{Asked, Read, RequestShape, cut_at_stop};
 
 /// Everything about one remote model that its requests need.
@@ -33,6 +34,8 @@ pub(crate) struct Remote {
     pub(crate) ledger: Ledger,
     pub(crate) identity: Identity,
     pub(crate) prefixes: Mutex<PrefixBook>,
+    /// Somebody looks on while answers are written.
+    pub(crate) watched: bool,
 }
 
 impl Remote {
@@ -103,8 +106,14 @@ impl Remote {
         &self,
         generate: Generate,
         shared_prefix: usize,
+        listener: Option<Listener>,
     ) -> Result<Reply<Generated>, ModelError> {
         let format = self.format(&generate)?;
+        let scrubber = self.connection.http.scrubber();
+        let teller = format
+            .streams()
+            .zip(listener)
+            .map(|(stream, listener)| Teller::new(stream, listener, scrubber));
         let estimate = self.estimator.generate(&generate);
         let promise = self.set_aside(estimate.cost).await?;
         let tokens = (estimate.prompt_tokens + estimate.completion_tokens) as f64;
@@ -116,7 +125,8 @@ impl Remote {
                     &|shape| format.body(&self.asked(&generate, shape, shared_prefix)),
                     &|raw| format.read(raw),
                 )
-                .costing(tokens, &promise),
+                .costing(tokens, &promise)
+                .told_to(teller.as_ref()),
             )
             .await?;
         let usage = self.settle(promise, &told.answer);
@@ -197,6 +207,7 @@ impl Remote {
     pub(crate) fn service(&self) -> Service<'_> {
         Service {
             flow: &self.connection.flow,
+            watched: self.watched,
             stop_wait: self.options.stop_wait,
         }
     }
@@ -241,11 +252,11 @@ impl Generator for RemoteModel {
             BatchDesk::new(remote, path).serve(desk);
             return;
         }
-        serve(desk, &remote.service(), |generate: Generate| {
+        serve(desk, &remote.service(), |generate: Generate, listener| {
             let remote = Arc::clone(remote);
             // Found here, in the order of the desk, not in the order of sending.
             let shared = remote.shared_prefix(&generate);
-            async move { remote.generate_one(generate, shared).await }
+            async move { remote.generate_one(generate, shared, listener).await }
         });
     }
 }
@@ -253,7 +264,7 @@ impl Generator for RemoteModel {
 impl Scorer for RemoteModel {
     fn score(&self, desk: &mut dyn Desk<Score, Scored>) {
         let remote = &self.remote;
-        serve(desk, &remote.service(), |score: Score| {
+        serve(desk, &remote.service(), |score: Score, _| {
             let remote = Arc::clone(remote);
             async move { remote.score_one(score).await }
         });

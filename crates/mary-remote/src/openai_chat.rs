@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::batch_api::BatchDialect;
 use crate::format::WireFormat;
+use crate::stream::{StreamFormat, grow, keep};
 use crate::wire::{
     Asked, Read, ReadError, Unreadable, count, data_url, finite_score, text, told, words,
 };
@@ -42,6 +43,10 @@ impl WireFormat for OpenAiChat {
         read(raw)
     }
 
+    fn streams(&self) -> Option<&'static dyn StreamFormat> {
+        Some(&Stream)
+    }
+
     fn lists_top_tokens(&self) -> bool {
         true
     }
@@ -57,6 +62,53 @@ impl WireFormat for OpenAiChat {
     fn batches(&self) -> Option<BatchDialect> {
         Some(BatchDialect::OpenAi)
     }
+}
+
+/// Answers piece by piece.
+pub struct Stream;
+
+impl StreamFormat for Stream {
+    fn ask(&self, body: &mut Value) {
+        body["stream"] = true.into();
+        body["stream_options"] = json!({ "include_usage": true });
+    }
+
+    fn take(&self, whole: &mut Value, event: &Value) -> Option<String> {
+        let choice = take_choice(whole, event)?;
+        let delta = choice.get("delta")?;
+        let message = &mut whole["choices"][0]["message"];
+        for name in ["reasoning_content", "reasoning", "refusal"] {
+            if let Some(more) = delta.get(name).and_then(Value::as_str) {
+                grow(message, name, more);
+            }
+        }
+        let more = delta.get("content").and_then(Value::as_str)?;
+        grow(message, "content", more);
+        Some(more.to_owned())
+    }
+
+    fn ended(&self, whole: &Value) -> bool {
+        has_ended(whole)
+    }
+}
+
+/// Takes what all events of OpenAI's have into the whole answer; the event's only choice.
+pub fn take_choice<'e>(whole: &mut Value, event: &'e Value) -> Option<&'e Value> {
+    event.as_object()?;
+    if whole.is_null() {
+        *whole = json!({"choices": [{"index": 0, "message": {"role": "assistant"}, "finish_reason": null}]});
+    }
+    keep(whole, event, &["id", "model", "created", "usage", "error"]);
+    let choice = event.get("choices")?.as_array()?.first()?;
+    keep(&mut whole["choices"][0], choice, &["finish_reason"]);
+    Some(choice)
+}
+
+/// Whether a reason was given why the answer ended.
+pub fn has_ended(whole: &Value) -> bool {
+    whole
+        .pointer("/choices/0/finish_reason")
+        .is_some_and(Value::is_string)
 }
 
 /// The body of a request for words.

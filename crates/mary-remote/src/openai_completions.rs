@@ -7,7 +7,8 @@ use mary_contract::{ErrorKind, Generated, ModelError, Scored, Start};
 use serde_json::{Map, Value, json};
 
 use crate::format::WireFormat;
-use crate::openai_chat::{finish, only_choice, with_usage};
+use crate::openai_chat::{finish, has_ended, only_choice, take_choice, with_usage};
+use crate::stream::{StreamFormat, grow};
 use crate::wire::{Asked, Read, ReadError, Unreadable, boundary, finite_score, text, words};
 
 /// Most stop strings the API takes.
@@ -37,8 +38,33 @@ impl WireFormat for OpenAiCompletions {
         read(raw)
     }
 
+    fn streams(&self) -> Option<&'static dyn StreamFormat> {
+        Some(&Stream)
+    }
+
     fn takes_images(&self) -> bool {
         false
+    }
+}
+
+/// Answers piece by piece.
+pub struct Stream;
+
+impl StreamFormat for Stream {
+    fn ask(&self, body: &mut Value) {
+        body["stream"] = true.into();
+        body["stream_options"] = json!({ "include_usage": true });
+    }
+
+    fn take(&self, whole: &mut Value, event: &Value) -> Option<String> {
+        let choice = take_choice(whole, event)?;
+        let more = choice.get("text").and_then(Value::as_str)?;
+        grow(&mut whole["choices"][0], "text", more);
+        Some(more.to_owned())
+    }
+
+    fn ended(&self, whole: &Value) -> bool {
+        has_ended(whole)
     }
 }
 

@@ -27,12 +27,23 @@ pub fn providers() -> Vec<Box<dyn Provider>> {
 
 /// All remote providers, sharing the given budget.
 pub fn providers_with(ledger: &Ledger) -> Vec<Box<dyn Provider>> {
+    all(ledger, false)
+}
+
+/// The same for somebody who looks on while answers are written: they come piece by piece where the
+/// service can.
+pub fn watched_providers(ledger: &Ledger) -> Vec<Box<dyn Provider>> {
+    all(ledger, true)
+}
+
+fn all(ledger: &Ledger, watched: bool) -> Vec<Box<dyn Provider>> {
     SERVICES
         .iter()
         .map(|entry| {
             Box::new(RemoteProvider {
                 entry,
                 ledger: ledger.clone(),
+                watched,
             }) as Box<dyn Provider>
         })
         .collect()
@@ -107,6 +118,8 @@ pub(crate) fn entry_of(provider: &str) -> Result<&'static Entry, ModelError> {
 pub struct RemoteProvider {
     pub(crate) entry: &'static Entry,
     pub(crate) ledger: Ledger,
+    /// Somebody looks on while answers are written.
+    pub(crate) watched: bool,
 }
 
 /// What is known before anything is sent.
@@ -266,6 +279,7 @@ impl RemoteProvider {
                 logprobs: plan.logprobs,
                 estimator,
                 ledger: self.ledger.clone(),
+                watched: self.watched,
                 identity,
                 prefixes: Mutex::new(PrefixBook::default()),
             }),
@@ -413,6 +427,7 @@ mod tests {
         RemoteProvider {
             entry: entry_of(name).unwrap(),
             ledger: Ledger::new(),
+            watched: false,
         }
     }
 

@@ -1,15 +1,17 @@
 //! What is in a log: a quick pass over ids and outcomes that finds duplicates, replaced failures
 //! and damaged lines, and continues where it stopped when the log has grown.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mary_contract::{SampleId, StoreError, open_plain};
+use mary_digests::DigestMap;
 
 use crate::fault::{corrupt, io_at};
 use crate::line;
+use crate::read::line_number;
 
 pub(crate) const READ_BUFFER: usize = 1 << 20;
 
@@ -22,21 +24,48 @@ pub enum State {
     Failed,
 }
 
+/// Where a sample stands in the log, and how far it came.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     offset: u64,
-    line: u32,
     state: State,
 }
 
-/// The samples that a log already holds; 16 bytes of digest stand for each id.
+impl Entry {
+    /// As one number.
+    fn packed(self) -> u64 {
+        (self.offset << 1) | u64::from(self.state == State::Failed)
+    }
+
+    fn unpacked(number: u64) -> Self {
+        Self {
+            offset: number >> 1,
+            state: match number & 1 {
+                1 => State::Failed,
+                _ => State::Answered,
+            },
+        }
+    }
+}
+
+/// The samples that a log holds; 16 bytes of digest stand for each id, in memory or, of millions, in
+/// temporary files.
 #[derive(Debug, Clone, Default)]
 pub struct FinishedIds {
-    entries: Arc<HashMap<u128, Entry>>,
+    entries: Arc<Mutex<DigestMap>>,
     failed: usize,
 }
 
 impl FinishedIds {
+    fn entries(&self) -> MutexGuard<'_, DigestMap> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn entry(&self, id: &SampleId) -> io::Result<Option<Entry>> {
+        let digest = line::digest(&id.model, &id.task, &id.item, id.trial);
+        Ok(self.entries().get(digest)?.map(Entry::unpacked))
+    }
+
     /// Whether the log holds an answer for this id. A failure is not an answer, so that a resumed
     /// run tries it again; see [`FinishedIds::state`].
     pub fn contains(&self, id: &SampleId) -> bool {
@@ -44,25 +73,41 @@ impl FinishedIds {
     }
 
     /// How far this id came; `None` when it is not in the log.
+    ///
+    /// Where a temporary file cannot be read any more, it counts as answered: asked twice, it would
+    /// stand in the log twice; left out, it is asked when the run is resumed.
     pub fn state(&self, id: &SampleId) -> Option<State> {
-        let digest = line::digest(&id.model, &id.task, &id.item, id.trial);
-        self.entries.get(&digest).map(|e| e.state)
+        match self.entry(id) {
+            Ok(entry) => entry.map(|e| e.state),
+            Err(_) => Some(State::Answered),
+        }
+    }
+
+    /// Where the line of this id begins (see [`crate::RunFolder::sample_at`]).
+    pub fn offset(&self, id: &SampleId) -> Result<Option<u64>, StoreError> {
+        let entry = self.entry(id).map_err(temporary)?;
+        Ok(entry.map(|e| e.offset))
     }
 
     /// Samples in the log, failures included.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.entries().len()
     }
 
     /// Whether the log is empty.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries().is_empty()
     }
 
     /// Of those, failed.
     pub fn failed(&self) -> usize {
         self.failed
     }
+}
+
+/// A temporary file of ids cannot be read.
+fn temporary(source: io::Error) -> StoreError {
+    io_at(&std::env::temp_dir())(source)
 }
 
 /// The index of a log up to `end`.
@@ -116,7 +161,7 @@ impl Index {
                 return match e {
                     Trouble::Unreadable(_) if last => Ok(()),
                     Trouble::Unreadable(e) => Err(unreadable(path, self.lines + 1, &e)),
-                    Trouble::Duplicate(e) => Err(e),
+                    Trouble::Other(e) => Err(e),
                 };
             }
             self.lines += 1;
@@ -133,25 +178,25 @@ impl Index {
         };
         let entry = Entry {
             offset: self.end,
-            line: u32::try_from(self.lines + 1).unwrap_or(u32::MAX),
             state,
         };
-        let before = Arc::make_mut(&mut self.finished.entries).insert(id.digest(), entry);
+        let before = self.finished.entries().insert(id.digest(), entry.packed());
+        let before = before.map_err(|e| Trouble::Other(temporary(e)))?;
         self.finished.failed += usize::from(failed);
-        match before {
+        match before.map(Entry::unpacked) {
             None => Ok(()),
             Some(earlier) if earlier.state == State::Failed => {
                 self.finished.failed -= 1;
                 Arc::make_mut(&mut self.replaced).insert(earlier.offset);
                 Ok(())
             }
-            Some(earlier) => Err(Trouble::Duplicate(corrupt(
+            Some(earlier) => Err(Trouble::Other(corrupt(
                 path,
                 self.lines + 1,
                 format!(
                     "sample {} stands here a second time; the first is in line {}",
                     id.describe(),
-                    earlier.line
+                    line_number(path, earlier.offset).unwrap_or(0)
                 ),
                 "delete one of the two lines; nothing was changed",
             ))),
@@ -215,7 +260,7 @@ impl Ascending {
 
 enum Trouble {
     Unreadable(serde_json::Error),
-    Duplicate(StoreError),
+    Other(StoreError),
 }
 
 /// A line that is no sample.

@@ -116,7 +116,8 @@ impl Seeker {
     }
 }
 
-fn line_number(path: &Path, offset: u64) -> io::Result<usize> {
+/// The line, from 1, that begins at this byte.
+pub(crate) fn line_number(path: &Path, offset: u64) -> io::Result<usize> {
     let mut reader = BufReader::new(File::open(path)?.take(offset));
     let mut lines = 1;
     loop {

@@ -291,7 +291,12 @@ impl<'a> Seen<'a> {
             text.push_str(separator);
         }
         text.push_str(&self.text_if("prompt")?.unwrap_or_default());
-        let mut prompt = Prompt::single(settings.form, text);
+        // Plain text has no place for a picture.
+        let form = match self.plan.form.request.pictures.is_empty() {
+            true => settings.form,
+            false => PromptForm::Chat,
+        };
+        let mut prompt = Prompt::single(form, text);
         prompt.system = self.text_if("system")?;
         Ok(prompt)
     }

@@ -24,7 +24,7 @@ pub fn files(folder: &Path, split: Option<&str>) -> std::io::Result<Vec<PathBuf>
         splits.dedup();
         if splits.len() > 1 {
             return Err(std::io::Error::other(format!(
-                "the folder holds several splits: {}\nhint: name one with `split`",
+                "the folder holds several splits: {}\nhint: name one with `split` in a task file, or one of the files",
                 splits.join(", ")
             )));
         }

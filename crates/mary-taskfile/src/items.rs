@@ -1,14 +1,14 @@
 //! The items of a task file, made row by row.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use mary_contract::{Item, TaskError, TaskSettings};
+use mary_digests::DigestMap;
 
 use crate::asking::{Seen, Wanted};
 use crate::plan::Plan;
 use crate::rows::{Row, Rows};
-use crate::shots::{Pool, hash};
+use crate::shots::Pool;
 
 /// Characters of an id, at most: it stands in every line of the log.
 const LONGEST_ID: usize = 512;
@@ -20,8 +20,8 @@ pub(crate) struct ItemStream {
     wanted: Wanted,
     rows: Rows,
     pool: Option<Pool>,
-    /// Hashes of the ids so far; none where lines are ids, which cannot meet twice.
-    ids: HashSet<u64>,
+    /// The ids so far with the rows' numbers; none where lines are ids, which cannot meet twice.
+    ids: DigestMap,
     made: bool,
     ended: bool,
 }
@@ -34,7 +34,7 @@ impl ItemStream {
             rows: plan.table.rows()?,
             settings: settings.clone(),
             plan,
-            ids: HashSet::new(),
+            ids: DigestMap::default(),
             made: false,
             ended: false,
         })
@@ -96,20 +96,23 @@ impl ItemStream {
         Ok(item)
     }
 
-    /// Ids are told apart by their hashes; what looks like a duplicate is looked up in the file, which
-    /// also gives the line of the first.
+    /// An id that was there before is refused with the line where it was.
     fn check_unique(&mut self, row: &Row, id: &str) -> Result<(), TaskError> {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(id.as_bytes());
-        if self.ids.insert(hash(&hasher)) {
+        let before = self.ids.insert(DigestMap::digest(id), row.number as u64);
+        let before = before.map_err(|e| {
+            let place = std::env::temp_dir();
+            row.wrong(format!(
+                "a temporary file in {} cannot be read: {e}",
+                place.display()
+            ))
+        })?;
+        let Some(number) = before else {
             return Ok(());
-        }
+        };
+        // Of several files, the number counts over all of them: the file itself says which line it is.
         for earlier in self.plan.table.rows()? {
             let earlier = earlier?;
-            if earlier.number >= row.number {
-                break;
-            }
-            if self.plan.keeps("where", &earlier)? && id_of(&self.plan, &earlier)? == id {
+            if earlier.number as u64 == number {
                 let place = if earlier.file == row.file {
                     String::new()
                 } else {
@@ -121,7 +124,7 @@ impl ItemStream {
                 )));
             }
         }
-        Ok(())
+        Err(row.wrong(format!("the id `{id}` is there already; ids are unique")))
     }
 }
 

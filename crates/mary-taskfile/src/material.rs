@@ -50,7 +50,7 @@ impl Material {
         };
         let ending = path.extension().unwrap_or_default().to_string_lossy();
         let plain = matches!(ending.to_ascii_lowercase().as_str(), "" | "txt" | "text");
-        if plain {
+        if plain && !path.is_dir() {
             return Ok(Self(Kind::Lines {
                 path: path.to_owned(),
                 hash: hash(path).map_err(cannot)?,

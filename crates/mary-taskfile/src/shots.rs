@@ -154,7 +154,7 @@ fn rank(seed: u64, id: &str) -> u64 {
 }
 
 /// The first eight bytes.
-pub(crate) fn hash(hasher: &blake3::Hasher) -> u64 {
+fn hash(hasher: &blake3::Hasher) -> u64 {
     let mut first = [0u8; 8];
     hasher.finalize_xof().fill(&mut first);
     u64::from_le_bytes(first)

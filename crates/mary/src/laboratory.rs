@@ -17,6 +17,14 @@ pub fn laboratory(place: &Place) -> Laboratory {
     laboratory_with(place, |providers| providers, own::words())
 }
 
+/// The same for somebody who looks on while answers are written.
+pub fn laboratory_watched(place: &Place) -> Laboratory {
+    let spending = Ledger::new();
+    let mut providers = local_providers();
+    providers.extend(mary_remote::watched_providers(&spending));
+    with(place, providers, spending, own::words())
+}
+
 /// The same with other providers, made of the usual ones, and with other words in manifests.
 pub fn laboratory_with(
     place: &Place,
@@ -24,9 +32,19 @@ pub fn laboratory_with(
     words: Vec<String>,
 ) -> Laboratory {
     let spending = Ledger::new();
+    let providers = arranged(providers(&spending));
+    with(place, providers, spending, words)
+}
+
+fn with(
+    place: &Place,
+    providers: Vec<Box<dyn Provider>>,
+    spending: Ledger,
+    words: Vec<String>,
+) -> Laboratory {
     Laboratory::new(place.runs.clone())
         .tasks(place.registry.clone())
-        .providers(arranged(providers(&spending)))
+        .providers(providers)
         .data(LocalData::new(place.data.clone(), place.datasets()))
         .answers(place.answers())
         .spending(spending)
@@ -35,12 +53,17 @@ pub fn laboratory_with(
 
 /// All providers, local ones first.
 pub fn providers(spending: &Ledger) -> Vec<Box<dyn Provider>> {
+    let mut providers = local_providers();
+    providers.extend(mary_remote::providers_with(spending));
+    providers
+}
+
+fn local_providers() -> Vec<Box<dyn Provider>> {
     let mut providers: Vec<Box<dyn Provider>> = vec![Box::new(Builtin)];
     providers.push(Box::new(mary_local::provider::HF));
     providers.push(Box::new(mary_local::provider::GGUF));
     providers.push(Box::new(mary_local::vectors::VectorsProvider));
     providers.push(Box::new(mary_child::PythonFiles::new()));
-    providers.extend(mary_remote::providers_with(spending));
     providers
 }
 

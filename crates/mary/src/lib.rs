@@ -19,6 +19,7 @@ mod rundir;
 mod runnable;
 mod settings;
 mod specification;
+mod stored;
 mod suite;
 mod terminal;
 
@@ -32,8 +33,7 @@ use cli::{Cli, Command, PlaceArgs};
 /// Carries out what these words ask for (the first is the program's own name) and returns the exit code.
 pub fn run_command_line(words: impl IntoIterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = words.into_iter().collect();
-    own::remember_words(&words);
-    let arguments = cli::spelling::normalise(words);
+    let arguments = cli::spelling::normalise(words.clone());
     terminal::listen();
     let registry = mary_suites::registry();
     let command = cli::family::with_family_commands(Cli::command(), &registry);
@@ -48,10 +48,15 @@ pub fn run_command_line(words: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(arguments) => arguments,
         Err(error) => return exit::report(&error).code(),
     };
-    let matches = match command.try_get_matches_from(arguments) {
+    let matches = match command.try_get_matches_from(&arguments) {
         Ok(matches) => matches,
         Err(said) => return exit::usage(&said, &names).code(),
     };
+    // What an instrument does with a file is said nowhere but in its words, those of mary.toml included.
+    own::remember_words(match matches.subcommand_name() {
+        Some("score" | "observe") => &arguments,
+        _ => &words,
+    });
     match dispatch(registry, &matches) {
         Ok(status) => status.code(),
         Err(error) => exit::report(&error).code(),

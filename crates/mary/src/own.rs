@@ -15,6 +15,7 @@ use crate::commands::tell;
 use crate::exit::UsageError;
 use crate::rundir;
 use crate::settings::Place;
+use crate::stored::Stored;
 
 /// Reads the task files that a command means. In its arguments, files become ids.
 pub fn gather(place: &mut Place, command: &mut Command) -> anyhow::Result<()> {
@@ -224,6 +225,17 @@ pub fn stored(place: &mut Place, runs: &[String], newest: bool) {
             if task.content.is_none() || place.registry.task(&task.id).is_some() {
                 continue;
             }
+            if let Some(instrument) = Stored::of(&manifest) {
+                match instrument.task() {
+                    Ok(own) if own.card().id == task.id => {
+                        // Of another content, the registry will say that it has changed.
+                        let _ = place.registry.add_task(own);
+                    }
+                    Ok(_) => {}
+                    Err(error) => tell(&format!("note: {}: {error}", task.id)),
+                }
+                continue;
+            }
             let mut trouble: Option<anyhow::Error> = None;
             for file in files(&manifest.command) {
                 match tasks_of(place, &file) {
@@ -276,6 +288,26 @@ pub fn remember_words(words: &[OsString]) {
 pub fn words() -> Vec<String> {
     let words = WORDS.get().map_or(&[][..], Vec::as_slice);
     whole_paths(words)
+}
+
+/// The words of an instrument's command for a manifest, its file of texts by the whole path of where it
+/// lies.
+pub fn words_about(given: &Path, file: &Path) -> Vec<String> {
+    let mut words = words();
+    let whole = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let given = given.to_string_lossy();
+    let places = || words.iter().enumerate().filter(|(_, w)| **w == *given);
+    // The value of an option may be spelled like the file.
+    let after_option = |at: usize| {
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        before.is_some_and(|w| w.starts_with("--") && !w.contains('='))
+    };
+    let plain = places().find(|(at, _)| !after_option(*at));
+    let found = plain.or_else(|| places().last()).map(|(at, _)| at);
+    if let Some(word) = found.and_then(|at| words.get_mut(at)) {
+        *word = whole.display().to_string();
+    }
+    words
 }
 
 /// Task files among some words of a command by their whole path.

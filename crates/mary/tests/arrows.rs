@@ -9,6 +9,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 const ALLOWED: &[(&str, &[&str])] = &[
     ("mary-contract", &[]),
     ("mary-stats", &[]),
+    ("mary-digests", &[]),
     ("mary-items", &[]),
     ("mary-world", &[]),
     ("mary-htest", &["mary-contract", "mary-items", "mary-stats"]),
@@ -36,7 +37,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "mary-taskfile",
-        &["mary-contract", "mary-items", "mary-stats"],
+        &["mary-contract", "mary-digests", "mary-items", "mary-stats"],
     ),
     (
         "mary-harness",
@@ -68,15 +69,24 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "mary-store",
         ],
     ),
-    ("mary-engine", &["mary-contract", "mary-stats"]),
-    ("mary-store", &["mary-contract"]),
+    (
+        "mary-engine",
+        &["mary-contract", "mary-digests", "mary-stats"],
+    ),
+    ("mary-store", &["mary-contract", "mary-digests"]),
     (
         "mary-run",
         &["mary-contract", "mary-engine", "mary-remote", "mary-store"],
     ),
     (
         "mary-instruments",
-        &["mary-contract", "mary-run", "mary-store", "mary-taskfile"],
+        &[
+            "mary-contract",
+            "mary-digests",
+            "mary-run",
+            "mary-store",
+            "mary-taskfile",
+        ],
     ),
     (
         "mary-checkpoints",

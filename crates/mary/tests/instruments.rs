@@ -110,3 +110,204 @@ fn a_question_is_answered_and_said_again() {
     );
     assert_eq!(several.out.lines().count(), 3, "{}", several.out);
 }
+
+/// The only run folder below a home.
+fn run_of(home: &Path) -> std::path::PathBuf {
+    let mut runs = std::fs::read_dir(home.join("runs")).unwrap();
+    runs.next().unwrap().unwrap().path()
+}
+
+/// Leaves a finished run as an interruption would have left it: with its first sample alone.
+fn interrupt(run: &Path) {
+    let log = std::fs::read_to_string(run.join("samples.jsonl")).unwrap();
+    let first = log.lines().next().unwrap();
+    std::fs::write(run.join("samples.jsonl"), format!("{first}\n")).unwrap();
+    std::fs::remove_file(run.join("summary.json")).unwrap();
+}
+
+#[test]
+fn a_folder_of_texts_is_resumed_from_anywhere_and_prints_its_table() {
+    let home = tempfile::tempdir().unwrap();
+    let texts = "sentence,kind\nThe dog sleeps.,a\nA cat.,b\nThe lamp is red.,a\n";
+    std::fs::write(home.path().join("t.csv"), texts).unwrap();
+    // Options of mary.toml are part of what was asked.
+    std::fs::write(home.path().join("mary.toml"), "[score]\nentropy = true\n").unwrap();
+    let words = [
+        "score",
+        "t.csv",
+        "--text",
+        "sentence",
+        "--keep",
+        "kind",
+        "--by",
+        "word",
+        "--no-cache",
+    ];
+    let whole = mary(home.path(), &words);
+    assert_eq!(whole.code, 0, "{}", whole.err);
+    assert!(whole.out.lines().next().unwrap().contains("entropy"));
+    let run = run_of(home.path());
+    interrupt(&run);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let resumed = mary(elsewhere.path(), &["resume", &run.display().to_string()]);
+    assert_eq!(resumed.code, 0, "{}", resumed.err);
+    assert_eq!(resumed.out, whole.out);
+    // Judging again and the report find the texts too; a file that changed is told.
+    let path = run.display().to_string();
+    let rescored = mary(elsewhere.path(), &["rescore", &path]);
+    assert_eq!(rescored.code, 0, "{}", rescored.err);
+    std::fs::write(home.path().join("t.csv"), texts.replace("dog", "cow")).unwrap();
+    interrupt(&run);
+    let changed = mary(elsewhere.path(), &["resume", &path]);
+    assert_eq!(changed.code, 2, "{}", changed.err);
+    assert!(
+        changed.err.contains("`score/t` has changed"),
+        "{}",
+        changed.err
+    );
+    std::fs::remove_file(home.path().join("t.csv")).unwrap();
+    let gone = mary(elsewhere.path(), &["resume", &path]);
+    assert_eq!(gone.code, 2, "{}", gone.err);
+    assert!(
+        gone.err.contains("t.csv: the file of texts is not there"),
+        "{}",
+        gone.err
+    );
+}
+
+#[test]
+fn vectors_are_resumed_and_written_by_their_own_command_only() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(
+        home.path().join("p.tsv"),
+        "a\tb\nA dog.\tA cat.\nThe sun.\tThe moon.\n",
+    )
+    .unwrap();
+    let words = ["observe", "p.tsv", "--pair", "a,b", "--no-cache"];
+    let whole = mary(home.path(), &words);
+    assert_eq!(whole.code, 0, "{}", whole.err);
+    let run = run_of(home.path());
+    interrupt(&run);
+    let resumed = mary(home.path(), &["resume"]);
+    assert_eq!(
+        (resumed.code, &resumed.out),
+        (0, &whole.out),
+        "{}",
+        resumed.err
+    );
+    std::fs::remove_dir_all(&run).unwrap();
+    let words = [
+        "observe",
+        "p.tsv",
+        "--text",
+        "a",
+        "--out",
+        "v.npy",
+        "--no-cache",
+    ];
+    assert_eq!(mary(home.path(), &words).code, 0);
+    let vectors = std::fs::read(home.path().join("v.npy")).unwrap();
+    std::fs::remove_file(home.path().join("v.npy")).unwrap();
+    interrupt(&run_of(home.path()));
+    let resumed = mary(home.path(), &["resume"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.err);
+    assert!(resumed.err.contains("writes its files"), "{}", resumed.err);
+    assert!(!home.path().join("v.npy").exists());
+    assert_eq!(mary(home.path(), &words).code, 0);
+    assert_eq!(std::fs::read(home.path().join("v.npy")).unwrap(), vectors);
+}
+
+#[test]
+fn parquet_is_read_as_the_same_texts_are_read_from_lines() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("t.txt"), "The dog sleeps.\nA cat.\n").unwrap();
+    let lines = mary(home.path(), &["score", "t.txt", "--by", "token"]);
+    let made = mary(home.path(), &["score", "t.txt", "--out", "p/test.parquet"]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    // As one file, and as a folder the way datasets are saved.
+    for place in ["p/test.parquet", "p"] {
+        let rows = mary(home.path(), &["score", place, "--by", "token"]);
+        assert_eq!(rows.code, 0, "{}", rows.err);
+        assert_eq!(rows.out, lines.out, "{place}");
+    }
+    let absent = mary(home.path(), &["score", "p", "--text", "sentence"]);
+    assert_eq!(absent.code, 4);
+    assert!(
+        absent.err.contains("p:1: there is no column `sentence`"),
+        "{}",
+        absent.err
+    );
+}
+
+#[test]
+fn a_long_file_is_wrong_on_its_last_line_and_nothing_is_begun() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rows = String::from("id,text\n");
+    for n in 0..50_000 {
+        rows.push_str(&format!("i{n},A dog.\n"));
+    }
+    std::fs::write(home.path().join("long.csv"), format!("{rows}i7,A cat.\n")).unwrap();
+    let got = mary(home.path(), &["score", "long.csv"]);
+    assert_eq!(got.code, 4);
+    assert!(
+        got.err
+            .contains("long.csv:50002: the id `i7` stands in line 9 already"),
+        "{}",
+        got.err
+    );
+    let mut bytes = rows.into_bytes();
+    bytes.extend_from_slice(b"last,\xff\n");
+    std::fs::write(home.path().join("long.csv"), bytes).unwrap();
+    let got = mary(home.path(), &["score", "long.csv", "--limit", "10"]);
+    assert_eq!(got.code, 4);
+    assert!(
+        got.err
+            .contains("long.csv:50002: column `text` is not valid UTF-8"),
+        "{}",
+        got.err
+    );
+    assert!(!home.path().join("runs").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_masked_model_takes_part_in_minimal_pairs() {
+    let home = tempfile::tempdir().unwrap();
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let bert = crates.join("mary-instruments/tests/golden/bert");
+    let model = format!("hf/{}", bert.canonicalize().unwrap().display());
+    let task = crates.join("../docs/examples/agreement.toml");
+    let task = task.display().to_string();
+    // Own pairs as a task file, BLiMP's kind of pairs, and a plain file.
+    for words in [
+        &["run", "-m", &model, "-t", &task, "--no-report"][..],
+        &[
+            "run",
+            "-m",
+            &model,
+            "-t",
+            "psychometric/grammar",
+            "--limit",
+            "8",
+            "--no-report",
+        ],
+    ] {
+        let got = mary(home.path(), words);
+        assert_eq!(got.code, 0, "{words:?}: {}", got.err);
+        assert!(got.out.contains("8"), "{}", got.out);
+    }
+    std::fs::write(
+        home.path().join("p.csv"),
+        "good,bad\nThe dogs run.,The dogs runs.\n",
+    )
+    .unwrap();
+    let got = mary(
+        home.path(),
+        &["score", "p.csv", "-m", &model, "--pair", "good,bad"],
+    );
+    assert_eq!(got.code, 0, "{}", got.err);
+    assert!(
+        got.out.contains("Kauf"),
+        "the convention stands beside it: {}",
+        got.out
+    );
+}

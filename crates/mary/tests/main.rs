@@ -8,6 +8,7 @@
 )]
 
 mod arrows;
+mod ask;
 mod audit;
 mod batch;
 mod cli;
@@ -15,6 +16,7 @@ mod clusters;
 mod embodied;
 mod families;
 mod foreign;
+mod harness;
 mod hints;
 mod hub_sweep;
 mod instruments;

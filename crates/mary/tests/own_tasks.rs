@@ -4,7 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use mary_contract::Image;
+use mary_remote::wire::data_url;
+use mary_testkit::raw_server::{Heard, RawServer, Say};
+use serde_json::{Value, json};
 
 struct Said {
     code: i32,
@@ -98,6 +101,56 @@ fn the_examples_run_on_the_built_in_model() {
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
     let content = manifest["tasks"][0]["content"].as_str().unwrap();
     assert_eq!(content.len(), 64);
+}
+
+#[test]
+fn the_example_with_pictures_runs_on_a_scripted_model() {
+    // It answers by the picture that it was shown: the letter of what the file's name says.
+    let folder = examples().join("shapes");
+    let server = RawServer::start(move |heard: &Heard| {
+        let body: Value = serde_json::from_slice(&heard.body).unwrap_or_default();
+        let parts = &body["messages"][0]["content"];
+        let shown = parts[0]["image_url"]["url"].as_str().unwrap_or_default();
+        let letter = ["circle", "square", "triangle"].iter().zip(["A", "B", "C"]);
+        let letter = letter.into_iter().find(|(shape, _)| {
+            ["red", "blue"].iter().any(|colour| {
+                let file = folder.join(format!("{colour}-{shape}.png"));
+                let picture = Image {
+                    media_type: "image/png".into(),
+                    data: std::fs::read(file).unwrap(),
+                };
+                shown == data_url(&picture)
+            })
+        });
+        let said = letter.map_or("none", |(_, letter)| letter);
+        Say::json(&json!({"model": "seer", "data": [{"id": "seer"}],
+            "choices": [{"message": {"content": said}, "finish_reason": "stop"}]}))
+    })
+    .unwrap();
+    let home = home();
+    let task = examples().join("shapes.toml").display().to_string();
+    let url = server.url("/v1");
+    let words = [
+        "-m",
+        "compatible/seer",
+        "--base-url",
+        &url,
+        "--model-arg",
+        "images=true",
+        "-t",
+        &task,
+    ];
+    let summary = run(home.path(), &words);
+    let row = &summary["rows"][0];
+    assert_eq!(
+        (row["samples"].as_u64(), row["scored"].as_u64()),
+        (Some(6), Some(6))
+    );
+    assert_eq!(row["score"]["value"], 1.0, "{row}");
+    assert_eq!(row["breakdowns"][0]["tag"], "colour");
+    // A model without eyes is refused before anything is asked.
+    let blind = mary(home.path(), &["run", "-m", "builtin/nano", "-t", &task]);
+    assert_eq!(blind.code, 3, "{}", blind.err);
 }
 
 #[test]

@@ -1,14 +1,13 @@
 //! From a run folder to vectors in the order of the file, and to the similarity of two columns.
 
-use std::collections::HashMap;
 use std::io;
 
-use mary_contract::{LayerVector, Reply, Response};
+use mary_contract::{LayerVector, Reply, Response, Task as _};
 use mary_store::RunFolder;
 
 use super::{ObserveTask, PoolOf};
 use crate::InstrumentError;
-use crate::material::hash;
+use crate::material::sample_id;
 use crate::score::Text;
 use crate::table::{Cell, Head, Type};
 
@@ -89,17 +88,12 @@ pub fn observations(
     model: &str,
     visit: Visit<'_>,
 ) -> Result<(), InstrumentError> {
-    let mut places: HashMap<u64, u64> = HashMap::new();
-    for verdict in folder.verdicts()? {
-        let verdict = verdict?;
-        if verdict.id.model == model {
-            places.insert(hash(&verdict.id.item), verdict.offset);
-        }
-    }
+    let logged = folder.finished_ids()?;
     let mut seeker = folder.seeker()?;
     for text in task.texts()? {
         let text = text?;
-        let Some(&offset) = places.get(&hash(&text.id)) else {
+        let id = sample_id(model, &task.card().id, &text.id);
+        let Some(offset) = logged.offset(&id)? else {
             visit(&text, None)?;
             continue;
         };

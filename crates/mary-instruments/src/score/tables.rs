@@ -1,17 +1,16 @@
 //! Tidy tables of a scored file: one row per token, word, region, text or pair and model, in the order of
 //! the file. They are read from the run folder, so that memory does not grow with the texts.
 
-use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
-use mary_contract::{ContinuationScore, Outcome, Response, Sample};
+use mary_contract::{ContinuationScore, Outcome, Response, Sample, Task as _};
 use mary_store::{RunFolder, Seeker};
 
 use super::words::{self, Word};
 use super::{Part, ScoreOptions, ScoreTask, Text, bits};
 use crate::InstrumentError;
-use crate::material::hash;
+use crate::material::sample_id;
 use crate::table::{Cell, Head, Type};
 
 /// What a row is.
@@ -160,15 +159,9 @@ pub fn tables(
     wanted: &[By],
     sink: Sink<'_>,
 ) -> Result<Tables, InstrumentError> {
-    let mut places: HashMap<(usize, u64), u64> = HashMap::new();
+    let logged = folder.finished_ids()?;
     let models = &folder.manifest().models;
     let names: Vec<String> = models.iter().map(|m| m.model.to_string()).collect();
-    for verdict in folder.verdicts()? {
-        let verdict = verdict?;
-        if let Some(at) = names.iter().position(|n| *n == verdict.id.model) {
-            places.insert((at, hash(&verdict.id.item)), verdict.offset);
-        }
-    }
     let mut seeker: Seeker = folder.seeker()?;
     let mut done = Tables::default();
     for (at, card) in models.iter().enumerate() {
@@ -177,7 +170,8 @@ pub fn tables(
         let scoring = scoring.map_or("chain rule", String::as_str);
         for text in task.texts()? {
             let text = text?;
-            let Some(&offset) = places.get(&(at, hash(&text.id))) else {
+            let id = sample_id(&names[at], &task.card().id, &text.id);
+            let Some(offset) = logged.offset(&id)? else {
                 done.missing += 1;
                 continue;
             };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mary_contract::{
-    Event, EventObserver, Image, Outcome, PromptForm, Sampling, StoreError, Task as _,
+    Event, EventObserver, Image, Outcome, PromptForm, Sampling, StoreError, Task as _, visible,
 };
 use mary_instruments::ask::{AskTask, Question, answer};
 use mary_run::{Laboratory, RunSpec, TaskChoice};
@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::cli::instruments::AskArgs;
 use crate::exit::{MissingError, Status, UsageError};
 use crate::interrupt;
-use crate::laboratory::laboratory;
+use crate::laboratory::{laboratory, laboratory_watched};
 use crate::settings::Place;
 use crate::specification;
 
@@ -50,11 +50,16 @@ pub fn ask(place: &Place, args: &AskArgs) -> anyhow::Result<Status> {
     let task = Arc::new(AskTask::new(question));
     let mut place = place.clone();
     place.registry.add_task(task.clone())?;
-    let lab = laboratory(&place);
+    // Several answers at once would run into each other.
+    let headings = several || spec.subjects.len() > 1;
+    let lab = match args.json || headings {
+        true => laboratory(&place),
+        false => laboratory_watched(&place),
+    };
     let mut run = lab.prepare(&spec)?.open()?;
     let mut printer = Printer {
         json: args.json,
-        headings: several || spec.subjects.len() > 1,
+        headings,
         written: String::new(),
         printed: 0,
         failed: 0,
@@ -195,11 +200,17 @@ impl Printer {
         }
         if self.headings {
             let heading = format!("── {} ({})\n", sample.id.model, sample.id.trial + 1);
-            return Self::print(&format!("{heading}{text}\n"));
+            return Self::print(&format!("{heading}{}\n", visible(text)));
         }
         match text.strip_prefix(written.as_str()) {
-            Some(rest) => Self::print(&format!("{rest}\n")),
-            None => Self::print("\n"),
+            Some(rest) => Self::print(&format!("{}\n", visible(rest))),
+            // The end was cut at a stop string.
+            None if written.starts_with(text) => Self::print("\n"),
+            // What was on the screen broke off, and the second try says something else.
+            None => Self::print(&format!(
+                "\n\n(the answer broke off and was asked for again)\n{}\n",
+                visible(text)
+            )),
         }
     }
 }
@@ -209,7 +220,7 @@ impl EventObserver for Printer {
         match event {
             Event::Writing(words) if !self.json && !self.headings => {
                 self.written.push_str(words);
-                Self::print(words)
+                Self::print(&visible(words))
             }
             Event::SampleFinished(sample) => self.finished(sample),
             Event::Warning(text) => {

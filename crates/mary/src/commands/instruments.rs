@@ -12,7 +12,7 @@ use crate::settings::Place;
 /// that it can be read more than once and the same input continues the same run.
 pub fn input(place: &Place, file: &Path) -> anyhow::Result<PathBuf> {
     if file != Path::new("-") {
-        if !file.is_file() {
+        if !file.exists() {
             return Err(MissingError(format!(
                 "{}: there is no such file\nhint: texts come as lines (.txt) or as rows of .csv, .tsv, .jsonl \
                  or .parquet; `-` reads lines from standard input",

@@ -5,19 +5,20 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use mary_contract::{Layers, Task as _};
+use mary_contract::{Layers, RunSummary, Task as _};
 use mary_instruments::InstrumentError;
 use mary_instruments::observe::{
     self, ArrayForm, ObserveOptions, ObserveTask, PoolOf, similarities, similarity_head,
 };
 use mary_instruments::table::{Form, Writer};
-use mary_run::TaskChoice;
+use mary_run::{Run, TaskChoice};
 use mary_store::RunFolder;
 
 use super::{carry_out, instruments};
 use crate::cli::instruments::{ObserveArgs, PoolArg};
 use crate::exit::{Status, UsageError};
-use crate::laboratory::laboratory;
+use crate::laboratory::laboratory_with;
+use crate::own;
 use crate::settings::Place;
 use crate::specification;
 
@@ -35,7 +36,8 @@ pub fn observe(place: &Place, args: &ObserveArgs) -> anyhow::Result<Status> {
     let task = Arc::new(ObserveTask::open(&file, options)?);
     let mut place = place.clone();
     place.registry.add_task(task.clone())?;
-    let lab = laboratory(&place);
+    let words = own::words_about(&args.file, &file);
+    let lab = laboratory_with(&place, |providers| providers, words);
     let mut choice = TaskChoice::new(task.card().id.to_string());
     choice.limit = args.limit;
     let spec = specification::of_models(&lab, &args.models, vec![choice])?;
@@ -64,6 +66,24 @@ pub fn observe(place: &Place, args: &ObserveArgs) -> anyhow::Result<Status> {
         }
     }
     super::tell(&format!("run:    {}", run.path().display()));
+    Ok(match whole {
+        true => Status::Done,
+        false => Status::Incomplete,
+    })
+}
+
+/// The task that the arguments make of a file.
+pub fn task(args: &ObserveArgs, file: &Path) -> anyhow::Result<ObserveTask> {
+    Ok(ObserveTask::open(file, options(args)?)?)
+}
+
+/// Prints what the arguments ask for, where they name no file for it.
+pub fn printed(args: &ObserveArgs, run: &Run<'_>, summary: &RunSummary) -> anyhow::Result<Status> {
+    let mut whole = summary.complete;
+    if args.out.is_none() {
+        let task = task(args, &args.file)?;
+        whole &= cosines(&task, run.folder(), Form::Csv, None)? == 0;
+    }
     Ok(match whole {
         true => Status::Done,
         false => Status::Incomplete,

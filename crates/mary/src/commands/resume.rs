@@ -8,6 +8,7 @@ use crate::exit::Status;
 use crate::laboratory::laboratory;
 use crate::rundir;
 use crate::settings::Place;
+use crate::stored::Stored;
 
 /// Continues a run where it is.
 pub fn resume(place: &Place, args: &ResumeArgs) -> anyhow::Result<Status> {
@@ -27,5 +28,8 @@ pub fn resume(place: &Place, args: &ResumeArgs) -> anyhow::Result<Status> {
         report: true,
     };
     let summary = go(&mut run, shown.quiet)?;
+    if let Some(instrument) = Stored::of(run.folder().manifest()).filter(|_| !args.json) {
+        return instrument.show(&run, &summary);
+    }
     show(place, &run, &summary, Vec::new(), &shown)
 }

@@ -6,17 +6,18 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mary_contract::{Start, Task as _};
+use mary_contract::{RunSummary, Start, Task as _};
 use mary_instruments::InstrumentError;
 use mary_instruments::score::{By, ScoreOptions, ScoreTask, Tables, tables};
 use mary_instruments::table::{Form, Writer};
-use mary_run::TaskChoice;
+use mary_run::{Run, TaskChoice};
 use mary_store::RunFolder;
 
 use super::{carry_out, instruments};
 use crate::cli::instruments::{RowOf, ScoreArgs, StartArg, TableForm};
 use crate::exit::{Status, UsageError};
-use crate::laboratory::laboratory;
+use crate::laboratory::laboratory_with;
+use crate::own;
 use crate::settings::Place;
 use crate::specification;
 
@@ -28,7 +29,8 @@ pub fn score(place: &Place, args: &ScoreArgs) -> anyhow::Result<Status> {
     let task = Arc::new(ScoreTask::open(&file, options)?);
     let mut place = place.clone();
     place.registry.add_task(task.clone())?;
-    let lab = laboratory(&place);
+    let words = own::words_about(&args.file, &file);
+    let lab = laboratory_with(&place, |providers| providers, words);
     let mut choice = TaskChoice::new(task.card().id.to_string());
     choice.limit = args.limit;
     let spec = specification::of_models(&lab, &args.models, vec![choice])?;
@@ -38,14 +40,37 @@ pub fn score(place: &Place, args: &ScoreArgs) -> anyhow::Result<Status> {
     }
     let mut run = prepared.open()?;
     let summary = carry_out::go(&mut run, args.models.quiet)?;
-    let done = write(&task, run.folder(), &wanted)?;
+    let status = written(&task, &run, &summary, &wanted)?;
+    super::tell(&format!("run:    {}", run.path().display()));
+    Ok(status)
+}
+
+/// The task that the arguments make of a file.
+pub fn task(args: &ScoreArgs, file: &Path) -> anyhow::Result<ScoreTask> {
+    Ok(ScoreTask::open(file, options(args)?)?)
+}
+
+/// Prints what the arguments ask for, where they name no file for it.
+pub fn printed(args: &ScoreArgs, run: &Run<'_>, summary: &RunSummary) -> anyhow::Result<Status> {
+    let task = task(args, &args.file)?;
+    let mut wanted = wanted(args, task.options())?;
+    wanted.tables.retain(|(_, path)| path.is_none());
+    written(&task, run, summary, &wanted)
+}
+
+fn written(
+    task: &ScoreTask,
+    run: &Run<'_>,
+    summary: &RunSummary,
+    wanted: &Wanted,
+) -> anyhow::Result<Status> {
+    let done = write(task, run.folder(), wanted)?;
     if done.without_words > 0 {
         super::tell(&format!(
             "warning: {} texts have no words: their tokens, as the model names them, do not make up the text",
             done.without_words
         ));
     }
-    super::tell(&format!("run:    {}", run.path().display()));
     Ok(match summary.complete && done.failed == 0 {
         true => Status::Done,
         false => Status::Incomplete,
