@@ -210,7 +210,7 @@ fn choose(
                 )));
             }
             let (from, to) = match name.split_once("..") {
-                Some((from, to)) => (step_of(&full(from)), step_of(&full(to))),
+                Some((from, to)) => (bound(name, &full(from))?, bound(name, &full(to))?),
                 None => (None, None),
             };
             let inside = |revision: &&String| {
@@ -237,6 +237,16 @@ fn choose(
     chosen.sort_by_key(|name| (step_of(name), name.clone()));
     chosen.dedup();
     Ok(chosen)
+}
+
+/// One end of a range: the step that its name holds; nothing where it is left open.
+fn bound(range: &str, end: &str) -> Result<Option<u64>, RunError> {
+    match step_of(end) {
+        None if !end.is_empty() => Err(unclear(format!(
+            "`{range}`: `{end}` names no step\nhint: for example step1000..step5000, ..step5000 or step1000.."
+        ))),
+        step => Ok(step),
+    }
 }
 
 /// Tokens of a step as `mary grow` wrote them beside its checkpoints.

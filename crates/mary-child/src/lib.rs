@@ -6,7 +6,7 @@
 //! the same reading of answers and the same errors. [`SERVING`] is the Python side of both.
 //!
 //! A request and an answer look on the wire as they look in a run's log (`mary_contract::Request`,
-//! `mary_contract::Response`), one a line; `docs/python.md` is the user's page.
+//! `mary_contract::Response`), one a line, or a list of them where the object takes lists; `docs/python.md` is the user's page.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
@@ -15,9 +15,9 @@ mod process;
 mod provider;
 mod reading;
 
-pub use model::{Answering, Answers};
-pub use provider::{PythonFiles, card_of};
-pub use reading::{read_answer, read_error};
+pub use model::{Answering, Answers, Together};
+pub use provider::{PythonFiles, card_of, most_together};
+pub use reading::{read_answer, read_answers, read_error};
 
 /// The Python side: an adapter around an object, and a program that serves it over pipes.
 pub const SERVING: &str = include_str!("serving.py");

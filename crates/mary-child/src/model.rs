@@ -1,11 +1,21 @@
-//! A model around whatever answers one request at a time.
+//! A model around whatever answers one request, or a few, at a time.
 
 use mary_contract::{
     Desk, ErrorKind, Generate, Generated, Generator, Model, ModelCard, ModelError, Observe,
-    Observed, Observer, Reply, Request, Response, Score, Scored, Scorer,
+    Observed, Observer, Reply, Request, RequestKind, Response, Score, Scored, Scorer, Ticket,
 };
 
-/// Answers one request at a time.
+/// What came of several requests in one call.
+pub enum Together {
+    /// An answer for each, in order.
+    Answers(Vec<Result<Reply, ModelError>>),
+    /// Nothing that could be told apart: each is to be asked alone, so that one fault costs one item.
+    Apart,
+    /// The run ends before there was an answer.
+    Stopping,
+}
+
+/// Answers requests.
 pub trait Answers: Send + Sync {
     /// The answer; `None` when `stopping` told that the run ends before there was one.
     fn ask(
@@ -13,6 +23,16 @@ pub trait Answers: Send + Sync {
         request: &Request,
         stopping: &mut dyn FnMut() -> bool,
     ) -> Option<Result<Reply, ModelError>>;
+
+    /// How many requests of a kind are asked in one call.
+    fn most_together(&self, _kind: RequestKind) -> usize {
+        1
+    }
+
+    /// Several requests of one kind in one call.
+    fn ask_together(&self, _requests: &[Request], _stopping: &mut dyn FnMut() -> bool) -> Together {
+        Together::Apart
+    }
 }
 
 /// A model that asks a Python object.
@@ -27,33 +47,76 @@ impl<T: Answers> Answering<T> {
         Self { card, object }
     }
 
-    /// One request after the other: an object that dies or hangs costs the item it was asked, and no other.
+    /// As many requests at once as the object takes. One that dies, hangs or raises with several is asked each
+    /// of them alone: it costs the item it was asked, and no other.
     fn serve<Q, A>(
         &self,
         desk: &mut dyn Desk<Q, A>,
+        kind: RequestKind,
         wrap: impl Fn(Q) -> Request,
         unwrap: impl Fn(Response) -> Option<A>,
     ) {
-        while let Some(job) = desk.next() {
-            let request = wrap(job.request);
-            let Some(answer) = self.object.ask(&request, &mut || desk.stopping()) else {
-                return;
+        let most = self.object.most_together(kind).max(1);
+        while let Some(first) = desk.next() {
+            let mut tickets = vec![first.ticket];
+            let mut requests = vec![wrap(first.request)];
+            while requests.len() < most
+                && let Some(job) = desk.next()
+            {
+                tickets.push(job.ticket);
+                requests.push(wrap(job.request));
+            }
+            let together = if requests.len() > 1 {
+                let mut stopping = || desk.stopping();
+                self.object.ask_together(&requests, &mut stopping)
+            } else {
+                Together::Apart
             };
-            let answer = answer.and_then(|reply| {
-                let meta = reply.meta;
-                let answer = unwrap(reply.answer).ok_or_else(|| {
-                    ModelError::new(
-                        ErrorKind::Transport,
-                        "the object answered another kind of question than it was asked",
-                    )
-                })?;
-                Ok(Reply { answer, meta })
-            });
-            if desk.answer(job.ticket, answer).is_break() {
-                return;
+            let hand_over = |desk: &mut dyn Desk<Q, A>, ticket: Ticket, answer| {
+                desk.answer(ticket, of_kind(answer, &unwrap)).is_break()
+            };
+            match together {
+                Together::Stopping => return,
+                Together::Answers(answers) => {
+                    // What was answered is there: handed over even where nothing more is wanted.
+                    let mut enough = false;
+                    for (ticket, answer) in tickets.into_iter().zip(answers) {
+                        if !enough || answer.is_ok() {
+                            enough |= hand_over(desk, ticket, answer);
+                        }
+                    }
+                    if enough {
+                        return;
+                    }
+                }
+                Together::Apart => {
+                    for (ticket, request) in tickets.into_iter().zip(&requests) {
+                        let Some(answer) = self.object.ask(request, &mut || desk.stopping()) else {
+                            return;
+                        };
+                        if hand_over(desk, ticket, answer) {
+                            return;
+                        }
+                    }
+                }
             }
         }
     }
+}
+
+/// The answer to the kind of question that was asked.
+fn of_kind<A>(
+    answer: Result<Reply, ModelError>,
+    unwrap: &impl Fn(Response) -> Option<A>,
+) -> Result<Reply<A>, ModelError> {
+    let Reply { answer, meta } = answer?;
+    let answer = unwrap(answer).ok_or_else(|| {
+        ModelError::new(
+            ErrorKind::Transport,
+            "the object answered another kind of question than it was asked",
+        )
+    })?;
+    Ok(Reply { answer, meta })
 }
 
 impl<T: Answers> Model for Answering<T> {
@@ -79,7 +142,8 @@ impl<T: Answers> Model for Answering<T> {
 
 impl<T: Answers> Generator for Answering<T> {
     fn generate(&self, desk: &mut dyn Desk<Generate, Generated>) {
-        self.serve(desk, Request::Generate, |response| match response {
+        let kind = RequestKind::Generate;
+        self.serve(desk, kind, Request::Generate, |response| match response {
             Response::Generated(answer) => Some(answer),
             _ => None,
         });
@@ -88,7 +152,8 @@ impl<T: Answers> Generator for Answering<T> {
 
 impl<T: Answers> Scorer for Answering<T> {
     fn score(&self, desk: &mut dyn Desk<Score, Scored>) {
-        self.serve(desk, Request::Score, |response| match response {
+        let kind = RequestKind::Score;
+        self.serve(desk, kind, Request::Score, |response| match response {
             Response::Scored(answer) => Some(answer),
             _ => None,
         });
@@ -97,7 +162,8 @@ impl<T: Answers> Scorer for Answering<T> {
 
 impl<T: Answers> Observer for Answering<T> {
     fn observe(&self, desk: &mut dyn Desk<Observe, Observed>) {
-        self.serve(desk, Request::Observe, |response| match response {
+        let kind = RequestKind::Observe;
+        self.serve(desk, kind, Request::Observe, |response| match response {
             Response::Observed(answer) => Some(answer),
             _ => None,
         });

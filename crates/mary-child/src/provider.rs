@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use mary_contract::{
     Capabilities, ErrorKind, Model, ModelCard, ModelError, ModelRef, ModelSettings, Provider,
-    Reply, Request,
+    Reply, Request, RequestKind, notice,
 };
 use serde_json::Value;
 
-use crate::model::{Answering, Answers};
+use crate::model::{Answering, Answers, Together};
 use crate::process::{NoAnswer, Process, Served};
-use crate::reading::read_answer;
+use crate::reading::{read_answer, read_answers};
 
 /// Seconds an answer may take, where the user does not say.
 const TIMEOUT: u64 = 600;
@@ -24,11 +24,17 @@ const PATIENCE: u32 = 3;
 /// Settings that are ours and not the object's.
 const OURS: [&str; 3] = ["python", "timeout", "loading"];
 
+/// What is known of an object once its process is there.
+struct Known {
+    card: ModelCard,
+    together: BTreeMap<RequestKind, usize>,
+}
+
 /// Opens Python objects in files, each in a child process. A process that was started to ask what its
 /// object can do is kept for the run.
 #[derive(Default)]
 pub struct PythonFiles {
-    started: Mutex<Vec<(String, Process, ModelCard)>>,
+    started: Mutex<Vec<(String, Process, Known)>>,
 }
 
 impl PythonFiles {
@@ -41,7 +47,7 @@ impl PythonFiles {
         &self,
         model: &ModelRef,
         settings: &ModelSettings,
-    ) -> Result<(Process, ModelCard), ModelError> {
+    ) -> Result<(Process, Known), ModelError> {
         let served = served(model, settings)?;
         let (process, said) = Process::start(&served)?;
         let mut card = card_of(model, &said);
@@ -51,7 +57,8 @@ impl PythonFiles {
             "python".into(),
             "answered by a Python object in a child process".into(),
         );
-        Ok((process, card))
+        let together = most_together(&said);
+        Ok((process, Known { card, together }))
     }
 }
 
@@ -69,9 +76,10 @@ impl Provider for PythonFiles {
     }
 
     fn card(&self, model: &ModelRef, settings: &ModelSettings) -> Result<ModelCard, ModelError> {
-        let (process, card) = self.start(model, settings)?;
+        let (process, known) = self.start(model, settings)?;
+        let card = known.card.clone();
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        started.push((key(model, settings), process, card.clone()));
+        started.push((key(model, settings), process, known));
         Ok(card)
     }
 
@@ -86,18 +94,19 @@ impl Provider for PythonFiles {
             let at = started.iter().position(|(key, _, _)| *key == wanted);
             at.map(|at| started.swap_remove(at))
         };
-        let (process, card) = match waiting {
-            Some((_, process, card)) => (process, card),
+        let (process, known) = match waiting {
+            Some((_, process, known)) => (process, known),
             None => self.start(model, settings)?,
         };
         let object = ChildObject {
             served: served(model, settings)?,
+            together: known.together,
             state: Mutex::new(State {
                 process: Some(process),
                 deaths: 0,
             }),
         };
-        Ok(Box::new(Answering::new(card, object)))
+        Ok(Box::new(Answering::new(known.card, object)))
     }
 }
 
@@ -134,6 +143,22 @@ pub fn card_of(model: &ModelRef, said: &Value) -> ModelCard {
         .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
         .collect();
     card
+}
+
+/// How many requests of each kind an object takes in one call, from what it says about itself.
+pub fn most_together(said: &Value) -> BTreeMap<RequestKind, usize> {
+    [
+        RequestKind::Generate,
+        RequestKind::Score,
+        RequestKind::Observe,
+    ]
+    .into_iter()
+    .filter_map(|kind| {
+        let name = serde_json::to_value(kind).ok()?;
+        let most = said["together"][name.as_str()?].as_u64()?;
+        Some((kind, usize::try_from(most).ok()?))
+    })
+    .collect()
 }
 
 /// What is to be served, from the model's name and its settings.
@@ -230,6 +255,7 @@ fn fingerprint(served: &Served, own: &str) -> Result<String, ModelError> {
 /// An object in a child process.
 struct ChildObject {
     served: Served,
+    together: BTreeMap<RequestKind, usize>,
     state: Mutex<State>,
 }
 
@@ -237,6 +263,24 @@ struct State {
     process: Option<Process>,
     /// Deaths and time-outs since the last answer.
     deaths: u32,
+}
+
+impl ChildObject {
+    /// The process, started again where it is gone.
+    fn process<'a>(&self, state: &'a mut State) -> Result<&'a mut Process, ModelError> {
+        match &mut state.process {
+            Some(process) => Ok(process),
+            gone => match Process::start(&self.served) {
+                Ok((process, _)) => Ok(gone.insert(process)),
+                // It was there once: the same command goes on when it can be had again.
+                Err(error) => Err(ModelError {
+                    kind: ErrorKind::Overloaded,
+                    message: format!("it could not be started again: {}", error.message),
+                    hint: error.hint,
+                }),
+            },
+        }
+    }
 }
 
 impl Answers for ChildObject {
@@ -252,20 +296,9 @@ impl Answers for ChildObject {
                 return Some(Err(ModelError::new(ErrorKind::Internal, error.to_string())));
             }
         };
-        let process = match &mut state.process {
-            Some(process) => process,
-            gone => match Process::start(&self.served) {
-                Ok((process, _)) => gone.insert(process),
-                // It was there once: the same command goes on when it can be had again.
-                Err(error) => {
-                    let message = format!("it could not be started again: {}", error.message);
-                    return Some(Err(ModelError {
-                        kind: ErrorKind::Overloaded,
-                        message,
-                        hint: error.hint,
-                    }));
-                }
-            },
+        let process = match self.process(&mut state) {
+            Ok(process) => process,
+            Err(error) => return Some(Err(error)),
         };
         let trouble = match process.ask(&line, self.served.timeout, stopping) {
             Ok(text) => {
@@ -300,5 +333,39 @@ impl Answers for ChildObject {
             message: format!("{PATIENCE} times in a row: {}", trouble.message),
             hint: trouble.hint,
         }))
+    }
+
+    fn most_together(&self, kind: RequestKind) -> usize {
+        self.together.get(&kind).copied().unwrap_or(1)
+    }
+
+    fn ask_together(&self, requests: &[Request], stopping: &mut dyn FnMut() -> bool) -> Together {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Ok(line), Ok(process)) = (serde_json::to_string(requests), self.process(&mut state))
+        else {
+            // Asked alone, each says what is wrong.
+            return Together::Apart;
+        };
+        let how = match process.ask(&line, self.served.timeout, stopping) {
+            Ok(text) => {
+                state.deaths = 0;
+                return read_answers(requests, &text).map_or(Together::Apart, Together::Answers);
+            }
+            Err(NoAnswer::Stopping) => {
+                state.process = None;
+                return Together::Stopping;
+            }
+            Err(NoAnswer::Died(how)) => format!("died ({how})"),
+            Err(NoAnswer::Late(limit)) => {
+                format!("gave no answer within {} s", limit.as_secs_f64())
+            }
+        };
+        state.process = None;
+        notice(&format!(
+            "{}: the Python process {how} when asked {} things at once; they are asked one by one",
+            self.served.file,
+            requests.len()
+        ));
+        Together::Apart
     }
 }

@@ -23,6 +23,21 @@ pub fn read_answer(request: &Request, text: &str) -> Result<Reply, ModelError> {
             "the answer cannot be read ({error}); it begins: {beginning}"
         ))
     })?;
+    checked(request, said)
+}
+
+/// Reads the answers to several requests; nothing where they cannot be told apart.
+pub fn read_answers(requests: &[Request], text: &str) -> Option<Vec<Result<Reply, ModelError>>> {
+    let said: Vec<Said> = serde_json::from_str(text).ok()?;
+    let answers = (said.len() == requests.len()).then(|| requests.iter().zip(said));
+    Some(
+        answers?
+            .map(|(request, said)| checked(request, said))
+            .collect(),
+    )
+}
+
+fn checked(request: &Request, said: Said) -> Result<Reply, ModelError> {
     if let Some(error) = said.error {
         return Err(read_error(&error));
     }

@@ -18,6 +18,9 @@ KINDS = frozenset(
     "out_of_memory interrupted internal".split()
 )
 
+# Requests in one call of an object that takes lists and does not say how long.
+BATCH = 16
+
 
 class Trouble(Exception):
     """An answer that cannot be used, and what to do about it."""
@@ -35,10 +38,14 @@ class Adapter:
         refuse_bare(thing)
         self.thing = thing
         self.methods = {}
+        self.together = {}
         for name in ("generate", "score", "observe"):
-            method = getattr(thing, name, None)
-            if callable(method):
-                self.methods[name] = (method, accepted(method))
+            for methods, method in ((self.methods, getattr(thing, name, None)), (self.together, getattr(thing, name + "_many", None))):
+                if callable(method):
+                    methods[name] = (method, accepted(method))
+        # One that only takes lists is asked with a list of one.
+        for name in set(self.together) - set(self.methods):
+            self.methods[name] = None
         if not self.methods and callable(thing):
             self.methods["generate"] = (thing, accepted(thing))
         if not self.methods:
@@ -61,6 +68,10 @@ class Adapter:
                 "plain": bool(own("plain", True)),
             }
         }
+        if self.together:
+            most = own("batch_size")
+            most = most if type(most) is int and most > 0 else BATCH
+            card["together"] = {name: most for name in self.together}
         for name, kind in (("architecture", str), ("parameters", int), ("layers", int), ("context_length", int)):
             value = own(name)
             # An object may have attributes of these names for purposes of its own.
@@ -80,56 +91,105 @@ class Adapter:
         (kind, asked), = request.items()
         if kind not in self.methods:
             raise Trouble("bad_request", f"the object has no method {kind}")
-        return getattr(self, "_" + kind)(asked)
+        if self.methods[kind] is None:
+            return self._read(kind, asked, self._said_together(kind, [asked])[0])
+        return self._read(kind, asked, self._said(kind, asked))
+
+    def ask_together(self, requests):
+        """Answers several requests of one kind, each with an answer or an error of its own. Those that agree in
+        their settings are asked in one call; where that call fails they are asked one by one, so that the one
+        that cannot be answered costs no other."""
+        answers, groups = [None] * len(requests), {}
+        for at, request in enumerate(requests):
+            (kind, asked), = request.items()
+            groups.setdefault((kind, settings_of(kind, asked)), []).append(at)
+        for (kind, _), places in groups.items():
+            asked = [requests[at][kind] for at in places]
+            try:
+                said = self._said_together(kind, asked) if kind in self.together else None
+            except Exception:
+                said = None
+            for n, at in enumerate(places):
+                if said is None:
+                    answers[at] = guarded(lambda: self.ask(requests[at]))
+                else:
+                    answers[at] = guarded(lambda: self._read(kind, asked[n], said[n]))
+        return answers
 
     def ask_text(self, text):
-        """The same from text to text, with whatever goes wrong as part of the answer."""
+        """The same from text to text, with whatever goes wrong as part of the answer. A list of requests is
+        answered by a list."""
         try:
-            return json.dumps({"answer": self.ask(json.loads(text))}, allow_nan=False)
+            request = json.loads(text)
+            if isinstance(request, list):
+                return "[" + ",".join(self.ask_together(request)) + "]"
         except BaseException as error:
             return json.dumps({"error": describe(error)})
+        return guarded(lambda: self.ask(request))
 
-    def _call(self, name, *given, **known):
-        method, names = self.methods[name]
+    def _call(self, method, *given, **known):
+        method, names = method
         if names is not None:
             known = {k: v for k, v in known.items() if k in names}
         return method(*given, **known)
 
-    def _generate(self, asked):
-        sampling = asked["sampling"]
-        said = self._call(
-            "generate",
-            shown(asked["prompt"]),
-            max_tokens=sampling["max_tokens"],
-            temperature=sampling["temperature"],
-            top_p=sampling.get("top_p"),
-            top_k=sampling.get("top_k"),
-            stop=sampling.get("stop", []),
-            seed=sampling.get("seed"),
-        )
+    def _said(self, kind, asked):
+        """What the object says to one request."""
+        method = self.methods[kind]
+        if kind == "generate":
+            seed = asked["sampling"].get("seed")
+            return self._call(method, shown(asked["prompt"]), seed=seed, **drawn(asked["sampling"]))
+        if kind == "score":
+            return self._call(method, shown(asked["prefix"]), asked["continuations"], start=asked["start"])
+        return self._call(method, asked["text"])
+
+    def _said_together(self, kind, asked):
+        """What it says to several that agree in their settings, one for each."""
+        method = self.together[kind]
+        if kind == "generate":
+            prompts, seeds = [shown(a["prompt"]) for a in asked], [a["sampling"].get("seed") for a in asked]
+            said = self._call(method, prompts, seeds=seeds, **drawn(asked[0]["sampling"]))
+        elif kind == "score":
+            prefixes, continuations = [shown(a["prefix"]) for a in asked], [a["continuations"] for a in asked]
+            said = self._call(method, prefixes, continuations, start=asked[0]["start"])
+        else:
+            said = self._call(method, [a["text"] for a in asked])
+        found = listed(said)
+        if found is None or len(found) != len(asked):
+            results = brief(said) if found is None else f"{len(found)} results"
+            raise Trouble("transport", f"{kind}_many returned {results} for {len(asked)} requests; expected a list with one for each")
+        return found
+
+    def _read(self, kind, asked, said):
+        """An answer from what the object says; in a list, an exception stands for an item that failed."""
+        if isinstance(said, BaseException):
+            raise said
+        return getattr(self, "_" + kind)(asked, said)
+
+    def _generate(self, asked, said):
+        stops = asked["sampling"].get("stop", [])
         answer = dict(said) if isinstance(said, dict) else {"text": said}
         if not isinstance(answer.get("text"), str):
             raise Trouble(
                 "transport",
                 f"generate returned {brief(said)}; expected a string, or a dictionary with `text`",
             )
-        for stop in sampling.get("stop", []):
+        for stop in stops:
             if stop and stop in answer["text"]:
                 answer["text"], answer["finish"] = answer["text"].split(stop)[0], "stop"
         answer.setdefault("finish", "stop")
         return {"generated": {k: v for k, v in answer.items() if k in ("text", "finish", "reasoning") and v is not None}}
 
-    def _score(self, asked):
+    def _score(self, asked, said):
         continuations = asked["continuations"]
-        scored = listed(self._call("score", shown(asked["prefix"]), continuations, start=asked["start"]))
+        scored = listed(said)
         if scored is None or len(scored) != len(continuations):
             found = "no list" if scored is None else f"{len(scored)} results"
             raise Trouble("transport", f"score returned {found} for {len(continuations)} continuations")
         return {"scored": {"continuations": [continuation(s, t) for s, t in zip(scored, continuations)]}}
 
-    def _observe(self, asked):
+    def _observe(self, asked, seen):
         text = asked["text"]
-        seen = self._call("observe", text)
         if not isinstance(seen, dict) or "hidden" not in seen:
             raise Trouble(
                 "transport",
@@ -150,6 +210,32 @@ class Adapter:
         if asked.get("with_scores") and seen.get("scores") is not None:
             answer["scores"] = continuation(seen["scores"], text)
         return {"observed": answer}
+
+
+def guarded(answer):
+    """An answer as text, or what went wrong as text."""
+    try:
+        return json.dumps({"answer": answer()}, allow_nan=False)
+    except BaseException as error:
+        return json.dumps({"error": describe(error)})
+
+
+def drawn(sampling):
+    """How words are drawn, as an object's method is told."""
+    return {
+        "max_tokens": sampling["max_tokens"],
+        "temperature": sampling["temperature"],
+        "top_p": sampling.get("top_p"),
+        "top_k": sampling.get("top_k"),
+        "stop": sampling.get("stop", []),
+    }
+
+
+def settings_of(kind, asked):
+    """What requests that are asked in one call must agree in."""
+    if kind == "generate":
+        return json.dumps(drawn(asked["sampling"]))
+    return asked["start"] if kind == "score" else ""
 
 
 def accepted(method):

@@ -72,6 +72,33 @@ class Faulty:
             return [-1.0]
         return [-1.0 for _ in continuations]
 
+class Listed:
+    """Takes lists, and is undone by one bad thing in a list."""
+    batch_size = 4
+
+    def __init__(self, counting=""):
+        self.calls, self.counting = [], counting
+
+    def generate_many(self, prompts, max_tokens, seeds):
+        assert max_tokens > 0 and len(seeds) == len(prompts) <= 4
+        self.calls.append(len(prompts))
+        for prompt in prompts:
+            if "raise" in prompt:
+                raise ValueError("no such thing")
+            if "die" in prompt:
+                os.kill(os.getpid(), signal.SIGKILL)
+        if "short" in prompts:
+            return ["too few"]
+        calls = ",".join(map(str, self.calls)) if self.counting else ""
+        return [ValueError("not this one") if p == "own" else f"{p} {calls}" for p in prompts]
+
+    def score_many(self, prefixes, continuations, start):
+        assert start == "model"
+        return [[-float(len(p + c)) for c in cs] for p, cs in zip(prefixes, continuations)]
+
+    def observe_many(self, texts):
+        return [{"hidden": [[[float(len(t)), 1.0]]], "offsets": [(0, len(t))]} for t in texts]
+
 def broken():
     raise RuntimeError("the weights are not here")
 
@@ -188,6 +215,48 @@ fn each_fault_costs_one_item_and_says_what_it_was() {
     assert_eq!(kind("above"), Err(ErrorKind::Transport));
     assert_eq!(kind("few"), Err(ErrorKind::Transport));
     assert!(kind("fine").is_ok());
+}
+
+#[test]
+fn an_object_that_takes_lists_is_asked_lists_and_one_fault_costs_one_item() {
+    let Some((_folder, path)) = file(FAULTY) else {
+        return;
+    };
+    let model = open(&path, "Listed", &[]).unwrap();
+    assert_eq!(check(model.as_ref()), Vec::<String>::new());
+
+    let model = open(&path, "Listed", &[("counting", "yes")]).unwrap();
+    let text = |said: &Result<String, ModelError>| match said {
+        Ok(text) => text.clone(),
+        Err(error) => format!("failed: {}", error.message),
+    };
+    let said = |prompts: &[&str]| -> Vec<String> {
+        generate(model.as_ref(), prompts).iter().map(text).collect()
+    };
+    // Four at once, then the one that is left.
+    let five = said(&["a", "b", "c", "d", "e"]);
+    assert_eq!(five, ["a 4", "b 4", "c 4", "d 4", "e 4,1"]);
+    // An item may fail by itself; a call that fails is taken apart.
+    let own = said(&["a", "own", "b"]);
+    assert_eq!(own[0], "a 4,1,3");
+    assert!(own[1].contains("not this one"), "{}", own[1]);
+    let raised = said(&["a", "raise", "b"]);
+    assert_eq!(raised[0], "a 4,1,3,3,1");
+    assert!(
+        raised[1].contains("ValueError: no such thing"),
+        "{}",
+        raised[1]
+    );
+    assert_eq!(raised[2], "b 4,1,3,3,1,1,1");
+    // Too few answers belong to nobody.
+    let short = said(&["short", "b"]);
+    assert_eq!(short[0], "too few");
+    assert!(short[1].starts_with("b "), "{}", short[1]);
+    // It dies with three, then with one of them, and the two others are answered.
+    let died = said(&["a", "die", "b"]);
+    assert_eq!((died[0].as_str(), died[2].as_str()), ("a 1", "b 1"));
+    assert!(died[1].contains("signal 9"), "{}", died[1]);
+    assert!((score(model.as_ref(), "xy").unwrap().continuations[0].sum() + 4.0).abs() < 1e-6);
 }
 
 #[test]

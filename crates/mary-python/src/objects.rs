@@ -1,13 +1,14 @@
 //! Python objects of this process as models, and models that are open already: providers that stand before
 //! the usual ones.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mary::library::Arrange;
-use mary_child::{Answering, Answers, card_of, read_answer};
+use mary_child::{Answering, Answers, Together, card_of, most_together, read_answer, read_answers};
 use mary_contract::{
     ErrorKind, Generator, Model, ModelCard, ModelError, ModelRef, ModelSettings, Observer,
-    Provider, Reply, Request, Scorer,
+    Provider, Reply, Request, RequestKind, Scorer,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -20,6 +21,7 @@ const PYTHON: &str = "python";
 /// A Python object under a name of its own.
 pub(crate) struct Object {
     card: ModelCard,
+    together: BTreeMap<RequestKind, usize>,
     adapter: Py<PyAny>,
 }
 
@@ -41,6 +43,7 @@ pub(crate) fn read(
         card.conventions.insert("python".into(), note.into());
         objects.push(Object {
             card,
+            together: most_together(&said),
             adapter: adapter.clone_ref(py),
         });
     }
@@ -133,7 +136,10 @@ impl Provider for Objects {
             let adapter = Python::attach(|py| object.adapter.clone_ref(py));
             return Ok(Box::new(Answering::new(
                 object.card.clone(),
-                InProcess(adapter),
+                InProcess {
+                    adapter,
+                    together: object.together.clone(),
+                },
             )));
         }
         match self.open.iter().find(|o| o.model.card().model == *model) {
@@ -143,8 +149,24 @@ impl Provider for Objects {
     }
 }
 
-/// An adapter (`mary._serving.Adapter`) in this process.
-struct InProcess(Py<PyAny>);
+/// An adapter (`mary._serve.Adapted`) in this process.
+struct InProcess {
+    adapter: Py<PyAny>,
+    together: BTreeMap<RequestKind, usize>,
+}
+
+impl InProcess {
+    /// From JSON to JSON.
+    fn said(&self, asked: serde_json::Result<String>) -> Result<String, ModelError> {
+        let broken = |message: String| ModelError::new(ErrorKind::Internal, message);
+        let line = asked.map_err(|error| broken(error.to_string()))?;
+        let said = Python::attach(|py| -> PyResult<String> {
+            let adapter = self.adapter.bind(py);
+            adapter.call_method1("ask_text", (line,))?.extract()
+        });
+        said.map_err(|error| broken(error.to_string()))
+    }
+}
 
 impl Answers for InProcess {
     fn ask(
@@ -152,18 +174,21 @@ impl Answers for InProcess {
         request: &Request,
         _stopping: &mut dyn FnMut() -> bool,
     ) -> Option<Result<Reply, ModelError>> {
-        let broken = |message: String| ModelError::new(ErrorKind::Internal, message);
-        let line = match serde_json::to_string(request) {
-            Ok(line) => line,
-            Err(error) => return Some(Err(broken(error.to_string()))),
-        };
-        let said = Python::attach(|py| -> PyResult<String> {
-            self.0.bind(py).call_method1("ask_text", (line,))?.extract()
-        });
-        Some(match said {
-            Ok(text) => read_answer(request, &text),
-            Err(error) => Err(broken(error.to_string())),
-        })
+        let said = self.said(serde_json::to_string(request));
+        Some(said.and_then(|text| read_answer(request, &text)))
+    }
+
+    fn most_together(&self, kind: RequestKind) -> usize {
+        self.together.get(&kind).copied().unwrap_or(1)
+    }
+
+    fn ask_together(&self, requests: &[Request], stopping: &mut dyn FnMut() -> bool) -> Together {
+        if stopping() {
+            return Together::Stopping;
+        }
+        let said = self.said(serde_json::to_string(requests)).ok();
+        let answers = said.and_then(|text| read_answers(requests, &text));
+        answers.map_or(Together::Apart, Together::Answers)
     }
 }
 

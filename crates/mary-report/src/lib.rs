@@ -18,6 +18,7 @@ pub mod compare;
 pub mod escape;
 mod headline;
 pub mod html;
+mod narrow;
 mod number;
 pub mod pairs;
 mod sample;

@@ -5,7 +5,7 @@ use mary_contract::{RunSummary, SummaryRow};
 use serde::Serialize;
 
 use crate::{
-    escape,
+    escape, narrow,
     number::{ScoreScale, VersusChance, count},
     subject::{self, Subject},
     summary,
@@ -87,8 +87,15 @@ pub fn json(run: &RunSummary) -> serde_json::Result<String> {
     serde_json::to_string_pretty(&whole)
 }
 
-/// Any table for a terminal, in the same dress.
+pub use crate::narrow::hanging;
+
+/// Any table for a terminal, in the same dress; one whose words would have to be broken, row under row.
 pub fn plain(table: &mary_contract::Table, style: TableStyle) -> String {
+    if let Some(width) = style.width
+        && let Some(stacked) = stacked(table, width.max(40))
+    {
+        return stacked;
+    }
     let mut drawn = frame(style);
     drawn.set_header(table.head.iter().map(|h| head_cell(h)));
     for (index, row) in table.rows.iter().enumerate() {
@@ -118,6 +125,36 @@ pub fn plain(table: &mary_contract::Table, style: TableStyle) -> String {
         out += &wrap(&escape::terminal(&table.caption), style.width);
     }
     out
+}
+
+/// The rows under one another, where the columns cannot stand side by side.
+fn stacked(table: &mary_contract::Table, width: usize) -> Option<String> {
+    let column = |n: usize| {
+        let cells = table.rows.iter().filter_map(move |row| row.get(n));
+        let cells = table.head.get(n).into_iter().chain(cells);
+        cells.map(String::as_str).collect()
+    };
+    if !narrow::breaks_words((0..table.head.len()).map(column), width) {
+        return None;
+    }
+    let rows = table.rows.iter().enumerate().map(|(index, row)| {
+        let mut cells: Vec<String> = row.iter().map(|c| escape::terminal(c)).collect();
+        if let (true, Some(first)) = (table.published.contains(&index), cells.first_mut()) {
+            first.push_str(" (published)");
+        }
+        cells
+    });
+    let rows: Vec<_> = rows.collect();
+    let head: Vec<_> = table.head.iter().map(|h| escape::terminal(h)).collect();
+    let mut out = String::new();
+    if !table.title.is_empty() {
+        out += &wrap(&escape::terminal(&table.title), Some(width));
+    }
+    out += &narrow::stacked(&head, &rows, width);
+    if !table.caption.is_empty() {
+        out += &wrap(&escape::terminal(&table.caption), Some(width));
+    }
+    Some(out)
 }
 
 struct Sheet<'a> {
@@ -181,16 +218,25 @@ impl Sheet<'_> {
 
     /// One row per task and model; remarks stand beside them, or below where they do not fit.
     fn by_row(&self) -> String {
-        let beside = self.drawn_by_row(true);
-        match self.style.width {
-            Some(width) if width_of(&beside) > width => {
-                format!("{}{}", self.drawn_by_row(false), self.notes())
-            }
-            _ => beside,
+        let beside = self.drawn_by_row(true, usize::MAX);
+        let Some(width) = self.style.width else {
+            return beside;
+        };
+        if width_of(&beside) <= width {
+            return beside;
         }
+        let mut below = self.drawn_by_row(false, usize::MAX);
+        let over = width_of(&below).saturating_sub(width);
+        if over > 0 {
+            let longest = self.subjects.iter().map(|s| s.label.chars().count());
+            let most = longest.max().unwrap_or(0).saturating_sub(over).max(12);
+            below = self.drawn_by_row(false, most);
+        }
+        format!("{below}{}", self.notes())
     }
 
-    fn drawn_by_row(&self, remarks: bool) -> String {
+    /// The names of models in so many columns at most.
+    fn drawn_by_row(&self, remarks: bool, most: usize) -> String {
         let several = self.subjects.len() > 1;
         let mut drawn = frame(self.style);
         let mut head = vec![if several { "task / model" } else { "task" }];
@@ -207,7 +253,8 @@ impl Sheet<'_> {
                 }
                 for (who, row) in rows {
                     let name = if several {
-                        format!("    {}", escape::terminal(&who.label))
+                        let label = escape::terminal(&who.label);
+                        format!("    {}", narrow::shortened(&label, most))
                     } else {
                         format!("  {name}")
                     };

@@ -33,7 +33,7 @@ mod shards;
 pub use cache::{CacheStats, Label, ModelShare, Prune, Pruned, ResponseCache};
 pub use export::{ExportForm, export};
 pub use folder::{Healed, RunFolder};
-pub use import::{ImportOptions, Imported, import};
+pub use import::{Foreign, ImportOptions, Imported, import, keep, read_foreign};
 pub use index::{FinishedIds, State};
 pub use items::{ItemsError, ItemsForm, ItemsOf, write_items};
 pub use lease::{Holder, holder};

@@ -1,6 +1,6 @@
 //! Exit codes, and how an error reaches a person. The codes are documented in the README.
 
-use mary_contract::{DataError, ErrorKind, ModelError, ModelRefError, TaskError};
+use mary_contract::{DataError, ErrorKind, ModelError, ModelRefError, StoreError, TaskError};
 use mary_engine::EngineError;
 use mary_harness::HarnessError;
 use mary_instruments::InstrumentError;
@@ -95,7 +95,12 @@ pub fn trouble(error: &anyhow::Error) -> Trouble {
     let mut text = String::new();
     let mut last = String::new();
     for cause in error.chain() {
-        let said = cause.to_string();
+        let mut said = cause.to_string();
+        // Line 0 is the file as a whole.
+        if let Some(StoreError::Corrupt { path, line: 0, .. }) = cause.downcast_ref() {
+            let path = path.display();
+            said = said.replacen(&format!("{path}:0: "), &format!("{path}: "), 1);
+        }
         // Causes that only repeat what the outer error already says are left out.
         if !last.contains(&said) {
             if !text.is_empty() {

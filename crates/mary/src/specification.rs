@@ -232,6 +232,13 @@ fn subjects(
     };
     let (named, labels) = labelled(&named)?;
     let subjects = models(&named, model_args)?;
+    for (n, model) in subjects.iter().enumerate() {
+        if subjects.iter().take(n).any(|other| other == model) {
+            return Err(UsageError::new(format!(
+                "{model} is named twice\nhint: a run asks a model once; --trials asks every item several times"
+            )));
+        }
+    }
     let labels = subjects
         .iter()
         .zip(labels)

@@ -27,6 +27,7 @@ mod kills;
 mod llamacpp;
 mod own_tasks;
 mod paid;
+mod paired_import;
 mod physico;
 mod question;
 mod study;

@@ -48,6 +48,19 @@ const CASES: &[Case] = &[
     ("tasks show", 2, "error: the following required arguments", "<TASK>"),
     ("tasks show nosuch", 2, "error: no task is called `nosuch`", ""),
     ("tasks check nosuch.toml", 4, "error: nosuch.toml: the task file cannot be read", ""),
+    ("run -m builtin/nano,builtin/nano -t htest/rhyme", 2, "error: builtin/nano is named twice", "--trials"),
+    ("run -m python/./nosuch.py:f -t htest/rhyme", 4, "error: ./nosuch.py: there is no such file", ""),
+    ("run -m python/./model.py -t htest/rhyme", 2, "error: `python/./model.py` names no object", "python/./model.py:answer"),
+    ("items nosuch --to jsonl", 2, "error: no task is called `nosuch`", "mary tasks"),
+    ("items htest/rhyme --to nosuch", 2, "error: invalid value 'nosuch'", "lm-eval"),
+    ("tasks new x.txt", 2, "error: x.txt: a task file ends in .toml", ""),
+    ("tasks import nosuch.yaml", 4, "error: nosuch.yaml: the task file cannot be read", ""),
+    // texts of one's own
+    ("score nosuch.txt", 4, "error: nosuch.txt: there is no such file", ".parquet"),
+    ("score - --by nosuch", 2, "error: invalid value 'nosuch'", "token"),
+    ("observe rows.jsonl", 2, "error: vectors go into a file", "--out"),
+    ("ask -m builtin/nano --temperature -1 hi", 2, "error: invalid value '-1'", "from 0 on"),
+    ("ask -m builtin/nano --max-tokens 0 hi", 2, "error: invalid value '0'", ""),
     // numbers
     ("run -t htest/rhyme -k -3", 2, "error: invalid value '-3'", ""),
     ("run -t htest/rhyme --limit -3", 2, "error: invalid value '-3'", ""),
@@ -57,6 +70,9 @@ const CASES: &[Case] = &[
     ("run -t htest/rhyme --trials 0", 2, "error: invalid value '0'", ""),
     ("run -t htest/rhyme --budget -5", 2, "error: --budget -5: expected a number of dollars", ""),
     ("run -t htest/rhyme --budget five", 2, "error: invalid value 'five'", ""),
+    ("run -t htest/rhyme --limit 50%", 2, "error: invalid value '50%'", "0.1"),
+    ("run -t htest/rhyme --max-connections 0", 2, "error: invalid value '0'", "from 1 on"),
+    ("run -t htest/rhyme --shard 3/2", 2, "error: invalid value '3/2'", "counted from 0"),
     ("run -t htest/rhyme --threads 0", 2, "error: --threads 0", ""),
     ("run -t htest/rhyme --batch-size many", 2, "error: --batch-size takes a number or `auto`", ""),
     ("run -t htest/rhyme --device tpu", 2, "error: `tpu` is not a device", "cpu"),
@@ -77,6 +93,7 @@ const CASES: &[Case] = &[
     ("export --to nosuch", 2, "error: invalid value 'nosuch'", "parquet"),
     ("import nosuch", 4, "error: nosuch:", ""),
     ("import results_x.json", 4, "error: results_x.json", "samples_*.jsonl"),
+    ("import file", 4, "error: file: expected a file ending in", "samples_*.jsonl"),
     ("import rows.jsonl", 4, "error: rows.jsonl:1: expected JSON", "--log_samples"),
     ("merge a b", 2, "error: several run folders are joined into a new one", "--into"),
     // growing and tuning
@@ -89,8 +106,12 @@ const CASES: &[Case] = &[
     ("tune -m nosuch --data rows.jsonl --out o", 2, "error: `nosuch` is not a model", ""),
     ("matrix --tune nosuch --out o", 2, "error: `nosuch` is not a model", ""),
     ("sweep nosuch", 2, "error: `nosuch` is not a model", ""),
+    ("sweep builtin/nano --revisions nosuch -t htest/rhyme", 2, "error: builtin/nano has no checkpoint `nosuch`", "step512"),
+    ("sweep builtin/nano --revisions step1..nosuch -t htest/rhyme", 2, "error: `step1..nosuch`: `nosuch` names no step", "step1000..step5000"),
     ("sweep builtin/nano -t nosuch", 2, "error: no task is called `nosuch`", ""),
     // data and places
+    ("data verify nosuch", 2, "error: no dataset is called `nosuch`", ""),
+    ("run --profile nosuch", 2, "error: no profile is called `nosuch`", "mary init"),
     ("data pull nosuch", 2, "error: no dataset is called `nosuch`", ""),
     ("data audit nosuch", 2, "error: no task is called `nosuch`", ""),
     ("physico sheet --out nosuch/dir/x.svg", 4, "error: nosuch/dir/x-01.svg", ""),
@@ -148,6 +169,55 @@ fn wrong_command_lines_say_what_is_wrong_with_the_documented_code() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn tables_fit_eighty_columns_and_break_no_word() {
+    let home = home();
+    let long = "a-model-with-a-long-name-of-40-characters";
+    let words = format!(
+        "run -m {}=builtin/nano,builtin/nano@step512 -t htest/rhyme,htest/palindrome --limit 4 --no-report",
+        &long[..40]
+    );
+    let run = |words: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_mary"))
+            .args(words.split(' '))
+            .current_dir(home.path())
+            .env("HOME", home.path())
+            .env("XDG_CACHE_HOME", home.path().join("cache"))
+            .env("NO_COLOR", "1")
+            .env("COLUMNS", "80")
+            .env_remove("MARY_RUNS")
+            .env_remove("MARY_DATA_DIR")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "mary {words}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let table = run(&words);
+    // Below the table stand sentences, which a terminal wraps by itself.
+    let table: String = table
+        .lines()
+        .take_while(|l| !l.starts_with('≈'))
+        .map(|l| format!("{l}\n"))
+        .collect();
+    let mut shown = vec![(words.as_str(), table)];
+    for words in ["runs", "tasks", "models", "compare a-model"] {
+        shown.push((words, run(words)));
+    }
+    for (words, text) in &shown {
+        let wide = text
+            .lines()
+            .find(|l| l.chars().count() > 80 && !l.contains("run "));
+        assert_eq!(wide, None, "mary {words}\n{text}");
+    }
+    let of = |words: &str| &shown.iter().find(|(w, _)| *w == words).unwrap().1;
+    assert!(of("runs").contains("htest/palindrome"), "{}", of("runs"));
+    let compared = of("compare a-model");
+    assert!(
+        compared.contains("htest/palindrome\n  first score "),
+        "{compared}"
+    );
 }
 
 #[test]

@@ -12,8 +12,11 @@ class TransformersModel:
     """A causal language model of transformers with its tokenizer, asked as Mary's own engine is: prefix and
     continuation are tokenised together, and hidden states are those of `output_hidden_states`."""
 
-    def __init__(self, model: Any, tokenizer: Any, name: str | None = None) -> None:
+    def __init__(self, model: Any, tokenizer: Any, name: str | None = None, batch_size: int = 1) -> None:
         self._model, self._tokenizer = model.eval(), tokenizer
+        if batch_size > 1:
+            self.batch_size = batch_size
+            self.score_many = self._score_many
         config = model.config
         self.name = name or getattr(config, "_name_or_path", "") or type(model).__name__
         self.architecture = type(model).__name__
@@ -60,22 +63,45 @@ class TransformersModel:
 
     def score(self, prefix: Any, continuations: list[str], start: str = "model") -> list[dict[str, Any]]:
         """Log-probabilities of the continuations' tokens."""
+        before = self._text(prefix)
+        return [self._scored([self._asked(before, continuation, start)])[0] for continuation in continuations]
+
+    def _score_many(self, prefixes: list[Any], continuations: list[list[str]], start: str = "model") -> list[list[dict[str, Any]]]:
+        """The same for several prefixes, `batch_size` texts in a forward pass."""
+        asked = [
+            self._asked(self._text(prefix), continuation, start)
+            for prefix, own in zip(prefixes, continuations)
+            for continuation in own
+        ]
+        found: list[dict[str, Any]] = []
+        for at in range(0, len(asked), self.batch_size):
+            found += self._scored(asked[at : at + self.batch_size])
+        results = iter(found)
+        return [[next(results) for _ in own] for own in continuations]
+
+    def _asked(self, before: str, continuation: str, start: str) -> tuple[str, int, list[int], list[tuple[int, int]]]:
+        return (before + continuation, len(before), *self._encoded(before + continuation, start))
+
+    def _scored(self, asked: list[tuple[str, int, list[int], list[tuple[int, int]]]]) -> list[dict[str, Any]]:
         import torch
 
-        before, out = self._text(prefix), []
-        for continuation in continuations:
-            ids, offsets = self._encoded(before + continuation, start)
-            own = [n for n, (a, b) in enumerate(offsets) if b > max(a, len(before))]
+        # What stands behind a text is not seen by a causal model: the mask only says so.
+        longest = max(len(ids) for _, _, ids, _ in asked)
+        rows = torch.tensor([ids + [0] * (longest - len(ids)) for _, _, ids, _ in asked], device=self._model.device)
+        mask = torch.tensor([[1] * len(ids) + [0] * (longest - len(ids)) for _, _, ids, _ in asked], device=self._model.device)
+        with torch.inference_mode():
+            seen = self._model(rows) if len(asked) == 1 else self._model(rows, attention_mask=mask)
+        out = []
+        for row, (text, length, ids, offsets) in enumerate(asked):
+            own = [n for n, (a, b) in enumerate(offsets) if b > max(a, length)]
             scored = [n for n in own if n > 0]
-            with torch.inference_mode():
-                logits = self._model(torch.tensor([ids], device=self._model.device)).logits[0].float()
-            logprobs = torch.log_softmax(logits, dim=-1)
+            logprobs = torch.log_softmax(seen.logits[row, : len(ids)].float(), dim=-1)
             out.append(
                 {
-                    "tokens": [(before + continuation)[slice(*offsets[n])] for n in scored],
+                    "tokens": [text[slice(*offsets[n])] for n in scored],
                     "logprobs": [float(logprobs[n - 1, ids[n]]) for n in scored],
                     "first_unscored": len(scored) < len(own),
-                    "boundary_merged": bool(own) and offsets[own[0]][0] < len(before),
+                    "boundary_merged": bool(own) and offsets[own[0]][0] < length,
                 }
             )
         return out
@@ -133,16 +159,23 @@ class TooLong(ValueError):
         super().__init__(f"the text has {found} tokens, the model reads {most}")
 
 
-def transformers_model(model: Any, tokenizer: Any, *, name: str | None = None) -> TransformersModel:
-    """A loaded model of transformers and its tokenizer as a model under study."""
-    return TransformersModel(model, tokenizer, name)
+def transformers_model(model: Any, tokenizer: Any, *, name: str | None = None, batch_size: int = 1) -> TransformersModel:
+    """A loaded model of transformers and its tokenizer as a model under study. With a `batch_size` so many texts
+    are scored in one forward pass; the last digits may then depend on which texts stand together."""
+    return TransformersModel(model, tokenizer, name, batch_size)
 
 
 class FunctionModel:
     """A function from prompt to answer as a model under study."""
 
     def __init__(
-        self, function: Callable[..., Any], name: str | None, fingerprint: str | None, chat: bool, images: bool
+        self,
+        function: Callable[..., Any],
+        name: str | None,
+        fingerprint: str | None,
+        chat: bool,
+        images: bool,
+        batch_size: int,
     ) -> None:
         self._function = function
         self.name = name or getattr(function, "__name__", "function")
@@ -150,7 +183,10 @@ class FunctionModel:
         if fingerprint is not None:
             self.fingerprint = fingerprint
         # What the function takes decides what it is told.
-        self.generate = function
+        if batch_size > 1:
+            self.batch_size, self.generate_many = batch_size, function
+        else:
+            self.generate = function
 
 
 def callable_model(
@@ -160,8 +196,10 @@ def callable_model(
     fingerprint: str | None = None,
     chat: bool = False,
     images: bool = False,
+    batch_size: int = 1,
 ) -> FunctionModel:
     """A function `f(prompt, …) -> str` as a model. It is told `max_tokens`, `temperature`, `stop` and `seed`
     where it has parameters of these names. With a `fingerprint` of your own its answers are found again by
-    another process; raise it whenever the function would answer otherwise."""
-    return FunctionModel(function, name, fingerprint, chat, images)
+    another process; raise it whenever the function would answer otherwise. With a `batch_size` the function is
+    given a list of prompts (and `seeds`) and returns a list."""
+    return FunctionModel(function, name, fingerprint, chat, images, batch_size)

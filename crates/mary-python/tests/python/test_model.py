@@ -42,7 +42,7 @@ def test_scores_by_text_word_and_token_add_up(nano):
 
 def test_scores_are_the_commands_to_the_last_bit(nano, tmp_path):
     (tmp_path / "texts.csv").write_text("id,text\n" + "".join(f"t{n},{t}\n" for n, t in enumerate(TEXTS)))
-    for by, logprob in (("token", "logprob"), ("word", "logprob_corrected"), ("text", "logprob")):
+    for by, logprob in (("token", "logprob"), ("word", "logprob"), ("word", "logprob_corrected"), ("text", "logprob")):
         done = command("score", "texts.csv", "-m", "builtin/nano", "--by", by, "--out", f"{by}.csv")
         assert done.returncode == 0, done.stderr
         rows = list(csv.DictReader((tmp_path / f"{by}.csv").open()))
@@ -50,6 +50,18 @@ def test_scores_are_the_commands_to_the_last_bit(nano, tmp_path):
         assert [row[by] for row in rows] == ours[by]
         for column in (logprob, "surprisal"):
             assert [float(row[column]) for row in rows] == list(ours[column])
+
+
+def test_vectors_are_the_commands_to_the_last_bit(nano, tmp_path):
+    (tmp_path / "texts.csv").write_text("id,text\n" + "".join(f"t{n},{t}\n" for n, t in enumerate(TEXTS)))
+    for pool in ("mean", "last", "first"):
+        for layers, ours in (("all", "all"), ("0,-1", [0, -1])):
+            out = f"{pool}-{len(layers)}.npy"
+            done = command("observe", "texts.csv", "-m", "builtin/nano", "--layers", layers, "--pool", pool, "--out", out)
+            assert done.returncode == 0, done.stderr
+            theirs, seen = numpy.load(tmp_path / out), nano.observe(TEXTS, layers=ours, pool=pool)
+            assert theirs.dtype == seen.dtype == numpy.float32 and theirs.shape == seen.shape
+            assert numpy.array_equal(theirs.view(numpy.uint32), seen.view(numpy.uint32))
 
 
 def test_vectors_are_arrays_over_the_models_own_memory(nano):

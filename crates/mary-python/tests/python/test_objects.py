@@ -101,6 +101,41 @@ def test_two_objects_and_an_engine_stand_in_one_run(nano):
     assert len(run.compare()) == 2
 
 
+def test_objects_that_take_lists_are_asked_lists_and_one_fault_costs_one_item():
+    sizes = []
+
+    def listed(prompts, seeds):
+        sizes.append(len(prompts))
+        assert len(seeds) == len(prompts)
+        if "raise" in prompts:
+            raise ValueError("no idea")
+        return [7 if p == "number" else p.upper() for p in prompts]
+
+    run = mary.run(models=[mary.function(listed, batch_size=5)], tasks=[mary.Task("mine/upper", ITEMS)])
+    rows = {row["item"]: row for row in run.samples()}
+    assert {n: rows[n]["outcome"] for n in rows} == {
+        "one": "scored", "two": "scored", "nothing": "scored", "raise": "failed", "number": "failed"
+    }
+    assert "no idea" in rows["raise"]["reason"] and "returned 7" in rows["number"]["reason"]
+    assert sizes == [5, 1, 1, 1, 1, 1]
+
+    class Scorer:
+        batch_size = 3
+
+        def score_many(self, prefixes, continuations):
+            sizes.append(len(prefixes))
+            return [[-float(len(p + c)) for c in own] for p, own in zip(prefixes, continuations)]
+
+        def observe_many(self, texts):
+            return [{"hidden": numpy.full((1, 1, 2), len(t)), "offsets": [(0, len(t))]} for t in texts]
+
+    sizes.clear()
+    model = mary.Model(Scorer())
+    assert list(model.score(["a", "bb", "ccc", "dddd"])["logprob"]) == [-1.0, -2.0, -3.0, -4.0]
+    assert sizes == [3, 1]
+    assert model.observe(["a", "bb"])[:, 0, 0].tolist() == [1.0, 2.0]
+
+
 def test_what_is_no_model_is_refused():
     with pytest.raises(mary.ModelError, match="none of the methods"):
         mary.run(models=[3], tasks=["htest/rhyme"])

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    Ask, Capabilities, Exchange, Finish, Generate, Generated, Key, ModelCard, ModelRef,
+    Ask, Capabilities, Exchange, Finish, Generate, Generated, Item, Key, ModelCard, ModelRef,
     ModelSettings, Prompt, Reply, Request, Response, RunManifest, Sample, SampleId, Sampling,
     StoreError, TaskRun, TaskSettings,
 };
@@ -45,6 +45,11 @@ pub struct Imported {
 /// Reads a file of another tool into a run folder under `root`: an Inspect log (`.eval`, `.json`)
 /// or samples of lm-evaluation-harness (`.jsonl`).
 pub fn import(file: &Path, options: &ImportOptions, root: &Path) -> Result<Imported, StoreError> {
+    keep(file, read_foreign(file, options)?, root)
+}
+
+/// Reads a file of another tool, and keeps nothing yet.
+pub fn read_foreign(file: &Path, options: &ImportOptions) -> Result<Foreign, StoreError> {
     if !file.exists() {
         return Err(StoreError::Io {
             path: file.to_owned(),
@@ -67,24 +72,22 @@ pub fn import(file: &Path, options: &ImportOptions, root: &Path) -> Result<Impor
         .extension()
         .and_then(|e| e.to_str())
         .unwrap_or_default();
-    let read = match extension {
-        "jsonl" => lm_eval::read(file, options)?,
-        "eval" => inspect::read_archive(file, options)?,
-        "json" => inspect::read_json(file, options)?,
-        other => {
-            return Err(corrupt(
-                file,
-                0,
-                format!("expected a file ending in .eval, .json or .jsonl, found `.{other}`"),
-                "give an Inspect log, or a samples_*.jsonl of lm-eval",
-            ));
-        }
-    };
-    store(file, read, root)
+    match extension {
+        "jsonl" => lm_eval::read(file, options),
+        "eval" => inspect::read_archive(file, options),
+        "json" => inspect::read_json(file, options),
+        other => Err(corrupt(
+            file,
+            0,
+            format!("expected a file ending in .eval, .json or .jsonl, found `.{other}`"),
+            "give an Inspect log, or a samples_*.jsonl of lm-eval",
+        )),
+    }
 }
 
-/// Everything read from a file.
-struct Foreign {
+/// Everything read from a file of another tool.
+#[derive(Debug)]
+pub struct Foreign {
     /// Which tool, for the manifest.
     tool: &'static str,
     model: String,
@@ -97,7 +100,66 @@ struct Foreign {
     remarks: Vec<String>,
 }
 
-fn store(file: &Path, foreign: Foreign, root: &Path) -> Result<Imported, StoreError> {
+impl Foreign {
+    /// What the other tool calls the task.
+    pub fn task(&self) -> &str {
+        &self.task
+    }
+
+    /// Whose answers they are.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// The samples, in the file's order.
+    pub fn samples(&self) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().map(|(_, sample)| sample)
+    }
+
+    /// Says that the samples are about items of a task of ours: those for which `item_of` knows one take its id,
+    /// target and tags, so that they are paired with our own answers; the others keep what they have.
+    pub fn recognised(
+        &mut self,
+        task: &str,
+        version: u32,
+        mut item_of: impl FnMut(&Sample) -> Option<Item>,
+    ) {
+        self.task = task.to_owned();
+        self.task_version = version;
+        for (_, sample) in &mut self.samples {
+            sample.id.task = task.to_owned();
+            match item_of(sample) {
+                Some(item) => {
+                    sample.id.item.clone_from(&item.id);
+                    sample.item = item;
+                }
+                // Never taken for one of ours that happens to have this number.
+                None => sample.id.item = format!("{}:{}", self.tool, sample.id.item),
+            }
+            sample.item.id.clone_from(&sample.id.item);
+        }
+    }
+
+    /// Takes in what another file holds of the same model and task (a benchmark in parts).
+    pub fn join(&mut self, other: Self) {
+        let after = self.samples.len();
+        let others = other.samples.into_iter();
+        self.samples
+            .extend(others.map(|(place, sample)| (after + place, sample)));
+        if other.created < self.created {
+            self.created = other.created;
+        }
+        self.trials = self.trials.max(other.trials);
+        for remark in other.remarks {
+            if !self.remarks.contains(&remark) {
+                self.remarks.push(remark);
+            }
+        }
+    }
+}
+
+/// Keeps what was read as a run folder under `root`.
+pub fn keep(file: &Path, foreign: Foreign, root: &Path) -> Result<Imported, StoreError> {
     if foreign.samples.is_empty() {
         return Err(corrupt(
             file,

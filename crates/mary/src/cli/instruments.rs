@@ -237,7 +237,7 @@ pub struct AskArgs {
     #[arg(long)]
     pub raw: bool,
     /// 0 takes the likeliest token [default: 0 for one answer, 1 for several]
-    #[arg(long)]
+    #[arg(long, value_parser = warmth)]
     pub temperature: Option<f64>,
     /// Tokens of an answer, at most
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..))]
@@ -251,4 +251,12 @@ pub struct AskArgs {
     /// One JSON object for each answer
     #[arg(long, help_heading = "Output")]
     pub json: bool,
+}
+
+/// A temperature: none below 0, and a number.
+fn warmth(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
+        _ => Err("expected a number from 0 on".to_owned()),
+    }
 }

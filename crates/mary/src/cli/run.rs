@@ -56,7 +56,7 @@ pub struct RunArgs {
     #[arg(long, default_value = "auto", help_heading = "Models")]
     pub batch_size: String,
     /// Requests in flight at once, at most (remote models)
-    #[arg(long, help_heading = "Models")]
+    #[arg(long, help_heading = "Models", value_parser = at_least_one)]
     pub max_connections: Option<usize>,
     /// Where an OpenAI-compatible server listens; several addresses of one model, separated by commas,
     /// share the work
@@ -225,4 +225,12 @@ pub struct LoraArgs {
     /// CPU threads [default: all]
     #[arg(long)]
     pub threads: Option<usize>,
+}
+
+/// A number of things of which there must be one.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(0) | Err(_) => Err("expected a whole number from 1 on".to_owned()),
+        Ok(number) => Ok(number),
+    }
 }

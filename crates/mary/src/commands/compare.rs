@@ -16,6 +16,15 @@ use crate::settings::Place;
 /// Compares the models of the runs named.
 pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
     let paths = super::report::find_all(place, &args.runs)?;
+    for (n, path) in paths.iter().enumerate() {
+        if paths.iter().take(n).any(|other| other == path) {
+            return Err(UsageError::new(format!(
+                "{} is named twice; a run is the same as itself\nhint: `mary runs` lists them; name two, or one with several models",
+                path.display()
+            ))
+            .into());
+        }
+    }
     if !args.pair.is_empty() {
         return super::pairs::pairs(place, &paths, args);
     }

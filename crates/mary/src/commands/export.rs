@@ -1,8 +1,8 @@
 //! `mary export` and `mary import`: runs on their way from and to elsewhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use mary_store::{ExportForm, ImportOptions, RunFolder};
+use mary_store::{ExportForm, Foreign, ImportOptions, RunFolder, keep, read_foreign};
 
 use crate::cli::{ExportArgs, ExportFormat, ImportArgs};
 use crate::exit::Status;
@@ -36,6 +36,8 @@ pub fn import(place: &Place, args: &ImportArgs) -> anyhow::Result<Status> {
         task: args.task.clone(),
         score: args.score.clone(),
     };
+    // A benchmark of ours that another program keeps in parts is one run, as ours is.
+    let mut parts: Vec<(PathBuf, Foreign)> = Vec::new();
     for file in &args.files {
         if let Some(runs) = super::released::import(place, file)? {
             for (path, samples) in runs {
@@ -44,9 +46,33 @@ pub fn import(place: &Place, args: &ImportArgs) -> anyhow::Result<Status> {
             }
             continue;
         }
-        let imported = mary_store::import(file, &options, &place.runs)?;
+        let mut foreign = read_foreign(file, &options)?;
+        let theirs = foreign.task().to_owned();
+        let remark = super::recognise::recognise(place, &mut foreign);
+        super::tell(&format!(
+            "{}: {} samples",
+            file.display(),
+            foreign.samples().count()
+        ));
+        if let Some(remark) = remark {
+            super::tell(&remark);
+        }
+        let same = |part: &&mut (PathBuf, Foreign)| {
+            foreign.task() != theirs
+                && part.1.task() == foreign.task()
+                && part.1.model() == foreign.model()
+        };
+        match parts.iter_mut().find(same) {
+            Some((_, whole)) => whole.join(foreign),
+            None => parts.push((file.clone(), foreign)),
+        }
+    }
+    for (file, foreign) in parts {
+        let imported = keep(&file, foreign, &place.runs)?;
         add_up(place, &imported.path, imported.samples)?;
-        super::tell(&format!("{}: {} samples", file.display(), imported.samples));
+        for remark in &imported.remarks {
+            super::tell(remark);
+        }
         super::print(&format!("{}\n", imported.path.display()))?;
     }
     Ok(Status::Done)

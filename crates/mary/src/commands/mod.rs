@@ -25,6 +25,7 @@ pub mod observe;
 pub mod own_tasks;
 pub mod pairs;
 pub mod papers;
+pub mod recognise;
 pub mod released;
 pub mod report;
 pub mod rescore;

@@ -1,6 +1,7 @@
 //! `mary models`, `mary models show`, `mary models pull`.
 
 use mary_contract::{ModelCard, ModelSettings};
+use mary_report::terminal::hanging;
 use mary_weights::catalogue::Progress;
 use serde_json::json;
 
@@ -45,25 +46,23 @@ pub fn models(place: &Place, args: &ModelsArgs) -> anyhow::Result<Status> {
 }
 
 fn list(lab: &mary_run::Laboratory) -> String {
+    let width = super::summary::style().width.unwrap_or(usize::MAX);
+    let entry = |name: &str, about: &str| hanging(&format!("  {name:<20} "), 23, about, width);
     let mut text = String::from("providers (model strings are provider/name[@revision]):\n");
     for provider in lab.all_providers() {
-        text.push_str(&format!("  {:<20} {}\n", provider.name(), provider.about()));
+        text.push_str(&entry(provider.name(), provider.about()));
         for name in provider.known() {
             text.push_str(&format!("      {}/{name}\n", provider.name()));
         }
     }
-    text.push_str(
-        "\nmodels of the four papers, with what can be measured of each: mary models papers\n",
-    );
+    let papers = "models of the four papers, with what can be measured of each: mary models papers";
+    text.push('\n');
+    text.push_str(&hanging("", 2, papers, width));
     text.push_str("\ncatalogue (`mary models pull NAME`):\n");
-    for entry in mary_weights::catalogue::ENTRIES {
-        text.push_str(&format!(
-            "  {:<20} {} ({}, {} MB)\n",
-            entry.name,
-            entry.about,
-            entry.licence,
-            entry.bytes / 1_000_000
-        ));
+    for model in mary_weights::catalogue::ENTRIES {
+        let size = model.bytes / 1_000_000;
+        let about = format!("{} ({}, {size} MB)", model.about, model.licence);
+        text.push_str(&entry(model.name, &about));
     }
     text
 }

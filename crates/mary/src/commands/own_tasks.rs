@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use mary_audit::{AuditSettings, Example};
-use mary_contract::{NoData, Task, TaskSettings};
+use mary_contract::{DataSource, Task, TaskSettings};
 use mary_taskfile::{Skeleton, skeleton};
 
 use super::tasks::item_text;
@@ -64,6 +64,7 @@ pub fn check(
     task: &Arc<dyn Task>,
     settings: &TaskSettings,
     shown: usize,
+    data: &dyn DataSource,
 ) -> anyhow::Result<Status> {
     let card = task.card();
     settings.check(card)?;
@@ -74,7 +75,7 @@ pub fn check(
     let mut count = 0;
     let mut strata: BTreeMap<String, usize> = BTreeMap::new();
     let mut examples = Vec::new();
-    for item in task.items(settings, &NoData)? {
+    for item in task.items(settings, data)? {
         let item = item?;
         if count < shown {
             text.push_str(&item_text(&item)?);

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use mary_contract::{Changes, Item, NoData, Part, Registry, Request, Task};
+use mary_contract::{Changes, DataSource, Item, Part, Registry, Request, Task};
+use mary_data::LocalData;
+use mary_report::terminal::hanging;
 use mary_taskfile::Skeleton;
 use serde_json::json;
 
@@ -13,6 +15,7 @@ use crate::suite::{self, TaskOptions};
 
 /// Lists tasks or shows one.
 pub fn tasks(place: &Place, args: &TasksArgs) -> anyhow::Result<Status> {
+    let data = LocalData::new(place.data.clone(), place.datasets());
     match &args.action {
         None if args.json => {
             let tasks = place.registry.tasks();
@@ -37,7 +40,7 @@ pub fn tasks(place: &Place, args: &TasksArgs) -> anyhow::Result<Status> {
                 if args.json {
                     super::print_json(&task.card())?;
                 } else {
-                    super::print(&show(&task, &task_options, *items)?)?;
+                    super::print(&show(&task, &task_options, *items, &data)?)?;
                 }
             }
         }
@@ -63,7 +66,7 @@ pub fn tasks(place: &Place, args: &TasksArgs) -> anyhow::Result<Status> {
             let tasks = suite::select(&place.registry, std::slice::from_ref(task))?;
             let mut status = Status::Done;
             for (task, settings) in task_options.settings(&tasks)? {
-                if super::own_tasks::check(&task, &settings, *items)? != Status::Done {
+                if super::own_tasks::check(&task, &settings, *items, &data)? != Status::Done {
                     status = Status::Incomplete;
                 }
             }
@@ -87,6 +90,7 @@ impl TaskKind {
 }
 
 fn list(registry: &Registry) -> String {
+    let width = super::summary::style().width.unwrap_or(usize::MAX);
     let mut text = String::new();
     let mut families: Vec<&str> = Vec::new();
     for task in registry.tasks() {
@@ -106,14 +110,25 @@ fn list(registry: &Registry) -> String {
                 .dataset
                 .as_ref()
                 .map_or(String::new(), |d| format!("  [data: {d}]"));
-            text.push_str(&format!("  {:<28} {}{data}\n", card.id, card.title));
+            let begin = format!("  {:<28} ", card.id);
+            text.push_str(&hanging(
+                &begin,
+                31,
+                &format!("{}{data}", card.title),
+                width,
+            ));
         }
     }
     text.push_str("\n`mary tasks show ID` explains one; `mary run -t ID` runs it.\n");
     text
 }
 
-fn show(task: &Arc<dyn Task>, task_options: &TaskOptions, items: usize) -> anyhow::Result<String> {
+fn show(
+    task: &Arc<dyn Task>,
+    task_options: &TaskOptions,
+    items: usize,
+    data: &dyn DataSource,
+) -> anyhow::Result<String> {
     let card = task.card();
     let (_, settings) = task_options
         .settings(std::slice::from_ref(task))?
@@ -160,7 +175,7 @@ fn show(task: &Arc<dyn Task>, task_options: &TaskOptions, items: usize) -> anyho
     if items == 0 {
         return Ok(text);
     }
-    match task.items(&settings, &NoData) {
+    match task.items(&settings, data) {
         Ok(stream) => {
             for item in stream.take(items) {
                 text.push_str(&item_text(&item?)?);
