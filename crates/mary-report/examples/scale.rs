@@ -9,11 +9,11 @@ mod fixture;
 use std::sync::Arc;
 use std::time::Instant;
 
-use mary_contract::{RunSummary, Sample};
+use mary_contract::Sample;
 use mary_report::{
     OutcomeClass,
     html::{ReportOptions, report},
-    viewer::{Filter, IndexedSource, RunEntry, SampleLog, SampleSource as _, SourceError},
+    viewer::{Filter, IndexedSource, Order, RunEntry, SampleLog, SampleSource as _, SourceError},
 };
 
 /// Makes its samples as they are read, so that only the index takes memory.
@@ -29,10 +29,14 @@ impl SampleLog for Made {
             manifest: self.0.run.manifest.clone(),
             samples: 0,
             complete: true,
+            name: "made".into(),
+            bytes: 0,
+            report: false,
+            summary: None,
         })
     }
 
-    fn summary(&self, _run: &str) -> Result<Option<RunSummary>, SourceError> {
+    fn report(&self, _run: &str) -> Result<Option<Vec<u8>>, SourceError> {
         Ok(None)
     }
 
@@ -127,6 +131,24 @@ fn main() {
         "flipped",
         &Filter {
             flipped: Some((names[0].into(), names[2].into())),
+            ..Filter::default()
+        },
+        0,
+    );
+    for (what, order) in [
+        ("by margin", Order::MarginNear),
+        ("by verdict", Order::Verdict),
+    ] {
+        let filter = Filter {
+            order,
+            ..Filter::default()
+        };
+        timed(what, &filter, 1000);
+    }
+    timed(
+        "models disagree",
+        &Filter {
+            disagreed: true,
             ..Filter::default()
         },
         0,

@@ -50,6 +50,41 @@ pub(crate) fn write_foreign(out: &mut dyn fmt::Write, text: &str) -> fmt::Result
     out.write_str(rest)
 }
 
+/// Our own prose as HTML: what stands between backticks is code, as everywhere in Mary's texts.
+pub(crate) fn prose(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some((before, code, after)) = coded(rest) {
+        out.push_str(&html(before));
+        out.push_str("<code>");
+        out.push_str(&html(code));
+        out.push_str("</code>");
+        rest = after;
+    }
+    out.push_str(&html(rest));
+    out
+}
+
+/// The same without any markup, for labels that are read out.
+pub(crate) fn unquoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, code, after)) = coded(rest) {
+        out.push_str(before);
+        out.push_str(code);
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// What stands before, between and after the next two backticks.
+pub(crate) fn coded(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once('`')?;
+    let (code, after) = rest.split_once('`')?;
+    Some((before, code, after))
+}
+
 /// A JSON text that may stand inside `<script>`: no `<`, `>`, `&`, U+2028 or U+2029 is left bare.
 pub fn script_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len() + json.len() / 16);
@@ -165,6 +200,15 @@ mod tests {
         assert!(shown.contains(">U+202E</span>&lt;i&gt;"));
         assert!(shown.contains("U+0000"));
         assert_eq!(terminal("\u{1b}[31mred\nnext"), "<U+001B>[31mred next");
+    }
+
+    #[test]
+    fn backticks_become_code_and_a_lone_one_stays() {
+        assert_eq!(
+            prose("`mary <x>` shows `A` & a ` mark"),
+            "<code>mary &lt;x&gt;</code> shows <code>A</code> &amp; a ` mark"
+        );
+        assert_eq!(unquoted("`mary` shows"), "mary shows");
     }
 
     #[test]

@@ -30,4 +30,5 @@ pub mod viewer;
 
 pub use number::{ScoreScale, VersusChance};
 pub use sample::OutcomeClass;
+pub use subject::chosen_settings;
 pub use summary::summary_table;

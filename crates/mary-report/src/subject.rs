@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{RunSummary, SummaryRow};
+use mary_contract::{RunManifest, RunSummary, SummaryRow, model_labels};
 
 /// A model within a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct Subject {
 /// All subjects, in the order of runs and manifests.
 pub(crate) fn subjects(runs: &[RunSummary]) -> Vec<Subject> {
     let mut found: Vec<Subject> = Vec::new();
-    let labels = mary_contract::model_labels(runs.iter().flat_map(|r| &r.manifest.models));
+    let labels = model_labels(runs.iter().flat_map(|r| &r.manifest.models));
     for (index, run) in runs.iter().enumerate() {
         let named = run.manifest.models.iter().map(|m| m.model.to_string());
         let seen = run.rows.iter().map(|r| r.model.clone());
@@ -46,11 +46,87 @@ pub(crate) fn subjects(runs: &[RunSummary]) -> Vec<Subject> {
     found
 }
 
+/// The models of a run by their labels.
+pub(crate) fn labelled(manifest: &RunManifest, labels: &BTreeMap<String, String>) -> Vec<String> {
+    let names = manifest.models.iter().map(|card| card.model.to_string());
+    names
+        .map(|name| labels.get(&name).cloned().unwrap_or(name))
+        .collect()
+}
+
+/// What a run measured on what, for headings and trails: never a path or a digest.
+pub(crate) fn run_title(manifest: &RunManifest) -> String {
+    let models = labelled(manifest, &model_labels(&manifest.models));
+    let who = match models.as_slice() {
+        [] => "no model".to_owned(),
+        [one] => one.clone(),
+        [one, other] => format!("{one} and {other}"),
+        many => format!("{} models", many.len()),
+    };
+    let mut families: Vec<&str> = manifest.tasks.iter().map(|t| family_of(&t.id)).collect();
+    families.sort_unstable();
+    families.dedup();
+    let what = match (manifest.tasks.as_slice(), families.as_slice()) {
+        ([], _) => "no tasks".to_owned(),
+        ([task], _) => task.id.clone(),
+        (tasks, [family]) => format!("{} tasks of {family}", tasks.len()),
+        (tasks, families) => format!("{} tasks of {} families", tasks.len(), families.len()),
+    };
+    format!("{what} on {who}")
+}
+
+/// The settings that the user gave, each once, as `name=value`.
+pub fn chosen_settings(manifest: &RunManifest) -> Vec<String> {
+    let mut said: Vec<String> = Vec::new();
+    for task in &manifest.tasks {
+        let params = task.settings.params.iter().map(|(k, v)| format!("{k}={v}"));
+        said.extend(task.settings.shots.map(|k| format!("k={k}")));
+        said.extend(params);
+        said.extend(task.limit.map(|l| format!("limit={l}")));
+    }
+    if manifest.seed != 0 {
+        said.push(format!("seed={}", manifest.seed));
+    }
+    if manifest.trials > 1 {
+        said.push(format!("trials={}", manifest.trials));
+    }
+    said.sort();
+    said.dedup();
+    said
+}
+
 /// The beginning of a run's name, enough to tell it from others.
 pub(crate) fn short(id: &str) -> &str {
     id.char_indices()
         .nth(12)
         .map_or(id, |(end, _)| id.get(..end).unwrap_or(id))
+}
+
+/// Whether these are checkpoints of one model in the order of training: one name, and revisions that count
+/// upwards.
+pub(crate) fn are_checkpoints(subjects: &[Subject]) -> bool {
+    let parts: Option<Vec<(&str, u64)>> = subjects
+        .iter()
+        .map(|subject| {
+            let (name, revision) = subject.model.rsplit_once('@')?;
+            let digits: String = revision
+                .chars()
+                .skip_while(|c| !c.is_ascii_digit())
+                .take_while(char::is_ascii_digit)
+                .collect();
+            Some((name, digits.parse().ok()?))
+        })
+        .collect();
+    match parts {
+        Some(parts) => {
+            parts.len() > 2
+                && parts
+                    .iter()
+                    .zip(parts.iter().skip(1))
+                    .all(|((name, step), (next, later))| name == next && step < later)
+        }
+        None => false,
+    }
 }
 
 /// The tasks of some runs, in the order of the manifests, grouped by family.

@@ -69,6 +69,47 @@ pub(crate) fn not_counted(row: &SummaryRow) -> Vec<String> {
     out
 }
 
+/// A run's result in a few words, for a list of runs.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Headline {
+    /// For people.
+    pub words: String,
+    /// What runs are ordered by: the score of a run with one, else the share of scores above chance.
+    pub key: f64,
+}
+
+/// The score of a run with one; of others, how many of their scores are above chance.
+pub(crate) fn in_short(run: &RunSummary) -> Option<Headline> {
+    if let [row] = run.rows.as_slice() {
+        let score = row.score.as_ref()?;
+        let scale = ScoreScale::in_run(run, row);
+        let mark = VersusChance::of(row).mark();
+        return Some(Headline {
+            words: format!(
+                "{} {} {mark}",
+                scale.value(score.value),
+                scale.interval(score)
+            ),
+            key: score.value,
+        });
+    }
+    let verdicts: Vec<VersusChance> = run.rows.iter().map(VersusChance::of).collect();
+    let of = |wanted| verdicts.iter().filter(|v| **v == wanted).count();
+    let known = verdicts.len() - of(VersusChance::Unknown);
+    let above = of(VersusChance::Above);
+    match (run.rows.iter().any(|r| r.score.is_some()), known) {
+        (false, _) => None,
+        (true, 0) => Some(Headline {
+            words: format!("{} scores", run.rows.len()),
+            key: 0.0,
+        }),
+        (true, known) => Some(Headline {
+            words: format!("{above} of {known} above chance"),
+            key: above as f64 / known as f64,
+        }),
+    }
+}
+
 /// One row per task and model of some runs, with interval, chance, human level and counts.
 pub fn summary_table(runs: &[RunSummary]) -> Table {
     let head = [

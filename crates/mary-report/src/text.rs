@@ -77,7 +77,7 @@ pub fn latex(table: &Table) -> String {
         format!(
             "{}. {}",
             latex_text(&table.title),
-            latex_text(&table.caption)
+            latex_prose(&table.caption)
         )
     };
     let label: String = table
@@ -238,6 +238,18 @@ fn csv_cell(cell: &str) -> String {
     } else {
         cell
     }
+}
+
+/// Prose in which backticks mean code.
+fn latex_prose(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, code, after)) = escape::coded(rest) {
+        out += &latex_text(before);
+        out += &format!("\\texttt{{{}}}", latex_text(code));
+        rest = after;
+    }
+    out + &latex_text(rest)
 }
 
 fn latex_text(text: &str) -> String {

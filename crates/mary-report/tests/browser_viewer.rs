@@ -5,23 +5,11 @@ use crate::fixture;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::{Arc, atomic::Ordering, mpsc};
+use std::sync::{Arc, atomic::Ordering};
 
-use fixture::log::{MemoryLog, Shared};
+use crate::pages::served;
+use fixture::log::MemoryLog;
 use mary_contract::{Finish, Generated, Reply, Response};
-use mary_report::viewer::{IndexedSource, serve};
-
-fn served(log: &Arc<MemoryLog>) -> SocketAddr {
-    let source = Arc::new(IndexedSource::new(Shared(Arc::clone(log))));
-    let (tell, told) = mpsc::channel();
-    std::thread::spawn(move || {
-        serve(source, "127.0.0.1:0".parse().unwrap(), &mut |bound| {
-            tell.send(bound).unwrap()
-        })
-        .unwrap();
-    });
-    told.recv().unwrap()
-}
 
 /// A bare request, so that the host can be lied about.
 fn ask(bound: SocketAddr, host: &str, line: &str) -> String {
@@ -157,7 +145,7 @@ fn a_run_is_looked_through_while_it_goes_on() {
     browser.open(&home);
     let listed = browser.text("document.querySelector('main').innerText");
     assert!(
-        listed.contains("b3f1c2d4e5") && listed.contains("700"),
+        listed.contains("b3f1c2d4e5") && listed.contains("700") && listed.contains("k=4"),
         "{listed}"
     );
     browser.eval("document.querySelector('tbody a').click()");
@@ -196,7 +184,133 @@ fn a_run_is_looked_through_while_it_goes_on() {
 
     hostile_text_is_found_and_shown_as_text(&mut browser, &home);
     flipped_items_stand_side_by_side(&mut browser, &home);
+    samples_are_read_one_after_the_other(&mut browser, &home);
     browser.quiet(&home);
+}
+
+/// From a list by margin to a sample and on to the next, without leaving the list.
+fn samples_are_read_one_after_the_other(browser: &mut chromium::Browser, home: &str) {
+    browser.open(&format!(
+        "{home}/run/b3f1c2d4e5/samples?task=psychometric%2Fminimal-pairs&outcome=wrong&order=margin-low"
+    ));
+    let margins = browser.eval("[...document.querySelectorAll('.lines .who')].map((w) => +w.textContent.match(/margin (-?[\\d.]+)/)[1])");
+    let margins: Vec<f64> = margins
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| m.as_f64().unwrap())
+        .collect();
+    assert!(margins.len() > 20 && margins.is_sorted(), "{margins:?}");
+    assert!(
+        margins.iter().all(|m| *m <= 0.0),
+        "wrong, and preferred: {margins:?}"
+    );
+    let second = browser.text("document.querySelectorAll('.lines a')[1].textContent");
+    browser.eval("document.querySelector('.lines a').click()");
+    browser.until("document.querySelector('.story')");
+    let place = "document.querySelector('.pager span:not(.none)').textContent";
+    assert!(
+        browser.text(place).starts_with("1 of "),
+        "{}",
+        browser.text(place)
+    );
+    assert_eq!(
+        browser.eval("document.querySelector('a[rel=prev]')"),
+        serde_json::Value::Null
+    );
+    browser.eval("document.querySelector('a[rel=next]').click()");
+    browser.until(&format!(
+        "document.querySelector('.pager') && {place}.startsWith('2 of ')"
+    ));
+    let question = browser.text("document.querySelector('.options').innerText");
+    assert!(
+        second.contains(
+            question
+                .lines()
+                .next()
+                .unwrap()
+                .trim_end_matches("this one")
+                .trim()
+        ),
+        "{second} | {question}"
+    );
+    // Setting a model beside it keeps the list; the trail leads back to its page.
+    browser.eval("(() => { const s = document.querySelector('[name=other]'); s.value = 'remote/large'; s.form.requestSubmit(); })()");
+    browser.until("document.querySelectorAll('.story section').length === 3");
+    assert!(browser.text(place).starts_with("2 of "));
+    let trail = browser
+        .text("[...document.querySelectorAll('.trail a')].map((a) => a.textContent).join(' / ')");
+    assert_eq!(
+        trail,
+        "Runs / 6 tasks of 4 families on 3 models / Samples / tiny, psychometric/minimal-pairs"
+    );
+    browser.eval("document.querySelectorAll('.trail a')[2].click()");
+    browser.until("location.search.includes('order=margin-low')");
+}
+
+/// What works without a script: every list, order and filter is an address.
+#[test]
+fn runs_are_listed_ordered_and_lead_to_their_reports() {
+    let mut log = MemoryLog::new(&fixture::bench(&["builtin/tiny", "remote/large"], 5));
+    log.report = Some(b"<!doctype html><title>r</title><script>fetch('/')</script>".to_vec());
+    let bound = served(&Arc::new(log));
+    let local = format!("127.0.0.1:{}", bound.port());
+    let get = |path: &str| ask(bound, &local, &format!("GET {path}"));
+    let list = get("/?by=samples&turned=1&q=RHYME");
+    assert!(list.contains("1 of 1 runs"), "{list}");
+    assert!(list.contains("aria-sort=\"ascending\""), "{list}");
+    assert!(
+        list.contains("6 tasks of 4 families on tiny and large"),
+        "{list}"
+    );
+    assert!(
+        list.contains("limit=60") && list.contains("1.2 MB"),
+        "{list}"
+    );
+    assert!(list.contains("above chance"), "{list}");
+    assert!(list.contains("href=\"/run/b3f1c2d4e5/report\""), "{list}");
+    assert!(get("/?q=nothing-of-the-kind").contains("0 of 1 runs"));
+    // Whatever lies in the folder as a report: its scripts belong to no origin and reach nothing.
+    let report = get("/run/b3f1c2d4e5/report").to_lowercase();
+    assert!(
+        report.contains(
+            "content-security-policy: sandbox allow-scripts allow-downloads; default-src 'none';"
+        ),
+        "{report}"
+    );
+    assert!(
+        !report.contains("allow-same-origin") && !report.contains("connect-src"),
+        "{report}"
+    );
+    assert_eq!(report.matches("content-security-policy:").count(), 1);
+    let none = served(&Arc::new(MemoryLog::new(&fixture::bench(
+        &["builtin/tiny"],
+        2,
+    ))));
+    let none = ask(none, &local, "GET /run/b3f1c2d4e5/report");
+    assert!(
+        none.starts_with("HTTP/1.1 404") && none.contains("<code>mary report</code>"),
+        "{none}"
+    );
+
+    let disagreed =
+        get("/run/b3f1c2d4e5/samples?disagreed=1&order=margin-near&from=-1000&to=nonsense");
+    assert!(disagreed.starts_with("HTTP/1.1 200"), "{disagreed}");
+    let sample = get(
+        "/run/b3f1c2d4e5/sample?model=builtin%2Ftiny&task=htest%2Frhyme&item=htest-rhyme-00001&in=order%3D%25ZZ%26q%3D",
+    );
+    assert!(
+        sample.contains("Next sample") && sample.contains("Previous sample"),
+        "{sample}"
+    );
+    assert!(
+        sample.contains("<span class=\"letter\">A</span>") && sample.contains("the right one"),
+        "{sample}"
+    );
+    assert!(
+        !sample.contains("Notes of the judge") && !sample.contains("nobody"),
+        "{sample}"
+    );
 }
 
 fn hostile_text_is_found_and_shown_as_text(browser: &mut chromium::Browser, home: &str) {

@@ -7,11 +7,12 @@
     reason = "a test may fail loudly"
 )]
 
-mod browser_many;
+mod browser_pages;
 mod browser_report;
 mod browser_viewer;
 mod chromium;
 mod compare;
 mod fixture;
+mod pages;
 mod scale;
 mod terminal;

@@ -9,7 +9,7 @@ use mary_contract::Outcome;
 use mary_report::{
     OutcomeClass,
     html::{Chapter, ReportOptions, report},
-    viewer::{Filter, IndexedSource, SampleSource as _},
+    viewer::{Filter, IndexedSource, Order, SampleSource as _},
 };
 
 #[test]
@@ -156,4 +156,46 @@ fn lists_are_narrowed_as_a_reader_would_count_by_hand() {
     let whole = source.sample(run, &found.lines[0].id).unwrap().unwrap();
     assert_eq!(whole.id, found.lines[0].id);
     assert!(source.page("nowhere", &flipped, 0, 5).is_err());
+}
+
+#[test]
+fn lists_by_margin_are_in_order_and_neighbours_are_neighbours() {
+    let bench = fixture::usual();
+    let log = Arc::new(MemoryLog::new(&bench));
+    let source = IndexedSource::new(Shared(Arc::clone(&log)));
+    let run = "b3f1c2d4e5";
+    let near = Filter {
+        order: Order::MarginNear,
+        margin_from: Some(-4.0),
+        ..Filter::default()
+    };
+    let all = source.page(run, &near, 0, 5000).unwrap();
+    let margins: Vec<f64> = all.lines.iter().map(|l| l.margin.unwrap()).collect();
+    assert!(margins.len() > 100 && margins.len() == all.total);
+    assert!(margins.iter().all(|m| *m >= -4.0));
+    assert!(margins.iter().map(|m| m.abs()).is_sorted());
+    // A margin never contradicts the verdict beside it.
+    assert!(all.lines.iter().all(|l| match l.class {
+        OutcomeClass::Right => l.margin >= Some(0.0),
+        OutcomeClass::Wrong => l.margin <= Some(0.0),
+        _ => true,
+    }));
+    for at in [0, 7, all.total - 1] {
+        let around = source.around(run, &near, &all.lines[at].id).unwrap();
+        assert_eq!((around.place, around.total), (Some(at), all.total));
+        let id = |at: Option<usize>| all.lines.get(at?).map(|l| l.id.clone());
+        assert_eq!(around.before, id(at.checked_sub(1)));
+        assert_eq!(around.after, id(Some(at + 1)));
+    }
+    let disputed = Filter {
+        disagreed: true,
+        ..Filter::default()
+    };
+    let found = source.page(run, &disputed, 0, 5000).unwrap();
+    let classes = |id: &mary_contract::SampleId| source.verdicts(run, id).unwrap();
+    assert!(found.total > 50 && found.total < 1080);
+    for line in found.lines.iter().step_by(37) {
+        let all: Vec<OutcomeClass> = classes(&line.id).into_iter().map(|(_, c)| c).collect();
+        assert!(all.contains(&OutcomeClass::Right) && all.contains(&OutcomeClass::Wrong));
+    }
 }

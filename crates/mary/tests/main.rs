@@ -25,6 +25,7 @@ mod key;
 mod kill;
 mod kills;
 mod llamacpp;
+mod old_links;
 mod own_tasks;
 mod paid;
 mod paired_import;

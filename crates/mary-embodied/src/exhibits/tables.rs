@@ -222,12 +222,27 @@ pub(super) fn form_table(places: &[Places]) -> Option<Table> {
     let values = ["antonym", "synonym", "neither", "both"];
     let mut rows = Vec::new();
     for p in places {
-        for (tag, title) in [
-            ("looks_closer", "looks more like the"),
-            ("shares_stem", "shares its stem with the"),
+        for (tag, title, of_neither, of_both) in [
+            (
+                "looks_closer",
+                "looks more like the",
+                "looks more like neither",
+                "looks like both",
+            ),
+            (
+                "shares_stem",
+                "shares its stem with the",
+                "shares its stem with neither",
+                "shares its stem with both",
+            ),
         ] {
             let by = p.forms.get(tag)?;
             for value in values {
+                let words = match value {
+                    "neither" => of_neither.to_owned(),
+                    "both" => of_both.to_owned(),
+                    one => format!("{title} {one}"),
+                };
                 if let Some(e) = by.get(value) {
                     let several = places.iter().filter(|o| o.model == p.model).count() > 1;
                     rows.push(vec![
@@ -236,7 +251,7 @@ pub(super) fn form_table(places: &[Places]) -> Option<Table> {
                         } else {
                             p.model.clone()
                         },
-                        format!("{title} {value}"),
+                        words,
                         e.n.to_string(),
                         format!(
                             "{} [{}, {}]",

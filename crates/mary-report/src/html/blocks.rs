@@ -10,10 +10,11 @@ use crate::{
 };
 
 pub(super) fn figure_block(id: &str, title: &str, caption: &str, controls: &str) -> String {
-    let (id, title, caption) = (html(id), html(title), html(caption));
+    let (id, title) = (html(id), html(title));
+    let (spoken, caption) = (html(&escape::unquoted(caption)), escape::prose(caption));
     format!(
         "<figure class=\"plot\" id=\"fig-{id}\" data-figure=\"{id}\"><h3>{title}</h3>{controls}\
-         <div class=\"canvas\" role=\"img\" aria-label=\"{title}. {caption} The data follow as a table.\"></div>\
+         <div class=\"canvas\" role=\"img\" aria-label=\"{title}. {spoken} The data follow as a table.\"></div>\
          <figcaption>{caption}</figcaption>\
          <div class=\"tools\" role=\"group\" aria-label=\"Tools for {title}\"><button type=\"button\" data-do=\"reset\">Reset view</button><button type=\"button\" data-do=\"svg\">SVG</button><button type=\"button\" data-do=\"png\">PNG</button><button type=\"button\" data-do=\"csv\">CSV</button></div>\
          <details class=\"fallback\"><summary>Data as a table</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Data of {title}\"></div></details></figure>"
@@ -90,7 +91,11 @@ pub(super) fn table_block(table: &Table) -> String {
             }
         );
     }
-    let _ = write!(out, "<p class=\"caption\">{}</p>", html(&table.caption));
+    let _ = write!(
+        out,
+        "<p class=\"caption\">{}</p>",
+        escape::prose(&table.caption)
+    );
     out += &table_tools(&table.id);
     out += "</div>";
     out

@@ -44,6 +44,9 @@ const SCRIPT: &str = include_str!("report.js");
 /// long as a paper.
 const AT_ONCE: usize = 2;
 
+/// More models than these are chosen from behind a fold.
+const FEW_MODELS: usize = 5;
+
 /// How a report is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
@@ -53,6 +56,8 @@ pub struct ReportOptions {
     pub max_samples: usize,
     /// Bytes of sample text and pictures, at most.
     pub max_sample_bytes: usize,
+    /// The chapter that stands before the overview, by its id: what the report is about.
+    pub lead: Option<String>,
 }
 
 impl Default for ReportOptions {
@@ -61,6 +66,7 @@ impl Default for ReportOptions {
             title: None,
             max_samples: 3000,
             max_sample_bytes: 7 << 20,
+            lead: None,
         }
     }
 }
@@ -112,7 +118,7 @@ pub fn report(
     };
     let (samples_json, kept) = carried::carried(&subjects, &selected, options.max_sample_bytes);
     let title = options.title.clone().unwrap_or_else(|| page.title());
-    let body = page.body(&title, &selected, kept);
+    let body = page.body(&title, options.lead.as_deref(), &selected, kept);
     let data = page.data(samples_json);
     let bytes = write_page(out, &title, &body, &data)?;
     Ok(ReportStats {
@@ -216,21 +222,29 @@ impl Page<'_> {
         out
     }
 
-    fn body(&self, title: &str, selected: &Selected, kept: usize) -> String {
-        let sections = self.sections();
+    fn body(&self, title: &str, lead: Option<&str>, selected: &Selected, kept: usize) -> String {
+        let (first, sections): (Vec<_>, Vec<_>) = self
+            .sections()
+            .into_iter()
+            .partition(|(id, ..)| Some(id.as_str()) == lead);
         let mut out = String::from("<a class=\"skip\" href=\"#main\">Skip to the results</a>");
         out += &self.header(title, selected);
-        out += "<div class=\"frame\"><nav class=\"contents\" aria-label=\"Contents\"><ol>\
-                <li><a href=\"#overview\">Overview</a></li>";
-        for (id, title, _) in &sections {
-            let _ = write!(
-                out,
-                "<li><a href=\"#family-{}\">{}</a></li>",
+        out += "<div class=\"frame\"><nav class=\"contents\" aria-label=\"Contents\"><ol>";
+        let listed = |(id, title, exhibits): &(String, String, Option<&Exhibits>)| {
+            format!(
+                "<li><a href=\"#family-{}\">{}</a>{}</li>",
                 html(id),
-                html(title)
-            );
-        }
+                html(title),
+                exhibits.map(contents_of).unwrap_or_default()
+            )
+        };
+        out.extend(first.iter().map(listed));
+        out += "<li><a href=\"#overview\">Overview</a></li>";
+        out.extend(sections.iter().map(listed));
         out += "<li><a href=\"#samples\">Samples</a></li><li><a href=\"#made\">How this was made</a></li></ol></nav><main id=\"main\" tabindex=\"-1\">";
+        for (id, title, exhibits) in &first {
+            out += &self.chapter(id, title, *exhibits);
+        }
         out += &self.overview();
         for (id, title, exhibits) in &sections {
             out += &self.chapter(id, title, *exhibits);
@@ -258,7 +272,7 @@ impl Page<'_> {
             .sum();
         let mut out = format!(
             "<header class=\"head\"><p class=\"kicker\">Mary, a laboratory for understanding</p><h1>{}</h1><p class=\"lead\">{} on {}, {} samples.</p>\
-             <button type=\"button\" id=\"theme\" aria-pressed=\"false\">Dark</button>",
+             <button type=\"button\" id=\"theme\" hidden></button>",
             html(title),
             plural(self.subjects.len(), "model"),
             plural(tasks, "task"),
@@ -276,9 +290,11 @@ impl Page<'_> {
         }
         // What is said of twelve checkpoints is said once.
         let mut said: Vec<(&str, Vec<String>)> = Vec::new();
+        let labels = mary_contract::model_labels(self.runs.iter().flat_map(|r| &r.manifest.models));
         for card in self.runs.iter().flat_map(|r| &r.manifest.models) {
             for remark in &card.remarks {
-                let name = card.model.to_string();
+                let full = card.model.to_string();
+                let name = labels.get(&full).cloned().unwrap_or(full);
                 match said.iter_mut().find(|(text, _)| text == remark) {
                     Some((_, models)) if models.contains(&name) => {}
                     Some((_, models)) => models.push(name),
@@ -297,7 +313,7 @@ impl Page<'_> {
                 out,
                 "<p class=\"notice\" role=\"note\">{}: {}.</p>",
                 html(&who),
-                html(remark.trim_end_matches('.'))
+                escape::prose(remark.trim_end_matches('.'))
             );
         }
         out += "</header>";
@@ -323,7 +339,11 @@ impl Page<'_> {
         if folded > 0 {
             let _ = write!(
                 out,
-                "<p class=\"switch\"><label><input type=\"checkbox\" id=\"show-published\"> Show the {folded} published rows in the tables</label></p>"
+                "<p class=\"switch\"><label><input type=\"checkbox\" id=\"show-published\"> Show the {} in the tables</label></p>",
+                match folded {
+                    1 => "published row".to_owned(),
+                    many => format!("{} published rows", count(many)),
+                }
             );
         }
         out += "<h3>Scores</h3>";
@@ -350,6 +370,14 @@ impl Page<'_> {
             }
             controls += "</select></label>";
             if self.subjects.len() > 1 {
+                let many = self.subjects.len() > FEW_MODELS;
+                if many {
+                    let _ = write!(
+                        controls,
+                        "<details class=\"which\"><summary>Which of the {} models</summary>",
+                        self.subjects.len()
+                    );
+                }
                 controls += "<fieldset class=\"models\"><legend>Models</legend>";
                 for (index, who) in self.subjects.iter().enumerate() {
                     let _ = write!(
@@ -362,6 +390,7 @@ impl Page<'_> {
                     controls += "<span class=\"tools\"><button type=\"button\" data-tick=\"all\">all</button><button type=\"button\" data-tick=\"none\">none</button></span>";
                 }
                 controls += "</fieldset>";
+                controls += if many { "</details>" } else { "" };
             }
             controls += "</div>";
         }
@@ -383,7 +412,7 @@ impl Page<'_> {
             out += "<p class=\"none\">This family has no tables or figures of its own; its scores stand in the overview.</p></section>";
             return out;
         };
-        let figure = |f: &Figure| figure_block(&f.id, &f.title, &f.caption, "");
+        let figure = |f: &Figure| figure_block(&f.id, &f.title, &plots::caption(f), "");
         let (figures, more_figures) = exhibits
             .figures
             .split_at(exhibits.figures.len().min(AT_ONCE));
@@ -454,7 +483,11 @@ impl Page<'_> {
                 tables.insert(table.id.clone(), texts(table));
             }
         }
-        json!({"figures": figures, "tables": tables, "samples": samples})
+        let ordered = match subject::are_checkpoints(self.subjects) {
+            true => self.subjects.len(),
+            false => 0,
+        };
+        json!({"figures": figures, "tables": tables, "samples": samples, "ordered": ordered})
     }
 
     fn drawn(&self, figure: &Figure) -> Value {
@@ -471,6 +504,25 @@ impl Page<'_> {
             spec["addresses"] = json!(addresses);
         }
         spec
+    }
+}
+
+/// What a family shows, for the contents.
+fn contents_of(exhibits: &Exhibits) -> String {
+    let figures = exhibits.figures.iter().map(|f| ("fig", &f.id, &f.title));
+    let tables = exhibits.tables.iter().map(|t| ("tab", &t.id, &t.title));
+    let mut out = String::new();
+    for (kind, id, title) in figures.chain(tables) {
+        let _ = write!(
+            out,
+            "<li><a href=\"#{kind}-{}\">{}</a></li>",
+            html(id),
+            html(title)
+        );
+    }
+    match out.is_empty() {
+        true => out,
+        false => format!("<ol class=\"sub\">{out}</ol>"),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::plots::label;
 use crate::{
-    escape::html,
+    escape::{html, prose},
     number::{ScoreScale, VersusChance, count},
     subject::{self, Subject},
     summary,
@@ -30,7 +30,9 @@ pub(crate) fn profile(
     scale: ScoreScale,
 ) -> Option<Value> {
     let families = subject::families(runs);
-    let row = (subjects.len() * 9 + 16).clamp(30, 200);
+    // A few models stand apart, many close together.
+    let row =
+        (subjects.len().min(6) * 9 + subjects.len().saturating_sub(6) * 5 + 16).clamp(30, 200);
     let heading = 30.0 / row as f64;
     let mut places: Vec<Place> = Vec::new();
     let mut bands: Vec<Value> = Vec::new();
@@ -77,7 +79,8 @@ pub(crate) fn profile(
         "xaxis": {"title": {"text": title}, "automargin": true, "zeroline": false},
         "yaxis": {"tickvals": ticks, "ticktext": texts, "range": [end, 0.0],
                   "automargin": true, "zeroline": false, "showgrid": false, "fixedrange": true},
-        "showlegend": true,
+        // The profile of shares above names them all; beside many names a small figure would vanish.
+        "showlegend": scale == ScoreScale::Proportion || subjects.len() <= 5,
         "hovermode": "closest",
     });
     if scale == ScoreScale::Proportion {
@@ -189,9 +192,10 @@ pub(crate) fn table(
     subjects: &[Subject],
     titles: &dyn Fn(&str) -> String,
 ) -> String {
-    let mut out = String::from(
+    let mut out = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Scores of all models on all tasks\">\
-         <table class=\"scores\"><caption class=\"sr\">Scores with 95 % intervals</caption><thead><tr><th scope=\"col\">Task</th>",
+         <table class=\"scores{}\"><caption class=\"sr\">Scores with 95 % intervals</caption><thead><tr><th scope=\"col\">Task</th>",
+        if subjects.len() > 5 { " many" } else { "" }
     );
     for (index, who) in subjects.iter().enumerate() {
         let _ = write!(
@@ -221,7 +225,7 @@ pub(crate) fn table(
         VersusChance::Above.mark(),
         VersusChance::NotDistinguished.mark(),
         VersusChance::Below.mark(),
-        html(&summary::caption(runs))
+        prose(&summary::caption(runs))
     );
     out
 }
@@ -274,14 +278,14 @@ fn table_row(runs: &[RunSummary], subjects: &[Subject], task: &str) -> String {
             None => out += "<span class=\"none\">nothing scored</span>",
         }
         if let Some(warning) = summary::constant_answer(row) {
-            let _ = write!(out, "<strong class=\"remark\">{}</strong>", html(&warning));
+            let _ = write!(out, "<strong class=\"remark\">{}</strong>", prose(&warning));
         }
         let remarks = summary::not_counted(row);
         if !remarks.is_empty() {
             let _ = write!(
                 out,
                 "<span class=\"remark\">{}</span>",
-                html(&remarks.join(", "))
+                prose(&remarks.join(", "))
             );
         }
         out += "</td>";

@@ -226,25 +226,59 @@ impl Drawing<'_> {
         self.traces.push(trace);
     }
 
+    /// Boxes where there are enough values for quartiles; fewer are drawn as the points they are.
     fn boxes(&mut self) {
         for (place, series) in self.figure.series.iter().enumerate() {
-            let points: Vec<&Point> = series.points.iter().collect();
-            let mut trace = self.base(place, series);
-            let xs: Vec<_> = points.iter().map(|p| label(&p.label)).collect();
-            let shown = if points.len() <= 120 {
-                "all"
-            } else {
-                "outliers"
-            };
-            extend(
-                &mut trace,
-                json!({"type": "box", "x": xs, "y": points.iter().map(|p| finite(p.y)).collect::<Vec<_>>(),
-                       "boxpoints": shown, "jitter": 0.35, "pointpos": 0}),
-            );
-            addresses(&mut trace, &points);
-            mark(&mut trace, "box");
-            self.traces.push(Value::Object(trace));
+            let (boxed, bare): (Vec<&Point>, Vec<&Point>) =
+                series.points.iter().partition(|p| boxed(series, &p.label));
+            let first_is_box = !boxed.is_empty();
+            for (points, kind) in [(boxed, "box"), (bare, "strip")] {
+                if points.is_empty() {
+                    continue;
+                }
+                let mut trace = self.base(place, series);
+                let xs: Vec<_> = points.iter().map(|p| label(&p.label)).collect();
+                let shown = if kind == "strip" || points.len() <= 120 {
+                    "all"
+                } else {
+                    "outliers"
+                };
+                extend(
+                    &mut trace,
+                    json!({"type": "box", "x": xs, "y": points.iter().map(|p| finite(p.y)).collect::<Vec<_>>(),
+                           "boxpoints": shown, "jitter": 0.35, "pointpos": 0,
+                           "showlegend": kind == "box" || !first_is_box}),
+                );
+                addresses(&mut trace, &points);
+                mark(&mut trace, kind);
+                self.traces.push(Value::Object(trace));
+            }
         }
+    }
+}
+
+/// Values that make a box; of fewer, quartiles say nothing.
+const BOXED: usize = 5;
+
+/// Whether the values of a series at a label are enough for a box.
+fn boxed(series: &Series, label: &str) -> bool {
+    let same = series.points.iter().filter(|p| p.label == label);
+    same.filter(|p| p.y.is_finite()).count() >= BOXED
+}
+
+/// The caption of a figure, with what the drawing makes of it.
+pub(crate) fn caption(figure: &Figure) -> String {
+    let few = figure.kind == FigureKind::Box
+        && figure
+            .series
+            .iter()
+            .any(|s| s.points.iter().any(|p| !boxed(s, &p.label)));
+    match few {
+        true => format!(
+            "{} Fewer than {BOXED} values are drawn as points, without a box.",
+            figure.caption.trim_end()
+        ),
+        false => figure.caption.clone(),
     }
 }
 
@@ -405,8 +439,8 @@ fn axis(axis: &Axis) -> Value {
 
 fn height(figure: &Figure) -> usize {
     match figure.kind {
-        FigureKind::Heatmap => (120 + figure.series.len() * 30).clamp(260, 1400),
-        _ => 420,
+        FigureKind::Heatmap => (120 + figure.series.len() * 26).clamp(260, 1400),
+        _ => 390,
     }
 }
 
@@ -533,6 +567,26 @@ mod tests {
         let drawn = spec(&shaded, &Palette::default());
         assert_eq!(drawn["layout"]["shapes"][0]["x1"], 1000.0);
         assert_eq!(drawn["layout"]["annotations"][0]["x"], 2.0);
+    }
+
+    #[test]
+    fn two_values_are_two_points_and_no_box() {
+        let value = |label: &str, y: f64| Point {
+            label: label.into(),
+            y,
+            ..Point::default()
+        };
+        let mut points: Vec<Point> = (0..6).map(|k| value("many", f64::from(k))).collect();
+        points.extend([value("two", 0.1), value("two", 0.9)]);
+        let drawn = figure(FigureKind::Box, points);
+        let traces = spec(&drawn, &Palette::default())["traces"].clone();
+        let kinds: Vec<&str> = (0..2)
+            .map(|k| traces[k]["meta"]["kind"].as_str().unwrap())
+            .collect();
+        assert_eq!(kinds, ["box", "strip"]);
+        assert_eq!(traces[0]["x"].as_array().unwrap().len(), 6);
+        assert_eq!(traces[1]["x"], json!(["two", "two"]));
+        assert!(caption(&drawn).contains("Fewer than 5 values"));
     }
 
     #[test]

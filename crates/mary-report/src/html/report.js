@@ -19,7 +19,18 @@ const DIVERGING = [[0, "#b35806"], [.25, "#f1a340"], [.5, "#f7f7f7"], [.75, "#67
 let printing = false;
 const isDark = () => !printing && (root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
 const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
-const color = (i) => { const c = COLORS[isDark() ? "dark" : "light"]; return c[i % c.length]; };
+// Checkpoints are ordered, and so are their colours, from the first to the last; other models beyond the
+// seventh take darker and lighter kinds of the seven.
+const RAMP = { light: ["#00224e", "#2f5d8c", "#4c8c86", "#8a8f3c", "#b07a00"], dark: ["#7a9fd6", "#6fb7c9", "#8fcf9b", "#d6d06a", "#ffe08a"] };
+const ordered = data.ordered || 0;
+const parts = (hex) => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16));
+const mix = (a, b, t) => "#" + parts(a).map((v, k) => Math.round(v + (parts(b)[k] - v) * t).toString(16).padStart(2, "0")).join("");
+const color = (i) => {
+  const mode = isDark() ? "dark" : "light";
+  if (i < ordered) { const r = RAMP[mode], at = ordered > 1 ? i / (ordered - 1) * (r.length - 1) : 0, k = Math.min(r.length - 2, Math.floor(at)); return mix(r[k], r[k + 1], at - k); }
+  const c = COLORS[mode], round = Math.floor(i / c.length), base = c[i % c.length];
+  return round ? mix(base, round % 2 ? "#000000" : "#ffffff", Math.min(.55, .3 + .1 * (round >> 1))) : base;
+};
 const clear = (hex, a) => hex + Math.round(a * 255).toString(16).padStart(2, "0");
 
 // ---- drawing -------------------------------------------------------------------------------
@@ -27,8 +38,9 @@ const clear = (hex, a) => hex + Math.round(a * 255).toString(16).padStart(2, "0"
 function dress(trace) {
   const t = structuredClone(trace), m = t.meta || {}, c = color(m.color || 0), ink = printing ? "#1c1d1f" : css("--ink"), soft = printing ? "#565a60" : css("--soft");
   // Colour and form repeat out of step, so that 49 models differ.
-  const symbol = SYMBOLS[((m.color || 0) + Math.floor((m.color || 0) / 7)) % SYMBOLS.length] + (m.published ? "-open" : "");
-  const dash = m.published ? "dot" : DASHES[Math.floor((m.color || 0) / 7) % DASHES.length];
+  const form = (m.color || 0) < ordered ? 0 : m.color || 0;
+  const symbol = SYMBOLS[(form + Math.floor(form / 7)) % SYMBOLS.length] + (m.published ? "-open" : "");
+  const dash = m.published ? "dot" : DASHES[Math.floor(form / 7) % DASHES.length];
   if (m.kind === "bar") {
     t.marker = { color: m.published ? clear(c, .15) : c, line: { color: c, width: m.published ? 1.5 : 0 }, pattern: m.published ? { shape: "/", fgcolor: c, size: 6 } : undefined };
     if (t.error_y) t.error_y.color = ink;
@@ -37,6 +49,7 @@ function dress(trace) {
   } else if (m.kind === "points") { t.marker = { color: m.published ? c : clear(c, .75), symbol, size: 8 }; t.textfont = { color: ink, size: 11 };
   } else if (m.kind === "fit") { t.line = { color: c, width: 2, dash };
   } else if (m.kind === "box") { t.marker = { color: c, size: 4, opacity: .6 }; t.line = { color: c, width: 1.5 }; t.fillcolor = clear(c, .12);
+  } else if (m.kind === "strip") { t.marker = { color: c, size: 7, symbol }; t.line = { color: "rgba(0,0,0,0)", width: 0 }; t.fillcolor = "rgba(0,0,0,0)";
   } else if (m.kind === "dot") { t.marker = { color: c, symbol, size: 9, line: { color: css("--paper"), width: 1 } }; t.error_x.color = clear(c, .65);
   } else if (m.kind === "chance") { t.line = { color: soft, width: 1.5, dash: "dot" };
   } else if (m.kind === "human") { t.line = { color: ink, width: 1.5 };
@@ -184,7 +197,7 @@ async function copy(text) {
 
 // ---- samples ---------------------------------------------------------------------------------
 
-const S = data.samples, PAGE = 8;
+const S = data.samples, PAGE = 6;
 const view = { model: "", task: "", text: "", tag: "", classes: new Set(), page: 0 };
 S.subjects.forEach((s) => $("#f-model").append(make("option", { value: s.label, textContent: s.label })));
 S.tasks.forEach((t) => $("#f-task").append(make("option", { value: t, textContent: t })));
@@ -257,15 +270,26 @@ function follow(address) {
   $("#samples").scrollIntoView(); $("#samples-h").focus({ preventScroll: true });
 }
 
+// A link to something folded unfolds it.
+function unfold(id) {
+  const at = id && document.getElementById(id);
+  if (!at) return;
+  for (let d = at.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
+  at.scrollIntoView();
+}
+document.addEventListener("click", (e) => { const a = e.target.closest(".contents a"); if (a) unfold(a.getAttribute("href").slice(1)); });
+const byHash = () => { try { unfold(decodeURIComponent(location.hash.slice(1))); } catch { /* an address that is none */ } };
+addEventListener("hashchange", byHash);
+
 // ---- light and dark, contents -----------------------------------------------------------------
 
 const theme = $("#theme");
-const tell = () => { theme.setAttribute("aria-pressed", String(isDark())); };
+const tell = () => { theme.textContent = isDark() ? "Switch to light" : "Switch to dark"; theme.hidden = false; };
 theme.onclick = () => { root.dataset.theme = isDark() ? "light" : "dark"; tell(); redraw(); };
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { tell(); redraw(); });
-const links = new Map(all(".contents a").map((a) => [a.getAttribute("href").slice(1), a]));
+const links = new Map(all(".contents > ol > li > a").map((a) => [a.getAttribute("href").slice(1), a]));
 const spy = new IntersectionObserver((seen) => { for (const s of seen) if (s.isIntersecting) { for (const a of links.values()) a.removeAttribute("aria-current"); const a = links.get(s.target.id); if (a) a.setAttribute("aria-current", "true"); } }, { rootMargin: "-20% 0px -70% 0px" });
 for (const s of all("main > section")) spy.observe(s);
-tell(); paintDots(); show(0);
+tell(); paintDots(); show(0); byHash();
 window.maryReport = { drawAll, follow };
 })();

@@ -1,7 +1,9 @@
 //! One sample as people look at it: what class of outcome it is, one line for lists, and its whole
 //! story as HTML.
 
+mod grid;
 mod render;
+mod replies;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::escape;
 
-pub(crate) use render::{Story, answer, question};
+pub(crate) use render::{Story, question};
+pub(crate) use replies::answer;
 
 /// How a sample ended, in the words lists are filtered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -117,6 +120,55 @@ impl FromStr for OutcomeClass {
             .into_iter()
             .find(|c| c.name() == text)
             .ok_or_else(|| format!("`{text}` is no outcome"))
+    }
+}
+
+/// By how much the right answer was preferred: the margin the judge measured, or else the log-probability
+/// of the right continuation less that of the best other one. `None` where nothing of the kind was asked,
+/// and where the verdict says the opposite: that task is judged by another convention.
+pub(crate) fn margin(sample: &Sample) -> Option<f64> {
+    let found = match sample.judgement.measures.get("margin") {
+        Some(margin) => *margin,
+        None => scored_margin(sample)?,
+    };
+    let agrees = match sample.judgement.outcome {
+        Outcome::Scored(1.0) => found >= 0.0,
+        Outcome::Scored(0.0) => found <= 0.0,
+        Outcome::Scored(_) => true,
+        _ => false,
+    };
+    (found.is_finite() && agrees).then_some(found)
+}
+
+fn scored_margin(sample: &Sample) -> Option<f64> {
+    let [exchange] = sample.exchanges.as_slice() else {
+        return None;
+    };
+    let Response::Scored(scored) = &exchange.reply.as_ref().ok()?.answer else {
+        return None;
+    };
+    let (options, correct) = match &sample.item.target {
+        Target::Choice {
+            options, correct, ..
+        } => (options.len(), *correct),
+        Target::Pair { .. } => (2, 0),
+        _ => return None,
+    };
+    if scored.continuations.len() != options {
+        return None;
+    }
+    let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
+    let right = *sums.get(correct)?;
+    let others = sums.iter().enumerate().filter(|(i, _)| *i != correct);
+    let best = others.map(|(_, sum)| *sum).max_by(f64::total_cmp)?;
+    Some(right - best)
+}
+
+/// The letter an option is called by; numbers beyond the alphabet.
+pub(crate) fn letter(index: usize) -> String {
+    match u8::try_from(index) {
+        Ok(n @ 0..26) => char::from(b'A' + n).to_string(),
+        _ => (index + 1).to_string(),
     }
 }
 

@@ -1,16 +1,20 @@
-//! A sample's story as HTML: what was asked, what was right, what came back, how it was read.
+//! A sample's story as HTML: what was asked and what would be right; what came back is `replies.rs`.
 //! The report embeds these pieces and the viewer serves them, so that both show the same. They are
 //! written piece by piece, since an answer may be larger than anyone wants to hold twice.
 
 use std::fmt::{self, Write};
 
 use mary_contract::{
-    ContinuationScore, Exchange, Image, Layers, ModelRole, Observe, Outcome, Part, Pool, Prompt,
-    PromptForm, Request, Response, Sample, Speaker, Target,
+    Exchange, Image, Layers, Observe, Part, Pool, Prompt, PromptForm, Request, Sample, Score,
+    Speaker, Target,
 };
+use serde_json::Value;
 
-use super::OutcomeClass;
+use super::{grid, letter};
 use crate::escape::{clip, foreign, html, write_foreign};
+
+/// More options or texts than this are folded.
+const OPEN: usize = 12;
 
 /// Gives the attribute that shows a picture (`src="…"`), so that a report can share pictures between
 /// samples and a viewer can embed them.
@@ -31,7 +35,7 @@ pub(crate) struct Story<'a> {
 }
 
 impl Story<'_> {
-    fn text(self, out: Out, text: &str) -> fmt::Result {
+    pub(super) fn text(self, out: Out, text: &str) -> fmt::Result {
         let (kept, left) = clip(text, self.characters);
         out.write_str("<pre class=\"said\" dir=\"auto\">")?;
         write_foreign(out, kept)?;
@@ -57,82 +61,95 @@ impl Story<'_> {
 
 /// The first question and what would be right.
 pub(crate) fn question(out: Out, sample: &Sample, story: Story, pictures: Pictures) -> fmt::Result {
-    match sample.exchanges.first() {
-        Some(exchange) => asked(out, &exchange.ask.request, story, pictures)?,
-        None => out.write_str("<p class=\"none\">Nothing was asked.</p>")?,
+    let target = &sample.item.target;
+    if let Target::Choice { question, .. } = target {
+        let grids = grid::grids(question);
+        if !grids.is_empty() {
+            out.write_str("<h4>The question as grids</h4>")?;
+            grid::draw(out, &grids)?;
+        }
     }
-    target(out, &sample.item.target, story)
+    if let Some(triple) = Triple::of(sample) {
+        triple.write(out, story)?;
+    }
+    match sample.exchanges.as_slice() {
+        [] => out.write_str("<p class=\"none\">Nothing was asked.</p>")?,
+        many if texts_only(many) => texts(out, many, story)?,
+        [first, ..] => asked(out, &first.ask.request, Some(target), story, pictures)?,
+    }
+    self::target(out, sample, story)
 }
 
-/// Everything that came back, further questions, and the verdict.
-pub(crate) fn answer(out: Out, sample: &Sample, story: Story, pictures: Pictures) -> fmt::Result {
-    verdict(out, sample)?;
-    for (index, exchange) in sample.exchanges.iter().enumerate() {
-        if index > 0 {
-            let who = match exchange.ask.role {
-                ModelRole::Subject => "Asked further",
-                ModelRole::Judge => "Asked the judge",
-            };
-            write!(out, "<h4>{who}</h4>")?;
-            asked(out, &exchange.ask.request, story, pictures)?;
-        }
-        replied(out, exchange, story)?;
-    }
-    Ok(())
+/// Whether only hidden states of several texts were asked for; those are told together.
+pub(super) fn texts_only(exchanges: &[Exchange]) -> bool {
+    let mut requests = exchanges.iter().map(|e| &e.ask.request);
+    exchanges.len() > 1 && requests.all(|r| matches!(r, Request::Observe(_)))
 }
 
-fn verdict(out: Out, sample: &Sample) -> fmt::Result {
-    let judgement = &sample.judgement;
-    let class = OutcomeClass::of(&judgement.outcome);
-    write!(
-        out,
-        "<p class=\"verdict\"><span class=\"badge {}\">{}</span>",
-        class.name(),
-        class.words()
-    )?;
-    match &judgement.outcome {
-        Outcome::Scored(score) => {
-            write!(out, " score {}", trim_number(*score))?;
-        }
-        Outcome::Unscored(mary_contract::UnscoredReason::NotApplicable(why)) => {
-            write!(out, " {}", foreign(why))?;
-        }
-        Outcome::Unscored(_) => out.write_str(" not scored, not counted as wrong")?,
-        Outcome::Failed(failure) => {
-            write!(out, " {}", foreign(&failure.message))?;
-        }
-    }
-    if let Some(parsed) = &judgement.parsed {
-        out.write_str("; read as <q class=\"parsed\"><bdi>")?;
-        write_foreign(out, parsed)?;
-        out.write_str("</bdi></q>")?;
-    }
-    out.write_str("</p>")?;
-    if !judgement.measures.is_empty() {
-        out.write_str("<dl class=\"pairs\">")?;
-        for (name, value) in &judgement.measures {
-            write!(
-                out,
-                "<div><dt>{}</dt><dd>{}</dd></div>",
-                foreign(name),
-                trim_number(*value)
-            )?;
-        }
-        out.write_str("</dl>")?;
-    }
-    if !judgement.notes.is_null() {
-        let notes = serde_json::to_string_pretty(&judgement.notes).unwrap_or_default();
-        let (kept, _) = clip(&notes, 4000);
-        write!(
-            out,
-            "<details><summary>Notes of the judge</summary><pre class=\"said\">{}</pre></details>",
-            foreign(kept)
-        )?;
-    }
-    Ok(())
+/// An anchor, what should be near it and what should be far from it.
+pub(super) struct Triple<'a> {
+    pub texts: [&'a str; 3],
+    /// Cosines of the second and the third with the first, as far as the verdict tells them.
+    pub cosines: Option<[f64; 2]>,
 }
 
-fn asked(out: Out, request: &Request, story: Story, pictures: Pictures) -> fmt::Result {
+impl<'a> Triple<'a> {
+    /// The triple of a sample: three named words in its target, or three texts whose vectors were judged
+    /// by a margin.
+    pub fn of(sample: &'a Sample) -> Option<Self> {
+        let Target::Data(data) = &sample.item.target else {
+            return None;
+        };
+        let notes = &sample.judgement.notes;
+        let cosine = |name: &str| notes.get(name).and_then(Value::as_f64);
+        let named = |name: &str| data.get(name).and_then(Value::as_str);
+        if let (Some(word), Some(near), Some(far)) =
+            (named("word"), named("synonym"), named("antonym"))
+        {
+            let cosines = cosine("cosine_synonym").zip(cosine("cosine_antonym"));
+            return Some(Self {
+                texts: [word, near, far],
+                cosines: cosines.map(|(near, far)| [near, far]),
+            });
+        }
+        let text = |exchange: &'a Exchange| match &exchange.ask.request {
+            Request::Observe(o) => Some(o.text.as_str()),
+            _ => None,
+        };
+        match sample.exchanges.as_slice() {
+            [a, b, c] if data.is_null() && sample.judgement.measures.contains_key("margin") => {
+                Some(Self {
+                    texts: [text(a)?, text(b)?, text(c)?],
+                    cosines: None,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn write(&self, out: Out, story: Story) -> fmt::Result {
+        out.write_str("<h4>Which is nearer?</h4><dl class=\"triple\">")?;
+        for (text, (class, role)) in self.texts.iter().zip([
+            ("", "to"),
+            (" class=\"correct\"", "should be near"),
+            ("", "should be far"),
+        ]) {
+            write!(out, "<div{class}><dt>{role}</dt><dd>")?;
+            inline(out, text, story)?;
+            out.write_str("</dd></div>")?;
+        }
+        out.write_str("</dl>")
+    }
+}
+
+/// One request; options are marked where the target says which is right.
+pub(super) fn asked(
+    out: Out,
+    request: &Request,
+    target: Option<&Target>,
+    story: Story,
+    pictures: Pictures,
+) -> fmt::Result {
     match request {
         Request::Generate(g) => {
             let s = &g.sampling;
@@ -150,27 +167,91 @@ fn asked(out: Out, request: &Request, story: Story, pictures: Pictures) -> fmt::
         Request::Score(s) => {
             let title = "Asked how probable these are after the prefix";
             prompt(out, &s.prefix, title, story, pictures)?;
-            out.write_str("<ol class=\"options\">")?;
-            for text in &s.continuations {
-                out.write_str("<li>")?;
-                inline(out, text, story)?;
-                out.write_str("</li>")?;
+            if target.is_some_and(|target| shows_all(s, target)) {
+                return Ok(());
             }
-            out.write_str("</ol>")
+            let right = target.and_then(|target| right_of(s.continuations.len(), target));
+            options(out, &s.continuations, right, story)
         }
         Request::Observe(o) => observed_text(out, o, story),
     }
 }
 
-fn observed_text(out: Out, o: &Observe, story: Story) -> fmt::Result {
-    let layers = match &o.layers {
+/// Whether the target's own list shows every continuation: by its letter, or word for word.
+fn shows_all(score: &Score, target: &Target) -> bool {
+    let said = score.continuations.iter().map(|c| c.trim());
+    match target {
+        Target::Choice { options, .. } => {
+            options.len() == score.continuations.len()
+                && said
+                    .zip(options)
+                    .enumerate()
+                    .all(|(i, (said, option))| said == option.trim() || said == letter(i))
+        }
+        Target::Pair { good, bad } => said.eq([good.trim(), bad.trim()]),
+        _ => false,
+    }
+}
+
+/// Which of so many continuations is right.
+pub(super) fn right_of(continuations: usize, target: &Target) -> Option<usize> {
+    match target {
+        Target::Choice {
+            options, correct, ..
+        } if options.len() == continuations => Some(*correct),
+        Target::Pair { .. } if continuations == 2 => Some(0),
+        _ => None,
+    }
+}
+
+/// Options by letter, the right one marked.
+fn options(out: Out, texts: &[String], right: Option<usize>, story: Story) -> fmt::Result {
+    let folded = texts.len() > OPEN;
+    if folded {
+        write!(out, "<details><summary>{} texts</summary>", texts.len())?;
+    }
+    out.write_str("<ol class=\"options\">")?;
+    for (index, text) in texts.iter().enumerate() {
+        let class = match right == Some(index) {
+            true => " class=\"correct\"",
+            false => "",
+        };
+        let letter = letter(index);
+        write!(out, "<li{class}><span class=\"letter\">{letter}</span>")?;
+        // An option that is its own letter is not said twice.
+        if text.trim() != letter {
+            out.write_str(" ")?;
+            inline(out, text, story)?;
+        }
+        if right == Some(index) {
+            out.write_str(" <span class=\"badge right\">the right one</span>")?;
+        }
+        out.write_str("</li>")?;
+    }
+    out.write_str("</ol>")?;
+    out.write_str(if folded { "</details>" } else { "" })
+}
+
+fn layers(o: &Observe) -> String {
+    match &o.layers {
         Layers::All => "all layers".to_owned(),
         Layers::Last => "the last layer".to_owned(),
-        Layers::These(which) => format!("layers {which:?}"),
-    };
-    write!(out, "<h4>Read, with hidden states of {layers}</h4>")?;
+        Layers::These(which) => {
+            let which: Vec<String> = which.iter().map(ToString::to_string).collect();
+            format!("layers {}", which.join(", "))
+        }
+    }
+}
+
+fn observed_text(out: Out, o: &Observe, story: Story) -> fmt::Result {
+    write!(out, "<h4>Read, with hidden states of {}</h4>", layers(o))?;
     story.text(out, &o.text)?;
     out.write_str("<p class=\"small\">Pooled: ")?;
+    pools(out, o, story)?;
+    out.write_str("</p>")
+}
+
+fn pools(out: Out, o: &Observe, story: Story) -> fmt::Result {
     for (index, pool) in o.pools.iter().enumerate() {
         if index > 0 {
             out.write_str("; ")?;
@@ -189,7 +270,38 @@ fn observed_text(out: Out, o: &Observe, story: Story) -> fmt::Result {
             Pool::First => out.write_str("first token")?,
         }
     }
-    out.write_str("</p>")
+    Ok(())
+}
+
+/// Several texts that were read, one line each.
+fn texts(out: Out, exchanges: &[Exchange], story: Story) -> fmt::Result {
+    let read: Vec<&Observe> = exchanges
+        .iter()
+        .filter_map(|e| match &e.ask.request {
+            Request::Observe(o) => Some(o),
+            _ => None,
+        })
+        .collect();
+    let how = read.first().map(|o| layers(o)).unwrap_or_default();
+    write!(
+        out,
+        "<h4>{} texts were read, with hidden states of {how}</h4>",
+        read.len()
+    )?;
+    let folded = read.len() > OPEN;
+    if folded {
+        write!(out, "<details><summary>{} texts</summary>", read.len())?;
+    }
+    out.write_str("<ol class=\"texts\">")?;
+    for o in read {
+        out.write_str("<li>")?;
+        inline(out, &o.text, story)?;
+        out.write_str(" <span class=\"small\">")?;
+        pools(out, o, story)?;
+        out.write_str("</span></li>")?;
+    }
+    out.write_str("</ol>")?;
+    out.write_str(if folded { "</details>" } else { "" })
 }
 
 fn prompt(out: Out, prompt: &Prompt, title: &str, story: Story, pictures: Pictures) -> fmt::Result {
@@ -233,26 +345,15 @@ fn prompt(out: Out, prompt: &Prompt, title: &str, story: Story, pictures: Pictur
     Ok(())
 }
 
-fn target(out: Out, target: &Target, story: Story) -> fmt::Result {
-    match target {
+fn target(out: Out, sample: &Sample, story: Story) -> fmt::Result {
+    match &sample.item.target {
         Target::Choice {
-            options, correct, ..
+            options: texts,
+            correct,
+            ..
         } => {
-            out.write_str("<h4>Options</h4><ol class=\"options\">")?;
-            for (index, option) in options.iter().enumerate() {
-                let (class, mark) = if index == *correct {
-                    (
-                        " class=\"correct\"",
-                        " <span class=\"badge right\">the right one</span>",
-                    )
-                } else {
-                    ("", "")
-                };
-                write!(out, "<li{class}>")?;
-                inline(out, option, story)?;
-                write!(out, "{mark}</li>")?;
-            }
-            out.write_str("</ol>")
+            out.write_str("<h4>Options</h4>")?;
+            options(out, texts, Some(*correct), story)
         }
         Target::Pair { good, bad } => {
             out.write_str(
@@ -267,140 +368,29 @@ fn target(out: Out, target: &Target, story: Story) -> fmt::Result {
             out.write_str("<h4>Would be right</h4>")?;
             story.text(out, text)
         }
+        // A triple was told already.
+        Target::Data(_) if Triple::of(sample).is_some() => Ok(()),
+        Target::Data(Value::Null) => Ok(()),
         Target::Data(data) => {
             let text = serde_json::to_string_pretty(data).unwrap_or_default();
             let (kept, _) = clip(&text, story.characters.min(4000));
             write!(
                 out,
-                "<details><summary>What the judge knows</summary><pre class=\"said\">{}</pre></details>",
+                "<details><summary>What the answer is judged by</summary><pre class=\"said\">{}</pre></details>",
                 foreign(kept)
             )
         }
     }
 }
 
-fn replied(out: Out, exchange: &Exchange, story: Story) -> fmt::Result {
-    let reply = match &exchange.reply {
-        Ok(reply) => reply,
-        Err(error) => {
-            out.write_str("<h4>No answer</h4><p>")?;
-            write_foreign(out, &error.message)?;
-            if let Some(hint) = &error.hint {
-                write!(out, " <span class=\"small\">{}</span>", foreign(hint))?;
-            }
-            return out.write_str("</p>");
-        }
-    };
-    match &reply.answer {
-        Response::Generated(g) => {
-            if let Some(reasoning) = &g.reasoning {
-                out.write_str("<details><summary>Reasoning</summary>")?;
-                story.text(out, reasoning)?;
-                out.write_str("</details>")?;
-            }
-            let finish = format!("{:?}", g.finish).to_lowercase();
-            write!(
-                out,
-                "<h4>Answered <span class=\"small\">ended by {}</span></h4>",
-                foreign(&finish)
-            )?;
-            story.text(out, &g.text)?;
-        }
-        Response::Scored(scored) => {
-            out.write_str(
-                "<h4>Log-probabilities <span class=\"small\">natural logarithm; darker is less expected</span></h4>",
-            )?;
-            for continuation in &scored.continuations {
-                tokens(out, continuation, story)?;
-            }
-        }
-        Response::Observed(o) => {
-            out.write_str("<h4>Hidden states</h4><ul>")?;
-            for pool in &o.pools {
-                let width = pool.layers.first().map_or(0, |l| l.vector.0.len());
-                write!(
-                    out,
-                    "<li>{} layers of {width} numbers, mean of {} tokens</li>",
-                    pool.layers.len(),
-                    pool.tokens
-                )?;
-            }
-            out.write_str("</ul>")?;
-            if let Some(scores) = &o.scores {
-                tokens(out, scores, story)?;
-            }
-        }
-    }
-    let usage = reply.meta.usage;
-    if usage.prompt_tokens > 0 || usage.completion_tokens > 0 {
-        write!(
-            out,
-            "<p class=\"small\">{} tokens read, {} written</p>",
-            usage.prompt_tokens, usage.completion_tokens
-        )?;
-    }
-    Ok(())
-}
-
-/// Tokens coloured by how unexpected they were, each with its number above.
-fn tokens(out: Out, score: &ContinuationScore, story: Story) -> fmt::Result {
-    out.write_str("<p class=\"tokens\" dir=\"auto\">")?;
-    let pairs = score.tokens.iter().zip(&score.logprobs);
-    for (token, &logprob) in pairs.take(story.tokens) {
-        let level = surprise_level(logprob);
-        write!(
-            out,
-            "<ruby class=\"lp{level}\">{}<rt>{logprob:.1}</rt></ruby>",
-            foreign(token).replace(' ', "&nbsp;")
-        )?;
-    }
-    out.write_str("</p>")?;
-    let mut remarks = vec![format!("sum {:.3}", score.sum())];
-    if let Some(mean) = score.mean() {
-        remarks.push(format!(
-            "mean {mean:.3} over {} tokens",
-            score.logprobs.len()
-        ));
-    }
-    for (told, words) in [
-        (
-            score.boundary_merged,
-            "a token crosses the boundary to the prefix",
-        ),
-        (score.first_unscored, "the first token is not scored"),
-        (score.windowed, "scored through sliding windows"),
-        (
-            score.tokens.len() > story.tokens,
-            "not all tokens are shown",
-        ),
-    ] {
-        if told {
-            remarks.push(words.into());
-        }
-    }
-    write!(out, "<p class=\"small\">{}</p>", remarks.join("; "))
-}
-
-/// 0 (expected) to 5 (very unexpected), in steps of about one and a half nats.
-fn surprise_level(logprob: f32) -> u8 {
-    match -logprob {
-        s if s < 0.5 => 0,
-        s if s < 1.5 => 1,
-        s if s < 3.0 => 2,
-        s if s < 5.0 => 3,
-        s if s < 8.0 => 4,
-        _ => 5,
-    }
-}
-
-fn inline(out: Out, text: &str, story: Story) -> fmt::Result {
+pub(super) fn inline(out: Out, text: &str, story: Story) -> fmt::Result {
     let (kept, left) = clip(text, story.characters);
     out.write_str("<bdi class=\"text\">")?;
     write_foreign(out, kept)?;
     out.write_str(if left > 0 { "…</bdi>" } else { "</bdi>" })
 }
 
-fn trim_number(value: f64) -> String {
+pub(super) fn trim_number(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

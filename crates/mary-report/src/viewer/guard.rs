@@ -13,6 +13,12 @@ use axum::{
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; \
 connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+/// What a report may do: draw itself with its own scripts and save what it drew. `sandbox` without
+/// `allow-same-origin` gives it an origin of its own, and nothing may be fetched.
+pub(super) const REPORT_POLICY: &str = "sandbox allow-scripts allow-downloads; default-src 'none'; \
+style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; form-action 'none'; \
+base-uri 'none'; frame-ancestors 'none'";
+
 /// Checks the host, refuses everything but reading, and adds the headers.
 pub(super) async fn guard(
     State(bound): State<SocketAddr>,
@@ -33,8 +39,11 @@ pub(super) async fn guard(
     }
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
+    // The page of a report brings a policy of its own.
+    headers
+        .entry(header::CONTENT_SECURITY_POLICY)
+        .or_insert(HeaderValue::from_static(POLICY));
     for (name, value) in [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::CACHE_CONTROL, "no-store"),

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mary_contract::{Outcome, RunSummary, Sample, SampleId};
+use mary_contract::{Outcome, Sample, SampleId};
 
-use super::{Facets, Filter, Lines, RunEntry, SampleRow, SampleSource, SourceError};
+use super::{Around, Facets, Filter, Lines, RunEntry, SampleRow, SampleSource, SourceError};
 use crate::{OutcomeClass, escape, sample};
 
 /// Characters of a question and of an answer that are kept for lists and for search.
@@ -22,8 +22,8 @@ pub trait SampleLog: Send + Sync {
     /// One run; asked for at every click, so it must not look at the others.
     fn run(&self, run: &str) -> Result<RunEntry, SourceError>;
 
-    /// A run's summary, as far as there is one.
-    fn summary(&self, run: &str) -> Result<Option<RunSummary>, SourceError>;
+    /// The page of a run's report as it lies in its folder, where there is one.
+    fn report(&self, run: &str) -> Result<Option<Vec<u8>>, SourceError>;
 
     /// Hands every sample from a place on (0 is the beginning) to `each`, with the place it can be
     /// read at again; returns where to go on next time.
@@ -80,8 +80,8 @@ impl<L: SampleLog> SampleSource for IndexedSource<L> {
         Ok(entry)
     }
 
-    fn summary(&self, run: &str) -> Result<Option<RunSummary>, SourceError> {
-        self.log.summary(run)
+    fn report(&self, run: &str) -> Result<Option<Vec<u8>>, SourceError> {
+        self.log.report(run)
     }
 
     fn facets(&self, run: &str, filter: &Filter) -> Result<Facets, SourceError> {
@@ -97,12 +97,28 @@ impl<L: SampleLog> SampleSource for IndexedSource<L> {
     ) -> Result<Lines, SourceError> {
         self.with(run, |index| {
             let matching = index.matching(filter);
+            let other = filter
+                .flipped
+                .as_ref()
+                .and_then(|(_, b)| index.models.find(b));
             let lines = matching.iter().skip(offset).take(limit);
             Lines {
                 total: matching.len(),
-                lines: lines.filter_map(|&row| index.line(row)).collect(),
+                lines: lines.filter_map(|&row| index.line(row, other)).collect(),
             }
         })
+    }
+
+    fn around(&self, run: &str, filter: &Filter, id: &SampleId) -> Result<Around, SourceError> {
+        self.with(run, |index| index.around(filter, id))
+    }
+
+    fn verdicts(
+        &self,
+        run: &str,
+        id: &SampleId,
+    ) -> Result<Vec<(String, OutcomeClass)>, SourceError> {
+        self.with(run, |index| index.verdicts(id))
     }
 
     fn sample(&self, run: &str, id: &SampleId) -> Result<Option<Sample>, SourceError> {
@@ -115,8 +131,8 @@ impl<L: SampleLog> SampleSource for IndexedSource<L> {
 
 /// Names kept once.
 #[derive(Default)]
-struct Names {
-    list: Vec<String>,
+pub(super) struct Names {
+    pub(super) list: Vec<String>,
     places: HashMap<String, u32>,
 }
 
@@ -131,7 +147,7 @@ impl Names {
         place
     }
 
-    fn find(&self, name: &str) -> Option<u32> {
+    pub(super) fn find(&self, name: &str) -> Option<u32> {
         self.places.get(name).copied()
     }
 
@@ -141,38 +157,39 @@ impl Names {
 }
 
 /// What all samples of an item share.
-struct ItemEntry {
-    task: u32,
+pub(super) struct ItemEntry {
+    pub(super) task: u32,
     id: String,
     question: String,
     /// Item, tags and question in lower case, for search.
-    lower: String,
-    tags: Vec<String>,
+    pub(super) lower: String,
+    pub(super) tags: Vec<String>,
 }
 
-struct Row {
-    model: u32,
-    item: u32,
-    trial: u32,
-    class: OutcomeClass,
-    score: f32,
+pub(super) struct Row {
+    pub(super) model: u32,
+    pub(super) item: u32,
+    pub(super) trial: u32,
+    pub(super) class: OutcomeClass,
+    pub(super) score: f32,
+    pub(super) margin: f32,
     place: u64,
     answer: Range<usize>,
-    lower: Range<usize>,
+    pub(super) lower: Range<usize>,
 }
 
 #[derive(Default)]
-struct Index {
+pub(super) struct Index {
     next: u64,
-    models: Names,
-    tasks: Names,
-    items: Vec<ItemEntry>,
+    pub(super) models: Names,
+    pub(super) tasks: Names,
+    pub(super) items: Vec<ItemEntry>,
     item_places: HashMap<(u32, String), u32>,
-    rows: Vec<Row>,
-    row_places: HashMap<(u32, u32, u32), u32>,
+    pub(super) rows: Vec<Row>,
+    pub(super) row_places: HashMap<(u32, u32, u32), u32>,
     /// All answers' beginnings, end to end; one allocation instead of a million.
-    answers: String,
-    found: Vec<(Filter, usize, Arc<Vec<u32>>)>,
+    pub(super) answers: String,
+    pub(super) found: Vec<(Filter, usize, Arc<Vec<u32>>)>,
 }
 
 impl Index {
@@ -188,6 +205,11 @@ impl Index {
             Outcome::Scored(score) => score as f32,
             _ => f32::NAN,
         };
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "for showing and sorting in a list only"
+        )]
+        let margin = sample::margin(s).map_or(f32::NAN, |margin| margin as f32);
         let text = sample::answer_excerpt(s, ANSWER);
         let answer = self.keep(&text);
         let lower = text.to_lowercase();
@@ -202,6 +224,7 @@ impl Index {
             trial: s.id.trial,
             class,
             score,
+            margin,
             place,
             answer,
             lower,
@@ -255,26 +278,59 @@ impl Index {
         place
     }
 
-    fn place(&self, id: &SampleId) -> Option<u64> {
+    pub(super) fn row(&self, id: &SampleId) -> Option<u32> {
         let model = self.models.find(&id.model)?;
+        let item = self.item_of(id)?;
+        self.row_places.get(&(model, item, id.trial)).copied()
+    }
+
+    fn item_of(&self, id: &SampleId) -> Option<u32> {
         let task = self.tasks.find(&id.task)?;
-        let item = *self.item_places.get(&(task, id.item.clone()))?;
-        let row = *self.row_places.get(&(model, item, id.trial))?;
+        self.item_places.get(&(task, id.item.clone())).copied()
+    }
+
+    fn place(&self, id: &SampleId) -> Option<u64> {
+        let row = self.row(id)?;
         self.rows.get(row as usize).map(|r| r.place)
     }
 
-    fn line(&self, row: u32) -> Option<SampleRow> {
+    pub(super) fn id(&self, row: u32) -> Option<SampleId> {
         let row = self.rows.get(row as usize)?;
         let item = self.items.get(row.item as usize)?;
+        Some(SampleId {
+            model: self.models.get(row.model).to_owned(),
+            task: self.tasks.get(item.task).to_owned(),
+            item: item.id.clone(),
+            trial: row.trial,
+        })
+    }
+
+    /// How every model did on the same item and trial, in the order of the models.
+    fn verdicts(&self, id: &SampleId) -> Vec<(String, OutcomeClass)> {
+        let Some(item) = self.item_of(id) else {
+            return Vec::new();
+        };
+        let models = (0u32..).zip(&self.models.list);
+        models
+            .filter_map(|(model, name)| {
+                let row = *self.row_places.get(&(model, item, id.trial))?;
+                Some((name.clone(), self.rows.get(row as usize)?.class))
+            })
+            .collect()
+    }
+
+    fn line(&self, at: u32, other: Option<u32>) -> Option<SampleRow> {
+        let row = self.rows.get(at as usize)?;
+        let item = self.items.get(row.item as usize)?;
+        let twin = other
+            .and_then(|model| self.row_places.get(&(model, row.item, row.trial)))
+            .and_then(|&twin| self.rows.get(twin as usize));
         Some(SampleRow {
-            id: SampleId {
-                model: self.models.get(row.model).to_owned(),
-                task: self.tasks.get(item.task).to_owned(),
-                item: item.id.clone(),
-                trial: row.trial,
-            },
+            id: self.id(at)?,
             class: row.class,
+            other: twin.map(|twin| twin.class),
             score: (!row.score.is_nan()).then_some(f64::from(row.score)),
+            margin: (!row.margin.is_nan()).then_some(f64::from(row.margin)),
             question: item.question.clone(),
             answer: self
                 .answers
@@ -282,136 +338,5 @@ impl Index {
                 .unwrap_or_default()
                 .to_owned(),
         })
-    }
-
-    fn facets(&mut self, filter: &Filter) -> Facets {
-        let any_outcome = Filter {
-            outcomes: vec![],
-            ..filter.clone()
-        };
-        let mut outcomes = [0usize; OutcomeClass::ALL.len()];
-        for &row in self.matching(&any_outcome).iter() {
-            if let Some(row) = self.rows.get(row as usize)
-                && let Some(n) = outcomes.get_mut(row.class.index())
-            {
-                *n += 1;
-            }
-        }
-        let mut models = vec![0usize; self.models.list.len()];
-        let mut tasks = vec![0usize; self.tasks.list.len()];
-        for row in &self.rows {
-            if let Some(n) = models.get_mut(row.model as usize) {
-                *n += 1;
-            }
-            let task = self
-                .items
-                .get(row.item as usize)
-                .map_or(0, |i| i.task as usize);
-            if let Some(n) = tasks.get_mut(task) {
-                *n += 1;
-            }
-        }
-        let named =
-            |names: &Names, counts: Vec<usize>| names.list.iter().cloned().zip(counts).collect();
-        Facets {
-            outcomes: OutcomeClass::ALL
-                .into_iter()
-                .zip(outcomes)
-                .filter(|(_, n)| *n > 0)
-                .collect(),
-            models: named(&self.models, models),
-            tasks: named(&self.tasks, tasks),
-        }
-    }
-
-    /// The rows that match, in the order of the log. The last few answers are remembered, and looked
-    /// through further when the log has grown.
-    fn matching(&mut self, filter: &Filter) -> Arc<Vec<u32>> {
-        let known = self.found.iter().position(|(f, ..)| f == filter);
-        let (from, mut rows) = match known.map(|at| self.found.remove(at)) {
-            Some((_, seen, rows)) if seen == self.rows.len() => {
-                self.found.push((filter.clone(), seen, Arc::clone(&rows)));
-                return rows;
-            }
-            // A flip may be completed by the second model's sample, so it is looked for anew.
-            Some((_, seen, rows)) if filter.flipped.is_none() => (seen, rows.as_ref().clone()),
-            _ => (0, Vec::new()),
-        };
-        rows.extend(self.search(filter, from));
-        let rows = Arc::new(rows);
-        if self.found.len() >= 8 {
-            self.found.remove(0);
-        }
-        self.found
-            .push((filter.clone(), self.rows.len(), Arc::clone(&rows)));
-        rows
-    }
-
-    fn search(&self, filter: &Filter, from: usize) -> Vec<u32> {
-        let model = filter.model.as_deref().map(|m| self.models.find(m));
-        let task = filter.task.as_deref().map(|t| self.tasks.find(t));
-        let flip = filter
-            .flipped
-            .as_ref()
-            .map(|(a, b)| (self.models.find(a), self.models.find(b)));
-        // Tags and words of the question are looked at once per item, not once per sample.
-        let item_fits: Vec<(bool, bool)> = self
-            .items
-            .iter()
-            .map(|item| {
-                let kind = task.is_none_or(|t| t == Some(item.task))
-                    && filter
-                        .tag
-                        .as_ref()
-                        .is_none_or(|tag| item.tags.contains(tag));
-                let words = filter
-                    .text
-                    .as_ref()
-                    .is_none_or(|t| item.lower.contains(t.as_str()));
-                (kind, words)
-            })
-            .collect();
-        let mut out = Vec::new();
-        for (place, row) in self.rows.iter().enumerate().skip(from) {
-            let (kind, words) = item_fits
-                .get(row.item as usize)
-                .copied()
-                .unwrap_or_default();
-            let fits = kind
-                && model.is_none_or(|m| m == Some(row.model))
-                && (filter.outcomes.is_empty() || filter.outcomes.contains(&row.class))
-                && (words || self.answer_holds(row, filter))
-                && flip.is_none_or(|pair| self.flips(row, pair));
-            if fits {
-                out.push(u32::try_from(place).unwrap_or(u32::MAX));
-            }
-        }
-        out
-    }
-
-    fn answer_holds(&self, row: &Row, filter: &Filter) -> bool {
-        let text = self.answers.get(row.lower.clone()).unwrap_or_default();
-        filter
-            .text
-            .as_ref()
-            .is_some_and(|t| text.contains(t.as_str()))
-    }
-
-    fn flips(&self, row: &Row, (a, b): (Option<u32>, Option<u32>)) -> bool {
-        let (Some(a), Some(b)) = (a, b) else {
-            return false;
-        };
-        if row.model != a {
-            return false;
-        }
-        let twin = self
-            .row_places
-            .get(&(b, row.item, row.trial))
-            .and_then(|&place| self.rows.get(place as usize));
-        matches!(
-            (row.class, twin.map(|t| t.class)),
-            (OutcomeClass::Right, Some(OutcomeClass::Wrong))
-                | (OutcomeClass::Wrong, Some(OutcomeClass::Right))
-        )
     }
 }

@@ -9,6 +9,8 @@ mod guard;
 mod index;
 mod pages;
 mod query;
+mod runs;
+mod search;
 mod stream;
 
 use std::future::Future;
@@ -29,7 +31,7 @@ use thiserror::Error;
 use crate::OutcomeClass;
 
 pub use index::{IndexedSource, SampleLog};
-pub use query::Filter;
+pub use query::{Filter, Order};
 
 /// Why something could not be shown.
 #[derive(Debug, Error)]
@@ -51,6 +53,14 @@ pub struct RunEntry {
     pub samples: usize,
     /// Whether every planned sample is there; otherwise the pages look for more by themselves.
     pub complete: bool,
+    /// What its folder is called.
+    pub name: String,
+    /// Room its folder takes.
+    pub bytes: u64,
+    /// Whether a report lies in its folder.
+    pub report: bool,
+    /// Its summary, as far as there is one.
+    pub summary: Option<RunSummary>,
 }
 
 /// A sample in a list.
@@ -60,8 +70,12 @@ pub struct SampleRow {
     pub id: SampleId,
     /// How it ended.
     pub class: OutcomeClass,
+    /// How the other model of a flip ended, where flips are asked for.
+    pub other: Option<OutcomeClass>,
     /// Its score, where it has one.
     pub score: Option<f64>,
+    /// By how much the right answer was preferred, where that was measured.
+    pub margin: Option<f64>,
     /// Beginning of the question.
     pub question: String,
     /// Beginning of the answer.
@@ -75,6 +89,19 @@ pub struct Lines {
     pub total: usize,
     /// The ones asked for.
     pub lines: Vec<SampleRow>,
+}
+
+/// Where a sample stands in a list.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Around {
+    /// Its place, from 0; `None` when the list does not hold it.
+    pub place: Option<usize>,
+    /// How many the list holds.
+    pub total: usize,
+    /// The one before.
+    pub before: Option<SampleId>,
+    /// The one after.
+    pub after: Option<SampleId>,
 }
 
 /// What a list can be narrowed by, with counts.
@@ -96,8 +123,8 @@ pub trait SampleSource: Send + Sync {
     /// One run, with the samples there are by now.
     fn run(&self, run: &str) -> Result<RunEntry, SourceError>;
 
-    /// Its summary, as far as there is one.
-    fn summary(&self, run: &str) -> Result<Option<RunSummary>, SourceError>;
+    /// The page of a run's report as it lies in its folder, where there is one.
+    fn report(&self, run: &str) -> Result<Option<Vec<u8>>, SourceError>;
 
     /// Counts for narrowing.
     fn facets(&self, run: &str, filter: &Filter) -> Result<Facets, SourceError>;
@@ -110,6 +137,16 @@ pub trait SampleSource: Send + Sync {
         offset: usize,
         limit: usize,
     ) -> Result<Lines, SourceError>;
+
+    /// Where a sample stands among those that match.
+    fn around(&self, run: &str, filter: &Filter, id: &SampleId) -> Result<Around, SourceError>;
+
+    /// How every model did on the item of a sample.
+    fn verdicts(
+        &self,
+        run: &str,
+        id: &SampleId,
+    ) -> Result<Vec<(String, OutcomeClass)>, SourceError>;
 
     /// One sample, whole.
     fn sample(&self, run: &str, id: &SampleId) -> Result<Option<Sample>, SourceError>;
@@ -159,6 +196,7 @@ fn router(source: Arc<dyn SampleSource>, bound: SocketAddr) -> Router {
         .route("/run/{run}/sample", get(sample))
         .route("/run/{run}/text", get(text))
         .route("/run/{run}/live", get(live))
+        .route("/run/{run}/report", get(report))
         .route(
             "/viewer.css",
             get(async || typed("text/css; charset=utf-8", pages::CSS)),
@@ -176,16 +214,19 @@ fn typed(kind: &'static str, body: &'static str) -> Response {
     ([(header::CONTENT_TYPE, kind)], body).into_response()
 }
 
-async fn runs(State(source): Shared) -> Response {
-    page(move || Ok(pages::runs(&source.runs()?))).await
+async fn runs(State(source): Shared, Query(pairs): Pairs) -> Response {
+    page(move || {
+        let asked = runs::RunsAsked::read(&pairs);
+        Ok(pages::runs::page(&source.runs()?, &asked))
+    })
+    .await
 }
 
 async fn run(State(source): Shared, Path(id): Path<String>) -> Response {
     page(move || {
         let entry = source.run(&id)?;
-        let summary = source.summary(&id)?;
         let facets = source.facets(&id, &Filter::default())?;
-        Ok(pages::run(&entry, summary.as_ref(), &facets))
+        Ok(pages::run::page(&entry, &facets))
     })
     .await
 }
@@ -197,7 +238,7 @@ async fn samples(State(source): Shared, Path(id): Path<String>, Query(pairs): Pa
         let offset = asked.page.saturating_mul(pages::PER_PAGE);
         let facets = source.facets(&id, &asked.filter)?;
         let lines = source.page(&id, &asked.filter, offset, pages::PER_PAGE)?;
-        Ok(pages::samples(&entry, &asked, &facets, &lines))
+        Ok(pages::samples::page(&entry, &asked, &facets, &lines))
     })
     .await
 }
@@ -205,7 +246,11 @@ async fn samples(State(source): Shared, Path(id): Path<String>, Query(pairs): Pa
 async fn sample(State(source): Shared, Path(id): Path<String>, Query(pairs): Pairs) -> Response {
     let found = tokio::task::spawn_blocking(move || {
         let entry = source.run(&id)?;
-        let (wanted, other) = wanted(&pairs)?;
+        let query::Wanted {
+            id: wanted,
+            other,
+            list,
+        } = wanted(&pairs)?;
         let one = found(source.as_ref(), &id, &wanted)?;
         let beside = match &other {
             Some(model) => {
@@ -215,21 +260,29 @@ async fn sample(State(source): Shared, Path(id): Path<String>, Query(pairs): Pai
             }
             None => None,
         };
-        let facets = source.facets(&id, &Filter::default())?;
-        Ok(pages::SamplePage {
+        let list = list.unwrap_or_else(|| query::Asked::beside(&wanted));
+        let around = source.around(&id, &list.filter, &wanted)?;
+        let verdicts = source.verdicts(&id, &wanted)?;
+        Ok(pages::sample::SamplePage {
             entry,
             one,
             beside,
-            facets,
+            list,
+            around,
+            verdicts,
         })
     });
-    streamed(found.await, "text/html; charset=utf-8", pages::sample)
+    streamed(
+        found.await,
+        "text/html; charset=utf-8",
+        pages::sample::write,
+    )
 }
 
 async fn text(State(source): Shared, Path(id): Path<String>, Query(pairs): Pairs) -> Response {
     let found = tokio::task::spawn_blocking(move || {
-        let (wanted, _) = wanted(&pairs)?;
-        found(source.as_ref(), &id, &wanted)
+        let wanted = wanted(&pairs)?;
+        found(source.as_ref(), &id, &wanted.id)
     });
     streamed(
         found.await,
@@ -238,8 +291,32 @@ async fn text(State(source): Shared, Path(id): Path<String>, Query(pairs): Pairs
     )
 }
 
-fn wanted(pairs: &[(String, String)]) -> Result<(SampleId, Option<String>), SourceError> {
-    query::sample_id(pairs)
+/// The report of a run, in a sandbox: whatever the file in the folder holds, its scripts belong to no
+/// origin, reach no address and so read nothing of the viewer.
+async fn report(State(source): Shared, Path(id): Path<String>) -> Response {
+    let found = tokio::task::spawn_blocking(move || {
+        source.report(&id)?.ok_or_else(|| {
+            SourceError::NotFound(
+                "There is no report of this run yet; `mary report` makes one.".into(),
+            )
+        })
+    });
+    match found.await {
+        Ok(Ok(body)) => (
+            [
+                (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+                (header::CONTENT_SECURITY_POLICY, guard::REPORT_POLICY),
+            ],
+            body,
+        )
+            .into_response(),
+        Ok(Err(error)) => refuse(&error),
+        Err(_) => refuse(&SourceError::Broken("The page could not be made.".into())),
+    }
+}
+
+fn wanted(pairs: &[(String, String)]) -> Result<query::Wanted, SourceError> {
+    query::wanted(pairs)
         .ok_or_else(|| SourceError::NotFound("A sample needs model, task and item.".into()))
 }
 

@@ -6,8 +6,71 @@ use mary_contract::SampleId;
 
 use crate::OutcomeClass;
 
-/// Which samples of a run are wanted. Empty means all.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+/// In which order samples are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As they stand in the log.
+    #[default]
+    Log,
+    /// By outcome, trouble first.
+    Verdict,
+    /// Smallest margin first: where the wrong answer was preferred most.
+    MarginLow,
+    /// Largest margin first.
+    MarginHigh,
+    /// Closest to zero first: what was nearly decided otherwise.
+    MarginNear,
+    /// Lowest score first.
+    ScoreLow,
+    /// Highest score first.
+    ScoreHigh,
+}
+
+impl Order {
+    /// All of them, as they are offered.
+    pub(super) const ALL: [Self; 7] = [
+        Self::Log,
+        Self::Verdict,
+        Self::MarginLow,
+        Self::MarginHigh,
+        Self::MarginNear,
+        Self::ScoreLow,
+        Self::ScoreHigh,
+    ];
+
+    /// One word, for addresses.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Verdict => "verdict",
+            Self::MarginLow => "margin-low",
+            Self::MarginHigh => "margin-high",
+            Self::MarginNear => "margin-near",
+            Self::ScoreLow => "score-low",
+            Self::ScoreHigh => "score-high",
+        }
+    }
+
+    /// For people.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Log => "as they were asked",
+            Self::Verdict => "by verdict",
+            Self::MarginLow => "margin, smallest first",
+            Self::MarginHigh => "margin, largest first",
+            Self::MarginNear => "margin, closest to zero first",
+            Self::ScoreLow => "score, lowest first",
+            Self::ScoreHigh => "score, highest first",
+        }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|order| order.name() == text)
+    }
+}
+
+/// Which samples of a run are wanted, and in which order. Empty means all.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
     /// Of this model.
     pub model: Option<String>,
@@ -21,10 +84,18 @@ pub struct Filter {
     pub text: Option<String>,
     /// Right by one of these two models and wrong by the other; samples of the first are listed.
     pub flipped: Option<(String, String)>,
+    /// Only items that one model got right and another wrong.
+    pub disagreed: bool,
+    /// With a margin of at least this.
+    pub margin_from: Option<f64>,
+    /// With a margin of at most this.
+    pub margin_to: Option<f64>,
+    /// In this order.
+    pub order: Order,
 }
 
 /// A filter and a page of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Asked {
     pub filter: Filter,
     pub page: usize,
@@ -45,6 +116,10 @@ impl Asked {
                 "q" => filter.text = Some(value.to_lowercase()),
                 "a" => flip.0 = Some(value.clone()),
                 "b" => flip.1 = Some(value.clone()),
+                "disagreed" => filter.disagreed = true,
+                "from" => filter.margin_from = finite(value),
+                "to" => filter.margin_to = finite(value),
+                "order" => filter.order = Order::read(value).unwrap_or_default(),
                 "page" => asked.page = value.parse::<usize>().unwrap_or(1).saturating_sub(1),
                 _ => {}
             }
@@ -59,9 +134,21 @@ impl Asked {
         asked
     }
 
-    /// The address of a page of this list.
-    pub fn address(&self, run: &str, page: usize) -> String {
-        let mut out = format!("/run/{}/samples?", encode(run));
+    /// The list a sample is read in when no other is named: its model's samples of its task.
+    pub fn beside(id: &SampleId) -> Self {
+        Self {
+            filter: Filter {
+                task: Some(id.task.clone()),
+                model: Some(id.model.clone()),
+                ..Filter::default()
+            },
+            page: 0,
+        }
+    }
+
+    /// What the list is narrowed and ordered by, as the query of an address.
+    pub fn query(&self) -> String {
+        let mut out = String::new();
         let f = &self.filter;
         let mut add = |name: &str, value: &str| {
             let _ = write!(out, "{name}={}&", encode(value));
@@ -83,13 +170,57 @@ impl Asked {
             add("a", a);
             add("b", b);
         }
-        let _ = write!(out, "page={}", page + 1);
+        if f.disagreed {
+            add("disagreed", "1");
+        }
+        for (name, bound) in [("from", f.margin_from), ("to", f.margin_to)] {
+            if let Some(bound) = bound {
+                add(name, &bound.to_string());
+            }
+        }
+        if f.order != Order::Log {
+            add("order", f.order.name());
+        }
+        out
+    }
+
+    /// The address of a page of this list.
+    pub fn address(&self, run: &str, page: usize) -> String {
+        format!(
+            "/run/{}/samples?{}page={}",
+            encode(run),
+            self.query(),
+            page + 1
+        )
+    }
+
+    /// The address of a sample that is read as one of this list.
+    pub fn sample_address(&self, run: &str, id: &SampleId, other: Option<&str>) -> String {
+        let mut out = sample_address(run, id, other);
+        let query = self.query();
+        if !query.is_empty() {
+            let _ = write!(out, "&in={}", encode(query.trim_end_matches('&')));
+        }
         out
     }
 }
 
-/// The sample an address names, and the model to set beside it.
-pub(super) fn sample_id(pairs: &[(String, String)]) -> Option<(SampleId, Option<String>)> {
+fn finite(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|v: &f64| v.is_finite())
+}
+
+/// What the address of a sample asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Wanted {
+    pub id: SampleId,
+    /// The model to set beside it.
+    pub other: Option<String>,
+    /// The list it is read in.
+    pub list: Option<Asked>,
+}
+
+/// The sample an address names, the model to set beside it, and the list it stands in.
+pub(super) fn wanted(pairs: &[(String, String)]) -> Option<Wanted> {
     let get = |name: &str| {
         pairs
             .iter()
@@ -102,7 +233,11 @@ pub(super) fn sample_id(pairs: &[(String, String)]) -> Option<(SampleId, Option<
         item: get("item")?,
         trial: get("trial").and_then(|t| t.parse().ok()).unwrap_or(0),
     };
-    Some((id, get("other")))
+    Some(Wanted {
+        id,
+        other: get("other"),
+        list: get("in").map(|query| Asked::read(&decode(&query))),
+    })
 }
 
 /// The address of a sample.
@@ -139,6 +274,30 @@ pub(super) fn encode(text: &str) -> String {
     out
 }
 
+/// The pairs of a query that [`Asked::query`] wrote; what is not percent-encoded text is left out.
+fn decode(query: &str) -> Vec<(String, String)> {
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs
+        .filter_map(|(name, value)| Some((name.to_owned(), plain(value)?)))
+        .collect()
+}
+
+fn plain(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digit = |b: u8| char::from(b).to_digit(16);
+                let (high, low) = (digit(rest.next()?)?, digit(rest.next()?)?);
+                u8::try_from(high * 16 + low).ok()?
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,5 +330,34 @@ mod tests {
             asked.address("r 1", 2),
             "/run/r%201/samples?model=hf%2Fa%26b&q=two%20words&outcome=wrong&outcome=tie&a=x&b=y&page=3"
         );
+    }
+
+    #[test]
+    fn a_sample_knows_the_list_it_was_opened_from() {
+        let list = Asked {
+            filter: Filter {
+                model: Some("hf/a&b=c".into()),
+                tag: Some("sign=%41 ü".into()),
+                disagreed: true,
+                margin_from: Some(-0.5),
+                order: Order::MarginNear,
+                ..Filter::default()
+            },
+            page: 0,
+        };
+        let id = SampleId {
+            model: "hf/a&b=c".into(),
+            task: "htest/rhyme".into(),
+            item: "0-1".into(),
+            trial: 2,
+        };
+        let address = list.sample_address("r", &id, Some("other"));
+        // As a browser hands it back: the outer query decoded once.
+        let query = address.split_once('?').unwrap().1;
+        let wanted = wanted(&decode(query)).unwrap();
+        assert_eq!(wanted.id, id);
+        assert_eq!(wanted.other.as_deref(), Some("other"));
+        assert_eq!(wanted.list, Some(list));
+        assert_eq!(decode("q=%ZZ&q=%4"), []);
     }
 }

@@ -3,14 +3,14 @@
 const root = document.documentElement, theme = document.getElementById("theme");
 const isDark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 try { const kept = localStorage.getItem("theme"); if (kept) root.dataset.theme = kept; } catch { /* not allowed: the system decides */ }
-const tell = () => theme.setAttribute("aria-pressed", String(isDark()));
+const tell = () => { theme.textContent = isDark() ? "Switch to light" : "Switch to dark"; theme.hidden = false; };
 theme.onclick = () => { root.dataset.theme = isDark() ? "light" : "dark"; try { localStorage.setItem("theme", root.dataset.theme); } catch { /* as above */ } tell(); };
 tell();
 
 // A filter is applied as soon as it is chosen; the button stays for keyboards and for search.
 for (const form of document.querySelectorAll("form.filters"))
   form.addEventListener("change", (e) => {
-    if (e.target.type === "search") return;
+    if (e.target.type === "search" || e.target.type === "number") return;
     const flip = form.querySelectorAll(".flip select");
     if (flip.length && [...flip].filter((s) => s.value).length === 1) return;
     form.requestSubmit();

@@ -297,6 +297,20 @@ impl Browser {
         path
     }
 
+    /// The upper part of the page as WebP, for the documentation.
+    #[allow(dead_code, reason = "examples/pictures.rs takes pictures with it")]
+    pub fn web_picture(&mut self, width: u32, height: u32) -> Vec<u8> {
+        use base64::Engine as _;
+        let clip = json!({"x": 0, "y": 0, "width": width, "height": height, "scale": 1});
+        let shot = self.call(
+            "Page.captureScreenshot",
+            json!({"format": "webp", "quality": 55, "clip": clip, "captureBeyondViewport": true}),
+        );
+        base64::engine::general_purpose::STANDARD
+            .decode(shot["data"].as_str().unwrap())
+            .unwrap()
+    }
+
     /// Serious and critical findings of axe-core.
     pub fn axe(&mut self) -> Vec<String> {
         let source = axe_source();

@@ -73,7 +73,15 @@ pub fn write_with(
         .map(|folder| load_summary(registry, folder))
         .collect::<anyhow::Result<Vec<_>>>()?;
     first.extend(people(&folders)?);
-    first.extend(chapters(registry, &summaries));
+    let names = model_labels(summaries.iter().flat_map(|s| &s.manifest.models));
+    for chapter in &mut first {
+        chapter.exhibits = std::mem::take(&mut chapter.exhibits).renamed(&names);
+    }
+    let mut families = chapters(registry, &summaries);
+    for family in &mut families {
+        family.exhibits = without(std::mem::take(&mut family.exhibits), &first);
+    }
+    first.extend(families);
     let chapters = first;
     let mut problem = None;
     let mut samples = folders.iter().flat_map(|folder| {
@@ -99,6 +107,19 @@ pub fn write_with(
         return Err(error.into());
     }
     file.commit().with_context(cannot)
+}
+
+/// Exhibits less those that earlier chapters show already.
+fn without(mut exhibits: Exhibits, earlier: &[Chapter]) -> Exhibits {
+    let shown = |id: &str| {
+        earlier.iter().any(|chapter| {
+            let e = &chapter.exhibits;
+            e.figures.iter().any(|f| f.id == id) || e.tables.iter().any(|t| t.id == id)
+        })
+    };
+    exhibits.figures.retain(|figure| !shown(&figure.id));
+    exhibits.tables.retain(|table| !shown(&table.id));
+    exhibits
 }
 
 /// What each family has to show for these runs.

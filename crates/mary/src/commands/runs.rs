@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use mary_contract::{NumberColumns, RunManifest, RunSummary, Table, model_labels};
+use mary_contract::{NumberColumns, RunSummary, Table, model_labels};
 use mary_report::{ScoreScale, terminal};
 use mary_store::RunFolder;
 use serde::Serialize;
@@ -129,33 +129,13 @@ fn read(place: &Place, path: &Path) -> anyhow::Result<Listed> {
             })
             .collect(),
         tasks: manifest.tasks.iter().map(|t| t.id.to_string()).collect(),
-        settings: settings(manifest),
+        settings: mary_report::chosen_settings(manifest),
         shots,
         score: score(&summary),
         state: state(&summary, samples),
         samples,
         bytes: size(path),
     })
-}
-
-/// Settings that the user gave, each once.
-fn settings(manifest: &RunManifest) -> Vec<String> {
-    let mut said: Vec<String> = Vec::new();
-    for task in &manifest.tasks {
-        let params = task.settings.params.iter().map(|(k, v)| format!("{k}={v}"));
-        said.extend(task.settings.shots.map(|k| format!("k={k}")));
-        said.extend(params);
-        said.extend(task.limit.map(|l| format!("limit={l}")));
-    }
-    if manifest.seed != 0 {
-        said.push(format!("seed={}", manifest.seed));
-    }
-    if manifest.trials > 1 {
-        said.push(format!("trials={}", manifest.trials));
-    }
-    said.sort();
-    said.dedup();
-    said
 }
 
 /// The score, where there is one; how many there are otherwise.

@@ -7,14 +7,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
-use mary_contract::{RunSummary, Sample};
+use mary_contract::Sample;
 use mary_report::viewer::{self, IndexedSource, RunEntry, SampleLog, SourceError};
 use mary_store::RunFolder;
 
+use super::summary::report_path;
 use crate::cli::ViewArgs;
 use crate::exit::Status;
 use crate::rundir;
 use crate::settings::Place;
+
+/// Bytes of a report that are served; ours stay below a tenth of it.
+const LARGEST_REPORT: u64 = 256 << 20;
 
 /// Serves until interrupted.
 pub fn view(place: &Place, args: &ViewArgs) -> anyhow::Result<Status> {
@@ -80,6 +84,15 @@ impl Folders {
     }
 
     fn open(&self, run: &str) -> Result<Arc<RunFolder>, SourceError> {
+        // Asked for several times at every click: what is open already is not looked for again.
+        let known = {
+            let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = opened.values().find(|f| f.manifest().id == run);
+            found.cloned()
+        };
+        if let Some(folder) = known.filter(|folder| folder.path().exists()) {
+            return Ok(folder);
+        }
         let mut folders = self.paths().into_iter().filter_map(|p| self.at(&p).ok());
         folders
             .find(|folder| folder.manifest().id == run)
@@ -89,17 +102,49 @@ impl Folders {
 
 fn entry(folder: &RunFolder) -> Result<RunEntry, SourceError> {
     let summary = folder.summary().map_err(broken)?;
-    let samples = folder.count().map_err(broken)?;
     let counted: usize = summary
         .iter()
         .flat_map(|s| &s.rows)
         .map(|r| r.samples)
         .sum();
+    // A log that has not changed since its summary holds what the summary counts: a list of many large
+    // runs reads none of their logs.
+    let samples = match &summary {
+        Some(_) if !changed_since_summary(folder.path()) => counted,
+        _ => folder.count().map_err(broken)?,
+    };
+    let name = folder.path().file_name().unwrap_or_default();
     Ok(RunEntry {
         manifest: folder.manifest().clone(),
         samples,
-        complete: summary.is_some_and(|s| s.complete) && counted == samples,
+        complete: summary.as_ref().is_some_and(|s| s.complete) && counted == samples,
+        name: name.to_string_lossy().into_owned(),
+        bytes: size(folder.path()),
+        report: report_path(folder.path()).is_file(),
+        summary,
     })
+}
+
+fn changed_since_summary(run: &Path) -> bool {
+    let changed = |name: &str| {
+        std::fs::metadata(run.join(name))
+            .and_then(|m| m.modified())
+            .ok()
+    };
+    match (changed("samples.jsonl"), changed("summary.json")) {
+        (Some(log), Some(summary)) => log > summary,
+        (log, _) => log.is_some(),
+    }
+}
+
+/// What the files of a run take, those of its parts left out.
+fn size(run: &Path) -> u64 {
+    let entries = std::fs::read_dir(run).into_iter().flatten().flatten();
+    let files = entries.filter_map(|entry| entry.metadata().ok());
+    files
+        .filter(|data| data.is_file())
+        .map(|data| data.len())
+        .sum()
 }
 
 fn broken(error: impl std::fmt::Display) -> SourceError {
@@ -116,8 +161,13 @@ impl SampleLog for Folders {
         entry(&*self.open(run)?)
     }
 
-    fn summary(&self, run: &str) -> Result<Option<RunSummary>, SourceError> {
-        self.open(run)?.summary().map_err(broken)
+    fn report(&self, run: &str) -> Result<Option<Vec<u8>>, SourceError> {
+        let path = report_path(self.open(run)?.path());
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let page = mary_contract::read_plain(&path, LARGEST_REPORT).map_err(broken)?;
+        Ok(Some(page))
     }
 
     fn scan(

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use mary_checkpoints::{Fault, Record, State, faults};
-use mary_contract::{Exhibits, NumberColumns, Registry, RunSummary, Table};
+use mary_contract::{Exhibits, NumberColumns, Registry, RunSummary, SummaryRow, Table};
 use mary_report::html::{Chapter, ReportOptions};
-use mary_report::terminal;
+use mary_report::{ScoreScale, terminal};
 use mary_run::RunSpec;
 use mary_store::RunFolder;
 use mary_suites::amount;
@@ -56,10 +56,15 @@ pub fn show(
         .collect();
     let summaries: Vec<RunSummary> = sound.iter().map(|r| r.summary.clone()).collect();
     wrong.extend(off_trend(registry, &summaries));
-    let table = checkpoints(spec, records, &runs, &wrong);
+    let table = checkpoints(spec, records, &runs, &wrong, &|run, row, score| {
+        ScoreScale::in_run(run, row).value(score)
+    });
     let development = exhibits(registry, &summaries);
     if shown.json {
-        print_json(&as_json(state, &table, &wrong, &development))?;
+        let exact = checkpoints(spec, records, &runs, &wrong, &|_, _, score| {
+            format!("{score:.3}")
+        });
+        print_json(&as_json(state, &exact, &wrong, &development))?;
     } else {
         print(&terminal::plain(&table, summary::style()))?;
         for shown in &development.tables {
@@ -76,21 +81,19 @@ pub fn show(
     if shown.report && !sound.is_empty() {
         let out = state.path().join("report.html");
         let paths: Vec<PathBuf> = sound.iter().map(|r| r.path.clone()).collect();
+        // What a sweep is made for comes first: the curves, then the checkpoints and windows as tables.
+        let mut shown = development.clone();
+        shown.tables.insert(0, table);
         let chapter = Chapter {
             id: "sweep".into(),
             title: "The sweep".into(),
-            exhibits: Exhibits {
-                tables: vec![table],
-                ..Exhibits::default()
-            },
+            exhibits: shown,
         };
-        report::write_with(
-            registry,
-            &paths,
-            vec![chapter],
-            &out,
-            &ReportOptions::default(),
-        )?;
+        let options = ReportOptions {
+            lead: Some(chapter.id.clone()),
+            ..ReportOptions::default()
+        };
+        report::write_with(registry, &paths, vec![chapter], &out, &options)?;
         tell(&format!("report: {}", out.display()));
     }
     tell(&format!("sweep:  {}", state.path().display()));
@@ -111,8 +114,14 @@ fn off_trend(registry: &Registry, summaries: &[RunSummary]) -> Vec<Fault> {
         .collect()
 }
 
-/// One row for each checkpoint: scores by task, and what is wrong with it.
-fn checkpoints(spec: &RunSpec, records: &[Record], runs: &[Ran], wrong: &[Fault]) -> Table {
+/// One row for each checkpoint: scores by task, written as `written` does, and what is wrong with it.
+fn checkpoints(
+    spec: &RunSpec,
+    records: &[Record],
+    runs: &[Ran],
+    wrong: &[Fault],
+    written: &dyn Fn(&RunSummary, &SummaryRow, f64) -> String,
+) -> Table {
     let tasks: Vec<&str> = spec.tasks.iter().map(|choice| choice.id.as_str()).collect();
     let short = |task: &str| task.rsplit('/').next().unwrap_or(task).to_owned();
     let mut head = vec!["model".to_owned(), "checkpoint".into(), "tokens".into()];
@@ -130,11 +139,11 @@ fn checkpoints(spec: &RunSpec, records: &[Record], runs: &[Ran], wrong: &[Fault]
             ];
             let ran = runs.iter().find(|r| r.model == record.model);
             row.extend(tasks.iter().map(|task| {
-                let rows = ran.into_iter().flat_map(|r| &r.summary.rows);
-                let score = rows
-                    .filter(|r| r.task == *task)
-                    .find_map(|r| r.score.as_ref());
-                score.map_or_else(String::new, |s| format!("{:.3}", s.value))
+                let of = |ran: &&Ran| {
+                    let row = ran.summary.rows.iter().find(|r| r.task == *task)?;
+                    Some(written(&ran.summary, row, row.score.as_ref()?.value))
+                };
+                ran.as_ref().and_then(of).unwrap_or_default()
             }));
             let said = wrong.iter().filter(|f| f.model == record.model);
             row.push(
@@ -150,7 +159,7 @@ fn checkpoints(spec: &RunSpec, records: &[Record], runs: &[Ran], wrong: &[Fault]
         title: "Checkpoints".into(),
         caption: "Scores of every checkpoint, and what speaks against it. The weights of a revision are \
                   compared with those of all others of its size; those that are not what their name \
-                  says are in no figure below."
+                  says are in no figure."
             .into(),
         head,
         rows,
