@@ -131,10 +131,10 @@ impl Progress {
         self.started = Instant::now();
         self.spoken = Instant::now();
         if self.mode == Mode::Bar {
-            let style = ProgressStyle::with_template(match console::Term::stderr().size().1 {
-                0..70 => "{prefix:24!} {pos}/{len} {msg}",
-                70..110 => "{prefix:40!} {bar:10} {pos}/{len} {msg}",
-                _ => "{prefix:60!} {bar:20} {pos}/{len} {msg}",
+            let style = ProgressStyle::with_template(match bar_width(columns()) {
+                0 => "{prefix} {pos}/{len} {msg}",
+                10 => "{prefix} {bar:10} {pos}/{len} {msg}",
+                _ => "{prefix} {bar:20} {pos}/{len} {msg}",
             });
             self.bar = ProgressBar::with_draw_target(
                 Some(self.planned),
@@ -143,7 +143,9 @@ impl Progress {
             if let Ok(style) = style {
                 self.bar.set_style(style);
             }
-            self.bar.set_prefix(visible_line(&self.title).into_owned());
+            // Room for the message that is still to come.
+            self.bar
+                .set_prefix(self.title_within(columns(), "1000/s  59 min 59 s left").0);
             terminal::show_bar(Some(self.bar.clone()));
             self.bar.set_position(self.done);
             self.bar.reset_eta();
@@ -167,7 +169,9 @@ impl Progress {
             self.bar.inc(1);
             if self.spoken.elapsed() >= MESSAGE_EVERY {
                 self.spoken = Instant::now();
-                self.bar.set_message(self.message());
+                let (title, message) = self.title_within(columns(), &self.message());
+                self.bar.set_prefix(title);
+                self.bar.set_message(message);
             }
         } else if self.mode == Mode::Plain && self.spoken.elapsed() >= PLAIN_EVERY {
             self.spoken = Instant::now();
@@ -191,6 +195,27 @@ impl Progress {
             .map(|left| format!("  {left} left"))
             .unwrap_or_default();
         format!("{}/s{left}{}", rate_text(rate), self.troubles())
+    }
+
+    /// The title beside a message, in a line that does not wrap: the end of the title is cut, and where even
+    /// that leaves no room for it, what went wrong is told at the end of the task only.
+    fn title_within(&self, columns: usize, message: &str) -> (String, String) {
+        let counts = 2 * self.planned.to_string().len() + 1;
+        let bar = bar_width(columns);
+        // Spaces between the parts, and the last column, where terminals wrap.
+        let fixed = counts + bar + usize::from(bar > 0) + 3;
+        let room = |message: &str| columns.saturating_sub(fixed + message.chars().count());
+        let mut message = message.to_owned();
+        if room(&message) < 12 {
+            message = message.replace(&self.troubles(), "");
+        }
+        let room = room(&message).max(8);
+        let title = visible_line(&self.title);
+        let cut = match title.chars().count() > room {
+            true => title.chars().take(room - 1).chain(['…']).collect(),
+            false => title.into_owned(),
+        };
+        (cut, message)
     }
 
     fn troubles(&self) -> String {
@@ -220,6 +245,20 @@ impl Progress {
             self.troubles()
         );
         self.say(&line);
+    }
+}
+
+/// Columns of the terminal that the bar is on.
+fn columns() -> usize {
+    usize::from(console::Term::stderr().size().1)
+}
+
+/// Columns of the bar itself, by those of the terminal.
+fn bar_width(columns: usize) -> usize {
+    match columns {
+        0..70 => 0,
+        70..110 => 10,
+        _ => 20,
     }
 }
 
@@ -291,6 +330,32 @@ mod tests {
         assert!(told.starts_with("16 min"), "{told}");
         progress.start("builtin/nano", "a/dear", 100, 40);
         assert_eq!(progress.left(), 60 * 99);
+    }
+
+    #[test]
+    fn a_line_never_wraps_and_the_task_stays_readable() {
+        let mut progress = Progress::new(true);
+        progress.start(
+            "a/model-with-a-long-name-of-40-characters",
+            "htest/rhyme",
+            1_000,
+            0,
+        );
+        (progress.failed, progress.unscored) = (120, 30);
+        for columns in [60, 80, 120] {
+            for message in ["1.1/s", "1.1/s  1 min 31 s left 120 failed 30 unscored"] {
+                let (title, message) = progress.title_within(columns, message);
+                let bar = bar_width(columns);
+                let bar = if bar == 0 {
+                    String::new()
+                } else {
+                    "█".repeat(bar) + " "
+                };
+                let line = format!("{title} {bar}1000/1000 {message}");
+                assert!(line.chars().count() < columns, "{columns}: {line}");
+                assert!(line.starts_with("htest/rhyme"), "{columns}: {line}");
+            }
+        }
     }
 
     #[test]
