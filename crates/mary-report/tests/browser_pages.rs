@@ -44,12 +44,14 @@ const SPILLS: &str = r#"(() => {
     if (e.closest("svg, .sr, .skip") || !seen(e) || held(e)) continue;
     if (box(e).right > innerWidth + 1) faults.push(`${said(e)} runs out of the window`);
   }
-  const groups = [".bar > *", ".head > *", ".filters > *", ".chips > *", ".models > *", ".trail > *", ".contents > ol > li", ".lines > li", ".story > section", ".runs tr > *", ".scores tr > *", "main > *", ".tools > *", ".pager > *"];
+  const button = document.getElementById("theme"), kicker = document.querySelector(".kicker");
+  if (kicker && box(kicker).bottom > box(button).top + 2 && box(kicker).top < box(button).bottom - 2) faults.push("the button lies on the first line");
+  const groups = [".bar > *", ".filters > *", ".chips > *", ".models > *", ".trail > *", ".contents > ol > li", ".lines > li", ".story > section", ".runs tr > *", ".scores tr > *", "main > *", ".tools > *", ".pager > *"];
   for (const group of groups) {
     const all = [...document.querySelectorAll(group)].filter(seen);
     for (let i = 0; i + 1 < all.length; i++) {
       const a = all[i], b = all[i + 1];
-      if (a.parentElement !== b.parentElement || getComputedStyle(a).position === "sticky" || getComputedStyle(b).position === "sticky" || getComputedStyle(a).position === "absolute" || getComputedStyle(b).position === "absolute" || getComputedStyle(a).float !== "none") continue;
+      if (a.parentElement !== b.parentElement || getComputedStyle(a).position === "sticky" || getComputedStyle(b).position === "sticky" || getComputedStyle(a).float !== "none") continue;
       const x = Math.min(box(a).right, box(b).right) - Math.max(box(a).left, box(b).left), y = Math.min(box(a).bottom, box(b).bottom) - Math.max(box(a).top, box(b).top);
       if (x > 2 && y > 2) faults.push(`${said(a)} lies on ${said(b)}`);
     }
