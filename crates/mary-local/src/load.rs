@@ -469,13 +469,12 @@ impl<'a> Loader<'a> {
         let kind = self.checkpoint.info(name).map(|info| info.dtype);
         if let Some(kind) = kind.filter(|&k| Blocks::supports(k))
             && self.settings.precision == Precision::Single
+            && let Some(blocks) = self.blocks(name, kind, outputs, inputs)
         {
-            if let Some(blocks) = self.blocks(name, kind, outputs, inputs) {
-                return Ok(Weights::Blocks {
-                    blocks,
-                    keep: self.settings.keep_unpacked,
-                });
-            }
+            return Ok(Weights::Blocks {
+                blocks,
+                keep: self.settings.keep_unpacked,
+            });
         }
         let data = self.read(name)?;
         if data.len() != outputs * inputs {

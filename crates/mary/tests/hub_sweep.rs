@@ -2,6 +2,7 @@
 //! whether the hub is well or not and however often the sweep is killed, nothing fetched twice, and room
 //! kept to its limit.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -13,6 +14,8 @@ use crate::sweep::{json, weights};
 
 /// Bytes of one checkpoint's weights.
 const WEIGHTS: u64 = 1_919_936;
+/// Bytes that may lie in the hub's cache.
+const LIMIT: u64 = 6_000_000;
 
 fn file(name: &str) -> Vec<u8> {
     std::fs::read(crate::sweep::assets().join(name)).unwrap()
@@ -55,7 +58,8 @@ const OLMO: [(&str, u64); 4] = [
 
 fn hub() -> HubServer {
     let server = HubServer::start().unwrap();
-    server.put(repository("LLM360/Amber", &AMBER));
+    // The hub lists a sixth, which is not there.
+    server.put(repository("LLM360/Amber", &AMBER).lost("ckpt_005"));
     server.put(repository("me/olmo-like", &OLMO));
     server
 }
@@ -89,20 +93,58 @@ fn done(home: &Path) -> usize {
     logs.map(lines).sum()
 }
 
-/// Runs until so many checkpoints are done, then kills.
-fn killed_after(mut command: Command, home: &Path, checkpoints: usize) {
+/// Runs until so many checkpoints are done, then kills; the most weights that lay in the cache.
+fn killed_after(mut command: Command, home: &Path, checkpoints: usize) -> u64 {
     let mut child = command
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let begun = Instant::now();
+    let (begun, mut most) = (Instant::now(), 0);
     while done(home) < checkpoints && child.try_wait().unwrap().is_none() {
         assert!(begun.elapsed() < Duration::from_secs(600), "it hangs");
+        most = most.max(held(home));
         std::thread::sleep(Duration::from_millis(10));
     }
     let _ = child.kill();
     child.wait().unwrap();
+    most
+}
+
+/// Runs to the end; the most weights that lay in the cache.
+fn watched(mut command: Command, home: &Path) -> (Output, u64) {
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let waiting = std::thread::spawn(move || child.wait_with_output().unwrap());
+    let mut most = 0;
+    while !waiting.is_finished() {
+        most = most.max(held(home));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    (waiting.join().unwrap(), most)
+}
+
+/// Everything a sweep says but where it lies: checkpoints, faults, and the curves' tables.
+fn said(output: &Output, server: &HubServer) -> Value {
+    let mut shown = json(output);
+    shown.as_object_mut().unwrap().remove("folder");
+    let text = shown.to_string().replace(&server.endpoint(), "HUB");
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Contents of the storage that were sent whole more than once.
+fn sent_twice(server: &HubServer) -> usize {
+    let mut whole: BTreeMap<String, usize> = BTreeMap::new();
+    for request in server.requests() {
+        if request.storage && request.sent == WEIGHTS {
+            let content = request.path.split('?').next().unwrap_or_default();
+            *whole.entry(content.to_owned()).or_default() += 1;
+        }
+    }
+    whole.values().filter(|n| **n > 1).count()
 }
 
 fn rows(output: &Output) -> Value {
@@ -127,14 +169,14 @@ fn held(home: &Path) -> u64 {
 #[test]
 fn a_disturbed_sweep_from_the_hub_ends_like_an_undisturbed_one() {
     let models = ["hf/LLM360/Amber", "hf/me/olmo-like"];
-    // Room for three checkpoints; a table names one that does not exist.
+    // Room for three checkpoints.
     let limit = ["--disk-limit", "6MB"];
     let calm = tempfile::tempdir().unwrap();
     let quiet = hub();
-    let undisturbed = sweep(calm.path(), &quiet, &models)
-        .args(limit)
-        .output()
-        .unwrap();
+    let mut command = sweep(calm.path(), &quiet, &models);
+    command.args(limit);
+    let (undisturbed, most) = watched(command, calm.path());
+    assert!(most <= LIMIT, "{most}");
     let expected = rows(&undisturbed);
     let names: Vec<&str> = expected
         .as_array()
@@ -144,11 +186,16 @@ fn a_disturbed_sweep_from_the_hub_ends_like_an_undisturbed_one() {
         .collect();
     // As the hub lists them, in the order of training; `main` is no step of it.
     assert_eq!(names[..5], AMBER.map(|(name, _)| name)[..5]);
-    assert_eq!(names[5..], OLMO.map(|(name, _)| name)[..3]);
+    assert_eq!(names[5], "ckpt_005");
+    assert_eq!(names[6..], OLMO.map(|(name, _)| name)[..3]);
     assert_eq!(expected[0]["tokens"], "3.50 B");
-    assert_eq!(expected[5]["tokens"], "131 k");
+    assert_eq!(expected[6]["tokens"], "131 k");
     assert_eq!(quiet.stored_bytes_sent(), 8 * WEIGHTS, "each once");
+    assert_eq!(sent_twice(&quiet), 0);
     assert!(held(calm.path()) <= 3 * WEIGHTS, "{}", held(calm.path()));
+    let faults = &said(&undisturbed, &quiet)["faults"];
+    assert_eq!(faults.as_array().unwrap().len(), 1, "{faults}");
+    assert!(faults[0]["message"].as_str().unwrap().contains("ckpt_005"));
 
     let home = tempfile::tempdir().unwrap();
     let server = hub();
@@ -161,23 +208,31 @@ fn a_disturbed_sweep_from_the_hub_ends_like_an_undisturbed_one() {
         command.args(limit);
         command
     };
-    killed_after(command(), home.path(), 1);
+    let first = killed_after(command(), home.path(), 1);
     server.plan("", HubFault::TooMany(0), 5);
-    killed_after(command(), home.path(), 4);
+    let second = killed_after(command(), home.path(), 4);
     server.plan("/store/", HubFault::CutAfter(1_500_000), 2);
     server.plan("/store/", HubFault::Hangup, 1);
-    let output = command().output().unwrap();
+    let (output, third) = watched(command(), home.path());
     assert_eq!(output.status.code(), undisturbed.status.code());
-    assert_eq!(rows(&output), expected);
+    assert_eq!(said(&output, &server), said(&undisturbed, &quiet));
+    assert!(
+        first.max(second).max(third) <= LIMIT,
+        "{first} {second} {third}"
+    );
     // One wrong content is fetched again; nothing else is sent twice, except what a kill cut off
     // between the connection and the disk (at most what is under way).
     let sent = server.stored_bytes_sent();
     assert!(sent >= 9 * WEIGHTS - 8, "{sent}");
     assert!(sent <= 11 * WEIGHTS, "{sent} of {}", 8 * WEIGHTS);
+    assert!(
+        sent_twice(&server) <= 3,
+        "the wrong one, and one at each kill"
+    );
     assert!(held(home.path()) <= 3 * WEIGHTS, "{}", held(home.path()));
     // Finished: nothing is asked of the storage any more.
     let again = command().output().unwrap();
-    assert_eq!(rows(&again), expected);
+    assert_eq!(said(&again, &server), said(&undisturbed, &quiet));
     assert_eq!(server.stored_bytes_sent(), sent);
 }
 
@@ -215,19 +270,19 @@ fn a_table_names_checkpoints_and_a_missing_one_is_one_fault() {
 fn one_cause_is_one_error() {
     let home = tempfile::tempdir().unwrap();
     let server = hub();
-    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let told = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
     let revisions = "--revisions=ckpt_000,ckpt_001,ckpt_002";
     // No such repository, whatever its checkpoints are called.
     let output = sweep(home.path(), &server, &["hf/me/nothing"])
         .arg(revisions)
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(4), "{}", told(&output));
     assert_eq!(
-        said(&output).matches("has no model").count(),
+        told(&output).matches("has no model").count(),
         1,
         "{}",
-        said(&output)
+        told(&output)
     );
     // No hub at all.
     let endpoint = server.endpoint();
@@ -238,11 +293,11 @@ fn one_cause_is_one_error() {
         .arg(revisions)
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(5), "{}", told(&output));
     assert_eq!(
-        said(&output).matches("cannot be reached").count(),
+        told(&output).matches("cannot be reached").count(),
         1,
         "{}",
-        said(&output)
+        told(&output)
     );
 }

@@ -59,6 +59,12 @@ impl HubRepository {
         self
     }
 
+    /// A branch that is listed and cannot be had: its commit is gone.
+    pub fn lost(mut self, name: &str) -> Self {
+        self.branches.insert(name.to_owned(), "0".repeat(40));
+        self
+    }
+
     /// A tag with these files.
     pub fn tag(mut self, name: &str, files: &[(&str, &[u8])]) -> Self {
         let commit = self.commit(files);
@@ -102,6 +108,7 @@ impl HubRepository {
         self.branches
             .get(revision)
             .or_else(|| self.tags.get(revision))
+            .filter(|commit| self.commits.contains_key(*commit))
             .map(String::as_str)
             .or_else(|| {
                 self.commits

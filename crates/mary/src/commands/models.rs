@@ -1,6 +1,7 @@
 //! `mary models`, `mary models show`, `mary models pull`.
 
-use mary_contract::{ModelCard, ModelSettings};
+use mary_contract::{ModelCard, ModelRef, ModelSettings, Registry, Task};
+use mary_engine::admit::{Judge, misfits};
 use mary_report::terminal::hanging;
 use mary_weights::catalogue::Progress;
 use serde_json::json;
@@ -11,6 +12,7 @@ use crate::exit::{Status, UsageError};
 use crate::laboratory::{laboratory, provider};
 use crate::matching;
 use crate::settings::Place;
+use crate::suite::TaskOptions;
 
 /// Lists providers, shows a model, or fetches one.
 pub fn models(place: &Place, args: &ModelsArgs) -> anyhow::Result<Status> {
@@ -40,7 +42,7 @@ pub fn models(place: &Place, args: &ModelsArgs) -> anyhow::Result<Status> {
             }
         }
         Some(ModelsAction::Papers) => papers::show(args.json)?,
-        Some(ModelsAction::Pull { name }) => pull(name)?,
+        Some(ModelsAction::Pull { name }) => pull(&lab, name)?,
     }
     Ok(Status::Done)
 }
@@ -106,7 +108,39 @@ fn show(card: &ModelCard) -> String {
     text
 }
 
-fn pull(name: &str) -> anyhow::Result<()> {
+/// What to type first with a model: the starter selection where it can run all of it, the first task of
+/// it that the model can run otherwise.
+fn first_command(registry: &Registry, card: &ModelCard) -> anyhow::Result<String> {
+    let all = registry.tasks().iter();
+    let starters: Vec<_> = all
+        .filter(|t| t.card().starter.is_some())
+        .cloned()
+        .collect();
+    let options = TaskOptions {
+        seed: 0,
+        shots: None,
+        chat: false,
+        set: vec![],
+    };
+    let mut fitting = vec![];
+    for (task, mut settings) in options.settings(&starters)? {
+        if let Some(family) = registry.family(&task.card().family) {
+            family.starter_settings(task.card(), &mut settings);
+        }
+        let one: [(&dyn Task, _); 1] = [(&*task, settings)];
+        if misfits(std::slice::from_ref(card), Judge::Nobody, &one).is_empty() {
+            fitting.push(task.card().id.to_string());
+        }
+    }
+    let model = &card.model;
+    Ok(match fitting.first() {
+        Some(task) if fitting.len() < starters.len() => format!("mary run -m {model} -t {task}"),
+        Some(_) => format!("mary run -m {model}"),
+        None => format!("mary models show {model}"),
+    })
+}
+
+fn pull(lab: &mary_run::Laboratory, name: &str) -> anyhow::Result<()> {
     let entries = mary_weights::catalogue::ENTRIES;
     let Some(entry) = mary_weights::catalogue::find(name) else {
         let known = entries.iter().map(|e| e.name);
@@ -128,10 +162,51 @@ fn pull(name: &str) -> anyhow::Result<()> {
         }
         Progress::Unpacking { .. } => {}
     })?;
+    let model = format!("{}/{name}", entry.provider)
+        .parse::<ModelRef>()
+        .map_err(|e| UsageError::new(e.to_string()))?;
+    let card = provider(lab, &model)?.card(&model, &ModelSettings::default())?;
     super::tell(&format!(
-        "kept at {}\ntry it: mary run -m {}/{name}",
+        "kept at {}\ntry it: {}",
         path.display(),
-        entry.provider
+        first_command(lab.registry(), &card)?
     ));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mary_contract::Capabilities;
+
+    #[test]
+    fn what_is_named_after_a_pull_can_be_run() {
+        let registry = mary_suites::registry();
+        let card = |capabilities: Capabilities| {
+            ModelCard::new("hf/all-minilm-l6-v2".parse().unwrap(), capabilities)
+        };
+        let encoder = card(Capabilities {
+            observe: true,
+            plain: true,
+            ..Capabilities::default()
+        });
+        let command = first_command(&registry, &encoder).unwrap();
+        let task = command
+            .strip_prefix("mary run -m hf/all-minilm-l6-v2 -t ")
+            .unwrap();
+        assert!(registry.task(task).is_some(), "{command}");
+        let all = card(Capabilities {
+            generate: true,
+            score: true,
+            observe: true,
+            images: true,
+            chat: true,
+            plain: true,
+            score_single_token_only: false,
+        });
+        let command = first_command(&registry, &all).unwrap();
+        assert_eq!(command, "mary run -m hf/all-minilm-l6-v2");
+        let nothing = first_command(&registry, &card(Capabilities::default())).unwrap();
+        assert_eq!(nothing, "mary models show hf/all-minilm-l6-v2");
+    }
 }

@@ -15,22 +15,21 @@ use super::amx::{DEPTH, TILE};
 pub unsafe fn strip(rows: &[f32], inputs: usize, planes: usize, out: &mut [u16]) {
     let top = _mm512_set1_epi32(0xFFFF_0000_u32 as i32);
     for block in 0..inputs / DEPTH {
-        let mut pairs = [[_mm512_setzero_si512(); TILE]; 3];
-        for output in 0..TILE {
+        let split: [[__m512i; 3]; TILE] = std::array::from_fn(|output| {
             // SAFETY: the caller vouches for the rows.
             let (low, high) = unsafe {
                 let at = rows.as_ptr().add(output * inputs + block * DEPTH);
                 (_mm512_loadu_ps(at), _mm512_loadu_ps(at.add(TILE)))
             };
             let (low, high) = (planes_of(low, top), planes_of(high, top));
-            for plane in 0..3 {
-                pairs[plane][output] =
-                    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low[plane]), high[plane]);
-            }
-        }
-        for (plane, pairs) in pairs.iter().take(planes).enumerate() {
+            std::array::from_fn(|plane| {
+                _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low[plane]), high[plane])
+            })
+        });
+        for plane in 0..planes {
+            let pairs: [__m512i; TILE] = std::array::from_fn(|output| split[output][plane]);
             let tile = &mut out[(block * planes + plane) * TILE * DEPTH..][..TILE * DEPTH];
-            for (row, pairs) in tile.chunks_exact_mut(DEPTH).zip(transpose(pairs)) {
+            for (row, pairs) in tile.chunks_exact_mut(DEPTH).zip(transpose(&pairs)) {
                 // SAFETY: a row of a tile is 64 bytes.
                 unsafe { _mm512_storeu_si512(row.as_mut_ptr().cast(), pairs) };
             }
