@@ -70,6 +70,9 @@ fn check(name: &str, models: &[(String, LocalModel)], probes: &[Score], others: 
     }
 }
 
+/// Threads, rows of a batch where limited, and settings of the model.
+type Way<'a> = (usize, Option<usize>, &'a [(&'a str, &'a str)]);
+
 #[test]
 fn a_score_is_that_of_the_text_alone_to_the_last_bit() {
     let families = [
@@ -84,7 +87,7 @@ fn a_score_is_that_of_the_text_alone_to_the_last_bit() {
         // Tiles and vectors differ, as two processors do: each is held to itself.
         for multiplier in ["auto", "vectors"] {
             let mut models = vec![];
-            let ways: [(usize, Option<usize>, &[(&str, &str)]); 5] = [
+            let ways: [Way<'_>; 5] = [
                 (1, None, &[]),
                 (2, None, &[]),
                 (2, Some(3), &[]),

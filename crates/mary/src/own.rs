@@ -303,7 +303,7 @@ pub fn words_about(given: &Path, file: &Path) -> Vec<String> {
         before.is_some_and(|w| w.starts_with("--") && !w.contains('='))
     };
     let plain = places().find(|(at, _)| !after_option(*at));
-    let found = plain.or_else(|| places().last()).map(|(at, _)| at);
+    let found = plain.or_else(|| places().next_back()).map(|(at, _)| at);
     if let Some(word) = found.and_then(|at| words.get_mut(at)) {
         *word = whole.display().to_string();
     }
