@@ -240,9 +240,10 @@ fn samples_are_read_one_after_the_other(browser: &mut chromium::Browser, home: &
     assert!(browser.text(place).starts_with("2 of "));
     let trail = browser
         .text("[...document.querySelectorAll('.trail a')].map((a) => a.textContent).join(' / ')");
-    assert_eq!(
-        trail,
-        "Runs / 6 tasks of 4 families on 3 models / Samples / tiny, psychometric/minimal-pairs"
+    assert!(
+        trail.starts_with("Runs / 6 tasks of 4 families on 3 models / Samples / ")
+            && trail.ends_with(", psychometric/minimal-pairs"),
+        "{trail}"
     );
     browser.eval("document.querySelectorAll('.trail a')[2].click()");
     browser.until("location.search.includes('order=margin-low')");
