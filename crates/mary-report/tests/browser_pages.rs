@@ -93,7 +93,6 @@ fn measure(browser: &mut Browser, page: &Page, width: u32, scheme: &str) -> Vec<
 }
 
 #[test]
-#[ignore = "run by name: cargo test -p mary-report -- --ignored browser_pages"]
 fn the_six_main_pages_keep_their_labels_apart_and_within_the_window() {
     let Some(mut browser) = chromium::start() else {
         return;
@@ -115,7 +114,6 @@ fn the_six_main_pages_keep_their_labels_apart_and_within_the_window() {
 
 /// Twelve models that are no checkpoints, with names of eighty characters.
 #[test]
-#[ignore = "run by name: cargo test -p mary-report -- --ignored browser_pages"]
 fn twelve_long_names_make_no_long_page() {
     let Some(mut browser) = chromium::start() else {
         return;
@@ -128,7 +126,6 @@ fn twelve_long_names_make_no_long_page() {
 
 /// The measuring itself can fail: a label on another and a line out of the window are found.
 #[test]
-#[ignore = "run by name: cargo test -p mary-report -- --ignored browser_pages"]
 fn what_spills_is_found() {
     let Some(mut browser) = chromium::start() else {
         return;

@@ -337,7 +337,7 @@ mod tests {
         let mut progress = Progress::new(true);
         progress.start(
             "a/model-with-a-long-name-of-40-characters",
-            "htest/rhyme",
+            "own/rhyme",
             1_000,
             0,
         );
@@ -353,7 +353,7 @@ mod tests {
                 };
                 let line = format!("{title} {bar}1000/1000 {message}");
                 assert!(line.chars().count() < columns, "{columns}: {line}");
-                assert!(line.starts_with("htest/rhyme"), "{columns}: {line}");
+                assert!(line.starts_with("own/rhyme"), "{columns}: {line}");
             }
         }
     }
