@@ -60,6 +60,12 @@ fn error(folder: &Path, dtype: &str, matmul: &str) -> Result<f64, ModelError> {
     Ok(errors.into_iter().fold(0.0, worst))
 }
 
+/// Whether a model has experts.
+fn sparse(folder: &Path) -> bool {
+    let config = std::fs::read_to_string(folder.join("config.json")).unwrap();
+    config.contains("num_experts_per_tok")
+}
+
 #[test]
 fn every_architecture_computes_on_a_card_what_transformers_computes() {
     let kinds = [
@@ -79,6 +85,12 @@ fn every_architecture_computes_on_a_card_what_transformers_computes() {
     let mut wrong = vec![];
     for (dtype, matmul, most) in kinds {
         for folder in families() {
+            // Rounded activations choose and weigh experts: transformers' own bfloat16 is 2.5e-2 to 4.4e-2
+            // from its float32 on these.
+            let most = match dtype {
+                "bf16" if sparse(&folder) => 5e-2,
+                _ => most,
+            };
             match error(&folder, dtype, matmul) {
                 Err(e) => wrong.push(format!("{} {dtype} {matmul}: {e}", folder.display())),
                 Ok(e) if e > most => {
