@@ -15,6 +15,7 @@ mod key;
 mod label;
 mod machine;
 mod model;
+mod moments;
 mod offer;
 mod outcome;
 mod people;
@@ -50,6 +51,7 @@ pub use model::{
     Capabilities, Desk, ErrorKind, Generator, Job, Model, ModelCard, ModelError, ModelRef,
     ModelRefError, ModelSettings, Observer, Provider, Reply, ReplyMeta, Scorer, Ticket, Usage,
 };
+pub use moments::{moment, start_moments};
 pub use offer::{
     Action, Argument, ArgumentKind, Arguments, AuditExpectations, Development, FamilyCommand,
     FamilyError, Made, ReleasedRun, SampleAnalysis, SurfaceFinding, TuningForm, TuningRequest,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mary_contract::{
-    JudgeChoice, Limit, ModelCard, ModelRef, RegistryError, RunManifest, Task, TaskSettings,
+    JudgeChoice, Limit, ModelCard, ModelRef, RegistryError, RunManifest, Task, TaskSettings, moment,
 };
 use mary_engine::admit::{self, Judge};
 use mary_engine::select::{Survey, survey};
@@ -49,6 +49,7 @@ impl Laboratory {
     pub fn prepare(&self, spec: &RunSpec) -> Result<PreparedRun<'_>, RunError> {
         let mut prepared = self.prepare_estimate(spec)?;
         prepared.fingerprint()?;
+        moment("models fingerprinted");
         Ok(prepared)
     }
 
@@ -61,6 +62,7 @@ impl Laboratory {
             .iter()
             .map(|model| Ok(self.provider(model)?.card(model, &settings)?))
             .collect::<Result<Vec<_>, RunError>>()?;
+        moment("models described");
         self.admitted(spec, cards)
     }
 
@@ -106,6 +108,7 @@ impl Laboratory {
                 survey: Arc::new(survey),
             });
         }
+        moment("items read");
         Ok(PreparedRun {
             lab: self,
             spec: spec.clone(),

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use mary_contract::{
-    ErrorKind, Event, EventObserver, JudgeChoice, Model, ModelRef, ModelSettings, Outcome, SampleId,
+    ErrorKind, Event, EventObserver, JudgeChoice, Model, ModelRef, ModelSettings, Outcome,
+    SampleId, moment,
 };
 use mary_engine::EngineError;
 use mary_engine::execute::{Execution, Pace, Participants, execute};
@@ -125,9 +126,11 @@ impl<'a> Asking<'a> {
                         ahead.begin(move || provider.open(next, &settings));
                     }
                 }
+                moment("model open");
                 let name = model.to_string();
                 for &task in left {
                     self.task((*place, &name), subject.as_ref(), task)?;
+                    moment("task answered");
                 }
             }
             Ok::<_, RunError>(())

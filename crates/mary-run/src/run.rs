@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use mary_contract::{Event, EventObserver, Model, RunSummary};
+use mary_contract::{Event, EventObserver, Model, RunSummary, moment};
 use mary_store::{RunFolder, ShardEnd, ShardPlace, ShardStatus};
 
 use crate::asking::Asking;
@@ -136,8 +136,10 @@ impl<'lab> Run<'lab> {
             asked => asked,
         };
         let tasks = self.prepared.lab.registry();
+        moment("log complete");
         let summary = summarise(tasks, &self.folder, self.prepared.planned())?;
         self.folder.write_summary(&summary)?;
+        moment("summary written");
         if let Some((place, status)) = &mut self.shard {
             *status = status.clone().ended(match &asked {
                 Ok(()) => ShardEnd::Done,

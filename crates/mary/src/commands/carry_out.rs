@@ -47,6 +47,7 @@ pub fn show(
             &path,
             &ReportOptions::default(),
         )?;
+        mary_contract::moment("report written");
         super::tell(&format!("report: {}", path.display()));
     }
     super::tell(&format!("run:    {}", run.path().display()));
