@@ -12,7 +12,7 @@ use crate::folder::{Sidecars, Weights};
 use crate::gguf::{Gguf, parts};
 use crate::mapped::{Mapped, RawBytes};
 use crate::stored::Stored;
-use crate::{ChatTemplate, TensorInfo, Tokenizer, bounds, fault, tokenizer};
+use crate::{ChatTemplate, TensorInfo, Tokenizer, bounds, fault, remembered, tokenizer};
 
 /// The files of a model that is compiled into the binary.
 #[derive(Debug, Clone, Copy)]
@@ -263,8 +263,8 @@ impl Checkpoint {
     }
 
     /// Content hash (blake3) of weights, configuration and tokenizer; the names of weight files
-    /// and folders play no part. The first call reads every byte, on all threads; later calls are
-    /// free.
+    /// and folders play no part. The first call reads every byte, on all threads, unless the hash of a
+    /// file is remembered ([`crate::remember_hashes_in`]); later calls are free.
     pub fn fingerprint(&self) -> Result<String, ModelError> {
         if let Some(known) = self.fingerprint.get() {
             return Ok(known.clone());
@@ -272,7 +272,10 @@ impl Checkpoint {
         let mut weights: Vec<blake3::Hash> = self
             .files
             .iter()
-            .map(|file| blake3::Hasher::new().update_rayon(file).finalize())
+            .map(|file| {
+                let compute = || blake3::Hasher::new().update_rayon(file).finalize();
+                remembered::hash(&file.path, compute)
+            })
             .collect();
         weights.sort_unstable_by_key(|hash| *hash.as_bytes());
         let mut hasher = blake3::Hasher::new();

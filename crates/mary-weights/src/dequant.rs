@@ -28,6 +28,14 @@ pub(crate) fn to_f32(dtype: TensorType, bytes: &[u8], out: &mut [f32]) {
     }
 }
 
+/// The numbers of whole blocks, converted on all threads.
+pub fn numbers(dtype: TensorType, bytes: &[u8]) -> Vec<f32> {
+    let blocks = bytes.len() / dtype.block_bytes().max(1);
+    let mut out = vec![0.0; blocks * dtype.block_len()];
+    to_f32(dtype, bytes, &mut out);
+    out
+}
+
 /// Converts whole blocks on this thread. Inlined into its caller together with all it calls, so that a loop
 /// compiled for wider vectors unpacks with those; the numbers are the same to the last bit.
 #[inline(always)]

@@ -32,6 +32,7 @@ use cli::{Cli, Command, PlaceArgs};
 
 /// Carries out what these words ask for (the first is the program's own name) and returns the exit code.
 pub fn run_command_line(words: impl IntoIterator<Item = OsString>) -> u8 {
+    mary_contract::start_moments();
     let words: Vec<OsString> = words.into_iter().collect();
     let arguments = cli::spelling::normalise(words.clone());
     terminal::listen();
@@ -72,6 +73,7 @@ fn dispatch(registry: Registry, matches: &ArgMatches) -> anyhow::Result<exit::St
     }
     let mut cli = Cli::from_arg_matches(matches).unwrap_or_else(|e| e.exit());
     let mut place = settings::Place::resolve(&cli.place, registry)?;
+    mary_weights::remember_hashes_in(place.cache.join("hashes"));
     own::gather(&mut place, &mut cli.command)?;
     fetching::watch();
     match cli.command {
