@@ -9,11 +9,13 @@ mod device;
 mod library;
 mod memory;
 mod parts;
+mod upload;
 
 pub use blas::{Blas, Factor, Places, Product};
 pub use device::Device;
 pub use memory::{Lender, Lent, Memory, Staged};
 pub use parts::Parts;
+pub use upload::Uploader;
 
 /// A type of number on the GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

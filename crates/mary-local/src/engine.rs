@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use mary_contract::ModelError;
 
 use crate::config::Architecture;
-use crate::kernels::{Backend, Wanted};
+use crate::kernels::{Backend, Draw, Wanted};
 use crate::transformer::{Batch, Transformer, Watch, Workspace};
 
 /// What a loaded model can be asked, wherever it lies.
@@ -85,7 +85,8 @@ trait Steps: Send {
     fn ask(&mut self, rows: &[usize], wanted: &[Wanted]) -> Result<(), ModelError>;
     fn collect(&mut self) -> Result<Vec<f32>, ModelError>;
     fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>, ModelError>;
-    fn argmax(&mut self, rows: &[usize]) -> Result<Option<Vec<Option<u32>>>, ModelError>;
+    fn draws(&self) -> bool;
+    fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError>;
     fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError>;
 }
 
@@ -120,8 +121,12 @@ impl<B: Backend> Steps for Run<'_, B> {
         self.home.transformer.logits(&mut self.work, rows)
     }
 
-    fn argmax(&mut self, rows: &[usize]) -> Result<Option<Vec<Option<u32>>>, ModelError> {
-        self.home.transformer.argmax(&mut self.work, rows)
+    fn draws(&self) -> bool {
+        self.home.transformer.backend().draws()
+    }
+
+    fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError> {
+        self.home.transformer.draw(&mut self.work, rows, draws)
     }
 
     fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError> {
@@ -167,9 +172,14 @@ impl Session<'_> {
         self.0.logits(rows)
     }
 
-    /// The likeliest tokens after some rows, where the device finds them itself.
-    pub fn argmax(&mut self, rows: &[usize]) -> Result<Option<Vec<Option<u32>>>, ModelError> {
-        self.0.argmax(rows)
+    /// Whether the device draws tokens by itself.
+    pub fn draws(&self) -> bool {
+        self.0.draws()
+    }
+
+    /// Tokens drawn after some rows of the last batch, on a device that draws.
+    pub fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError> {
+        self.0.draw(rows, draws)
     }
 
     /// Copies rows of the cache, one after the other.

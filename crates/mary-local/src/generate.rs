@@ -163,8 +163,8 @@ fn write(
             return Ok(());
         }
         let rows: Vec<usize> = (0..batch.len()).collect();
-        let greedy = writers.iter().all(|w| w.sampler.is_greedy());
-        let next = step(model, &mut session, &batch, &rows, greedy)?;
+        let samplers = writers.iter_mut().map(|w| &mut w.sampler);
+        let next = step(model, &mut session, &batch, &rows, samplers)?;
         // A draw goes over the whole vocabulary: on one thread it would cost more than a GPU's step.
         model.install(|| {
             let all = writers.into_par_iter().enumerate();
@@ -293,8 +293,13 @@ fn flush(
     group: &mut [Writing],
 ) -> Result<(), ModelError> {
     let rows: Vec<usize> = ends.iter().map(|(row, _)| *row).collect();
-    let greedy = ends.iter().all(|&(_, i)| group[i].sampler.is_greedy());
-    let next = step(model, session, batch, &rows, greedy)?;
+    // Prompts end in the order of the group.
+    let mut open = ends.iter().map(|(_, i)| *i).peekable();
+    let samplers = group.iter_mut().enumerate().filter_map(|(i, writing)| {
+        open.next_if_eq(&i)?;
+        Some(&mut writing.sampler)
+    });
+    let next = step(model, session, batch, &rows, samplers)?;
     for (place, (_, i)) in ends.drain(..).enumerate() {
         let stop = &jobs[group[i].job].request.sampling.stop;
         take(model, &mut group[i], &next, place, stop);
@@ -303,28 +308,30 @@ fn flush(
     Ok(())
 }
 
-/// What a step gave: logits, or the likeliest tokens where these are all that is wanted and the
-/// device finds them itself.
+/// What a step gave: logits, or tokens where the device draws them itself.
 enum Next {
     Logits { all: Vec<f32>, vocabulary: usize },
     Tokens(Vec<Option<u32>>),
 }
 
-fn step(
+fn step<'a>(
     model: &LocalModel,
     session: &mut Session<'_>,
     batch: &Batch,
     rows: &[usize],
-    greedy: bool,
+    samplers: impl Iterator<Item = &'a mut Sampler>,
 ) -> Result<Next, ModelError> {
+    let draws = session
+        .draws()
+        .then(|| samplers.map(Sampler::on_device).collect::<Vec<_>>());
     let vocabulary = model.architecture().vocab;
     model.install(|| {
         session.forward(batch, None)?;
         if rows.is_empty() {
             return Ok(Next::Tokens(vec![]));
         }
-        if greedy && let Some(tokens) = session.argmax(rows)? {
-            return Ok(Next::Tokens(tokens));
+        if let Some(draws) = &draws {
+            return Ok(Next::Tokens(session.draw(rows, draws)?));
         }
         let all = session.logits(rows)?;
         Ok(Next::Logits { all, vocabulary })

@@ -9,6 +9,7 @@ pub mod cpu;
 pub mod cuda;
 
 use mary_contract::ModelError;
+use mary_weights::{RawBytes, TensorType};
 
 use crate::batch::Batch;
 pub use crate::batch::Segment;
@@ -59,6 +60,12 @@ pub trait Backend: Send + Sync {
 
     /// Prepares a linear layer.
     fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Self::Linear;
+    /// Whether [`Backend::prepare`] takes plain weights as they are stored ([`Weights::Stored`]).
+    fn takes_stored(&self) -> bool {
+        false
+    }
+    /// Everything is loaded: what served only that may be given back.
+    fn loaded(&self) {}
     /// Brings a vector onto the device.
     fn vector(&self, x: Vec<f32>) -> Self::Vector;
     /// Brings vectors of this width onto the device.
@@ -173,15 +180,19 @@ pub trait Backend: Send + Sync {
     ) -> Self::Pending;
     /// Waits for log-probabilities.
     fn collect(&self, pending: Self::Pending) -> Vec<f32>;
-    /// The argmax of each row's logits, where the device finds it faster than the
-    /// logits come back; `None` in a row where a logit is no number.
-    fn argmax(
+    /// Whether the device draws tokens by itself, so that logits need not come back.
+    fn draws(&self) -> bool {
+        false
+    }
+    /// The next token of each row of logits so wide, squashed to a range where one is given, on a device
+    /// that draws; `None` in a row where a logit is no number.
+    fn draw(
         &self,
         _logits: &Self::Tensor,
-        _rows: usize,
-        _width: usize,
-    ) -> Option<Vec<Option<u32>>> {
-        None
+        _shape: (usize, Option<f32>),
+        draws: &[Draw],
+    ) -> Vec<Option<u32>> {
+        vec![None; draws.len()]
     }
 }
 
@@ -268,6 +279,8 @@ pub enum Weights {
         /// Columns.
         inputs: usize,
     },
+    /// Plain numbers as the checkpoint stores them, for devices that convert by themselves.
+    Stored(Stored),
     /// Quantised blocks as they came.
     Blocks {
         /// The blocks.
@@ -275,6 +288,18 @@ pub enum Weights {
         /// The device may keep an unpacked copy beside them.
         keep: bool,
     },
+}
+
+/// A plain matrix where it lies in a checkpoint.
+pub struct Stored {
+    /// The bytes, row after row.
+    pub bytes: RawBytes,
+    /// The type of the numbers: float32, float16 or bfloat16.
+    pub kind: TensorType,
+    /// Rows.
+    pub outputs: usize,
+    /// Columns.
+    pub inputs: usize,
 }
 
 /// A norm with its weights.
@@ -458,6 +483,19 @@ pub struct Wanted {
     pub row: u32,
     /// The token.
     pub token: u32,
+}
+
+/// How the next token after a row is drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Draw {
+    /// One over the temperature; zero takes the greatest logit.
+    pub inverse_temperature: f64,
+    /// Of the likeliest tokens, as many as hold this share of the probability.
+    pub top_p: f64,
+    /// Uniform over all 64 bits.
+    pub random: u64,
+    /// So many of the likeliest tokens; zero takes all.
+    pub top_k: u32,
 }
 
 #[cfg(test)]

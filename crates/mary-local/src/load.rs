@@ -12,7 +12,7 @@ use mary_weights::{Checkpoint, TensorType};
 
 use crate::config::{Architecture, ExpertNames, Experts, Names, QkvNames, UpNames};
 use crate::kernels::cpu::quant::Blocks;
-use crate::kernels::{Alibi, Backend, NormOf, Weights};
+use crate::kernels::{Alibi, Backend, NormOf, Stored, Weights};
 use crate::masked;
 use crate::precision::Precision;
 use crate::transformer::{TableOf, Transformer};
@@ -25,6 +25,8 @@ pub struct LoadSettings {
     pub precision: Precision,
     /// Quantised weights may also stay in memory unpacked.
     pub keep_unpacked: bool,
+    /// The device takes plain weights as they are stored; [`load`] asks it.
+    pub as_stored: bool,
 }
 
 /// Reads tensors of one checkpoint under one architecture's names.
@@ -51,6 +53,10 @@ pub fn load<B: Backend>(
     architecture: &Architecture,
     settings: LoadSettings,
 ) -> Result<Transformer<B>, ModelError> {
+    let settings = LoadSettings {
+        as_stored: backend.takes_stored(),
+        ..settings
+    };
     let loader = Loader::new(checkpoint, architecture, settings)?;
     loader.check()?;
     loader.transformer(backend)
@@ -335,6 +341,7 @@ impl<'a> Loader<'a> {
             .attention
             .alibi
             .map(|kind| Alibi::new(a.heads, kind, a.attention.scale));
+        backend.loaded();
         backend.check()?;
         Ok(Transformer {
             backend,
@@ -476,17 +483,36 @@ impl<'a> Loader<'a> {
                 keep: self.settings.keep_unpacked,
             });
         }
-        let data = self.read(name)?;
-        if data.len() != outputs * inputs {
-            return Err(self.wrong_shape(name, &[data.len()], &[outputs, inputs]));
+        if let Some(stored) = self.stored(name, outputs, inputs)
+            && !self.names().transposed
+        {
+            return Ok(Weights::Stored(stored));
         }
-        let data = if self.names().transposed {
-            transpose(&data, inputs, outputs)
-        } else {
-            data
-        };
         Ok(Weights::Plain {
-            data,
+            data: self.plain(name, outputs, inputs)?,
+            outputs,
+            inputs,
+        })
+    }
+
+    /// A matrix of plain numbers where it lies, if the device takes it so.
+    fn stored(&self, name: &str, outputs: usize, inputs: usize) -> Option<Stored> {
+        let info = self.checkpoint.info(name)?;
+        let plain = [TensorType::F32, TensorType::F16, TensorType::BF16].contains(&info.dtype);
+        let fits = info.shape.iter().product::<usize>() == outputs * inputs;
+        // Rounding is left to `read`, but for numbers that are of the wanted type already.
+        let unrounded = matches!(
+            (self.settings.precision, info.dtype),
+            (Precision::Single, _)
+                | (Precision::Bf16, TensorType::BF16)
+                | (Precision::F16, TensorType::F16)
+        );
+        if !self.settings.as_stored || !plain || !fits || !unrounded {
+            return None;
+        }
+        Some(Stored {
+            bytes: self.checkpoint.share_raw(name).ok()?,
+            kind: info.dtype,
             outputs,
             inputs,
         })

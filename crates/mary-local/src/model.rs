@@ -183,7 +183,7 @@ fn place(
 ) -> Result<(String, Box<dyn Engine>), ModelError> {
     let mut how = LoadSettings {
         precision: options.precision,
-        keep_unpacked: false,
+        ..LoadSettings::default()
     };
     match options.device {
         #[cfg(feature = "cuda")]

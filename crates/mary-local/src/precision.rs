@@ -1,6 +1,7 @@
 //! The type of number that weights are held in.
 
 use mary_contract::{ErrorKind, ModelError};
+use rayon::prelude::*;
 
 /// The type weights are held in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,10 +35,12 @@ impl Precision {
         match self {
             Self::Single => {}
             Self::Bf16 => data
-                .iter_mut()
+                .par_iter_mut()
+                .with_min_len(1 << 16)
                 .for_each(|x| *x = half::bf16::from_f32(*x).to_f32()),
             Self::F16 => data
-                .iter_mut()
+                .par_iter_mut()
+                .with_min_len(1 << 16)
                 .for_each(|x| *x = half::f16::from_f32(*x).to_f32()),
         }
     }

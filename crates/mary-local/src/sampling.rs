@@ -5,6 +5,8 @@ use mary_contract::Sampling;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use crate::kernels::Draw;
+
 /// Draws tokens for one request.
 pub struct Sampler {
     temperature: f64,
@@ -27,6 +29,17 @@ impl Sampler {
     /// Whether it always takes the likeliest token.
     pub fn is_greedy(&self) -> bool {
         self.temperature <= 0.0 || self.top_k == 1
+    }
+
+    /// What a device that draws by itself needs for the next token.
+    pub fn on_device(&mut self) -> Draw {
+        let greedy = self.is_greedy();
+        Draw {
+            inverse_temperature: if greedy { 0.0 } else { 1.0 / self.temperature },
+            top_p: self.top_p,
+            random: if greedy { 0 } else { self.rng.next_u64() },
+            top_k: u32::try_from(self.top_k).unwrap_or(u32::MAX),
+        }
     }
 
     /// The next token; `None` when the logits are not numbers.

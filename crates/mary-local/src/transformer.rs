@@ -5,7 +5,8 @@ use mary_contract::{ErrorKind, ModelError};
 pub use crate::batch::Batch;
 use crate::config::{Activation, Architecture, Block, QkNorm};
 use crate::kernels::{
-    Alibi, AttentionCall, AttentionSettings, Backend, Extent, Groups, Heads, NormOf, Spans, Wanted,
+    Alibi, AttentionCall, AttentionSettings, Backend, Draw, Extent, Groups, Heads, NormOf, Spans,
+    Wanted,
 };
 
 /// Vectors that are looked up, and how many there are.
@@ -509,20 +510,16 @@ impl<B: Backend> Transformer<B> {
         Ok(logits)
     }
 
-    /// The likeliest token after some rows, where the device can say; `None` in a row whose logits
-    /// are no numbers.
-    pub fn argmax(
+    /// Tokens drawn after some rows, on a device that draws; `None` in a row whose logits are no numbers.
+    pub fn draw(
         &self,
         work: &mut Workspace<B>,
         rows: &[usize],
-    ) -> Result<Option<Vec<Option<u32>>>, ModelError> {
-        // Whoever cannot say is not made to multiply.
-        if self.backend.ahead() == 0 {
-            return Ok(None);
-        }
+        draws: &[Draw],
+    ) -> Result<Vec<Option<u32>>, ModelError> {
         self.project_rows(work, rows)?;
-        let vocabulary = self.architecture.vocab;
-        let tokens = self.backend.argmax(&work.wide, rows.len(), vocabulary);
+        let shape = (self.architecture.vocab, self.architecture.logit_cap);
+        let tokens = self.backend.draw(&work.wide, shape, draws);
         self.backend.check()?;
         Ok(tokens)
     }

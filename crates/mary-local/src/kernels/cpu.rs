@@ -139,6 +139,10 @@ impl Backend for Cpu {
                 outputs,
                 inputs,
             } => Matrix::dense(data, outputs, inputs, self.multiplier),
+            Weights::Stored(stored) => {
+                let data = mary_weights::numbers(stored.kind, &stored.bytes);
+                Matrix::dense(data, stored.outputs, stored.inputs, self.multiplier)
+            }
             Weights::Blocks { blocks, keep } => Matrix::blocks(blocks, keep),
         };
         Linear {

@@ -8,15 +8,18 @@
 
 mod attention;
 mod backend;
+mod bring;
 mod head;
 mod plan;
 mod products;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mary_contract::ModelError;
-use mary_cuda::{Blas, Device, Kind, Lender, Lent, Memory, Parts};
+use mary_cuda::{Blas, Device, Kind, Lender, Lent, Memory, Parts, Uploader};
 
 use super::Alibi;
 use crate::precision::Precision;
@@ -42,6 +45,8 @@ pub struct Cuda {
     /// The type of rows that enter a product.
     kind: Kind,
     lender: Arc<Lender>,
+    /// Weights on their way, while they load.
+    uploader: Uploader,
     fault: Mutex<Option<ModelError>>,
     scratch: Mutex<Scratch>,
     ropes: Mutex<Vec<(Vec<u32>, Arc<Angles>)>>,
@@ -168,6 +173,7 @@ impl Cuda {
             },
             device,
             lender: Arc::default(),
+            uploader: Uploader::default(),
             fault: Mutex::default(),
             scratch: Mutex::default(),
             ropes: Mutex::default(),
@@ -253,15 +259,5 @@ impl Cuda {
             return None;
         }
         self.keep(self.lender.send(&self.device, x))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    /// The embedded kernels were compiled from the source that is there.
-    #[test]
-    fn kernels_come_from_their_source() {
-        let stale = super::PARTS.stale(include_bytes!("cuda/kernels.cu"));
-        assert_eq!(stale, None, "run tools/compile_cuda_kernels.py");
     }
 }

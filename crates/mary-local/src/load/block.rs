@@ -5,7 +5,7 @@ use mary_contract::{ErrorKind, ModelError};
 use super::Loader;
 use super::order::{scaled, ungroup, unweave};
 use crate::config::{ExpertNames, QkNorm, QkvLayout, QkvNames};
-use crate::kernels::{Backend, NormOf, Weights};
+use crate::kernels::{Backend, NormOf, Stored, Weights};
 use crate::transformer::{BlockOf, DenseOf, ExpertsOf, MlpOf, QkNormsOf};
 
 impl Loader<'_> {
@@ -203,15 +203,26 @@ impl Loader<'_> {
         let ([(name, outputs)], true) = (names.as_slice(), grouped) else {
             return self.linear(backend, &names, a.hidden);
         };
-        let data = self.read(name)?;
-        let data = ungroup(&data, a.hidden, a.kv_heads, a.group(), a.head_dim);
+        let weights = match self.stored(name, *outputs, a.hidden) {
+            Some(stored) => {
+                let width = stored.bytes.len() / outputs;
+                let bytes = ungroup(&stored.bytes, width, a.kv_heads, a.group(), a.head_dim);
+                Weights::Stored(Stored {
+                    bytes: bytes.into(),
+                    ..stored
+                })
+            }
+            None => {
+                let data = self.read(name)?;
+                Weights::Plain {
+                    data: ungroup(&data, a.hidden, a.kv_heads, a.group(), a.head_dim),
+                    outputs: *outputs,
+                    inputs: a.hidden,
+                }
+            }
+        };
         let bias = self.optional(&name.replace(".weight", ".bias"), *outputs)?;
         let bias = bias.map(|b| ungroup(&b, 1, a.kv_heads, a.group(), a.head_dim));
-        let weights = Weights::Plain {
-            data,
-            outputs: *outputs,
-            inputs: a.hidden,
-        };
         Ok(backend.prepare(vec![weights], bias))
     }
 }

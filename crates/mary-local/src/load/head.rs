@@ -57,10 +57,18 @@ impl Loader<'_> {
         };
         // The head is read one row at a time like an embedding, never transposed.
         let kind = self.checkpoint.info(&name).map(|info| info.dtype);
-        if kind.is_some_and(Blocks::supports) && a.logit_scale == 1.0 {
-            return Ok(
-                backend.prepare(vec![self.weights(&name, a.vocab, a.embedding.width)?], bias)
-            );
+        if a.logit_scale == 1.0 {
+            let width = a.embedding.width;
+            let weights = match self.stored(&name, a.vocab, width) {
+                Some(stored) => Some(Weights::Stored(stored)),
+                None if kind.is_some_and(Blocks::supports) => {
+                    Some(self.weights(&name, a.vocab, width)?)
+                }
+                None => None,
+            };
+            if let Some(weights) = weights {
+                return Ok(backend.prepare(vec![weights], bias));
+            }
         }
         let data = scaled(self.read(&name)?, a.logit_scale);
         let weights = Weights::Plain {

@@ -5,7 +5,7 @@ use crate::kernels::Weights;
 
 /// Puts plain matrices under one another, so that they are one product.
 pub(super) fn join(parts: Vec<Weights>) -> Vec<Weights> {
-    if parts.len() < 2 || parts.iter().any(|p| matches!(p, Weights::Blocks { .. })) {
+    if parts.len() < 2 || parts.iter().any(|p| !matches!(p, Weights::Plain { .. })) {
         return parts;
     }
     let mut whole = vec![];
@@ -64,14 +64,14 @@ pub(super) fn unweave(data: &[f32], width: usize, head_dim: usize, turning: usiz
 }
 
 /// Rows in the order queries, keys, values from rows where each key head keeps its queries, its key
-/// and its value together.
-pub(super) fn ungroup(
-    data: &[f32],
+/// and its value together. `T` is a number, or a byte of rows that are `width` bytes long.
+pub(super) fn ungroup<T: Copy>(
+    data: &[T],
     width: usize,
     kv_heads: usize,
     group: usize,
     head_dim: usize,
-) -> Vec<f32> {
+) -> Vec<T> {
     let head = head_dim * width;
     let mut out = Vec::with_capacity(data.len());
     let at = |kv: usize, i: usize| (kv * (group + 2) + i) * head;

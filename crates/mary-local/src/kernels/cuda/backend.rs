@@ -9,7 +9,7 @@ use super::{BASE, Cache, Cuda, Linear, Pending, Plan, Rotary, Table, Tensor, Vec
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
 use crate::kernels::{
-    AttentionCall, Backend, Extent, Groups, Heads, NormOf, Spans, Wanted, Weights,
+    AttentionCall, Backend, Draw, Extent, Groups, Heads, NormOf, Spans, Wanted, Weights,
 };
 
 impl Backend for Cuda {
@@ -43,25 +43,16 @@ impl Backend for Cuda {
         self.kind.bytes()
     }
 
+    fn takes_stored(&self) -> bool {
+        true
+    }
+
+    fn loaded(&self) {
+        self.uploader.release();
+    }
+
     fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
-        let plain = |w: Weights| match w {
-            Weights::Plain { data, inputs, .. } => (data, inputs),
-            Weights::Blocks { blocks, .. } => (blocks.unpack(0, blocks.outputs()), blocks.inputs()),
-        };
-        let parts: Vec<(Vec<f32>, usize)> = parts.into_iter().map(plain).collect();
-        let inputs = parts.first().map_or(0, |p| p.1);
-        let numbers = parts.iter().map(|p| p.0.len()).sum::<usize>();
-        let outputs = numbers / inputs.max(1);
-        // Weights that are bfloat16s already, as most checkpoints store them, need one part only.
-        let short = |x: &f32| x.to_bits().trailing_zeros() >= 16;
-        let one = self.kind != Kind::Single || parts.iter().all(|p| p.0.iter().all(short));
-        let split = if one { 1 } else { 3 };
-        let weights = self.keep(self.device.alloc(numbers * split * 2));
-        let mut to = weights.as_ref().map_or(0, Memory::at);
-        for (data, _) in parts {
-            self.bring(&data, inputs, to, split);
-            to += (data.len() * split * 2) as u64;
-        }
+        let (weights, shape) = self.bring_parts(parts);
         let short_bias = match &bias {
             Some(bias) if self.kind != Kind::Single => {
                 let memory = self.keep(self.device.alloc(bias.len() * 2));
@@ -72,9 +63,9 @@ impl Backend for Cuda {
         };
         Linear {
             weights,
-            outputs,
-            inputs,
-            parts: split,
+            outputs: shape.outputs,
+            inputs: shape.inputs,
+            parts: shape.parts,
             bias: bias.map(|b| self.vector(b)),
             short_bias,
         }
@@ -352,7 +343,17 @@ impl Backend for Cuda {
         self.answers(pending)
     }
 
-    fn argmax(&self, logits: &Tensor, rows: usize, width: usize) -> Option<Vec<Option<u32>>> {
-        self.likeliest(logits, rows, width)
+    fn draws(&self) -> bool {
+        true
+    }
+
+    fn draw(
+        &self,
+        logits: &Tensor,
+        shape: (usize, Option<f32>),
+        draws: &[Draw],
+    ) -> Vec<Option<u32>> {
+        self.drawn(logits, shape, draws)
+            .unwrap_or_else(|| vec![None; draws.len()])
     }
 }

@@ -1,12 +1,29 @@
-//! The head: log-probabilities of wanted tokens without writing down all logits, and the argmax.
+//! The head: log-probabilities of wanted tokens without writing down all logits, and tokens drawn where
+//! the logits lie.
 
 use mary_cuda::{Kind, Lent, Memory, args};
 
 use super::{BASE, Cuda, Linear, Pending, Scratch, Tensor, Vector, int};
-use crate::kernels::Wanted;
+use crate::kernels::{Draw, Wanted};
 
 /// Logits kept at once where they are written down at all: what stays in the GPU's cache.
 const LOGITS: usize = 13 << 20;
+
+/// A draw as `kernels.cu` lays it out.
+fn words_of(draw: &Draw) -> [i32; 8] {
+    let parts = [
+        draw.inverse_temperature.to_bits(),
+        draw.top_p.to_bits(),
+        draw.random,
+        u64::from(draw.top_k),
+    ];
+    let mut words = [0; 8];
+    for (pair, part) in words.chunks_exact_mut(2).zip(parts) {
+        pair[0] = part as u32 as i32;
+        pair[1] = (part >> 32) as i32;
+    }
+    words
+}
 
 impl Cuda {
     /// The logarithm of the sum of exponentials of each row's logits.
@@ -140,16 +157,21 @@ impl Cuda {
         answer.and_then(|a| self.keep(a)).unwrap_or_else(nothing)
     }
 
-    /// The most probable token of each row of logits.
-    pub(super) fn likeliest(
+    /// The next token of each row of logits.
+    pub(super) fn drawn(
         &self,
         logits: &Tensor,
-        rows: usize,
-        width: usize,
+        (width, cap): (usize, Option<f32>),
+        draws: &[Draw],
     ) -> Option<Vec<Option<u32>>> {
+        let rows = draws.len();
+        let list: Vec<i32> = draws.iter().flat_map(words_of).collect();
+        let asked = self.send(&list)?;
         let mut out = self.keep(self.lender.take(&self.device, rows * 4))?;
-        let (from, count, to) = (logits.at(), int(width), out.at());
-        self.launch((BASE, "greatest"), (rows, 1), 512, args![from, count, to]);
+        let (from, count, how, to) = (logits.at(), int(width), asked.at(), out.at());
+        let cap = cap.unwrap_or(0.0);
+        let words = args![from, count, cap, how, to];
+        self.launch((BASE, "draw"), (rows, 1), 512, words);
         if self.broken() {
             return None;
         }

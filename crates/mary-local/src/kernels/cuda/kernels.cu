@@ -1160,11 +1160,107 @@ PICK(float, bf16, s)
 PICK(bf16, bf16, b)
 PICK(f16, f16, h)
 
-// The greatest logit of each row and the first token that has it; -1 where one is no number.
-extern "C" __global__ void __launch_bounds__(512) greatest(const float *logits, int width, int *out) {
+// How the next token of a row is drawn. `random` is uniform over all 64 bits.
+struct Draw {
+    double inverse_temperature; // 0 takes the greatest logit
+    double top_p;               // 1 takes all
+    u64 random;
+    u32 top_k; // 0 takes all
+    u32 unused;
+};
+
+// Probabilities are whole numbers in units of the greatest one's 2^-44, so that sums are exact and the same
+// in whatever order threads add; 2^18 tokens fit.
+#define UNIT 17592186044416.0
+
+// A row of logits, squashed to a range where the model does that.
+struct Row {
+    const float *at;
+    float cap;
+    DEVICE float operator[](int i) const { return cap > 0 ? cap * tanhf(at[i] / cap) : at[i]; }
+};
+
+// Larger for larger logits.
+DEVICE u32 order_of(float x) {
+    u32 bits = __float_as_uint(x);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+DEVICE u64 weight_of(float x, float top, double inverse_temperature) {
+    return (u64)(exp(((double)x - (double)top) * inverse_temperature) * UNIT);
+}
+
+// Tokens in order of their logits, down to the one with which the goal is reached: a number of them (`by_count`)
+// or a sum of their weights. Gives the order of the last and how many of those equal to it are taken. All 512
+// threads call it.
+DEVICE void select_top(Row x, int width, float top, double inverse_temperature, bool by_count, u64 goal,
+                       u64 *counts, u64 *sums, u32 &last, u64 &ties) {
+    __shared__ u32 chosen;
+    __shared__ u64 left;
+    u32 prefix = 0;
+    for (int shift = 24; shift >= 0; shift -= 8) {
+        for (int i = threadIdx.x; i < 256; i += 512) counts[i] = sums[i] = 0;
+        __syncthreads();
+        for (int i = threadIdx.x; i < width; i += 512) {
+            u32 order = order_of(x[i]);
+            if (shift < 24 && order >> (shift + 8) != prefix >> (shift + 8)) continue;
+            u32 digit = order >> shift & 255;
+            atomicAdd(&counts[digit], 1ull);
+            if (!by_count) atomicAdd(&sums[digit], weight_of(x[i], top, inverse_temperature));
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            int digit = 255;
+            const u64 *held = by_count ? counts : sums;
+            // What is asked for is there, so that the search ends at a digit that occurs.
+            while (digit > 0 && held[digit] < goal) goal -= held[digit--];
+            while (digit > 0 && counts[digit] == 0) digit--;
+            chosen = (u32)digit;
+            left = goal;
+        }
+        __syncthreads();
+        prefix |= chosen << shift;
+        goal = left;
+        __syncthreads();
+    }
+    last = prefix;
+    ties = goal;
+    if (!by_count) {
+        float value = __uint_as_float(last & 0x80000000u ? last & 0x7fffffffu : ~last);
+        u64 each = weight_of(value, top, inverse_temperature);
+        ties = each ? (goal + each - 1) / each : 1;
+    }
+    if (ties == 0) ties = 1;
+}
+
+// What all threads before this one hold, and the sum of all.
+DEVICE u64 before(u64 own, u64 *shared, u64 &total) {
+    int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    u64 sum = own;
+    for (int d = 1; d < 32; d <<= 1) {
+        u64 other = __shfl_up_sync(~0u, sum, d);
+        if (lane >= d) sum += other;
+    }
+    __syncthreads();
+    if (lane == 31) shared[warp] = sum;
+    __syncthreads();
+    u64 first = 0;
+    total = 0;
+    for (int i = 0; i < 16; i++) {
+        if (i < warp) first += shared[i];
+        total += shared[i];
+    }
+    return first + sum - own;
+}
+
+// Draws the next token of each row; -1 where a logit is no number.
+extern "C" __global__ void __launch_bounds__(512)
+draw(const float *logits, int width, float cap, const Draw *draws, int *out) {
     __shared__ float tops[16];
     __shared__ int places[16];
-    const float *x = logits + (u64)blockIdx.x * width;
+    __shared__ u64 counts[256], sums[256], shared[16];
+    const Row x = {logits + (u64)blockIdx.x * width, cap};
+    const Draw how = draws[blockIdx.x];
     float top = -INF;
     int place = 0x7fffffff;
     for (int i = threadIdx.x; i < width; i += 512) {
@@ -1192,10 +1288,52 @@ extern "C" __global__ void __launch_bounds__(512) greatest(const float *logits, 
             places[threadIdx.x >> 5] = place;
         }
         __syncthreads();
-        if (threadIdx.x >= 32) return;
-        top = threadIdx.x < 16 ? tops[threadIdx.x] : -INF;
-        place = threadIdx.x < 16 ? places[threadIdx.x] : 0x7fffffff;
+        top = (threadIdx.x & 31) < 16 ? tops[threadIdx.x & 31] : -INF;
+        place = (threadIdx.x & 31) < 16 ? places[threadIdx.x & 31] : 0x7fffffff;
     }
-    if (threadIdx.x == 0) out[blockIdx.x] = top == -INF ? -1 : place;
+    bool sound = top != -INF && top != INF;
+    if (!sound || how.inverse_temperature == 0) {
+        if (threadIdx.x == 0) out[blockIdx.x] = sound ? place : -1;
+        return;
+    }
+    u32 last = 0;
+    u64 ties = (u64)width, total = 0;
+    int per = (width + 511) / 512;
+    int from = min((int)threadIdx.x * per, width), to = min(from + per, width);
+    bool limited = how.top_k > 0 && how.top_k < (u32)width;
+    if (limited)
+        select_top(x, width, top, how.inverse_temperature, true, how.top_k, counts, sums, last, ties);
+    for (int round = 0; round < 2; round++) {
+        // Of tokens with the last logit, those with the lowest numbers are taken.
+        u64 equal = 0, all;
+        for (int i = from; i < to; i++) equal += order_of(x[i]) == last;
+        u64 rank = before(equal, shared, all);
+        u64 own = 0, next = rank;
+        for (int i = from; i < to; i++) {
+            u32 order = order_of(x[i]);
+            if (order > last || (order == last && next++ < ties)) own += weight_of(x[i], top, how.inverse_temperature);
+        }
+        u64 first = before(own, shared, total);
+        if (round == 0 && how.top_p < 1) {
+            u64 goal = (u64)ceil(how.top_p * (double)total);
+            select_top(x, width, top, how.inverse_temperature, false, max(goal, 1ull), counts, sums, last, ties);
+            continue;
+        }
+        u64 target = __umul64hi(how.random, total);
+        if (target >= first && target < first + own) {
+            u64 held = first;
+            next = rank;
+            for (int i = from; i < to; i++) {
+                u32 order = order_of(x[i]);
+                if (!(order > last || (order == last && next++ < ties))) continue;
+                held += weight_of(x[i], top, how.inverse_temperature);
+                if (target < held) {
+                    out[blockIdx.x] = i;
+                    break;
+                }
+            }
+        }
+        return;
+    }
 }
 #endif // BASE

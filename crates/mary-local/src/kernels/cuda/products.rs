@@ -79,28 +79,6 @@ impl Cuda {
         steps
     }
 
-    /// Brings weights onto the GPU in the type that products take, in one part or three.
-    pub(super) fn bring(&self, data: &[f32], width: usize, to: u64, parts: usize) {
-        let mut scratch = self.lock();
-        let step = ((16 << 20) / width.max(1)).max(1) * width.max(1);
-        for (i, chunk) in data.chunks(step).enumerate() {
-            let from = self.grow(&mut scratch.rows, chunk.len() * 4);
-            if self.broken() || self.keep(self.device.write(chunk, from)).is_none() {
-                return;
-            }
-            let (len, width) = (chunk.len() as u64, int(width));
-            let grid = (chunk.len().div_ceil(256), 1);
-            if parts == 3 {
-                let to = to + (i * step * 3 * 2) as u64;
-                self.launch((BASE, "split"), grid, 256, args![from, to, width, len]);
-            } else {
-                let name = format!("cast_s{}", self.product_kind().letter());
-                let to = to + (i * step * self.product_kind().bytes()) as u64;
-                self.launch((BASE, &name), grid, 256, args![from, to, len]);
-            }
-        }
-    }
-
     /// The rows in the form a product takes them: as they are, rounded, or split in three.
     pub(super) fn operand(
         &self,
