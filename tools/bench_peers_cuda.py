@@ -18,14 +18,18 @@ import json
 import os
 import random
 import subprocess
+import sys
 import time
 import zipfile
 from pathlib import Path
 
+NEOX = dict(vocab_size=50304, max_position_embeddings=2048, rotary_pct=0.25, use_parallel_residual=True)
 SHAPES = {
     "70m": dict(hidden_size=512, num_hidden_layers=6, num_attention_heads=8, intermediate_size=2048),
     "1.4b": dict(hidden_size=2048, num_hidden_layers=24, num_attention_heads=16, intermediate_size=8192),
 }
+LLAMA_7B = dict(vocab_size=50304, hidden_size=4096, num_hidden_layers=32, num_attention_heads=32,
+                intermediate_size=11008, max_position_embeddings=4096)
 FAMILIES = """gpt_neox gpt_neox_sequential gpt2 llama llama_linear llama_llama3 llama_yarn mistral qwen2
 qwen3 phi phi3 falcon_7b falcon_new falcon_rw gemma2 gemma3 opt opt_350m bert roberta visual_bert
 clip_text llava_next qwen2_vl""".split()
@@ -70,12 +74,30 @@ def model_folder(args, shape):
 
     folder = Path(args.work) / f"pythia-{shape}"
     if not (folder / "model.safetensors").exists():
-        config = GPTNeoXConfig(vocab_size=50304, max_position_embeddings=2048, rotary_pct=0.25,
-                               use_parallel_residual=True, **SHAPES[shape])
+        config = GPTNeoXConfig(**NEOX, **SHAPES[shape])
         torch.manual_seed(0)
         with torch.device("cuda"):
             model = GPTNeoXForCausalLM(config).to(torch.bfloat16)
         model.save_pretrained(folder, max_shard_size="20GB")
+        del model
+        torch.cuda.empty_cache()
+        (folder / "tokenizer.json").write_bytes(Path(args.tokenizer).read_bytes())
+    return folder
+
+
+def seven_billion(args):
+    """A LLaMA of the 7B shape, 13.5 GB in bfloat16, in three files as such models are published."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    folder = Path(args.work) / "llama-7b"
+    if not (folder / "config.json").exists():
+        torch.manual_seed(0)
+        with torch.device("cuda"):
+            torch.set_default_dtype(torch.bfloat16)
+            model = LlamaForCausalLM(LlamaConfig(**LLAMA_7B))
+            torch.set_default_dtype(torch.float32)
+        model.save_pretrained(folder, max_shard_size="5GB")
         del model
         torch.cuda.empty_cache()
         (folder / "tokenizer.json").write_bytes(Path(args.tokenizer).read_bytes())
@@ -340,7 +362,7 @@ def mary(args, folders, *extra, device="cuda:0", dtype="bf16"):
                "run", "-m", models, "--device", device, "--dtype", dtype, "--no-cache", "--no-report", "--json",
                *extra]
     begin = time.perf_counter()
-    run = subprocess.run(command, capture_output=True, text=True)
+    run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "MARY_TIMINGS": "1"})
     seconds = time.perf_counter() - begin
     print(run.stderr.strip()[-3000:], flush=True)
     return seconds, run
@@ -368,9 +390,86 @@ def battery(args):
          rc=run.returncode)
 
 
+LOOP = """
+import json, sys, time
+begin = time.perf_counter()
+import torch
+from tokenizers import Tokenizer
+from transformers import AutoModelForCausalLM
+folder, texts, size = sys.argv[1], json.load(open(sys.argv[2])), int(sys.argv[3])
+imported = time.perf_counter()
+model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16, device_map="cuda").eval()
+torch.cuda.synchronize()
+loaded = time.perf_counter()
+rows = [e.ids for e in Tokenizer.from_file(folder + "/tokenizer.json").encode_batch_fast(texts)]
+order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+scores = torch.zeros(len(rows), device="cuda")
+with torch.inference_mode():
+    for at in range(0, len(order), size):
+        part = order[at : at + size]
+        longest = len(rows[part[-1]])
+        ids = torch.tensor([rows[i] + [0] * (longest - len(rows[i])) for i in part]).pin_memory()
+        lens = torch.tensor([len(rows[i]) for i in part]).pin_memory()
+        ids, lens = ids.cuda(non_blocking=True), lens.cuda(non_blocking=True)
+        mask = torch.arange(longest, device="cuda")[None] < lens[:, None]
+        logits = model(input_ids=ids, attention_mask=mask).logits[:, :-1].float()
+        chosen = logits.gather(-1, ids[:, 1:, None])[..., 0] - logits.logsumexp(-1)
+        scores[torch.tensor(part, device="cuda")] = (chosen * mask[:, 1:]).sum(-1)
+answers = scores.tolist()
+print(json.dumps({"imports": imported - begin, "load": loaded - imported,
+                  "loop": time.perf_counter() - loaded, "mean": sum(answers) / len(answers)}))
+"""
+
+
+def processes(args):
+    """BLiMP in full, from the start of a process to its end: ours with items, log and summary, and the best
+    loop we could write in transformers (texts sorted by length, large batches, nothing copied back but the
+    sums), which reads a list of texts and prints a mean. Each is run until it no longer gets faster."""
+    pairs = pairs_of(args.blimp)
+    texts = Path(args.work) / "texts.json"
+    texts.write_text(json.dumps([t for p in pairs for t in p]))
+    for shape in ("70m", "1.4b"):
+        folder = model_folder(args, shape)
+        tries = []
+        for _ in range(args.rounds):
+            seconds, run = mary(args, [folder], "-t", "psychometric/blimp")
+            if run.returncode == 0:
+                tries.append(seconds)
+        peers = []
+        for size in (1024, 2048, 1024, 2048)[: 2 * max(1, args.rounds // 2)]:
+            begin = time.perf_counter()
+            run = subprocess.run([sys.executable, "-c", LOOP, str(folder), str(texts), str(size)],
+                                 capture_output=True, text=True)
+            seconds = time.perf_counter() - begin
+            if run.returncode:
+                print(run.stderr[-1500:], flush=True)
+                continue
+            peers.append((seconds, size, json.loads(run.stdout)))
+        if tries and peers:
+            best = min(peers, key=lambda p: p[0])
+            note(f"BLiMP in full as a process, {shape} bf16", ours_s=round(min(tries), 2),
+                 ours_all=[round(t, 2) for t in tries], hf_s=round(best[0], 2), hf_batch=best[1],
+                 hf_parts={k: round(v, 3) for k, v in best[2].items()}, ratio=round(best[0] / min(tries), 2))
+
+
+def loading(args):
+    """13.5 GB from the page cache to the GPU, hashing included, and with the hash remembered."""
+    folder = seven_billion(args)
+    size = sum(f.stat().st_size for f in folder.glob("*.safetensors"))
+    for file in folder.glob("*.safetensors"):  # into the page cache
+        with open(file, "rb") as f:
+            while f.read(1 << 26):
+                pass
+    time.sleep(2.5)  # a file written this moment is not remembered
+    for what in ("hashed", "remembered", "remembered"):
+        seconds, run = mary(args, [folder], "-t", "psychometric/blimp", "-n", "1",
+                            "--cache-dir", str(Path(args.work) / "cache"))
+        note(f"7b, one pair, {what}", gb=round(size / 1e9, 1), seconds=round(seconds, 2), rc=run.returncode)
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--bench", required=True)
+    parser.add_argument("--bench")
     parser.add_argument("--work", required=True)
     parser.add_argument("--blimp")
     parser.add_argument("--tokenizer")
@@ -379,6 +478,9 @@ def main():
     parser.add_argument("--mary")
     parser.add_argument("--data")
     parser.add_argument("--pairs", type=int, default=4000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", help="where the figures go, with machine and commit")
+    parser.add_argument("--commit", default="unknown", help="the commit that --bench and --mary were built from")
     parser.add_argument("--rows", type=int, default=10240)
     parser.add_argument("--only", default="golden,raw,raw32,blimp,htest,real,more")
     args = parser.parse_args()
@@ -397,6 +499,8 @@ def main():
         "real": lambda: real(args),
         "more": lambda: more(args),
         "battery": lambda: battery(args),
+        "processes": lambda: processes(args),
+        "loading": lambda: loading(args),
     }
     for step in args.only.split(","):
         begin = time.perf_counter()
@@ -405,6 +509,15 @@ def main():
         except Exception as error:  # one failed step must not hide the others
             note(step, error=f"{type(error).__name__}: {error}"[:500])
         print(f"[{step}: {time.perf_counter() - begin:.1f} s]", flush=True)
+    if args.json:
+        import torch
+        import transformers
+
+        about = {"gpu": torch.cuda.get_device_name(), "cores": os.cpu_count(), "commit": args.commit,
+                 "date": time.strftime("%Y-%m-%d"), "torch": torch.__version__,
+                 "transformers": transformers.__version__}
+        figures = [{"what": what, **f} for what, f in TABLE]
+        Path(args.json).write_text(json.dumps({"machine": about, "figures": figures}, indent=1))
     print()
     for what, figures in TABLE:
         print(f"{what:36}", "  ".join(f"{k}={v}" for k, v in figures.items()))
