@@ -462,9 +462,9 @@ def loading(args):
                 pass
     time.sleep(2.5)  # a file written this moment is not remembered
     for what in ("hashed", "remembered", "remembered"):
-        seconds, run = mary(args, [folder], "-t", "psychometric/blimp", "-n", "1",
+        seconds, run = mary(args, [folder], "-t", "psychometric/blimp", "-l", "67",
                             "--cache-dir", str(Path(args.work) / "cache"))
-        note(f"7b, one pair, {what}", gb=round(size / 1e9, 1), seconds=round(seconds, 2), rc=run.returncode)
+        note(f"7b, 67 pairs, {what}", gb=round(size / 1e9, 1), seconds=round(seconds, 2), rc=run.returncode)
 
 
 def main():
