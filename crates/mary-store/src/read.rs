@@ -1,12 +1,13 @@
 //! Reading a log from end to end in constant memory.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mary_contract::{Sample, StoreError, open_plain};
+use rayon::prelude::*;
 
 use crate::fault::io_at;
 use crate::index::{Index, READ_BUFFER, unreadable};
@@ -148,12 +149,58 @@ impl Iterator for Samples {
     }
 }
 
-/// All verdicts of a run, without prompts and answers.
-pub struct Verdicts(Lines);
+/// Lines read by all threads at once, at most, and their bytes.
+const MOST_LINES: usize = 8_192;
+const MOST_BYTES: usize = 8 << 20;
+
+/// All verdicts of a run, without prompts and answers. Lines are taken in groups, each twice as large as the
+/// one before it up to a limit, and read by all threads: who wants the first alone does not wait for the rest.
+pub struct Verdicts {
+    lines: Lines,
+    group: usize,
+    ready: VecDeque<Result<Verdict, StoreError>>,
+}
 
 impl Verdicts {
     pub(crate) fn open(path: &Path, index: &Index) -> Result<Self, StoreError> {
-        Lines::open(path, index).map(Self)
+        Ok(Self {
+            lines: Lines::open(path, index)?,
+            group: 16,
+            ready: VecDeque::new(),
+        })
+    }
+
+    fn read_group(&mut self) {
+        let mut bytes = Vec::new();
+        // Where each line begins in the log and ends in `bytes`, and its number.
+        let mut found: Vec<(u64, usize, usize)> = Vec::new();
+        let mut fault = None;
+        while found.len() < self.group && bytes.len() < MOST_BYTES {
+            match self.lines.advance() {
+                Ok(Some(at)) => {
+                    bytes.extend_from_slice(&self.lines.bytes);
+                    found.push((at, bytes.len(), self.lines.number));
+                }
+                Ok(None) => break,
+                Err(e) => {
+                    // After an I/O error the place in the file is unknown: say it once and end.
+                    self.lines.reader = None;
+                    fault = Some(Err(e));
+                    break;
+                }
+            }
+        }
+        self.group = (self.group * 2).min(MOST_LINES);
+        let path = &self.lines.path;
+        let read = |i: usize| {
+            let (at, end, number) = found[i];
+            let start = i.checked_sub(1).map_or(0, |before| found[before].1);
+            line::read_verdict(&bytes[start..end], at).map_err(|e| unreadable(path, number, &e))
+        };
+        let all = (0..found.len()).into_par_iter().with_min_len(64).map(read);
+        let all: Vec<_> = all.collect();
+        self.ready.extend(all);
+        self.ready.extend(fault);
     }
 }
 
@@ -161,6 +208,9 @@ impl Iterator for Verdicts {
     type Item = Result<Verdict, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next_as(line::read_verdict)
+        if self.ready.is_empty() {
+            self.read_group();
+        }
+        self.ready.pop_front()
     }
 }
