@@ -248,37 +248,3 @@ fn aspects(concept: &str) -> Vec<&'static str> {
     };
     concept.shown(Mode::Clear).map(|(_, a)| a.rule).collect()
 }
-
-/// A form for people: the descriptions of a run, one line each, with an empty column for the verdict.
-/// The rule is the paper's (§5.2).
-pub fn judgement_form(samples: impl Iterator<Item = Sample>) -> String {
-    let cell = |text: &str| {
-        // A spreadsheet must not take a model's words for a formula.
-        let text = mary_contract::for_spreadsheet(text);
-        format!("\"{}\"", text.replace('"', "\"\""))
-    };
-    let mut lines = vec![
-        "model,item,trial,concept,description,\"0 = there is a factual error about the concept or an \
-         unfaithful example, 1 = there is none\",remark"
-            .to_owned(),
-    ];
-    for sample in samples.filter(|s| s.id.task == DESCRIBE_CARD.id) {
-        let concept = sample.item.tags.get("concept").cloned().unwrap_or_default();
-        let description = sample
-            .exchanges
-            .first()
-            .and_then(|e| e.reply.as_ref().ok())
-            .and_then(|r| r.answer.as_generated())
-            .map(|g| g.text.as_str())
-            .unwrap_or_default();
-        lines.push(format!(
-            "{},{},{},{},{},,",
-            cell(&sample.id.model),
-            cell(&sample.id.item),
-            sample.id.trial,
-            cell(&concept),
-            cell(description)
-        ));
-    }
-    lines.join("\n") + "\n"
-}

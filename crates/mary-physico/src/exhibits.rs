@@ -237,8 +237,18 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
                 let measure = describe.row.measures.iter().find(|m| m.name == name)?;
                 Some(printed(100.0 * measure.estimate.value, None))
             };
-            for name in ["judged_correct", "recall", "recall_with_more"] {
-                row.push(judged(name).unwrap_or_else(|| "–".into()));
+            for (by_model, by_people) in [
+                ("judged_correct", "judged_by_people"),
+                ("recall", "recall_by_people"),
+                ("recall_with_more", ""),
+            ] {
+                let people = judged(by_people).map(|share| format!("{share} (people)"));
+                let both: Vec<String> = judged(by_model).into_iter().chain(people).collect();
+                row.push(if both.is_empty() {
+                    "–".into()
+                } else {
+                    both.join(", ")
+                });
             }
             row
         })
@@ -260,9 +270,9 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
         title: "PHYSICO, the low level".into(),
         caption: "Accuracy in %: the concept from a masked definition, from a photograph, and from the \
                   model's own masked description (self-play); and the share of descriptions without \
-                  factual error (ours by the judge model, the paper's by people); and the share of the \
-                  concept's core properties that descriptions name, before and after the question for \
-                  more. The forms of Yu et al. \
+                  factual error (ours by the judge model and, where it says so, by people; the paper's by \
+                  people); and the share of the concept's core properties that descriptions name, before \
+                  and after the question for more. The forms of Yu et al. \
                   2025, Tables 1, 2 and 9; the definitions are our own, the paper's come from Wikipedia."
             .into(),
         head: [

@@ -8,6 +8,7 @@
 mod describe;
 mod drawing;
 mod exhibits;
+mod forms;
 mod gap;
 pub mod grid;
 mod grid_task;
@@ -31,8 +32,9 @@ pub mod tuning;
 pub mod upstream;
 pub mod worlds;
 
-pub use describe::{Describe, judgement_form};
+pub use describe::Describe;
 pub use exhibits::exhibits;
+pub use forms::{judgement_form, recall_form};
 pub use gap::{ConceptGap, Gap, parrot_gaps};
 pub use grid_task::{GRID_TASKS, GridTask, image};
 pub use low_level::Definition;

@@ -12,7 +12,7 @@ use mary_contract::{
 use crate::instances::sample_pairs;
 use crate::tuning::{Kind, MATRIX_PAIRS, chat_jsonl, instruction_json, tuning_examples};
 use crate::worlds::{self, Concept};
-use crate::{judgement_form, picture, surface};
+use crate::{judgement_form, picture, recall_form, surface};
 
 /// Concepts on one page of a contact sheet.
 const PER_PAGE: usize = 10;
@@ -139,6 +139,15 @@ pub(crate) fn command() -> FamilyCommand {
                     vec![Argument::out("physico-form.csv", "File to write")],
                 )
             },
+            Action {
+                samples_of: Some(text("physico/describe")),
+                ..action(
+                    "recall",
+                    "Write which core properties the descriptions of a run might name, as a form for human \
+                     judgement (CSV)",
+                    vec![Argument::out("physico-recall.csv", "File to write")],
+                )
+            },
         ],
     }
 }
@@ -169,6 +178,7 @@ pub(crate) fn act(
             written(out, png(&picture::prompt(&pairs))?)
         }
         "form" => written(out, judgement_form(samples.into_iter()).into_bytes()),
+        "recall" => written(out, recall_form(samples.into_iter()).into_bytes()),
         other => Err(FamilyError::Usage(format!("there is no action `{other}`"))),
     }
 }

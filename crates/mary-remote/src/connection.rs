@@ -110,6 +110,12 @@ impl<'a, T> Question<'a, T> {
         }
     }
 
+    /// Whether an answer in pieces is asked for at another address than one at once.
+    fn streams_elsewhere(&self) -> bool {
+        self.teller
+            .is_some_and(|teller| teller.format().path(self.path) != self.path)
+    }
+
     /// With somebody who is told the words as they come.
     #[must_use]
     pub fn told_to(mut self, teller: Option<&'a Teller<'a>>) -> Self {
@@ -188,9 +194,12 @@ impl Connection {
                         retries: retries + lessons,
                     });
                 }
-                // A server that knows no streams is asked for the whole answer at once.
+                // A server that knows no streams, or not where they are asked for, is asked for the whole
+                // answer at once.
                 Next::Stop(error)
-                    if error.kind == ErrorKind::BadRequest && question.teller.take().is_some() =>
+                    if (error.kind == ErrorKind::BadRequest
+                        || error.kind == ErrorKind::NotFound && question.streams_elsewhere())
+                        && question.teller.take().is_some() =>
                 {
                     lessons += 1;
                 }
@@ -328,7 +337,10 @@ impl Connection {
         };
         let message = Message {
             method: question.method.clone(),
-            path: question.path.to_owned(),
+            path: match question.teller {
+                Some(teller) => teller.format().path(question.path),
+                None => question.path.to_owned(),
+            },
             body,
             content_type: content_type.to_owned(),
             id: id.to_owned(),

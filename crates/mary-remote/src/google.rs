@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::format::WireFormat;
 use crate::http::KeyHeader;
 use crate::openai_chat::pick;
+use crate::stream::{StreamFormat, grow, keep};
 use crate::wire::{Asked, Read, ReadError, Unreadable, base64_of, count, small_seed, text, told};
 
 /// Most stop strings the API takes.
@@ -36,6 +37,10 @@ impl WireFormat for Google {
         read(raw)
     }
 
+    fn streams(&self) -> Option<&'static dyn StreamFormat> {
+        Some(&Stream)
+    }
+
     fn key_header(&self) -> KeyHeader {
         KeyHeader::XGoogApiKey
     }
@@ -51,6 +56,80 @@ impl WireFormat for Google {
     fn read_top(&self, raw: &Value, continuations: &[String]) -> Result<Read<Scored>, ReadError> {
         read_top(raw, continuations)
     }
+}
+
+/// Parts of one answer, at most: each piece of another kind than the last begins one.
+const MOST_PARTS: usize = 10_000;
+
+/// Answers piece by piece: the same body at another address, each event an answer with the parts that are new.
+pub struct Stream;
+
+impl StreamFormat for Stream {
+    fn path(&self, path: &str) -> String {
+        let path = path.strip_suffix(":generateContent").unwrap_or(path);
+        format!("{path}:streamGenerateContent?alt=sse")
+    }
+
+    fn ask(&self, _: &mut Value) {}
+
+    fn take(&self, whole: &mut Value, event: &Value) -> Option<String> {
+        if !event.is_object() {
+            return None;
+        }
+        if !whole.is_object() {
+            *whole = json!({});
+        }
+        let told = [
+            "error",
+            "modelVersion",
+            "promptFeedback",
+            "responseId",
+            "usageMetadata",
+        ];
+        keep(whole, event, &told);
+        let piece = event.pointer("/candidates/0").filter(|c| c.is_object())?;
+        if !whole["candidates"].is_array() {
+            whole["candidates"] = json!([{"content": {"role": "model", "parts": []}}]);
+        }
+        let candidate = whole.pointer_mut("/candidates/0")?;
+        for (name, value) in piece.as_object()? {
+            if name != "content" {
+                candidate[name] = value.clone();
+            }
+        }
+        let parts = candidate.pointer_mut("/content/parts")?.as_array_mut()?;
+        let (mut told, mut fresh_parts) = (String::new(), Vec::new());
+        let fresh = piece.pointer("/content/parts").and_then(Value::as_array);
+        for part in fresh.into_iter().flatten() {
+            let thought = is_thought(part);
+            let words = part.get("text").and_then(Value::as_str);
+            if let (Some(words), false) = (words, thought) {
+                told.push_str(words);
+            }
+            let goes_on = parts
+                .last_mut()
+                .filter(|last| is_thought(last) == thought && last.get("text").is_some());
+            match (words, goes_on) {
+                (Some(words), Some(last)) => grow(last, "text", words),
+                _ if part.is_object() => fresh_parts.push(part.clone()),
+                _ => {}
+            }
+            parts.append(&mut fresh_parts);
+            parts.truncate(MOST_PARTS);
+        }
+        (!told.is_empty()).then_some(told)
+    }
+
+    fn ended(&self, whole: &Value) -> bool {
+        let finished = whole.pointer("/candidates/0/finishReason");
+        let blocked = whole.pointer("/promptFeedback/blockReason");
+        finished.or(blocked).is_some_and(Value::is_string)
+    }
+}
+
+/// Whether a part of an answer is reasoning.
+fn is_thought(part: &Value) -> bool {
+    part.get("thought").and_then(Value::as_bool) == Some(true)
 }
 
 /// Where requests for a model go, below the base address.
@@ -170,7 +249,7 @@ pub fn read(raw: &Value) -> Result<Read<Generated>, ReadError> {
         parts
             .into_iter()
             .flatten()
-            .filter(|p| p.get("thought").and_then(Value::as_bool).unwrap_or(false) == thought)
+            .filter(|p| is_thought(p) == thought)
             .filter_map(|p| p.get("text").and_then(Value::as_str))
             .collect()
     };

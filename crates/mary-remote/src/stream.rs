@@ -11,6 +11,11 @@ use crate::secret::Scrubber;
 
 /// How a format asks for pieces and puts them together.
 pub trait StreamFormat: Send + Sync {
+    /// Where such a request goes, from where one for the whole answer does.
+    fn path(&self, path: &str) -> String {
+        path.to_owned()
+    }
+
     /// Changes a request's body so that the answer comes in pieces.
     fn ask(&self, body: &mut Value);
 
@@ -202,7 +207,7 @@ mod tests {
 
     use super::*;
     use crate::secret::Secret;
-    use crate::{anthropic, openai_chat, openai_completions};
+    use crate::{anthropic, google, openai_chat, openai_completions};
 
     fn sse(events: &[Value], end: &str) -> Vec<u8> {
         let lines = events
@@ -268,6 +273,38 @@ mod tests {
     }
 
     #[test]
+    fn candidates_in_pieces_are_the_candidate_at_once() {
+        let piece = |parts: Value| json!({"candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}], "modelVersion": "g-1"});
+        let mut events = vec![
+            piece(json!([{"text": "hm", "thought": true}])),
+            piece(json!([{"text": "Blue "}])),
+            piece(json!([{"text": "is."}])),
+        ];
+        let cut = events.clone();
+        events.push(json!({"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP", "index": 0}],
+            "usageMetadata": {"promptTokenCount": 8, "candidatesTokenCount": 3, "thoughtsTokenCount": 2}}));
+        let raw = whole(&google::Stream, &sse(&events, "")).unwrap();
+        let read = google::read(&raw).unwrap();
+        assert_eq!(read.answer.text, "Blue is.");
+        assert_eq!(read.answer.reasoning.as_deref(), Some("hm"));
+        assert_eq!(
+            (read.usage.prompt_tokens, read.usage.completion_tokens),
+            (8, 5)
+        );
+        assert_eq!(read.model_version.as_deref(), Some("g-1"));
+        // Broken off before a reason to end, it is no answer; a prompt that was blocked is one.
+        assert!(whole(&google::Stream, &sse(&cut, "")).is_err());
+        let blocked = [json!({"promptFeedback": {"blockReason": "SAFETY"}})];
+        let raw = whole(&google::Stream, &sse(&blocked, "")).unwrap();
+        let read = google::read(&raw).unwrap();
+        assert_eq!(read.answer.finish, mary_contract::Finish::ContentFilter);
+        assert_eq!(
+            google::Stream.path("models/g-1:generateContent"),
+            "models/g-1:streamGenerateContent?alt=sse"
+        );
+    }
+
+    #[test]
     fn what_broke_off_or_is_no_stream_is_no_answer() {
         let bytes = chat(&["Blue"]);
         assert!(whole(&openai_chat::Stream, &bytes[..bytes.len() / 2]).is_err());
@@ -284,12 +321,16 @@ mod tests {
             "\"x\"",
             "{\"choices\":{}}",
             "{\"choices\":[7]}",
+            "{\"candidates\":[7]}",
+            "{\"candidates\":{\"0\":{\"content\":{\"parts\":[7]}}}}",
+            "{\"candidates\":[{\"content\":{\"parts\":[7,{\"text\":{}}]}}]}",
             "{\"type\":\"content_block_delta\",\"index\":99999999999,\"delta\":{\"text\":\"x\"}}",
         ] {
             let body = format!("data: {odd}\n\n");
             let _ = whole(&openai_chat::Stream, body.as_bytes());
             let _ = whole(&anthropic::Stream, body.as_bytes());
             let _ = whole(&openai_completions::Stream, body.as_bytes());
+            let _ = whole(&google::Stream, body.as_bytes());
         }
     }
 

@@ -3,9 +3,10 @@
 //!
 //! The variance of the mean is that over people, plus that over items, less that of single answers, which
 //! the other two both hold (Cameron, Gelbach and Miller 2011, with their correction for few clusters).
-//! The bounds are Wilson's at the sample size that this variance is worth, with Student's quantile for
-//! the smaller of the two samples, so that they stay on the scale near its ends. `docs/people.md` states
-//! how often they cover in simulated studies.
+//! The bounds are Wilson's at the sample size that this variance is worth, so that they stay on the scale
+//! near its ends, with Student's quantile at Satterthwaite's degrees of freedom: three judges of thirty
+//! texts leave more than two where most of the variance lies between texts. `docs/people.md` states how
+//! often they cover in simulated studies.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,10 @@ use crate::{Interval, LEVEL, StatsError, input};
 pub struct Crossed {
     /// Mean and its 95 % interval over people and items.
     pub interval: Interval,
+    /// Standard error over both.
+    pub error: f64,
+    /// Degrees of freedom with which it is known.
+    pub freedom: f64,
     /// Standard error over people alone.
     pub over_people: f64,
     /// Standard error over items alone.
@@ -66,7 +71,7 @@ pub fn mean_crossed(
     let total = (by_person + by_item - variance(&single))
         .max(by_person)
         .max(by_item);
-    let freedom = (p.min(i) - 1) as f64;
+    let freedom = satterthwaite(total, &[(by_person, p), (by_item, i)]);
     let coin = value * (1.0 - value);
     // Where nobody is ever wrong nothing varies; the people are then what was sampled.
     let worth = if total > 0.0 && coin > 0.0 {
@@ -84,11 +89,34 @@ pub fn mean_crossed(
             n: scores.len(),
             method: "crossed",
         },
+        error: total.sqrt(),
+        freedom,
         over_people: by_person.sqrt(),
         over_items: by_item.sqrt(),
         people: p,
         items: i,
     })
+}
+
+/// Degrees of freedom of a variance that is a sum over samples, each given with its size (Satterthwaite
+/// 1946): never fewer than the smallest sample alone has, never more than all have together, as it is
+/// where the parts add up; what the parts share is taken off here, which could lead beyond.
+fn satterthwaite(total: f64, parts: &[(f64, usize)]) -> f64 {
+    let alone = |size: usize| size.saturating_sub(1).max(1) as f64;
+    let smallest = parts
+        .iter()
+        .map(|part| alone(part.1))
+        .fold(f64::MAX, f64::min);
+    let together: f64 = parts.iter().map(|part| alone(part.1)).sum();
+    let spread: f64 = parts
+        .iter()
+        .map(|(variance, size)| variance * variance / alone(*size))
+        .sum();
+    if spread > 0.0 {
+        (total * total / spread).clamp(smallest, together)
+    } else {
+        smallest
+    }
 }
 
 /// Sums of deviations by group.
@@ -143,7 +171,7 @@ pub struct CrossedDifference {
 ///
 /// The difference is the mean over shared items of the difference of the item's means. Its variance is
 /// that over items, plus for each side of people that over people less that of single answers, as in
-/// [`mean_crossed`]; Student's quantile is for the smallest of the samples.
+/// [`mean_crossed`], and so are the degrees of freedom.
 pub fn difference_crossed(
     first: CrossedSide<'_>,
     second: CrossedSide<'_>,
@@ -175,13 +203,15 @@ pub fn difference_crossed(
     };
     let by_item = shared.iter().map(spread).sum::<f64>() / (n * (n - 1.0).max(1.0));
     let (mut total, mut smallest, mut people) = (by_item, shared.len(), 0);
+    let mut samples = vec![(by_item, shared.len())];
     for (side, own, other, centre) in [(first, &a, &b, difference), (second, &b, &a, -difference)] {
         if !side.people {
             continue;
         }
-        let (count, more) = over_people(side.answers, own, other, (n, centre));
+        let (count, by_person, more) = over_people(side.answers, own, other, (n, centre));
         people += count;
         smallest = smallest.min(count);
+        samples.push((by_person, count));
         // The difference of noisy sums may be less than nothing; people never make a mean surer.
         total += more.max(0.0);
     }
@@ -196,7 +226,7 @@ pub fn difference_crossed(
     if smallest < 2 || total <= 0.0 {
         return Ok(found);
     }
-    let (error, freedom) = (total.sqrt(), (smallest - 1) as f64);
+    let (error, freedom) = (total.sqrt(), satterthwaite(total, &samples));
     let half = t_of(LEVEL, freedom) * error;
     Ok(CrossedDifference {
         bounds: Some(((difference - half).max(-1.0), (difference + half).min(1.0))),
@@ -219,13 +249,13 @@ fn item_means(answers: &[CrossedAnswer]) -> BTreeMap<usize, (f64, f64)> {
     means
 }
 
-/// How many people answered shared items, and what they add to the variance over items.
+/// How many people answered shared items, the variance over them, and what they add to that over items.
 fn over_people(
     answers: &[CrossedAnswer],
     own: &BTreeMap<usize, (f64, f64)>,
     other: &BTreeMap<usize, (f64, f64)>,
     (items, centre): (f64, f64),
-) -> (usize, f64) {
+) -> (usize, f64, f64) {
     let mut sums: BTreeMap<usize, f64> = BTreeMap::new();
     let mut single = 0.0;
     for answer in answers {
@@ -240,7 +270,7 @@ fn over_people(
     let count = sums.len();
     let correction = count as f64 / (count as f64 - 1.0).max(1.0);
     let by_person = correction * sums.values().map(|s| s * s).sum::<f64>();
-    (count, by_person - single)
+    (count, by_person, by_person - single)
 }
 
 /// What is known, or assumed, of people and items before a study.
@@ -274,11 +304,15 @@ impl StudyPlan {
         }
         let rest = coin - between;
         let answers = (people * per_person) as f64;
-        let variance = self.sd_people.powi(2) / people as f64
-            + self.sd_items.powi(2) / items as f64
-            + rest / answers;
-        let freedom = people.min(items) as f64 - 1.0;
-        Ok(t_of(LEVEL, freedom) * variance.sqrt())
+        let (of_people, of_items) = (self.sd_people.powi(2), self.sd_items.powi(2));
+        let (p, i) = (people as f64, items as f64);
+        let variance = of_people / p + of_items / i + rest / answers;
+        // What the variances over people and over items will come to, each holding that of single answers.
+        let by_person = of_people / p + (of_items + rest) / answers;
+        let by_item = of_items / i + (of_people + rest) / answers;
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let samples = [(by_person, size(people)), (by_item, size(items))];
+        Ok(t_of(LEVEL, satterthwaite(variance, &samples)) * variance.sqrt())
     }
 
     /// The fewest people whose interval is no wider than `half` to each side; nothing when no number of
@@ -335,6 +369,18 @@ mod tests {
     }
 
     #[test]
+    fn degrees_of_freedom_follow_where_the_variance_lies() {
+        // All of it over thirty items: three judges do not take any away; all of it over them: two are left.
+        assert!((satterthwaite(1.0, &[(0.0, 3), (1.0, 30)]) - 29.0).abs() < 1e-12);
+        assert!((satterthwaite(1.0, &[(1.0, 3), (0.0, 30)]) - 2.0).abs() < 1e-12);
+        // Welch's of two equal halves: (1/2 + 1/2)² / (1/4 / 9 + 1/4 / 9).
+        assert!((satterthwaite(1.0, &[(0.5, 10), (0.5, 10)]) - 18.0).abs() < 1e-12);
+        // Parts that share much: never fewer than the smaller sample has.
+        assert!((satterthwaite(1.0, &[(1.0, 10), (1.0, 10)]) - 9.0).abs() < 1e-12);
+        assert!((satterthwaite(0.0, &[(0.0, 10), (0.0, 4)]) - 3.0).abs() < 1e-12);
+    }
+
+    #[test]
     fn nobody_wrong_still_has_an_interval() {
         let scores = [1.0; 40];
         let people: Vec<usize> = (0..40).map(|i| i % 10).collect();
@@ -377,7 +423,10 @@ mod tests {
         let single = (2.0 / 9.0 + 2.0 * 4.0 / 9.0 + 2.0 / 9.0) / 36.0;
         let error = (by_item + by_person - single).sqrt();
         let (low, high) = found.bounds.unwrap();
-        let half = t_of(LEVEL, 1.0) * error;
+        // Variance 1/9 = 4/36 over two people, by_item over three items: between 1 and 3 degrees of freedom.
+        let total = error * error;
+        let freedom = total * total / (by_person * by_person + by_item * by_item / 2.0);
+        let half = t_of(LEVEL, freedom.clamp(1.0, 3.0)) * error;
         assert!((low - (1.0 / 3.0 - half).max(-1.0)).abs() < 1e-12, "{low}");
         assert!((high - (1.0 / 3.0 + half).min(1.0)).abs() < 1e-12, "{high}");
         // Turned round, the same.

@@ -1,10 +1,13 @@
-//! How far several people agree beyond chance: Fleiss' kappa, and Krippendorff's alpha, which takes
-//! missing answers and ordered or numeric ones.
+//! How far several people agree: the plain share of pairs, and beyond chance Fleiss' kappa and
+//! Krippendorff's alpha, which takes missing answers and ordered or numeric ones.
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::bootstrap::{Bootstrap, Units, percentile};
-use crate::{Interval, StatsError};
+use crate::intervals::mean_bounded;
+use crate::{Interval, LEVEL, StatsError};
 
 /// What the labels of a rating mean to [`krippendorff_alpha`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +52,57 @@ pub fn krippendorff_interval(
         ..Bootstrap::default()
     };
     percentile(&Units::singles(items.len()), statistic, &settings)
+}
+
+/// How far people agree, with and without what chance would give.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RaterAgreement {
+    /// Share of pairs of answers to the same item that are the same: the mean over items, with its
+    /// interval over them; nothing where a single item was answered twice.
+    pub observed: Option<Interval>,
+    /// Krippendorff's alpha. Nothing where every answer is the same: agreement beyond chance is then
+    /// undefined, neither 0 nor 1.
+    pub alpha: Option<f64>,
+    /// Its 95 % interval over items. Nothing where drawing items again cannot see the uncertainty:
+    /// everybody agrees on every item, or nearly so on few.
+    pub bounds: Option<(f64, f64)>,
+    /// Items with two answers or more.
+    pub items: usize,
+}
+
+impl RaterAgreement {
+    /// Of values by item, as in [`krippendorff_alpha`]; nothing where no item has two answers.
+    pub fn of(items: &[Vec<f64>], level: Level, seed: u64) -> Option<Self> {
+        let paired: Vec<Vec<f64>> = items.iter().filter(|v| v.len() > 1).cloned().collect();
+        if paired.is_empty() || paired.iter().flatten().any(|v| !v.is_finite()) {
+            return None;
+        }
+        let shares: Vec<f64> = paired.iter().map(|values| alike(values)).collect();
+        let interval = krippendorff_interval(&paired, level, seed).ok();
+        Some(Self {
+            observed: mean_bounded(&shares, LEVEL).ok(),
+            alpha: krippendorff_alpha(&paired, level).ok(),
+            bounds: interval.map(|i| (i.low, i.high)),
+            items: paired.len(),
+        })
+    }
+
+    /// Whether every answer to every item is the same, so that nothing can be said beyond chance.
+    pub fn undefined(&self) -> bool {
+        self.alpha.is_none()
+    }
+}
+
+/// Share of pairs of values that are the same.
+fn alike(values: &[f64]) -> f64 {
+    let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
+    for value in values {
+        // The two zeros are one number.
+        *counts.entry((value + 0.0).to_bits()).or_default() += 1.0;
+    }
+    let n = values.len() as f64;
+    let pairs: f64 = counts.values().map(|c| c * (c - 1.0)).sum();
+    pairs / (n * (n - 1.0))
 }
 
 fn alpha(items: &[&Vec<f64>], level: Level) -> Result<f64, StatsError> {

@@ -1,6 +1,7 @@
 //! How often the interval over people and items covers the truth, in simulated studies of a known population:
 //!
 //!     cargo run --release -p mary-study --example coverage [STUDIES]
+//!     cargo run --release -p mary-study --example coverage batches
 //!
 //! People's abilities and items' difficulties are normal on the logit scale; each study draws new people and
 //! new items, gives them out in Latin-square lists, and answers are drawn from the probabilities. The truth is
@@ -11,6 +12,11 @@
 //! mean difficulty of a study, which decide most of its error, then take 400 quantiles of their distributions in
 //! an order drawn, instead of 400 draws. A mean of normal draws is independent of the deviations from it, so that
 //! a stratified study is distributed as any other.
+//!
+//! `batches` tells chance from a fault of the interval: ten batches of 400 studies for each design, one after
+//! the other, on seeds that were written down here before any of them was run ([`Batch::seeds`]) and that no
+//! other figure uses; no two designs share one. Every batch is printed, whatever it says, and the total with
+//! its exact binomial interval.
 #![allow(
     clippy::print_stdout,
     clippy::expect_used,
@@ -19,14 +25,19 @@
 )]
 
 use mary_items::{shuffle, stream};
+use mary_stats::LEVEL;
 use mary_stats::crossed::{CrossedAnswer, CrossedSide, difference_crossed, mean_crossed};
 use mary_stats::distributions::{normal_cdf, normal_quantile};
+use mary_stats::intervals::exact;
 use mary_study::lists::{Design, Lists};
 use mary_study::simulate::{Behaviour, Simulation, logistic, normal};
 use rand::RngExt as _;
 
 /// What the issue of coverage is stated for.
 const BLOCK: u64 = 400;
+/// Batches of [`BLOCK`] studies for each design, and where their seeds begin.
+const BATCHES: u64 = 10;
+const FRESH: u64 = 21_000_000;
 /// The model that people are compared with is right on items easier than this.
 const MODEL: f64 = 0.3;
 
@@ -89,37 +100,96 @@ impl Population {
     }
 }
 
-fn main() {
-    let studies: u64 = std::env::args()
-        .nth(1)
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(BLOCK);
-    println!(
-        "| mean logit | sd people | sd items | people | items | a person | truth | first 400 | 400 stratified | all {studies} | blocks of 400 | inside 93–97 | people alone | people less a model |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
-    for (mean, sd_people, sd_items, people, items, per_person) in [
+/// The five designs.
+fn designs() -> Vec<Population> {
+    let designs = [
         (1.5, 0.7, 0.9, 30, 120, 40),
         (1.5, 0.7, 0.9, 30, 40, 40),
         (2.5, 1.0, 1.0, 30, 120, 40),
         (0.5, 0.5, 1.2, 20, 60, 30),
         (3.0, 0.7, 0.7, 50, 100, 20),
-    ] {
-        let design = Design {
+    ];
+    let of = |(mean, sd_people, sd_items, people, items, per_person)| Population {
+        mean,
+        sd_people,
+        sd_items,
+        people,
+        design: Design {
             items,
             per_person,
             lists: Lists::Latin,
             seed: 0,
-        };
-        let population = Population {
-            mean,
-            sd_people,
-            sd_items,
-            people,
-            design,
-        };
+        },
+    };
+    designs.into_iter().map(of).collect()
+}
+
+fn main() {
+    let word = std::env::args().nth(1);
+    if word.as_deref() == Some("batches") {
+        println!(
+            "| design | seeds | covered, batch by batch (% of {BLOCK}) | inside 93–97 | all | 95 % of it |"
+        );
+        println!("|---|---|---|---|---|---|");
+        for (number, population) in designs().iter().enumerate() {
+            batches(number as u64 + 1, population);
+        }
+        return;
+    }
+    let studies: u64 = word.and_then(|n| n.parse().ok()).unwrap_or(BLOCK);
+    println!(
+        "| mean logit | sd people | sd items | people | items | a person | truth | first 400 | 400 stratified | all {studies} | blocks of 400 | inside 93–97 | people alone | people less a model |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+    for population in designs() {
         row(&population, studies);
     }
+}
+
+/// One batch of one design, both counted from where they begin.
+struct Batch {
+    design: u64,
+    number: u64,
+}
+
+impl Batch {
+    /// Seeds of its studies: a million for each design, 400 for each batch.
+    fn seeds(&self) -> std::ops::Range<u64> {
+        let first = FRESH + self.design * 1_000_000 + self.number * BLOCK;
+        first..first + BLOCK
+    }
+}
+
+fn batches(design: u64, of: &Population) {
+    let truth = of.truth();
+    let covers = |seed: u64| {
+        let (scores, who, what) = of.study(seed);
+        let found = mean_crossed(&scores, &who, &what).expect("a mean");
+        found.interval.contains(truth)
+    };
+    let batch = |number| Batch { design, number };
+    let covered: Vec<u64> = (0..BATCHES)
+        .map(|number| batch(number).seeds().filter(|seed| covers(*seed)).count() as u64)
+        .collect();
+    let percent = |n: u64| 100.0 * n as f64 / BLOCK as f64;
+    let each: Vec<String> = covered
+        .iter()
+        .map(|n| format!("{:.1}", percent(*n)))
+        .collect();
+    let inside = covered
+        .iter()
+        .filter(|n| (93.0..=97.0).contains(&percent(**n)));
+    let all = exact(covered.iter().sum(), BATCHES * BLOCK, LEVEL).expect("an interval");
+    println!(
+        "| {design} | {} to {} | {} | {} of {BATCHES} | {:.2} % | {:.2}–{:.2} |",
+        batch(0).seeds().start,
+        batch(BATCHES - 1).seeds().end - 1,
+        each.join(", "),
+        inside.count(),
+        100.0 * all.value,
+        100.0 * all.low,
+        100.0 * all.high,
+    );
 }
 
 fn row(of: &Population, studies: u64) {

@@ -7,7 +7,7 @@ use mary_contract::{Estimate, Measure, Outcome, Sample, SummaryRow};
 use mary_stats::agreement::cohen_kappa;
 use mary_stats::bootstrap::quantile_sorted;
 use mary_stats::crossed::{Crossed, mean_crossed};
-use mary_stats::raters::{Level, fleiss_kappa, krippendorff_interval};
+use mary_stats::raters::{Level, RaterAgreement, fleiss_kappa};
 use mary_stats::{Interval, LEVEL, intervals};
 use serde::Serialize;
 
@@ -37,8 +37,11 @@ pub struct PeopleStatistics {
     pub cohen: Option<Interval>,
     /// Fleiss' kappa, where every item was answered by equally many.
     pub fleiss: Option<f64>,
-    /// Krippendorff's alpha of the answers.
+    /// Krippendorff's alpha of the answers, where it has an interval.
     pub alpha: Option<Interval>,
+    /// The share of pairs of answers to one item that are the same, and alpha beside it: undefined where
+    /// all answers are.
+    pub agreement: Option<RaterAgreement>,
     /// Mean score by part of the way: first tenth, second …; the number of answers and the mean.
     pub learning: Vec<(usize, f64)>,
     /// Seconds for an answer: lowest, quartiles, highest.
@@ -83,7 +86,7 @@ impl PeopleStatistics {
         everybody.sort_unstable();
         everybody.dedup();
         let crossed = mean_crossed(&scores, &people, &items).ok();
-        let (cohen, fleiss, alpha) = agreement(&labels, everybody.len());
+        let (cohen, fleiss, agreement) = agreement(&labels, everybody.len());
         Self {
             people: everybody.len(),
             items: ids.len(),
@@ -94,7 +97,8 @@ impl PeopleStatistics {
             per_person: five_numbers(person_means(&scores, &people)),
             cohen,
             fleiss,
-            alpha,
+            alpha: agreement.as_ref().and_then(alpha),
+            agreement,
             learning: learning(samples),
             seconds: five_numbers(seconds.into_iter().copied().collect()),
             none_fits: intervals::wilson(none, could, LEVEL)
@@ -121,11 +125,33 @@ fn five_numbers(mut values: Vec<f64>) -> Option<[f64; 5]> {
     (!values.is_empty()).then(|| [at(0.0), at(0.25), at(0.5), at(0.75), at(1.0)])
 }
 
+/// Alpha with its interval, where it has one.
+pub(crate) fn alpha(of: &RaterAgreement) -> Option<Interval> {
+    let (low, high) = of.bounds?;
+    Some(Interval {
+        value: of.alpha?,
+        low,
+        high,
+        n: of.items,
+        method: "bootstrap-percentile",
+    })
+}
+
+/// Alpha in words: the number with its interval, the number alone where resampling cannot see how sure it is,
+/// or that there is none.
+pub(crate) fn alpha_in_words(of: &RaterAgreement) -> String {
+    match (of.alpha, of.bounds) {
+        (Some(alpha), Some((low, high))) => format!("{alpha:.2} [{low:.2}, {high:.2}]"),
+        (Some(alpha), None) => format!("{alpha:.2}"),
+        (None, _) => "undefined".to_owned(),
+    }
+}
+
 /// Cohen's kappa of two people, Fleiss' of equally many on each item, Krippendorff's alpha of any.
 fn agreement(
     labels: &BTreeMap<&str, BTreeMap<u32, &str>>,
     people: usize,
-) -> (Option<Interval>, Option<f64>, Option<Interval>) {
+) -> (Option<Interval>, Option<f64>, Option<RaterAgreement>) {
     let both = labels.values().filter(|said| said.len() == 2);
     let cohen = (people == 2).then(|| {
         let (first, second): (Vec<&str>, Vec<&str>) = both
@@ -151,8 +177,8 @@ fn agreement(
             said.iter().map(place).collect()
         })
         .collect();
-    let alpha = krippendorff_interval(&numbered, Level::Nominal, SEED).ok();
-    (cohen.flatten(), fleiss, alpha)
+    let agreement = RaterAgreement::of(&numbered, Level::Nominal, SEED);
+    (cohen.flatten(), fleiss, agreement)
 }
 
 /// The samples by part of the way through the study: the first tenth of each person's trials, the second …
@@ -218,6 +244,10 @@ pub fn enrich(row: &mut SummaryRow, statistics: &PeopleStatistics) {
     };
     add("cohen_kappa", statistics.cohen);
     add("krippendorff_alpha", statistics.alpha);
+    add(
+        "agreement",
+        statistics.agreement.and_then(|found| found.observed),
+    );
     if statistics.none_fits.is_some() {
         add("none_fits", statistics.none_fits);
     }
@@ -270,8 +300,20 @@ impl std::fmt::Display for PeopleStatistics {
         if let Some(kappa) = self.fleiss {
             writeln!(f, "Fleiss' kappa    {kappa:.2}")?;
         }
-        if let Some(alpha) = &self.alpha {
-            writeln!(f, "Krippendorff's α {}", plain(alpha))?;
+        if let Some(found) = &self.agreement {
+            let why = match (found.alpha, found.bounds) {
+                (None, _) => " (every answer is the same: chance would agree as often)",
+                (Some(_), None) => " (no interval: too few items tell people apart)",
+                _ => "",
+            };
+            writeln!(f, "Krippendorff's α {}{why}", alpha_in_words(found))?;
+            if let Some(share) = &found.observed {
+                writeln!(
+                    f,
+                    "agreement        {} of pairs of answers to one item",
+                    percent(share)
+                )?;
+            }
         }
         if let Some(none) = &self.none_fits {
             writeln!(f, "none fits        {}", percent(none))?;

@@ -8,7 +8,7 @@ use mary_contract::{
 };
 use mary_stats::Interval;
 
-use crate::analysis::{PeopleStatistics, parts};
+use crate::analysis::{PeopleStatistics, alpha_in_words, parts};
 use crate::results::is_people;
 
 /// Samples of one study on one task.
@@ -55,6 +55,7 @@ fn table(groups: &[Group<'_>]) -> Table {
         "score",
         "kappa",
         "alpha",
+        "agreement",
         "none fits",
         "seconds",
         "focus lost",
@@ -76,8 +77,16 @@ fn table(groups: &[Group<'_>]) -> Table {
             found.items.to_string(),
             found.answers.to_string(),
             found.score.as_ref().map_or_else(none, percent),
-            kappa.or(fleiss).unwrap_or_else(none),
-            found.alpha.as_ref().map_or_else(none, plain),
+            kappa.or(fleiss).unwrap_or_else(|| match &found.agreement {
+                Some(agreement) if agreement.undefined() => "undefined".to_owned(),
+                _ => none(),
+            }),
+            found.agreement.as_ref().map_or_else(none, alpha_in_words),
+            found
+                .agreement
+                .and_then(|found| found.observed)
+                .as_ref()
+                .map_or_else(none, percent),
             found.none_fits.as_ref().map_or_else(none, percent),
             found.seconds.map_or_else(none, |[_, q1, median, q3, _]| {
                 format!("{median:.1} ({q1:.1}–{q3:.1})")
@@ -89,10 +98,11 @@ fn table(groups: &[Group<'_>]) -> Table {
     });
     Table {
         id: "people-scores".into(),
-        title: "People".into(),
+        title: "Scores and agreement of people".into(),
         caption: "Scores in percent with intervals over people and items; agreement between people (Cohen's kappa of \
-                  two, Fleiss' of equally many on each item, Krippendorff's alpha of any); the share of answers \
-                  \u{201c}none fits\u{201d}; median seconds for an answer with quartiles; answers during which the \
+                  two, Fleiss' of equally many on each item, Krippendorff's alpha of any, \u{201c}undefined\u{201d} \
+                  where every answer is the same and chance would agree as often; and the plain share of pairs \
+                  of answers to one item that are the same); the share of answers \u{201c}none fits\u{201d}; median seconds for an answer with quartiles; answers during which the \
                   window lost the focus."
             .into(),
         head: head.map(String::from).to_vec(),

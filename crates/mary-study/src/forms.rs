@@ -5,6 +5,10 @@
 //! Judges are blind: a page shows what was written and what it is about, never which model wrote it. What
 //! several lines share (one model describing a concept twice in the same words, two models agreeing) is
 //! judged once and counts for each of them.
+//!
+//! A form may ask several things of one answer, a line for each (which of a concept's properties a
+//! description names): a column `part` tells the lines apart, and what becomes of the verdicts has a name of
+//! its own in the column `measure`.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +20,7 @@ use serde_json::json;
 
 use crate::StudyError;
 use crate::freeze::{Frozen, KeyedItem, Keys};
+use crate::judgements::MEASURE;
 use crate::lists::spread;
 use crate::question::{AnswerForm, Question};
 use crate::settings::Language;
@@ -25,6 +30,8 @@ const MODEL: &str = "model";
 const ITEM: &str = "item";
 const TRIAL: &str = "trial";
 const REMARK: &str = "remark";
+const PART: &str = "part";
+const NAMED: &str = "measure";
 /// How the heading of the column for the verdict begins, and where its second half does.
 const NO: &str = "0 =";
 const YES: &str = ", 1 =";
@@ -45,6 +52,8 @@ pub struct Judged {
 pub struct Line {
     /// What is judged.
     pub of: Judged,
+    /// Which part of it, where a form has several lines for an answer.
+    pub part: String,
     /// What is shown: heading and text.
     pub shown: Vec<(String, String)>,
     /// The verdict, where there is one.
@@ -58,6 +67,8 @@ pub struct Form {
     pub no: String,
     /// What 1 means.
     pub yes: String,
+    /// What the verdicts become in the run.
+    pub measure: String,
     /// The lines.
     pub lines: Vec<Line>,
 }
@@ -71,8 +82,18 @@ pub struct Judging {
     pub path: String,
     /// The task.
     pub task: String,
+    /// What the verdicts become in the run.
+    #[serde(default = "judged_by_people")]
+    pub measure: String,
     /// For each item of the study, the answers of the run that it stands for.
     pub of: Vec<Vec<Judged>>,
+    /// For each item of the study, which part of those answers is asked about; empty where it is the whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
+}
+
+fn judged_by_people() -> String {
+    MEASURE.to_owned()
 }
 
 /// Reads a form; `name` is said where something is wrong.
@@ -99,9 +120,11 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
     let meaning = head.get(verdict).unwrap_or_default().trim();
     let meaning = meaning.strip_prefix(NO).unwrap_or(meaning);
     let (no, yes) = meaning.split_once(YES).unwrap_or((meaning, "1"));
-    let remark = column(REMARK);
-    let apart = [Some(model), Some(item), Some(trial), Some(verdict), remark];
-    let mut lines = Vec::new();
+    let (remark, part, named) = (column(REMARK), column(PART), column(NAMED));
+    let ids = [Some(model), Some(item), Some(trial), Some(verdict)];
+    let apart: Vec<Option<usize>> = ids.into_iter().chain([remark, part, named]).collect();
+    let mut measure: Option<String> = None;
+    let mut lines: Vec<Line> = Vec::new();
     for (row, record) in reader.records().enumerate() {
         let line = row + 2;
         let record = record.map_err(|e| wrong(line, e.to_string()))?;
@@ -112,6 +135,19 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
             "1" => Some(1.0),
             other => return Err(wrong(line, format!("expected 0 or 1, found `{other}`"))),
         };
+        if let Some(at) = named {
+            let own = get(at).trim().to_owned();
+            let plain = |c: char| c.is_ascii_lowercase() || c == '_';
+            let before = measure.get_or_insert_with(|| own.clone());
+            if own.is_empty() || !own.chars().all(plain) || *before != own {
+                return Err(wrong(
+                    line,
+                    format!(
+                        "expected one name of a measure throughout (a to z and _), found `{own}` after `{before}`"
+                    ),
+                ));
+            }
+        }
         let number = get(trial).trim().parse().map_err(|_| {
             wrong(
                 line,
@@ -134,12 +170,14 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
                 item: get(item).trim().to_owned(),
                 trial: number,
             },
+            part: part.map(get).unwrap_or_default().trim().to_owned(),
             mark,
         });
     }
     Ok(Form {
         no: no.trim().to_owned(),
         yes: yes.trim().to_owned(),
+        measure: measure.unwrap_or_else(judged_by_people),
         lines,
     })
 }
@@ -155,6 +193,9 @@ pub struct Source {
     pub task: String,
 }
 
+/// What a page shows, and the part of an answer that it asks about.
+type Page<'a> = (&'a [(String, String)], &'a str);
+
 /// A form as items of a study. Texts of different models are spread evenly over the lists. At most `limit`
 /// texts are drawn.
 pub fn frozen(
@@ -164,9 +205,9 @@ pub fn frozen(
     limit: Option<usize>,
     seed: u64,
 ) -> Result<Frozen, StudyError> {
-    let mut texts: BTreeMap<&[(String, String)], Vec<Judged>> = BTreeMap::new();
+    let mut texts: BTreeMap<Page<'_>, Vec<Judged>> = BTreeMap::new();
     for line in form.lines.iter().filter(|line| !line.shown.is_empty()) {
-        let of = texts.entry(&line.shown).or_default();
+        let of = texts.entry((&line.shown, &line.part)).or_default();
         of.push(line.of.clone());
     }
     if texts.is_empty() {
@@ -180,17 +221,15 @@ pub fn frozen(
     let order = spread(&strata, seed);
     let limit = limit.unwrap_or(texts.len());
     let (mut questions, mut items, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    let mut parts = Vec::new();
     for (number, place) in order.into_iter().take(limit).enumerate() {
-        let Some((shown, of)) = texts.get_mut(place) else {
+        let Some(((shown, part), of)) = texts.get_mut(place) else {
             continue;
         };
         let question = Question {
             instruction: asked(language).to_owned(),
             examples: Vec::new(),
-            parts: shown
-                .iter()
-                .map(|(h, t)| Part::Text(format!("{h}: {t}")))
-                .collect(),
+            parts: shown.iter().map(|cell| Part::Text(said(cell))).collect(),
             answer: AnswerForm::Choice {
                 options: vec![form.no.clone(), form.yes.clone()],
                 // One and the same place for "wrong" on every page: judges go through many of them.
@@ -201,13 +240,19 @@ pub fn frozen(
         items.push(keyed(number, shown, form));
         questions.push(question);
         all.push(std::mem::take(of));
+        parts.push((*part).to_owned());
+    }
+    if parts.iter().all(String::is_empty) {
+        parts.clear();
     }
     let Source { run, path, task } = source.clone();
     let judging = Some(Judging {
         run,
         path,
         task,
+        measure: form.measure.clone(),
         of: all,
+        parts,
     });
     Ok(Frozen {
         questions,
@@ -220,6 +265,12 @@ pub fn frozen(
     })
 }
 
+/// A heading and what stands under it. What has several lines (a grid among them) begins on a line of its own.
+fn said((heading, text): &(String, String)) -> String {
+    let between = if text.contains('\n') { '\n' } else { ' ' };
+    format!("{heading}:{between}{text}")
+}
+
 fn asked(language: Language) -> &'static str {
     match language {
         Language::En => "Read what was written and judge it. Which is true of it?",
@@ -228,7 +279,7 @@ fn asked(language: Language) -> &'static str {
 }
 
 fn keyed(number: usize, shown: &[(String, String)], form: &Form) -> KeyedItem {
-    let said: Vec<String> = shown.iter().map(|(h, t)| format!("{h}: {t}")).collect();
+    let said: Vec<String> = shown.iter().map(said).collect();
     let asked = format!("{}\n\n0 = {}, 1 = {}", said.join("\n\n"), form.no, form.yes);
     let request = Request::Generate(Generate {
         prompt: Prompt::chat(asked),
@@ -282,6 +333,40 @@ mod tests {
                 .len(),
             1
         );
+    }
+
+    /// Two properties of one description: two pages, one of them shared with another model's.
+    #[test]
+    fn several_lines_of_one_answer_are_told_apart_by_their_part() {
+        let text = "model,item,trial,part,measure,property,text,\"0 = no, 1 = yes\",remark\n\
+            m/x,a,0,fall,recall_by_people,\"it falls\n0 1\n1 0\",It falls.,1,\n\
+            m/x,a,0,float,recall_by_people,it floats,It falls.,0,\n\
+            m/y,a,0,fall,recall_by_people,\"it falls\n0 1\n1 0\",It falls.,,\n";
+        let form = read("form.csv", text.as_bytes()).unwrap();
+        assert_eq!(form.measure, "recall_by_people");
+        assert_eq!(form.lines[1].part, "float");
+        let made = frozen(&form, &source(), Language::En, None, 1).unwrap();
+        let judging = made.keys.judging.unwrap();
+        assert_eq!(judging.measure, "recall_by_people");
+        let fall = judging.parts.iter().position(|p| p == "fall").unwrap();
+        assert_eq!((judging.of.len(), judging.of[fall].len()), (2, 2));
+        // The grid begins on a line of its own, so that the page draws it.
+        let shown = serde_json::to_string(&made.questions[fall]).unwrap();
+        assert!(
+            shown.contains("property:\\nit falls\\n0 1\\n1 0"),
+            "{shown}"
+        );
+        assert!(!shown.contains("recall_by"), "{shown}");
+        let mixed = text.replacen("recall_by_people", "other", 1);
+        let error = read("form.csv", mixed.as_bytes()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("form.csv:3: expected one name"),
+            "{error}"
+        );
+        // A study of an earlier program names no measure.
+        let old = r#"{"run": "r", "path": "p", "task": "t", "of": []}"#;
+        let old: Judging = serde_json::from_str(old).unwrap();
+        assert_eq!((old.measure.as_str(), old.parts.len()), (MEASURE, 0));
     }
 
     #[test]

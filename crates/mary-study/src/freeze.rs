@@ -84,6 +84,7 @@ impl Frozen {
                 items: taken(&order, keys.items),
                 judging: keys.judging.map(|judging| Judging {
                     of: taken(&order, judging.of),
+                    parts: taken(&order, judging.parts),
                     ..judging
                 }),
                 ..keys

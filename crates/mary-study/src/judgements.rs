@@ -6,19 +6,20 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{Measure, Outcome, Registry, RunSummary, Sample};
 use mary_engine::summarise::{Summariser, Verdict};
+use mary_stats::agreement::cohen_kappa;
 use mary_stats::crossed::mean_crossed;
-use mary_stats::raters::{Level, krippendorff_interval};
-use mary_stats::{Interval, LEVEL, agreement, intervals};
+use mary_stats::raters::{Level, RaterAgreement};
+use mary_stats::{Interval, LEVEL, intervals};
 use mary_store::RunFolder;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::StudyError;
-use crate::analysis::estimate;
+use crate::analysis::{alpha, alpha_in_words, estimate};
 use crate::error::io_at;
 use crate::forms::{Form, Judged, Judging};
 
-/// The measure under which people's verdicts stand beside a run's own.
+/// The measure under which people's verdicts stand beside a run's own, unless the form names another.
 pub const MEASURE: &str = "judged_by_people";
 
 /// One verdict.
@@ -30,6 +31,8 @@ pub struct Mark {
     pub text: String,
     /// Of which answer.
     pub of: Judged,
+    /// Of which part of it; empty where it is the whole.
+    pub part: String,
     /// 1 is good.
     pub value: f64,
 }
@@ -47,8 +50,10 @@ pub struct OfModel {
     pub judges: usize,
     /// Cohen's kappa, with two judges.
     pub kappa: Option<Interval>,
-    /// Krippendorff's alpha, with two judges or more.
+    /// Krippendorff's alpha, with two judges or more, where it has an interval.
     pub alpha: Option<Interval>,
+    /// The share of pairs of verdicts on one text that are the same, and alpha: undefined where all are.
+    pub agreement: Option<RaterAgreement>,
 }
 
 /// The verdicts in filled-in forms, one for each judge.
@@ -58,8 +63,12 @@ pub fn of_forms(forms: &[(String, Form)]) -> Vec<Mark> {
         for line in &form.lines {
             marks.extend(line.mark.map(|value| Mark {
                 judge: judge.clone(),
-                text: format!("{}/{}/{}", line.of.model, line.of.item, line.of.trial),
+                text: format!(
+                    "{}/{}/{}/{}",
+                    line.of.model, line.of.item, line.of.trial, line.part
+                ),
                 of: line.of.clone(),
+                part: line.part.clone(),
                 value,
             }));
         }
@@ -76,11 +85,13 @@ pub fn of_samples(judging: &Judging, texts: &[String], samples: &[Sample]) -> Ve
         };
         let place = texts.iter().position(|id| *id == sample.id.item);
         let of = place.and_then(|at| judging.of.get(at));
+        let part = place.and_then(|at| judging.parts.get(at));
         let judge = sample.judgement.notes["study"]["person"].as_str();
         marks.extend(of.into_iter().flatten().map(|of| Mark {
             judge: judge.unwrap_or_default().to_owned(),
             text: sample.id.item.clone(),
             of: of.clone(),
+            part: part.cloned().unwrap_or_default(),
             value,
         }));
     }
@@ -134,29 +145,35 @@ fn of_model(model: &str, marks: &BTreeMap<(&str, &str), f64>) -> Result<OfModel,
             _ => None,
         })
         .unzip();
-    let kappa = (judge_count == 2).then(|| agreement::cohen_kappa(&first, &second).ok());
+    let agreement = RaterAgreement::of(&each, Level::Nominal, 0);
+    let kappa = (judge_count == 2).then(|| cohen_kappa(&first, &second).ok());
     Ok(OfModel {
         model: model.to_owned(),
         correct,
         descriptions: text_count,
         judges: judge_count,
         kappa: kappa.flatten().map(|k| k.kappa),
-        alpha: krippendorff_interval(&each, Level::Nominal, 0).ok(),
+        alpha: agreement.as_ref().and_then(alpha),
+        agreement,
     })
 }
 
-/// As lines to print.
-pub fn table(judged: &[OfModel]) -> String {
+/// As lines to print; `measure` is what the verdicts become in the run.
+pub fn table(judged: &[OfModel], measure: &str) -> String {
     let mut text = String::new();
     for one in judged {
         let Interval {
             value, low, high, ..
         } = one.correct;
+        let what = if measure == MEASURE {
+            format!("{} descriptions without factual error", one.descriptions)
+        } else {
+            format!("{} texts ({measure})", one.descriptions)
+        };
         text.push_str(&format!(
-            "{}: {:.2} % of {} descriptions without factual error [{:.2}, {:.2}], {} judges",
+            "{}: {:.2} % of {what} [{:.2}, {:.2}], {} judges",
             one.model,
             100.0 * value,
-            one.descriptions,
             100.0 * low,
             100.0 * high,
             one.judges
@@ -164,25 +181,69 @@ pub fn table(judged: &[OfModel]) -> String {
         if let Some(kappa) = &one.kappa {
             text.push_str(&format!(", kappa {:.2}", kappa.value));
         }
-        if let Some(alpha) = &one.alpha {
-            text.push_str(&format!(", alpha {:.2}", alpha.value));
+        if let Some(found) = &one.agreement {
+            text.push_str(&format!(", alpha {}", alpha_in_words(found)));
+            if found.undefined() {
+                text.push_str(" (every verdict is the same)");
+            }
+            if let Some(share) = &found.observed {
+                text.push_str(&format!(
+                    ", {:.1} % of pairs of verdicts agree",
+                    100.0 * share.value
+                ));
+            }
         }
         text.push('\n');
     }
     text
 }
 
+/// How judgements are named and joined with a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Joining<'a> {
+    /// Name of the judged run: `judged-NAME-RUN`.
+    pub name: &'a str,
+    /// Whose answers they are; without it, answers are found by model, item and trial alone.
+    pub task: Option<&'a str>,
+    /// What the verdicts become in the run.
+    pub measure: &'a str,
+}
+
+impl Joining<'_> {
+    /// The name of a statistic of the judges.
+    fn of_judges(&self, what: &str) -> String {
+        if self.measure == MEASURE {
+            format!("judges_{what}")
+        } else {
+            format!("{}_{what}", self.measure)
+        }
+    }
+
+    /// Where single verdicts stand in a sample's notes.
+    fn note(&self) -> &str {
+        if self.measure == MEASURE {
+            "people"
+        } else {
+            self.measure
+        }
+    }
+}
+
 /// Writes the judged run again below `root`, every answer that people judged with their verdicts beside
-/// its own: the measure [`MEASURE`] (the mean of the judges, its interval over judges and texts), agreement
-/// in the summary, single verdicts in the notes. The run itself is left as it is. `task` names whose
-/// answers they are; without it, answers are found by model, item and trial alone.
+/// its own: a measure (the mean over the parts of an answer of the mean of its judges; its interval over judges
+/// and texts), agreement in the summary, single verdicts in the notes. The run itself is left as it is.
 pub fn write_run(
     root: &Path,
     run: &RunFolder,
     registry: &Registry,
-    (name, task): (&str, Option<&str>),
+    joining: Joining<'_>,
     marks: &[Mark],
 ) -> Result<(PathBuf, RunSummary), StudyError> {
+    let Joining {
+        name,
+        task,
+        measure,
+    } = joining;
     let mut manifest = run.manifest().clone();
     // Not the run's own name first: a run is found by the beginning of its name.
     manifest.id = format!("judged-{name}-{}", manifest.id);
@@ -191,7 +252,7 @@ pub fn write_run(
         let own = judged.iter().find(|j| j.model == card.model.to_string());
         card.remarks.extend(own.map(|own| {
             let (judges, texts) = (own.judges, own.descriptions);
-            format!("`{MEASURE}`: {texts} texts judged by {judges} people ({name})")
+            format!("`{measure}`: {texts} texts judged by {judges} people ({name})")
         }));
     }
     let place = root.join(&manifest.id);
@@ -217,7 +278,7 @@ pub fn write_run(
         };
         let meant = task.is_none_or(|task| sample.id.task == task);
         if let Some(marks) = by_answer.get(&of).filter(|_| meant) {
-            put(&mut sample, marks);
+            put(&mut sample, marks, &joining);
             tasks_judged.insert(sample.id.task.clone());
             joined += 1;
         }
@@ -267,26 +328,40 @@ pub fn write_run(
                 estimate: estimate(&interval),
             }));
         };
-        add(MEASURE, Some(own.correct));
-        add("judges_kappa", own.kappa);
-        add("judges_alpha", own.alpha);
+        add(measure, Some(own.correct));
+        add(&joining.of_judges("kappa"), own.kappa);
+        add(&joining.of_judges("alpha"), own.alpha);
+        let share = own.agreement.and_then(|found| found.observed);
+        add(&joining.of_judges("agreement"), share);
     }
     folder.write_summary(&summary)?;
     Ok((place, summary))
 }
 
 /// Verdicts beside the judgement of the run.
-fn put(sample: &mut Sample, marks: &[&Mark]) {
-    let mean = marks.iter().map(|m| m.value).sum::<f64>() / marks.len() as f64;
-    sample.judgement.measures.insert(MEASURE.to_owned(), mean);
-    let said: Vec<Value> = marks
-        .iter()
-        .map(|m| json!({"judge": m.judge, "verdict": m.value}))
-        .collect();
+fn put(sample: &mut Sample, marks: &[&Mark], joining: &Joining<'_>) {
+    // Every part counts alike, however many judged it.
+    let mut parts: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for mark in marks {
+        let part = parts.entry(&mark.part).or_default();
+        part.0 += mark.value;
+        part.1 += 1.0;
+    }
+    let mean = parts.values().map(|(sum, n)| sum / n).sum::<f64>() / parts.len().max(1) as f64;
+    let measures = &mut sample.judgement.measures;
+    measures.insert(joining.measure.to_owned(), mean);
+    let verdict = |m: &&Mark| {
+        let mut said = json!({"judge": m.judge, "verdict": m.value});
+        if let Some(said) = said.as_object_mut().filter(|_| !m.part.is_empty()) {
+            said.insert("part".into(), Value::from(m.part.clone()));
+        }
+        said
+    };
+    let said: Vec<Value> = marks.iter().map(verdict).collect();
     match &mut sample.judgement.notes {
         Value::Object(notes) => {
-            notes.insert("people".into(), Value::from(said));
+            notes.insert(joining.note().to_owned(), Value::from(said));
         }
-        notes => *notes = json!({ "people": said }),
+        notes => *notes = json!({ joining.note(): said }),
     }
 }

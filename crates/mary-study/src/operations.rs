@@ -8,7 +8,7 @@ use mary_store::RunFolder;
 use crate::StudyError;
 use crate::forms::Judging;
 use crate::freeze::Keys;
-use crate::judgements::{self, Mark};
+use crate::judgements::{self, Joining, Mark};
 use crate::results::{self, Results};
 use crate::session::{Participation, Session};
 use crate::store;
@@ -45,12 +45,13 @@ impl Session {
         let keys = self.study.keys()?;
         if let Some(judging) = &keys.judging {
             let run = RunFolder::open(&self.judged_run(judging, root))?;
-            let named = (
-                self.study.settings.name.as_str(),
-                Some(judging.task.as_str()),
-            );
+            let joining = Joining {
+                name: &self.study.settings.name,
+                task: Some(&judging.task),
+                measure: &judging.measure,
+            };
             let marks = self.verdicts(&keys, &results.samples);
-            let (path, summary) = judgements::write_run(root, &run, registry, named, &marks)?;
+            let (path, summary) = judgements::write_run(root, &run, registry, joining, &marks)?;
             return Ok((path, summary, results));
         }
         let (path, summary) = results::write_run(root, &self.study, &keys, registry, &results)?;

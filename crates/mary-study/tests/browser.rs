@@ -30,7 +30,7 @@ fn axe(browser: &mut Browser, page: &str) {
     assert_eq!(all, serde_json::json!([]), "{page}");
 }
 
-fn fits(browser: &mut Browser, page: &str) {
+pub fn fits(browser: &mut Browser, page: &str) {
     let wide = browser.eval("document.documentElement.scrollWidth - window.innerWidth");
     assert!(
         wide.as_f64().unwrap() <= 0.0,

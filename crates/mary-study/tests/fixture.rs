@@ -199,6 +199,11 @@ pub fn pictures() -> &'static Frozen {
 /// A run in which two models described concepts in words of this test, and the form that the family writes
 /// of it. The second model says the same of every concept twice.
 pub fn described(root: &Path) -> (mary_store::RunFolder, mary_study::forms::Form) {
+    described_as(root, "form")
+}
+
+/// The same with another of the family's forms.
+pub fn described_as(root: &Path, form: &str) -> (mary_store::RunFolder, mary_study::forms::Form) {
     use mary_contract::{
         Capabilities, Exchange, Finish, Generated, Judgement, Key, ModelCard, Reply, Response,
         RunManifest, Sample, SampleId, TaskRun,
@@ -269,7 +274,7 @@ pub fn described(root: &Path) -> (mary_store::RunFolder, mary_study::forms::Form
     }
     folder.flush().unwrap();
     let family = registry.family("physico").unwrap();
-    let made = family.act("form", &Default::default(), samples).unwrap();
+    let made = family.act(form, &Default::default(), samples).unwrap();
     let form = mary_study::forms::read("form", &made.files[0].1).unwrap();
     (folder, form)
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use mary_contract::Sample;
 use mary_store::RunFolder;
-use mary_study::judgements::{self, MEASURE};
+use mary_study::judgements::{self, Joining, MEASURE};
 use mary_study::question::Answer;
 use mary_study::{Session, Study, paper};
 
 use crate::browser::{opened, quiet, through};
 use crate::chromium;
-use crate::fixture::{self, described, described_frozen, joined, look, send};
+use crate::fixture::{self, described, described_as, described_frozen, joined, look, send};
 
 /// Three texts of each trial by the first model, three by the second: nine pages.
 const TEXTS: usize = 9;
@@ -158,7 +158,11 @@ fn the_same_on_paper_and_in_a_spreadsheet() {
     }
     let marks = judgements::of_forms(&[("ann".into(), filled)]);
     let run = RunFolder::open(&runs.join("described")).unwrap();
-    let named = ("sheet", Some("physico/describe"));
+    let named = Joining {
+        name: "sheet",
+        task: Some("physico/describe"),
+        measure: MEASURE,
+    };
     let registry = fixture::registry();
     let (path, summary) = judgements::write_run(&runs, &run, &registry, named, &marks).unwrap();
     assert_eq!(
@@ -170,7 +174,92 @@ fn the_same_on_paper_and_in_a_spreadsheet() {
     );
     assert_eq!(summary.rows[0].measure(MEASURE).unwrap().n, 6);
     // Of another task of the same ids nothing is joined, and nothing is written.
-    let other = ("other", Some("physico/definition"));
+    let other = Joining {
+        name: "other",
+        task: Some("physico/definition"),
+        ..named
+    };
     assert!(judgements::write_run(&runs, &run, &registry, other, &marks).is_err());
     assert!(!runs.join("judged-other-described").exists());
+}
+
+/// Which core properties descriptions name, as the paper's annotators said: a page for each property of each
+/// description, with a pair of grids that was drawn for it, and back as a measure of its own.
+#[test]
+fn which_properties_a_description_names_is_judged_with_their_grids() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = dir.path().join("runs");
+    let (run, form) = described_as(&runs, "recall");
+    drop(run);
+    assert_eq!(form.measure, "recall_by_people");
+    // Of one answer: a line for each property of its concept, each drawn.
+    let first = &form.lines[0].of;
+    let own: Vec<_> = form.lines.iter().filter(|l| l.of == *first).collect();
+    assert!(own.len() > 1, "{own:?}");
+    for line in &own {
+        let drawn = line.shown.iter().find(|(h, _)| h == "drawn as");
+        let (input, output) = drawn.unwrap().1.split_once("\n->\n").unwrap();
+        assert!(input != output && input.starts_with(|c: char| c.is_ascii_digit()));
+    }
+    let frozen = described_frozen(&runs, &form);
+    let pages = frozen.questions.len();
+    // The two trials of the second model share their texts.
+    assert_eq!(pages, form.lines.len() * 3 / 4);
+    let mut settings = fixture::settings(2, pages);
+    settings.name = "recall".into();
+    let (session, base) = opened(&dir.path().join("study"), &settings, &frozen);
+    // Both judges find the first property of every concept, and only one of them the others.
+    let keys = session.study.keys().unwrap();
+    let judging = keys.judging.clone().unwrap();
+    let easy = |item: usize| {
+        let line = form.lines.iter().find(|l| l.of == judging.of[item][0]);
+        judging.parts[item] == line.unwrap().part
+    };
+    for judge in 0..2 {
+        let token = joined(&session);
+        loop {
+            let view = look(&session, &token);
+            let value = match view.step {
+                mary_study::store::Step::Finished => break,
+                mary_study::store::Step::Trial { item, .. } if judge == 0 || easy(item) => "1",
+                _ => "0",
+            };
+            send(&session, &token, fixture::filled(&view, value)).unwrap();
+        }
+    }
+    let (path, summary, found) = session.close(&fixture::registry(), &runs).unwrap();
+    for sample in samples(&path) {
+        let parts = form.lines.iter().filter(|l| {
+            l.of.model == sample.id.model
+                && l.of.item == sample.id.item
+                && l.of.trial == sample.id.trial
+        });
+        let parts = parts.count() as f64;
+        let expected = (1.0 + 0.5 * (parts - 1.0)) / parts;
+        let measured = sample.judgement.measures["recall_by_people"];
+        assert!((measured - expected).abs() < 1e-12, "{measured} {expected}");
+        let said = sample.judgement.notes["recall_by_people"]
+            .as_array()
+            .unwrap();
+        assert_eq!(said.len() as f64, 2.0 * parts);
+        assert!(said.iter().all(|s| s["part"].is_string()));
+        assert!(!sample.judgement.measures.contains_key(MEASURE));
+    }
+    for row in &summary.rows {
+        assert_eq!(row.measure("recall_by_people").unwrap().method, "crossed");
+        assert!(row.measure("recall_by_people_agreement").is_some());
+    }
+    let marks = session.verdicts(&keys, &found.samples);
+    let words = judgements::table(&judgements::by_model(&marks).unwrap(), &judging.measure);
+    assert!(words.contains("texts (recall_by_people)"), "{words}");
+
+    let Some(mut browser) = chromium::start() else {
+        return;
+    };
+    // In the browser, the first pages of a study of its own.
+    drop((session, base));
+    settings.per_person = 3;
+    let (session, base) = opened(&dir.path().join("again"), &settings, &frozen);
+    through(&mut browser, "recall", &session, &base, &["2", "1"]);
+    quiet(&browser);
 }

@@ -19,6 +19,7 @@ mod flow;
 mod judgements;
 mod paper;
 mod platforms;
+mod report;
 mod secrecy;
 #[path = "../examples/crowd/stampede.rs"]
 mod stampede;

@@ -11,6 +11,14 @@ use serde_json::{Value, json};
 
 const KEY: &str = "sk-test-streams-0815-never-to-be-seen";
 
+/// A picture of one pixel.
+const DOT: &[u8] = &[
+    0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13, b'I', b'H', b'D', b'R', 0, 0, 0,
+    1, 0, 0, 0, 1, 8, 2, 0, 0, 0, 0x90, 0x77, 0x53, 0xde, 0, 0, 0, 12, b'I', b'D', b'A', b'T', 8,
+    0xd7, 0x63, 0xf8, 0xcf, 0xc0, 0, 0, 3, 1, 1, 0, 0x18, 0xdd, 0x8d, 0xb0, 0, 0, 0, 0, b'I', b'E',
+    b'N', b'D', 0xae, 0x42, 0x60, 0x82,
+];
+
 /// Reads a request: its path and its body.
 fn request(stream: &TcpStream) -> Option<(String, Value)> {
     let mut reader = BufReader::new(stream);
@@ -44,7 +52,8 @@ fn server(first: String, rest: String, seen: Receiver<()>) -> (String, Receiver<
             let Some((path, body)) = request(&stream) else {
                 continue;
             };
-            if body["stream"] != true {
+            // Gemini is asked for pieces at another address, the others in the body.
+            if body["stream"] != true && !path.ends_with(":streamGenerateContent?alt=sse") {
                 let body = json!({"data": [{"id": "writer"}], "path": path}).to_string();
                 let head = format!(
                     "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
@@ -72,15 +81,23 @@ fn events(events: &[Value]) -> String {
 
 /// Asks, says when the first words are on the screen, and gives what was printed and what was asked.
 fn asked(model: &str, first: &[Value], rest: &[Value]) -> (String, Value) {
+    asked_with(model, &[], first, rest)
+}
+
+/// The same with more arguments.
+fn asked_with(model: &str, more: &[&str], first: &[Value], rest: &[Value]) -> (String, Value) {
     let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("dot.png"), DOT).unwrap();
     let (tell, seen) = channel();
     let (url, bodies) = server(events(first), events(rest), seen);
     let mut child = Command::new(env!("CARGO_BIN_EXE_mary"))
         .args(["ask", "-m", model, "--base-url", &url, "What is blue?"])
         .args(["--output-path", "runs", "--cache-dir", "cache"])
+        .args(more)
         .current_dir(home.path())
         .env("OPENAI_COMPATIBLE_API_KEY", KEY)
         .env("ANTHROPIC_API_KEY", KEY)
+        .env("GEMINI_API_KEY", KEY)
         .env_remove("MARY_MODEL")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -147,4 +164,69 @@ fn a_message_appears_as_it_is_written() {
     );
     assert_eq!(printed, "Blue is a colour.\n");
     assert_eq!(body["messages"][0]["role"], "user");
+}
+
+/// Text to be continued: no chat, no message.
+#[test]
+fn plain_text_goes_on_as_it_is_written() {
+    let piece = |words: &str, finish: Value| json!({"choices": [{"index": 0, "text": words, "finish_reason": finish}]});
+    let (printed, body) = asked_with(
+        "compatible/writer",
+        &["--raw"],
+        &[piece("Blue ", Value::Null), piece("is ", Value::Null)],
+        &[
+            piece("a colour.", json!("stop")),
+            json!({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 6}}),
+        ],
+    );
+    assert_eq!(printed, "Blue is a colour.\n");
+    assert_eq!(body["prompt"], "What is blue?");
+}
+
+/// Gemini's pieces, with a thought that is not shown and a picture that is sent before the words.
+#[test]
+fn a_candidate_appears_as_it_is_written() {
+    let piece = |parts: Value, finish: Value| {
+        let mut piece = json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": parts}}], "modelVersion": "gemini-writer"});
+        if !finish.is_null() {
+            piece["candidates"][0]["finishReason"] = finish;
+            piece["usageMetadata"] = json!({"promptTokenCount": 5, "candidatesTokenCount": 6});
+        }
+        piece
+    };
+    let (printed, body) = asked_with(
+        "google/gemini-writer",
+        &["--image", "dot.png", "--model-arg", "check=false"],
+        &[
+            piece(json!([{"text": "hm, ", "thought": true}]), Value::Null),
+            piece(json!([{"text": "Blue is "}]), Value::Null),
+        ],
+        &[
+            piece(json!([{"text": "a colour"}]), Value::Null),
+            piece(json!([{"text": "."}]), json!("STOP")),
+        ],
+    );
+    assert_eq!(printed, "Blue is a colour.\n");
+    let parts = &body["contents"][0]["parts"];
+    assert_eq!(parts[0]["inlineData"]["mimeType"], "image/png");
+    assert_eq!(parts[1]["text"], "What is blue?");
+}
+
+/// A picture in a chat; and one that is none.
+#[test]
+fn a_picture_is_shown_before_the_words() {
+    let (printed, body) = asked_with(
+        "compatible/writer",
+        &["--image", "dot.png", "--model-arg", "images=true"],
+        &[chat("Blue ", Value::Null), chat("is ", Value::Null)],
+        &[chat("a colour.", json!("stop"))],
+    );
+    assert_eq!(printed, "Blue is a colour.\n");
+    let content = &body["messages"][0]["content"];
+    let url = content[0]["image_url"]["url"].as_str().unwrap();
+    assert!(
+        url.starts_with("data:image/png;base64,iVBORw0KGgo"),
+        "{url}"
+    );
+    assert_eq!(content[1]["text"], "What is blue?");
 }

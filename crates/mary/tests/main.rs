@@ -30,6 +30,7 @@ mod own_tasks;
 mod paid;
 mod paired_import;
 mod physico;
+mod priced;
 mod question;
 mod study;
 mod sweep;

@@ -58,7 +58,7 @@ fn one(m: &RunManifest, complete: bool) -> String {
         out += &model(judge, " (judge)");
     }
     out += "<h4>Tasks</h4>";
-    out += &tasks(&m.tasks);
+    out += &tasks(&m.id, &m.tasks);
     out += "</details>";
     out += "</section>";
     out
@@ -109,10 +109,12 @@ fn model(card: &ModelCard, role: &str) -> String {
     )
 }
 
-fn tasks(tasks: &[TaskRun]) -> String {
-    let mut out = String::from(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Tasks and their conventions\"><table class=\"plain\"><thead><tr>\
+fn tasks(run: &str, tasks: &[TaskRun]) -> String {
+    // Regions of one page have names of their own, and a page may show several runs.
+    let mut out = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Tasks and their conventions, run {}\"><table class=\"plain\"><thead><tr>\
          <th scope=\"col\">Task</th><th scope=\"col\">Version</th><th scope=\"col\">Settings</th><th scope=\"col\">Conventions</th><th scope=\"col\">Dataset</th></tr></thead><tbody>",
+        html(run)
     );
     for task in tasks {
         let s = &task.settings;

@@ -48,13 +48,15 @@ fn main() {
     sorted.sort_by(f64::total_cmp);
     let at = |p: f64| 1_000.0 * quantile_sorted(&sorted, p);
     println!(
-        "{} people × {} trials, {} at once, {} kills: everything held\n\
-         {:.1} s, {:.0} answers acknowledged a second (and as many pages), {} connections broken and taken up again\n\
+        "{} people × {} trials, {} at once, {} kills -9: lost = {}, doubled = {}, every list filled as designed\n\
+         {:.1} s, {:.0} trials/s acknowledged (and as many pages), {} connections broken and taken up again\n\
          latency of an answer until it is on disk: median {:.1} ms, 95 % {:.1} ms, 99 % {:.1} ms, worst {:.0} ms",
         crowd.people,
         crowd.trials,
         crowd.at_once,
         outcome.killed,
+        outcome.lost,
+        outcome.doubled,
         report.seconds,
         report.acknowledged.len() as f64 / report.seconds,
         report.broken,

@@ -88,6 +88,10 @@ pub struct Outcome {
     pub report: Report,
     /// Kills that hit.
     pub killed: usize,
+    /// Acknowledged answers that are not in the store as they were sent.
+    pub lost: usize,
+    /// Answers to a question that the person had answered before, and places given to two.
+    pub doubled: usize,
 }
 
 /// Lets the crowd loose. `command` starts a server of the folder (it calls [`serve`]).
@@ -164,14 +168,20 @@ pub fn run(folder: &Path, crowd: &Crowd, command: &(dyn Fn() -> Command + Sync))
         );
         over.store(true, Ordering::Relaxed);
         let killed = killer.join().expect("the killer ends");
-        let outcome = Outcome { report, killed };
-        hold(&session, crowd, &outcome);
+        let mut outcome = Outcome {
+            report,
+            killed,
+            lost: 0,
+            doubled: 0,
+        };
+        hold(&session, crowd, &mut outcome);
         outcome
     })
 }
 
-/// Everything that must hold; panics with what does not.
-pub fn hold(session: &Session, crowd: &Crowd, outcome: &Outcome) {
+/// Counts what was lost and what was doubled, and checks everything else that must hold; panics with what does
+/// not.
+pub fn hold(session: &Session, crowd: &Crowd, outcome: &mut Outcome) {
     let people = session.people().expect("people");
     let study = &session.study;
     assert_eq!(
@@ -179,22 +189,23 @@ pub fn hold(session: &Session, crowd: &Crowd, outcome: &Outcome) {
         "everybody reaches the end"
     );
     assert_eq!(outcome.report.turned_away, 0, "everybody finds a place");
-    // Every list is filled once, as designed; nobody was asked twice or skipped an item.
-    let mut places: Vec<usize> = Vec::new();
+    let people_by_id: BTreeMap<i64, _> = people.iter().map(|p| (p.person.id, p)).collect();
+    // Nobody was asked twice, no place was given twice; every list is filled as designed.
+    let mut places: BTreeMap<usize, usize> = BTreeMap::new();
     for one in &people {
         assert_eq!(one.person.state, PersonState::Finished, "{:?}", one.person);
+        *places.entry(one.person.place).or_default() += 1;
         let items: Vec<usize> = one.answers.iter().map(|a| a.item).collect();
+        let mut once = items.clone();
+        once.sort_unstable();
+        once.dedup();
+        outcome.doubled += items.len() - once.len();
         assert_eq!(items, study.design().list(one.person.place));
         let trials: Vec<usize> = one.answers.iter().map(|a| a.trial).collect();
         assert_eq!(trials, (0..crowd.trials).collect::<Vec<_>>());
-        places.push(one.person.place);
     }
-    places.sort_unstable();
-    assert_eq!(
-        places,
-        (0..crowd.people).collect::<Vec<_>>(),
-        "no place given twice"
-    );
+    outcome.doubled += places.values().map(|n| n - 1).sum::<usize>();
+    assert_eq!(places.len(), crowd.people, "every place is filled");
     // Every acknowledged answer is there, as it was sent.
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
     let db = rusqlite::Connection::open_with_flags(study.database(), flags).expect("a database");
@@ -210,16 +221,20 @@ pub fn hold(session: &Session, crowd: &Crowd, outcome: &Outcome) {
             continue;
         };
         let trial: usize = trial.parse().expect("a trial");
-        let id = by_token[token_hash(token).as_slice()];
-        let one = people.iter().find(|p| p.person.id == id).expect("a person");
-        let kept = &one.answers[trial];
-        let form = &study.questions[kept.item].answer;
-        let sent = form.read(values, &kept.shown, 1_000);
-        assert_eq!(sent.as_ref(), Some(&kept.answer));
+        let id = by_token.get(token_hash(token).as_slice());
+        let kept = id
+            .and_then(|id| people_by_id.get(id))
+            .and_then(|one| one.answers.get(trial));
+        let as_sent = kept.is_some_and(|kept| {
+            let form = &study.questions[kept.item].answer;
+            form.read(values, &kept.shown, 1_000).as_ref() == Some(&kept.answer)
+        });
+        outcome.lost += usize::from(!as_sent);
         checked += 1;
     }
     assert!(
         checked >= crowd.people * crowd.trials,
         "{checked} acknowledged"
     );
+    assert_eq!((outcome.lost, outcome.doubled), (0, 0), "lost and doubled");
 }

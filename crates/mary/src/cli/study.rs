@@ -63,6 +63,9 @@ pub struct NewStudyArgs {
     /// Judge what the models of a stored run wrote, instead of answering items; -t then names the task
     #[arg(long, value_name = "RUN", conflicts_with_all = ["shots", "none_fits", "set"])]
     pub judge: Option<String>,
+    /// With --judge: which form of the task's family is asked, for example recall [default: its first]
+    #[arg(long, value_name = "NAME", requires = "judge")]
+    pub form: Option<String>,
     /// Folder to write
     #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,

@@ -43,6 +43,28 @@ pub fn dry_run(prepared: &PreparedRun<'_>) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
+/// Says how many texts have no answer, and why the first of them has none: a table says it in its last column
+/// only, and without the hint.
+pub fn tell_failures(run: &mary_run::Run<'_>, failed: usize) -> anyhow::Result<()> {
+    for sample in run.folder().samples()? {
+        let sample = sample?;
+        let mut errors = sample
+            .exchanges
+            .iter()
+            .filter_map(|e| e.reply.as_ref().err());
+        if let Some(error) = errors.next_back() {
+            let hint = error.hint.iter().map(|h| format!("\nhint: {h}"));
+            super::tell(&format!(
+                "warning: {failed} have no score; the first of them (`{}`): {error}{}",
+                sample.id.item,
+                hint.collect::<String>()
+            ));
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// Two columns, where they are named.
 pub fn pair(columns: &[String]) -> Result<Option<(String, String)>, UsageError> {
     match columns {

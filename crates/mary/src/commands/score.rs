@@ -71,6 +71,9 @@ fn written(
             done.without_words
         ));
     }
+    if done.failed > 0 {
+        instruments::tell_failures(run, done.failed)?;
+    }
     Ok(match summary.complete && done.failed == 0 {
         true => Status::Done,
         false => Status::Incomplete,

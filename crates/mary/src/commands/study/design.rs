@@ -52,10 +52,9 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
             version: 1,
             text: consent(language).into(),
         },
-        instructions: if args.judge.is_some() {
-            super::judging::instructions(language, per_person)
-        } else {
-            instructions(language, per_person)
+        instructions: match &frozen.keys.judging {
+            Some(judging) => super::judging::instructions(language, per_person, &judging.measure),
+            None => instructions(language, per_person),
         },
         pay: String::new(),
         platform: platform(args.platform),

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use mary_contract::{Arguments, Sample};
 use mary_store::RunFolder;
-use mary_study::forms::{self, Source};
+use mary_study::Session;
+use mary_study::forms::{self, Form, Source};
 use mary_study::freeze::Frozen;
+use mary_study::judgements::{self, Joining};
 use mary_study::settings::Language;
-use mary_study::{Session, judgements};
 
 use crate::cli::study::{NewStudyArgs, ReadArgs};
 use crate::commands::{family, print, print_json, summary, tell};
@@ -26,7 +27,8 @@ pub fn frozen(
     let path = rundir::find(place, Some(run))?;
     let folder = RunFolder::open(&path)?;
     let wanted = |task: &str| args.tasks.is_empty() || args.tasks.iter().any(|t| t == task);
-    let mut known = Vec::new();
+    let form_wanted = |name: &str| args.form.as_deref().is_none_or(|form| form == name);
+    let (mut known, mut forms_known) = (Vec::new(), Vec::new());
     for of in place.registry.families() {
         let actions = of.command().map(|c| c.actions).unwrap_or_default();
         for action in actions {
@@ -34,6 +36,10 @@ pub fn frozen(
                 continue;
             };
             known.push(task.to_string());
+            forms_known.push(action.name.to_string());
+            if !form_wanted(&action.name) {
+                continue;
+            }
             let mut samples = Vec::new();
             for sample in folder.samples()? {
                 let sample = sample?;
@@ -60,6 +66,18 @@ pub fn frozen(
             return Ok(made);
         }
     }
+    if let Some(form) = args
+        .form
+        .as_ref()
+        .filter(|form| !forms_known.contains(form))
+    {
+        return Err(UsageError::new(format!(
+            "--form {form}: expected one of {}",
+            forms_known.join(", ")
+        ))
+        .into());
+    }
+    known.dedup();
     Err(UsageError::new(format!(
         "{}: it holds nothing that people could judge; expected answers to {}\n\
          hint: run such a task first (`mary run -t TASK`)",
@@ -72,9 +90,19 @@ pub fn frozen(
     .into())
 }
 
-/// What judges are told.
-pub fn instructions(language: Language, texts: usize) -> String {
+/// What judges are told; `measure` is what their verdicts become.
+pub fn instructions(language: Language, texts: usize, measure: &str) -> String {
+    let whole = measure == judgements::MEASURE;
     match language {
+        Language::En if !whole => format!(
+            "You will see {texts} pages, one after the other. Each shows something that a language model wrote and \
+             one thing that it may say. Judge whether it says it, in whatever words; do not judge whether it is \
+             right. You cannot go back to a page."
+        ),
+        Language::Zh if !whole => format!(
+            "您将依次看到 {texts} 个页面。每页有一段由语言模型写的文字，以及其中可能说到的一点。请判断文字是否说到了这一点\
+             （用什么词都可以），不必判断说得对不对。判断后不能返回上一页。"
+        ),
         Language::En => format!(
             "You will read {texts} texts that language models wrote, one after the other, and judge each. \
              Judge what is said about the subject and the examples that are given. A slip that has nothing to do \
@@ -91,10 +119,11 @@ pub fn instructions(language: Language, texts: usize) -> String {
 pub fn show(session: &Session, samples: &[Sample]) -> anyhow::Result<()> {
     let keys = session.study.keys()?;
     let marks = session.verdicts(&keys, samples);
-    if !marks.is_empty() {
+    if let Some(judging) = keys.judging.filter(|_| !marks.is_empty()) {
+        let found = judgements::by_model(&marks)?;
         print(&format!(
             "\n{}",
-            judgements::table(&judgements::by_model(&marks)?)
+            judgements::table(&found, &judging.measure)
         ))?;
     }
     Ok(())
@@ -109,25 +138,45 @@ pub fn read(place: &Place, files: &[PathBuf], args: &ReadArgs) -> anyhow::Result
         let form = forms::read(&file.display().to_string(), &std::fs::read(file)?)?;
         read.push((judge.into_owned(), form));
     }
+    let measure = measure(&read)?;
     let marks = judgements::of_forms(&read);
     let found = judgements::by_model(&marks)?;
     if args.json {
         print_json(&found)?;
     } else {
-        print(&judgements::table(&found))?;
+        print(&judgements::table(&found, &measure))?;
     }
     let Some(run) = &args.run else {
         return Ok(Status::Done);
     };
     let run = RunFolder::open(&rundir::find(place, Some(run))?)?;
-    let named = ("forms", judged_task(place, &run)?);
-    let named = (named.0, named.1.as_deref());
-    let (path, made) = judgements::write_run(&place.runs, &run, &place.registry, named, &marks)?;
+    let task = judged_task(place, &run)?;
+    let joining = Joining {
+        name: "forms",
+        task: task.as_deref(),
+        measure: &measure,
+    };
+    let (path, made) = judgements::write_run(&place.runs, &run, &place.registry, joining, &marks)?;
     if !args.json {
         summary::show(&made, false)?;
     }
     tell(&path.display().to_string());
     Ok(Status::Done)
+}
+
+/// What the verdicts of some forms become; forms of two kinds are not read together.
+fn measure(read: &[(String, Form)]) -> anyhow::Result<String> {
+    let mut names: Vec<&str> = read.iter().map(|(_, form)| form.measure.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    match names.as_slice() {
+        [one] => Ok((*one).to_owned()),
+        _ => Err(UsageError::new(format!(
+            "expected forms of one kind, found {}\nhint: read each kind by itself",
+            names.join(" and ")
+        ))
+        .into()),
+    }
 }
 
 /// The task of a run that a family writes a form of: items of other tasks may have the same ids.
