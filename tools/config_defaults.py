@@ -5,8 +5,8 @@
 
 Needs transformers (no torch): `pip install transformers`. Two files are written and committed:
 
-- crates/mary-local/src/config/defaults.json: for every supported `model_type` the class's own default
-  of every field that the readers in crates/mary-local/src/config/ ask for, and the other names that
+- crates/mary-architecture/src/config/defaults.json: for every supported `model_type` the class's own default
+  of every field that the readers in crates/mary-architecture/src/config/ ask for, and the other names that
   a field goes by. Defaults that are computed from other fields are left out: the readers compute them.
 - crates/mary-local/tests/golden_configs.json: pairs of a sparse configuration and the full one that
   transformers makes of it; both must describe the same model.
@@ -19,8 +19,9 @@ from pathlib import Path
 import transformers as tf
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-ROOT = Path(__file__).resolve().parent.parent / "crates" / "mary-local"
-READERS = ROOT / "src" / "config"
+CRATES = Path(__file__).resolve().parent.parent / "crates"
+ROOT = CRATES / "mary-local"
+READERS = CRATES / "mary-architecture" / "src" / "config"
 
 # Everything the readers know; a type that this version of transformers does not have is left out.
 TYPES = (

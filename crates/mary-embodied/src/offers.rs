@@ -49,6 +49,16 @@ pub(crate) fn tuning_set(
     wanted: &TuningRequest,
     data: &dyn DataSource,
 ) -> Result<TuningSet, FamilyError> {
+    if wanted.n.is_some() {
+        return Err(FamilyError::Usage(
+            "PerceptualQA's fine-tuning set is four fifths of every subtask; -n cannot change that\nhint: leave -n out".into(),
+        ));
+    }
+    if let Some(value) = wanted.params.get("template") {
+        return Err(FamilyError::Usage(format!(
+            "--form decides the shape of the set; found template={value}\nhint: --form chat or --form instruction"
+        )));
+    }
     let template = match wanted.form {
         TuningForm::Chat => "tuning-chat",
         TuningForm::Instruction => "tuning-letter",

@@ -279,7 +279,8 @@ fn the_matrix_never_mixes_shots_modes_and_sources() {
                     !t.title.contains("published"),
                     t.title.contains("shots = 4"),
                 );
-                (fresh, few, t.rows[0][1].as_str(), t.rows[0][2].as_str())
+                let value = |cell: usize| t.rows[0][cell].split(' ').next().unwrap();
+                (fresh, few, value(1), value(2))
             })
             .collect();
         cells.sort_unstable();

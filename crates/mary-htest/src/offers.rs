@@ -30,6 +30,17 @@ pub(super) fn write_tuning_set(
             "H-TEST's fine-tuning sets are chat JSON lines".into(),
         ));
     }
+    if wanted.n.is_some() {
+        return Err(FamilyError::Usage(
+            "H-TEST's fine-tuning sets have 1,000 items; -n cannot change that\nhint: leave -n out"
+                .into(),
+        ));
+    }
+    if let Some((setting, value)) = wanted.params.iter().next() {
+        return Err(FamilyError::Usage(format!(
+            "H-TEST's fine-tuning sets are made from the seed and take no settings; found {setting}={value}\nhint: leave --set out"
+        )));
+    }
     let lines = tuning_set(task, wanted.seed)?;
     Ok(TuningSet {
         items: lines.lines().count(),

@@ -96,30 +96,34 @@ fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, Stri
         results
             .iter()
             .rfind(|r| r.model == model && r.task == task)
-            .map(|r| r.accuracy.value)
+            .map(|r| &r.accuracy)
     };
     let mut rows = Vec::new();
-    for task in &tasks {
+    // Of a part of the tasks there is a part of the table, without empty rows.
+    let tested = |task: &&String| columns.iter().any(|(_, m)| accuracy(m, task).is_some());
+    for task in tasks.iter().filter(tested) {
         let mut row = vec![task_title(task)];
         row.extend(columns.iter().map(|(trained, model)| {
             let own = *trained == Some(task);
             match accuracy(model, task) {
-                Some(value) if own => format!("[{}]", percent(value)),
-                Some(value) => percent(value),
+                Some(e) if own => format!("[{}] {}", percent(e.value), interval(e)),
+                Some(e) => format!("{} {}", percent(e.value), interval(e)),
                 None => "–".into(),
             }
         }));
         rows.push(row);
     }
     let mut average = vec!["Average".to_owned()];
-    average.extend(columns.iter().map(|(_, model)| {
-        let values: Option<Vec<f64>> = paper.iter().map(|t| accuracy(model, t)).collect();
-        values.map_or_else(
-            || "–".into(),
-            |v| percent(v.iter().sum::<f64>() / v.len().max(1) as f64),
-        )
-    }));
-    rows.push(average);
+    let mean = |model: &str| -> Option<f64> {
+        let values = paper.iter().map(|t| accuracy(model, t).map(|e| e.value));
+        let values: Vec<f64> = values.collect::<Option<_>>()?;
+        Some(values.iter().sum::<f64>() / values.len().max(1) as f64)
+    };
+    let means: Vec<Option<f64>> = columns.iter().map(|(_, model)| mean(model)).collect();
+    if means.iter().any(Option::is_some) {
+        average.extend(means.into_iter().map(|m| m.map_or("–".into(), percent)));
+        rows.push(average);
+    }
     let mut head = vec!["tested on".to_owned()];
     let trained = columns.iter().map(|(trained, _)| *trained);
     head.extend(trained.map(|t| t.map_or_else(|| "original".to_owned(), |t| task_title(t))));
@@ -127,14 +131,19 @@ fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, Stri
         id: "htest-table-8".into(),
         title: "What training on one task does to the others".into(),
         caption:
-            "Columns: the task trained on; rows: the task tested, accuracy in %. In brackets: \
-                  trained and tested on the same task. The form of Lee & Lim 2024, Table 8."
+            "Columns: the task trained on; rows: the task tested, accuracy in % with its 95 % interval. \
+             In brackets: trained and tested on the same task. The form of Lee & Lim 2024, Table 8."
                 .into(),
         head,
         rows,
         published: vec![],
         numbers: NumberColumns::From(1),
     }
+}
+
+/// An interval in whole per cent, which keeps eleven columns readable.
+fn interval(e: &Estimate) -> String {
+    format!("({:.0}–{:.0})", 100.0 * e.low, 100.0 * e.high)
 }
 
 /// Models of the results that were tuned on a task, by the task: `mary matrix --tune` puts each into a

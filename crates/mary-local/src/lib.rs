@@ -7,7 +7,8 @@
 //! [`trie`] plans what is computed, [`kernels`] computes it.
 
 mod batch;
-pub mod config;
+/// What transformers are made of, shared with the learner.
+pub use mary_architecture::config;
 mod details;
 mod engine;
 mod experts;

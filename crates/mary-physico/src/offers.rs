@@ -37,6 +37,11 @@ pub(crate) fn tuning_set(
 ) -> Result<TuningSet, FamilyError> {
     let kind = Kind::named(name)
         .ok_or_else(|| FamilyError::Usage(format!("{name} has no fine-tuning set")))?;
+    if let Some((setting, value)) = wanted.params.iter().next() {
+        return Err(FamilyError::Usage(format!(
+            "PHYSICO's fine-tuning sets take no settings; found {setting}={value}\nhint: leave --set out; -n says how many"
+        )));
+    }
     let n = wanted.n.unwrap_or(match kind {
         Kind::Matrix => MATRIX_PAIRS,
         Kind::Arc | Kind::Core => PER_CONCEPT,

@@ -2,7 +2,7 @@
 //!
 //! The golden files are made by `tools/golden_train.py`.
 
-use crate::net::{Gradients, Net, Packed, Parameters, Shape, Workspace};
+use crate::net::{Gradients, Net, Packed, Parameters, Workspace};
 use crate::optimizer::{AdamW, Moments, reduce, update};
 use safetensors::SafeTensors;
 use serde_json::Value;
@@ -95,8 +95,9 @@ fn compare(net: &Net, what: &str, got: &[f32], want: &[f32], slope: Option<&[f32
 
 fn three_steps(name: &str) {
     let golden = Golden::open(name);
-    let shape = Shape::from_config(&golden.settings["config"]).expect("a shape");
-    let net = Net::new(shape).expect("a net");
+    let names = golden.tensors();
+    let holds = |name: &str| names.tensor(&format!("before.{name}")).is_ok();
+    let net = Net::open(&golden.settings["config"], &holds).expect("a net");
     let mut parameters = golden.flat("before", &net);
     let mut moments = Moments::new(parameters.len());
     let adam = AdamW {
@@ -130,6 +131,7 @@ fn three_steps(name: &str) {
         for (packed, gradient) in windows.iter().zip(&mut gradients) {
             let p = Parameters {
                 base: &parameters,
+                stored: None,
                 transposed: Some(&transposed),
                 adapter: None,
             };

@@ -100,18 +100,42 @@ pub(crate) fn write_weights(
     values: &[f32],
     storage: Storage,
 ) -> Result<(), TrainError> {
-    let fail = |e: safetensors::SafeTensorError| TrainError::content(path, e);
-    let bytes: Vec<Vec<u8>> = entries
-        .iter()
-        .map(|e| storage.bytes(&values[e.place.clone()]))
-        .collect();
-    let mut tensors = Vec::with_capacity(entries.len());
-    for (entry, bytes) in entries.iter().zip(&bytes) {
-        let view = TensorView::new(storage.dtype(), entry.dims.clone(), bytes).map_err(fail)?;
-        tensors.push((entry.name.as_str(), view));
+    let mut writer = Writer::new(storage);
+    for entry in entries {
+        writer.add(&entry.name, &entry.dims, &values[entry.place.clone()]);
     }
-    let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
-    write_whole(path, &serialize(tensors, Some(metadata)).map_err(fail)?)
+    writer.write(path)
+}
+
+/// A safetensors file in the making.
+pub(crate) struct Writer {
+    storage: Storage,
+    tensors: Vec<(String, Vec<usize>, Vec<u8>)>,
+}
+
+impl Writer {
+    pub(crate) fn new(storage: Storage) -> Self {
+        Self {
+            storage,
+            tensors: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, name: &str, dims: &[usize], values: &[f32]) {
+        let bytes = self.storage.bytes(values);
+        self.tensors.push((name.to_owned(), dims.to_vec(), bytes));
+    }
+
+    pub(crate) fn write(self, path: &Path) -> Result<(), TrainError> {
+        let fail = |e: safetensors::SafeTensorError| TrainError::content(path, e);
+        let mut tensors = Vec::with_capacity(self.tensors.len());
+        for (name, dims, bytes) in &self.tensors {
+            let view = TensorView::new(self.storage.dtype(), dims.clone(), bytes).map_err(fail)?;
+            tensors.push((name.as_str(), view));
+        }
+        let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+        write_whole(path, &serialize(tensors, Some(metadata)).map_err(fail)?)
+    }
 }
 
 /// A JSON file.

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::TrainError;
 #[cfg(feature = "cuda")]
 use crate::net::cuda::{Gpu, GpuTrainer, Multiply, Start};
-use crate::net::{AdapterLayout, Gradients, Net, Packed, Parameters, Workspace};
+use crate::net::{AdapterLayout, Gradients, Net, Packed, Parameters, Stored, Workspace};
 use crate::optimizer::{AdamW, Moments, reduce, update};
 
 /// Where a model is trained.
@@ -50,6 +50,8 @@ pub(crate) struct Work {
 pub(crate) struct Lesson {
     pub(crate) net: Net,
     pub(crate) base: Vec<f32>,
+    /// The matrices of the base as they are stored, where they are not in `base`.
+    pub(crate) stored: Option<Stored>,
     /// Where there is an adapter, it alone is trained.
     pub(crate) adapter: Option<(AdapterLayout, Vec<f32>)>,
     pub(crate) moments: Moments,
@@ -138,7 +140,8 @@ impl Processor {
                 for w in work.get(slot).map_or(&[][..], Vec::as_slice) {
                     let p = Parameters {
                         base: &lesson.base,
-                        transposed: Some(transposed),
+                        stored: lesson.stored.as_ref(),
+                        transposed: lesson.stored.is_none().then_some(transposed),
                         adapter: lesson
                             .adapter
                             .as_ref()
@@ -200,7 +203,15 @@ impl Learner {
     /// Where it is computed, in words.
     pub(crate) fn describe(&self) -> String {
         match &self.engine {
-            Engine::Processor(_) => format!("cpu, {} threads", self.pool.current_num_threads()),
+            Engine::Processor(_) => {
+                let threads = self.pool.current_num_threads();
+                match &self.lesson.stored {
+                    Some(stored) => {
+                        format!("cpu, {threads} threads, base in {}", stored.describe())
+                    }
+                    None => format!("cpu, {threads} threads"),
+                }
+            }
             #[cfg(feature = "cuda")]
             Engine::Gpu(gpu) => gpu.describe(),
         }
@@ -222,6 +233,30 @@ impl Learner {
     /// The numbers as they were last brought back.
     pub(crate) fn lesson(&self) -> &Lesson {
         &self.lesson
+    }
+
+    /// Puts another adapter in the place of the one that was trained; the last thing done with a learner.
+    pub(crate) fn replace_adapter(&mut self, new: Vec<f32>) {
+        if let Some((_, values)) = &mut self.lesson.adapter {
+            *values = new;
+        }
+    }
+
+    /// Goes on from an adapter and its moments as they were saved.
+    pub(crate) fn go_on_from(
+        &mut self,
+        values: Vec<f32>,
+        moments: Moments,
+    ) -> Result<(), TrainError> {
+        self.replace_adapter(values);
+        self.lesson.moments = moments;
+        #[cfg(feature = "cuda")]
+        if let Engine::Gpu(gpu) = &mut self.engine
+            && let Some((_, values)) = &self.lesson.adapter
+        {
+            gpu.bring_back(values, &self.lesson.moments)?;
+        }
+        Ok(())
     }
 
     /// All the numbers, when training is over.
@@ -310,7 +345,7 @@ impl Learner {
         if matches!(self.engine, Engine::Gpu(_)) {
             return;
         }
-        if !self.turned {
+        if !self.turned && self.lesson.stored.is_none() {
             self.pool.install(|| {
                 self.lesson
                     .net
@@ -345,7 +380,7 @@ impl Learner {
         &mut self,
         act: impl FnOnce(&Net, &Parameters<'_>) -> Result<T, TrainError> + Send,
     ) -> Result<T, TrainError> {
-        if !self.turned {
+        if !self.turned && self.lesson.stored.is_none() {
             let (lesson, to) = (&self.lesson, &mut self.transposed);
             self.pool
                 .install(|| lesson.net.transposed(&lesson.base, to));
@@ -355,7 +390,8 @@ impl Learner {
         let adapter = lesson.adapter.as_ref();
         let p = Parameters {
             base: &lesson.base,
-            transposed: Some(&self.transposed),
+            stored: lesson.stored.as_ref(),
+            transposed: lesson.stored.is_none().then_some(&self.transposed),
             adapter: adapter.map(|(table, values)| (table, values.as_slice(), None)),
         };
         self.pool.install(|| act(&lesson.net, &p))

@@ -2,7 +2,7 @@
 //!
 //! - [`grow`] trains a GPT-NeoX-shaped model on the generated corpus of the small world or on
 //!   the user's text, with checkpoints in Hugging Face layout;
-//! - [`tune`] trains LoRA adapters on a local GPT-NeoX or LLaMA model and saves them in PEFT's
+//! - [`tune`] trains LoRA adapters on a local model of any family that can be learned and saves them in PEFT's
 //!   layout; [`merge`] folds them into the weights.
 //!
 //! Everything is seeded and runs on the processor, where it does not depend on the number of
@@ -11,6 +11,11 @@
 mod error;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod golden_lora;
+#[cfg(test)]
+#[path = "../tests/numbers.rs"]
+mod golden_numbers;
 mod grow;
 mod hf;
 mod learner;
@@ -19,6 +24,7 @@ pub mod net;
 mod optimizer;
 mod probe;
 mod provenance;
+mod state;
 mod stream;
 pub mod tokenizer;
 mod tune;
@@ -35,5 +41,6 @@ pub use probe::ProbeReport;
 pub use provenance::{MergedProvenance, PROVENANCE, Provenance, Reuse, TuningRecipe};
 pub use stream::Source;
 pub use tune::{
-    Adapter, AnswerScore, Derived, TuneEvent, TuneReport, TuneSettings, derive, merge, tune,
+    Adapter, AnswerScore, Derived, Evaluation, TuneEvent, TuneReport, TuneSettings, derive, merge,
+    tune,
 };

@@ -5,6 +5,7 @@ use mary_contract::available_memory;
 use crate::TrainError;
 use crate::grow::GrowSettings;
 use crate::net::{Layout, Shape};
+use mary_architecture::Architecture;
 
 /// An estimate in bytes, with what would make it smaller.
 #[derive(Debug, Clone)]
@@ -18,26 +19,23 @@ pub struct Estimate {
 const MB: u64 = 1_000_000;
 
 /// Numbers one sequence of this many tokens keeps for the backward pass.
-fn sequence(shape: &Shape, tokens: usize) -> u64 {
-    let heads = shape.heads * shape.head_width;
-    let gates = if shape.activation == crate::net::Activation::GatedSilu {
-        3
-    } else {
-        2
-    };
-    let block = 4 * shape.width + shape.qkv_width() + heads + shape.heads + gates * shape.inner;
-    let passing = 8 * shape.width + 2 * shape.qkv_width() + 3 * shape.inner + 2 * 64;
-    let logits = 1_000_000.max(64 * shape.vocabulary);
-    (tokens * (shape.layers * block + passing) + logits) as u64
+fn sequence(a: &Architecture, tokens: usize) -> u64 {
+    let (heads, inner) = (a.q_width(), a.intermediate);
+    let joint = heads + 2 * a.kv_width();
+    let gates = if a.mlp.gated { 3 } else { 2 };
+    let normed = usize::from(a.block == mary_architecture::config::Block::Sandwich);
+    let block = (4 + 2 * normed) * a.hidden + joint + heads + a.heads + gates * inner;
+    let passing = 8 * a.hidden + 2 * joint + 3 * inner + 2 * 64;
+    let logits = 1_000_000.max(64 * a.vocab);
+    (tokens * (a.layers * block + passing) + logits) as u64
 }
 
 /// Tokens a GPU with this much free memory computes at once: what 80 % of it holds, at most 65,536.
 #[cfg(feature = "cuda")]
-pub(crate) fn tokens_at_once(shape: &Shape, rank: usize, free: u64) -> usize {
+pub(crate) fn tokens_at_once(a: &Architecture, rank: usize, free: u64) -> usize {
     const MOST: usize = 65_536;
-    let heads = shape.heads * shape.head_width;
-    let adapters = shape.layers * 7 * rank + shape.inner.max(shape.width);
-    let numbers = (sequence(shape, 2) - sequence(shape, 1)) + (adapters + heads) as u64;
+    let adapters = a.layers * 7 * rank + a.intermediate.max(a.hidden);
+    let numbers = (sequence(a, 2) - sequence(a, 1)) + (adapters + a.q_width()) as u64;
     let logits = (1u64 << 27) * 4;
     let room = (free / 5 * 4).saturating_sub(logits);
     usize::try_from(room / (4 * numbers))
@@ -45,20 +43,21 @@ pub(crate) fn tokens_at_once(shape: &Shape, rank: usize, free: u64) -> usize {
         .clamp(1, MOST)
 }
 
-fn growing_bytes(shape: &Shape, slots: usize) -> u64 {
-    let parameters = Layout::new(shape).total as u64;
+fn growing_bytes(shape: &Shape, slots: usize) -> Result<u64, TrainError> {
+    let parameters = Layout::new(shape)?.total as u64;
     let slots = slots as u64;
-    4 * (parameters * (4 + slots) + slots * sequence(shape, shape.context))
+    let sequences = slots * sequence(&shape.architecture()?, shape.context);
+    Ok(4 * (parameters * (4 + slots) + sequences))
 }
 
 impl Estimate {
     /// Of growing with these settings.
-    pub fn growing(shape: &Shape, settings: &GrowSettings) -> Self {
+    pub fn growing(shape: &Shape, settings: &GrowSettings) -> Result<Self, TrainError> {
         let slots = settings.slots.min(settings.batch);
         let mut smaller = Vec::new();
         let mut fewer = slots / 2;
         while fewer >= 1 {
-            smaller.push((format!("slots = {fewer}"), growing_bytes(shape, fewer)));
+            smaller.push((format!("slots = {fewer}"), growing_bytes(shape, fewer)?));
             fewer /= 2;
         }
         let mut short = shape.clone();
@@ -66,22 +65,25 @@ impl Estimate {
             short.context /= 2;
             smaller.push((
                 format!("slots = 1 and context = {}", short.context),
-                growing_bytes(&short, 1),
+                growing_bytes(&short, 1)?,
             ));
         }
-        Self {
-            bytes: growing_bytes(shape, slots),
+        Ok(Self {
+            bytes: growing_bytes(shape, slots)?,
             smaller,
-        }
+        })
     }
 
-    /// Of tuning adapters of `trained` numbers on packs of `tokens` tokens, `slots` at a time.
-    pub fn tuning(shape: &Shape, trained: usize, tokens: usize, slots: usize) -> Self {
-        let base = Layout::new(shape).total as u64;
+    /// Of tuning adapters of `trained` numbers on packs of `tokens` tokens, `slots` at a time, on a base
+    /// that takes this many bytes.
+    pub fn tuning(
+        a: &Architecture,
+        base: u64,
+        trained: usize,
+        (tokens, slots): (usize, usize),
+    ) -> Self {
         let need = |tokens: usize, slots: usize| {
-            4 * (base
-                + trained as u64 * (3 + slots as u64)
-                + slots as u64 * sequence(shape, tokens))
+            base + 4 * (trained as u64 * (3 + slots as u64) + slots as u64 * sequence(a, tokens))
         };
         let mut smaller = Vec::new();
         let mut fewer = slots / 2;
@@ -102,10 +104,9 @@ impl Estimate {
 
     /// Of a run whose batches are computed on a GPU: the machine keeps the numbers of the model, of
     /// what is trained and of its moments.
-    pub fn beside_card(shape: &Shape, trained: usize) -> Self {
-        let base = Layout::new(shape).total as u64;
+    pub fn beside_card(base: usize, trained: usize) -> Self {
         Self {
-            bytes: 4 * (2 * base + 4 * trained as u64),
+            bytes: 4 * (2 * base as u64 + 4 * trained as u64),
             smaller: Vec::new(),
         }
     }
@@ -146,7 +147,7 @@ mod tests {
         let size = Size::named("micro").expect("a size");
         let shape = size.shape(size.vocabulary);
         let settings = GrowSettings::new("x".into(), size, 10);
-        let estimate = Estimate::growing(&shape, &settings);
+        let estimate = Estimate::growing(&shape, &settings).expect("an estimate");
         let error = estimate
             .check(Some(estimate.bytes / 3))
             .expect_err("too little")

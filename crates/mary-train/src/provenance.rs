@@ -63,6 +63,12 @@ pub struct TuningRecipe {
     pub slots: usize,
     /// Most tokens computed at a time.
     pub pack: usize,
+    /// Steps between evaluations; absent: none while learning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluate_every: Option<u64>,
+    /// Evaluations without a lower loss after which learning stops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience: Option<usize>,
 }
 
 /// What a merged model was made from.
@@ -117,6 +123,8 @@ impl Provenance {
                 form: settings.form,
                 slots: settings.slots,
                 pack: settings.pack,
+                evaluate_every: settings.evaluate_every,
+                patience: settings.patience,
             },
         })
     }

@@ -117,13 +117,14 @@ fn check(
 }
 
 fn base_gradient(shape: Shape) {
-    let net = Net::new(shape).expect("a net");
-    let packed = packed(&net.shape);
+    let net = Net::new(shape.clone()).expect("a net");
+    let packed = packed(&shape);
     let base = weights(&net.layout);
     let mut ws = Workspace::default();
     let mut gradient = vec![0.0; base.len()];
     let p = Parameters {
         base: &base,
+        stored: None,
         transposed: None,
         adapter: None,
     };
@@ -136,6 +137,7 @@ fn base_gradient(shape: Shape) {
     let mut loss = |values: &[f32]| {
         let p = Parameters {
             base: values,
+            stored: None,
             transposed: None,
             adapter: None,
         };
@@ -176,7 +178,7 @@ fn llama_with_shared_keys_and_gates() {
 #[test]
 fn a_segment_longer_than_a_block_of_query_rows() {
     let shape = Shape::neox(23, 16, 1, 2, 200);
-    let net = Net::new(shape).expect("a net");
+    let net = Net::new(shape.clone()).expect("a net");
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let window: Vec<u32> = (0..151).map(|_| rng.random_range(0..23)).collect();
     let packed = Packed::from_window(&window);
@@ -185,6 +187,7 @@ fn a_segment_longer_than_a_block_of_query_rows() {
     let mut gradient = vec![0.0; base.len()];
     let p = Parameters {
         base: &base,
+        stored: None,
         transposed: None,
         adapter: None,
     };
@@ -197,6 +200,7 @@ fn a_segment_longer_than_a_block_of_query_rows() {
     let mut loss = |values: &[f32]| {
         let p = Parameters {
             base: values,
+            stored: None,
             transposed: None,
             adapter: None,
         };
@@ -214,8 +218,8 @@ fn a_segment_longer_than_a_block_of_query_rows() {
 }
 
 fn adapter_gradient(shape: Shape, targets: &[&str], dropout: f32) {
-    let net = Net::new(shape).expect("a net");
-    let packed = packed(&net.shape);
+    let net = Net::new(shape.clone()).expect("a net");
+    let packed = packed(&shape);
     let base = weights(&net.layout);
     let targets: Vec<String> = targets.iter().map(|t| (*t).to_owned()).collect();
     let table = AdapterLayout::new(&net.layout, 3, 6.0, dropout, &targets).expect("an adapter");
@@ -224,6 +228,7 @@ fn adapter_gradient(shape: Shape, targets: &[&str], dropout: f32) {
     let mut gradient = vec![0.0; table.total];
     let p = Parameters {
         base: &base,
+        stored: None,
         transposed: None,
         adapter: Some((&table, &values, Some(77))),
     };
@@ -236,6 +241,7 @@ fn adapter_gradient(shape: Shape, targets: &[&str], dropout: f32) {
     let mut loss = |values: &[f32]| {
         let p = Parameters {
             base: &base,
+            stored: None,
             transposed: None,
             adapter: Some((&table, values, Some(77))),
         };

@@ -7,8 +7,10 @@
     reason = "a test may fail loudly"
 )]
 
+mod families;
 mod gpu;
 mod gradients;
 mod growing;
+mod numbers;
 mod provenance;
 mod tuning;

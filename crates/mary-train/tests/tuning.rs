@@ -65,7 +65,8 @@ fn tuning_set(path: &Path) {
 
 fn open(path: &Path) -> (Net, Vec<f32>) {
     let checkpoint = mary_weights::Checkpoint::open(path).expect("opens");
-    let net = Net::new(Shape::from_config(checkpoint.config()).expect("a shape")).expect("a net");
+    let holds = |name: &str| checkpoint.info(name).is_some();
+    let net = Net::open(checkpoint.config(), &holds).expect("a net");
     let base = net
         .layout
         .entries
@@ -80,6 +81,7 @@ fn logits(net: &Net, base: &[f32], adapter: Option<(&AdapterLayout, &[f32])>) ->
     let adapter = adapter.map(|(table, values)| (table, values, None));
     let p = Parameters {
         base,
+        stored: None,
         transposed: None,
         adapter,
     };

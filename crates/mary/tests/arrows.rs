@@ -47,9 +47,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mary-http", &["mary-contract"]),
     ("mary-weights", &["mary-contract", "mary-http"]),
     ("mary-cuda", &["mary-contract"]),
+    ("mary-architecture", &["mary-contract"]),
     (
         "mary-local",
-        &["mary-contract", "mary-weights", "mary-cuda"],
+        &[
+            "mary-architecture",
+            "mary-contract",
+            "mary-weights",
+            "mary-cuda",
+        ],
     ),
     (
         "mary-builtin",
@@ -113,7 +119,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mary-report", &["mary-contract", "mary-stats"]),
     (
         "mary-train",
-        &["mary-contract", "mary-weights", "mary-cuda", "mary-world"],
+        &[
+            "mary-architecture",
+            "mary-contract",
+            "mary-weights",
+            "mary-cuda",
+            "mary-world",
+        ],
     ),
     ("mary-testkit", &["mary-contract"]),
     (

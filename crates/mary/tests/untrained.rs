@@ -89,7 +89,7 @@ fn write(folder: &Path, number: usize) -> PathBuf {
     let (width, layers, heads, bytes_only, deviation) = MODELS[number];
     let (tokenizer, vocabulary) = tokenizer(bytes_only);
     let shape = Shape::neox(vocabulary, width, layers, heads, CONTEXT);
-    let layout = Layout::new(&shape);
+    let layout = Layout::new(&shape).unwrap();
     let mut normals = Normals::new(number as u64);
     let (mut header, mut data) = (serde_json::Map::new(), Vec::<u8>::new());
     for entry in &layout.entries {

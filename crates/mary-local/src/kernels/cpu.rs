@@ -13,7 +13,7 @@ pub mod quant;
 mod quant_avx512;
 #[cfg(target_arch = "x86_64")]
 mod quant_k_avx512;
-pub mod simd;
+pub use mary_architecture::simd;
 mod team;
 
 use std::sync::{Mutex, PoisonError};

@@ -6,7 +6,6 @@
 //! not say where it was computed: a run may go on elsewhere.
 
 mod settings;
-mod state;
 
 pub use settings::{GrowSettings, Size};
 
@@ -16,12 +15,12 @@ use crate::memory::Estimate;
 use crate::net::{Layout, Net, Packed, Shape};
 use crate::optimizer::{Moments, Schedule};
 use crate::probe::{ProbeReport, Prober};
+use crate::state::{self, State};
 use crate::stream::{Documents, Position, TokenStream};
 use crate::{TrainError, tokenizer};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
-use state::State;
 use std::io::Write as _;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -96,6 +95,7 @@ struct Batch {
 
 struct Grower<'a> {
     settings: &'a GrowSettings,
+    shape: Shape,
     learner: Learner,
     step: u64,
     position: Position,
@@ -117,8 +117,11 @@ pub fn grow(
     settings.device.ready()?;
     let shape = settings.size.shape(settings.size.vocabulary);
     let memory = match settings.device {
-        Device::Cpu => Estimate::growing(&shape, settings),
-        Device::Cuda(_) => Estimate::beside_card(&shape, Layout::new(&shape).total),
+        Device::Cpu => Estimate::growing(&shape, settings)?,
+        Device::Cuda(_) => {
+            let total = Layout::new(&shape)?.total;
+            Estimate::beside_card(total, total)
+        }
     }
     .check(settings.memory_limit)?;
     std::fs::create_dir_all(&settings.out).map_err(TrainError::file(&settings.out))?;
@@ -144,19 +147,26 @@ impl<'a> Grower<'a> {
         let end = tokenizer
             .token_to_id(tokenizer::END)
             .ok_or_else(|| TrainError::Tokenizer(format!("no token {}", tokenizer::END)))?;
-        let net = Net::new(settings.size.shape(tokenizer.get_vocab_size(true)))?;
-        let recipe = recipe(settings, &net.shape, documents);
+        let shape = settings.size.shape(tokenizer.get_vocab_size(true));
+        let net = Net::new(shape.clone())?;
+        let recipe = recipe(settings, &shape, net.layout.total, documents);
         let path = settings.out.join("state.safetensors");
-        let state = match State::load(&path, &recipe, net.layout.total)? {
-            Some(state) => state,
-            None => State {
-                step: 0,
-                parameters: initial(&net.shape, &net.layout, settings.seed),
-                moments: Moments::new(net.layout.total),
-                position: Position::default(),
-            },
+        let total = net.layout.total;
+        let (step, position, base, moments) = match State::load(&path, &recipe)? {
+            Some(mut state) => {
+                let moments = Moments {
+                    first: state.take(&path, "first", total)?,
+                    second: state.take(&path, "second", total)?,
+                };
+                let base = state.take(&path, "parameters", total)?;
+                (state.step, state.position, base, moments)
+            }
+            None => {
+                let base = initial(&shape, &net.layout, settings.seed);
+                (0, Position::default(), base, Moments::new(total))
+            }
         };
-        trim_losses(&settings.out.join("losses.jsonl"), state.step)?;
+        trim_losses(&settings.out.join("losses.jsonl"), step)?;
         write_whole(
             &settings.out.join("recipe.json"),
             format!("{recipe}\n").as_bytes(),
@@ -170,9 +180,10 @@ impl<'a> Grower<'a> {
         };
         let lesson = Lesson {
             net,
-            base: state.parameters,
+            base,
+            stored: None,
             adapter: None,
-            moments: state.moments,
+            moments,
             optimizer: settings.optimizer.clone(),
             groups,
         };
@@ -183,9 +194,10 @@ impl<'a> Grower<'a> {
         };
         Ok(Self {
             settings,
+            shape,
             learner: Learner::new(lesson, &means)?,
-            step: state.step,
-            position: state.position,
+            step,
+            position,
             schedule: settings.schedule(),
             tokenizer,
             tokenizer_json,
@@ -210,7 +222,11 @@ impl<'a> Grower<'a> {
             &self.settings.out.join("state.safetensors"),
             &self.recipe,
             (self.step, &self.position),
-            (&lesson.base, &lesson.moments),
+            &[
+                ("parameters", &lesson.base),
+                ("first", &lesson.moments.first),
+                ("second", &lesson.moments.second),
+            ],
         )
     }
 
@@ -339,7 +355,7 @@ impl<'a> Grower<'a> {
         let (step, net) = (self.step, self.learner.net());
         let folder = self.settings.out.join(format!("step{step}"));
         Folder {
-            shape: &net.shape,
+            shape: &self.shape,
             layout: &net.layout,
             parameters: &self.learner.lesson().base,
             storage: self.settings.storage,
@@ -426,13 +442,18 @@ fn prepare_tokenizer(
 }
 
 /// Everything that decides the weights, as text: resuming asks for the same.
-fn recipe(settings: &GrowSettings, shape: &Shape, documents: &Documents) -> String {
+fn recipe(
+    settings: &GrowSettings,
+    shape: &Shape,
+    parameters: usize,
+    documents: &Documents,
+) -> String {
     let recipe = json!({
         "what": "a model for trying the laboratory, about which no claim is made",
         "maker": concat!("mary-train ", env!("CARGO_PKG_VERSION")),
         "size": settings.size,
         "shape": shape,
-        "parameters": Layout::new(shape).total,
+        "parameters": parameters,
         "source": settings.source,
         "documents": documents.count(),
         "text_mark": format!("{:016x}", documents.mark()),

@@ -9,7 +9,7 @@ use std::ops::Range;
 /// One adapted linear layer: `y += scale · B (A x)`.
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
-    /// The name of the adapted layer in a Hugging Face checkpoint.
+    /// The name of the adapted layer in a model of transformers.
     pub(crate) name: String,
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
@@ -30,6 +30,8 @@ pub struct AdapterLayout {
     pub dropout: f32,
     /// How many numbers there are in all.
     pub total: usize,
+    /// The base stores its matrices as `[in, out]`, which PEFT wants to know.
+    pub turned: bool,
     /// The site of every linear layer, by its index.
     pub(crate) sites: Vec<Option<Site>>,
 }
@@ -62,7 +64,7 @@ impl AdapterLayout {
             known.insert(last.clone());
             if rank > 0 && targets.contains(&last) {
                 sites[linear.index] = Some(Site {
-                    name: linear.name.clone(),
+                    name: layout.usual_name(&linear.name),
                     inputs: linear.inputs,
                     outputs: linear.outputs,
                     down: place(rank * linear.inputs),
@@ -88,8 +90,26 @@ impl AdapterLayout {
             scale,
             dropout,
             total,
+            turned: layout.entries.iter().any(|e| e.turned),
             sites,
         })
+    }
+
+    /// Every matrix: its name in PEFT's layout without the wrapper's prefix, its dimensions, its place.
+    pub fn tensors(&self) -> Vec<(String, Vec<usize>, Range<usize>)> {
+        let sites = self.sites.iter().flatten();
+        sites
+            .flat_map(|site| {
+                let tensor = |part: &str, dims: [usize; 2], place: &Range<usize>| {
+                    let name = format!("{}.{part}.weight", site.name);
+                    (name, dims.to_vec(), place.clone())
+                };
+                [
+                    tensor("lora_A", [self.rank, site.inputs], &site.down),
+                    tensor("lora_B", [site.outputs, self.rank], &site.up),
+                ]
+            })
+            .collect()
     }
 
     /// New adapters: A uniform as PyTorch initialises a linear layer, B zero, so that nothing

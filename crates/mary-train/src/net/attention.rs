@@ -3,9 +3,10 @@
 //! Probabilities are not kept: the backward pass computes them again from the log-sums, so memory
 //! grows with the length of a sequence and not with its square.
 
-use super::kernels::{causal_softmax, causal_softmax_again, dot, softmax_back};
+use super::kernels::{self, Seen, causal_softmax, causal_softmax_again, dot, softmax_back};
 use super::matmul::{View, Write, matmul, transpose};
-use super::shape::Shape;
+use mary_architecture::Architecture;
+use mary_architecture::config::{QkvLayout, QkvNames, Rope};
 
 /// Query rows computed at a time.
 const ROWS: usize = 64;
@@ -27,6 +28,84 @@ fn blocks(segment: Segment) -> impl Iterator<Item = (usize, usize, usize)> {
     })
 }
 
+/// Where queries, keys and values lie in a joint row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Joint {
+    pub(crate) heads: usize,
+    pub(crate) kv_heads: usize,
+    pub(crate) width: usize,
+    /// For each key head its query heads, its key and its value; otherwise all queries come first.
+    pub(crate) grouped: bool,
+}
+
+impl Joint {
+    pub(crate) fn new(a: &Architecture) -> Self {
+        Self {
+            heads: a.heads,
+            kv_heads: a.kv_heads,
+            width: a.head_dim,
+            grouped: matches!(a.names.qkv, QkvNames::Fused(_, QkvLayout::Grouped)),
+        }
+    }
+
+    /// Query heads for each key head.
+    pub(crate) fn group(&self) -> usize {
+        self.heads / self.kv_heads
+    }
+
+    /// Width of a joint row.
+    pub(crate) fn row(&self) -> usize {
+        (self.heads + 2 * self.kv_heads) * self.width
+    }
+
+    /// Where query head `h` starts.
+    pub(crate) fn query_at(&self, h: usize) -> usize {
+        let group = self.group();
+        match self.grouped {
+            true => ((h / group) * (group + 2) + h % group) * self.width,
+            false => h * self.width,
+        }
+    }
+
+    /// Where the key of query head `h` starts.
+    pub(crate) fn key_at(&self, h: usize) -> usize {
+        let group = self.group();
+        match self.grouped {
+            true => ((h / group) * (group + 2) + group) * self.width,
+            false => (self.heads + h / group) * self.width,
+        }
+    }
+
+    /// Where the value of query head `h` starts.
+    pub(crate) fn value_at(&self, h: usize) -> usize {
+        match self.grouped {
+            true => self.key_at(h) + self.width,
+            false => self.key_at(h) + self.kv_heads * self.width,
+        }
+    }
+
+    /// The places of all query heads, or of all key heads.
+    pub(crate) fn places(&self, keys: bool) -> Vec<usize> {
+        match keys {
+            false => (0..self.heads).map(|h| self.query_at(h)).collect(),
+            true => (0..self.heads)
+                .step_by(self.group())
+                .map(|h| self.key_at(h))
+                .collect(),
+        }
+    }
+}
+
+/// How one layer weighs: where its heads lie, the factor on the scores, what squashes them, and how
+/// many positions one sees, itself included.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Weighing {
+    pub(crate) joint: Joint,
+    pub(crate) scale: f32,
+    pub(crate) cap: Option<f32>,
+    pub(crate) window: Option<usize>,
+}
+
 /// Cosines and sines of every position, for the rotated part of a head.
 #[derive(Debug, Clone)]
 pub(crate) struct Rotary {
@@ -35,17 +114,23 @@ pub(crate) struct Rotary {
 }
 
 impl Rotary {
-    pub(crate) fn new(shape: &Shape) -> Self {
-        let half = shape.rotary / 2;
-        let mut table = Vec::with_capacity(shape.context * half);
-        for position in 0..shape.context {
-            for i in 0..half {
-                let power = (2 * i) as f32 / shape.rotary as f32;
-                let angle = position as f32 * (1.0 / shape.rotary_base.powf(power));
-                table.push((angle.cos(), angle.sin()));
+    pub(crate) fn new(rope: &Rope, positions: usize) -> Self {
+        let half = rope.dim / 2;
+        let mut table = Vec::with_capacity(positions * half);
+        for position in 0..positions {
+            for frequency in &rope.frequencies {
+                let angle = position as f32 * frequency;
+                let (sin, cos) = (angle.sin(), angle.cos());
+                table.push((cos * rope.amplitude, sin * rope.amplitude));
             }
         }
         Self { half, table }
+    }
+
+    /// Pairs of dimensions that turn.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn half(&self) -> usize {
+        self.half
     }
 
     /// Cosine and sine of every position and pair, one after the other.
@@ -71,18 +156,18 @@ impl Rotary {
     }
 
     /// Rotates every query and key of the joint rows.
-    pub(crate) fn apply(&self, shape: &Shape, segments: &[Segment], qkv: &mut [f32], back: bool) {
-        let width = shape.qkv_width();
-        let group = shape.heads / shape.kv_heads;
+    pub(crate) fn apply(&self, joint: Joint, segments: &[Segment], qkv: &mut [f32], back: bool) {
+        let (width, turning) = (joint.row(), 2 * self.half);
+        let group = joint.group();
         for segment in segments {
             for i in 0..segment.length {
                 let row = &mut qkv[(segment.start + i) * width..(segment.start + i + 1) * width];
-                for h in 0..shape.heads {
-                    let at = shape.query_at(h);
-                    self.turn(&mut row[at..at + shape.rotary], i, back);
+                for h in 0..joint.heads {
+                    let at = joint.query_at(h);
+                    self.turn(&mut row[at..at + turning], i, back);
                     if h % group == 0 {
-                        let at = shape.key_at(h);
-                        self.turn(&mut row[at..at + shape.rotary], i, back);
+                        let at = joint.key_at(h);
+                        self.turn(&mut row[at..at + turning], i, back);
                     }
                 }
             }
@@ -95,6 +180,8 @@ impl Rotary {
 pub(crate) struct Scratch {
     scores: Vec<f32>,
     slopes: Vec<f32>,
+    /// Slopes of what squashes the scores.
+    squashed: Vec<f32>,
     keys: Vec<f32>,
     values: Vec<f32>,
 }
@@ -113,26 +200,26 @@ impl Scratch {
 
 /// Attention over rotated joint rows; writes heads side by side into `out`.
 pub(crate) fn forward(
-    shape: &Shape,
+    how: &Weighing,
     segments: &[Segment],
     qkv: &[f32],
     scratch: &mut Scratch,
     out: &mut [f32],
     log_sums: &mut [f32],
 ) {
-    let (row, w) = (shape.qkv_width(), shape.head_width);
-    let out_row = shape.heads * w;
-    let scale = 1.0 / (w as f32).sqrt();
+    let joint = how.joint;
+    let (row, w, scale) = (joint.row(), joint.width, how.scale);
+    let out_row = joint.heads * w;
     let tokens = out.len() / out_row;
     for segment in segments {
         scratch.reserve(segment.length, w);
-        for h in 0..shape.heads {
-            let joint = &qkv[segment.start * row..];
-            let (keys, values) = (&joint[shape.key_at(h)..], &joint[shape.value_at(h)..]);
+        for h in 0..joint.heads {
+            let rows = &qkv[segment.start * row..];
+            let (keys, values) = (&rows[joint.key_at(h)..], &rows[joint.value_at(h)..]);
             transpose(keys, row, w, &mut scratch.keys);
             for (first, rows, seen) in blocks(*segment) {
                 let at = segment.start + first;
-                let query = &qkv[at * row + shape.query_at(h)..];
+                let query = &qkv[at * row + joint.query_at(h)..];
                 let scores = &mut scratch.scores[..rows * seen];
                 matmul(
                     (rows, w, seen),
@@ -142,8 +229,20 @@ pub(crate) fn forward(
                     (scores, seen),
                     Write::Replace,
                 );
+                if let Some(cap) = how.cap {
+                    kernels::soft_cap(scores, cap, None);
+                }
                 let sums = &mut log_sums[h * tokens + at..h * tokens + at + rows];
-                causal_softmax(scores, seen, first, sums);
+                let window = how.window;
+                causal_softmax(
+                    scores,
+                    Seen {
+                        keys: seen,
+                        first,
+                        window,
+                    },
+                    sums,
+                );
                 matmul(
                     (rows, seen, w),
                     View::rows(scores, seen),
@@ -166,7 +265,7 @@ pub(crate) struct Saved<'a> {
 
 /// The gradient of the joint rows (still rotated); `dqkv` is overwritten.
 pub(crate) fn backward(
-    shape: &Shape,
+    how: &Weighing,
     segments: &[Segment],
     saved: &Saved<'_>,
     scratch: &mut Scratch,
@@ -174,16 +273,16 @@ pub(crate) fn backward(
     dqkv: &mut [f32],
 ) {
     dqkv.fill(0.0);
-    let (row, w) = (shape.qkv_width(), shape.head_width);
-    let out_row = shape.heads * w;
-    let scale = 1.0 / (w as f32).sqrt();
+    let joint = how.joint;
+    let (row, w, scale) = (joint.row(), joint.width, how.scale);
+    let out_row = joint.heads * w;
     let tokens = saved.out.len() / out_row;
     let mut dots = [0.0f32; ROWS];
     for segment in segments {
         scratch.reserve(segment.length, w);
-        for h in 0..shape.heads {
+        for h in 0..joint.heads {
             let origin = segment.start * row;
-            let (q_at, k_at, v_at) = (shape.query_at(h), shape.key_at(h), shape.value_at(h));
+            let (q_at, k_at, v_at) = (joint.query_at(h), joint.key_at(h), joint.value_at(h));
             let keys = &saved.qkv[origin + k_at..];
             transpose(keys, row, w, &mut scratch.keys);
             transpose(&saved.qkv[origin + v_at..], row, w, &mut scratch.values);
@@ -203,13 +302,29 @@ pub(crate) fn backward(
                     View::rows(&scratch.keys, segment.length),
                 );
                 matmul((rows, w, seen), q, k, scale, (p, seen), Write::Replace);
-                causal_softmax_again(p, seen, first, sums);
+                if let Some(cap) = how.cap {
+                    scratch.squashed.resize(rows * seen, 0.0);
+                    kernels::soft_cap(p, cap, Some(&mut scratch.squashed));
+                }
+                let window = how.window;
+                causal_softmax_again(
+                    p,
+                    Seen {
+                        keys: seen,
+                        first,
+                        window,
+                    },
+                    sums,
+                );
                 let dvalues = &mut dqkv[origin + v_at..];
                 let (pt, go) = (View::transposed(p, seen), View::rows(slope_out, out_row));
                 matmul((seen, rows, w), pt, go, 1.0, (dvalues, row), Write::Add);
                 let vt = View::rows(&scratch.values, segment.length);
                 matmul((rows, w, seen), go, vt, 1.0, (ds, seen), Write::Replace);
                 softmax_back(p, ds, seen, &dots[..rows], scale);
+                if how.cap.is_some() {
+                    kernels::multiply(ds, &scratch.squashed);
+                }
                 let dquery = &mut dqkv[at * row + q_at..];
                 let (s, kr) = (View::rows(ds, seen), View::rows(keys, row));
                 matmul((rows, seen, w), s, kr, 1.0, (dquery, row), Write::Add);

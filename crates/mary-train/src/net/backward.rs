@@ -1,6 +1,7 @@
 //! Backward pass through the head and the blocks.
 
 use super::attention;
+use super::forward::{gather, scatter};
 use super::kernels::{self, NormSaved};
 use super::layout::Norm;
 use super::linear::{LowBack, apply_back};
@@ -17,13 +18,20 @@ impl Net {
         g: &mut Gradients<'_>,
         ws: &mut Workspace,
     ) -> f64 {
-        let (d, v, n) = (self.shape.width, self.shape.vocabulary, packed.tokens.len());
-        let counted: Vec<usize> = (0..n).filter(|i| packed.targets[*i].1 != 0.0).collect();
+        let (d, v, n) = (
+            self.architecture.hidden,
+            self.architecture.vocab,
+            packed.tokens.len(),
+        );
+        let counted = self.counted(packed);
         size(&mut ws.slope_narrow, n * d);
         ws.slope_narrow.fill(0.0);
-        let head = &p.base[self.layout.head.clone()];
         let mut loss = 0.0;
-        for positions in counted.chunks(head_rows(v)) {
+        let most = match p.stored {
+            Some(_) => stored_rows(v),
+            None => head_rows(v),
+        };
+        for positions in counted.chunks(most) {
             let rows = positions.len();
             ws.chosen.clear();
             for i in positions {
@@ -32,16 +40,12 @@ impl Net {
             }
             let targets: Vec<(u32, f32)> = positions.iter().map(|i| packed.targets[*i]).collect();
             size(&mut ws.logits, rows * v);
-            let chosen = View::rows(&ws.chosen, d);
-            matmul(
-                (rows, d, v),
-                chosen,
-                self.head(p),
-                1.0,
-                (&mut ws.logits, v),
-                Write::Replace,
-            );
+            let squashed = Some(&mut ws.squashed);
+            self.logits_of(p, &ws.chosen, &mut ws.logits, squashed, &mut ws.room);
             loss += kernels::cross_entropy(&mut ws.logits, v, &targets, scale);
+            if self.architecture.logit_cap.is_some() {
+                kernels::multiply(&mut ws.logits, &ws.squashed);
+            }
             if let Some(base) = g.base.as_deref_mut() {
                 let dhead = &mut base[self.layout.head.clone()];
                 let back = View::transposed(&ws.logits, v);
@@ -53,37 +57,57 @@ impl Net {
                     (dhead, d),
                     Write::Add,
                 );
+                if let Some(bias) = &self.layout.head_bias {
+                    kernels::add_column_sums(&ws.logits, v, &mut base[bias.clone()]);
+                }
             }
             size(&mut ws.chosen_slope, rows * d);
-            let slopes = View::rows(&ws.logits, v);
-            matmul(
-                (rows, v, d),
-                slopes,
-                View::rows(head, d),
-                1.0,
-                (&mut ws.chosen_slope, d),
-                Write::Replace,
-            );
+            match p.stored {
+                Some(stored) => stored.head().product_back(
+                    (&ws.logits, v, rows),
+                    &mut ws.chosen_slope,
+                    Write::Replace,
+                    &mut ws.room,
+                ),
+                None => matmul(
+                    (rows, v, d),
+                    View::rows(&ws.logits, v),
+                    View::rows(&p.base[self.layout.head.clone()], d),
+                    1.0,
+                    (&mut ws.chosen_slope, d),
+                    Write::Replace,
+                ),
+            }
             for (i, row) in positions.iter().zip(ws.chosen_slope.chunks(d)) {
                 ws.slope_narrow[i * d..(i + 1) * d].copy_from_slice(row);
             }
         }
         size(&mut ws.slope, n * d);
         ws.slope.fill(0.0);
+        let kept = (ws.stream.as_slice(), ws.final_moments.as_slice());
         let norm = &self.layout.final_norm;
+        self.norm_slope(p, norm, kept, &ws.slope_narrow, &mut ws.slope, g);
+        loss
+    }
+
+    /// Adds a norm's slope to `dx`, and to its weights where they are trained.
+    fn norm_slope(
+        &self,
+        p: &Parameters<'_>,
+        norm: &Norm,
+        (x, moments): (&[f32], &[[f32; 2]]),
+        dy: &[f32],
+        dx: &mut [f32],
+        g: &mut Gradients<'_>,
+    ) {
+        let (weight, _) = self.norm_weights(norm, p.base);
         let saved = NormSaved {
-            x: &ws.stream,
-            moments: &ws.final_moments,
-            weight: &p.base[norm.weight.clone()],
+            x,
+            moments,
+            weight: &weight,
             kind: self.norm_kind(),
         };
-        kernels::norm_back(
-            &saved,
-            &ws.slope_narrow,
-            &mut ws.slope,
-            norm_gradients(norm, g.base.as_deref_mut()),
-        );
-        loss
+        kernels::norm_back(&saved, dy, dx, norm_gradients(norm, g.base.as_deref_mut()));
     }
 
     pub(super) fn block_back(
@@ -95,69 +119,74 @@ impl Net {
         ws: &mut Workspace,
     ) {
         self.feed_forward_back(index, p, g, ws);
-        let shape = &self.shape;
         let layout = &self.layout.blocks[index];
-        let (d, n, joint) = (shape.width, packed.tokens.len(), shape.qkv_width());
+        let (d, n, row) = (
+            self.architecture.hidden,
+            packed.tokens.len(),
+            self.joint.row(),
+        );
         let s = &ws.blocks[index];
         let low = &mut LowBack {
             kept: &ws.low_rank,
             dropped: &mut ws.dropped,
             slope: &mut ws.slope_low,
+            room: &mut ws.room,
         };
         // In a sequential block the stream between the halves carries its own slope.
-        let incoming = if shape.parallel_residual {
+        let mut incoming = if self.parallel() {
             &ws.slope
         } else {
             &ws.slope_middle
         };
-        let heads = shape.heads * shape.head_width;
-        size(&mut ws.slope_wide, n * heads);
-        apply_back(
-            &layout.out,
-            p,
-            (&s.heads, incoming, d),
-            (&mut ws.slope_wide, Write::Replace),
-            g,
-            low,
-        );
-        size(&mut ws.slope_qkv, n * joint);
+        if let Some((norm, _)) = &layout.post {
+            zero(&mut ws.slope_added, n * d);
+            let kept = (s.added1.0.as_slice(), s.added1.1.as_slice());
+            self.norm_slope(p, norm, kept, incoming, &mut ws.slope_added, g);
+            incoming = &ws.slope_added;
+        }
+        size(&mut ws.slope_wide, n * self.architecture.q_width());
+        let to = (ws.slope_wide.as_mut_slice(), Write::Replace);
+        apply_back(&layout.out, p, (&s.heads, incoming, d), to, g, low);
+        size(&mut ws.slope_qkv, n * row);
         let saved = attention::Saved {
             qkv: &s.qkv,
             out: &s.heads,
             log_sums: &s.log_sums,
         };
         attention::backward(
-            shape,
+            &self.weighing(index),
             &packed.segments,
             &saved,
             &mut ws.scratch,
             &ws.slope_wide,
             &mut ws.slope_qkv,
         );
-        self.rotary
-            .apply(shape, &packed.segments, &mut ws.slope_qkv, true);
+        if let Some(rotary) = self.rotary(index) {
+            rotary.apply(self.joint, &packed.segments, &mut ws.slope_qkv, true);
+        }
+        if let Some((queries, keys)) = &layout.qk {
+            let both = [(queries, false, &s.queries), (keys, true, &s.keys)];
+            for (norm, key, (x, moments)) in both {
+                let places = self.joint.places(key);
+                let parts = (places.as_slice(), self.joint.width);
+                gather(&ws.slope_qkv, row, parts, &mut ws.spare);
+                zero(&mut ws.slope_added, ws.spare.len());
+                let kept = (x.as_slice(), moments.as_slice());
+                self.norm_slope(p, norm, kept, &ws.spare, &mut ws.slope_added, g);
+                scatter(&ws.slope_added, parts, &mut ws.slope_qkv, row);
+            }
+        }
         size(&mut ws.slope_narrow, n * d);
         let mut write = Write::Replace;
         for (linear, column) in &layout.qkv {
-            let (slope, step) = (&ws.slope_qkv[*column..], joint);
-            apply_back(
-                linear,
-                p,
-                (&s.normed1, slope, step),
-                (&mut ws.slope_narrow, write),
-                g,
-                low,
-            );
+            let slope = &ws.slope_qkv[*column..];
+            let to = (ws.slope_narrow.as_mut_slice(), write);
+            apply_back(linear, p, (&s.normed1, slope, row), to, g, low);
             write = Write::Add;
         }
-        let saved = NormSaved {
-            x: &s.input,
-            moments: &s.moments1,
-            weight: &p.base[layout.norm1.weight.clone()],
-            kind: self.norm_kind(),
-        };
-        let trained = norm_gradients(&layout.norm1, g.base.as_deref_mut());
-        kernels::norm_back(&saved, &ws.slope_narrow, &mut ws.slope_middle, trained);
+        let kept = (s.input.as_slice(), s.moments1.as_slice());
+        let to = ws.slope_middle.as_mut_slice();
+        self.norm_slope(p, &layout.norm1, kept, &ws.slope_narrow, to, g);
         std::mem::swap(&mut ws.slope, &mut ws.slope_middle);
     }
 
@@ -170,67 +199,67 @@ impl Net {
         g: &mut Gradients<'_>,
         ws: &mut Workspace,
     ) {
-        let shape = &self.shape;
         let layout = &self.layout.blocks[index];
-        let d = shape.width;
+        let (d, f) = (self.architecture.hidden, self.architecture.intermediate);
         let n = ws.slope.len() / d;
         let s = &ws.blocks[index];
         let low = &mut LowBack {
             kept: &ws.low_rank,
             dropped: &mut ws.dropped,
             slope: &mut ws.slope_low,
+            room: &mut ws.room,
         };
-        size(&mut ws.slope_wide, n * shape.inner);
+        size(&mut ws.slope_wide, n * f);
         size(&mut ws.slope_narrow, n * d);
-        apply_back(
-            &layout.down,
-            p,
-            (&s.active, &ws.slope, d),
-            (&mut ws.slope_wide, Write::Replace),
-            g,
-            low,
-        );
-        let mut write = Write::Replace;
-        if let Some(gate) = &layout.gate {
+        let mut incoming = &ws.slope;
+        if let Some((_, norm)) = &layout.post {
+            zero(&mut ws.slope_added, n * d);
+            let kept = (s.added2.0.as_slice(), s.added2.1.as_slice());
+            self.norm_slope(p, norm, kept, incoming, &mut ws.slope_added, g);
+            incoming = &ws.slope_added;
+        }
+        let to = (ws.slope_wide.as_mut_slice(), Write::Replace);
+        apply_back(&layout.down, p, (&s.active, incoming, d), to, g, low);
+        if self.architecture.mlp.gated {
             ws.slope_gate.clear();
             ws.slope_gate.extend_from_slice(&ws.slope_wide);
             kernels::multiply(&mut ws.slope_gate, &s.gate);
-            let (slope, step) = (ws.slope_gate.as_slice(), shape.inner);
-            apply_back(
-                gate,
-                p,
-                (&s.normed2, slope, step),
-                (&mut ws.slope_narrow, write),
-                g,
-                low,
-            );
-            write = Write::Add;
         }
         kernels::multiply(&mut ws.slope_wide, &s.up);
-        let (slope, step) = (ws.slope_wide.as_slice(), shape.inner);
-        apply_back(
-            &layout.up,
-            p,
-            (&s.normed2, slope, step),
-            (&mut ws.slope_narrow, write),
-            g,
-            low,
-        );
+        let narrow = &mut ws.slope_narrow;
+        if self.architecture.mlp.gated && layout.gate.is_none() {
+            size(&mut ws.spare, 2 * n * f);
+            scatter(&ws.slope_gate, (&[0], f), &mut ws.spare, 2 * f);
+            scatter(&ws.slope_wide, (&[f], f), &mut ws.spare, 2 * f);
+            let from = (s.normed2.as_slice(), ws.spare.as_slice(), 2 * f);
+            apply_back(&layout.up, p, from, (narrow, Write::Replace), g, low);
+        } else {
+            let mut write = Write::Replace;
+            if let Some(gate) = &layout.gate {
+                let from = (s.normed2.as_slice(), ws.slope_gate.as_slice(), f);
+                apply_back(gate, p, from, (narrow, write), g, low);
+                write = Write::Add;
+            }
+            let from = (s.normed2.as_slice(), ws.slope_wide.as_slice(), f);
+            apply_back(&layout.up, p, from, (narrow, write), g, low);
+        }
         ws.slope_middle.clear();
         ws.slope_middle.extend_from_slice(&ws.slope);
-        let saved = NormSaved {
-            x: if shape.parallel_residual {
-                &s.input
-            } else {
-                &s.middle
-            },
-            moments: &s.moments2,
-            weight: &p.base[layout.norm2.weight.clone()],
-            kind: self.norm_kind(),
-        };
-        let trained = norm_gradients(&layout.norm2, g.base.as_deref_mut());
-        kernels::norm_back(&saved, &ws.slope_narrow, &mut ws.slope_middle, trained);
+        let x = if self.parallel() { &s.input } else { &s.middle };
+        let kept = (x.as_slice(), s.moments2.as_slice());
+        let to = ws.slope_middle.as_mut_slice();
+        self.norm_slope(p, &layout.norm2, kept, &ws.slope_narrow, to, g);
     }
+}
+
+/// Rows of logits computed at a time where the head is unpacked for them: about sixteen million numbers.
+fn stored_rows(vocabulary: usize) -> usize {
+    (16_000_000 / vocabulary.max(1)).clamp(64, 512)
+}
+
+fn zero(buffer: &mut Vec<f32>, length: usize) {
+    buffer.clear();
+    buffer.resize(length, 0.0);
 }
 
 /// The places of a norm's weight and bias in the gradient; the bias always follows the weight.

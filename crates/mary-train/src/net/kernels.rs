@@ -1,9 +1,10 @@
 //! Elementwise and row-wise kernels, forward and backward, vectorised for the CPU at hand.
 //!
-//! `pulp` compiles each body for every vector width and picks one at run time. Sums run over
-//! sixteen fixed lanes, so a width never changes a result's order.
+//! Each body is compiled for every vector width and one is picked at run time. Sums run over sixteen
+//! fixed lanes and nothing is fused, so a width never changes a result.
 
-use pulp::Arch;
+use mary_architecture::config::Activation;
+use mary_architecture::simd::{self, dispatch};
 
 const LANES: usize = 16;
 
@@ -25,27 +26,10 @@ fn lanes_sum(terms: impl Fn(usize) -> f32, length: usize) -> f32 {
     lanes.iter().sum::<f32>() + tail
 }
 
-/// e to the x, within two units in the last place, without a branch.
+/// e to the x, nothing fused.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
-    const MAGIC: f32 = 12_582_912.0;
-    let x = x.clamp(-87.0, 88.0);
-    let shifted = x * std::f32::consts::LOG2_E + MAGIC;
-    let n = shifted - MAGIC;
-    let r = (x - n * 0.693_359_4) + n * 2.121_944_4e-4;
-    let p = 1.987_569_2e-4;
-    let p = p * r + 1.398_199_9e-3;
-    let p = p * r + 8.333_452e-3;
-    let p = p * r + 4.166_579_6e-2;
-    let p = p * r + 1.666_666_5e-1;
-    let p = p * r + 0.5;
-    let value = p * r * r + r + 1.0;
-    let exponent = shifted
-        .to_bits()
-        .wrapping_sub(MAGIC.to_bits())
-        .wrapping_add(127)
-        << 23;
-    value * f32::from_bits(exponent)
+    simd::exp::<false>(x)
 }
 
 /// The standard normal's cumulative distribution and density.
@@ -69,7 +53,7 @@ fn sigmoid(x: f32) -> f32 {
 
 /// Exact GELU of `x` into `y`; `x` is replaced by the derivative, ready for the backward pass.
 pub(crate) fn gelu(x: &mut [f32], y: &mut [f32]) {
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             for (x, y) in x.iter_mut().zip(y.iter_mut()) {
@@ -83,7 +67,7 @@ pub(crate) fn gelu(x: &mut [f32], y: &mut [f32]) {
 
 /// Tanh-approximated GELU, as [`gelu`].
 pub(crate) fn gelu_tanh(x: &mut [f32], y: &mut [f32]) {
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             for (x, y) in x.iter_mut().zip(y.iter_mut()) {
@@ -98,9 +82,94 @@ pub(crate) fn gelu_tanh(x: &mut [f32], y: &mut [f32]) {
     );
 }
 
+/// Value and slope of an activation at one place.
+#[inline(always)]
+fn silu_at(x: f32) -> (f32, f32) {
+    let s = sigmoid(x);
+    (x * s, s * (1.0 + x * (1.0 - s)))
+}
+
+#[inline(always)]
+fn quick_gelu_at(x: f32) -> (f32, f32) {
+    let s = sigmoid(1.702 * x);
+    (x * s, s * (1.0 + 1.702 * x * (1.0 - s)))
+}
+
+#[inline(always)]
+fn relu_at(x: f32) -> (f32, f32) {
+    if x > 0.0 { (x, 1.0) } else { (0.0, 0.0) }
+}
+
+#[inline(always)]
+fn gelu_at(x: f32) -> (f32, f32) {
+    let (cumulative, density) = normal(x);
+    (x * cumulative, cumulative + x * density)
+}
+
+#[inline(always)]
+fn gelu_tanh_at(x: f32) -> (f32, f32) {
+    let (c, a) = (0.797_884_6, 0.044_715);
+    let inner = c * (x + a * x * x * x);
+    let tanh = 2.0 * sigmoid(2.0 * inner) - 1.0;
+    let slope = c * (1.0 + 3.0 * a * x * x);
+    (
+        0.5 * x * (1.0 + tanh),
+        0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh * tanh) * slope,
+    )
+}
+
+#[inline(always)]
+fn each(x: &mut [f32], y: &mut [f32], at: impl Fn(f32) -> (f32, f32)) {
+    dispatch(
+        #[inline(always)]
+        || {
+            for (x, y) in x.iter_mut().zip(y.iter_mut()) {
+                (*y, *x) = at(*x);
+            }
+        },
+    );
+}
+
+#[inline(always)]
+fn each_gated(gate: &mut [f32], up: &mut [f32], y: &mut [f32], at: impl Fn(f32) -> (f32, f32)) {
+    dispatch(
+        #[inline(always)]
+        || {
+            for ((gate, up), y) in gate.iter_mut().zip(up.iter_mut()).zip(y.iter_mut()) {
+                let (value, slope) = at(*gate);
+                *y = value * *up;
+                *gate = *up * slope;
+                *up = value;
+            }
+        },
+    );
+}
+
+/// The activation of `x` into `y`; `x` is replaced by the slope, ready for the backward pass.
+pub(crate) fn activate(kind: Activation, x: &mut [f32], y: &mut [f32]) {
+    match kind {
+        Activation::Gelu => gelu(x, y),
+        Activation::GeluTanh => gelu_tanh(x, y),
+        Activation::QuickGelu => each(x, y, quick_gelu_at),
+        Activation::Silu => each(x, y, silu_at),
+        Activation::Relu => each(x, y, relu_at),
+    }
+}
+
+/// `act(gate) · up` into `y`; `gate` and `up` are replaced by the two slopes.
+pub(crate) fn activate_gated(kind: Activation, gate: &mut [f32], up: &mut [f32], y: &mut [f32]) {
+    match kind {
+        Activation::Silu => gated_silu(gate, up, y),
+        Activation::Gelu => each_gated(gate, up, y, gelu_at),
+        Activation::GeluTanh => each_gated(gate, up, y, gelu_tanh_at),
+        Activation::QuickGelu => each_gated(gate, up, y, quick_gelu_at),
+        Activation::Relu => each_gated(gate, up, y, relu_at),
+    }
+}
+
 /// `silu(gate) · up` into `y`; `gate` and `up` are replaced by the two derivatives.
 pub(crate) fn gated_silu(gate: &mut [f32], up: &mut [f32], y: &mut [f32]) {
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             for ((gate, up), y) in gate.iter_mut().zip(up.iter_mut()).zip(y.iter_mut()) {
@@ -116,7 +185,7 @@ pub(crate) fn gated_silu(gate: &mut [f32], up: &mut [f32], y: &mut [f32]) {
 
 /// `x *= y`.
 pub(crate) fn multiply(x: &mut [f32], y: &[f32]) {
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             for (x, y) in x.iter_mut().zip(y) {
@@ -128,7 +197,7 @@ pub(crate) fn multiply(x: &mut [f32], y: &[f32]) {
 
 /// `x += y`.
 pub(crate) fn add(x: &mut [f32], y: &[f32]) {
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             for (x, y) in x.iter_mut().zip(y) {
@@ -140,7 +209,7 @@ pub(crate) fn add(x: &mut [f32], y: &[f32]) {
 
 /// Adds the sum of all rows to `total`.
 pub(crate) fn add_column_sums(rows: &[f32], row_step: usize, total: &mut [f32]) {
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             for row in rows.chunks(row_step) {
@@ -176,7 +245,7 @@ pub(crate) fn norm(
     moments: &mut [[f32; 2]],
 ) {
     let width = weight.len();
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             for ((x, y), moment) in x
@@ -222,7 +291,7 @@ pub(crate) fn norm_back(
     mut trained: Option<(&mut [f32], Option<&mut [f32]>)>,
 ) {
     let width = saved.weight.len();
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             let rows = saved
@@ -287,35 +356,84 @@ fn softmax_row(row: &mut [f32], live: usize) -> f32 {
     top + total.ln()
 }
 
-/// Causal softmax of a block of score rows: row i sees `first + i + 1` keys.
-pub(crate) fn causal_softmax(scores: &mut [f32], keys: usize, first: usize, log_sums: &mut [f32]) {
-    Arch::new().dispatch(
+/// Which keys the rows of a block of scores see.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen {
+    /// Keys in a row.
+    pub(crate) keys: usize,
+    /// The position of the first row.
+    pub(crate) first: usize,
+    /// A position sees only this many, itself included.
+    pub(crate) window: Option<usize>,
+}
+
+impl Seen {
+    /// The keys that row `i` sees.
+    #[inline(always)]
+    fn of(self, i: usize) -> std::ops::Range<usize> {
+        let end = (self.first + i + 1).min(self.keys);
+        let start = self.window.map_or(0, |w| end.saturating_sub(w));
+        start..end
+    }
+}
+
+/// Causal softmax of a block of score rows; zero where a row does not see.
+pub(crate) fn causal_softmax(scores: &mut [f32], seen: Seen, log_sums: &mut [f32]) {
+    dispatch(
         #[inline(always)]
         || {
-            for (i, (row, log_sum)) in scores.chunks_mut(keys).zip(log_sums.iter_mut()).enumerate()
-            {
-                *log_sum = softmax_row(row, (first + i + 1).min(keys));
+            let rows = scores.chunks_mut(seen.keys).zip(log_sums.iter_mut());
+            for (i, (row, log_sum)) in rows.enumerate() {
+                let live = seen.of(i);
+                let (before, row) = row.split_at_mut(live.start);
+                before.fill(0.0);
+                *log_sum = softmax_row(row, live.len());
             }
         },
     );
 }
 
 /// The probabilities again, from the scores and the kept log-sums.
-pub(crate) fn causal_softmax_again(
-    scores: &mut [f32],
-    keys: usize,
-    first: usize,
-    log_sums: &[f32],
-) {
-    Arch::new().dispatch(
+pub(crate) fn causal_softmax_again(scores: &mut [f32], seen: Seen, log_sums: &[f32]) {
+    dispatch(
         #[inline(always)]
         || {
-            for (i, (row, log_sum)) in scores.chunks_mut(keys).zip(log_sums).enumerate() {
-                let (head, tail) = row.split_at_mut((first + i + 1).min(keys));
-                for x in head.iter_mut() {
+            for (i, (row, log_sum)) in scores.chunks_mut(seen.keys).zip(log_sums).enumerate() {
+                let live = seen.of(i);
+                let (row, tail) = row.split_at_mut(live.end);
+                let (before, row) = row.split_at_mut(live.start);
+                before.fill(0.0);
+                for x in row.iter_mut() {
                     *x = exp(*x - log_sum);
                 }
                 tail.fill(0.0);
+            }
+        },
+    );
+}
+
+/// `x = cap · tanh(x / cap)`; its slope goes to `slope`.
+pub(crate) fn soft_cap(x: &mut [f32], cap: f32, slope: Option<&mut [f32]>) {
+    dispatch(
+        #[inline(always)]
+        || {
+            // tanh(y) = 1 − 2 / (e²ʸ + 1); near zero, where that cancels, by its series.
+            let tanh = |y: f32| {
+                let far = 1.0 - 2.0 / (exp(2.0 * y) + 1.0);
+                let s = y * y;
+                let near = y * (1.0 - s * (1.0 / 3.0 - s * (2.0 / 15.0 - s * (17.0 / 315.0))));
+                if y.abs() < 0.1 { near } else { far }
+            };
+            let inverse = 1.0 / cap;
+            match slope {
+                Some(slope) => {
+                    for (x, slope) in x.iter_mut().zip(slope) {
+                        let t = tanh(*x * inverse);
+                        *x = cap * t;
+                        *slope = 1.0 - t * t;
+                    }
+                }
+                None => x.iter_mut().for_each(|x| *x = cap * tanh(*x * inverse)),
             }
         },
     );
@@ -329,7 +447,7 @@ pub(crate) fn softmax_back(
     dots: &[f32],
     scale: f32,
 ) {
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             for ((p, dp), dot) in probabilities
@@ -348,7 +466,7 @@ pub(crate) fn softmax_back(
 /// The inner product of two rows.
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let length = a.len().min(b.len());
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || lanes_sum(|i| a[i] * b[i], length),
     )
@@ -363,7 +481,7 @@ pub(crate) fn cross_entropy(
     scale: f32,
 ) -> f64 {
     let mut total = 0.0;
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             for (row, (target, weight)) in logits.chunks_mut(vocabulary).zip(targets) {
@@ -389,7 +507,7 @@ pub(crate) fn log_probabilities(
     targets: &[u32],
 ) -> Vec<f32> {
     let mut out = Vec::with_capacity(targets.len());
-    Arch::new().dispatch(
+    dispatch(
         #[inline(always)]
         || {
             for (row, target) in logits.chunks_mut(vocabulary).zip(targets) {
@@ -418,7 +536,7 @@ impl AdamStep {
         let keep = 1.0 - self.rate * decay;
         let root2 = 1.0 / self.correction2.sqrt();
         let rate = self.rate / self.correction1;
-        Arch::new().dispatch(
+        dispatch(
             #[inline(always)]
             || {
                 for (((p, g), m), v) in p.iter_mut().zip(g).zip(m.iter_mut()).zip(v.iter_mut()) {
@@ -435,15 +553,6 @@ impl AdamStep {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn exp_is_exact_to_a_few_units_in_the_last_place() {
-        for i in -8600..8700 {
-            let x = i as f32 * 0.01;
-            let want = f64::from(x).exp();
-            assert!(((f64::from(exp(x)) - want) / want).abs() < 4e-7, "exp({x})");
-        }
-    }
 
     #[test]
     fn gelu_is_the_exact_one() {

@@ -4,11 +4,13 @@ use super::kernels;
 use super::layout::Linear;
 use super::matmul::{View, Write, matmul};
 use super::model::{Gradients, Parameters, size};
+use super::stored::Room;
 
 /// Room for the low-rank rows of the forward pass.
 pub(super) struct LowRank<'a> {
     pub(super) kept: &'a mut [Vec<f32>],
     pub(super) dropped: &'a mut Vec<f32>,
+    pub(super) room: &'a mut Room,
 }
 
 /// The low-rank rows kept, and room for their slopes.
@@ -16,6 +18,7 @@ pub(super) struct LowBack<'a> {
     pub(super) kept: &'a [Vec<f32>],
     pub(super) dropped: &'a mut Vec<f32>,
     pub(super) slope: &'a mut Vec<f32>,
+    pub(super) room: &'a mut Room,
 }
 
 /// The input with a share of its numbers dropped, the rest scaled up; the same on both ways.
@@ -61,18 +64,22 @@ pub(super) fn apply(
             y.chunks_mut(y_step).for_each(|row| kernels::add(row, bias));
         }
     }
-    let weight = match p.transposed {
-        Some(values) => View::rows(&values[linear.weight.clone()], outputs),
-        None => View::transposed(&p.base[linear.weight.clone()], inputs),
-    };
-    matmul(
-        (rows, inputs, outputs),
-        View::rows(x, inputs),
-        weight,
-        1.0,
-        (y, y_step),
-        write,
-    );
+    if let Some(matrix) = p.stored.and_then(|s| s.matrix(linear.index)) {
+        matrix.product(x, (y, y_step), write, low.room);
+    } else {
+        let weight = match p.transposed {
+            Some(values) => View::rows(&values[linear.weight.clone()], outputs),
+            None => View::transposed(&p.base[linear.weight.clone()], inputs),
+        };
+        matmul(
+            (rows, inputs, outputs),
+            View::rows(x, inputs),
+            weight,
+            1.0,
+            (y, y_step),
+            write,
+        );
+    }
     let Some((table, values, dropout)) = p.adapter else {
         return;
     };
@@ -126,15 +133,18 @@ pub(super) fn apply_back(
     let (inputs, outputs) = (linear.inputs, linear.outputs);
     let rows = x.len() / inputs;
     let slope = View::rows(dy, dy_step);
-    let weight = View::rows(&p.base[linear.weight.clone()], inputs);
-    matmul(
-        (rows, outputs, inputs),
-        slope,
-        weight,
-        1.0,
-        (dx, inputs),
-        write,
-    );
+    if let Some(matrix) = p.stored.and_then(|s| s.matrix(linear.index)) {
+        matrix.product_back((dy, dy_step, rows), dx, write, low.room);
+    } else {
+        matmul(
+            (rows, outputs, inputs),
+            slope,
+            View::rows(&p.base[linear.weight.clone()], inputs),
+            1.0,
+            (dx, inputs),
+            write,
+        );
+    }
     if let Some(base) = g.base.as_deref_mut() {
         let dw = &mut base[linear.weight.clone()];
         let shape = (outputs, rows, inputs);

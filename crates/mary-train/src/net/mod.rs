@@ -1,6 +1,6 @@
 //! The differentiable counterpart of the laboratory's transformer: forward and backward, by hand.
 //!
-//! Candle's fused norms, softmax and rotary embedding have no backward, and its composed ones are
+//! [`Net`] follows an `Architecture`, as the reader does; [`Shape`] makes a new one. Candle's fused norms, softmax and rotary embedding have no backward, and its composed ones are
 //! slow on small models; here every layer's backward is written out, checked against finite
 //! differences, and free of allocation from step to step.
 
@@ -9,18 +9,21 @@ mod attention;
 mod backward;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod forward;
 pub(crate) mod kernels;
-mod layout;
+pub(crate) mod layout;
 mod linear;
 mod matmul;
 mod model;
 mod shape;
+pub(crate) mod stored;
 
 pub use adapter::AdapterLayout;
 pub use attention::Segment;
 pub use layout::{Entry, Layout};
 pub use model::{Gradients, Net, Packed, Parameters, Workspace};
 pub use shape::{Activation, Family, Shape};
+pub use stored::Stored;
 
 /// `out (m × n) += scale · a (m × k) · b (k × n)`, all rows without gaps.
 pub(crate) fn add_product(
@@ -30,5 +33,19 @@ pub(crate) fn add_product(
     out: &mut [f32],
 ) {
     let (a, b) = (matmul::View::rows(a, k), matmul::View::rows(b, n));
+    matmul::matmul((m, k, n), a, b, scale, (out, n), matmul::Write::Add);
+}
+
+/// `out (m × n) += scale · aᵀ · bᵀ`, where `a` is k × m and `b` is n × k.
+pub(crate) fn add_product_turned(
+    (m, k, n): (usize, usize, usize),
+    (a, b): (&[f32], &[f32]),
+    scale: f32,
+    out: &mut [f32],
+) {
+    let (a, b) = (
+        matmul::View::transposed(a, m),
+        matmul::View::transposed(b, k),
+    );
     matmul::matmul((m, k, n), a, b, scale, (out, n), matmul::Write::Add);
 }

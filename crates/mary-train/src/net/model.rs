@@ -1,16 +1,19 @@
 //! One transformer, forward and backward, over one packed sequence of tokens.
 //!
-//! The same code grows a GPT-NeoX model from scratch and tunes adapters on a GPT-NeoX or LLaMA
-//! model. It runs on one thread; parallelism is over sequences, outside.
+//! The same code grows a GPT-NeoX model from scratch and tunes adapters on a model of any family that
+//! [`super::layout`] takes; it follows the [`Architecture`] that the reader follows. It runs on one
+//! thread; parallelism is over sequences, outside.
 
 use super::adapter::AdapterLayout;
-use super::attention::{self, Rotary, Scratch, Segment};
+use super::attention::{Joint, Rotary, Scratch, Segment, Weighing};
 use super::kernels::{self, NormKind};
-use super::layout::{Layout, Norm};
-use super::linear::{LowRank, apply};
+use super::layout::{Layout, Norm, Tensors};
 use super::matmul::{View, Write, matmul, transpose};
-use super::shape::{Activation, Family, Shape};
+use super::shape::Shape;
+use super::stored::{Room, Stored};
 use crate::TrainError;
+use mary_architecture::Architecture;
+use mary_architecture::config;
 use rayon::prelude::*;
 
 /// Tokens to run, in segments that do not see each other.
@@ -49,6 +52,8 @@ impl Packed {
 pub struct Parameters<'a> {
     /// The base, laid out by [`Layout`].
     pub base: &'a [f32],
+    /// The matrices of the base as they are stored, where they have no place in `base`.
+    pub stored: Option<&'a Stored>,
     /// The base with its matrices transposed ([`Net::transposed`]): not needed, much faster.
     pub transposed: Option<&'a [f32]>,
     /// The adapter, its table and its dropout seed (None: no dropout).
@@ -73,6 +78,12 @@ pub(super) struct BlockSaved {
     pub(super) qkv: Vec<f32>,
     pub(super) log_sums: Vec<f32>,
     pub(super) heads: Vec<f32>,
+    /// Queries and keys before their norms, where they have any.
+    pub(super) queries: (Vec<f32>, Vec<[f32; 2]>),
+    pub(super) keys: (Vec<f32>, Vec<[f32; 2]>),
+    /// What the two parts add before it is normalised, where it is.
+    pub(super) added1: (Vec<f32>, Vec<[f32; 2]>),
+    pub(super) added2: (Vec<f32>, Vec<[f32; 2]>),
     pub(super) middle: Vec<f32>,
     pub(super) normed2: Vec<f32>,
     pub(super) moments2: Vec<[f32; 2]>,
@@ -100,17 +111,24 @@ pub struct Workspace {
     pub(super) slope_qkv: Vec<f32>,
     pub(super) slope_low: Vec<f32>,
     pub(super) dropped: Vec<f32>,
+    pub(super) slope_added: Vec<f32>,
+    pub(super) squashed: Vec<f32>,
+    pub(super) spare: Vec<f32>,
+    pub(super) room: Room,
     pub(super) scratch: Scratch,
 }
 
-/// A shape with its tables, ready to run.
+/// An architecture with its tables, ready to run.
 #[derive(Debug, Clone)]
 pub struct Net {
-    /// The shape.
-    pub shape: Shape,
+    /// What it is made of.
+    pub architecture: Architecture,
     /// Where the tensors lie.
     pub layout: Layout,
-    pub(super) rotary: Rotary,
+    /// Longest sequence that is run.
+    pub longest: usize,
+    pub(super) joint: Joint,
+    pub(super) rotaries: Vec<Rotary>,
 }
 
 /// Rows of logits computed at a time: about a million numbers.
@@ -123,16 +141,63 @@ pub(super) fn size(buffer: &mut Vec<f32>, length: usize) {
 }
 
 impl Net {
-    /// Prepares a shape.
+    /// Prepares a model that is made here.
     pub fn new(shape: Shape) -> Result<Self, TrainError> {
         shape.check()?;
-        let layout = Layout::new(&shape);
-        let rotary = Rotary::new(&shape);
-        Ok(Self {
-            shape,
+        let layout = Layout::new(&shape)?;
+        Ok(Self::of(shape.architecture()?, layout, shape.context))
+    }
+
+    /// Prepares a checkpoint's architecture; `holds` says which tensors it has.
+    pub fn open(
+        config: &serde_json::Value,
+        holds: &dyn Fn(&str) -> bool,
+    ) -> Result<Self, TrainError> {
+        let architecture = Architecture::resolve(config)?;
+        let offset = architecture.embedding.position_offset.unwrap_or(0);
+        let tensors = Tensors {
+            holds,
+            positions: architecture.context + offset,
+            apart: false,
+        };
+        let layout = Layout::of(&architecture, &tensors)?;
+        let longest = architecture.context;
+        Ok(Self::of(architecture, layout, longest))
+    }
+
+    pub(crate) fn of(architecture: Architecture, layout: Layout, longest: usize) -> Self {
+        let longest = longest.min(architecture.context);
+        let rotaries = architecture.ropes.iter();
+        Self {
+            joint: Joint::new(&architecture),
+            rotaries: rotaries.map(|rope| Rotary::new(rope, longest)).collect(),
+            architecture,
             layout,
-            rotary,
-        })
+            longest,
+        }
+    }
+
+    /// How a layer weighs.
+    pub(super) fn weighing(&self, layer: usize) -> Weighing {
+        let attention = &self.architecture.attention;
+        let kind = self.architecture.kinds.get(layer);
+        Weighing {
+            joint: self.joint,
+            scale: attention.scale,
+            cap: attention.soft_cap,
+            window: kind.and_then(|k| k.window),
+        }
+    }
+
+    /// The rotary positions of a layer.
+    pub(super) fn rotary(&self, layer: usize) -> Option<&Rotary> {
+        let kind = self.architecture.kinds.get(layer)?;
+        self.rotaries.get(kind.rope?)
+    }
+
+    /// Attention and feed-forward part both read the block's input.
+    pub(super) fn parallel(&self) -> bool {
+        matches!(self.architecture.block, config::Block::Parallel { .. })
     }
 
     /// Writes the base with its matrices transposed, for [`Parameters::transposed`].
@@ -157,15 +222,15 @@ impl Net {
     pub(super) fn head<'a>(&self, p: &Parameters<'a>) -> View<'a> {
         let place = self.layout.head.clone();
         match p.transposed {
-            Some(values) => View::rows(&values[place], self.shape.vocabulary),
-            None => View::transposed(&p.base[place], self.shape.width),
+            Some(values) => View::rows(&values[place], self.architecture.vocab),
+            None => View::transposed(&p.base[place], self.architecture.hidden),
         }
     }
 
     pub(super) fn norm_kind(&self) -> NormKind {
         NormKind {
-            centred: self.shape.family == Family::NeoX,
-            eps: self.shape.norm_eps,
+            centred: !self.architecture.norm.rms,
+            eps: self.architecture.norm.eps,
         }
     }
 
@@ -186,6 +251,13 @@ impl Net {
                 "expected {} transposed parameters, found {}",
                 p.base.len(),
                 values.len()
+            ));
+        }
+        let apart = p.stored.map_or(0, Stored::count);
+        if p.stored.is_some() && apart != self.layout.linear_count {
+            return fail(format!(
+                "expected {} stored matrices, found {apart}",
+                self.layout.linear_count
             ));
         }
         if let Some((table, values, _)) = p.adapter
@@ -209,10 +281,10 @@ impl Net {
         }
         let mut next = 0;
         for segment in &packed.segments {
-            if segment.start != next || segment.length > self.shape.context {
+            if segment.start != next || segment.length > self.longest {
                 return fail(format!(
                     "a sequence of {} tokens does not fit the model's context of {}",
-                    segment.length, self.shape.context
+                    segment.length, self.longest
                 ));
             }
             next += segment.length;
@@ -226,9 +298,9 @@ impl Net {
             .chain(packed.targets.iter().map(|(t, _)| t))
             .max();
         match largest {
-            Some(&token) if token as usize >= self.shape.vocabulary => fail(format!(
+            Some(&token) if token as usize >= self.architecture.vocab => fail(format!(
                 "token {token} is outside the vocabulary of {}",
-                self.shape.vocabulary
+                self.architecture.vocab
             )),
             _ => Ok(()),
         }
@@ -250,12 +322,7 @@ impl Net {
             self.block_back(index, p, packed, g, ws);
         }
         if let Some(base) = g.base.as_deref_mut() {
-            let d = self.shape.width;
-            let table = &mut base[self.layout.embedding.clone()];
-            for (token, slope) in packed.tokens.iter().zip(ws.slope.chunks(d)) {
-                let at = *token as usize * d;
-                kernels::add(&mut table[at..at + d], slope);
-            }
+            self.embedding_back(base, packed, &ws.slope);
         }
         Ok(loss)
     }
@@ -269,22 +336,13 @@ impl Net {
     ) -> Result<Vec<f32>, TrainError> {
         self.check(p, packed)?;
         self.forward(p, packed, ws);
-        let (d, v) = (self.shape.width, self.shape.vocabulary);
+        let (d, v) = (self.architecture.hidden, self.architecture.vocab);
         let mut out = Vec::with_capacity(packed.tokens.len());
         let rows = head_rows(v);
         let targets: Vec<u32> = packed.targets.iter().map(|(t, _)| *t).collect();
         for (chunk, targets) in ws.final_normed.chunks(rows * d).zip(targets.chunks(rows)) {
             size(&mut ws.logits, targets.len() * v);
-            let head = self.head(p);
-            let shape = (targets.len(), d, v);
-            matmul(
-                shape,
-                View::rows(chunk, d),
-                head,
-                1.0,
-                (&mut ws.logits, v),
-                Write::Replace,
-            );
+            self.logits_of(p, chunk, &mut ws.logits, None, &mut ws.room);
             out.extend(kernels::log_probabilities(&mut ws.logits, v, targets));
         }
         Ok(out)
@@ -299,28 +357,68 @@ impl Net {
     ) -> Result<Vec<(f32, bool)>, TrainError> {
         self.check(p, packed)?;
         self.forward(p, packed, ws);
-        let (d, v) = (self.shape.width, self.shape.vocabulary);
+        let (d, v) = (self.architecture.hidden, self.architecture.vocab);
         let mut out = Vec::new();
-        for (row, (target, weight)) in ws.final_normed.chunks(d).zip(&packed.targets) {
-            if *weight == 0.0 {
-                continue;
+        let counted: Vec<usize> = self.counted(packed);
+        for positions in counted.chunks(head_rows(v)) {
+            ws.chosen.clear();
+            for i in positions {
+                ws.chosen
+                    .extend_from_slice(&ws.final_normed[i * d..(i + 1) * d]);
             }
-            size(&mut ws.logits, v);
-            let to = (ws.logits.as_mut_slice(), v);
-            matmul(
-                (1, d, v),
-                View::rows(row, d),
-                self.head(p),
-                1.0,
-                to,
-                Write::Replace,
-            );
-            let wanted = ws.logits[*target as usize];
-            let top = ws.logits.iter().all(|logit| *logit <= wanted);
-            let log_probability = kernels::log_probabilities(&mut ws.logits, v, &[*target]);
-            out.extend(log_probability.into_iter().map(|value| (value, top)));
+            size(&mut ws.logits, positions.len() * v);
+            self.logits_of(p, &ws.chosen, &mut ws.logits, None, &mut ws.room);
+            for (i, logits) in positions.iter().zip(ws.logits.chunks_mut(v)) {
+                let (target, _) = packed.targets[*i];
+                let wanted = logits[target as usize];
+                let top = logits.iter().all(|logit| *logit <= wanted);
+                let log_probability = kernels::log_probabilities(logits, v, &[target]);
+                out.extend(log_probability.into_iter().map(|value| (value, top)));
+            }
         }
         Ok(out)
+    }
+
+    /// The positions whose targets count.
+    pub(super) fn counted(&self, packed: &Packed) -> Vec<usize> {
+        (0..packed.tokens.len())
+            .filter(|i| packed.targets[*i].1 != 0.0)
+            .collect()
+    }
+
+    /// Logits of normed rows, squashed where the architecture does; the slopes of that go to `squashed`.
+    pub(super) fn logits_of(
+        &self,
+        p: &Parameters<'_>,
+        x: &[f32],
+        out: &mut [f32],
+        squashed: Option<&mut Vec<f32>>,
+        room: &mut Room,
+    ) {
+        let (d, v) = (self.architecture.hidden, self.architecture.vocab);
+        let mut write = Write::Replace;
+        if let Some(bias) = &self.layout.head_bias {
+            kernels::fill_rows(out, v, &p.base[bias.clone()]);
+            write = Write::Add;
+        }
+        match p.stored {
+            Some(stored) => stored.head().product(x, (out, v), write, room),
+            None => matmul(
+                (x.len() / d, d, v),
+                View::rows(x, d),
+                self.head(p),
+                1.0,
+                (out, v),
+                write,
+            ),
+        }
+        if let Some(cap) = self.architecture.logit_cap {
+            let slopes = squashed.map(|s| {
+                size(s, out.len());
+                s.as_mut_slice()
+            });
+            kernels::soft_cap(out, cap, slopes);
+        }
     }
 
     /// Logits after every token, `tokens × vocabulary`.
@@ -332,18 +430,8 @@ impl Net {
     ) -> Result<Vec<f32>, TrainError> {
         self.check(p, packed)?;
         self.forward(p, packed, ws);
-        let (d, v) = (self.shape.width, self.shape.vocabulary);
-        let mut out = vec![0.0; packed.tokens.len() * v];
-        let head = self.head(p);
-        let shape = (packed.tokens.len(), d, v);
-        matmul(
-            shape,
-            View::rows(&ws.final_normed, d),
-            head,
-            1.0,
-            (&mut out, v),
-            Write::Replace,
-        );
+        let mut out = vec![0.0; packed.tokens.len() * self.architecture.vocab];
+        self.logits_of(p, &ws.final_normed, &mut out, None, &mut ws.room);
         Ok(out)
     }
 
@@ -356,7 +444,7 @@ impl Net {
     ) -> Result<Vec<Vec<f32>>, TrainError> {
         self.check(p, packed)?;
         self.forward(p, packed, ws);
-        let d = self.shape.width;
+        let d = self.architecture.hidden;
         let count = packed.tokens.len().max(1) as f32;
         let mean = |rows: &[f32]| {
             let mut total = vec![0.0; d];
@@ -368,137 +456,19 @@ impl Net {
         out.push(mean(&ws.final_normed));
         Ok(out)
     }
-
-    fn forward(&self, p: &Parameters<'_>, packed: &Packed, ws: &mut Workspace) {
-        let (d, n) = (self.shape.width, packed.tokens.len());
-        ws.blocks
-            .resize_with(self.shape.layers, BlockSaved::default);
-        ws.low_rank.resize_with(self.layout.linear_count, Vec::new);
-        size(&mut ws.stream, n * d);
-        let table = &p.base[self.layout.embedding.clone()];
-        for (token, row) in packed.tokens.iter().zip(ws.stream.chunks_mut(d)) {
-            let at = *token as usize * d;
-            row.copy_from_slice(&table[at..at + d]);
-        }
-        for index in 0..self.layout.blocks.len() {
-            self.block(index, p, packed, ws);
-        }
-        size(&mut ws.final_normed, n * d);
-        ws.final_moments.resize(n, [0.0; 2]);
-        let weights = norm_weights(&self.layout.final_norm, p.base);
-        kernels::norm(
-            &ws.stream,
-            self.norm_kind(),
-            weights,
-            &mut ws.final_normed,
-            &mut ws.final_moments,
-        );
-    }
-
-    fn block(&self, index: usize, p: &Parameters<'_>, packed: &Packed, ws: &mut Workspace) {
-        let shape = &self.shape;
-        let layout = &self.layout.blocks[index];
-        let (d, n, joint) = (shape.width, packed.tokens.len(), shape.qkv_width());
-        let Workspace {
-            blocks,
-            low_rank,
-            stream,
-            scratch,
-            dropped,
-            ..
-        } = ws;
-        let s = &mut blocks[index];
-        let low = &mut LowRank {
-            kept: low_rank,
-            dropped,
-        };
-        s.input.clear();
-        s.input.extend_from_slice(stream);
-        size(&mut s.normed1, n * d);
-        s.moments1.resize(n, [0.0; 2]);
-        let weights = norm_weights(&layout.norm1, p.base);
-        kernels::norm(
-            stream,
-            self.norm_kind(),
-            weights,
-            &mut s.normed1,
-            &mut s.moments1,
-        );
-        size(&mut s.qkv, n * joint);
-        for (linear, column) in &layout.qkv {
-            apply(
-                linear,
-                p,
-                &s.normed1,
-                (&mut s.qkv[*column..], joint),
-                Write::Replace,
-                low,
-            );
-        }
-        self.rotary
-            .apply(shape, &packed.segments, &mut s.qkv, false);
-        let heads = shape.heads * shape.head_width;
-        size(&mut s.heads, n * heads);
-        size(&mut s.log_sums, n * shape.heads);
-        attention::forward(
-            shape,
-            &packed.segments,
-            &s.qkv,
-            scratch,
-            &mut s.heads,
-            &mut s.log_sums,
-        );
-        apply(&layout.out, p, &s.heads, (stream, d), Write::Add, low);
-        let from = if shape.parallel_residual {
-            &s.input
-        } else {
-            s.middle.clear();
-            s.middle.extend_from_slice(stream);
-            &s.middle
-        };
-        size(&mut s.normed2, n * d);
-        s.moments2.resize(n, [0.0; 2]);
-        let weights = norm_weights(&layout.norm2, p.base);
-        kernels::norm(
-            from,
-            self.norm_kind(),
-            weights,
-            &mut s.normed2,
-            &mut s.moments2,
-        );
-        size(&mut s.up, n * shape.inner);
-        size(&mut s.active, n * shape.inner);
-        apply(
-            &layout.up,
-            p,
-            &s.normed2,
-            (&mut s.up, shape.inner),
-            Write::Replace,
-            low,
-        );
-        match (&layout.gate, shape.activation) {
-            (Some(gate), _) => {
-                size(&mut s.gate, n * shape.inner);
-                apply(
-                    gate,
-                    p,
-                    &s.normed2,
-                    (&mut s.gate, shape.inner),
-                    Write::Replace,
-                    low,
-                );
-                kernels::gated_silu(&mut s.gate, &mut s.up, &mut s.active);
-            }
-            (None, Activation::GeluTanh) => kernels::gelu_tanh(&mut s.up, &mut s.active),
-            (None, _) => kernels::gelu(&mut s.up, &mut s.active),
-        }
-        apply(&layout.down, p, &s.active, (stream, d), Write::Add, low);
-    }
 }
 
-fn norm_weights<'a>(norm: &Norm, base: &'a [f32]) -> (&'a [f32], Option<&'a [f32]>) {
-    (
-        &base[norm.weight.clone()],
-        norm.bias.clone().map(|place| &base[place]),
-    )
+/// The weights of a norm as they multiply, and its bias.
+pub(super) type NormWeights<'a> = (std::borrow::Cow<'a, [f32]>, Option<&'a [f32]>);
+
+impl Net {
+    /// A norm's weights; Gemma stores their distance from one.
+    pub(super) fn norm_weights<'a>(&self, norm: &Norm, base: &'a [f32]) -> NormWeights<'a> {
+        let weight = &base[norm.weight.clone()];
+        let weight = match self.architecture.norm.unit_offset {
+            true => weight.iter().map(|w| w + 1.0).collect(),
+            false => std::borrow::Cow::Borrowed(weight),
+        };
+        (weight, norm.bias.clone().map(|place| &base[place]))
+    }
 }

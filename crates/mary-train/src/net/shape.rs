@@ -1,9 +1,11 @@
-//! The shape of a transformer, read from and written to a Hugging Face `config.json`.
+//! The shape of a model that is made here, written as a Hugging Face `config.json`. What is tuned comes
+//! with a `config.json` of its own; both become an [`Architecture`], which is all that the passes know.
 
 use crate::TrainError;
+use mary_architecture::Architecture;
 use serde_json::{Value, json};
 
-/// The two families the trainer knows.
+/// The two families a shape can be of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Family {
     /// GPT-NeoX: layer norm with bias, partial rotary positions, parallel residual, GELU.
@@ -23,7 +25,7 @@ pub enum Activation {
     GatedSilu,
 }
 
-/// Everything the forward and backward pass must know.
+/// Everything that makes a new model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Shape {
     /// The family: names of tensors, norms, residual order.
@@ -114,35 +116,25 @@ impl Shape {
         Ok(())
     }
 
-    /// Width of the joint query, key and value row.
-    pub(crate) fn qkv_width(&self) -> usize {
-        (self.heads + 2 * self.kv_heads) * self.head_width
+    /// The architecture this shape is. Frequencies are computed in 32 bits, as grown models had them
+    /// from the start.
+    pub fn architecture(&self) -> Result<Architecture, TrainError> {
+        let config = self.to_config("float32", 0);
+        let mut architecture = Architecture::resolve(&config)?;
+        let frequency = |i: usize| {
+            let power = (2 * i) as f32 / self.rotary as f32;
+            1.0 / self.rotary_base.powf(power)
+        };
+        for rope in &mut architecture.ropes {
+            rope.dim = self.rotary;
+            rope.frequencies = (0..self.rotary / 2).map(frequency).collect();
+        }
+        Ok(architecture)
     }
 
-    /// Where query head `h` starts in the joint row.
-    pub(crate) fn query_at(&self, h: usize) -> usize {
-        match self.family {
-            Family::NeoX => h * 3 * self.head_width,
-            Family::Llama => h * self.head_width,
-        }
-    }
-
-    /// Where the key of query head `h` starts in the joint row.
-    pub(crate) fn key_at(&self, h: usize) -> usize {
-        match self.family {
-            Family::NeoX => (h * 3 + 1) * self.head_width,
-            Family::Llama => (self.heads + h / (self.heads / self.kv_heads)) * self.head_width,
-        }
-    }
-
-    /// Where the value of query head `h` starts in the joint row.
-    pub(crate) fn value_at(&self, h: usize) -> usize {
-        match self.family {
-            Family::NeoX => (h * 3 + 2) * self.head_width,
-            Family::Llama => {
-                (self.heads + self.kv_heads + h / (self.heads / self.kv_heads)) * self.head_width
-            }
-        }
+    /// Whether a checkpoint of this shape holds a tensor: biases are NeoX's.
+    pub(crate) fn holds(&self, name: &str) -> bool {
+        self.family == Family::NeoX && name != "embed_out.bias" || !name.ends_with(".bias")
     }
 
     /// The `config.json` that Hugging Face transformers reads.
@@ -188,131 +180,4 @@ impl Shape {
             }),
         }
     }
-
-    /// Reads a `config.json` of the GPT-NeoX or LLaMA family.
-    pub fn from_config(config: &Value) -> Result<Self, TrainError> {
-        let kind = config
-            .get("model_type")
-            .and_then(Value::as_str)
-            .unwrap_or("");
-        match kind {
-            "gpt_neox" => Self::from_neox(config),
-            "llama" => Self::from_llama(config),
-            other => Err(TrainError::Settings(format!(
-                "config.json says model_type \"{other}\"; tuning knows \"gpt_neox\" and \"llama\""
-            ))),
-        }
-    }
-
-    fn from_neox(config: &Value) -> Result<Self, TrainError> {
-        let (width, heads) = (
-            whole(config, "hidden_size")?,
-            whole(config, "num_attention_heads")?,
-        );
-        let head_width = width / heads.max(1);
-        let share = rope(config, "partial_rotary_factor")
-            .or_else(|| config.get("rotary_pct").and_then(Value::as_f64))
-            .unwrap_or(0.25);
-        let base = rope(config, "rope_theta")
-            .or_else(|| config.get("rotary_emb_base").and_then(Value::as_f64))
-            .unwrap_or(10_000.0);
-        let shape = Self {
-            family: Family::NeoX,
-            vocabulary: whole(config, "vocab_size")?,
-            width,
-            layers: whole(config, "num_hidden_layers")?,
-            heads,
-            kv_heads: heads,
-            head_width,
-            inner: whole(config, "intermediate_size")?,
-            rotary: (head_width as f64 * share) as usize,
-            rotary_base: base as f32,
-            norm_eps: real(config, "layer_norm_eps", 1e-5) as f32,
-            parallel_residual: flag(config, "use_parallel_residual", true),
-            activation: match config.get("hidden_act").and_then(Value::as_str) {
-                Some("gelu") | None => Activation::Gelu,
-                Some("gelu_new" | "gelu_fast" | "gelu_pytorch_tanh") => Activation::GeluTanh,
-                Some(other) => return Err(unknown_activation(other)),
-            },
-            tied: flag(config, "tie_word_embeddings", false),
-            context: whole(config, "max_position_embeddings")?,
-        };
-        shape.check()?;
-        Ok(shape)
-    }
-
-    fn from_llama(config: &Value) -> Result<Self, TrainError> {
-        let (width, heads) = (
-            whole(config, "hidden_size")?,
-            whole(config, "num_attention_heads")?,
-        );
-        let head_width = whole(config, "head_dim").unwrap_or(width / heads.max(1));
-        let scaled = config
-            .get("rope_scaling")
-            .filter(|v| !v.is_null())
-            .or_else(|| config.get("rope_parameters"))
-            .and_then(|v| v.get("rope_type").or_else(|| v.get("type")))
-            .and_then(Value::as_str)
-            .unwrap_or("default");
-        if scaled != "default" {
-            return Err(TrainError::Settings(format!(
-                "config.json asks for \"{scaled}\" rotary scaling; tuning knows the plain kind only"
-            )));
-        }
-        match config.get("hidden_act").and_then(Value::as_str) {
-            Some("silu" | "swish") | None => {}
-            Some(other) => return Err(unknown_activation(other)),
-        }
-        let base = rope(config, "rope_theta")
-            .or_else(|| config.get("rope_theta").and_then(Value::as_f64))
-            .unwrap_or(10_000.0);
-        let shape = Self {
-            family: Family::Llama,
-            vocabulary: whole(config, "vocab_size")?,
-            width,
-            layers: whole(config, "num_hidden_layers")?,
-            heads,
-            kv_heads: whole(config, "num_key_value_heads").unwrap_or(heads),
-            head_width,
-            inner: whole(config, "intermediate_size")?,
-            rotary: head_width,
-            rotary_base: base as f32,
-            norm_eps: real(config, "rms_norm_eps", 1e-6) as f32,
-            parallel_residual: false,
-            activation: Activation::GatedSilu,
-            tied: flag(config, "tie_word_embeddings", false),
-            context: whole(config, "max_position_embeddings")?,
-        };
-        shape.check()?;
-        Ok(shape)
-    }
-}
-
-fn unknown_activation(name: &str) -> TrainError {
-    TrainError::Settings(format!(
-        "config.json names the activation \"{name}\", which tuning does not know"
-    ))
-}
-
-fn whole(config: &Value, key: &str) -> Result<usize, TrainError> {
-    config
-        .get(key)
-        .and_then(Value::as_u64)
-        .and_then(|n| usize::try_from(n).ok())
-        .ok_or_else(|| TrainError::Settings(format!("config.json has no whole number \"{key}\"")))
-}
-
-fn real(config: &Value, key: &str, default: f64) -> f64 {
-    config.get(key).and_then(Value::as_f64).unwrap_or(default)
-}
-
-fn flag(config: &Value, key: &str, default: bool) -> bool {
-    config.get(key).and_then(Value::as_bool).unwrap_or(default)
-}
-
-fn rope(config: &Value, key: &str) -> Option<f64> {
-    config
-        .get("rope_parameters")
-        .and_then(|v| v.get(key))
-        .and_then(Value::as_f64)
 }

@@ -1,16 +1,14 @@
-//! Adapters on disk in PEFT's layout, and folding them into a base model.
+//! Adapters on disk in PEFT's layout.
 
-use super::open_base;
 use crate::TrainError;
 use crate::hf::{Storage, read_json, read_tensor, write_weights, write_whole};
 use crate::net::{AdapterLayout, Entry, Layout};
-use crate::provenance::{MergedProvenance, forget};
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 use std::path::Path;
 
-const WEIGHTS: &str = "adapter_model.safetensors";
-const CONFIG: &str = "adapter_config.json";
+pub(super) const WEIGHTS: &str = "adapter_model.safetensors";
+pub(super) const CONFIG: &str = "adapter_config.json";
 
 /// Adapter weights with their table.
 #[derive(Debug, Clone)]
@@ -50,7 +48,7 @@ impl Adapter {
             "lora_dropout": plain(self.layout.dropout),
             "target_modules": self.targets,
             "bias": "none",
-            "fan_in_fan_out": false,
+            "fan_in_fan_out": self.layout.turned,
             "inference_mode": true,
             "init_lora_weights": true,
             "modules_to_save": null,
@@ -71,7 +69,7 @@ impl Adapter {
         let path = folder.join(CONFIG);
         let config = read_json(&path)?;
         let bad = |what: String| TrainError::content(&path, what);
-        for key in ["use_dora", "use_rslora", "fan_in_fan_out"] {
+        for key in ["use_dora", "use_rslora"] {
             if config.get(key).and_then(Value::as_bool) == Some(true) {
                 return Err(bad(format!("\"{key}\" is on, which is not supported")));
             }
@@ -102,26 +100,6 @@ impl Adapter {
             targets,
         })
     }
-
-    /// Adds the adapter to the base's numbers.
-    pub fn fold_into(&self, layout: &Layout, base: &mut [f32]) {
-        let rank = self.layout.rank;
-        for linear in layout.blocks.iter().flat_map(|b| b.linears()) {
-            let Some(Some(site)) = self.layout.sites.get(linear.index) else {
-                continue;
-            };
-            let (a, b) = (
-                &self.values[site.down.clone()],
-                &self.values[site.up.clone()],
-            );
-            crate::net::add_product(
-                (linear.outputs, rank, linear.inputs),
-                (b, a),
-                self.layout.scale,
-                &mut base[linear.weight.clone()],
-            );
-        }
-    }
 }
 
 /// A number as it was written, without the digits that widening adds.
@@ -131,21 +109,13 @@ fn plain(number: f32) -> f64 {
 
 /// The tensors of an adapter under PEFT's names.
 fn entries(layout: &AdapterLayout) -> Vec<Entry> {
-    let rank = layout.rank;
-    layout
-        .sites
-        .iter()
-        .flatten()
-        .flat_map(|site| {
-            let entry = |part: &str, dims: [usize; 2], place: &std::ops::Range<usize>| Entry {
-                name: format!("base_model.model.{}.{part}.weight", site.name),
-                dims: dims.to_vec(),
-                place: place.clone(),
-            };
-            [
-                entry("lora_A", [rank, site.inputs], &site.down),
-                entry("lora_B", [site.outputs, rank], &site.up),
-            ]
+    let tensors = layout.tensors().into_iter();
+    tensors
+        .map(|(name, dims, place)| Entry {
+            name: format!("base_model.model.{name}"),
+            dims,
+            place,
+            turned: false,
         })
         .collect()
 }
@@ -172,50 +142,4 @@ fn read_values(path: &Path, layout: &AdapterLayout) -> Result<Vec<f32>, TrainErr
         return Err(TrainError::content(path, problem));
     }
     Ok(values)
-}
-
-/// Files beside the weights that a merged model keeps.
-const SIDECARS: &[&str] = &[
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "chat_template.jinja",
-    "generation_config.json",
-];
-
-/// Folds an adapter into its base model and writes the result as a new model folder, with what it was
-/// made from.
-pub fn merge(model: &Path, adapter: &Path, out: &Path, storage: Storage) -> Result<(), TrainError> {
-    if !model.join("config.json").exists() {
-        return Err(TrainError::content(
-            model,
-            "merging needs a folder in Hugging Face layout (config.json, safetensors, tokenizer.json)",
-        ));
-    }
-    let provenance = MergedProvenance::of(model, adapter, storage)?;
-    forget(out)?;
-    let (_, net, mut base) = open_base(model)?;
-    Adapter::load(adapter, &net.layout)?.fold_into(&net.layout, &mut base);
-    std::fs::create_dir_all(out).map_err(TrainError::file(out))?;
-    let mut config = read_json(&model.join("config.json"))?;
-    for key in ["torch_dtype", "dtype"] {
-        if let Some(value) = config.get_mut(key) {
-            *value = Value::from(storage.name());
-        }
-    }
-    write_whole(&out.join("config.json"), format!("{config:#}\n").as_bytes())?;
-    for name in SIDECARS {
-        let from = model.join(name);
-        if from.exists() {
-            let to = out.join(name);
-            std::fs::copy(&from, &to).map_err(TrainError::file(&to))?;
-        }
-    }
-    write_weights(
-        &out.join("model.safetensors"),
-        &net.layout.entries,
-        &base,
-        storage,
-    )?;
-    provenance.write(out)
 }

@@ -1,22 +1,11 @@
-//! Tuning sets: chat JSONL read into tokens, with the answers marked.
+//! Conversations read into tokens, with the answers marked.
 
+use super::records::{self, Message};
 use crate::TrainError;
 use crate::net::{Packed, Segment};
 use mary_contract::{Part, Prompt, PromptForm, Speaker, Turn};
 use mary_weights::{ChatTemplate, Tokenizer};
-use serde::Deserialize;
 use std::path::Path;
-
-#[derive(Deserialize)]
-struct Conversation {
-    messages: Vec<Message>,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    role: String,
-    content: String,
-}
 
 /// A conversation in tokens; only what the assistant says is trained on.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,21 +45,10 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     /// Reads a whole file; a bad line is an error that names it.
     pub(super) fn read(&self, path: &Path) -> Result<Vec<Example>, TrainError> {
-        let text = std::fs::read_to_string(path).map_err(TrainError::file(path))?;
         let mut examples = Vec::new();
-        for (index, line) in text
-            .lines()
-            .enumerate()
-            .filter(|(_, l)| !l.trim().is_empty())
-        {
-            let fail =
-                |what: String| TrainError::content(path, format!("line {}: {what}", index + 1));
-            let line: Conversation = serde_json::from_str(line).map_err(|e| {
-                fail(format!(
-                    "expected {{\"messages\": [{{\"role\": …, \"content\": …}}, …]}}: {e}"
-                ))
-            })?;
-            let example = self.example(&line.messages).map_err(fail)?;
+        for (place, messages) in records::read(path)? {
+            let fail = |what: String| TrainError::content(path, format!("{place}: {what}"));
+            let example = self.example(&messages).map_err(fail)?;
             if example.targets() == 0 {
                 return Err(fail(
                     "the assistant says nothing, so there is nothing to learn".to_owned(),
@@ -146,6 +124,7 @@ fn chat_pieces(
         let render =
             |prompt: &Prompt, open| template.render(prompt, open).map_err(|e| e.to_string());
         let said = message.role == "assistant";
+        let counts = said && message.counts;
         if said {
             let before = render(&prompt, true)?;
             pieces.push((after(&before, &written)?.to_owned(), false));
@@ -154,7 +133,7 @@ fn chat_pieces(
         add_turn(&mut prompt, message)?;
         if said {
             let whole = render(&prompt, false)?;
-            pieces.push((after(&whole, &written)?.to_owned(), true));
+            pieces.push((after(&whole, &written)?.to_owned(), counts));
             written = whole;
         }
     }
@@ -194,7 +173,7 @@ fn plain_pieces(messages: &[Message]) -> Result<Vec<(String, bool)>, String> {
     let mut pieces: Vec<(String, bool)> = Vec::new();
     for message in messages {
         let said = match message.role.as_str() {
-            "assistant" => true,
+            "assistant" => message.counts,
             "system" | "user" => false,
             other => return Err(format!("role \"{other}\" is not known here")),
         };
@@ -216,10 +195,7 @@ mod tests {
     use super::*;
 
     fn message(role: &str, content: &str) -> Message {
-        Message {
-            role: role.to_owned(),
-            content: content.to_owned(),
-        }
+        Message::new(role, content)
     }
 
     #[test]

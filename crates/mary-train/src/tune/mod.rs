@@ -1,27 +1,32 @@
 //! Tuning a local model with low-rank adapters (LoRA), and scoring held-out answers both ways.
 
 mod adapter;
+mod base;
 mod conversation;
 mod derived;
+mod merge;
+mod progress;
+mod records;
 mod settings;
 
-pub use adapter::{Adapter, merge};
+pub use adapter::Adapter;
 pub use derived::{Derived, derive};
+pub use merge::merge;
 pub use settings::TuneSettings;
 
 use crate::TrainError;
 use crate::learner::{Device, Learner, Lesson, Means, Work};
 use crate::memory::Estimate;
-use crate::net::{AdapterLayout, Net, Packed, Shape};
+use crate::net::{AdapterLayout, Packed};
 use crate::optimizer::{Moments, Schedule};
 use crate::provenance::{Provenance, forget};
+pub(crate) use base::Base;
 use conversation::{Example, Reader};
 use mary_contract::PromptForm;
-use mary_weights::Checkpoint;
+use progress::Progress;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::time::Instant;
 
 /// What happens while a model is tuned.
@@ -55,6 +60,19 @@ pub enum TuneEvent {
         /// Tokens read a second.
         tokens_per_second: f64,
     },
+    /// What was kept back has been scored.
+    Evaluated(Evaluation),
+}
+
+/// What was kept back, after a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Evaluation {
+    /// The step; 0 is before tuning.
+    pub step: u64,
+    /// Mean loss per answer token, in nats.
+    pub loss: f64,
+    /// Share of the answers given exactly.
+    pub exact: f64,
 }
 
 /// The answer of one held-out conversation, before or after tuning.
@@ -64,6 +82,8 @@ pub struct AnswerScore {
     pub log_probability: f64,
     /// Every token of the answer was the most probable one.
     pub greedy: bool,
+    /// Tokens of the answer.
+    pub tokens: usize,
 }
 
 /// What tuning did.
@@ -75,37 +95,21 @@ pub struct TuneReport {
     pub before: Vec<AnswerScore>,
     /// The same answers after tuning.
     pub after: Vec<AnswerScore>,
+    /// What was kept back, while learning.
+    pub curve: Vec<Evaluation>,
+    /// The step whose adapter was kept, where learning stopped early.
+    pub best_step: Option<u64>,
     /// False when the callback stopped the run; the adapter so far is saved all the same.
     pub finished: bool,
-}
-
-/// Opens a model and widens its weights.
-pub(crate) fn open_base(path: &Path) -> Result<(Checkpoint, Net, Vec<f32>), TrainError> {
-    let fail = |e: mary_contract::ModelError| TrainError::content(path, e);
-    let checkpoint = Checkpoint::open(path).map_err(fail)?;
-    let shape = Shape::from_config(checkpoint.config())?;
-    let net = Net::new(shape)?;
-    let mut base = vec![0.0; net.layout.total];
-    for entry in &net.layout.entries {
-        let values = checkpoint.read_f32(&entry.name).map_err(fail)?;
-        if values.len() != entry.place.len() {
-            let problem = format!(
-                "tensor {} has {} numbers, expected {:?}",
-                entry.name,
-                values.len(),
-                entry.dims
-            );
-            return Err(TrainError::content(path, problem));
-        }
-        base[entry.place.clone()].copy_from_slice(&values);
-    }
-    Ok((checkpoint, net, base))
 }
 
 struct Tuner<'a> {
     settings: &'a TuneSettings,
     learner: Learner,
     schedule: Schedule,
+    /// What must be the same for a state to be gone on with.
+    recipe: String,
+    progress: Progress,
 }
 
 /// Tunes adapters on a local model and writes them to `settings.out`, with what they were made from.
@@ -115,12 +119,11 @@ pub fn tune(
 ) -> Result<TuneReport, TrainError> {
     settings.check()?;
     settings.device.ready()?;
-    let fail = |e: mary_contract::ModelError| TrainError::content(&settings.model, e);
-    let shape = Shape::from_config(Checkpoint::open(&settings.model).map_err(fail)?.config())?;
-    let targets = settings.target_names(shape.family);
-    let layout = crate::net::Layout::new(&shape);
+    let base = Base::open(&settings.model, settings.device, settings.pack)?;
+    let targets = settings.target_names(&base.net.architecture);
+    let layout = &base.net.layout;
     let adapter = AdapterLayout::new(
-        &layout,
+        layout,
         settings.rank,
         settings.alpha,
         settings.dropout,
@@ -129,11 +132,20 @@ pub fn tune(
     let provenance = Provenance::of(settings)?;
     let slots = settings.slots.min(settings.batch);
     let memory = match settings.device {
-        Device::Cpu => Estimate::tuning(&shape, adapter.total, settings.pack, slots),
-        Device::Cuda(_) => Estimate::beside_card(&shape, adapter.total),
+        Device::Cpu => {
+            // Flat numbers are kept a second time, turned.
+            let turned = if base.apart {
+                0
+            } else {
+                4 * layout.total as u64
+            };
+            let (a, packs) = (&base.net.architecture, (settings.pack, slots));
+            Estimate::tuning(a, base.bytes() + turned, adapter.total, packs)
+        }
+        Device::Cuda(_) => Estimate::beside_card(layout.total, adapter.total),
     }
     .check(settings.memory_limit)?;
-    let (checkpoint, net, base) = open_base(&settings.model)?;
+    let checkpoint = &base.checkpoint;
     let form = settings.form.unwrap_or(match checkpoint.template() {
         Some(_) => PromptForm::Chat,
         None => PromptForm::Plain,
@@ -142,12 +154,14 @@ pub fn tune(
         tokenizer: checkpoint.tokenizer(),
         template: checkpoint.template(),
         form,
-        longest: settings.pack.min(net.shape.context),
+        longest: base.net.longest,
     };
     let (train, held) = split(reader.read(&settings.data)?, settings)?;
     let steps = (train.len().div_ceil(settings.batch) * settings.epochs) as u64;
-    let (base_parameters, trained_parameters) = (base.len(), adapter.total);
-    let mut tuner = Tuner::new(settings, net, base, adapter, steps)?;
+    let (base_parameters, trained_parameters) = (base.parameters(), adapter.total);
+    let mut tuner = Tuner::new(settings, base, adapter, steps)?;
+    tuner.recipe =
+        serde_json::to_string(&provenance).map_err(|e| TrainError::content(&settings.out, e))?;
     let started = TuneEvent::Started {
         base_parameters,
         trained_parameters,
@@ -157,8 +171,10 @@ pub fn tune(
         device: tuner.learner.describe(),
     };
     let stopped = on_event(started).is_break();
+    tuner.resume()?;
     let report = tuner.run((&train, &held), stopped, on_event)?;
     tuner.learner.fetch()?;
+    tuner.log(&report)?;
     if let Some((table, values)) = tuner.learner.into_lesson().adapter {
         let done = Adapter::new(table, values, settings.alpha, targets);
         forget(&settings.out)?;
@@ -166,6 +182,7 @@ pub fn tune(
         // An adapter that was stopped half-way is not what its settings would make.
         if report.finished {
             provenance.write(&settings.out)?;
+            progress::forget(&settings.out)?;
         }
     }
     Ok(report)
@@ -225,15 +242,16 @@ fn packs(examples: &[&Example], most: usize) -> Vec<Packed> {
 impl<'a> Tuner<'a> {
     fn new(
         settings: &'a TuneSettings,
-        net: Net,
-        base: Vec<f32>,
+        base: Base,
         adapter: AdapterLayout,
         steps: u64,
     ) -> Result<Self, TrainError> {
         let values = adapter.initial(settings.seed);
+        let (flat, stored) = base.numbers()?;
         let lesson = Lesson {
-            net,
-            base,
+            net: base.net,
+            base: flat,
+            stored,
             moments: Moments::new(adapter.total),
             optimizer: settings.optimizer.clone(),
             groups: vec![(0..adapter.total, settings.optimizer.decay)],
@@ -253,6 +271,8 @@ impl<'a> Tuner<'a> {
                 floor: 0.0,
                 decline: settings.decline,
             },
+            recipe: String::new(),
+            progress: Progress::default(),
         })
     }
 
@@ -262,44 +282,81 @@ impl<'a> Tuner<'a> {
         stopped: bool,
         on_event: &mut dyn FnMut(TuneEvent) -> ControlFlow<()>,
     ) -> Result<TuneReport, TrainError> {
-        let before = self.score(held)?;
-        let mut report = TuneReport {
-            losses: Vec::new(),
-            before,
-            after: Vec::new(),
-            finished: !stopped,
-        };
+        if self.progress.before.is_empty() {
+            self.progress.before = self.score(held)?;
+        }
+        let steps = self.schedule.steps;
+        let per_epoch = train.len().div_ceil(self.settings.batch) as u64;
         let begun = Instant::now();
-        let (mut step, mut tokens) = (0u64, 0usize);
-        'epochs: for epoch in 0..self.settings.epochs {
-            if stopped {
-                break;
+        let (mut tokens, mut finished) = (0usize, !stopped);
+        let mut order: (u64, Vec<usize>) = (u64::MAX, Vec::new());
+        while finished && self.progress.step < steps && !self.progress.over {
+            let step = self.progress.step + 1;
+            let epoch = (step - 1) / per_epoch;
+            if order.0 != epoch {
+                order = (epoch, (0..train.len()).collect());
+                shuffle(&mut order.1, self.settings.seed, epoch);
             }
-            let mut order: Vec<usize> = (0..train.len()).collect();
-            shuffle(&mut order, self.settings.seed, epoch as u64);
-            for chosen in order.chunks(self.settings.batch) {
-                step += 1;
-                let examples: Vec<&Example> = chosen.iter().filter_map(|i| train.get(*i)).collect();
-                tokens += examples.iter().map(|e| e.tokens.len()).sum::<usize>();
-                let (loss, rate) = self.step(step, &examples)?;
-                report.losses.push(loss);
-                let note = self.learner.note().map(TuneEvent::Note);
-                let tokens_per_second = tokens as f64 / begun.elapsed().as_secs_f64();
-                let done = TuneEvent::Step {
-                    step,
-                    loss,
-                    rate,
-                    tokens_per_second,
-                };
-                let mut events = note.into_iter().chain([done]);
-                if events.any(|event| on_event(event).is_break()) {
-                    report.finished = false;
-                    break 'epochs;
-                }
+            let first = ((step - 1) % per_epoch) as usize * self.settings.batch;
+            let last = (first + self.settings.batch).min(train.len());
+            let examples: Vec<&Example> = order.1[first..last].iter().map(|i| &train[*i]).collect();
+            tokens += examples.iter().map(|e| e.tokens.len()).sum::<usize>();
+            let (loss, rate) = self.step(step, &examples)?;
+            self.progress.step = step;
+            self.progress.losses.push(loss);
+            let note = self.learner.note().map(TuneEvent::Note);
+            let tokens_per_second = tokens as f64 / begun.elapsed().as_secs_f64();
+            let done = TuneEvent::Step {
+                step,
+                loss,
+                rate,
+                tokens_per_second,
+            };
+            let evaluated = self.evaluate(step, held)?.map(TuneEvent::Evaluated);
+            if step.is_multiple_of(self.settings.save_every) {
+                self.save()?;
+            }
+            let mut events = note.into_iter().chain([done]).chain(evaluated);
+            if events.any(|event| on_event(event).is_break()) {
+                finished = false;
             }
         }
-        report.after = self.score(held)?;
-        Ok(report)
+        if !finished {
+            self.save()?;
+        } else if let Some(values) = self.progress.best.take() {
+            self.learner.replace_adapter(values);
+        }
+        let after = self.score(held)?;
+        let progress = &self.progress;
+        Ok(TuneReport {
+            losses: progress.losses.clone(),
+            before: progress.before.clone(),
+            after,
+            curve: progress.curve.clone(),
+            best_step: progress.over.then(|| progress.best_step()).flatten(),
+            finished,
+        })
+    }
+
+    /// Scores what is kept back where it is time to; notes the best adapter and whether to stop.
+    fn evaluate(&mut self, step: u64, held: &[Example]) -> Result<Option<Evaluation>, TrainError> {
+        let due = |every: u64| step.is_multiple_of(every) || step == self.schedule.steps;
+        if held.is_empty() || !self.settings.evaluate_every.is_some_and(due) {
+            return Ok(None);
+        }
+        let scores = self.score(held)?;
+        let evaluation = progress::evaluation(step, &scores);
+        let lowest = self.progress.lowest();
+        self.progress.curve.push(evaluation);
+        if let Some(patience) = self.settings.patience {
+            if evaluation.loss < lowest {
+                self.learner.fetch()?;
+                let adapter = self.learner.lesson().adapter.as_ref();
+                self.progress.best = adapter.map(|(_, values)| values.clone());
+            }
+            self.progress.over = self.progress.waited() >= patience;
+        }
+        Ok(Some(evaluation))
     }
 
     /// One step over whole conversations; returns the loss and the learning rate.
@@ -342,6 +399,7 @@ impl<'a> Tuner<'a> {
         let score = |tokens: Vec<(f32, bool)>| AnswerScore {
             log_probability: tokens.iter().map(|(value, _)| f64::from(*value)).sum(),
             greedy: tokens.iter().all(|(_, top)| *top),
+            tokens: tokens.len(),
         };
         Ok(answers.into_iter().map(score).collect())
     }

@@ -2,8 +2,9 @@
 
 use crate::TrainError;
 use crate::learner::Device;
-use crate::net::Family;
 use crate::optimizer::{AdamW, Decline};
+use mary_architecture::Architecture;
+use mary_architecture::config::QkvNames;
 use mary_contract::PromptForm;
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 pub struct TuneSettings {
     /// The base model: a folder in Hugging Face layout, or a GGUF file.
     pub model: PathBuf,
-    /// The tuning set: chat JSONL, one conversation a line.
+    /// The tuning set: chat, ShareGPT or Alpaca records, one a line or one list.
     pub data: PathBuf,
     /// The folder the adapter is written to.
     pub out: PathBuf,
@@ -36,6 +37,13 @@ pub struct TuneSettings {
     pub decline: Decline,
     /// Share of the conversations kept back, scored before and after.
     pub held_out: f64,
+    /// Steps between evaluations on what is kept back; None: only before and after.
+    pub evaluate_every: Option<u64>,
+    /// Evaluations without a lower loss after which learning stops; the adapter is then the one with the
+    /// lowest. None: all steps are done and the last adapter counts.
+    pub patience: Option<usize>,
+    /// Steps between states to resume from; changes nothing in the numbers.
+    pub save_every: u64,
     /// Plain text or the model's chat template; None: the template where there is one.
     pub form: Option<PromptForm>,
     /// Seed of the adapters, the order, the split and the dropout.
@@ -76,6 +84,9 @@ impl TuneSettings {
             warm_up: 10,
             decline: Decline::Cosine,
             held_out: 0.1,
+            evaluate_every: None,
+            patience: None,
+            save_every: 20,
             form: None,
             seed: 1,
             device: Device::Cpu,
@@ -104,20 +115,32 @@ impl TuneSettings {
         if !(0.0..1.0).contains(&self.dropout) || !(0.0..1.0).contains(&self.held_out) {
             return fail("dropout and the held-out share must lie in 0 ≤ x < 1");
         }
+        if self.evaluate_every == Some(0) || self.patience == Some(0) || self.save_every == 0 {
+            return fail("steps between evaluations, patience and steps between states start at 1");
+        }
+        if self.patience.is_some() && self.evaluate_every.is_none() {
+            return fail("stopping early needs evaluations while learning: say how often");
+        }
+        if self.evaluate_every.is_some() && self.held_out == 0.0 {
+            return fail("evaluating while learning needs conversations that are kept back");
+        }
         if !(self.optimizer.rate > 0.0 && self.optimizer.rate.is_finite()) {
             return fail("the learning rate must be a positive number");
         }
         Ok(())
     }
 
-    pub(super) fn target_names(&self, family: Family) -> Vec<String> {
+    /// The matrices adapted: those that were named, or queries and values (all three where they are
+    /// one matrix), as PEFT has it.
+    pub(super) fn target_names(&self, architecture: &Architecture) -> Vec<String> {
         if !self.targets.is_empty() {
             return self.targets.clone();
         }
-        let names: &[&str] = match family {
-            Family::NeoX => &["query_key_value"],
-            Family::Llama => &["q_proj", "v_proj"],
+        let names = match architecture.names.qkv {
+            QkvNames::Fused(name, _) => vec![name],
+            QkvNames::Separate(query, _, value) => vec![query, value],
         };
-        names.iter().map(|n| (*n).to_owned()).collect()
+        let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
+        names.into_iter().map(last).collect()
     }
 }

@@ -6,6 +6,7 @@ use anyhow::Context;
 use mary_contract::ModelRef;
 use mary_train::{MergedProvenance, Reuse, Storage};
 
+use super::tune;
 use crate::exit::UsageError;
 use crate::settings::Place;
 
@@ -14,13 +15,13 @@ pub fn merged(place: &Place, models: &[ModelRef], adapter: &Path) -> anyhow::Res
     let [model] = models else {
         return Err(UsageError::new("--adapter takes one model at a time").into());
     };
-    if !matches!(model.provider.as_str(), "hf" | "gguf") {
+    if !matches!(model.provider.as_str(), "hf" | "gguf" | "builtin") {
         return Err(UsageError::new(format!(
-            "{model} takes no adapter\nhint: adapters go on local models (hf/… or gguf/…)"
+            "{model} takes no adapter\nhint: adapters go on local models (hf/…, gguf/… or builtin/…)"
         ))
         .into());
     }
-    let base = mary_weights::locate(model)?;
+    let base = tune::base_folder(place, &model.to_string())?;
     let weights = adapter.join("adapter_model.safetensors");
     let bytes = std::fs::read(&weights)
         .with_context(|| format!("{}: no adapter is here", weights.display()))?;

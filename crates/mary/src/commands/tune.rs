@@ -172,6 +172,14 @@ pub fn with_bar<T>(train: impl FnOnce(OnEvent<'_>) -> Result<T, TrainError>) -> 
                 bar.set_position(step);
                 bar.set_message(format!("loss {loss:.3}  {tokens_per_second:.0} tokens/s"));
             }
+            TuneEvent::Evaluated(e) => bar.suspend(|| {
+                super::tell(&format!(
+                    "step {}: loss on what is kept back {:.4}, {:.1} % exact",
+                    e.step,
+                    e.loss,
+                    100.0 * e.exact
+                ));
+            }),
         }
         ControlFlow::Continue(())
     })?;

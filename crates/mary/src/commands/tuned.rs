@@ -69,8 +69,8 @@ pub fn name(model: &Path) -> String {
     format!("{provider}/{}", model.display())
 }
 
-/// Prints paired differences between the first model of a run and each of the others, on the tasks
-/// `wanted` of each (by model and task); only these count for the correction.
+/// Prints paired differences between each tuned model of a run and the first, untuned one: after minus
+/// before, on the tasks `wanted` of each (by model and task); only these count for the correction.
 pub fn show_differences(folder: &Path, wanted: impl Fn(&str, &str) -> bool) -> anyhow::Result<()> {
     let folder = RunFolder::open(folder)?;
     let mut sides: Vec<Side> = Vec::new();
@@ -86,7 +86,10 @@ pub fn show_differences(folder: &Path, wanted: impl Fn(&str, &str) -> bool) -> a
             sides[place].add(&sample);
         }
     }
-    let mut compared = comparison(&sides, false, folder.manifest().seed)?;
+    // The untuned model last: a difference is what the earlier side has more. Tuned models share no
+    // wanted task, or there is one of them.
+    sides.rotate_left(1);
+    let mut compared = comparison(&sides, true, folder.manifest().seed)?;
     // All models were asked the same items in one run: what a side lacks was left out above.
     compared.warnings.clear();
     super::print(&terminal::plain(&table(&compared), summary::style()))?;

@@ -5,7 +5,7 @@ use mary_cuda::args;
 
 use super::{ATTENTION, Gpu, int};
 use crate::net::Segment;
-use crate::net::shape::Shape;
+use crate::net::attention::Joint;
 
 /// Where queries, keys and values lie in a joint row, as the kernels take it.
 #[repr(C)]
@@ -23,25 +23,25 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    pub(super) fn new(shape: &Shape) -> Self {
-        let group = shape.heads / shape.kv_heads;
+    pub(super) fn new(joint: Joint) -> Self {
+        let group = joint.group();
         let step = |at: &dyn Fn(usize) -> usize, next: usize| {
-            if next < shape.heads {
+            if next < joint.heads {
                 int(at(next)) - int(at(0))
             } else {
                 0
             }
         };
         Self {
-            heads: int(shape.heads),
+            heads: int(joint.heads),
             group: int(group),
-            width: int(shape.head_width),
-            row: int(shape.qkv_width()),
-            q_step: step(&|h| shape.query_at(h), 1),
-            k_base: int(shape.key_at(0)),
-            k_step: step(&|h| shape.key_at(h), group),
-            v_base: int(shape.value_at(0)),
-            v_step: step(&|h| shape.value_at(h), group),
+            width: int(joint.width),
+            row: int(joint.row()),
+            q_step: step(&|h| joint.query_at(h), 1),
+            k_base: int(joint.key_at(0)),
+            k_step: step(&|h| joint.key_at(h), group),
+            v_base: int(joint.value_at(0)),
+            v_step: step(&|h| joint.value_at(h), group),
         }
     }
 }
@@ -171,13 +171,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_lie_where_the_shape_says() {
-        let shape = Shape::neox(100, 64, 2, 4, 32);
-        let heads = Heads::new(&shape);
+    fn heads_lie_where_the_joint_row_has_them() {
+        let joint = Joint {
+            heads: 4,
+            kv_heads: 4,
+            width: 16,
+            grouped: true,
+        };
+        let heads = Heads::new(joint);
         for h in 0..4 {
-            assert_eq!(int(shape.query_at(h)), int(h) * heads.q_step);
-            assert_eq!(int(shape.key_at(h)), heads.k_base + int(h) * heads.k_step);
-            assert_eq!(int(shape.value_at(h)), heads.v_base + int(h) * heads.v_step);
+            assert_eq!(int(joint.query_at(h)), int(h) * heads.q_step);
+            assert_eq!(int(joint.key_at(h)), heads.k_base + int(h) * heads.k_step);
+            assert_eq!(int(joint.value_at(h)), heads.v_base + int(h) * heads.v_step);
         }
     }
 

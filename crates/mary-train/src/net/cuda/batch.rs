@@ -131,11 +131,11 @@ pub(super) struct Batch {
 impl Batch {
     /// Sends packs to the GPU.
     pub(super) fn send(gpu: &Gpu, net: &Net, work: &[&Work]) -> Result<Self, ModelError> {
-        let tiling = Tiling::new(net.shape.head_width)?;
-        let n = Numbers::new(work, net.shape.vocabulary, tiling);
+        let tiling = Tiling::new(net.architecture.head_dim)?;
+        let n = Numbers::new(work, net.architecture.vocab, tiling);
         let lent = gpu.lender.send(&gpu.device, &n.all)?;
         let attention = Attention {
-            heads: Heads::new(&net.shape),
+            heads: Heads::new(net.joint),
             tiling,
             tiles: lent.at() + n.tiles as u64 * 4,
             tile_count: n.tile_count,

@@ -77,7 +77,7 @@ impl Trial {
     pub fn new(plan: &Plan, device: Device, how: Multiply) -> Result<Self, TrainError> {
         let net = Net::new(plan.shape.clone())?;
         let base = plan.base.clone().unwrap_or_else(|| {
-            let mut base = grow::initial(&net.shape, &net.layout, 1);
+            let mut base = grow::initial(&plan.shape, &net.layout, 1);
             let noise = ripple(base.len(), 0.02, 2);
             base.iter_mut().zip(&noise).for_each(|(x, y)| *x += y);
             base
@@ -102,6 +102,7 @@ impl Trial {
         let lesson = Lesson {
             net,
             base,
+            stored: None,
             adapter,
             moments: Moments::new(trained),
             optimizer: plan.optimizer.clone(),

@@ -99,3 +99,58 @@ mod tests {
         }
     }
 }
+
+impl super::Net {
+    /// What the GPU's pass lacks for this architecture, if anything.
+    pub(crate) fn beyond_gpu(&self) -> Option<&'static str> {
+        use mary_architecture::config::{Activation, Block, QkNorm};
+        let a = &self.architecture;
+        let known = match (a.mlp.gated, a.mlp.activation) {
+            (true, kind) => kind == Activation::Silu,
+            (false, kind) => matches!(kind, Activation::Gelu | Activation::GeluTanh),
+        };
+        let fused = a.mlp.gated && self.layout.blocks.iter().any(|b| b.gate.is_none());
+        let window = |w: Option<usize>| w.is_some_and(|w| w < self.longest);
+        let scale = (a.head_dim as f32).sqrt().recip();
+        let first = a.kinds.first().and_then(|k| k.rope);
+        let lacks = [
+            (
+                !matches!(a.block, Block::Sequential | Block::Parallel { .. }),
+                "norms of what is added",
+            ),
+            (
+                a.norm.unit_offset,
+                "norms stored as their distance from one",
+            ),
+            (
+                a.attention.qk_norm != QkNorm::None,
+                "norms of queries and keys",
+            ),
+            (
+                a.attention.soft_cap.is_some() || a.logit_cap.is_some(),
+                "squashed scores",
+            ),
+            (a.attention.scale != scale, "other factors on the scores"),
+            (
+                a.kinds.iter().any(|k| window(k.window)),
+                "windows of attention",
+            ),
+            (
+                first.is_none() || a.kinds.iter().any(|k| k.rope != first),
+                "other positions than one rotary embedding",
+            ),
+            (a.embedding.position_offset.is_some(), "learned positions"),
+            (a.embedding.scale != 1.0, "scaled embeddings"),
+            (self.layout.head_bias.is_some(), "bias of the head"),
+            (
+                self.joint.grouped && self.joint.group() > 1,
+                "shared keys among fused rows",
+            ),
+            (!known || fused, "such a feed-forward part"),
+        ];
+        lacks
+            .iter()
+            .find(|(found, _)| *found)
+            .map(|(_, what)| *what)
+    }
+}

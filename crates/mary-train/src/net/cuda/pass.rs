@@ -9,8 +9,9 @@ use super::products::{Call, Shared, View};
 use super::room::{BlockRoom, Room, Rooms};
 use super::rows::NormAt;
 use crate::net::Net;
+use crate::net::attention::Rotary;
 use crate::net::layout::{Block, Linear, Norm};
-use crate::net::shape::Activation;
+use mary_architecture::config::Activation;
 
 type Done = Result<(), ModelError>;
 
@@ -60,7 +61,7 @@ impl Pass<'_> {
         NormAt {
             weight: self.n.at(&norm.weight),
             bias: norm.bias.as_ref().map_or(0, |b| self.n.at(b)),
-            width: self.net.shape.width,
+            width: self.net.architecture.hidden,
             kind: self.net.norm_kind(),
         }
     }
@@ -75,7 +76,7 @@ impl Pass<'_> {
     }
 
     fn turn(&self, qkv: u64, back: bool) -> Done {
-        let half = self.net.shape.rotary / 2;
+        let half = self.net.rotaries.first().map_or(0, Rotary::half);
         let positions = self.batch.positions();
         self.gpu.rotate(
             qkv,
@@ -89,7 +90,7 @@ impl Pass<'_> {
     /// From tokens to normed rows after the last block.
     pub(super) fn forward(&self, rooms: &mut Rooms) -> Done {
         let (gpu, device) = (self.gpu, &self.gpu.device);
-        let (d, rows) = (self.net.shape.width, self.batch.rows());
+        let (d, rows) = (self.net.architecture.hidden, self.batch.rows());
         let layout = &self.net.layout;
         rooms
             .blocks
@@ -120,8 +121,8 @@ impl Pass<'_> {
     }
 
     fn block(&self, index: usize, layout: &Block, next: u64, rooms: &mut Rooms) -> Done {
-        let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.shape);
-        let (d, rows, joint) = (shape.width, self.batch.rows(), shape.qkv_width());
+        let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.architecture);
+        let (d, rows, joint) = (shape.hidden, self.batch.rows(), self.net.joint.row());
         let mut s = std::mem::take(&mut rooms.blocks[index]);
         let input = s.input.at();
         let normed = s.normed1.size(device, rows * d)?;
@@ -133,12 +134,10 @@ impl Pass<'_> {
             gpu.apply(&self.layer(linear, normed), to, low!(rooms))?;
         }
         self.turn(qkv, false)?;
-        let heads = s
-            .heads
-            .size(device, rows * shape.heads * shape.head_width)?;
+        let heads = s.heads.size(device, rows * shape.heads * shape.head_dim)?;
         let log_sums = s.log_sums.size(device, rows * shape.heads)?;
         gpu.attend(qkv, &self.batch.attention, heads, log_sums)?;
-        let middle = if shape.parallel_residual {
+        let middle = if self.net.parallel() {
             next
         } else {
             s.middle.size(device, rows * d)?
@@ -146,7 +145,7 @@ impl Pass<'_> {
         device.copy(input, middle, rows * d * 4)?;
         let to = (middle, d, true);
         gpu.apply(&self.layer(&layout.out, heads), to, low!(rooms))?;
-        let from = if shape.parallel_residual {
+        let from = if self.net.parallel() {
             input
         } else {
             device.copy(middle, next, rows * d * 4)?;
@@ -164,8 +163,8 @@ impl Pass<'_> {
         s: &mut BlockRoom,
         rooms: &mut Rooms,
     ) -> Done {
-        let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.shape);
-        let (d, rows, inner) = (shape.width, self.batch.rows(), shape.inner);
+        let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.architecture);
+        let (d, rows, inner) = (shape.hidden, self.batch.rows(), shape.intermediate);
         let normed = s.normed2.size(device, rows * d)?;
         let moments = s.moments2.size(device, 2 * rows)?;
         gpu.norm(from, rows, self.norm_at(&layout.norm2), normed, moments)?;
@@ -187,7 +186,7 @@ impl Pass<'_> {
                 gpu.gated_silu(gate, up, active, rows * inner)?;
             }
             None => {
-                let exact = shape.activation != Activation::GeluTanh;
+                let exact = shape.mlp.activation != Activation::GeluTanh;
                 gpu.gelu(exact, up, active, rows * inner)?;
             }
         }
@@ -201,7 +200,7 @@ impl Pass<'_> {
     /// Logits of the rows that count, block by block, and what to do with each block.
     fn logits(&self, rooms: &mut Rooms, act: &mut dyn FnMut(&mut Rooms, Logits) -> Done) -> Done {
         let (gpu, device) = (self.gpu, &self.gpu.device);
-        let (d, v) = (self.net.shape.width, self.net.shape.vocabulary);
+        let (d, v) = (self.net.architecture.hidden, self.net.architecture.vocab);
         let count = self.batch.count();
         let step = head_rows(v);
         for first in (0..count).step_by(step) {
@@ -231,7 +230,7 @@ impl Pass<'_> {
 
     /// Log-probability of every target that counts, and whether none was more probable.
     pub(super) fn answers(&self, rooms: &mut Rooms) -> Result<Vec<f32>, ModelError> {
-        let (gpu, v) = (self.gpu, self.net.shape.vocabulary);
+        let (gpu, v) = (self.gpu, self.net.architecture.vocab);
         if self.batch.count() == 0 {
             return Ok(Vec::new());
         }
@@ -252,8 +251,8 @@ impl Pass<'_> {
     fn head_and_back(&self, rooms: &mut Rooms, scale: f32, total: u64) -> Done {
         let (gpu, device) = (self.gpu, &self.gpu.device);
         let (d, v, rows) = (
-            self.net.shape.width,
-            self.net.shape.vocabulary,
+            self.net.architecture.hidden,
+            self.net.architecture.vocab,
             self.batch.rows(),
         );
         let count = self.batch.count();
@@ -311,7 +310,7 @@ impl Pass<'_> {
         to: (u64, u64),
         rooms: &mut Rooms,
     ) -> Done {
-        let (d, rows) = (self.net.shape.width, self.batch.rows());
+        let (d, rows) = (self.net.architecture.hidden, self.batch.rows());
         self.gpu
             .norm_back((x, moments, rows), self.norm_at(norm), dy, to)?;
         let Some(dw) = self.n.gradient(&norm.weight) else {
@@ -342,7 +341,7 @@ impl Pass<'_> {
         }
         if let Some(table) = self.n.gradient(&self.net.layout.embedding) {
             let (places, groups) = self.batch.by_token();
-            let d = self.net.shape.width;
+            let d = self.net.architecture.hidden;
             self.gpu
                 .embed_back(rooms.slope.at(), places, groups, d, table)?;
         }
@@ -352,11 +351,11 @@ impl Pass<'_> {
     /// Backward pass through the feed-forward half; `rooms.slope_middle` becomes the slope at its
     /// input, the residual's own slope included.
     fn feed_forward_back(&self, layout: &Block, s: &mut BlockRoom, rooms: &mut Rooms) -> Done {
-        let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.shape);
-        let (d, rows, inner) = (shape.width, self.batch.rows(), shape.inner);
+        let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.architecture);
+        let (d, rows, inner) = (shape.hidden, self.batch.rows(), shape.intermediate);
         let wide = rooms
             .slope_wide
-            .size(device, rows * inner.max(shape.heads * shape.head_width))?;
+            .size(device, rows * inner.max(shape.heads * shape.head_dim))?;
         let narrow = rooms.slope_narrow.size(device, rows * d)?;
         let slope = rooms.slope.at();
         let x = s.active.at();
@@ -381,7 +380,7 @@ impl Pass<'_> {
         let to = (narrow, layout.gate.is_some());
         gpu.apply_back(&self.layer(&layout.up, x), (wide, inner), to, low!(rooms))?;
         let middle = rooms.slope_middle.size(device, rows * d)?;
-        let from = if shape.parallel_residual {
+        let from = if self.net.parallel() {
             s.input.at()
         } else {
             s.middle.at()
@@ -392,12 +391,12 @@ impl Pass<'_> {
 
     /// Backward pass through the attention half; leaves the block's slope in `rooms.slope`.
     fn attention_back(&self, layout: &Block, s: &mut BlockRoom, rooms: &mut Rooms) -> Done {
-        let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.shape);
-        let (d, rows, joint) = (shape.width, self.batch.rows(), shape.qkv_width());
+        let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.architecture);
+        let (d, rows, joint) = (shape.hidden, self.batch.rows(), self.net.joint.row());
         let (wide, narrow) = (rooms.slope_wide.at(), rooms.slope_narrow.at());
         let middle = rooms.slope_middle.at();
         // In a sequential block the stream between the halves carries its own slope.
-        let incoming = if shape.parallel_residual {
+        let incoming = if self.net.parallel() {
             rooms.slope.at()
         } else {
             middle

@@ -11,10 +11,11 @@ use super::products::{Call, Shared, View};
 use super::room::Room;
 use super::rows::{Dropping, NormAt};
 use super::{Gpu, Multiply, int};
-use crate::net::attention::{Rotary, Saved, Scratch, backward, forward};
+use crate::net::attention::{Joint, Rotary, Saved, Scratch, Weighing, backward, forward};
 use crate::net::kernels::{self, NormKind, NormSaved};
 use crate::net::linear::drop_into;
-use crate::net::{Segment, Shape, add_product};
+use crate::net::{Segment, add_product};
+use mary_architecture::config::Rope;
 
 /// ‖a − b‖ / ‖b‖; NaN where either holds one.
 pub fn relative(a: &[f32], b: &[f32]) -> f64 {
@@ -295,11 +296,18 @@ impl Bench {
     }
 
     fn attention(&mut self, width: usize, heads: usize, kv_heads: usize) -> Result<(), ModelError> {
-        let mut shape = Shape::neox(100, width * heads, 1, heads, 256);
-        if kv_heads != heads {
-            shape.family = crate::net::Family::Llama;
-            shape.kv_heads = kv_heads;
-        }
+        let layout = Joint {
+            heads,
+            kv_heads,
+            width,
+            grouped: kv_heads == heads,
+        };
+        let how = Weighing {
+            joint: layout,
+            scale: 1.0 / (width as f32).sqrt(),
+            cap: None,
+            window: None,
+        };
         let lengths = [130, 1, 64, 33];
         let mut segments = Vec::new();
         let mut rows = 0;
@@ -310,32 +318,28 @@ impl Bench {
             });
             rows += length;
         }
-        let (joint, across) = (shape.qkv_width(), heads * width);
+        let (joint, across) = (layout.row(), heads * width);
         let (mut qkv, dout) = (ripple(rows * joint, 2.0, 1), ripple(rows * across, 1.0, 2));
-        let (plain, rotary) = (qkv.clone(), Rotary::new(&shape));
-        rotary.apply(&shape, &segments, &mut qkv, false);
+        let (plain, rotary) = (
+            qkv.clone(),
+            Rotary::new(&Rope::plain(width / 2, 10_000.0), 256),
+        );
+        rotary.apply(layout, &segments, &mut qkv, false);
         let (mut out, mut log_sums) = (vec![0.0; rows * across], vec![0.0; rows * heads]);
         let mut scratch = Scratch::default();
-        forward(
-            &shape,
-            &segments,
-            &qkv,
-            &mut scratch,
-            &mut out,
-            &mut log_sums,
-        );
+        forward(&how, &segments, &qkv, &mut scratch, &mut out, &mut log_sums);
         let mut slope = vec![0.0; rows * joint];
         let saved = Saved {
             qkv: &qkv,
             out: &out,
             log_sums: &log_sums,
         };
-        backward(&shape, &segments, &saved, &mut scratch, &dout, &mut slope);
+        backward(&how, &segments, &saved, &mut scratch, &dout, &mut slope);
         let tiling = Tiling::new(width)?;
         let tiles = tiling.tiles(&segments);
         let list = self.ints(&tiles)?;
         let attention = Attention {
-            heads: Heads::new(&shape),
+            heads: Heads::new(layout),
             tiling,
             tiles: list.at(),
             tile_count: tiles.len() / 3,
@@ -344,7 +348,7 @@ impl Bench {
         let positions: Vec<i32> = lengths.iter().flat_map(|l| (0..*l).map(int)).collect();
         let (positions, angles) = (self.ints(&positions)?, self.put(&rotary.numbers())?);
         let at = self.put(&plain)?;
-        let turning = (angles.at(), shape.rotary / 2);
+        let turning = (angles.at(), rotary.half());
         let gpu = &self.gpu;
         gpu.rotate(at.at(), &attention, positions.at(), turning, false)?;
         let name = |what: &str| format!("{what}, {heads}/{kv_heads} heads of {width}");

@@ -13,6 +13,7 @@ use super::room::Rooms;
 use super::{Gpu, TRAIN, int};
 use crate::learner::Work;
 use crate::memory::tokens_at_once;
+use crate::net::attention::Rotary;
 use crate::net::{AdapterLayout, Net};
 use crate::optimizer::{AdamW, Moments};
 
@@ -84,6 +85,16 @@ fn chunks(groups: &[(Range<usize>, f64)]) -> Vec<u32> {
 impl GpuTrainer {
     /// Brings a model onto a GPU.
     pub(crate) fn new(gpu: Gpu, start: &Start<'_>) -> Result<Self, ModelError> {
+        if let Some(what) = start.net.beyond_gpu() {
+            return Err(ModelError::new(
+                ErrorKind::BadRequest,
+                format!(
+                    "{} learns on the processor for now: the GPU's pass has no {what}",
+                    start.net.architecture.family
+                ),
+            )
+            .hint("use --device cpu"));
+        }
         let device = Arc::clone(&gpu.device);
         let base = bring(&device, start.base)?;
         let adapter = match start.adapter {
@@ -94,7 +105,15 @@ impl GpuTrainer {
         let table = chunks(start.groups);
         let list = device.alloc(table.len() * 4)?;
         device.write(&table, list.at())?;
-        let angles = bring(&device, &start.net.rotary.numbers())?;
+        let angles = bring(
+            &device,
+            &start
+                .net
+                .rotaries
+                .first()
+                .map(Rotary::numbers)
+                .unwrap_or_default(),
+        )?;
         let (first, second) = (
             bring(&device, &start.moments.first)?,
             bring(&device, &start.moments.second)?,
@@ -106,7 +125,7 @@ impl GpuTrainer {
         let free = device.free().unwrap_or(0);
         Ok(Self {
             net: start.net.clone(),
-            most: tokens_at_once(&start.net.shape, rank, free),
+            most: tokens_at_once(&start.net.architecture, rank, free),
             gpu,
             base,
             adapter,
@@ -279,6 +298,18 @@ impl GpuTrainer {
             }
         }
         Ok(out)
+    }
+
+    /// Numbers as they were saved, onto the GPU again.
+    pub(crate) fn bring_back(&self, values: &[f32], moments: &Moments) -> Result<(), ModelError> {
+        let device = &self.gpu.device;
+        let at = self
+            .adapter
+            .as_ref()
+            .map_or(self.base.at(), |(_, m)| m.at());
+        device.write(values, at)?;
+        device.write(&moments.first, self.first.at())?;
+        device.write(&moments.second, self.second.at())
     }
 
     /// What is trained, back from the GPU, with its moments.

@@ -2,19 +2,17 @@
 
 use crate::TrainError;
 use crate::hf::write_whole;
-use crate::optimizer::Moments;
-use crate::stream::Position;
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};
+use serde::{Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Parameters, moments and the place in the text after a number of steps.
-pub(crate) struct State {
+/// Numbers by name and the place in the text after a number of steps.
+pub(crate) struct State<P> {
     pub(crate) step: u64,
-    pub(crate) parameters: Vec<f32>,
-    pub(crate) moments: Moments,
-    pub(crate) position: Position,
+    pub(crate) position: P,
+    arrays: HashMap<String, Vec<f32>>,
 }
 
 fn bytes(numbers: &[f32]) -> Vec<u8> {
@@ -22,18 +20,14 @@ fn bytes(numbers: &[f32]) -> Vec<u8> {
 }
 
 /// Saves a state; `recipe` is what must be the same for it to be resumed.
-pub(crate) fn save(
+pub(crate) fn save<P: Serialize>(
     path: &Path,
     recipe: &str,
-    (step, position): (u64, &Position),
-    (parameters, moments): (&[f32], &Moments),
+    (step, position): (u64, &P),
+    arrays: &[(&str, &[f32])],
 ) -> Result<(), TrainError> {
     let fail = |e: safetensors::SafeTensorError| TrainError::content(path, e);
-    let parts = [
-        ("parameters", bytes(parameters)),
-        ("first", bytes(&moments.first)),
-        ("second", bytes(&moments.second)),
-    ];
+    let parts: Vec<(&str, Vec<u8>)> = arrays.iter().map(|(name, a)| (*name, bytes(a))).collect();
     let mut tensors = Vec::new();
     for (name, bytes) in &parts {
         let view = TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes).map_err(fail)?;
@@ -48,13 +42,9 @@ pub(crate) fn save(
     write_whole(path, &serialize(tensors, Some(metadata)).map_err(fail)?)
 }
 
-impl State {
+impl<P: DeserializeOwned> State<P> {
     /// Loads a state of the same recipe; None where there is no file.
-    pub(crate) fn load(
-        path: &Path,
-        recipe: &str,
-        count: usize,
-    ) -> Result<Option<Self>, TrainError> {
+    pub(crate) fn load(path: &Path, recipe: &str) -> Result<Option<Self>, TrainError> {
         if !path.exists() {
             return Ok(None);
         }
@@ -75,23 +65,41 @@ impl State {
             ));
         }
         let tensors = SafeTensors::deserialize(&bytes).map_err(fail)?;
-        let numbers = |name: &str| -> Result<Vec<f32>, TrainError> {
-            let mut out = vec![0.0; count];
-            let view = tensors.tensor(name).map_err(fail)?;
-            crate::hf::read_tensor(path, name, &view, &[count], &mut out)?;
-            Ok(out)
-        };
+        let mut arrays = HashMap::new();
+        for (name, view) in tensors.tensors() {
+            let mut out = vec![0.0; view.shape().iter().product()];
+            crate::hf::read_tensor(path, &name, &view, view.shape(), &mut out)?;
+            arrays.insert(name, out);
+        }
         Ok(Some(Self {
             step: text("step")?
                 .parse()
                 .map_err(|e| TrainError::content(path, e))?,
-            parameters: numbers("parameters")?,
-            moments: Moments {
-                first: numbers("first")?,
-                second: numbers("second")?,
-            },
             position: serde_json::from_str(text("position")?)
                 .map_err(|e| TrainError::content(path, e))?,
+            arrays,
         }))
+    }
+
+    /// One of its arrays, which must have this many numbers.
+    pub(crate) fn take(
+        &mut self,
+        path: &Path,
+        name: &str,
+        count: usize,
+    ) -> Result<Vec<f32>, TrainError> {
+        let found = self.arrays.remove(name).unwrap_or_default();
+        match found.len() == count {
+            true => Ok(found),
+            false => Err(TrainError::content(
+                path,
+                format!("\"{name}\" has {} numbers, expected {count}", found.len()),
+            )),
+        }
+    }
+
+    /// One of its arrays, where it is there.
+    pub(crate) fn optional(&mut self, name: &str) -> Option<Vec<f32>> {
+        self.arrays.remove(name)
     }
 }

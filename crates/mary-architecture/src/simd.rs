@@ -42,8 +42,35 @@ fn detect() -> Width {
     Width::Baseline
 }
 
+/// Runs a closure compiled for the widest instructions of the processor. Nothing is fused unless the
+/// closure says so, so the same numbers come out of every width. The closure must be
+/// `#[inline(always)]`.
+#[inline(always)]
+pub fn dispatch<R>(body: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+        fn v4<R>(body: impl FnOnce() -> R) -> R {
+            body()
+        }
+        #[target_feature(enable = "avx2,fma,f16c")]
+        fn v3<R>(body: impl FnOnce() -> R) -> R {
+            body()
+        }
+        match width() {
+            // SAFETY: `width` found every feature that is enabled.
+            Width::V4 => return unsafe { v4(body) },
+            // SAFETY: as above.
+            Width::V3 => return unsafe { v3(body) },
+            Width::Baseline => {}
+        }
+    }
+    body()
+}
+
 /// Makes a function that runs `$inner::<true>` compiled for AVX-512 or AVX2 (with fused
 /// multiply-add), or `$inner::<false>` on other processors. `$inner` must be `#[inline(always)]`.
+#[macro_export]
 macro_rules! widest {
     ($(#[$doc:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $inner:ident) => {
         $(#[$doc])*
@@ -57,19 +84,19 @@ macro_rules! widest {
                 #[target_feature(enable = "avx2,fma,f16c")]
                 #[allow(clippy::too_many_arguments)]
                 fn v3($($arg: $ty),*) $(-> $ret)? { $inner::<true>($($arg),*) }
-                match $crate::kernels::cpu::simd::width() {
+                match $crate::simd::width() {
                     // SAFETY: `width` found every feature that is enabled.
-                    $crate::kernels::cpu::simd::Width::V4 => return unsafe { v4($($arg),*) },
+                    $crate::simd::Width::V4 => return unsafe { v4($($arg),*) },
                     // SAFETY: as above.
-                    $crate::kernels::cpu::simd::Width::V3 => return unsafe { v3($($arg),*) },
-                    $crate::kernels::cpu::simd::Width::Baseline => {}
+                    $crate::simd::Width::V3 => return unsafe { v3($($arg),*) },
+                    $crate::simd::Width::Baseline => {}
                 }
             }
             $inner::<false>($($arg),*)
         }
     };
 }
-pub(crate) use widest;
+pub use widest;
 
 /// `a * b + c`, fused where that is one instruction.
 #[inline(always)]
@@ -93,7 +120,11 @@ pub fn exp<const FMA: bool>(x: f32) -> f32 {
     p = madd::<FMA>(p, r, 4.166_579_6e-2);
     p = madd::<FMA>(p, r, 1.666_666_5e-1);
     p = madd::<FMA>(p, r, 0.5);
-    p = madd::<FMA>(p, r * r, r) + 1.0;
+    p = match FMA {
+        true => p.mul_add(r * r, r) + 1.0,
+        // In the order in which the built-in models were grown: a repeated growth has the same bits.
+        false => p * r * r + r + 1.0,
+    };
     let scale = (shifted
         .to_bits()
         .wrapping_sub(MAGIC.to_bits())

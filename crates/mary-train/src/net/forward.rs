@@ -1,0 +1,277 @@
+//! Forward pass: from tokens to normed rows after the last block, keeping what the backward pass needs.
+
+use super::attention;
+use super::kernels;
+use super::layout::{Block, Norm};
+use super::linear::{LowRank, apply};
+use super::matmul::Write;
+use super::model::{BlockSaved, Net, Packed, Parameters, Workspace, size};
+
+/// Parts of every row side by side: one head after the other.
+pub(super) fn gather(
+    rows: &[f32],
+    row: usize,
+    (places, width): (&[usize], usize),
+    out: &mut Vec<f32>,
+) {
+    out.clear();
+    for row in rows.chunks_exact(row) {
+        for at in places {
+            out.extend_from_slice(&row[*at..at + width]);
+        }
+    }
+}
+
+/// Puts parts of every row back to where [`gather`] took them.
+pub(super) fn scatter(
+    parts: &[f32],
+    (places, width): (&[usize], usize),
+    rows: &mut [f32],
+    row: usize,
+) {
+    let mut parts = parts.chunks_exact(width);
+    for row in rows.chunks_exact_mut(row) {
+        for (at, part) in places.iter().zip(&mut parts) {
+            row[*at..at + width].copy_from_slice(part);
+        }
+    }
+}
+
+impl Net {
+    pub(super) fn forward(&self, p: &Parameters<'_>, packed: &Packed, ws: &mut Workspace) {
+        let (d, n) = (self.architecture.hidden, packed.tokens.len());
+        ws.blocks
+            .resize_with(self.architecture.layers, BlockSaved::default);
+        ws.low_rank.resize_with(self.layout.linear_count, Vec::new);
+        size(&mut ws.stream, n * d);
+        self.embed(p, packed, &mut ws.stream);
+        for index in 0..self.layout.blocks.len() {
+            self.block(index, p, packed, ws);
+        }
+        size(&mut ws.final_normed, n * d);
+        ws.final_moments.resize(n, [0.0; 2]);
+        let (weight, bias) = self.norm_weights(&self.layout.final_norm, p.base);
+        kernels::norm(
+            &ws.stream,
+            self.norm_kind(),
+            (&weight, bias),
+            &mut ws.final_normed,
+            &mut ws.final_moments,
+        );
+    }
+
+    /// Tokens as vectors, with their positions where those are learned.
+    fn embed(&self, p: &Parameters<'_>, packed: &Packed, stream: &mut [f32]) {
+        let (d, embedding) = (self.architecture.hidden, &self.architecture.embedding);
+        for (token, row) in packed.tokens.iter().zip(stream.chunks_mut(d)) {
+            match p.stored {
+                Some(stored) => stored.embedding().rows(*token as usize, row),
+                None => {
+                    let at = self.layout.embedding.start + *token as usize * d;
+                    row.copy_from_slice(&p.base[at..at + d]);
+                }
+            }
+            if embedding.scale != 1.0 {
+                row.iter_mut().for_each(|x| *x *= embedding.scale);
+            }
+        }
+        let learned = self.layout.positions.clone().zip(embedding.position_offset);
+        if let Some((place, offset)) = learned {
+            let table = &p.base[place];
+            for segment in &packed.segments {
+                let rows = &mut stream[segment.start * d..(segment.start + segment.length) * d];
+                kernels::add(rows, &table[offset * d..]);
+            }
+        }
+    }
+
+    /// The gradient of the embedding and of learned positions.
+    pub(super) fn embedding_back(&self, base: &mut [f32], packed: &Packed, slope: &[f32]) {
+        let (d, embedding) = (self.architecture.hidden, &self.architecture.embedding);
+        let table = &mut base[self.layout.embedding.clone()];
+        for (token, slope) in packed.tokens.iter().zip(slope.chunks(d)) {
+            let at = *token as usize * d;
+            let row = &mut table[at..at + d];
+            if embedding.scale == 1.0 {
+                kernels::add(row, slope);
+            } else {
+                let scaled = row.iter_mut().zip(slope);
+                scaled.for_each(|(x, y)| *x += embedding.scale * y);
+            }
+        }
+        let learned = self.layout.positions.clone().zip(embedding.position_offset);
+        if let Some((place, offset)) = learned {
+            let table = &mut base[place];
+            for segment in &packed.segments {
+                let rows = &slope[segment.start * d..(segment.start + segment.length) * d];
+                kernels::add(&mut table[offset * d..offset * d + rows.len()], rows);
+            }
+        }
+    }
+
+    fn block(&self, index: usize, p: &Parameters<'_>, packed: &Packed, ws: &mut Workspace) {
+        let layout = &self.layout.blocks[index];
+        let (d, n, row) = (
+            self.architecture.hidden,
+            packed.tokens.len(),
+            self.joint.row(),
+        );
+        let Workspace {
+            blocks,
+            low_rank,
+            stream,
+            scratch,
+            dropped,
+            spare,
+            room,
+            ..
+        } = ws;
+        let s = &mut blocks[index];
+        let low = &mut LowRank {
+            kept: low_rank,
+            dropped,
+            room,
+        };
+        s.input.clear();
+        s.input.extend_from_slice(stream);
+        size(&mut s.normed1, n * d);
+        s.moments1.resize(n, [0.0; 2]);
+        let (weight, bias) = self.norm_weights(&layout.norm1, p.base);
+        kernels::norm(
+            stream,
+            self.norm_kind(),
+            (&weight, bias),
+            &mut s.normed1,
+            &mut s.moments1,
+        );
+        size(&mut s.qkv, n * row);
+        for (linear, column) in &layout.qkv {
+            let to = (&mut s.qkv[*column..], row);
+            apply(linear, p, &s.normed1, to, Write::Replace, low);
+        }
+        self.norm_heads(p, layout, s, spare);
+        if let Some(rotary) = self.rotary(index) {
+            rotary.apply(self.joint, &packed.segments, &mut s.qkv, false);
+        }
+        size(&mut s.heads, n * self.architecture.q_width());
+        size(&mut s.log_sums, n * self.architecture.heads);
+        attention::forward(
+            &self.weighing(index),
+            &packed.segments,
+            &s.qkv,
+            scratch,
+            &mut s.heads,
+            &mut s.log_sums,
+        );
+        match &layout.post {
+            None => apply(&layout.out, p, &s.heads, (stream, d), Write::Add, low),
+            Some((norm, _)) => {
+                size(&mut s.added1.0, n * d);
+                let to = (s.added1.0.as_mut_slice(), d);
+                apply(&layout.out, p, &s.heads, to, Write::Replace, low);
+                self.add_normed(p, norm, &mut s.added1, spare, stream);
+            }
+        }
+        let from = if self.parallel() {
+            &s.input
+        } else {
+            s.middle.clear();
+            s.middle.extend_from_slice(stream);
+            &s.middle
+        };
+        size(&mut s.normed2, n * d);
+        s.moments2.resize(n, [0.0; 2]);
+        let (weight, bias) = self.norm_weights(&layout.norm2, p.base);
+        kernels::norm(
+            from,
+            self.norm_kind(),
+            (&weight, bias),
+            &mut s.normed2,
+            &mut s.moments2,
+        );
+        self.feed_forward(p, layout, s, spare, low);
+        match &layout.post {
+            None => apply(&layout.down, p, &s.active, (stream, d), Write::Add, low),
+            Some((_, norm)) => {
+                size(&mut s.added2.0, n * d);
+                let to = (s.added2.0.as_mut_slice(), d);
+                apply(&layout.down, p, &s.active, to, Write::Replace, low);
+                self.add_normed(p, norm, &mut s.added2, spare, stream);
+            }
+        }
+    }
+
+    /// Normalises queries and keys, where the architecture does.
+    fn norm_heads(
+        &self,
+        p: &Parameters<'_>,
+        layout: &Block,
+        s: &mut BlockSaved,
+        spare: &mut Vec<f32>,
+    ) {
+        let Some((queries, keys)) = &layout.qk else {
+            return;
+        };
+        let (row, width) = (self.joint.row(), self.joint.width);
+        let both = [(queries, false, &mut s.queries), (keys, true, &mut s.keys)];
+        for (norm, key, (kept, moments)) in both {
+            let places = self.joint.places(key);
+            gather(&s.qkv, row, (&places, width), kept);
+            let (weight, bias) = self.norm_weights(norm, p.base);
+            size(spare, kept.len());
+            moments.resize(kept.len() / weight.len().max(1), [0.0; 2]);
+            kernels::norm(kept, self.norm_kind(), (&weight, bias), spare, moments);
+            scatter(spare, (&places, width), &mut s.qkv, row);
+        }
+    }
+
+    /// Adds what a part gives to the stream, normalised.
+    fn add_normed(
+        &self,
+        p: &Parameters<'_>,
+        norm: &Norm,
+        (added, moments): &mut (Vec<f32>, Vec<[f32; 2]>),
+        spare: &mut Vec<f32>,
+        stream: &mut [f32],
+    ) {
+        let (weight, bias) = self.norm_weights(norm, p.base);
+        size(spare, added.len());
+        moments.resize(added.len() / weight.len().max(1), [0.0; 2]);
+        kernels::norm(added, self.norm_kind(), (&weight, bias), spare, moments);
+        kernels::add(stream, spare);
+    }
+
+    /// The feed-forward part up to its activation; the slopes stay in `gate` and `up`.
+    fn feed_forward(
+        &self,
+        p: &Parameters<'_>,
+        layout: &Block,
+        s: &mut BlockSaved,
+        spare: &mut Vec<f32>,
+        low: &mut LowRank<'_>,
+    ) {
+        let (mlp, f) = (self.architecture.mlp, self.architecture.intermediate);
+        let n = s.normed2.len() / self.architecture.hidden;
+        size(&mut s.up, n * f);
+        size(&mut s.active, n * f);
+        if mlp.gated && layout.gate.is_none() {
+            size(spare, 2 * n * f);
+            let to = (spare.as_mut_slice(), 2 * f);
+            apply(&layout.up, p, &s.normed2, to, Write::Replace, low);
+            gather(spare, 2 * f, (&[0], f), &mut s.gate);
+            gather(spare, 2 * f, (&[f], f), &mut s.up);
+        } else {
+            let to = (s.up.as_mut_slice(), f);
+            apply(&layout.up, p, &s.normed2, to, Write::Replace, low);
+        }
+        if let Some(gate) = &layout.gate {
+            size(&mut s.gate, n * f);
+            let to = (s.gate.as_mut_slice(), f);
+            apply(gate, p, &s.normed2, to, Write::Replace, low);
+        }
+        match mlp.gated {
+            true => kernels::activate_gated(mlp.activation, &mut s.gate, &mut s.up, &mut s.active),
+            false => kernels::activate(mlp.activation, &mut s.up, &mut s.active),
+        }
+    }
+}
