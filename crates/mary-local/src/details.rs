@@ -1,41 +1,46 @@
-//! What whole distributions tell of scored tokens: entropy, rank, and how probable a new word was. The
-//! logits of a vocabulary are looked at block by block and never kept.
+//! What whole distributions tell of scored tokens: entropy, rank, and how probable a new word was. A device
+//! that cannot look at them itself hands over its logits block by block.
 
 use mary_contract::{Details, ModelError, TokenDetails};
 use rayon::prelude::*;
 
 use crate::engine::Session;
+pub(crate) use crate::kernels::Seen;
+use crate::kernels::cpu::head::{Distribution, above};
+use crate::kernels::{Look, Looked};
 use crate::text::Reading;
 use crate::trie::Chunk;
 
 /// Rows whose logits are held at once.
 const ROWS: usize = 128;
 
-/// What was seen of a scored token besides its log-probability.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Seen {
-    /// In nats.
-    pub entropy: f32,
-    /// From 1.
-    pub rank: u32,
-    /// ln of the probability that a word begins here; NaN where tokens do not tell.
-    pub word_start: f32,
-}
-
 /// How distributions are looked at.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Distributions<'a> {
-    /// The tokens that begin a word.
-    pub starts: Option<&'a [bool]>,
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Distributions {
+    /// One for each token that begins a word, else zero.
+    marks: Option<Vec<f32>>,
+    ranks: bool,
 }
 
-impl Distributions<'_> {
+impl Distributions {
+    /// `starts` are the tokens of a vocabulary that begin a word, where tokens tell.
+    pub fn new(starts: Option<&[bool]>, vocabulary: usize, ranks: bool) -> Self {
+        let marks = starts.map(|starts| {
+            let mark = |token: usize| f32::from(u8::from(starts.get(token) == Some(&true)));
+            (0..vocabulary).map(mark).collect()
+        });
+        Self { marks, ranks }
+    }
+
     /// Log-probabilities of what a chunk wants, and what was seen of each.
-    pub fn at(
-        &self,
-        session: &mut Session<'_>,
-        chunk: &Chunk,
-    ) -> Result<(Vec<f32>, Vec<Seen>), ModelError> {
+    pub fn at(&self, session: &mut Session<'_>, chunk: &Chunk) -> Result<Looked, ModelError> {
+        let look = Look {
+            marks: self.marks.as_deref(),
+            ranks: self.ranks,
+        };
+        if let Some(told) = session.look(&chunk.head_rows, &chunk.wanted, look)? {
+            return Ok(told);
+        }
         let (mut values, mut seen) = (vec![], vec![]);
         let mut next = 0;
         for (block, rows) in chunk.head_rows.chunks(ROWS).enumerate() {
@@ -48,69 +53,29 @@ impl Distributions<'_> {
                 next += 1;
             }
             let wanted = &chunk.wanted[first..next];
-            let rows: Vec<Row> = logits
+            let rows: Vec<Distribution> = logits
                 .par_chunks_exact(width.max(1))
-                .map(|logits| Row::of(logits, self.starts))
+                .map(|logits| Distribution::of(logits, look))
                 .collect();
             let told: Vec<(f32, Seen)> = wanted
                 .par_iter()
                 .map(|want| {
                     let at = want.row as usize - block * ROWS;
                     let logits = &logits[at * width..(at + 1) * width];
-                    rows[at].token(logits, want.token as usize)
+                    let Some(&own) = logits.get(want.token as usize) else {
+                        return (f32::NAN, Seen::default());
+                    };
+                    let rank = match look.ranks {
+                        true => above(logits, own) + 1,
+                        false => 0,
+                    };
+                    rows[at].token(own, rank, look)
                 })
                 .collect();
             values.extend(told.iter().map(|t| t.0));
             seen.extend(told.iter().map(|t| t.1));
         }
         Ok((values, seen))
-    }
-}
-
-/// What one distribution comes to.
-struct Row {
-    /// ln of the sum of exponentials.
-    normaliser: f64,
-    entropy: f64,
-    word_start: f64,
-}
-
-impl Row {
-    fn of(logits: &[f32], starts: Option<&[bool]>) -> Self {
-        let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let (mut sum, mut weighted, mut starting) = (0.0f64, 0.0f64, 0.0f64);
-        for (token, &logit) in logits.iter().enumerate() {
-            let above = logit - most;
-            let share = f64::from(above.exp());
-            sum += share;
-            if share > 0.0 {
-                weighted += share * f64::from(above);
-            }
-            if starts.is_some_and(|s| s.get(token) == Some(&true)) {
-                starting += share;
-            }
-        }
-        Self {
-            normaliser: f64::from(most) + sum.ln(),
-            entropy: sum.ln() - weighted / sum,
-            word_start: match starts {
-                Some(_) => (starting / sum).ln(),
-                None => f64::NAN,
-            },
-        }
-    }
-
-    fn token(&self, logits: &[f32], token: usize) -> (f32, Seen) {
-        let Some(&own) = logits.get(token) else {
-            return (f32::NAN, Seen::default());
-        };
-        let above = logits.iter().filter(|&&other| other > own).count();
-        let seen = Seen {
-            entropy: self.entropy as f32,
-            rank: above as u32 + 1,
-            word_start: self.word_start as f32,
-        };
-        ((f64::from(own) - self.normaliser) as f32, seen)
     }
 }
 
@@ -142,27 +107,4 @@ pub(crate) fn told(
         details.word_starts = all.iter().map(|s| s.word_start).collect();
     }
     Some(Box::new(details))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_distribution_is_added_up_as_by_hand() {
-        // Probabilities 1/2, 1/4, 1/8, 1/8, shifted by a constant that must not matter.
-        let logits: Vec<f32> = [0.5f32, 0.25, 0.125, 0.125]
-            .iter()
-            .map(|p| p.ln() + 3.0)
-            .collect();
-        let row = Row::of(&logits, Some(&[false, true, false, true]));
-        let (logprob, seen) = row.token(&logits, 1);
-        assert!((logprob - 0.25f32.ln()).abs() < 1e-6);
-        assert!((f64::from(seen.entropy) - 1.75 * std::f64::consts::LN_2).abs() < 1e-6);
-        assert_eq!(seen.rank, 2);
-        assert!((seen.word_start - 0.375f32.ln()).abs() < 1e-6);
-        // Equal ones share the better place.
-        assert_eq!(row.token(&logits, 3).1.rank, 3);
-        assert!(Row::of(&logits, None).word_start.is_nan());
-    }
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use mary_contract::ModelError;
 
 use crate::config::Architecture;
-use crate::kernels::{Backend, Draw, Wanted};
+use crate::kernels::{Backend, Draw, Look, Looked, Wanted};
 use crate::transformer::{Batch, Transformer, Watch, Workspace};
 
 /// What a loaded model can be asked, wherever it lies.
@@ -84,6 +84,12 @@ trait Steps: Send {
     fn forward(&mut self, batch: &Batch, watch: Option<Watch<'_>>) -> Result<(), ModelError>;
     fn ask(&mut self, rows: &[usize], wanted: &[Wanted]) -> Result<(), ModelError>;
     fn collect(&mut self) -> Result<Vec<f32>, ModelError>;
+    fn look(
+        &mut self,
+        rows: &[usize],
+        wanted: &[Wanted],
+        look: Look<'_>,
+    ) -> Result<Option<Looked>, ModelError>;
     fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>, ModelError>;
     fn draws(&self) -> bool;
     fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError>;
@@ -115,6 +121,16 @@ impl<B: Backend> Steps for Run<'_, B> {
             Some(pending) => self.home.transformer.collect(pending),
             None => Ok(vec![]),
         }
+    }
+
+    fn look(
+        &mut self,
+        rows: &[usize],
+        wanted: &[Wanted],
+        look: Look<'_>,
+    ) -> Result<Option<Looked>, ModelError> {
+        let transformer = &self.home.transformer;
+        transformer.distributions(&mut self.work, rows, wanted, look)
     }
 
     fn logits(&mut self, rows: &[usize]) -> Result<Vec<f32>, ModelError> {
@@ -165,6 +181,17 @@ impl Session<'_> {
     /// The log-probabilities asked for first; nothing where nothing is left.
     pub fn collect(&mut self) -> Result<Vec<f32>, ModelError> {
         self.0.collect()
+    }
+
+    /// Log-probabilities after some rows of the last batch and what was seen of each wanted token, where
+    /// the device looks at distributions itself.
+    pub(crate) fn look(
+        &mut self,
+        rows: &[usize],
+        wanted: &[Wanted],
+        look: Look<'_>,
+    ) -> Result<Option<Looked>, ModelError> {
+        self.0.look(rows, wanted, look)
     }
 
     /// All logits after some rows of the last batch, row after row.

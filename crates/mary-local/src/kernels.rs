@@ -178,6 +178,22 @@ pub trait Backend: Send + Sync {
         cap: Option<f32>,
         wanted: &[Wanted],
     ) -> Self::Pending;
+    /// Whether the device looks at whole distributions itself ([`Backend::distributions`]).
+    fn looks(&self) -> bool {
+        false
+    }
+    /// Log-probabilities of the wanted tokens, and what was seen of each; full logits are never kept.
+    /// Asked only of a device that [looks](Backend::looks). With the head stands what squashes its logits.
+    fn distributions(
+        &self,
+        _x: &Self::Tensor,
+        _rows: usize,
+        _head: (&Self::Linear, Option<f32>),
+        _wanted: &[Wanted],
+        _look: Look<'_>,
+    ) -> Looked {
+        Looked::default()
+    }
     /// Waits for log-probabilities.
     fn collect(&self, pending: Self::Pending) -> Vec<f32>;
     /// Whether the device draws tokens by itself, so that logits need not come back.
@@ -496,6 +512,38 @@ pub struct Draw {
     pub random: u64,
     /// So many of the likeliest tokens; zero takes all.
     pub top_k: u32,
+}
+
+/// What is looked at in whole distributions.
+#[derive(Debug, Clone, Copy)]
+pub struct Look<'a> {
+    /// One for each token of the vocabulary that begins a word, else zero; `None` where tokens do not tell.
+    pub marks: Option<&'a [f32]>,
+    /// Whether ranks are wanted, for which every token is compared with the whole vocabulary.
+    pub ranks: bool,
+}
+
+impl Look<'_> {
+    /// The marks of a block of at most 256 tokens; zeros where there are none.
+    pub(crate) fn block(&self, first: usize, count: usize) -> &[f32] {
+        static NONE: [f32; 256] = [0.0; 256];
+        let marks = self.marks.and_then(|m| m.get(first..first + count));
+        marks.unwrap_or(&NONE[..count])
+    }
+}
+
+/// Log-probabilities of wanted tokens, and what was seen of each.
+pub type Looked = (Vec<f32>, Vec<Seen>);
+
+/// What was seen of a scored token besides its log-probability.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Seen {
+    /// In nats.
+    pub entropy: f32,
+    /// From 1; 0 where ranks are not wanted.
+    pub rank: u32,
+    /// ln of the probability that a word begins here; NaN where tokens do not tell.
+    pub word_start: f32,
 }
 
 #[cfg(test)]

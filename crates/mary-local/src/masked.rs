@@ -142,12 +142,16 @@ fn answer(
             }),
         }
     }
-    let distributions = jobs.iter().any(looks);
+    let ranks = jobs.iter().any(|job| job.request.details.rank);
+    let looking = jobs
+        .iter()
+        .any(looks)
+        .then(|| Distributions::new(None, 0, ranks));
     let mask = model.checkpoint().tokenizer().mask().unwrap_or(0);
     // Requests are handed in as soon as their last copy is computed.
     let mut next = hand_in(model, desk, jobs, &all, 0)?;
     for batch in batches(copies(&all, masking, mask), model.chunk_rows()) {
-        match pass(model, &batch, distributions) {
+        match pass(model, &batch, looking.as_ref()) {
             Ok(values) => {
                 for (copy, value) in batch.iter().zip(values) {
                     all[copy.waiting].known.push(value);
@@ -275,7 +279,7 @@ fn masked_with(part: &Reading, at: usize, masking: Masking) -> impl Iterator<Ite
 fn pass(
     model: &LocalModel,
     copies: &[Masked],
-    distributions: bool,
+    looking: Option<&Distributions>,
 ) -> Result<Vec<(f32, Seen)>, ModelError> {
     let mut batch = Batch::default();
     let (mut rows, mut wanted) = (vec![], vec![]);
@@ -291,13 +295,13 @@ fn pass(
     model.install(|| {
         let mut session = model.session(batch.len())?;
         session.forward(&batch, None)?;
-        if distributions {
+        if let Some(looking) = looking {
             let chunk = Chunk {
                 head_rows: rows,
                 wanted,
                 ..Chunk::default()
             };
-            let (values, seen) = Distributions { starts: None }.at(&mut session, &chunk)?;
+            let (values, seen) = looking.at(&mut session, &chunk)?;
             return Ok(values.into_iter().zip(seen).collect());
         }
         session.ask(&rows, &wanted)?;

@@ -38,7 +38,7 @@ pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Score, Scored>) {
         if jobs.is_empty() {
             return;
         }
-        // Whole distributions are added up in another way: who asks for none is not to notice that others do.
+        // A GPU adds whole distributions up in another way: who asks for none is not to notice that others do.
         let (whole, plain): (Vec<_>, Vec<_>) = jobs
             .into_iter()
             .partition(|job| job.request.details.of_distributions());
@@ -148,31 +148,38 @@ fn compute(
     waiting.sort_by_key(|w| std::cmp::Reverse(w.due));
     let mut scores = vec![f32::NAN; trie.len()];
     let mut seen = vec![Seen::default(); if distributions { trie.len() } else { 0 }];
-    let starts = if distributions {
-        model.word_starts()
-    } else {
-        None
-    };
-    let looking = distributions.then_some(Distributions { starts });
-    let run = run(model, &trie, looking, &mut |nodes, values, more, upto| {
-        for (&node, &value) in nodes.iter().zip(values) {
-            scores[node] = value;
-        }
-        for (&node, &value) in nodes.iter().zip(more) {
-            seen[node] = value;
-        }
-        while waiting.last().is_some_and(|w| w.due <= upto) {
-            if let Some(request) = waiting.pop() {
-                let known = Known {
-                    trie: &trie,
-                    scores: &scores,
-                    seen: &seen,
-                };
-                hand_in(request, Ok(known))?;
-            }
-        }
-        ControlFlow::Continue(())
+    let looking = distributions.then(|| {
+        let asked = |of: fn(&Details) -> bool| waiting.iter().any(|w| of(&w.details));
+        let starts = match asked(|d| d.word_starts) {
+            true => model.word_starts(),
+            false => None,
+        };
+        Distributions::new(starts, model.architecture().vocab, asked(|d| d.rank))
     });
+    let run = run(
+        model,
+        &trie,
+        looking.as_ref(),
+        &mut |nodes, values, more, upto| {
+            for (&node, &value) in nodes.iter().zip(values) {
+                scores[node] = value;
+            }
+            for (&node, &value) in nodes.iter().zip(more) {
+                seen[node] = value;
+            }
+            while waiting.last().is_some_and(|w| w.due <= upto) {
+                if let Some(request) = waiting.pop() {
+                    let known = Known {
+                        trie: &trie,
+                        scores: &scores,
+                        seen: &seen,
+                    };
+                    hand_in(request, Ok(known))?;
+                }
+            }
+            ControlFlow::Continue(())
+        },
+    );
     match run {
         Ok(flow) => flow?,
         Err(error) => {
@@ -193,7 +200,7 @@ pub(crate) type Receive<'a> =
 pub(crate) fn run(
     model: &LocalModel,
     trie: &Trie,
-    looking: Option<Distributions<'_>>,
+    looking: Option<&Distributions>,
     receive: Receive<'_>,
 ) -> Result<ControlFlow<()>, ModelError> {
     loop {
@@ -210,7 +217,7 @@ fn run_with(
     model: &LocalModel,
     trie: &Trie,
     rows: usize,
-    looking: Option<Distributions<'_>>,
+    looking: Option<&Distributions>,
     receive: Receive<'_>,
 ) -> Result<ControlFlow<()>, ModelError> {
     let chunks = Chunks::new(trie, rows);

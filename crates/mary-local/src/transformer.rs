@@ -5,8 +5,8 @@ use mary_contract::{ErrorKind, ModelError};
 pub use crate::batch::Batch;
 use crate::config::{Activation, Architecture, Block, QkNorm};
 use crate::kernels::{
-    Alibi, AttentionCall, AttentionSettings, Backend, Draw, Extent, Groups, Heads, NormOf, Spans,
-    Wanted,
+    Alibi, AttentionCall, AttentionSettings, Backend, Draw, Extent, Groups, Heads, Look, Looked,
+    NormOf, Spans, Wanted,
 };
 
 /// Vectors that are looked up, and how many there are.
@@ -460,6 +460,28 @@ impl<B: Backend> Transformer<B> {
             .log_probs(&work.normed, rows.len(), head, cap, wanted);
         self.backend.check()?;
         Ok(pending)
+    }
+
+    /// Log-probabilities after some rows of the last forward pass and what was seen of each wanted token;
+    /// `None` where the device does not look at distributions itself.
+    pub fn distributions(
+        &self,
+        work: &mut Workspace<B>,
+        rows: &[usize],
+        wanted: &[Wanted],
+        look: Look<'_>,
+    ) -> Result<Option<Looked>, ModelError> {
+        if !self.backend.looks() {
+            return Ok(None);
+        }
+        let head = self.head()?;
+        self.gather(work, rows);
+        let cap = self.architecture.logit_cap;
+        let told = self
+            .backend
+            .distributions(&work.normed, rows.len(), (head, cap), wanted, look);
+        self.backend.check()?;
+        Ok(Some(told))
     }
 
     /// Some rows of the last forward pass, as the head reads them, into `normed`.

@@ -4,7 +4,7 @@ pub mod aligned;
 pub mod amx;
 mod attention;
 mod elementwise;
-mod head;
+pub(crate) mod head;
 pub mod matmul;
 #[cfg(target_arch = "x86_64")]
 mod pack_avx512;
@@ -14,6 +14,7 @@ mod quant_avx512;
 #[cfg(target_arch = "x86_64")]
 mod quant_k_avx512;
 pub use mary_architecture::simd;
+mod slab;
 mod team;
 
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +25,8 @@ use attention::LayerCache;
 use matmul::{Linear, Matrix, Multiplier, Rows};
 
 use super::{
-    AttentionCall, Backend, Extent, Groups, Heads, NormOf, Rotary, Spans, Wanted, Weights,
+    AttentionCall, Backend, Extent, Groups, Heads, Look, Looked, NormOf, Rotary, Spans, Wanted,
+    Weights,
 };
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
@@ -354,5 +356,24 @@ impl Backend for Cpu {
             let mut x = Rows::new(&x.0[..rows * inputs], rows, inputs, split);
             head::log_probs(&mut x, rows, head, cap, wanted)
         })
+    }
+
+    fn distributions(
+        &self,
+        x: &Buffer,
+        rows: usize,
+        (head, cap): (&Linear, Option<f32>),
+        wanted: &[Wanted],
+        look: Look<'_>,
+    ) -> Looked {
+        let inputs = head.inputs();
+        self.with_split(|split| {
+            let mut x = Rows::new(&x.0[..rows * inputs], rows, inputs, split);
+            head::distributions(&mut x, rows, head, cap, wanted, look)
+        })
+    }
+
+    fn looks(&self) -> bool {
+        true
     }
 }

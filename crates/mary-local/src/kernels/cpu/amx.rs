@@ -26,6 +26,8 @@ const A_PLANES: usize = 3;
 pub const ROWS: usize = 256;
 /// Depth handled before sums go back to memory, in tiles.
 const CHUNK: usize = 18;
+/// Numbers of a plane of the next outputs' weights that are fetched in a step: `ROWS` rows fetch them all.
+const LATER: usize = TILE_LEN / (ROWS / (2 * TILE));
 
 /// Whether the processor has tiles and the kernel lets us use them.
 pub fn available() -> bool {
@@ -261,9 +263,22 @@ fn pack_strip_inner<const FMA: bool>(rows: &[f32], inputs: usize, planes: usize,
     }
 }
 
+/// Splits sixteen rows of activations: in each tile, row i holds row i's numbers in order.
+fn split_rows(rows: &[f32], inputs: usize, out: &mut [u16]) {
+    #[cfg(target_arch = "x86_64")]
+    if super::simd::width() == super::simd::Width::V4
+        && rows.len() <= TILE * inputs
+        && inputs.is_multiple_of(DEPTH)
+        && out.len() >= inputs / DEPTH * A_PLANES * TILE_LEN
+    {
+        // SAFETY: the processor has what `width` found; the sizes were just compared.
+        return unsafe { super::pack_avx512::rows(rows, inputs, out) };
+    }
+    split_rows_widest(rows, inputs, out);
+}
+
 super::simd::widest! {
-    /// Splits sixteen rows of activations: in each tile, row i holds row i's numbers in order.
-    fn split_rows(rows: &[f32], inputs: usize, out: &mut [u16]) = split_rows_inner
+    fn split_rows_widest(rows: &[f32], inputs: usize, out: &mut [u16]) = split_rows_inner
 }
 
 #[inline(always)]
@@ -384,8 +399,13 @@ pub unsafe fn multiply(a: &Activations, w: &Tiles, out: *mut f32, region: Region
                     );
                     // SAFETY: the region lies inside `out`.
                     let at = unsafe { out.add(row * region.stride + output) };
-                    let tiles = [a0, a1, w0, w1];
-                    // SAFETY: each pointer has `steps` tiles of its planes behind it; a full block
+                    // Each 32 rows fetch an eighth of the weights of the next outputs; beyond the end,
+                    // places are only named.
+                    let share = (row - first) / (2 * TILE) * steps * w.planes * LATER;
+                    let next = 2 * w_strip + share;
+                    let (n0, n1) = (w0.wrapping_add(next), w1.wrapping_add(next));
+                    let tiles = [a0, a1, w0, w1, n0, n1];
+                    // SAFETY: each of the first four pointers has `steps` tiles of its planes behind it; a full block
                     // lies inside the region, and an edge block goes through its own memory.
                     unsafe {
                         if rows == 2 * TILE && outputs == 2 * TILE {
@@ -501,13 +521,50 @@ macro_rules! load_w {
         )
     };
 }
+/// Fetches a tile of the next step's activations into the first-level cache. Nothing else does: tiles are
+/// read in an order that the processor does not foresee, and from the second-level cache they come as
+/// slowly as the unit multiplies.
+#[cfg(target_arch = "x86_64")]
+macro_rules! ahead {
+    ($a:literal, $plane:literal) => {
+        concat!(
+            ".irp line,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n",
+            "prefetcht0 [{",
+            $a,
+            "}+3072+",
+            $plane,
+            "*1024+\\line*64]\n",
+            ".endr\n"
+        )
+    };
+}
+/// Fetches a share of the weights of the next outputs into the second-level cache.
+#[cfg(target_arch = "x86_64")]
+macro_rules! later {
+    ($lines:literal, $bytes:literal) => {
+        concat!(
+            ".irp line,",
+            $lines,
+            "\n",
+            "prefetcht1 [{n0}+\\line*64]\n",
+            "prefetcht1 [{n1}+\\line*64]\n",
+            ".endr\n",
+            "add {n0}, ",
+            $bytes,
+            "\n",
+            "add {n1}, ",
+            $bytes,
+            "\n"
+        )
+    };
+}
 /// A 32 × 32 block of sums over `steps` tiles of depth; `$body` holds the products of one step.
 #[cfg(target_arch = "x86_64")]
 macro_rules! kernel {
     ($name:ident, $w_planes:literal, $($body:expr),+) => {
         #[inline]
-        unsafe fn $name(tiles: [*const u16; 4], steps: usize, out: *mut f32, stride: usize, add: bool) {
-            let [a0, a1, w0, w1] = tiles;
+        unsafe fn $name(tiles: [*const u16; 6], steps: usize, out: *mut f32, stride: usize, add: bool) {
+            let [a0, a1, w0, w1, n0, n1] = tiles;
             // SAFETY: the caller vouches for the memory behind every pointer.
             unsafe {
                 std::arch::asm!(
@@ -539,6 +596,8 @@ macro_rules! kernel {
                     a1 = inout(reg) a1 => _,
                     w0 = inout(reg) w0 => _,
                     w1 = inout(reg) w1 => _,
+                    n0 = inout(reg) n0 => _,
+                    n1 = inout(reg) n1 => _,
                     steps = inout(reg) steps => _,
                     row = in(reg) 64usize,
                     out = in(reg) out,
@@ -562,16 +621,23 @@ kernel!(
     load_a!(0),
     load_w!(2),
     four!(),
+    ahead!("a0", 0),
     load_w!(1),
     four!(),
+    ahead!("a1", 0),
     load_w!(0),
     four!(),
+    ahead!("a0", 2),
     load_a!(2),
     four!(),
+    ahead!("a1", 2),
     load_a!(1),
     four!(),
+    ahead!("a0", 1),
     load_w!(1),
-    four!()
+    four!(),
+    ahead!("a1", 1),
+    later!("0,1,2,3,4,5", "384")
 );
 #[cfg(target_arch = "x86_64")]
 kernel!(
@@ -580,14 +646,21 @@ kernel!(
     load_a!(2),
     load_w!(0),
     four!(),
+    ahead!("a0", 2),
+    ahead!("a1", 2),
     load_a!(0),
     four!(),
+    ahead!("a0", 0),
     load_w!(1),
     four!(),
+    ahead!("a1", 0),
     load_a!(1),
     four!(),
+    ahead!("a0", 1),
     load_w!(0),
-    four!()
+    four!(),
+    ahead!("a1", 1),
+    later!("0,1,2,3", "256")
 );
 #[cfg(target_arch = "x86_64")]
 kernel!(
@@ -596,17 +669,24 @@ kernel!(
     load_w!(0),
     load_a!(2),
     four!(),
+    ahead!("a0", 2),
+    ahead!("a1", 2),
     load_a!(1),
     four!(),
+    ahead!("a0", 1),
+    ahead!("a1", 1),
     load_a!(0),
-    four!()
+    four!(),
+    ahead!("a0", 0),
+    ahead!("a1", 0),
+    later!("0,1", "128")
 );
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
 unsafe fn kernel(
     planes: usize,
-    tiles: [*const u16; 4],
+    tiles: [*const u16; 6],
     steps: usize,
     out: *mut f32,
     stride: usize,
@@ -664,6 +744,11 @@ mod tests {
                 }
             }
             // Whichever instructions this processor has, the portable loop gives the same.
+            let count = outputs.min(TILE);
+            let mut split = [(); 2].map(|()| vec![0; Tiles::strip_len(inputs, A_PLANES)]);
+            split_rows(&numbers[..count * inputs], inputs, &mut split[0]);
+            split_rows_inner::<false>(&numbers[..count * inputs], inputs, &mut split[1]);
+            assert!(split[0] == split[1], "{outputs} x {inputs}");
             let mut portable = vec![0; Tiles::strip_len(inputs, 3)];
             let first = &numbers[..outputs.min(TILE) * inputs];
             pack_strip_inner::<false>(first, inputs, 3, &mut portable);

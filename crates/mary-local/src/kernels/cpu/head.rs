@@ -1,18 +1,107 @@
-//! The head: log-probabilities of chosen tokens, without ever keeping the logits of a whole
-//! vocabulary. A block of logits is computed, its share of the log-sum-exp is taken, the wanted
-//! entries are picked out, and the block is forgotten.
+//! The head: log-probabilities of chosen tokens and what whole distributions come to, without ever
+//! keeping the logits of a whole vocabulary. A block of logits is computed, its share of the sums is
+//! taken, the wanted entries are picked out, and the block is forgotten.
+
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
 use super::elementwise::soft_cap;
-use super::matmul::{Linear, Rows, Slab};
-use super::simd::{exp, max, widest};
-use crate::kernels::Wanted;
+use super::matmul::{Linear, Rows};
+use super::simd::{exp, madd, max, total, widest};
+use super::slab::Slab;
+use crate::kernels::{Look, Looked, Seen, Wanted};
 
 /// Tokens of the vocabulary in a block.
 const COLUMNS: usize = 256;
 /// Rows in a block.
 const ROWS: usize = 256;
+
+/// Rows, the head they are multiplied with, and what is wanted of the product.
+struct Walk<'a> {
+    slab: Slab<'a>,
+    head: &'a Linear,
+    cap: Option<f32>,
+    rows: usize,
+    vocabulary: usize,
+    wanted: &'a [Wanted],
+    /// Places in `wanted` by block of the vocabulary and row.
+    order: Vec<usize>,
+}
+
+/// What a block of the vocabulary came to: something for each row, and the wanted logits by place.
+type Part<S> = (Vec<S>, Vec<(usize, f32)>);
+
+impl<'a> Walk<'a> {
+    /// `None` where the head has no weights.
+    fn new(
+        rows: &'a mut Rows<'_>,
+        count: usize,
+        head: &'a Linear,
+        cap: Option<f32>,
+        wanted: &'a [Wanted],
+    ) -> Option<Self> {
+        let matrix = head.parts.first()?;
+        let mut order: Vec<usize> = (0..wanted.len()).collect();
+        order.sort_unstable_by_key(|&i| (wanted[i].token as usize / COLUMNS, wanted[i].row));
+        Some(Self {
+            slab: Slab::new(rows, matrix),
+            head,
+            cap,
+            rows: count,
+            vocabulary: matrix.outputs(),
+            wanted,
+            order,
+        })
+    }
+
+    fn group_of(&self, place: usize) -> usize {
+        self.wanted[place].token as usize / COLUMNS
+    }
+
+    /// Computes all logits, block by block on all threads. `see` gets a row, the first token of a block
+    /// and the row's logits there.
+    fn each<S: Send>(&self, see: impl Fn(usize, usize, &[f32]) -> S + Sync) -> Vec<Part<S>> {
+        let work = |logits: &mut Vec<f32>, group: usize| {
+            let mut next = self.order.partition_point(|&i| self.group_of(i) < group);
+            let first = group * COLUMNS;
+            let columns = COLUMNS.min(self.vocabulary - first);
+            let (mut seen, mut picked) = (Vec::with_capacity(self.rows), Vec::new());
+            logits.resize(ROWS * COLUMNS, 0.0);
+            let weights = self.slab.columns(first, columns);
+            for row in (0..self.rows).step_by(ROWS) {
+                let rows = ROWS.min(self.rows - row);
+                let block = &mut logits[..rows * columns];
+                weights.compute(row, rows, block);
+                for (row, line) in (row..).zip(block.chunks_exact_mut(columns)) {
+                    if let Some(bias) = &self.head.bias {
+                        line.iter_mut()
+                            .zip(&bias[first..])
+                            .for_each(|(x, b)| *x += b);
+                    }
+                    if let Some(cap) = self.cap {
+                        soft_cap(line, cap);
+                    }
+                    while let Some(&place) = self.order.get(next) {
+                        let want = self.wanted[place];
+                        if self.group_of(place) != group || want.row as usize != row {
+                            break;
+                        }
+                        picked.push((place, line[want.token as usize - first]));
+                        next += 1;
+                    }
+                    seen.push(see(row, first, line));
+                }
+            }
+            (seen, picked)
+        };
+        (0..self.vocabulary.div_ceil(COLUMNS))
+            .into_par_iter()
+            .with_min_len(1)
+            .map_init(Vec::new, work)
+            .collect()
+    }
+}
 
 /// Log-probabilities of the wanted tokens, in the order asked; not finite where the model's numbers
 /// were not.
@@ -23,55 +112,10 @@ pub fn log_probs(
     cap: Option<f32>,
     wanted: &[Wanted],
 ) -> Vec<f32> {
-    let Some(matrix) = head.parts.first() else {
+    let Some(walk) = Walk::new(rows, count, head, cap, wanted) else {
         return vec![f32::NAN; wanted.len()];
     };
-    let vocabulary = matrix.outputs();
-    let slab = Slab::new(rows, matrix);
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_unstable_by_key(|&i| (wanted[i].token as usize / COLUMNS, wanted[i].row));
-    let group_of = |i: usize| wanted[order[i]].token as usize / COLUMNS;
-    let groups: Vec<usize> = (0..vocabulary.div_ceil(COLUMNS)).collect();
-    let work = |logits: &mut Vec<f32>, &group: &usize| {
-        let from = order.partition_point(|&i| (wanted[i].token as usize / COLUMNS) < group);
-        let mut next = from;
-        let first = group * COLUMNS;
-        let columns = COLUMNS.min(vocabulary - first);
-        let mut shares = Vec::with_capacity(count);
-        let mut picked = Vec::new();
-        logits.resize(ROWS * COLUMNS, 0.0);
-        let weights = slab.columns(first, columns);
-        for row in (0..count).step_by(ROWS) {
-            let rows = ROWS.min(count - row);
-            let block = &mut logits[..rows * columns];
-            weights.compute(row, rows, block);
-            for (i, line) in block.chunks_exact_mut(columns).enumerate() {
-                if let Some(bias) = &head.bias {
-                    line.iter_mut()
-                        .zip(&bias[first..])
-                        .for_each(|(x, b)| *x += b);
-                }
-                if let Some(cap) = cap {
-                    soft_cap(line, cap);
-                }
-                while next < order.len() && group_of(next) == group {
-                    let want = &wanted[order[next]];
-                    if want.row as usize != row + i {
-                        break;
-                    }
-                    picked.push((order[next], line[want.token as usize - first]));
-                    next += 1;
-                }
-                shares.push(share(line));
-            }
-        }
-        (shares, picked)
-    };
-    let parts: Vec<_> = groups
-        .par_iter()
-        .with_min_len(1)
-        .map_init(Vec::new, work)
-        .collect();
+    let parts = walk.each(|_, _, line| share(line));
     let mut whole = vec![(f32::NEG_INFINITY, 0.0f64); count];
     for (shares, _) in &parts {
         for (sum, share) in whole.iter_mut().zip(shares) {
@@ -89,13 +133,149 @@ pub fn log_probs(
     answer
 }
 
+/// The same, and what was seen of each wanted token's distribution. A log-probability has the bits that
+/// [`log_probs`] gives it.
+pub fn distributions(
+    rows: &mut Rows<'_>,
+    count: usize,
+    head: &Linear,
+    cap: Option<f32>,
+    wanted: &[Wanted],
+    look: Look<'_>,
+) -> Looked {
+    let Some(walk) = Walk::new(rows, count, head, cap, wanted) else {
+        return (
+            vec![f32::NAN; wanted.len()],
+            vec![Seen::default(); wanted.len()],
+        );
+    };
+    let parts =
+        walk.each(|_, first, line| Distribution::block(line, look.block(first, line.len())));
+    let mut whole = vec![Distribution::NOTHING; count];
+    let mut own = vec![f32::NAN; wanted.len()];
+    for (blocks, picked) in parts {
+        for (sum, block) in whole.iter_mut().zip(blocks) {
+            *sum = sum.join(block);
+        }
+        for (place, logit) in picked {
+            own[place] = logit;
+        }
+    }
+    let above = look.ranks.then(|| more_probable(&walk, &own));
+    let seen = wanted.iter().enumerate().map(|(i, want)| {
+        let rank = above.as_ref().map_or(0, |above| above[i] + 1);
+        whole[want.row as usize].token(own[i], rank, look)
+    });
+    seen.unzip()
+}
+
+/// How many tokens are more probable than each wanted one. What that is is known only when all logits
+/// have been seen, so they are computed again: keeping them would cost more memory than this takes time.
+fn more_probable(walk: &Walk<'_>, own: &[f32]) -> Vec<u32> {
+    let mut by_row: Vec<usize> = (0..own.len()).collect();
+    by_row.sort_by_key(|&i| walk.wanted[i].row);
+    let mut starts = vec![0; walk.rows + 1];
+    for want in walk.wanted {
+        starts[want.row as usize + 1] += 1;
+    }
+    for row in 0..walk.rows {
+        starts[row + 1] += starts[row];
+    }
+    let counts: Vec<AtomicU32> = own.iter().map(|_| AtomicU32::new(0)).collect();
+    walk.each(|row, _, line| {
+        for &place in &by_row[starts[row]..starts[row + 1]] {
+            counts[place].fetch_add(above(line, own[place]), Ordering::Relaxed);
+        }
+    });
+    counts.into_iter().map(AtomicU32::into_inner).collect()
+}
+
+/// What a distribution, or a block of one, comes to.
+#[derive(Debug, Clone, Copy)]
+pub struct Distribution {
+    /// The largest logit; the sums are relative to it.
+    most: f32,
+    /// Of exponentials.
+    sum: f64,
+    /// Of exponentials, each times its logit.
+    weighted: f64,
+    /// Of exponentials of marked tokens.
+    marked: f64,
+}
+
+impl Distribution {
+    const NOTHING: Self = Self {
+        most: f32::NEG_INFINITY,
+        sum: 0.0,
+        weighted: 0.0,
+        marked: 0.0,
+    };
+
+    /// Of all logits of a vocabulary.
+    pub fn of(logits: &[f32], look: Look<'_>) -> Self {
+        let blocks = logits.chunks(COLUMNS).enumerate();
+        blocks.fold(Self::NOTHING, |whole, (i, block)| {
+            whole.join(Self::block(block, look.block(i * COLUMNS, block.len())))
+        })
+    }
+
+    fn block(logits: &[f32], marks: &[f32]) -> Self {
+        let (most, sum, weighted, marked) = sums(logits, marks);
+        Self {
+            most,
+            sum,
+            weighted,
+            marked,
+        }
+    }
+
+    fn join(self, other: Self) -> Self {
+        if other.most == f32::NEG_INFINITY {
+            return self;
+        }
+        if self.most == f32::NEG_INFINITY {
+            return other;
+        }
+        let most = self.most.max(other.most);
+        // Relative to the larger of the two.
+        let moved = |one: Self| {
+            let by = f64::from(one.most) - f64::from(most);
+            let factor = by.exp();
+            let weighted = (one.weighted + by * one.sum) * factor;
+            [one.sum * factor, weighted, one.marked * factor]
+        };
+        let (a, b) = (moved(self), moved(other));
+        Self {
+            most,
+            sum: a[0] + b[0],
+            weighted: a[1] + b[1],
+            marked: a[2] + b[2],
+        }
+    }
+
+    /// The log-probability of a token with this logit, and what is told of it.
+    pub fn token(&self, logit: f32, rank: u32, look: Look<'_>) -> (f32, Seen) {
+        let normaliser = f64::from(self.most) + self.sum.ln();
+        let word_start = match look.marks {
+            Some(_) => (self.marked / self.sum).ln(),
+            None => f64::NAN,
+        };
+        let seen = Seen {
+            entropy: (self.sum.ln() - self.weighted / self.sum) as f32,
+            rank,
+            word_start: word_start as f32,
+        };
+        ((f64::from(logit) - normaliser) as f32, seen)
+    }
+}
+
 widest! {
     /// The largest logit of a block, and the sum of exponentials relative to it.
-    fn share(logits: &mut [f32]) -> (f32, f64) = share_inner
+    fn share(logits: &[f32]) -> (f32, f64) = share_inner
 }
 
 #[inline(always)]
-fn share_inner<const FMA: bool>(logits: &mut [f32]) -> (f32, f64) {
+fn share_inner<const FMA: bool>(logits: &[f32]) -> (f32, f64) {
     let most = max(logits);
     let mut lanes = [0.0f32; 16];
     let (chunks, rest) = logits.as_chunks::<16>();
@@ -111,6 +291,57 @@ fn share_inner<const FMA: bool>(logits: &mut [f32]) -> (f32, f64) {
     )
 }
 
+widest! {
+    /// What `share` gives; relative to the largest logit, also the sum of exponentials times their
+    /// logits and the sum of those that are marked.
+    fn sums(logits: &[f32], marks: &[f32]) -> (f32, f64, f64, f64) = sums_inner
+}
+
+#[inline(always)]
+fn sums_inner<const FMA: bool>(logits: &[f32], marks: &[f32]) -> (f32, f64, f64, f64) {
+    let most = max(logits);
+    let (mut sum, mut weighted, mut marked) = ([0.0f32; 16], [0.0f32; 16], [0.0f32; 16]);
+    let (chunks, rest) = logits.as_chunks::<16>();
+    let (marks, rest_marks) = marks.as_chunks::<16>();
+    for (chunk, mark) in chunks.iter().zip(marks) {
+        for i in 0..16 {
+            let share = exp::<FMA>(chunk[i] - most);
+            sum[i] += share;
+            weighted[i] = madd::<FMA>(share, floor(chunk[i] - most), weighted[i]);
+            marked[i] = madd::<FMA>(share, mark[i], marked[i]);
+        }
+    }
+    let mut tail = [0.0f64; 3];
+    for (&logit, &mark) in rest.iter().zip(rest_marks) {
+        let share = exp::<FMA>(logit - most);
+        tail[0] += f64::from(share);
+        tail[1] += f64::from(share * floor(logit - most));
+        tail[2] += f64::from(share * mark);
+    }
+    (
+        most,
+        sum.iter().map(|&x| f64::from(x)).sum::<f64>() + tail[0],
+        f64::from(total(weighted)) + tail[1],
+        f64::from(total(marked)) + tail[2],
+    )
+}
+
+/// What lies far below has a share of zero, and zero times anything finite is zero.
+#[inline(always)]
+fn floor(above: f32) -> f32 {
+    if above < -100.0 { -100.0 } else { above }
+}
+
+widest! {
+    /// How many numbers are larger.
+    pub fn above(logits: &[f32], own: f32) -> u32 = above_inner
+}
+
+#[inline(always)]
+fn above_inner<const FMA: bool>(logits: &[f32], own: f32) -> u32 {
+    logits.iter().map(|&other| u32::from(other > own)).sum()
+}
+
 fn join(a: (f32, f64), b: (f32, f64)) -> (f32, f64) {
     if b.0 == f32::NEG_INFINITY {
         return a;
@@ -118,4 +349,113 @@ fn join(a: (f32, f64), b: (f32, f64)) -> (f32, f64) {
     let most = a.0.max(b.0);
     let scaled = |(m, s): (f32, f64)| s * (f64::from(m) - f64::from(most)).exp();
     (most, scaled(a) + scaled(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::cpu::amx::Activations;
+    use crate::kernels::cpu::matmul::{Matrix, Multiplier};
+
+    fn look<'a>(marks: Option<&'a [f32]>) -> Look<'a> {
+        Look { marks, ranks: true }
+    }
+
+    #[test]
+    fn a_distribution_is_added_up_as_by_hand() {
+        // Probabilities 1/2, 1/4, 1/8, 1/8, shifted by a constant that must not matter.
+        let logits = [0.5f32, 0.25, 0.125, 0.125].map(|p| p.ln() + 3.0);
+        let marks = [0.0, 1.0, 0.0, 1.0];
+        let whole = Distribution::of(&logits, look(Some(&marks)));
+        let (logprob, seen) = whole.token(logits[1], 2, look(Some(&marks)));
+        assert!((logprob - 0.25f32.ln()).abs() < 1e-6);
+        assert!((f64::from(seen.entropy) - 1.75 * std::f64::consts::LN_2).abs() < 1e-6);
+        assert!((seen.word_start - 0.375f32.ln()).abs() < 1e-6);
+        // Equal ones share the better place.
+        assert_eq!(above(&logits, logits[3]), 2);
+        let (_, unmarked) = whole.token(logits[1], 2, look(None));
+        assert!(unmarked.word_start.is_nan());
+    }
+
+    #[test]
+    fn a_whole_vocabulary_is_added_up_as_in_double_precision() {
+        // No multiple of a lane or a block; a few tokens have nearly all, some are impossible: one in a
+        // block of others, and a whole block.
+        let mut logits: Vec<f32> = (0..49_157u32)
+            .map(|n| (n.wrapping_mul(2_654_435_761) >> 8) as f32 / 1e6 - 14.0)
+            .collect();
+        (logits[7], logits[49_156], logits[300]) = (9.0, 8.5, f32::NEG_INFINITY);
+        logits[1024..1280].fill(f32::NEG_INFINITY);
+        let marks: Vec<f32> = (0..logits.len())
+            .map(|n| f32::from(u8::from(n % 3 == 1)))
+            .collect();
+        let whole = Distribution::of(&logits, look(Some(&marks)));
+        let exact = |keep: &dyn Fn(usize) -> f64| -> f64 {
+            let all = logits.iter().enumerate();
+            all.map(|(n, &x)| keep(n) * f64::from(x).exp()).sum()
+        };
+        let (sum, marked) = (exact(&|_| 1.0), exact(&|n| f64::from(marks[n])));
+        let finite = logits.iter().filter(|x| x.is_finite());
+        let weighted: f64 = finite.map(|&x| f64::from(x).exp() * f64::from(x)).sum();
+        let (logprob, seen) = whole.token(logits[7], 1, look(Some(&marks)));
+        assert!((f64::from(logprob) - (9.0 - sum.ln())).abs() < 1e-6);
+        assert!((f64::from(seen.word_start) - (marked / sum).ln()).abs() < 1e-6);
+        assert!((f64::from(seen.entropy) - (sum.ln() - weighted / sum)).abs() < 1e-5);
+        let (impossible, _) = whole.token(logits[300], 0, look(Some(&marks)));
+        assert_eq!(impossible, f32::NEG_INFINITY);
+        // A broken number is noticed.
+        logits[5] = f32::NAN;
+        let broken = Distribution::of(&logits, look(None));
+        assert!(broken.token(9.0, 1, look(None)).0.is_nan());
+    }
+
+    #[test]
+    fn looking_at_distributions_changes_no_bit_of_a_log_probability() {
+        let (rows, inputs, vocabulary) = (300, 40, 700);
+        let numbers = |n: usize, by: f32| -> Vec<f32> {
+            (0..n)
+                .map(|i| (i as f32 * by).sin() * (i as f32 * 0.013).cos())
+                .collect()
+        };
+        let x = numbers(rows * inputs, 0.37);
+        let marks: Vec<f32> = (0..vocabulary).map(|i| (i % 2) as f32).collect();
+        let wanted: Vec<Wanted> = (0..rows as u32)
+            .flat_map(|row| [row * 7 % 700, row * 13 % 700].map(|token| Wanted { row, token }))
+            .collect();
+        let mut hows = vec![Multiplier::Vectors];
+        if super::super::amx::available() {
+            hows.push(Multiplier::Tiles);
+        }
+        for how in hows {
+            let weights = numbers(vocabulary * inputs, 0.61);
+            let head = Linear {
+                parts: vec![Matrix::dense(weights, vocabulary, inputs, how)],
+                bias: Some(numbers(vocabulary, 0.11)),
+            };
+            for cap in [None, Some(3.0)] {
+                let mut split = Activations::default();
+                let mut ask = Rows::new(&x, rows, inputs, &mut split);
+                let plain = log_probs(&mut ask, rows, &head, cap, &wanted);
+                let (looked, seen) =
+                    distributions(&mut ask, rows, &head, cap, &wanted, look(Some(&marks)));
+                let bits = |all: &[f32]| all.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(&plain), bits(&looked), "{how:?}");
+                // Ranks are those of all log-probabilities of the row.
+                let row = 17u32;
+                let all: Vec<Wanted> = (0..vocabulary as u32)
+                    .map(|token| Wanted { row, token })
+                    .collect();
+                let all = log_probs(&mut ask, rows, &head, cap, &all);
+                let place = wanted.iter().position(|w| w.row == row).unwrap();
+                let own = all[wanted[place].token as usize];
+                let higher = all.iter().filter(|&&x| x > own).count() as u32;
+                assert!(seen[place].rank.abs_diff(higher + 1) <= 1);
+                let entropy: f64 = all
+                    .iter()
+                    .map(|&x| -f64::from(x) * f64::from(x).exp())
+                    .sum();
+                assert!((f64::from(seen[place].entropy) - entropy).abs() < 1e-4);
+            }
+        }
+    }
 }

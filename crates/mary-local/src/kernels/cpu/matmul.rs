@@ -42,8 +42,8 @@ pub enum Matrix {
 
 /// A quantised matrix, and its unpacked form once many rows have been multiplied with it.
 pub struct Quantised {
-    blocks: Blocks,
-    keep: bool,
+    pub(super) blocks: Blocks,
+    pub(super) keep: bool,
     unpacked: OnceLock<Box<Matrix>>,
 }
 
@@ -62,14 +62,14 @@ impl Quantised {
     }
 
     /// All outputs, unpacked once for good.
-    fn whole(&self) -> &Matrix {
+    pub(super) fn whole(&self) -> &Matrix {
         let all = || Box::new(self.unpack(0, self.blocks.outputs()));
         self.unpacked.get_or_init(all)
     }
 }
 
 /// Outputs `first..last`, unpacked and split for the tile unit in one go.
-fn tiles_of(blocks: &Blocks, first: usize, last: usize) -> Tiles {
+pub(super) fn tiles_of(blocks: &Blocks, first: usize, last: usize) -> Tiles {
     let (inputs, planes) = (blocks.inputs(), blocks.planes());
     Tiles::pack_rows(last - first, inputs, planes, |row, out| {
         blocks.unpack_into(first + row, out)
@@ -168,7 +168,7 @@ impl Linear {
 
 /// Rows to be multiplied: plain, and split for the tile unit once asked for.
 pub struct Rows<'a> {
-    x: &'a [f32],
+    pub(super) x: &'a [f32],
     rows: usize,
     inputs: usize,
     split: &'a mut Activations,
@@ -195,7 +195,7 @@ impl<'a> Rows<'a> {
         self.writing = writing;
     }
 
-    fn split(&mut self) -> &Activations {
+    pub(super) fn split(&mut self) -> &Activations {
         if !self.is_split {
             self.split.set(self.x, self.rows, self.inputs);
             self.is_split = true;
@@ -312,7 +312,7 @@ fn least(outputs: usize) -> usize {
 ///
 /// # Safety
 /// As for [`product`].
-unsafe fn padded(
+pub(super) unsafe fn padded(
     x: &[f32],
     rows: usize,
     (weights, outputs, inputs): (&[f32], usize, usize),
@@ -486,138 +486,6 @@ fn divide(whole: Region, threads: usize) -> Vec<Region> {
         }
     }
     regions
-}
-
-/// Rows and the head they are multiplied with. The head never keeps more than a block of logits.
-pub enum Slab<'a> {
-    /// Rows and weights for `gemm`.
-    Vectors {
-        /// All rows.
-        x: &'a [f32],
-        /// All weights.
-        weights: &'a [f32],
-        /// Width of a row.
-        inputs: usize,
-    },
-    /// Rows and weights for the tile unit.
-    Tiles(&'a Activations, &'a Tiles),
-    /// Quantised weights, of which a few outputs are unpacked at a time.
-    Blocks {
-        /// All rows.
-        x: &'a [f32],
-        /// The same, split for the tile unit where there is one.
-        split: Option<&'a Activations>,
-        /// All weights.
-        blocks: &'a Blocks,
-    },
-}
-
-impl<'a> Slab<'a> {
-    /// Prepares the rows for a matrix.
-    pub fn new(rows: &'a mut Rows<'_>, matrix: &'a Matrix) -> Self {
-        match matrix {
-            Matrix::Dense { data, inputs, .. } => Self::Vectors {
-                x: rows.x,
-                weights: data,
-                inputs: *inputs,
-            },
-            Matrix::Tiles(tiles) => Self::Tiles(rows.split(), tiles),
-            Matrix::Blocks(q) if q.keep => Self::new(rows, q.whole()),
-            Matrix::Blocks(q) => {
-                let x = rows.x;
-                let tiles = Multiplier::best() == Multiplier::Tiles;
-                Self::Blocks {
-                    x,
-                    split: tiles.then(|| rows.split()),
-                    blocks: &q.blocks,
-                }
-            }
-        }
-    }
-
-    /// Outputs `first..first + count`, ready to be multiplied by one thread.
-    pub fn columns(&'a self, first: usize, count: usize) -> Columns<'a> {
-        match self {
-            Self::Vectors { x, weights, inputs } => Columns {
-                count,
-                rows: x,
-                inputs: *inputs,
-                weights: ColumnWeights::Vectors(&weights[first * inputs..(first + count) * inputs]),
-            },
-            Self::Tiles(a, w) => Columns {
-                count,
-                rows: &[],
-                inputs: w.inputs,
-                weights: ColumnWeights::Tiles(a, w, first),
-            },
-            Self::Blocks { x, split, blocks } => {
-                let last = first + count;
-                Columns {
-                    count,
-                    rows: x,
-                    inputs: blocks.inputs(),
-                    weights: match split {
-                        Some(a) => ColumnWeights::Unpacked(a, tiles_of(blocks, first, last)),
-                        None => ColumnWeights::Own(blocks.unpack(first, last)),
-                    },
-                }
-            }
-        }
-    }
-}
-
-/// Some outputs of a head.
-pub struct Columns<'a> {
-    count: usize,
-    /// All rows, where they are not split for the tile unit.
-    rows: &'a [f32],
-    inputs: usize,
-    weights: ColumnWeights<'a>,
-}
-
-enum ColumnWeights<'a> {
-    Vectors(&'a [f32]),
-    Own(Vec<f32>),
-    Tiles(&'a Activations, &'a Tiles, usize),
-    Unpacked(&'a Activations, Tiles),
-}
-
-impl Columns<'_> {
-    /// Logits of rows `row..row + rows`, row after row.
-    pub fn compute(&self, row: usize, rows: usize, out: &mut [f32]) {
-        let count = self.count;
-        debug_assert!(out.len() >= rows * count && row.is_multiple_of(32));
-        let (a, w, output) = match &self.weights {
-            ColumnWeights::Vectors(weights) => return self.vectors(weights, row, rows, out),
-            ColumnWeights::Own(weights) => return self.vectors(weights, row, rows, out),
-            ColumnWeights::Tiles(a, w, first) => (*a, *w, *first),
-            ColumnWeights::Unpacked(a, w) => (*a, w, 0),
-        };
-        let region = Region {
-            row,
-            rows,
-            output,
-            outputs: count,
-            stride: count,
-            add: false,
-        };
-        // The kernel counts from row 0, column 0 of the whole product.
-        let origin = out.as_mut_ptr().wrapping_sub(row * count + output);
-        // SAFETY: only the region, which is `out`, is touched.
-        unsafe { amx::multiply(a, w, origin, region) }
-    }
-
-    fn vectors(&self, weights: &[f32], row: usize, rows: usize, out: &mut [f32]) {
-        let (count, inputs) = (self.count, self.inputs);
-        let to = Target {
-            at: Shared(out.as_mut_ptr()),
-            stride: count,
-            add: false,
-        };
-        let x = &self.rows[row * inputs..(row + rows) * inputs];
-        // SAFETY: `out` holds the block and is borrowed mutably.
-        unsafe { padded(x, rows, (weights, count, inputs), to, false) }
-    }
 }
 
 #[cfg(test)]

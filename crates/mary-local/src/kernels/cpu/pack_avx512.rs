@@ -1,7 +1,7 @@
-//! Sixteen rows of weights split into planes and laid out in tiles with AVX-512.
+//! Sixteen rows of weights or activations split into planes and laid out in tiles with AVX-512.
 //!
-//! In a tile, row i holds numbers 2i and 2i+1 of every output: a block of sixteen rows by sixteen pairs is
-//! transposed in registers.
+//! In a tile of weights, row i holds numbers 2i and 2i+1 of every output: a block of sixteen rows by sixteen
+//! pairs is transposed in registers. In a tile of activations, row i holds row i's numbers in order.
 
 use std::arch::x86_64::*;
 
@@ -32,6 +32,34 @@ pub unsafe fn strip(rows: &[f32], inputs: usize, planes: usize, out: &mut [u16])
             for (row, pairs) in tile.chunks_exact_mut(DEPTH).zip(transpose(&pairs)) {
                 // SAFETY: a row of a tile is 64 bytes.
                 unsafe { _mm512_storeu_si512(row.as_mut_ptr().cast(), pairs) };
+            }
+        }
+    }
+}
+
+/// Splits up to sixteen rows of `inputs` activations, a multiple of 32, into three planes. A tile is written
+/// as a whole: row after row would jump over a kilobyte with each store.
+///
+/// # Safety
+/// The processor has AVX-512 (F, BW, DQ, VL); `rows` holds at most sixteen rows, and `out` the tiles of all
+/// planes.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+pub unsafe fn rows(rows: &[f32], inputs: usize, out: &mut [u16]) {
+    let top = _mm512_set1_epi32(0xFFFF_0000_u32 as i32);
+    let count = rows.len() / inputs;
+    for block in 0..inputs / DEPTH {
+        for row in 0..count {
+            // SAFETY: row and block lie inside `rows`, and the three tiles of the block inside `out`.
+            unsafe {
+                let from = rows.as_ptr().add(row * inputs + block * DEPTH);
+                let low = planes_of(_mm512_loadu_ps(from), top);
+                let high = planes_of(_mm512_loadu_ps(from.add(TILE)), top);
+                let to = out.as_mut_ptr().add(block * 3 * TILE * DEPTH + row * DEPTH);
+                for plane in 0..3 {
+                    let both =
+                        _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low[plane]), high[plane]);
+                    _mm512_storeu_si512(to.add(plane * TILE * DEPTH).cast(), both);
+                }
             }
         }
     }

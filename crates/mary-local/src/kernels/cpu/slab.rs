@@ -1,0 +1,137 @@
+//! Rows beside the weights of a head, whose outputs are multiplied a few at a time by one thread each.
+
+use super::amx::{self, Activations, Region, Tiles};
+use super::matmul::{Matrix, Multiplier, Rows, Shared, Target, padded, tiles_of};
+use super::quant::Blocks;
+
+/// Rows and the head they are multiplied with. The head never keeps more than a block of logits.
+pub enum Slab<'a> {
+    /// Rows and weights for `gemm`.
+    Vectors {
+        /// All rows.
+        x: &'a [f32],
+        /// All weights.
+        weights: &'a [f32],
+        /// Width of a row.
+        inputs: usize,
+    },
+    /// Rows and weights for the tile unit.
+    Tiles(&'a Activations, &'a Tiles),
+    /// Quantised weights, of which a few outputs are unpacked at a time.
+    Blocks {
+        /// All rows.
+        x: &'a [f32],
+        /// The same, split for the tile unit where there is one.
+        split: Option<&'a Activations>,
+        /// All weights.
+        blocks: &'a Blocks,
+    },
+}
+
+impl<'a> Slab<'a> {
+    /// Prepares the rows for a matrix.
+    pub fn new(rows: &'a mut Rows<'_>, matrix: &'a Matrix) -> Self {
+        match matrix {
+            Matrix::Dense { data, inputs, .. } => Self::Vectors {
+                x: rows.x,
+                weights: data,
+                inputs: *inputs,
+            },
+            Matrix::Tiles(tiles) => Self::Tiles(rows.split(), tiles),
+            Matrix::Blocks(q) if q.keep => Self::new(rows, q.whole()),
+            Matrix::Blocks(q) => {
+                let x = rows.x;
+                let tiles = Multiplier::best() == Multiplier::Tiles;
+                Self::Blocks {
+                    x,
+                    split: tiles.then(|| rows.split()),
+                    blocks: &q.blocks,
+                }
+            }
+        }
+    }
+
+    /// Outputs `first..first + count`, ready to be multiplied by one thread.
+    pub fn columns(&'a self, first: usize, count: usize) -> Columns<'a> {
+        match self {
+            Self::Vectors { x, weights, inputs } => Columns {
+                count,
+                rows: x,
+                inputs: *inputs,
+                weights: ColumnWeights::Vectors(&weights[first * inputs..(first + count) * inputs]),
+            },
+            Self::Tiles(a, w) => Columns {
+                count,
+                rows: &[],
+                inputs: w.inputs,
+                weights: ColumnWeights::Tiles(a, w, first),
+            },
+            Self::Blocks { x, split, blocks } => {
+                let last = first + count;
+                Columns {
+                    count,
+                    rows: x,
+                    inputs: blocks.inputs(),
+                    weights: match split {
+                        Some(a) => ColumnWeights::Unpacked(a, tiles_of(blocks, first, last)),
+                        None => ColumnWeights::Own(blocks.unpack(first, last)),
+                    },
+                }
+            }
+        }
+    }
+}
+
+/// Some outputs of a head.
+pub struct Columns<'a> {
+    count: usize,
+    /// All rows, where they are not split for the tile unit.
+    rows: &'a [f32],
+    inputs: usize,
+    weights: ColumnWeights<'a>,
+}
+
+enum ColumnWeights<'a> {
+    Vectors(&'a [f32]),
+    Own(Vec<f32>),
+    Tiles(&'a Activations, &'a Tiles, usize),
+    Unpacked(&'a Activations, Tiles),
+}
+
+impl Columns<'_> {
+    /// Logits of rows `row..row + rows`, row after row.
+    pub fn compute(&self, row: usize, rows: usize, out: &mut [f32]) {
+        let count = self.count;
+        debug_assert!(out.len() >= rows * count && row.is_multiple_of(32));
+        let (a, w, output) = match &self.weights {
+            ColumnWeights::Vectors(weights) => return self.vectors(weights, row, rows, out),
+            ColumnWeights::Own(weights) => return self.vectors(weights, row, rows, out),
+            ColumnWeights::Tiles(a, w, first) => (*a, *w, *first),
+            ColumnWeights::Unpacked(a, w) => (*a, w, 0),
+        };
+        let region = Region {
+            row,
+            rows,
+            output,
+            outputs: count,
+            stride: count,
+            add: false,
+        };
+        // The kernel counts from row 0, column 0 of the whole product.
+        let origin = out.as_mut_ptr().wrapping_sub(row * count + output);
+        // SAFETY: only the region, which is `out`, is touched.
+        unsafe { amx::multiply(a, w, origin, region) }
+    }
+
+    fn vectors(&self, weights: &[f32], row: usize, rows: usize, out: &mut [f32]) {
+        let (count, inputs) = (self.count, self.inputs);
+        let to = Target {
+            at: Shared(out.as_mut_ptr()),
+            stride: count,
+            add: false,
+        };
+        let x = &self.rows[row * inputs..(row + rows) * inputs];
+        // SAFETY: `out` holds the block and is borrowed mutably.
+        unsafe { padded(x, rows, (weights, count, inputs), to, false) }
+    }
+}
