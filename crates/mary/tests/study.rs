@@ -89,6 +89,10 @@ fn a_study_from_beginning_to_end() {
     let said = done(home, &["study", "results", people, "--against", model]);
     assert!(said.contains("builtin/nano: "), "{said}");
     assert!(said.contains("on 12 items"), "{said}");
+    // A model that was asked by log-probability: what differs is named, and may be allowed.
+    let (code, _, err) = mary(home, &["compare", people, model]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("--across mode"), "{err}");
     // As one model among models: everybody's answers, people and items both a sample.
     let said = done(
         home,
@@ -208,6 +212,26 @@ fn what_a_model_wrote_is_judged_and_comes_back_to_its_run() {
     let said = done(home, &["study", "read", "ann.csv", "--run", &run]);
     assert!(said.contains("builtin/nano: 100.00 %"), "{said}");
     assert!(folders().iter().any(|f| f.starts_with("judged-forms-")));
+    // Which core properties they name: a form of its own, with grids on its pages.
+    let new = ["study", "new", "--judge", &run, "--form", "recall"];
+    done(
+        home,
+        &[&new[..], &["--people", "2", "--out", "recalled"]].concat(),
+    );
+    let items = std::fs::read_to_string(home.join("recalled/items.json")).unwrap();
+    assert!(items.contains("drawn as:\\n"), "{items}");
+    done(home, &["study", "simulate", "recalled"]);
+    let said = done(home, &["study", "close", "recalled"]);
+    assert!(said.contains("texts (recall_by_people)"), "{said}");
+    let wrong = [
+        "study", "new", "--judge", &run, "--form", "prose", "--out", "x",
+    ];
+    let (code, _, err) = mary(home, &wrong);
+    assert_eq!(code, 2, "{err}");
+    assert!(
+        err.contains("--form prose: expected one of form, recall"),
+        "{err}"
+    );
     let (code, _, err) = mary(
         home,
         &[

@@ -88,14 +88,16 @@ fn nothing_in_common(compared: &Compared) -> UsageError {
     for warning in &compared.warnings {
         message.push_str(&format!("\n  {warning}"));
     }
-    let settings_differ = compared
-        .warnings
-        .iter()
-        .any(|w| w.contains("not asked the same question"));
-    message.push_str(if settings_differ {
-        "\nhint: run both with the same settings; or name what may differ, for example --across shots"
-    } else {
-        "\nhint: a comparison needs the same task and items on both sides"
+    // The first setting that differs, which is what may be named.
+    let differs = compared.warnings.iter().find_map(|warning| {
+        let (_, settings) = warning.split_once("not asked the same question (")?;
+        settings.split(' ').next()
+    });
+    message.push_str(&match differs {
+        Some(setting) => format!(
+            "\nhint: run both with the same settings; or name what may differ, for example --across {setting}"
+        ),
+        None => "\nhint: a comparison needs the same task and items on both sides".to_owned(),
     });
     UsageError::new(message)
 }
