@@ -4,6 +4,10 @@
 //! Nothing here sees a model or a backend: a task makes items and judges answers, both pure. There is
 //! no registration by side effect: [`registry`] is a value, and whoever builds a laboratory adds to it.
 
+mod recipes;
+
+pub use recipes::{Recipe, recipe, recipes};
+
 pub use mary_psychometric as psychometric;
 pub use {mary_embodied as embodied, mary_htest as htest, mary_physico as physico};
 

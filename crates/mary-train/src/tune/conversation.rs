@@ -56,7 +56,7 @@ impl Reader<'_> {
             }
             if example.tokens.len() - 1 > self.longest {
                 return Err(fail(format!(
-                    "{} tokens, but the model and the pack size allow {}",
+                    "{} tokens, but the model and the longest example allowed take {}",
                     example.tokens.len() - 1,
                     self.longest
                 )));

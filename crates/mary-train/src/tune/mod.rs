@@ -119,7 +119,8 @@ pub fn tune(
 ) -> Result<TuneReport, TrainError> {
     settings.check()?;
     settings.device.ready()?;
-    let base = Base::open(&settings.model, settings.device, settings.pack)?;
+    let longest = settings.pack.max(settings.longest);
+    let base = Base::open(&settings.model, settings.device, longest)?;
     let targets = settings.target_names(&base.net.architecture);
     let layout = &base.net.layout;
     let adapter = AdapterLayout::new(
@@ -130,21 +131,6 @@ pub fn tune(
         &targets,
     )?;
     let provenance = Provenance::of(settings)?;
-    let slots = settings.slots.min(settings.batch);
-    let memory = match settings.device {
-        Device::Cpu => {
-            // Flat numbers are kept a second time, turned.
-            let turned = if base.apart {
-                0
-            } else {
-                4 * layout.total as u64
-            };
-            let (a, packs) = (&base.net.architecture, (settings.pack, slots));
-            Estimate::tuning(a, base.bytes() + turned, adapter.total, packs)
-        }
-        Device::Cuda(_) => Estimate::beside_card(layout.total, adapter.total),
-    }
-    .check(settings.memory_limit)?;
     let checkpoint = &base.checkpoint;
     let form = settings.form.unwrap_or(match checkpoint.template() {
         Some(_) => PromptForm::Chat,
@@ -156,7 +142,24 @@ pub fn tune(
         form,
         longest: base.net.longest,
     };
-    let (train, held) = split(reader.read(&settings.data)?, settings)?;
+    let examples = reader.read(&settings.data)?;
+    let most = examples.iter().map(|e| e.tokens.len()).max().unwrap_or(0);
+    let (train, held) = split(examples, settings)?;
+    let slots = settings.slots.min(settings.batch);
+    let memory = match settings.device {
+        Device::Cpu => {
+            // Flat numbers are kept a second time, turned.
+            let turned = if base.apart {
+                0
+            } else {
+                4 * layout.total as u64
+            };
+            let (a, packs) = (&base.net.architecture, (most.max(settings.pack), slots));
+            Estimate::tuning(a, base.bytes() + turned, adapter.total, packs)
+        }
+        Device::Cuda(_) => Estimate::beside_card(layout.total, adapter.total),
+    }
+    .check(settings.memory_limit)?;
     let steps = (train.len().div_ceil(settings.batch) * settings.epochs) as u64;
     let (base_parameters, trained_parameters) = (base.parameters(), adapter.total);
     let mut tuner = Tuner::new(settings, base, adapter, steps)?;

@@ -54,8 +54,10 @@ pub struct TuneSettings {
     pub threads: usize,
     /// Sums of gradients kept apart; fixed, so that threads do not matter.
     pub slots: usize,
-    /// Most tokens computed at a time in a slot.
+    /// Most tokens computed at a time in a slot, but for an example that is longer by itself.
     pub pack: usize,
+    /// Longest example in tokens that is taken.
+    pub longest: usize,
     /// Memory that may be used, in bytes; None: what the machine has.
     pub memory_limit: Option<u64>,
 }
@@ -93,6 +95,7 @@ impl TuneSettings {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             slots: 8,
             pack: 512,
+            longest: 512,
             memory_limit: None,
         }
     }

@@ -154,7 +154,8 @@ pub struct TuneArgs {
     /// Local model to tune: a folder, or hf/…, gguf/…, builtin/nano
     #[arg(short, long)]
     pub model: String,
-    /// Chat JSONL to learn from (`mary data tuning` writes one)
+    /// What to learn from, as `mary data tuning` writes it: chat, ShareGPT or Alpaca records, one a line or
+    /// one list
     #[arg(long, value_name = "FILE")]
     pub data: PathBuf,
     /// Folder for the adapter
@@ -192,27 +193,48 @@ pub struct TestingArgs {
 /// A low-rank adapter and how it is trained.
 #[derive(Debug, Clone, Args)]
 pub struct LoraArgs {
-    /// Rank of the adapter
-    #[arg(long, default_value_t = 8)]
-    pub rank: usize,
-    /// Scale of the adapter
-    #[arg(long, default_value_t = 16.0)]
-    pub alpha: f32,
-    /// Dropout on the adapter's input
-    #[arg(long, default_value_t = 0.05)]
-    pub dropout: f32,
-    /// Learning rate
-    #[arg(long, default_value_t = 2e-4)]
-    pub lr: f64,
-    /// Weight decay of the optimiser
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
-    pub weight_decay: f64,
-    /// Passes over the data
-    #[arg(long, default_value_t = 3)]
-    pub epochs: usize,
-    /// Examples in one step
-    #[arg(long, default_value_t = 8)]
-    pub batch_size: usize,
+    /// Settings as a family's paper prints them (its id); what is given besides counts more
+    #[arg(long, value_name = "FAMILY")]
+    pub recipe: Option<String>,
+    /// Rank of the adapter [default: 8]
+    #[arg(long)]
+    pub rank: Option<usize>,
+    /// Scale of the adapter [default: 16]
+    #[arg(long)]
+    pub alpha: Option<f32>,
+    /// Dropout on the adapter's input [default: 0.05]
+    #[arg(long)]
+    pub dropout: Option<f32>,
+    /// Learning rate [default: 2e-4]
+    #[arg(long)]
+    pub lr: Option<f64>,
+    /// Weight decay of the optimiser [default: 0]
+    #[arg(long, value_name = "SHARE")]
+    pub weight_decay: Option<f64>,
+    /// Steps over which the learning rate rises, at most half of all [default: 10]
+    #[arg(long, value_name = "STEPS")]
+    pub warm_up: Option<u64>,
+    /// How the learning rate falls: cosine, linear, constant [default: cosine]
+    #[arg(long)]
+    pub schedule: Option<String>,
+    /// Passes over the data [default: 3]
+    #[arg(long)]
+    pub epochs: Option<usize>,
+    /// Examples in one step [default: 8]
+    #[arg(long)]
+    pub batch_size: Option<usize>,
+    /// Longest example in tokens [default: 512]
+    #[arg(long, value_name = "TOKENS")]
+    pub longest: Option<usize>,
+    /// Share of the examples kept back, scored before and after [default: 0.1]
+    #[arg(long, value_name = "SHARE")]
+    pub held_out: Option<f64>,
+    /// Also score what is kept back every so many steps
+    #[arg(long, value_name = "STEPS")]
+    pub evaluate_every: Option<u64>,
+    /// Stop after so many evaluations without a lower loss, and keep the adapter that had it
+    #[arg(long, value_name = "N", requires = "evaluate_every")]
+    pub patience: Option<usize>,
     /// Matrices adapted, by the last part of their names [default: query and value]
     #[arg(long, value_delimiter = ',')]
     pub target: Vec<String>,

@@ -59,12 +59,8 @@ fn tune_and_test(
         .iter()
         .map(|(task, folder)| (task.clone(), tuned::name(folder)))
         .collect();
-    show(&tables(
-        &place.registry,
-        &[summary],
-        &tuned::name(&base),
-        &names,
-    ))?;
+    let found = tables(&place.registry, &[summary], &tuned::name(&base), &names);
+    show(&found, args.csv.as_deref())?;
     super::tell("\ntuned on the task itself, against the untuned model:");
     tuned::show_differences(&run, |model, task| {
         names.get(task).is_some_and(|own| own == model)
@@ -163,12 +159,18 @@ fn from_runs(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
             return Err(UsageError::new(format!("none of these runs holds `{model}`")).into());
         }
     }
-    show(&tables(&place.registry, &summaries, &original, &tuned))?;
+    let found = tables(&place.registry, &summaries, &original, &tuned);
+    show(&found, args.csv.as_deref())?;
     Ok(Status::Done)
 }
 
-/// Prints the tables, one for each way of asking; what differs is said before the first.
-fn show(tables: &[Table]) -> anyhow::Result<()> {
+/// Prints the tables, one for each way of asking; what differs is said before the first. On request they
+/// also go to a file, one below the other.
+fn show(tables: &[Table], csv: Option<&Path>) -> anyhow::Result<()> {
+    if let Some(path) = csv {
+        let text: Vec<String> = tables.iter().map(mary_report::text::csv).collect();
+        std::fs::write(path, text.join("\n")).with_context(|| path.display().to_string())?;
+    }
     if tables.len() > 1 {
         super::tell(
             "these runs were not all asked the same: one table for each way of asking, the difference in its title",

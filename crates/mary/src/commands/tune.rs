@@ -8,8 +8,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mary_contract::ModelRef;
 use mary_stats::difference::{self, ScoreRange};
 use mary_train::{
-    AnswerScore, MergedProvenance, Provenance, Reuse, Storage, TrainError, TuneEvent, TuneReport,
-    TuneSettings,
+    AnswerScore, Decline, MergedProvenance, Provenance, Reuse, Storage, TrainError, TuneEvent,
+    TuneReport, TuneSettings,
 };
 
 use super::tuned;
@@ -22,6 +22,9 @@ use crate::settings::Place;
 pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
     let base = base_folder(place, &args.model)?;
     let settings = settings(&base, &args.data, &args.out, &args.lora)?;
+    if let Some(name) = &args.lora.recipe {
+        super::tell(&format!("recipe: {}", recipe_of(name)?.source));
+    }
     match wanted(Provenance::of(&settings)?.reuse(&args.out)?, args.force) {
         Reuse::Nothing => {
             let report = with_bar(|on_event| mary_train::tune(&settings, on_event))?;
@@ -59,6 +62,7 @@ pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
     };
     let run = tests.run(place, &[&base, &merged])?;
     tuned::show_differences(&run, |_, _| true)?;
+    tuned::show_tables(place, &run, (&merged, &base))?;
     Ok(Status::Done)
 }
 
@@ -103,6 +107,16 @@ pub fn device(name: &str) -> anyhow::Result<mary_train::Device> {
     })
 }
 
+/// What a family's paper prints.
+fn recipe_of(name: &str) -> Result<&'static mary_suites::Recipe, UsageError> {
+    mary_suites::recipe(name).ok_or_else(|| {
+        let known = mary_suites::recipes().join(", ");
+        UsageError::new(format!(
+            "no recipe is printed by the paper of `{name}`\nhint: there are recipes of {known}"
+        ))
+    })
+}
+
 /// What an adapter is trained with.
 pub fn settings(
     base: &Path,
@@ -111,13 +125,54 @@ pub fn settings(
     lora: &LoraArgs,
 ) -> anyhow::Result<TuneSettings> {
     let mut settings = TuneSettings::new(base.to_owned(), data.to_owned(), out.to_owned());
-    settings.rank = lora.rank;
-    settings.alpha = lora.alpha;
-    settings.dropout = lora.dropout;
-    settings.optimizer.rate = lora.lr;
-    settings.optimizer.decay = lora.weight_decay;
-    settings.epochs = lora.epochs;
-    settings.batch = lora.batch_size;
+    let recipe = match &lora.recipe {
+        Some(name) => Some(recipe_of(name)?),
+        None => None,
+    };
+    let printed = recipe.copied();
+    let of =
+        |given: Option<f64>, printed: Option<f64>, usual: f64| given.or(printed).unwrap_or(usual);
+    settings.rank = lora.rank.or(printed.and_then(|r| r.rank)).unwrap_or(8);
+    settings.alpha = lora.alpha.or(printed.and_then(|r| r.alpha)).unwrap_or(16.0);
+    settings.dropout = lora
+        .dropout
+        .or(printed.and_then(|r| r.dropout))
+        .unwrap_or(0.05);
+    settings.optimizer.rate = of(lora.lr, printed.and_then(|r| r.rate), 2e-4);
+    settings.optimizer.decay = of(lora.weight_decay, printed.and_then(|r| r.weight_decay), 0.0);
+    settings.epochs = lora.epochs.or(printed.map(|r| r.epochs)).unwrap_or(3);
+    settings.batch = lora
+        .batch_size
+        .or(printed.and_then(|r| r.batch))
+        .unwrap_or(8);
+    settings.warm_up = lora
+        .warm_up
+        .or(printed.and_then(|r| r.warm_up))
+        .unwrap_or(settings.warm_up);
+    settings.longest = lora
+        .longest
+        .or(printed.and_then(|r| r.longest))
+        .unwrap_or(settings.longest);
+    settings.held_out = lora.held_out.unwrap_or(settings.held_out);
+    settings.evaluate_every = lora
+        .evaluate_every
+        .or(printed.and_then(|r| r.evaluate_every));
+    settings.patience = lora.patience;
+    let schedule = lora
+        .schedule
+        .as_deref()
+        .or(printed.and_then(|r| r.schedule));
+    settings.decline = match schedule.unwrap_or("cosine") {
+        "cosine" => Decline::Cosine,
+        "linear" => Decline::Linear,
+        "constant" => Decline::Constant,
+        other => {
+            return Err(UsageError::new(format!(
+                "`{other}` is no schedule\nhint: cosine, linear or constant"
+            ))
+            .into());
+        }
+    };
     settings.seed = lora.seed;
     settings.targets = lora.target.clone();
     settings.device = device(&lora.device)?;

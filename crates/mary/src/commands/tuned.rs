@@ -8,7 +8,7 @@ use mary_report::terminal;
 use mary_run::{Execution, Opening, RunSpec};
 use mary_store::RunFolder;
 
-use super::{carry_out, summary};
+use super::{carry_out, report, summary};
 use crate::cli::run::TestingArgs;
 use crate::laboratory::laboratory;
 use crate::settings::Place;
@@ -93,5 +93,22 @@ pub fn show_differences(folder: &Path, wanted: impl Fn(&str, &str) -> bool) -> a
     // All models were asked the same items in one run: what a side lacks was left out above.
     compared.warnings.clear();
     super::print(&terminal::plain(&table(&compared), summary::style()))?;
+    Ok(())
+}
+
+/// Prints the tables that families have for a model beside the one it was made from.
+pub fn show_tables(
+    place: &Place,
+    folder: &Path,
+    (tuned, base): (&Path, &Path),
+) -> anyhow::Result<()> {
+    let summary = report::load_summary(&place.registry, &RunFolder::open(folder)?)?;
+    let pairs = [(name(tuned), name(base))];
+    for family in place.registry.families() {
+        for table in family.pair_tables(std::slice::from_ref(&summary), &pairs) {
+            super::print(&format!("{}\n", table.title))?;
+            super::print(&terminal::plain(&table, summary::style()))?;
+        }
+    }
     Ok(())
 }
