@@ -251,8 +251,8 @@ fn bound(range: &str, end: &str) -> Result<Option<u64>, RunError> {
 
 /// Tokens of a step as `mary grow` wrote them beside its checkpoints.
 fn recipe_tokens(folder: &Path) -> Option<u64> {
-    let text = std::fs::read_to_string(folder.join("recipe.json")).ok()?;
-    let recipe: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let bytes = mary_contract::read_plain(&folder.join("recipe.json"), 16 << 20).ok()?;
+    let recipe: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
     recipe.get("tokens_per_step")?.as_u64()
 }
 

@@ -5,13 +5,16 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use mary_contract::{StoreError, replace_file};
+use mary_contract::{StoreError, append_plain, read_plain_text, replace_file};
 use mary_run::Shard;
 use mary_store::ShardPlace;
 use serde::{Deserialize, Serialize};
 
 use crate::inspect::Inspection;
 use crate::members::Member;
+
+/// Bytes of the list of checkpoints, at most.
+const LARGEST: u64 = 256 << 20;
 
 /// The end of a checkpoint's story.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -144,7 +147,7 @@ impl State {
     /// Reads a list of records; where it is ours to write, a torn end is cut off.
     fn read(&mut self, folder: &Path, ours: bool) -> Result<(), StoreError> {
         let log = folder.join(LOG);
-        let text = match std::fs::read_to_string(&log) {
+        let text = match read_plain_text(&log, LARGEST) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             other => other.map_err(|e| io(&log, e))?,
         };
@@ -203,10 +206,7 @@ impl State {
     pub fn keep(&mut self, record: Record) -> Result<(), StoreError> {
         let path = self.own.join(LOG);
         let append = || -> std::io::Result<()> {
-            let mut file = std::fs::OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(&path)?;
+            let mut file = append_plain(&path)?;
             let line = serde_json::to_string(&record)? + "\n";
             file.write_all(line.as_bytes())?;
             file.sync_data()

@@ -1,6 +1,6 @@
 //! HyperQueue: a script for a task of an array, and the lines that submit it.
 
-use crate::job::{Job, Script, quoted};
+use crate::job::{Job, Script, one_line, quoted};
 
 /// The list of shards, the script of a task, and the script that submits both the array and the merge.
 pub fn scripts(job: &Job) -> Vec<Script> {
@@ -17,7 +17,7 @@ fn task(job: &Job) -> String {
          # A shard of {}\n\
          # Line k of the list is the shard of task k.\n\
          {}{}exec {}\n",
-        job.folder.display(),
+        one_line(job.folder.display()),
         job.preamble(),
         Job::choose(&job.file("shards-0.txt"), "HQ_TASK_ID"),
         job.command(),
@@ -33,8 +33,13 @@ fn submit(job: &Job) -> String {
     if job.needs.gpus > 0 {
         options.push(format!("--resource gpus/nvidia={}", job.needs.gpus));
     }
-    options.extend(job.needs.time.iter().map(|t| format!("--time-limit {t}")));
-    options.extend(job.needs.extra.iter().cloned());
+    options.extend(
+        job.needs
+            .time
+            .iter()
+            .map(|t| format!("--time-limit {}", quoted(t))),
+    );
+    options.extend(job.needs.extra.iter().map(one_line));
     let log = |name: &str| quoted(&job.file(name).to_string_lossy());
     format!(
         "#!/bin/bash\n\
@@ -47,7 +52,7 @@ fn submit(job: &Job) -> String {
          echo \"HyperQueue job $id\"\n\
          hq job wait \"$id\"\n\
          exec {merge}\n",
-        folder = job.folder.display(),
+        folder = one_line(job.folder.display()),
         preamble = job.preamble(),
         options = options.join(" "),
         out = log("%{TASK_ID}.log"),

@@ -140,6 +140,11 @@ impl Job {
     }
 }
 
+/// A text that stands in a comment or a directive of a script: what it holds stays on its line.
+pub(crate) fn one_line(text: impl std::fmt::Display) -> String {
+    mary_contract::visible_line(&text.to_string()).into_owned()
+}
+
 /// A word for a shell, whatever it holds.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
@@ -178,6 +183,44 @@ pub(crate) mod tests {
                 claim: Some("mary".into()),
             },
         }
+    }
+
+    /// Names with line breaks in comments, directives and options: nothing but the shard's command may
+    /// run, and no line of the script is theirs.
+    #[test]
+    fn no_name_becomes_a_line_of_a_script() {
+        let evil = "x\ntouch owned #; touch owned\n#SBATCH --wrap=owned";
+        let mut job = job();
+        job.folder = format!("/runs/{evil}").into();
+        job.name = evil.into();
+        job.needs.partition = Some(evil.into());
+        job.needs.memory = Some(evil.into());
+        job.needs.time = Some("1h; touch owned".into());
+        job.needs.extra = vec![evil.into()];
+        let mut all = crate::slurm::scripts(&job, 10);
+        all.extend(crate::hyperqueue::scripts(&job));
+        all.extend(crate::kubernetes::scripts(&job));
+        for script in &all {
+            // Inside of quotes a shell takes a line break for what it is; elsewhere there is none.
+            let mut quoted = false;
+            for line in script.text.lines() {
+                assert!(
+                    quoted || !(line.starts_with("touch") || line.starts_with("#SBATCH --wrap")),
+                    "{}:\n{}",
+                    script.name,
+                    script.text
+                );
+                quoted ^= line.matches('\'').count() % 2 == 1;
+            }
+        }
+        let submit = all
+            .iter()
+            .find(|s| s.name.ends_with("hyperqueue-submit.sh"));
+        let submit = &submit.unwrap().text;
+        assert!(
+            submit.contains("--time-limit '1h; touch owned'"),
+            "{submit}"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::job::{Job, Script, quoted};
+use crate::job::{Job, Script, one_line, quoted};
 
 /// Where the volume is seen inside the containers.
 pub const VOLUME: &str = "/mary";
@@ -44,7 +44,7 @@ fn manifest(job: &Job) -> String {
          \x20 parallelism: {at_once}\n\
          \x20 backoffLimitPerIndex: {RETRIES}\n\
          \x20 maxFailedIndexes: {shards}\n",
-        folder = job.folder.display(),
+        folder = one_line(job.folder.display()),
         file = job.script("kubernetes.yaml", String::new()).name,
         at_once = job.needs.at_once.unwrap_or(shards),
     );
@@ -144,15 +144,18 @@ pub fn seconds(text: &str) -> Option<u64> {
         .split(':')
         .map(|part| part.parse::<u64>().ok())
         .collect::<Option<Vec<_>>>()?;
+    let times = |number: u64, seconds: u64| number.saturating_mul(seconds);
     let in_day = match (parts.as_slice(), days) {
-        ([minutes], None) => minutes * 60,
-        ([minutes, seconds], None) => minutes * 60 + seconds,
-        ([hours], Some(_)) => hours * 3600,
-        ([hours, minutes], Some(_)) => hours * 3600 + minutes * 60,
-        ([hours, minutes, seconds], _) => hours * 3600 + minutes * 60 + seconds,
+        ([minutes], None) => times(*minutes, 60),
+        ([minutes, seconds], None) => times(*minutes, 60).saturating_add(*seconds),
+        ([hours], Some(_)) => times(*hours, 3600),
+        ([hours, minutes], Some(_)) => times(*hours, 3600).saturating_add(times(*minutes, 60)),
+        ([hours, minutes, seconds], _) => times(*hours, 3600)
+            .saturating_add(times(*minutes, 60))
+            .saturating_add(*seconds),
         _ => return None,
     };
-    Some(days.unwrap_or(0) * 86_400 + in_day)
+    Some(times(days.unwrap_or(0), 86_400).saturating_add(in_day))
 }
 
 /// The job as the containers see it: the program is that of the image, and what lies below `mount` on

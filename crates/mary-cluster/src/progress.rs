@@ -7,11 +7,14 @@ use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mary_contract::StoreError;
+use mary_contract::{StoreError, read_plain_text};
 use mary_store::{RunFolder, ShardEnd, ShardPlace, ShardStatus};
 use serde::Serialize;
 
 use crate::Submissions;
+
+/// Bytes of a sweep's list of checkpoints, at most.
+const LARGEST_LIST: u64 = 256 << 20;
 
 /// What a shard is doing or waiting for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -131,7 +134,8 @@ fn counts(place: &ShardPlace) -> Result<(usize, usize), StoreError> {
         let finished = RunFolder::open(&place.path)?.finished_ids()?;
         return Ok((finished.len() - finished.failed(), finished.failed()));
     }
-    let text = fs::read_to_string(place.path.join("checkpoints.jsonl")).unwrap_or_default();
+    let list = place.path.join("checkpoints.jsonl");
+    let text = read_plain_text(&list, LARGEST_LIST).unwrap_or_default();
     let mut whole: BTreeSet<String> = BTreeSet::new();
     let mut broken: BTreeSet<String> = BTreeSet::new();
     for line in text.split_inclusive('\n').filter(|l| l.ends_with('\n')) {

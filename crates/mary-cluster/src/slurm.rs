@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::job::{Job, Script, quoted};
+use crate::job::{Job, Script, one_line, quoted};
 
 /// Seconds before a time limit at which a shard is told to stop.
 const WARNING: u32 = 60;
@@ -64,11 +64,11 @@ fn array(job: &Job, part: usize, tasks: usize) -> String {
          \x20 esac\n\
          fi\n\
          exit \"$code\"\n",
-        folder = job.folder.display(),
-        script = job.file(&format!("slurm-{part}.sh")).display(),
+        folder = one_line(job.folder.display()),
+        script = one_line(job.file(&format!("slurm-{part}.sh")).display()),
         lines = lines
             .iter()
-            .map(|l| format!("#SBATCH {l}\n"))
+            .map(|l| format!("#SBATCH {}\n", one_line(l)))
             .collect::<String>(),
         preamble = job.preamble(),
         choose = Job::choose(&list, "SLURM_ARRAY_TASK_ID"),
@@ -94,10 +94,10 @@ fn merge(job: &Job) -> String {
          # Joins the shards of {}\n\
          # Runs when they have ended, well or not, and says what is missing.\n\
          {}{}exec {}\n",
-        job.folder.display(),
+        one_line(job.folder.display()),
         lines
             .iter()
-            .map(|l| format!("#SBATCH {l}\n"))
+            .map(|l| format!("#SBATCH {}\n", one_line(l)))
             .collect::<String>(),
         job.preamble(),
         job.merge_command(),

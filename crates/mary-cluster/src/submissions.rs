@@ -1,14 +1,17 @@
 //! What was submitted for a run, in `submit/submitted.jsonl` of its folder: one line each.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use mary_contract::{StoreError, replace_file};
+use mary_contract::{StoreError, append_plain, read_plain_text, replace_file};
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Engine, Script, submit_folder};
+
+/// Bytes of the list of submissions, at most.
+const LARGEST: u64 = 256 << 20;
 
 /// One submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +58,7 @@ impl Submissions {
     pub fn of(folder: &Path) -> Result<Self, StoreError> {
         let folder = submit_folder(folder);
         let path = folder.join("submitted.jsonl");
-        let text = match fs::read_to_string(&path) {
+        let text = match read_plain_text(&path, LARGEST) {
             Ok(text) => text,
             Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
             Err(e) => return Err(at(&path)(e)),
@@ -77,7 +80,12 @@ impl Submissions {
 
     /// The number of the next one.
     pub fn next(&self) -> usize {
-        self.all.iter().map(|s| s.number).max().unwrap_or(0) + 1
+        self.all
+            .iter()
+            .map(|s| s.number)
+            .max()
+            .unwrap_or(0)
+            .saturating_add(1)
     }
 
     /// Writes the scripts of a submission; shell scripts can be started.
@@ -99,7 +107,7 @@ impl Submissions {
         let path = self.folder.join("submitted.jsonl");
         let append = || -> io::Result<()> {
             fs::create_dir_all(&self.folder)?;
-            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+            let mut file = append_plain(&path)?;
             let line = serde_json::to_string(&submission)? + "\n";
             file.write_all(line.as_bytes())?;
             file.sync_data()
@@ -127,6 +135,39 @@ fn at(path: &Path) -> impl Fn(io::Error) -> StoreError + use<> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The folder may come from elsewhere.
+    #[test]
+    fn a_foreign_list_neither_waits_nor_writes_elsewhere_nor_overflows() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("submit/submitted.jsonl");
+        fs::create_dir_all(folder.path().join("submit")).unwrap();
+        let submission = |number| Submission {
+            number,
+            engine: Engine::Slurm,
+            of: 1,
+            shards: vec![0],
+            jobs: vec!["17".into()],
+            array_limit: 0,
+            merge: None,
+            at: u64::MAX,
+        };
+        let line = serde_json::to_string(&submission(usize::MAX)).unwrap();
+        fs::write(&list, format!("{line}\n")).unwrap();
+        let mut all = Submissions::of(folder.path()).unwrap();
+        assert_eq!(all.next(), usize::MAX);
+        fs::remove_file(&list).unwrap();
+        let theirs = folder.path().join("diary");
+        fs::write(&theirs, "mine").unwrap();
+        std::os::unix::fs::symlink(&theirs, &list).unwrap();
+        assert!(all.note(submission(1)).is_err());
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "mine");
+        fs::remove_file(&list).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&list).status();
+        assert!(made.unwrap().success());
+        let error = Submissions::of(folder.path()).unwrap_err();
+        assert!(error.to_string().contains("FIFO"), "{error}");
+    }
 
     #[test]
     fn what_was_submitted_is_found_again() {

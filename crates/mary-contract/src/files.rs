@@ -36,6 +36,47 @@ pub fn read_plain(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The same for text; what is no UTF-8 is an error of the file.
+pub fn read_plain_text(path: &Path, most: u64) -> io::Result<String> {
+    String::from_utf8(read_plain(path, most)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "expected text in UTF-8"))
+}
+
+/// Opens a file to write behind its end, made where there is none, unless a link or something that is no
+/// plain file stands there.
+pub fn append_plain(path: &Path) -> io::Result<File> {
+    writable_place(path)?;
+    fs::OpenOptions::new().create(true).append(true).open(path)
+}
+
+/// Makes a folder that nobody else can read or write, for a place that is everybody's (`/tmp`); refuses
+/// one that somebody else made there before.
+pub fn private_folder(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+        match fs::DirBuilder::new().mode(0o700).create(path) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+            _ => {}
+        }
+        let found = fs::symlink_metadata(path)?;
+        let us = fs::metadata("/proc/self").map(|m| m.uid());
+        let foreign = us.is_ok_and(|us| us != found.uid());
+        if !found.is_dir() || foreign {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "expected a folder of our own, found somebody else's",
+            ));
+        }
+        if found.mode() & 0o077 != 0 {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+        }
+        Ok(())
+    }
+    #[cfg(not(unix))]
+    fs::create_dir_all(path)
+}
+
 /// Says whether a place may be written to: nothing is there, or a plain file that is no link to
 /// another.
 pub fn writable_place(path: &Path) -> io::Result<()> {
@@ -105,12 +146,18 @@ mod tests {
                 open_plain(&link).is_ok(),
                 "reading through a link is the user's business"
             );
-            assert!(
-                writable_place(&link)
-                    .unwrap_err()
-                    .to_string()
-                    .contains("link")
-            );
+            let ours = folder.join("ours");
+            private_folder(&ours).unwrap();
+            private_folder(&ours).unwrap();
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = fs::metadata(&ours).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o700);
+            let elsewhere = folder.join("elsewhere");
+            std::os::unix::fs::symlink(&ours, &elsewhere).unwrap();
+            assert!(private_folder(&elsewhere).is_err());
+            for refused in [writable_place(&link), append_plain(&link).map(drop)] {
+                assert!(refused.unwrap_err().to_string().contains("link"));
+            }
         }
         fs::remove_dir_all(&folder).unwrap();
     }

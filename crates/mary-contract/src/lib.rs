@@ -42,7 +42,9 @@ pub use exhibit::{
     Series, ShadedRange, Table,
 };
 pub use family::{Family, built_in};
-pub use files::{open_plain, read_plain, writable_place};
+pub use files::{
+    append_plain, open_plain, private_folder, read_plain, read_plain_text, writable_place,
+};
 pub use item::{Ask, Item, ModelRole, Target};
 pub use key::Key;
 pub use label::{model_label, model_labels};

@@ -112,3 +112,45 @@ proptest! {
         prop_assert!(outside <= 2, "only `archive` and `out`");
     }
 }
+
+/// Zeros without end, a megabyte at a time.
+fn zeros(mut out: impl std::io::Write, megabytes: usize) {
+    let piece = vec![0; 1 << 20];
+    for _ in 0..megabytes {
+        out.write_all(&piece).unwrap();
+    }
+}
+
+/// An archive far below the limit on its total is refused by how much larger than itself it unpacks.
+#[test]
+fn a_bomb_is_stopped_by_its_ratio() {
+    const MEGABYTES: usize = 128;
+    let dir = tempfile::tempdir().unwrap();
+    let mut out = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    out.start_file("a", SimpleFileOptions::default()).unwrap();
+    zeros(&mut out, MEGABYTES);
+    let zipped = out.finish().unwrap().into_inner();
+    let error = unpack(&zipped, dir.path(), Limits::default()).unwrap_err();
+    assert!(matches!(error, UnpackError::TooLarge(_)), "{error}");
+
+    let mut header = tar::Header::new_gnu();
+    header.set_size((MEGABYTES << 20) as u64);
+    header.set_mode(0o644);
+    header.set_path("a").unwrap();
+    header.set_cksum();
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    out.write_all(header.as_bytes()).unwrap();
+    zeros(&mut out, MEGABYTES);
+    zeros(&mut out, 1);
+    let packed = out.finish().unwrap();
+    let archive = dir.path().join("a.tar.gz");
+    fs::write(&archive, &packed).unwrap();
+    let into = dir.path().join("tar");
+    let error = unpack_tar_gz(&archive, &into, Limits::default(), &|p| Some(p.to_owned()));
+    let error = error.unwrap_err();
+    assert!(matches!(error, UnpackError::TooLarge(_)), "{error}");
+    assert!(!into.join("a").exists(), "nothing of it is left");
+    for bytes in [zipped.len(), packed.len()] {
+        assert!(bytes * 200 + (64 << 20) < MEGABYTES << 20, "{bytes} bytes");
+    }
+}

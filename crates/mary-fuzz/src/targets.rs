@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::mutate::{self, Dice};
 
+mod own;
 mod replies;
 mod runs;
 
@@ -47,6 +48,7 @@ pub fn all(golden: &Path) -> Result<Vec<Box<dyn Target>>, Trouble> {
     targets.push(Box::new(Pickle::new(golden)?));
     targets.extend(runs::all()?);
     targets.extend(replies::all()?);
+    targets.extend(own::all()?);
     Ok(targets)
 }
 
@@ -142,7 +144,7 @@ impl Folder {
 }
 
 /// Pieces of templates that grow, loop, recurse and ask for what is not there.
-const TEMPLATE_PIECES: [&str; 14] = [
+const TEMPLATE_PIECES: [&str; 22] = [
     "{% set x = 'ab' %}{% for i in range(60) %}{% set x = x ~ x %}{% endfor %}",
     "{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
     "{% set ns = namespace(x=[1, 2]) %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
@@ -157,6 +159,14 @@ const TEMPLATE_PIECES: [&str; 14] = [
     "{{ raise_exception('no') }}",
     "{{ strftime_now('%Q%%%') }}",
     "{{ messages | tojson(indent=99999999) }}",
+    "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x ~ '' }}",
+    "{% macro d(s, n) %}{% if n %}{{ d([s, s], n - 1) }}{% else %}{{ s|string }}{% endif %}{% endmacro %}{{ d([1], 60) }}",
+    "{% macro d(s, n) %}{% if n %}{{ d({'a': s, 'b': s}, n - 1) }}{% else %}{{ s|tojson }}{% endif %}{% endmacro %}{{ d(1, 60) }}",
+    "{% set x = 'a' * 200000 %}{% set y %}{% for i in range(9999) %}{{ x }}{% endfor %}{% endset %}{{ y|length }}",
+    "{% macro m() %}{% for i in range(9999) %}{% for j in range(9999) %}a text that is written{% endfor %}{% endfor %}{% endmacro %}{{ m()|length }}",
+    "{{ [1]|batch(99999999999, 0) }}{{ [1]|slice(99999999999) }}",
+    "{{ 'a'.join([1] * 200000) }}{{ ('a' * 1000)|list|join('b' * 1000) }}",
+    "{% for i in range(99999) %}{% for j in range(99999) %}{% if 'a' * 1000 == 'b' * 1000 %}{% endif %}{% endfor %}{% endfor %}",
 ];
 
 /// A template with a piece put in, doubled or taken out between two tags.

@@ -13,6 +13,9 @@ const LONGEST: u64 = 16 << 20;
 /// Files that include each other, at most.
 const DEEPEST: usize = 32;
 
+/// Files that are read for one task, at most: two includes in each of thirty files are a billion.
+const MOST: usize = 1_000;
+
 /// The keys of a file and of its includes.
 #[derive(Debug, Clone)]
 pub struct Merged {
@@ -36,7 +39,9 @@ impl Merged {
     /// Reads a file and all that it includes.
     pub fn read(path: &Path) -> Result<Self, HarnessError> {
         let mut entries = Vec::new();
-        read(path, "the task file", &mut Vec::new(), &mut entries)?;
+        let mut left = MOST;
+        let mut above = Vec::new();
+        read(path, "the task file", &mut above, &mut left, &mut entries)?;
         Ok(Self {
             path: path.to_owned(),
             entries,
@@ -91,6 +96,7 @@ fn read(
     path: &Path,
     what: &'static str,
     above: &mut Vec<PathBuf>,
+    left: &mut usize,
     into: &mut Vec<Entry>,
 ) -> Result<(), HarnessError> {
     let unreadable = |source, hint: &str| HarnessError::Unreadable {
@@ -103,6 +109,10 @@ fn read(
     if above.contains(&whole) || above.len() >= DEEPEST {
         return Err(HarnessError::wrong(path, 1, "the file includes itself"));
     }
+    *left = left.checked_sub(1).ok_or_else(|| {
+        let message = format!("the task includes more than {MOST} files");
+        HarnessError::wrong(path, 1, message)
+    })?;
     let about = std::fs::metadata(&whole).map_err(|e| unreadable(e, ""))?;
     if !about.is_file() || about.len() > LONGEST {
         let why = std::io::Error::other("expected a file of at most 16 MiB");
@@ -137,22 +147,27 @@ fn read(
                 return Err(HarnessError::wrong(path, member.line, message));
             };
             let mut theirs = Vec::new();
-            read(&folder.join(name), "an included file", above, &mut theirs).map_err(
-                |e| match e {
-                    HarnessError::Unreadable {
-                        path: missing,
-                        what,
-                        source,
-                        hint,
-                    } if hint.is_empty() => HarnessError::Unreadable {
-                        path: missing,
-                        what,
-                        source,
-                        hint: format!("\nhint: {}:{} includes it", path.display(), member.line),
-                    },
-                    other => other,
+            read(
+                &folder.join(name),
+                "an included file",
+                above,
+                left,
+                &mut theirs,
+            )
+            .map_err(|e| match e {
+                HarnessError::Unreadable {
+                    path: missing,
+                    what,
+                    source,
+                    hint,
+                } if hint.is_empty() => HarnessError::Unreadable {
+                    path: missing,
+                    what,
+                    source,
+                    hint: format!("\nhint: {}:{} includes it", path.display(), member.line),
                 },
-            )?;
+                other => other,
+            })?;
             for entry in theirs.into_iter().filter(|e| e.name != "task_list") {
                 put(into, entry);
             }

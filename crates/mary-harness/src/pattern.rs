@@ -9,6 +9,9 @@ const LONGEST: usize = 10_000;
 /// Steps of one match, at most.
 const STEPS: u32 = 2_000_000;
 
+/// Bytes that replacing makes, at most, where the text is not longer itself.
+const LONGEST_RESULT: usize = 16 << 20;
+
 /// A compiled pattern.
 pub struct Pattern {
     regex: onig::Regex,
@@ -82,26 +85,32 @@ impl Pattern {
 
     /// `re.sub(pattern, "", text)`.
     pub fn remove(&self, text: &str) -> String {
-        self.replace(text, "")
+        // What is taken out makes nothing longer.
+        self.replace(text, "").unwrap_or_default()
     }
 
-    /// `re.sub(pattern, with, text)`, where `with` may name groups as `\1` or `\g<1>`.
-    pub fn replace(&self, text: &str, with: &str) -> String {
+    /// `re.sub(pattern, with, text)`, where `with` may name groups as `\1` or `\g<1>`; nothing where that
+    /// would be longer than any prompt.
+    pub fn replace(&self, text: &str, with: &str) -> Option<String> {
         let mut out = String::with_capacity(text.len());
         let mut last = 0;
         for found in self.find_all(text) {
             out.push_str(text.get(last..found.start).unwrap_or_default());
-            insert(&mut out, with, &found, text);
+            insert(&mut out, with, &found, text)?;
             last = found.end;
         }
         out.push_str(text.get(last..).unwrap_or_default());
-        out
+        Some(out)
     }
 }
 
-fn insert(out: &mut String, with: &str, found: &Found<'_>, text: &str) {
+fn insert(out: &mut String, with: &str, found: &Found<'_>, text: &str) -> Option<()> {
+    let long = |out: &String| out.len() > LONGEST_RESULT.max(2 * text.len());
     let mut rest = with;
     while let Some(at) = rest.find('\\') {
+        if long(out) {
+            return None;
+        }
         out.push_str(rest.get(..at).unwrap_or_default());
         let after = rest.get(at + 1..).unwrap_or_default();
         let named = after.strip_prefix("g<").and_then(|t| t.split_once('>'));
@@ -129,6 +138,7 @@ fn insert(out: &mut String, with: &str, found: &Found<'_>, text: &str) {
         rest = tail;
     }
     out.push_str(rest);
+    (!long(out)).then_some(())
 }
 
 /// One match.
@@ -172,7 +182,7 @@ mod tests {
     #[test]
     fn replacing_is_pythons() {
         let of = |pattern: &str, with: &str, text: &str| {
-            Pattern::new(pattern).unwrap().replace(text, with)
+            Pattern::new(pattern).unwrap().replace(text, with).unwrap()
         };
         assert_eq!(of(",", "", "1,000,000"), "1000000");
         assert_eq!(of("(?s).*#### ", "", "x\ny #### 5"), "5");

@@ -5,6 +5,8 @@ use minijinja::value::{Rest, Serde, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
 use serde_json::Value as Json;
 
+use mary_template::Bounds;
+
 use crate::pattern::Pattern;
 use crate::python::{is_space, str_of};
 
@@ -20,6 +22,8 @@ pub type Doc = serde_json::Map<String, Json>;
 /// Compiled templates, each under its own text.
 pub struct Templates {
     environment: Environment<'static>,
+    /// Steps that any of them may take.
+    steps: u64,
 }
 
 /// Why a row could not be rendered.
@@ -40,12 +44,13 @@ impl Templates {
             .build()
             .map_err(|e| e.to_string())?;
         environment.set_syntax(syntax);
-        environment.set_fuel(Some(FUEL));
         environment.set_debug(false);
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        mary_template::install(&mut environment, Bounds::PROMPT);
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.set_unknown_method_callback(mary_taskfile::template::python_method);
         environment.set_formatter(|out, _, value| {
+            mary_template::written(value)?;
             let text = str_of(value);
             Ok(out.write_str(&text)?)
         });
@@ -60,30 +65,29 @@ impl Templates {
         environment.add_filter("join", join);
         environment.add_filter("int", int);
         environment.add_filter("regex_replace", replace);
-        Ok(Self { environment })
+        Ok(Self {
+            environment,
+            steps: FUEL,
+        })
     }
 
     /// Compiles a template; an error says what is wrong and in which line of it.
     pub fn add(&mut self, source: &str) -> Result<(), (String, usize)> {
+        let checked =
+            mary_template::bounded(source, Bounds::PROMPT, FUEL).map_err(|why| (why, 1))?;
+        self.steps = self.steps.min(checked.steps);
+        self.environment.set_fuel(Some(self.steps));
         self.environment
-            .add_template_owned(source.to_owned(), source.to_owned())
+            .add_template_owned(source.to_owned(), checked.source)
             .map_err(|error| (describe(&error), error.line().unwrap_or(1)))
     }
 
     /// The text of a template for a row.
     pub fn text(&self, source: &str, doc: &Doc) -> Result<String, Unrendered> {
-        let rendered = self
-            .environment
+        self.environment
             .get_template(source)
-            .and_then(|t| t.render(Value::from(Serde(doc))));
-        match rendered {
-            Ok(text) if text.len() <= LONGEST => Ok(text),
-            Ok(_) => Err(Unrendered {
-                missing: Vec::new(),
-                message: format!("it makes more than {} MiB of text", LONGEST >> 20),
-            }),
-            Err(error) => Err(self.unrendered(source, doc, &error)),
-        }
+            .and_then(|t| mary_template::render(&t, Value::from(Serde(doc)), LONGEST))
+            .map_err(|error| self.unrendered(source, doc, &error))
     }
 
     fn unrendered(&self, source: &str, doc: &Doc, error: &Error) -> Unrendered {
@@ -98,7 +102,12 @@ impl Templates {
         Unrendered {
             missing,
             message: match error.kind() {
-                ErrorKind::OutOfFuel => format!("it takes more than {FUEL} steps for one row"),
+                ErrorKind::OutOfFuel if error.detail().is_none() => {
+                    format!("it takes more than {} steps for one row", self.steps)
+                }
+                ErrorKind::WriteFailure => {
+                    format!("it makes more than {} MiB of text", LONGEST >> 20)
+                }
                 _ => describe(error),
             },
         }
@@ -153,7 +162,13 @@ fn int(value: Value, default: Option<i64>) -> i64 {
 fn replace(text: String, pattern: &str, with: &str) -> Result<String, Error> {
     let pattern = Pattern::new(pattern)
         .map_err(|why| Error::new(ErrorKind::InvalidOperation, format!("regex_replace: {why}")))?;
-    Ok(pattern.replace(&text, with))
+    let replaced = pattern.replace(&text, with);
+    replaced.ok_or_else(|| {
+        Error::new(
+            ErrorKind::InvalidOperation,
+            "regex_replace makes too long a text",
+        )
+    })
 }
 
 fn describe(error: &Error) -> String {

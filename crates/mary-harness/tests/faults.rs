@@ -121,3 +121,50 @@ fn more_shots_than_rows_are_refused() {
     let error = folder.items("t.yaml", &settings).unwrap_err().to_string();
     says(&error, &["3 shots", "1 rows"]);
 }
+
+/// Thirty files that each include the next one twice are a billion.
+#[test]
+fn includes_do_not_multiply_without_end() {
+    let folder = Folder::new(&[("f30.yaml", TASK)]);
+    for n in 0..30 {
+        let next = n + 1;
+        let text = format!("include: [f{next}.yaml, f{next}.yaml]\n");
+        folder.write(&format!("f{n}.yaml"), text.as_bytes());
+    }
+    folder.write("rows.jsonl", ROW.as_bytes());
+    let error = folder.task("f0.yaml").err().expect("too many");
+    says(&error.to_string(), &["more than 1000 files"]);
+    folder.write("twice.yaml", b"include: [f30.yaml, f30.yaml]\n");
+    assert!(folder.task("twice.yaml").is_ok());
+}
+
+/// Templates of a stranger's task: values that double, and patterns that make much of little.
+#[test]
+fn no_template_grows_without_end() {
+    let of = |text: &str| {
+        let text = text.replace('\'', "''");
+        let task = TASK.replace("doc_to_text: '{{q}}'", &format!("doc_to_text: '{text}'"));
+        fault(&task, ROW.as_bytes())
+    };
+    for (text, wanted) in [
+        (
+            "{% set n = namespace(x='ab') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}",
+            "grows",
+        ),
+        (
+            "{% set n = namespace(x=[1]) %}{% for i in range(60) %}{% set n.x = [n.x, n.x] %}{% endfor %}{{ n.x }}",
+            "grows",
+        ),
+        (
+            "{{ ('a' * 40000) | regex_replace('a', 'b' * 40000) | length }}",
+            "too long",
+        ),
+        (
+            "{% set x = 'a' * 40000 %}{% for i in range(9999) %}{{ x }}{% endfor %}",
+            "more than 32 MiB",
+        ),
+    ] {
+        let fault = of(text);
+        assert!(fault.contains(wanted), "{text}: {fault}");
+    }
+}

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mary_contract::{ErrorKind, Finish, Generate, ModelSettings, Prompt, Score, Start};
+use mary_contract::{
+    Desk, ErrorKind, Finish, Generate, Generated, Job, ModelError, ModelSettings, Prompt, Reply,
+    Score, Start, Ticket,
+};
 use mary_remote::Ledger;
 use mary_testkit::raw_server::{RawServer, Say};
 use serde_json::{Value, json};
@@ -217,8 +220,12 @@ fn odd_headers_are_no_reason_to_panic() {
         "9".repeat(400).as_str(),
         "1e308",
         "\u{7f}",
+        "",
+        "-86400",
+        "1e999",
+        "soon",
     ] {
-        let value = value.to_owned();
+        let (value, shown) = (value.to_owned(), value.to_owned());
         let server = RawServer::start(move |_| {
             let names = [
                 "x-ratelimit-limit-requests",
@@ -240,7 +247,42 @@ fn odd_headers_are_no_reason_to_panic() {
             model.as_ref(),
             (0..6).map(|n| ask(format!("{n}"))).collect(),
         );
-        assert!((0..6).all(|n| desk.answers[&mary_contract::Ticket(n)].len() == 1));
+        if shown == "\u{7f}" {
+            // No answer of HTTP: an error of each item.
+            assert!((0..6).all(|n| desk.only(n).is_err()));
+            continue;
+        }
+        // Headers that say nothing change nothing: every question is asked once and answered.
+        assert_eq!(server.heard().len(), 6, "{shown}");
+        for n in 0..6 {
+            let answer = desk.only(n).as_ref();
+            let answer = answer.unwrap_or_else(|error| panic!("{shown}: {error}"));
+            assert_eq!(answer.answer.text, "x", "{shown}");
+        }
+    }
+}
+
+/// A desk whose run is told to stop at some moment.
+struct Stopping {
+    desk: TestDesk<Generate, Generated>,
+    stops: Box<dyn Fn() -> bool>,
+}
+
+impl Desk<Generate, Generated> for Stopping {
+    fn next(&mut self) -> Option<Job<Generate>> {
+        self.desk.next()
+    }
+
+    fn answer(
+        &mut self,
+        ticket: Ticket,
+        answer: Result<Reply<Generated>, ModelError>,
+    ) -> std::ops::ControlFlow<()> {
+        self.desk.answer(ticket, answer)
+    }
+
+    fn stopping(&mut self) -> bool {
+        (self.stops)()
     }
 }
 
@@ -248,29 +290,6 @@ fn odd_headers_are_no_reason_to_panic() {
 /// in, the rest comes back at once.
 #[test]
 fn a_stop_keeps_what_is_under_way_and_waits_for_nothing_else() {
-    struct Stopping {
-        desk: TestDesk<Generate, mary_contract::Generated>,
-        server: Arc<AtomicUsize>,
-    }
-    impl mary_contract::Desk<Generate, mary_contract::Generated> for Stopping {
-        fn next(&mut self) -> Option<mary_contract::Job<Generate>> {
-            self.desk.next()
-        }
-        fn answer(
-            &mut self,
-            ticket: mary_contract::Ticket,
-            answer: Result<
-                mary_contract::Reply<mary_contract::Generated>,
-                mary_contract::ModelError,
-            >,
-        ) -> std::ops::ControlFlow<()> {
-            self.desk.answer(ticket, answer)
-        }
-        fn stopping(&mut self) -> bool {
-            // From the moment the first questions are at the server.
-            self.server.load(Ordering::SeqCst) > 0
-        }
-    }
     let arrived = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&arrived);
     let server = RawServer::start(move |_| {
@@ -282,7 +301,8 @@ fn a_stop_keeps_what_is_under_way_and_waits_for_nothing_else() {
     let model = try_open("openai/gpt-4o", &settings(&server, &[]), &Ledger::new()).unwrap();
     let mut desk = Stopping {
         desk: TestDesk::new((0..100).map(|n| ask(format!("{n}")))),
-        server: arrived,
+        // From the moment the first questions are at the server.
+        stops: Box::new(move || arrived.load(Ordering::SeqCst) > 0),
     };
     model.generator().unwrap().generate(&mut desk);
     let kept = desk
@@ -304,25 +324,6 @@ fn a_stop_keeps_what_is_under_way_and_waits_for_nothing_else() {
 /// at the server counts as spent, since nobody will know.
 #[test]
 fn what_does_not_come_within_the_stated_time_counts_as_spent() {
-    struct Stopping(TestDesk<Generate, mary_contract::Generated>, RawServer);
-    impl mary_contract::Desk<Generate, mary_contract::Generated> for Stopping {
-        fn next(&mut self) -> Option<mary_contract::Job<Generate>> {
-            self.0.next()
-        }
-        fn answer(
-            &mut self,
-            ticket: mary_contract::Ticket,
-            answer: Result<
-                mary_contract::Reply<mary_contract::Generated>,
-                mary_contract::ModelError,
-            >,
-        ) -> std::ops::ControlFlow<()> {
-            self.0.answer(ticket, answer)
-        }
-        fn stopping(&mut self) -> bool {
-            self.1.heard().len() >= 4
-        }
-    }
     let server = RawServer::start(|_| {
         loop {
             std::thread::park();
@@ -332,9 +333,12 @@ fn what_does_not_come_within_the_stated_time_counts_as_spent() {
     let ledger = Ledger::new();
     let settings = settings(&server, &[("stop_wait", "0.2")]);
     let model = try_open("openai/gpt-4o", &settings, &ledger).unwrap();
-    let mut desk = Stopping(TestDesk::new((0..100).map(dear)), server);
+    let mut desk = Stopping {
+        desk: TestDesk::new((0..100).map(dear)),
+        stops: Box::new(move || server.heard().len() >= 4),
+    };
     model.generator().unwrap().generate(&mut desk);
-    assert!(desk.0.answers.values().flatten().all(Result::is_err));
+    assert!(desk.desk.answers.values().flatten().all(Result::is_err));
     // The requests are given up by another thread, a moment later.
     let until = std::time::Instant::now() + Duration::from_secs(120);
     while ledger.balance().promised > 0.0 && std::time::Instant::now() < until {

@@ -298,7 +298,7 @@ impl RunFolder {
     }
 }
 
-fn folder_name(id: &str) -> Result<&str, StoreError> {
+pub(crate) fn folder_name(id: &str) -> Result<&str, StoreError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if id.is_empty() || id.starts_with('.') || !id.chars().all(plain) {
         return Err(StoreError::Mismatch(format!(
@@ -321,6 +321,18 @@ fn read_manifest(path: &Path) -> Result<RunManifest, StoreError> {
         &file,
         "restore the file from a copy; the samples are untouched",
     )?;
+    // It names files and folders elsewhere: of exports, of what is merged.
+    if folder_name(&manifest.id).is_err() {
+        return Err(corrupt(
+            &file,
+            0,
+            format!(
+                "`{}` cannot name a run: expected letters, digits, `.`, `_` and `-`",
+                manifest.id
+            ),
+            "restore the file from a copy; no run of Mary's has such a name",
+        ));
+    }
     if manifest.schema != SCHEMA {
         return Err(StoreError::Mismatch(format!(
             "{}: the folder has form {}, this version of Mary reads form {SCHEMA}\n\

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use mary_contract::{StoreError, writable_place};
+use mary_contract::{StoreError, open_plain, writable_place};
 use serde::{Deserialize, Serialize};
 
 use crate::fault::io_at;
@@ -103,7 +103,7 @@ fn start_of(pid: u32) -> Option<u64> {
 
 /// The process that a folder's lock names, if any. It may be dead.
 pub fn holder(folder: &Path) -> Option<Holder> {
-    read_holder(&mut File::open(folder.join(FILE)).ok()?)
+    read_holder(&mut open_plain(&folder.join(FILE)).ok()?)
 }
 
 /// What decides whether a lock can be had; apart for tests.
@@ -272,7 +272,7 @@ fn heart(
             let mut us = us;
             while stopped.recv_timeout(beat) == Err(RecvTimeoutError::Timeout) {
                 // Opened anew: a node may go on seeing what it has read before.
-                let found = File::open(&path).ok().and_then(|mut f| read_holder(&mut f));
+                let found = open_plain(&path).ok().and_then(|mut f| read_holder(&mut f));
                 if found.is_some_and(|found| !found.is(&us)) {
                     lost.store(true, Ordering::Relaxed);
                     return;

@@ -7,7 +7,7 @@ use mary_contract::{RunManifest, StoreError};
 
 use crate::atomic;
 use crate::fault::io_at;
-use crate::folder::{MANIFEST, SAMPLES};
+use crate::folder::{MANIFEST, SAMPLES, folder_name};
 use crate::join::{Differing, join};
 use crate::lease::Lock;
 use crate::manifest::{difference, shard_difference};
@@ -41,7 +41,7 @@ pub fn merge(root: &Path, sources: &[&Path]) -> Result<MergeReport, StoreError> 
         .map(|path| RunFolder::open(path))
         .collect::<Result<Vec<_>, _>>()?;
     let manifest = merged_manifest(&folders)?;
-    let path = root.join(&manifest.id);
+    let path = root.join(folder_name(&manifest.id)?);
     let fresh = !path.join(MANIFEST).exists();
     let made: Vec<PathBuf> = [root, &path]
         .iter()

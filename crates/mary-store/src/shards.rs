@@ -5,12 +5,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mary_contract::{RunManifest, StoreError};
+use mary_contract::{RunManifest, StoreError, open_plain};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic;
 use crate::fault::io_at;
-use crate::folder::{MANIFEST, read_json};
+use crate::folder::{MANIFEST, folder_name, read_json};
 use crate::lease::{self, Holder};
 use crate::manifest::difference;
 use crate::merge::{MergeReport, join_into};
@@ -174,7 +174,7 @@ impl RunFolder {
     /// there is this run's. Takes no lock: the parts of a run, which all do this, begin at the same
     /// moment, and whose manifest stays does not matter.
     pub fn found(root: &Path, manifest: &RunManifest) -> Result<Self, StoreError> {
-        let path = root.join(&manifest.id);
+        let path = root.join(folder_name(&manifest.id)?);
         fs::create_dir_all(&path).map_err(io_at(&path))?;
         if !path.join(MANIFEST).exists() {
             atomic::write_json(&path.join(MANIFEST), manifest)?;
@@ -223,7 +223,10 @@ fn take_in(cache: &mut ResponseCache, file: &Path, index: usize) -> Result<u64, 
     }
     let name = format!("mary-join-{}-{index}.sqlite", std::process::id());
     let copy = std::env::temp_dir().join(name);
-    fs::copy(file, &copy).map_err(io_at(&copy))?;
+    // Others write to the folder of temporary files too: a link that waits there is not followed.
+    let mut new = fs::File::create_new(&copy).map_err(io_at(&copy))?;
+    let copied = open_plain(file).and_then(|mut old| std::io::copy(&mut old, &mut new));
+    copied.map_err(io_at(&copy))?;
     let absorbed = cache.absorb(&copy);
     let _ = fs::remove_file(&copy);
     absorbed

@@ -485,3 +485,122 @@ proptest! {
         prop_assert_eq!(folder.samples().unwrap().next().unwrap().unwrap(), s);
     }
 }
+
+/// A name in a manifest becomes the name of files and folders elsewhere: none of them is a path.
+#[test]
+fn a_manifest_cannot_name_a_run_so_that_files_lie_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = filled(dir.path(), 2).path().to_owned();
+    let file = path.join("manifest.json");
+    let text = fs::read_to_string(&file).unwrap();
+    for id in [
+        "../../evil",
+        "/tmp/evil",
+        "a/b",
+        "",
+        ".hidden",
+        "a\u{0}b",
+        "line\nbreak",
+    ] {
+        let mut manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+        manifest["id"] = id.into();
+        fs::write(&file, manifest.to_string()).unwrap();
+        let error = RunFolder::open(&path).err().unwrap();
+        assert!(
+            error.to_string().contains("cannot name a run"),
+            "{id:?}: {error}"
+        );
+        assert!(merge(&dir.path().join("all"), &[&path]).is_err(), "{id:?}");
+        assert!(RunFolder::resume(&path).is_err(), "{id:?}");
+    }
+}
+
+/// Exports lie in the run folder unless told otherwise, and a folder may come from elsewhere.
+#[cfg(unix)]
+#[test]
+fn an_export_writes_through_no_link() {
+    use mary_store::{ExportForm, export};
+    let dir = tempfile::tempdir().unwrap();
+    let folder = filled(dir.path(), 2);
+    let into = folder.path().join("export");
+    let theirs = dir.path().join("diary.csv");
+    fs::write(&theirs, "mine").unwrap();
+    for form in [
+        ExportForm::Csv,
+        ExportForm::Parquet,
+        ExportForm::InspectJson,
+        ExportForm::LmEval,
+    ] {
+        let _ = fs::remove_dir_all(&into);
+        let files = export(&folder, form, &into).unwrap();
+        for file in &files {
+            fs::remove_file(file).unwrap();
+            std::os::unix::fs::symlink(&theirs, file).unwrap();
+        }
+        // What is replaced whole takes the link's place; nothing goes through it.
+        let _ = export(&folder, form, &into);
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "mine", "{form:?}");
+    }
+    fs::remove_dir_all(&into).unwrap();
+    let elsewhere = dir.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &into).unwrap();
+    let error = export(&folder, ExportForm::Csv, &into).unwrap_err();
+    assert!(error.to_string().contains("link"), "{error}");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+/// An archive of another tool's that unpacks to far more than itself.
+#[test]
+fn an_imported_archive_is_bounded_by_its_ratio() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut out = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default();
+    out.start_file("header.json", options).unwrap();
+    out.write_all(b"{\"eval\": \"").unwrap();
+    let piece = vec![b'a'; 1 << 20];
+    for _ in 0..48 {
+        out.write_all(&piece).unwrap();
+    }
+    out.write_all(b"\"}").unwrap();
+    let file = dir.path().join("bomb.eval");
+    fs::write(&file, out.finish().unwrap().into_inner()).unwrap();
+    let options = mary_store::ImportOptions {
+        model: None,
+        task: None,
+        score: None,
+    };
+    let error = mary_store::import(&file, &options, dir.path()).unwrap_err();
+    assert!(
+        error.to_string().contains("unpacks to more than"),
+        "{error}"
+    );
+}
+
+/// Special files where plain ones are expected are refused before they are opened: opening a FIFO waits
+/// for whoever writes into it.
+#[cfg(unix)]
+#[test]
+fn a_fifo_in_place_of_a_lock_or_an_import_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = filled(dir.path(), 1);
+    let path = folder.path().to_owned();
+    drop(folder);
+    for name in ["run.lock", "x.jsonl", "x.eval", "x.json"] {
+        let _ = fs::remove_file(path.join(name));
+        let made = std::process::Command::new("mkfifo")
+            .arg(path.join(name))
+            .status();
+        assert!(made.unwrap().success());
+    }
+    assert!(mary_store::holder(&path).is_none());
+    for name in ["x.jsonl", "x.eval", "x.json"] {
+        let options = mary_store::ImportOptions {
+            model: Some("a/b".into()),
+            task: Some("c/d".into()),
+            score: None,
+        };
+        let error = mary_store::import(&path.join(name), &options, dir.path()).unwrap_err();
+        assert!(error.to_string().contains("FIFO"), "{name}: {error}");
+    }
+}

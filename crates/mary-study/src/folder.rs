@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::replace_file;
+use mary_contract::{read_plain, replace_file};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,9 @@ const KEYS: &str = "keys.json";
 const SECRETS: &str = "secrets.json";
 /// People and answers.
 pub const DATABASE: &str = "study.sqlite";
+
+/// Bytes of a file of a study, pictures in it included, at most.
+const LARGEST: u64 = 1 << 30;
 
 /// What keeps strangers out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +122,13 @@ impl Study {
                 hint: "items are frozen; lower `per_person` or make another study".into(),
             });
         }
+        if let Some(why) = questions.iter().find_map(Question::unaskable) {
+            return Err(StudyError::File {
+                path: path.join(ITEMS),
+                message: why,
+                hint: "restore the file from a copy; items of a study never change".into(),
+            });
+        }
         Ok(Self {
             path: path.to_owned(),
             questions,
@@ -180,7 +190,7 @@ fn write<T: Serialize>(
 
 fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, StudyError> {
     let path = folder.join(name);
-    let bytes = std::fs::read(&path).map_err(io_at(&path))?;
+    let bytes = read_plain(&path, LARGEST).map_err(io_at(&path))?;
     serde_json::from_slice(&bytes).map_err(|e| StudyError::File {
         path,
         message: e.to_string(),

@@ -23,6 +23,25 @@ pub struct Question {
     pub answer: AnswerForm,
 }
 
+/// Options of a question, or marks of its scale, at most: a page shows all of them.
+const MOST_OPTIONS: usize = 1_000;
+
+impl Question {
+    /// Why no page could show it, where a file from elsewhere asks for such a one.
+    pub(crate) fn unaskable(&self) -> Option<String> {
+        let shown = match &self.answer {
+            AnswerForm::Rating { low, high } => high
+                .checked_sub(*low)
+                .and_then(|marks| usize::try_from(marks).ok())
+                .map_or(usize::MAX, |marks| marks.saturating_add(1)),
+            other => other.options().len(),
+        };
+        (shown > MOST_OPTIONS).then(|| {
+            format!("a question has more than {MOST_OPTIONS} options or marks, or a scale that ends before it begins")
+        })
+    }
+}
+
 /// How a question is answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -270,5 +289,23 @@ mod tests {
         let rating = AnswerForm::Rating { low: 1, high: 7 };
         assert_eq!(read(&rating, &["7"]), Some(Answer::Rating(7)));
         assert_eq!(read(&rating, &["8"]), None);
+    }
+
+    /// A page shows every mark of a scale; a file could ask for any number of them.
+    #[test]
+    fn no_scale_is_longer_than_a_page() {
+        let rated = |low, high| {
+            let question = Question {
+                instruction: String::new(),
+                examples: Vec::new(),
+                parts: Vec::new(),
+                answer: AnswerForm::Rating { low, high },
+            };
+            question.unaskable()
+        };
+        assert_eq!((rated(1, 7), rated(-50, 50)), (None, None));
+        for (low, high) in [(i64::MIN, i64::MAX), (0, 1 << 40), (7, 1), (0, 1_000)] {
+            assert!(rated(low, high).is_some(), "{low} to {high}");
+        }
     }
 }

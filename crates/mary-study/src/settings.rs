@@ -12,6 +12,9 @@ use crate::lists::Lists;
 /// The file.
 pub const FILE: &str = "study.toml";
 
+/// Bytes of it, at most.
+const LARGEST: u64 = 16 << 20;
+
 /// Everything its author decides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -184,7 +187,7 @@ impl Settings {
     /// Reads and checks the file of a study's folder.
     pub fn read(folder: &Path) -> Result<Self, StudyError> {
         let path = folder.join(FILE);
-        let text = std::fs::read_to_string(&path).map_err(io_at(&path))?;
+        let text = mary_contract::read_plain_text(&path, LARGEST).map_err(io_at(&path))?;
         let wrong = |message: String| StudyError::File {
             path: path.clone(),
             message,

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use mary_contract::{DataError, TaskError};
+use mary_contract::{DataError, TaskError, open_plain};
 use serde_json::{Map, Value};
 
 use crate::rows::{Rows, Table, format_of};
@@ -109,7 +109,7 @@ impl Material {
                 })))
             }
             Kind::Lines { path, .. } => {
-                let file = File::open(path).map_err(|e| {
+                let file = open_plain(path).map_err(|e| {
                     TaskError::Data(DataError::Damaged {
                         path: path.clone(),
                         message: format!("cannot be read: {e}"),
@@ -128,7 +128,7 @@ impl Material {
 
 fn hash(path: &Path) -> std::io::Result<String> {
     let mut hasher = blake3::Hasher::new();
-    let mut file = File::open(path)?;
+    let mut file = open_plain(path)?;
     let mut buffer = vec![0; 1 << 18];
     loop {
         let n = file.read(&mut buffer)?;

@@ -1,9 +1,11 @@
 //! Rows of a Parquet file as JSON objects. Bytes that are no text (a picture) become base64.
 
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use mary_contract::TaskError;
+use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
@@ -13,21 +15,21 @@ use crate::rows::{Numbered, wrong};
 
 /// Rows of one file.
 pub(crate) struct ParquetRows {
-    rows: RowIter<'static>,
+    rows: Option<RowIter<'static>>,
     file: String,
     row: usize,
 }
 
 impl ParquetRows {
     pub fn open(file: File, name: &str) -> Result<Self, TaskError> {
-        let broken = |error: parquet::errors::ParquetError| {
+        let broken = |error: ParquetError| {
             wrong(
                 name,
                 1,
                 format!("this is no Parquet file that can be read: {error}"),
             )
         };
-        let reader = SerializedFileReader::new(file).map_err(broken)?;
+        let reader = guarded(|| SerializedFileReader::new(file)).map_err(broken)?;
         let columns = reader.metadata().file_metadata().schema_descr();
         // The reader of rows panics on what it does not know; none of these is written by datasets.
         if let Some(odd) = columns
@@ -44,17 +46,23 @@ impl ParquetRows {
                 ),
             ));
         }
+        let rows = guarded(|| Ok(reader.into_iter())).map_err(broken)?;
         Ok(Self {
-            rows: reader.into_iter(),
+            rows: Some(rows),
             file: name.to_owned(),
             row: 0,
         })
     }
 
     pub fn next(&mut self) -> Option<Result<Numbered, TaskError>> {
-        let row = self.rows.next()?;
+        let rows = self.rows.as_mut()?;
+        let read = guarded(|| rows.next().transpose());
         self.row += 1;
-        Some(match row {
+        if read.is_err() {
+            // Half a row was read: what follows would be rubbish.
+            self.rows = None;
+        }
+        Some(match read.transpose()? {
             Ok(row) => Ok((self.row, object(&row))),
             Err(error) => Err(wrong(
                 &self.file,
@@ -63,6 +71,15 @@ impl ParquetRows {
             )),
         })
     }
+}
+
+/// The reader of Parquet trusts its files in places; a damaged one must not take us down.
+fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        Err(ParquetError::General(
+            "its parts contradict each other".into(),
+        ))
+    })
 }
 
 fn object(row: &Row) -> Map<String, Value> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use mary_contract::{DataError, TaskError};
+use mary_contract::{DataError, TaskError, open_plain};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -120,7 +120,7 @@ impl Table {
             let named = |e: std::io::Error| {
                 std::io::Error::new(e.kind(), format!("{}: {e}", path.display()))
             };
-            let mut file = File::open(&path)?;
+            let mut file = open_plain(&path).map_err(named)?;
             let state = state(&file).map_err(named)?;
             loop {
                 let n = file.read(&mut buffer).map_err(named)?;
@@ -175,7 +175,7 @@ impl Table {
             })
         };
         let cannot = |e: std::io::Error| damaged(format!("cannot be read: {e}"));
-        let file = File::open(&part.path).map_err(cannot)?;
+        let file = open_plain(&part.path).map_err(cannot)?;
         if state(&file).map_err(cannot)? != part.state {
             return Err(damaged(
                 "the file has changed since this command began, so its hash is not that of its rows\n\

@@ -1,8 +1,9 @@
 //! Jinja templates of a task file, compiled once. They have Python's string methods, refuse columns
-//! that are not there, and stop when their fuel is spent.
+//! that are not there, and run within the limits of every stranger's template ([`mary_template`]).
 
 use std::collections::BTreeMap;
 
+use mary_template::Bounds;
 use minijinja::value::Serde;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
@@ -22,6 +23,8 @@ const VALUE: &str = "mary_value";
 /// The templates of a task.
 pub(crate) struct Templates {
     environment: Environment<'static>,
+    /// Steps that any of them may take.
+    steps: u64,
     /// Where each stands, for messages.
     lines: BTreeMap<String, usize>,
 }
@@ -46,12 +49,13 @@ impl Templates {
             .build()
             .map_err(|e| e.to_string())?;
         environment.set_syntax(syntax);
-        environment.set_fuel(Some(FUEL));
         environment.set_debug(false);
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        mary_template::install(&mut environment, Bounds::PROMPT);
         environment.set_unknown_method_callback(python_method);
         Ok(Self {
             environment,
+            steps: FUEL,
             lines: BTreeMap::new(),
         })
     }
@@ -59,8 +63,12 @@ impl Templates {
     /// Adds a template whose text is wanted; an error says what is wrong and in which line of it.
     pub fn add(&mut self, name: &str, source: &str, line: usize) -> Result<(), (String, usize)> {
         self.lines.insert(name.to_owned(), line);
+        let checked =
+            mary_template::bounded(source, Bounds::PROMPT, FUEL).map_err(|why| (why, 1))?;
+        self.steps = self.steps.min(checked.steps);
+        self.environment.set_fuel(Some(self.steps));
         self.environment
-            .add_template_owned(name.to_owned(), source.to_owned())
+            .add_template_owned(name.to_owned(), checked.source)
             .map_err(|error| (describe(&error), error.line().unwrap_or(1)))
     }
 
@@ -95,33 +103,23 @@ impl Templates {
 
     /// The text.
     pub fn text(&self, name: &str, columns: &Columns) -> Result<String, Unrendered> {
-        let rendered = self
-            .environment
+        self.environment
             .get_template(name)
-            .and_then(|t| t.render(Value::from(Serde(columns))))
-            .map_err(|e| self.unrendered(name, columns, &e))?;
-        if rendered.len() > LONGEST {
-            return Err(Unrendered {
-                name: name.to_owned(),
-                line: self.line(name),
-                missing: Vec::new(),
-                message: format!("it makes more than {} MiB of text", LONGEST >> 20),
-            });
-        }
-        Ok(rendered)
+            .and_then(|t| mary_template::render(&t, Value::from(Serde(columns)), LONGEST))
+            .map_err(|e| self.unrendered(name, columns, &e))
     }
 
     /// The value of a template that is one expression; the text of any other.
     pub fn value(&self, name: &str, columns: &Columns) -> Result<Value, Unrendered> {
-        let captured = self
+        let (text, captured) = self
             .environment
             .get_template(name)
-            .and_then(|t| t.render_captured(Value::from(Serde(columns))))
+            .and_then(|t| mary_template::render_captured(&t, Value::from(Serde(columns)), LONGEST))
             .map_err(|e| self.unrendered(name, columns, &e))?;
-        match captured.state().lookup(VALUE) {
-            Some(value) => Ok(value),
-            None => Ok(Value::from(captured.into_output())),
-        }
+        Ok(captured
+            .state()
+            .lookup(VALUE)
+            .unwrap_or_else(|| Value::from(text)))
     }
 
     fn line(&self, name: &str) -> usize {
@@ -136,7 +134,10 @@ impl Templates {
             Vec::new()
         };
         let message = match error.kind() {
-            ErrorKind::OutOfFuel => format!("it takes more than {FUEL} steps for one row"),
+            ErrorKind::OutOfFuel if error.detail().is_none() => {
+                format!("it takes more than {} steps for one row", self.steps)
+            }
+            ErrorKind::WriteFailure => format!("it makes more than {} MiB of text", LONGEST >> 20),
             _ => describe(error),
         };
         Unrendered {
@@ -174,7 +175,10 @@ pub fn python_method(
                     Error::new(ErrorKind::InvalidOperation, "the text is not in the string")
                 })
         }
-        _ => unknown_method_callback(state, value, method, args),
+        _ => match mary_template::limited_method(value, method, args)? {
+            Some(made) => Ok(made),
+            None => unknown_method_callback(state, value, method, args),
+        },
     }
 }
 

@@ -161,3 +161,54 @@ fn data_that_changes_after_it_was_hashed_is_refused() {
     let error = task.items(&TaskSettings::default(), &NoData).err().unwrap();
     assert!(error.to_string().contains("has changed"), "{error}");
 }
+
+/// Templates of a stranger's task file: values that double, lists of lists, text that is kept.
+#[test]
+fn no_template_grows_without_end() {
+    let of = |prompt: &str| {
+        let prompt = serde_json::Value::from(prompt).to_string();
+        let file = format!(
+            "[data]\npath = \"d.jsonl\"\n[request]\nkind = \"generate\"\nprompt = {prompt}\n\
+             [judge]\nkind = \"exact\"\nanswer = \"{{{{ bad }}}}\"\n"
+        );
+        of_file(&file)
+    };
+    for (prompt, wanted) in [
+        (
+            "{% set n = namespace(x='ab') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}",
+            "grows",
+        ),
+        (
+            "{% set n = namespace(x=[1]) %}{% for i in range(60) %}{% set n.x = [n.x, n.x] %}{% endfor %}{{ n.x }}",
+            "grows",
+        ),
+        ("{{ ('a' * 1000)|replace('a', 'b' * 40000) }}", "grows"),
+        (
+            "{% set x = 'a' * 40000 %}{% for i in range(9999) %}{{ x }}{% endfor %}",
+            "more than 16 MiB",
+        ),
+        (
+            "{% set x = 'a' * 40000 %}{% set y %}{% for i in range(9999) %}{{ x }}{% endfor %}{% endset %}{{ y|length }}",
+            "grows",
+        ),
+    ] {
+        let fault = of(prompt);
+        assert!(fault.contains(wanted), "{prompt}: {fault}");
+    }
+}
+
+/// Data that is no file: it would be read for ever, or waited for.
+#[cfg(unix)]
+#[test]
+fn data_that_is_no_plain_file_is_refused() {
+    let folder = Folder::new(PAIRS, ("other", b""));
+    let made = std::process::Command::new("mkfifo")
+        .arg(folder.path("d.jsonl"))
+        .status();
+    assert!(made.unwrap().success());
+    says(&folder.fault(), &["d.jsonl", "FIFO"]);
+    let file = PAIRS.replace("\"d.jsonl\"", "\"/dev/zero\"\nformat = \"jsonl\"");
+    says(&of_file(&file), &["/dev/zero", "device"]);
+    let material = mary_taskfile::Material::open(&folder.path("d.jsonl"));
+    says(&material.unwrap_err().to_string(), &["FIFO"]);
+}

@@ -158,8 +158,8 @@ fn chosen(listing: &Listing) -> Vec<&Entry> {
 fn is_whole(folder: &Path) -> bool {
     let there = |name: &str| folder.join(name).is_file();
     let shards = |index: &str| -> Option<bool> {
-        let text = std::fs::read_to_string(folder.join(index)).ok()?;
-        let index: serde_json::Value = serde_json::from_str(&text).ok()?;
+        let bytes = mary_contract::read_plain(&folder.join(index), 512 << 20).ok()?;
+        let index: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
         let files = index.get("weight_map")?.as_object()?;
         Some(!files.is_empty() && files.values().all(|file| file.as_str().is_some_and(there)))
     };

@@ -61,7 +61,7 @@ pub fn published(id: &str) -> Vec<String> {
 /// had seen (`4B`, `1.5T`, `12000000`). Empty lines, lines that begin with `#` and a head `name` are
 /// left out. The order is that of the tokens where every line has them, else that of the file.
 pub fn read_table(path: &Path) -> Result<Vec<Listed>, ModelError> {
-    let text = std::fs::read_to_string(path).map_err(|e| fault::io(path, &e))?;
+    let text = mary_contract::read_plain_text(path, 64 << 20).map_err(|e| fault::io(path, &e))?;
     let mut all: Vec<Listed> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();

@@ -4,15 +4,13 @@
 //! `apply_chat_template`: blocks are trimmed, Python's string methods work, and there are
 //! `raise_exception`, `strftime_now` and a `tojson` that writes what Python's `json.dumps` writes.
 //! They are foreign code: the number of steps, the length of the output and the size of values
-//! ([`bounded`]) are limited, and a template that goes beyond them is an error.
-
-mod bounded;
+//! ([`mary_template`]) are limited, and a template that goes beyond them is an error.
 
 use std::fmt::Write as _;
-use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use mary_contract::{ErrorKind, ModelError, Part, Prompt, Speaker};
+use mary_template::Bounds;
 use minijinja::value::{Kwargs, Serde};
 use minijinja::{Environment, Error, ErrorKind as JinjaKind, Value};
 use serde_json::json;
@@ -62,16 +60,18 @@ impl ChatTemplate {
             .build()
             .map_err(|e| e.to_string())?;
         environment.set_syntax(syntax);
-        environment.set_fuel(Some(FUEL));
         environment.set_debug(false);
-        bounded::install(&mut environment);
+        mary_template::install(&mut environment, Bounds::CHAT);
         environment.add_function("raise_exception", raise_exception);
         environment.add_function("strftime_now", |format: &str| {
             strftime(format, seconds_since_epoch())
         });
         environment.add_filter("tojson", tojson);
+        let marked = without_generation_marks(source);
+        let checked = mary_template::bounded(&marked, Bounds::CHAT, FUEL)?;
+        environment.set_fuel(Some(checked.steps));
         environment
-            .add_template_owned("chat", bounded::bounded(&without_generation_marks(source))?)
+            .add_template_owned("chat", checked.source)
             .map_err(|e| describe(&e))?;
         Ok(Self {
             source: source.to_owned(),
@@ -140,14 +140,8 @@ impl ChatTemplate {
             .environment
             .get_template("chat")
             .map_err(|e| self.failed(&e))?;
-        let mut out = Limited(Vec::new());
-        bounded::begin();
-        template
-            .render_captured_to(Value::from(Serde(variables)), &mut out)
-            .map_err(|e| self.failed(&e))?;
-        String::from_utf8(out.0).map_err(|_| {
-            ModelError::new(ErrorKind::BadModel, "the chat template wrote broken text")
-        })
+        mary_template::render(&template, Value::from(Serde(variables)), MAX_OUTPUT)
+            .map_err(|e| self.failed(&e))
     }
 
     fn failed(&self, error: &Error) -> ModelError {
@@ -264,6 +258,7 @@ fn raise_exception(message: String) -> Result<Value, Error> {
 /// What Python's `json.dumps(value, ensure_ascii=False, indent=indent)` writes.
 fn tojson(value: &Value, kwargs: Kwargs) -> Result<Value, Error> {
     let indent: Option<usize> = kwargs.get("indent")?;
+    mary_template::written(value)?;
     let parsed = serde_json::to_value(value).map_err(|e| {
         Error::new(
             JinjaKind::InvalidOperation,
@@ -414,23 +409,6 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let month = if mp < 10 { mp + 3 } else { mp - 9 };
     let year = yoe + era * 400 + i64::from(month <= 2);
     (year, month, day)
-}
-
-/// A buffer that takes no more than [`MAX_OUTPUT`].
-struct Limited(Vec<u8>);
-
-impl io::Write for Limited {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MAX_OUTPUT {
-            return Err(io::Error::other("the rendered text is endless"));
-        }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -381,3 +381,92 @@ proptest! {
         try_everything(folder.path());
     }
 }
+
+/// A GGUF file with another number behind one of its keys.
+fn with_number(bytes: &[u8], key: &str, number: u32) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    let place = bytes.windows(key.len()).position(|w| w == key.as_bytes());
+    // The key, four bytes for the kind, then the number.
+    let at = place.unwrap_or_else(|| panic!("no {key}")) + key.len();
+    assert_eq!(bytes[at..at + 4], 4u32.to_le_bytes(), "{key} is a u32");
+    bytes[at + 4..at + 8].copy_from_slice(&number.to_le_bytes());
+    bytes
+}
+
+fn refused(path: &Path, wanted: &str) {
+    let error = Checkpoint::open(path).unwrap_err();
+    assert!(error.message.contains(wanted), "{wanted}: {error}");
+}
+
+/// Counts that no tensor bears out, in whole files that are right otherwise.
+#[test]
+fn counts_in_a_header_are_held_against_its_tensors() {
+    let folder = tempfile::tempdir().unwrap();
+    let gguf = folder.path().join("m.gguf");
+    let good = std::fs::read(golden("llama.gguf")).unwrap();
+    watched(|| {
+        for key in [
+            "llama.block_count",
+            "llama.embedding_length",
+            "llama.feed_forward_length",
+            "llama.attention.head_count",
+            "llama.context_length",
+        ] {
+            std::fs::write(&gguf, with_number(&good, key, 1 << 31)).unwrap();
+            // The number is named, whichever check met it first.
+            refused(&gguf, "2147483648");
+        }
+        let llama = folder_of(&[(
+            "llama",
+            &["config.json", "tokenizer.json", "model.safetensors"],
+        )]);
+        let config = llama.path().join("config.json");
+        let text = std::fs::read_to_string(&config).unwrap();
+        for name in ["hidden_size", "num_hidden_layers", "head_dim", "vocab_size"] {
+            let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            value[name] = serde_json::json!(1u64 << 63);
+            std::fs::write(&config, value.to_string()).unwrap();
+            refused(llama.path(), "9223372036854775808");
+        }
+    });
+}
+
+/// A file that says fewer layers than it holds tensors of would be another, worse model.
+#[test]
+fn a_gguf_that_says_fewer_layers_than_it_holds_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let gguf = folder.path().join("m.gguf");
+    let good = std::fs::read(golden("llama.gguf")).unwrap();
+    let name = b"blk.0.ffn_norm.weight";
+    let mut bytes = good.clone();
+    let at = bytes.windows(name.len()).position(|w| w == name).unwrap();
+    bytes[at + 4] = b'2';
+    std::fs::write(&gguf, &bytes).unwrap();
+    refused(&gguf, "has 1 layers, but holds tensors of layer 3");
+    std::fs::write(&gguf, &good).unwrap();
+    assert!(Checkpoint::open(&gguf).is_ok());
+}
+
+/// A regular expression that gives up on a text is an error of that text, and the tokenizer goes on.
+#[test]
+fn a_tokenizer_whose_pattern_gives_up_is_an_error_of_the_text() {
+    let llama = folder_of(&[(
+        "llama",
+        &["config.json", "tokenizer.json", "model.safetensors"],
+    )]);
+    let file = llama.path().join("tokenizer.json");
+    let mut value: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    // Every way to divide a row of letters is tried before it is known that none ends right.
+    value["pre_tokenizer"] = serde_json::json!({"type": "Split", "behavior": "Isolated",
+        "invert": false, "pattern": {"Regex": r"(?:(a|aa)+)+\1!"}});
+    std::fs::write(&file, value.to_string()).unwrap();
+    let checkpoint = Checkpoint::open(llama.path()).unwrap();
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let error = checkpoint.tokenizer().encode(&"a".repeat(60), false);
+    std::panic::set_hook(hook);
+    let error = error.unwrap_err();
+    assert!(error.message.contains("could not read a text"), "{error}");
+    assert!(checkpoint.tokenizer().encode("b", false).is_ok());
+}

@@ -11,6 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mary-stats", &[]),
     ("mary-digests", &[]),
     ("mary-items", &[]),
+    ("mary-template", &[]),
     ("mary-world", &[]),
     ("mary-htest", &["mary-contract", "mary-items", "mary-stats"]),
     (
@@ -37,15 +38,29 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "mary-taskfile",
-        &["mary-contract", "mary-digests", "mary-items", "mary-stats"],
+        &[
+            "mary-contract",
+            "mary-digests",
+            "mary-items",
+            "mary-stats",
+            "mary-template",
+        ],
     ),
     (
         "mary-harness",
-        &["mary-contract", "mary-stats", "mary-taskfile"],
+        &[
+            "mary-contract",
+            "mary-stats",
+            "mary-taskfile",
+            "mary-template",
+        ],
     ),
     ("mary-audit", &["mary-contract", "mary-stats"]),
     ("mary-http", &["mary-contract"]),
-    ("mary-weights", &["mary-contract", "mary-http"]),
+    (
+        "mary-weights",
+        &["mary-contract", "mary-http", "mary-template"],
+    ),
     ("mary-cuda", &["mary-contract"]),
     ("mary-architecture", &["mary-contract"]),
     (
@@ -131,11 +146,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "mary-fuzz",
         &[
+            "mary-cluster",
             "mary-contract",
             "mary-data",
+            "mary-harness",
             "mary-local",
             "mary-remote",
             "mary-store",
+            "mary-study",
+            "mary-taskfile",
             "mary-testkit",
             "mary-weights",
         ],
@@ -263,4 +282,27 @@ fn no_command_builds_anothers_arguments() {
         }
     }
     assert!(files > 20, "{files}");
+}
+
+/// Crates that read foreign sizes keep their overflow checks in release builds.
+#[test]
+fn sizes_are_checked_in_release_too() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
+    let manifest: toml::Table = text.unwrap().parse().unwrap();
+    let packages = manifest["profile"]["release"]["package"]
+        .as_table()
+        .unwrap();
+    for room in [
+        "mary-weights",
+        "mary-store",
+        "mary-remote",
+        "mary-data",
+        "mary-taskfile",
+        "mary-harness",
+        "mary-cluster",
+    ] {
+        let checks = packages.get(room).and_then(|p| p.get("overflow-checks"));
+        let checks = checks.and_then(toml::Value::as_bool);
+        assert_eq!(checks, Some(true), "{room}");
+    }
 }

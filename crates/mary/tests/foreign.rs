@@ -15,6 +15,7 @@ fn mary(home: &Path, arguments: &[&str]) -> Output {
         .env("MARY_RUNS", home.join("runs"))
         .env("MARY_CACHE_DIR", home.join("cache"))
         .env("OPENAI_COMPATIBLE_API_KEY", KEY)
+        .env("OPENAI_API_KEY", KEY)
         .env_remove("MARY_MODEL")
         .output()
         .unwrap()
@@ -99,104 +100,146 @@ fn a_folder_cannot_send_a_key_to_a_new_host() {
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
 }
 
+/// A link in place of the log: what is still to be answered would be written behind somebody's lines.
+#[cfg(unix)]
 #[test]
-fn a_folder_cannot_make_mary_write_elsewhere() {
+fn a_folder_cannot_make_mary_write_through_a_link() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
     let folder = run(home.path(), &server);
-    let outside = home.path().join("outside.json");
-    edit(&folder, |m| {
-        m["model_settings"]["args"]["batch"] = json!(outside.display().to_string());
-    });
-    // As if nothing had been answered yet.
     let log = folder.join("samples.jsonl");
-    let lines = std::fs::read_to_string(&log).unwrap();
-    std::fs::write(&log, "").unwrap();
+    // Two of its lines, so that it is a log and not finished.
+    let text = std::fs::read_to_string(&log).unwrap();
+    let half: String = text.split_inclusive('\n').take(2).collect();
+    let theirs = home.path().join("diary.jsonl");
+    std::fs::write(&theirs, &half).unwrap();
+    std::fs::remove_file(&log).unwrap();
+    std::os::unix::fs::symlink(&theirs, &log).unwrap();
     let path = folder.display().to_string();
-    let asked = server.heard().len();
     let output = mary(
         home.path(),
         &["resume", &path, "--base-url", &server.url("/v1")],
     );
-    std::fs::write(&log, lines).unwrap();
-    let paths: Vec<String> = server
-        .heard()
-        .into_iter()
-        .skip(asked)
-        .map(|h| h.path)
-        .collect();
-    assert!(
-        paths
-            .iter()
-            .all(|p| !p.contains("batches") && !p.contains("files")),
-        "no batch is made because a folder says so: {paths:?} {}",
-        said(&output)
-    );
-    assert!(
-        !outside.exists(),
-        "a batch path in a manifest is not followed"
-    );
-    #[cfg(unix)]
-    {
-        let theirs = home.path().join("diary.txt");
-        std::fs::write(&theirs, "mine\n").unwrap();
-        std::fs::remove_file(&log).unwrap();
-        std::os::unix::fs::symlink(&theirs, &log).unwrap();
-        let output = mary(home.path(), &["resume", &folder.display().to_string()]);
-        assert!(!output.status.success());
-        assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "mine\n");
-    }
+    assert_eq!(std::fs::read_to_string(&theirs).unwrap(), half);
+    assert!(said(&output).contains("found a link"), "{}", said(&output));
 }
 
-/// Names in a folder are names: none of them leads out of it or overwrites anything.
+/// Where batches are kept is decided by where the folder lies. The folder is one that was begun so, and
+/// its name fits its content: nothing else in it gives it away.
 #[test]
-fn no_name_in_a_folder_is_a_path() {
+fn a_folder_cannot_choose_where_batches_are_kept() {
     let (home, server) = (tempfile::tempdir().unwrap(), server());
-    let folder = run(home.path(), &server);
-    let log = folder.join("samples.jsonl");
-    let evil = "../../../evil";
-    edit(&folder, |m| {
-        m["id"] = json!(evil);
-        m["models"][0]["label"] = json!(evil);
-    });
+    let outside = home.path().join("outside.json");
+    let (url, batch) = (server.url("/v1"), format!("batch={}", outside.display()));
+    let words = "run -m openai/gpt-4o -t htest/rhyme -k 2 --limit 4 --set mode=generate --no-report \
+                 --no-cache --model-arg retries=0,backoff_ms=0 --base-url";
+    let mut words: Vec<&str> = words.split_whitespace().collect();
+    words.extend([&url, "--model-arg", &batch]);
+    let output = mary(home.path(), &words);
+    assert!(outside.exists(), "the user may: {}", said(&output));
+    std::fs::remove_file(&outside).unwrap();
+    let entries = std::fs::read_dir(home.path().join("runs"))
+        .unwrap()
+        .flatten();
+    let folder = entries.map(|e| e.path()).find(|p| p.is_dir()).unwrap();
+    let asked = server.heard().len();
+    let path = folder.display().to_string();
+    let output = mary(home.path(), &["resume", &path, "--base-url", &url]);
+    assert!(!outside.exists(), "{}", said(&output));
+    let heard = server.heard();
+    let posts = heard.iter().skip(asked).filter(|h| h.method == "POST");
+    assert_eq!(posts.count(), 0, "{}", said(&output));
+}
+
+/// Changes every line of a log.
+fn edit_log(run: &Path, change: impl Fn(&mut Value)) {
+    let log = run.join("samples.jsonl");
     let text = std::fs::read_to_string(&log).unwrap();
     let mut lines = String::new();
     for line in text.lines() {
         let mut line: Value = serde_json::from_str(line).unwrap();
-        line["id"]["item"] = json!(format!("{evil}/{}", line["id"]["item"].as_str().unwrap()));
-        line["item"]["id"] = line["id"]["item"].clone();
+        change(&mut line);
         lines.push_str(&format!("{line}\n"));
     }
     std::fs::write(&log, lines).unwrap();
-    let here = |folder: &Path| -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(folder).unwrap().flatten();
-        let mut found: Vec<PathBuf> = entries.map(|e| e.path()).collect();
-        found.sort();
-        found
-    };
-    let (above, home) = (home.path().parent().unwrap(), home.path());
-    std::fs::create_dir_all(home.join("out")).unwrap();
-    let (before, path) = (here(home), folder.display().to_string());
-    for words in [
-        vec!["report", &path],
-        vec!["rescore", &path],
-        vec!["resume", &path, "--base-url", &server.url("/v1")],
-        vec!["report", &path, "--tables", "out/tables"],
-        vec!["export", &path, "-o", "out/export"],
-    ] {
-        let output = mary(home, &words);
-        assert!(
-            !said(&output).contains("panicked"),
-            "{words:?}: {}",
-            said(&output)
-        );
-        assert_eq!(here(home), before, "{words:?}");
-        for place in [above, &home.join("runs"), &home.join("out")] {
-            assert!(!place.join("evil").exists(), "{words:?}");
+}
+
+/// Names in a folder are names: none of them leads out of it or overwrites anything. Every command is
+/// one that ends well on a folder without such names.
+#[test]
+fn no_name_in_a_folder_is_a_path() {
+    let evil = "../../../evil";
+    for name in ["none", "id", "label and items", "created and tags"] {
+        let (home, server) = (tempfile::tempdir().unwrap(), server());
+        let folder = run(home.path(), &server);
+        match name {
+            "id" => edit(&folder, |m| m["id"] = json!(evil)),
+            "label and items" => {
+                edit(&folder, |m| m["models"][0]["label"] = json!(evil));
+                edit_log(&folder, |line| {
+                    let item = format!("{evil}/{}", line["id"]["item"].as_str().unwrap());
+                    line["id"]["item"] = json!(item);
+                    line["item"]["id"] = json!(item);
+                });
+            }
+            "created and tags" => {
+                edit(&folder, |m| m["created"] = json!(evil));
+                edit_log(&folder, |line| line["item"]["tags"] = json!({evil: evil}));
+            }
+            _ => {}
         }
+        let here = |folder: &Path| -> Vec<PathBuf> {
+            let entries = std::fs::read_dir(folder).unwrap().flatten();
+            let mut found: Vec<PathBuf> = entries.map(|e| e.path()).collect();
+            found.sort();
+            found
+        };
+        let home = home.path();
+        for made in ["out", "out/in", "out/in/tables"] {
+            std::fs::create_dir_all(home.join(made)).unwrap();
+        }
+        let (before, path) = (here(home), folder.display().to_string());
+        let outs = ["csv", "parquet", "lm-eval", "inspect", "eval"];
+        let mut commands = vec![
+            vec!["report", &path],
+            vec!["rescore", &path],
+            vec!["report", &path, "--tables", "out/in/tables"],
+        ];
+        commands.extend(outs.map(|to| vec!["export", &path, "--to", to, "-o", "out/in/export"]));
+        commands.extend(outs.map(|to| vec!["export", &path, "--to", to]));
+        commands.push(vec!["merge", &path, &path, "--into", "out/in/merged"]);
+        for words in commands {
+            let output = mary(home, &words);
+            let text = said(&output);
+            assert!(!text.contains("panicked"), "{words:?}: {text}");
+            if name == "none" {
+                assert!(output.status.success(), "{words:?}: {text}");
+            }
+            if name == "id" {
+                assert!(text.contains("cannot name a run"), "{words:?}: {text}");
+            }
+            assert_eq!(here(home), before, "{name}: {words:?}");
+            assert_eq!(
+                here(&home.join("out")),
+                [home.join("out/in")],
+                "{name}: {words:?}"
+            );
+            for place in [
+                home.parent().unwrap(),
+                home,
+                &home.join("runs"),
+                &home.join("out"),
+            ] {
+                let left = here(place);
+                let evils = left
+                    .iter()
+                    .filter(|p| p.to_string_lossy().contains("/evil"));
+                assert_eq!(evils.count(), 0, "{name}: {words:?}: {left:?}");
+            }
+        }
+        let mut left = here(&home.join("runs"));
+        left.retain(|p| p.is_dir() && *p != folder);
+        assert!(left.is_empty(), "{left:?}");
     }
-    let mut left = here(&home.join("runs"));
-    left.retain(|p| p.is_dir() && *p != folder);
-    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
@@ -246,6 +289,25 @@ fn a_fifo_in_a_folder_is_refused_and_not_waited_for() {
         assert!(!output.status.success(), "{model}");
         assert!(said(&output).contains("FIFO"), "{model}: {}", said(&output));
     }
+    let (data, path) = (home.path().join("x.jsonl"), fifo.display().to_string());
+    std::fs::rename(&fifo, &data).unwrap();
+    let task = "[data]\npath = \"x.jsonl\"\n[request]\nkind = \"generate\"\nprompt = \"{{ a }}\"\n\
+                [judge]\nkind = \"exact\"\nanswer = \"a\"\n";
+    std::fs::write(home.path().join("task.toml"), task).unwrap();
+    for words in [
+        vec!["import", "x.jsonl", "--model", "a/b"],
+        vec!["tasks", "check", "task.toml"],
+        vec!["score", "-m", "builtin/nano", "x.jsonl"],
+    ] {
+        let output = mary(home.path(), &words);
+        assert!(!output.status.success(), "{words:?}");
+        assert!(
+            said(&output).contains("FIFO"),
+            "{words:?}: {}",
+            said(&output)
+        );
+    }
+    std::fs::rename(&data, &path).unwrap();
     for command in ["report", "resume"] {
         let output = mary(home.path(), &[command, &folder.display().to_string()]);
         assert!(!output.status.success(), "{command}");
@@ -278,13 +340,12 @@ fn a_report_after_a_kill_adds_up_what_the_log_holds() {
         &["report", &path, "--tables", &tables.display().to_string()],
     );
     assert!(output.status.success(), "{}", said(&output));
-    let csv: String = std::fs::read_dir(&tables)
-        .unwrap()
-        .flatten()
-        .filter(|e| e.path().extension().is_some_and(|x| x == "csv"))
-        .map(|e| std::fs::read_to_string(e.path()).unwrap())
-        .collect();
-    assert!(csv.contains('6'), "six samples are counted: {csv}");
+    let table = std::fs::read_to_string(tables.join("results.csv")).unwrap();
+    // Columns `n` and `remarks` stand at the end.
+    let head = table.lines().next().unwrap();
+    assert!(head.ends_with(",n,remarks"), "{table}");
+    let row = table.lines().nth(1).unwrap();
+    assert_eq!(row.rsplit(',').nth(1), Some("6"), "{table}");
 }
 
 #[test]

@@ -355,6 +355,8 @@ fn the_key_is_in_no_file_and_in_no_line_after_hostile_servers() {
     ] {
         room.mary(&command);
     }
+    instruments(&mut room, &passing);
+    in_parts(&mut room, &good.url("/v1"));
     in_the_cache(&room);
     in_the_viewer(&mut room);
     on_a_terminal(&mut room, &good.url("/v1"));
@@ -364,6 +366,128 @@ fn the_key_is_in_no_file_and_in_no_line_after_hostile_servers() {
         "{} commands, {searched} files, {heard} requests with the key: no piece of it",
         room.printed.len()
     );
+}
+
+/// Plain texts scored, observed and answered by hostile servers, and what is written without a model.
+fn instruments(room: &mut Room, passing: &[usize]) {
+    std::fs::write(
+        room.home.path().join("texts.txt"),
+        "the cat sat\nthe dog ran\n".repeat(6),
+    )
+    .unwrap();
+    let hostile = server(passing.to_vec());
+    let url = hostile.url("/v1");
+    let mut sent = 0;
+    let retries = "retries=1,backoff_ms=0,max_wait=1,check=false";
+    let echo = "logprobs=echo,retries=1,backoff_ms=0,max_wait=1,check=false";
+    for (model, words) in [
+        ("vllm/m", vec!["score", "texts.txt", "--model-arg", echo]),
+        (
+            "compatible/m",
+            vec!["score", "texts.txt", "--model-arg", retries],
+        ),
+        (
+            "compatible/m",
+            vec!["observe", "texts.txt", "--model-arg", retries],
+        ),
+        (
+            "compatible/m",
+            vec!["ask", "who are you", "-n", "4", "--model-arg", retries],
+        ),
+        (
+            "openai/m",
+            vec!["ask", "who are you", "--model-arg", retries],
+        ),
+        (
+            "anthropic/m",
+            vec!["ask", "who are you", "--no-cache", "--model-arg", retries],
+        ),
+    ] {
+        let mut words = words;
+        words.extend(["-m", model, "--base-url", &url]);
+        let before = hostile.heard().len();
+        let (_, said) = room.mary(&words);
+        assert!(!said.trim().is_empty(), "{words:?}");
+        sent += hostile.heard().len() - before;
+    }
+    assert!(sent >= 12, "{sent} requests");
+    for words in [
+        vec![
+            "items",
+            "htest/rhyme",
+            "--to",
+            "csv",
+            "--limit",
+            "3",
+            "-o",
+            "items.csv",
+        ],
+        vec!["runs"],
+        vec!["tasks", "show", "htest/rhyme"],
+        vec!["models", "list"],
+        vec!["data", "list"],
+        vec![
+            "study",
+            "new",
+            "-t",
+            "htest/rhyme",
+            "--out",
+            "study",
+            "--people",
+            "2",
+            "--items",
+            "4",
+            "--per-person",
+            "2",
+        ],
+        vec!["study", "status", "study"],
+        vec!["study", "simulate", "study"],
+        vec!["study", "close", "study"],
+    ] {
+        room.mary(&words);
+    }
+}
+
+/// A run in two parts through scripts and processes, joined again; the scripts name no secret.
+fn in_parts(room: &mut Room, url: &str) {
+    let run = [
+        "--",
+        "run",
+        "-m",
+        "compatible/m",
+        "--base-url",
+        url,
+        "-t",
+        "htest/rhyme",
+        "-k",
+        "2",
+        "--limit",
+        "6",
+        "--set",
+        "mode=generate",
+        "--apply-chat-template",
+        "--seed",
+        "11",
+    ];
+    for engine in ["slurm", "hyperqueue", "kubernetes"] {
+        let words = ["submit", engine, "--shards", "2", "--dry-run"];
+        room.mary(&[&words[..], &run[..]].concat());
+    }
+    let (code, said) = room.mary(&[&["submit", "local", "--shards", "2"][..], &run[..]].concat());
+    assert_eq!(code, 0, "{said}");
+    for words in [
+        vec!["jobs"],
+        vec!["jobs", "--json"],
+        vec!["merge", "--json"],
+    ] {
+        let run = room
+            .runs()
+            .into_iter()
+            .find(|r| r.join("shards").is_dir())
+            .unwrap();
+        let run = run.display().to_string();
+        room.mary(&[&words[..], &[run.as_str()]].concat());
+    }
 }
 
 /// Answers are packed in the cache: they are taken out and looked at.

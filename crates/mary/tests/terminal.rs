@@ -146,6 +146,33 @@ fn no_tensor_name_reaches_a_terminal() {
     }
 }
 
+/// The same in a safetensors file, whose header may hold any name: it is said in an error, with its
+/// control characters shown.
+#[test]
+fn no_tensor_name_of_a_header_in_json_reaches_a_terminal() {
+    let home = tempfile::tempdir().unwrap();
+    let golden = "../mary-weights/tests/golden/llama";
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(golden);
+    for name in ["config.json", "tokenizer.json"] {
+        std::fs::copy(golden.join(name), home.path().join(name)).unwrap();
+    }
+    let whole = std::fs::read(golden.join("model.safetensors")).unwrap();
+    let length = u64::from_le_bytes(*whole.first_chunk().unwrap());
+    let length = usize::try_from(length).unwrap();
+    let mut header: serde_json::Value = serde_json::from_slice(&whole[8..8 + length]).unwrap();
+    // Three numbers in four bytes.
+    header[HOSTILE] = serde_json::json!({"dtype": "F32", "shape": [3], "data_offsets": [0, 4]});
+    let header = header.to_string();
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.extend_from_slice(&whole[8 + length..]);
+    std::fs::write(home.path().join("model.safetensors"), bytes).unwrap();
+    let model = format!("hf/{}", home.path().display());
+    let printed = on_a_terminal(home.path(), &["models", "show", &model]);
+    assert_tame("a safetensors header", &printed);
+    assert!(printed.contains("tensor `x\\x1b]0;owned"), "{printed:?}");
+}
+
 /// A server's words, and ids, titles and tags of an own task: in progress, notes, failures, tables.
 #[test]
 fn nothing_that_a_server_or_an_item_is_called_reaches_a_terminal() {

@@ -97,7 +97,7 @@ fn sample(n: usize) -> Result<Sample, Trouble> {
     })
 }
 
-fn run() -> Result<(TempDir, PathBuf), Trouble> {
+pub(super) fn run() -> Result<(TempDir, PathBuf), Trouble> {
     let folder = tempfile::tempdir()?;
     let mut run = RunFolder::create_or_open(folder.path(), &manifest()?)?;
     for n in 0..12 {

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use zip::write::SimpleFileOptions;
 
 use super::table::{answer, prompt};
-use super::{Group, file_name_of_task, time_in_names, usage_of};
+use super::{Group, create, file_name_of_task, time_in_names, usage_of};
 use crate::RunFolder;
 use crate::fault::io_at;
 
@@ -36,7 +36,7 @@ pub(super) fn export(
             part(&group.task),
             part(&group.model)
         ));
-        let file = File::create(&path).map_err(io_at(&path))?;
+        let file = create(&path)?;
         if archive {
             write_archive(run, group, file, &path)?;
         } else {

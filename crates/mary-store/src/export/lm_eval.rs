@@ -1,6 +1,6 @@
 //! What lm-evaluation-harness writes: aggregated results and one line per sample.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use mary_contract::{Outcome, Request, Response, Sample, StoreError, Target};
 use serde_json::{Map, Value, json};
 
 use super::table::{answer, prompt};
-use super::{Group, file_name_of_model, file_name_of_task, time_in_names};
+use super::{Group, create, file_name_of_model, file_name_of_task, time_in_names};
 use crate::fault::io_at;
 use crate::{RunFolder, atomic};
 
@@ -110,7 +110,7 @@ fn results(run: &RunFolder, model: &str, groups: &[Group]) -> Value {
 }
 
 fn write_samples(run: &RunFolder, group: &Group, path: &Path) -> Result<(), StoreError> {
-    let file = File::create(path).map_err(io_at(path))?;
+    let file = create(path)?;
     let mut out = BufWriter::new(file);
     for (n, sample) in group.samples(run)?.enumerate() {
         let line = line_of(n, &sample?);

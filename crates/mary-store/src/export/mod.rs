@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Outcome, Sample, StoreError, TaskRun, Usage};
+use mary_contract::{Outcome, Sample, StoreError, TaskRun, Usage, writable_place};
 
 use crate::RunFolder;
 use crate::fault::io_at;
@@ -38,6 +38,14 @@ pub enum ExportForm {
 /// Writes a run in another form into a folder, and says which files were written.
 pub fn export(run: &RunFolder, form: ExportForm, into: &Path) -> Result<Vec<PathBuf>, StoreError> {
     fs::create_dir_all(into).map_err(io_at(into))?;
+    // The usual place lies in the run folder, which may come from elsewhere.
+    let leads_out = fs::symlink_metadata(into).is_ok_and(|found| found.is_symlink());
+    if leads_out && into.starts_with(run.path()) {
+        return Err(StoreError::Mismatch(format!(
+            "{} is a link to another folder, and is not written through\nhint: name a folder with --out",
+            into.display()
+        )));
+    }
     match form {
         ExportForm::Csv => table::export(run, into),
         ExportForm::Parquet => parquet::export(run, into),
@@ -45,6 +53,12 @@ pub fn export(run: &RunFolder, form: ExportForm, into: &Path) -> Result<Vec<Path
         ExportForm::InspectJson => inspect::export(run, &groups(run)?, into, false),
         ExportForm::InspectEval => inspect::export(run, &groups(run)?, into, true),
     }
+}
+
+/// A file of an export, made anew; a link in its place is not written through.
+fn create(path: &Path) -> Result<fs::File, StoreError> {
+    writable_place(path).map_err(io_at(path))?;
+    fs::File::create(path).map_err(io_at(path))
 }
 
 /// One model on one task: where its samples are and what they come to.

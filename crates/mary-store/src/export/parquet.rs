@@ -18,8 +18,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use super::choice;
 use super::table::Row;
+use super::{choice, create};
 use crate::RunFolder;
 use crate::fault::io_at;
 
@@ -62,7 +62,7 @@ const GROUP_BYTES: usize = 64 << 20;
 
 pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let path = into.join(format!("{}.parquet", run.manifest().id));
-    let file = File::create(&path).map_err(io_at(&path))?;
+    let file = create(&path)?;
     let said = |e: ParquetError| io_at(&path)(io::Error::other(e));
     let columns = choice::columns(run)?;
     let mut out = open(run, file, columns).map_err(said)?;

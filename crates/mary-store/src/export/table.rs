@@ -1,12 +1,11 @@
 //! One row for each sample, for R, pandas and spreadsheets.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use mary_contract::{Outcome, Request, Response, Sample, StoreError, Usage, for_spreadsheet};
 
 use super::choice::{self, Choice};
-use super::usage_of;
+use super::{create, usage_of};
 use crate::RunFolder;
 use crate::fault::io_at;
 
@@ -32,7 +31,7 @@ const HEAD: [&str; 17] = [
 
 pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let path = into.join(format!("{}.csv", run.manifest().id));
-    let file = File::create(&path).map_err(io_at(&path))?;
+    let file = create(&path)?;
     let mut out = csv::Writer::from_writer(std::io::BufWriter::new(file));
     let said = |e: csv::Error| StoreError::Io {
         path: path.clone(),

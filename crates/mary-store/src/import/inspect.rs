@@ -1,24 +1,27 @@
 //! Inspect's logs, as JSON and as `.eval` archives.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
 use mary_contract::{
     ErrorKind, Exchange, Finish, Item, Judgement, Part, Prompt, PromptForm, Sample, Speaker,
-    StoreError, Target, Turn, UnscoredReason,
+    StoreError, Target, Turn, UnscoredReason, open_plain,
 };
 use serde_json::Value;
 
-use super::lenient::{id, number, parse, read_all, shown};
+use super::lenient::{LARGEST, id, number, parse, read_all, shown};
 use super::{Foreign, ImportOptions, generated, model_name, sample_id};
 use crate::fault::{corrupt, io_at};
 
 const HINT: &str = "write the log again with `inspect log dump` or `inspect log convert`";
 
+/// No honest archive unpacks to more than this many times its own size, beside what is small anyway.
+const RATIO: u64 = 100;
+const SMALL: u64 = 16 << 20;
+
 pub(super) fn read_json(path: &Path, options: &ImportOptions) -> Result<Foreign, StoreError> {
-    let file = File::open(path).map_err(io_at(path))?;
-    let bytes = read_all(file, path)?;
+    let file = open_plain(path).map_err(io_at(path))?;
+    let bytes = read_all(file, LARGEST, path)?;
     let log = value_of(path, &bytes)?;
     let samples = match log.get("samples") {
         Some(Value::Array(samples)) => samples.clone(),
@@ -43,7 +46,10 @@ pub(super) fn read_archive(path: &Path, options: &ImportOptions) -> Result<Forei
             "copy or download the file again; a log whose run was killed is mended by `inspect log recover`",
         )
     };
-    let file = File::open(path).map_err(io_at(path))?;
+    let file = open_plain(path).map_err(io_at(path))?;
+    let size = file.metadata().map_err(io_at(path))?.len();
+    // By ratio too: what is unpacked is kept until the run is written.
+    let mut left = LARGEST.min(size.saturating_mul(RATIO).saturating_add(SMALL));
     let mut zip = zip::ZipArchive::new(BufReader::new(file)).map_err(broken)?;
     let header = match zip.index_for_name("header.json") {
         Some(_) => "header.json",
@@ -60,11 +66,12 @@ pub(super) fn read_archive(path: &Path, options: &ImportOptions) -> Result<Forei
     let mut member = |name: &str| -> Result<Value, StoreError> {
         let bad = |message: String| corrupt(path, 0, format!("member `{name}`: {message}"), HINT);
         let entry = zip.by_name(name).map_err(|e| bad(e.to_string()))?;
-        let bytes = read_all(entry, path).map_err(|e| match e {
+        let bytes = read_all(entry, left, path).map_err(|e| match e {
             // Damaged content shows while it is unpacked; the member is what helps here.
             StoreError::Io { source, .. } => bad(source.to_string()),
             other => other,
         })?;
+        left = left.saturating_sub(bytes.len() as u64);
         parse(&bytes).map_err(|e| bad(format!("expected JSON, found: {e}")))
     };
     let log = member(header)?;

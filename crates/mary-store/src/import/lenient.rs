@@ -9,19 +9,19 @@ use serde_json::Value;
 use crate::fault::{corrupt, io_at};
 
 /// No log is larger than this in one piece; a hostile archive must not fill the memory.
-const LARGEST: u64 = 4 << 30;
+pub(super) const LARGEST: u64 = 4 << 30;
 
 /// Reads to the end, within bounds.
-pub(super) fn read_all(from: impl Read, path: &Path) -> Result<Vec<u8>, StoreError> {
+pub(super) fn read_all(from: impl Read, most: u64, path: &Path) -> Result<Vec<u8>, StoreError> {
     let mut bytes = Vec::new();
-    from.take(LARGEST + 1)
+    from.take(most.saturating_add(1))
         .read_to_end(&mut bytes)
         .map_err(io_at(path))?;
-    if bytes.len() as u64 > LARGEST {
+    if bytes.len() as u64 > most {
         return Err(corrupt(
             path,
             0,
-            format!("holds a member of more than {LARGEST} bytes"),
+            format!("unpacks to more than {most} bytes"),
             "split the log, or export it as .eval",
         ));
     }

@@ -1,12 +1,11 @@
 //! `samples_*.jsonl` of lm-evaluation-harness.
 
-use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
 use mary_contract::{
     ContinuationScore, Exchange, Finish, Item, Judgement, Prompt, Reply, Request, Response, Sample,
-    Score, Scored, Start, StoreError, Target, UnscoredReason,
+    Score, Scored, Start, StoreError, Target, UnscoredReason, open_plain,
 };
 use serde_json::{Map, Value};
 
@@ -29,7 +28,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Foreign, Stor
         metric: options.score.clone(),
         other_filters: 0,
     };
-    let file = File::open(path).map_err(io_at(path))?;
+    let file = open_plain(path).map_err(io_at(path))?;
     let mut samples = Vec::new();
     let mut buffer = BufReader::with_capacity(1 << 20, file);
     let mut bytes = Vec::new();

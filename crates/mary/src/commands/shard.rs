@@ -56,9 +56,8 @@ pub fn node_cache(shard: Shard, without: bool) -> Option<PathBuf> {
     let here = std::env::current_dir().unwrap_or_default();
     hasher.update(here.as_os_str().as_encoded_bytes());
     let user = std::env::var("USER").unwrap_or_else(|_| "user".into());
-    let folder = std::env::temp_dir()
-        .join(format!("mary-shards-{user}"))
-        .join(&hasher.finalize().to_hex()[..16]);
+    let root = std::env::temp_dir().join(format!("mary-shards-{user}"));
+    let folder = root.join(&hasher.finalize().to_hex()[..16]);
     if let Some(kind) = network_file_system(&folder) {
         super::tell(&format!(
             "note: {} lies on a network file system ({kind}); this shard keeps no cache\n\
@@ -67,7 +66,16 @@ pub fn node_cache(shard: Shard, without: bool) -> Option<PathBuf> {
         ));
         return None;
     }
-    Some(folder.join("answers.sqlite"))
+    match mary_contract::private_folder(&root) {
+        Ok(()) => Some(folder.join("answers.sqlite")),
+        Err(error) => {
+            super::tell(&format!(
+                "note: {}: {error}; this shard keeps no cache\nhint: TMPDIR names a folder of your own on a disk of the node",
+                root.display()
+            ));
+            None
+        }
+    }
 }
 
 /// Runs one part of a run.

@@ -135,7 +135,10 @@ pub fn read(place: &Place, files: &[PathBuf], args: &ReadArgs) -> anyhow::Result
     let mut read = Vec::new();
     for file in files {
         let judge = file.file_stem().unwrap_or_default().to_string_lossy();
-        let form = forms::read(&file.display().to_string(), &std::fs::read(file)?)?;
+        let form = forms::read(
+            &file.display().to_string(),
+            &mary_contract::read_plain(file, 256 << 20)?,
+        )?;
         read.push((judge.into_owned(), form));
     }
     let measure = measure(&read)?;
