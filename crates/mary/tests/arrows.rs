@@ -46,10 +46,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mary-audit", &["mary-contract", "mary-stats"]),
     ("mary-http", &["mary-contract"]),
     ("mary-weights", &["mary-contract", "mary-http"]),
+    ("mary-vision", &[]),
     ("mary-cuda", &["mary-contract"]),
     (
         "mary-local",
-        &["mary-contract", "mary-weights", "mary-cuda"],
+        &["mary-contract", "mary-vision", "mary-weights", "mary-cuda"],
     ),
     (
         "mary-builtin",
