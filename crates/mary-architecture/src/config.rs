@@ -411,6 +411,8 @@ const WRAPPERS: &[(&str, &str)] = &[
     ("qwen2_vl", "qwen2_vl_text"),
     ("qwen2_5_vl", "qwen2_5_vl_text"),
     ("clip", "clip_text_model"),
+    ("idefics3", "llama"),
+    ("smolvlm", "llama"),
 ];
 
 /// More experts than any model has: what a file may make this program name and look for.

@@ -1,5 +1,7 @@
 //! What is computed together: rows of any mixture of sequences, and which keys each may see.
 
+use crate::vision::Shown;
+
 /// A run of positions that follow one another, and where the keys they may see lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
@@ -50,6 +52,11 @@ pub struct Batch {
     pub slots: Vec<usize>,
     /// Who attends to what.
     pub segments: Vec<Segment>,
+    /// Where each row stands in time, height and width, for models that turn by all three; empty where
+    /// positions say it all.
+    pub turns: Vec<[u32; 3]>,
+    /// For each row, the positions of the picture that it sees in both directions; empty where none does.
+    pub reach: Vec<(usize, usize)>,
     /// The rows are the last tokens of answers being written ([`Extent`](crate::kernels::Extent)).
     pub writing: bool,
 }
@@ -83,5 +90,21 @@ impl Batch {
         self.positions.extend(position..position + tokens.len());
         self.slots.extend(slot..slot + tokens.len());
         self.segments.push(segment);
+    }
+
+    /// The same for the whole beginning of a sequence with pictures, whose places count where the model
+    /// turns by them.
+    pub fn push_pictured(
+        &mut self,
+        tokens: &[u32],
+        past: &[(usize, usize)],
+        slot: usize,
+        shown: &Shown,
+    ) {
+        self.push(tokens, past, slot);
+        if shown.turns() {
+            let places = shown.places(tokens);
+            self.turns.extend(places.iter().map(|p| p.at));
+        }
     }
 }

@@ -2,13 +2,14 @@
 //! do not know where the numbers are.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mary_contract::ModelError;
 
 use crate::config::Architecture;
 use crate::kernels::{Backend, Draw, Look, Looked, Wanted};
 use crate::transformer::{Batch, Transformer, Watch, Workspace};
+use crate::vision::Shown;
 
 /// What a loaded model can be asked, wherever it lies.
 pub(crate) trait Engine: Send + Sync {
@@ -94,6 +95,7 @@ trait Steps: Send {
     fn draws(&self) -> bool;
     fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError>;
     fn move_rows(&mut self, moves: &[(usize, usize)]) -> Result<(), ModelError>;
+    fn show(&mut self, shown: Arc<Shown>);
 }
 
 struct Run<'a, B: Backend> {
@@ -150,11 +152,16 @@ impl<B: Backend> Steps for Run<'_, B> {
         backend.move_rows(&mut self.cache, moves);
         backend.check()
     }
+
+    fn show(&mut self, shown: Arc<Shown>) {
+        self.work.shown = Some(shown);
+    }
 }
 
 impl<B: Backend> Drop for Run<'_, B> {
     fn drop(&mut self) {
-        let work = std::mem::take(&mut self.work);
+        let mut work = std::mem::take(&mut self.work);
+        work.shown = None;
         self.home
             .work
             .lock()
@@ -207,6 +214,11 @@ impl Session<'_> {
     /// Tokens drawn after some rows of the last batch, on a device that draws.
     pub fn draw(&mut self, rows: &[usize], draws: &[Draw]) -> Result<Vec<Option<u32>>, ModelError> {
         self.0.draw(rows, draws)
+    }
+
+    /// Shows pictures to the batches that follow: tokens from `1 << 31` on are rows of these.
+    pub fn show(&mut self, shown: Arc<Shown>) {
+        self.0.show(shown);
     }
 
     /// Copies rows of the cache, one after the other.

@@ -2,6 +2,7 @@
 //! all of a group write one token at a time together.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use mary_contract::{
     Desk, ErrorKind, Finish, Generate, Generated, Job, ModelError, Reply, ReplyMeta, Usage,
@@ -14,6 +15,7 @@ use crate::engine::Session;
 use crate::model::LocalModel;
 use crate::sampling::Sampler;
 use crate::text::Reader;
+use crate::vision::{Album, Place};
 
 /// Prompts taken at once, at most.
 const WINDOW: usize = 1024;
@@ -32,6 +34,9 @@ struct Writing {
     sampler: Sampler,
     /// First cache row of its own.
     first: usize,
+    /// Where its tokens stand in time, height and width, where that is asked; the prompt's, then those
+    /// of what was written.
+    places: Vec<Place>,
     /// Positions in its own rows.
     held: usize,
     written: Vec<u32>,
@@ -44,6 +49,7 @@ struct Writing {
 #[derive(Default)]
 struct Common {
     tokens: Vec<u32>,
+    turns: Vec<[u32; 3]>,
 }
 
 /// Serves the desk until it is empty.
@@ -61,7 +67,8 @@ fn answer(
     desk: &mut dyn Desk<Generate, Generated>,
     jobs: &[Job<Generate>],
 ) -> ControlFlow<()> {
-    let reader = Reader::new(model.checkpoint());
+    let album = model.album(jobs.iter().map(|job| &job.request.prompt));
+    let reader = Reader::showing(model.checkpoint(), &album);
     let context = model.architecture().context;
     let mut all = vec![];
     for (job, asked) in jobs.iter().enumerate() {
@@ -74,6 +81,10 @@ fn answer(
                 all.push(Writing {
                     job,
                     most: (sampling.max_tokens as usize).min(context - prompt.len()),
+                    places: match album.shown().turns() {
+                        true => album.shown().places(&prompt),
+                        false => vec![],
+                    },
                     prompt,
                     sampler: Sampler::new(sampling),
                     first: 0,
@@ -98,7 +109,7 @@ fn answer(
         let count = model.fitting(rest.iter().map(|w| w.prompt.len() + w.most), group);
         let (now, later) = rest.split_at_mut(count);
         rest = later;
-        let outcome = write(model, desk, jobs, now);
+        let outcome = write((model, &album), desk, jobs, now);
         for writing in now {
             let reply = match &outcome {
                 Ok(()) => reply(model, writing),
@@ -126,7 +137,7 @@ fn fit(prompt: Vec<u32>, context: usize) -> Result<Vec<u32>, ModelError> {
 
 /// Writes the answers of one group.
 fn write(
-    model: &LocalModel,
+    (model, album): (&LocalModel, &Album<'_>),
     desk: &mut dyn Desk<Generate, Generated>,
     jobs: &[Job<Generate>],
     group: &mut [Writing],
@@ -139,8 +150,11 @@ fn write(
         rows += writing.prompt.len() - common.tokens.len() + writing.most;
     }
     let mut session = model.session(rows)?;
-    read_common(model, &mut session, &common)?;
-    read_prompts(model, jobs, &mut session, &common, group)?;
+    if !album.is_empty() {
+        session.show(Arc::clone(album.shown()));
+    }
+    read_common((model, album), &mut session, &common)?;
+    read_prompts((model, album), jobs, &mut session, &common, group)?;
     loop {
         if let [only] = group {
             told.tell(model, desk, jobs, only);
@@ -156,6 +170,11 @@ fn write(
             };
             let past = past(&common, writing);
             batch.push(&[token], &past, writing.first + writing.held);
+            if let Some(&last) = writing.places.last() {
+                let place = album.shown().place(Some(last), token);
+                batch.turns.push(place.at);
+                writing.places.push(place);
+            }
             writing.held += 1;
             writers.push(writing);
         }
@@ -225,7 +244,11 @@ fn common(group: &[Writing]) -> Common {
     } else {
         first.prompt[..same].to_vec()
     };
-    Common { tokens }
+    let turns = first.places.iter().take(tokens.len()).map(|p| p.at);
+    Common {
+        turns: turns.collect(),
+        tokens,
+    }
 }
 
 fn past(common: &Common, writing: &Writing) -> Vec<(usize, usize)> {
@@ -234,15 +257,19 @@ fn past(common: &Common, writing: &Writing) -> Vec<(usize, usize)> {
 }
 
 fn read_common(
-    model: &LocalModel,
+    (model, album): (&LocalModel, &Album<'_>),
     session: &mut Session<'_>,
     common: &Common,
 ) -> Result<(), ModelError> {
     let mut done = 0;
-    for part in common.tokens.chunks(model.chunk_rows()) {
+    while let Some(left) = common.tokens.get(done..).filter(|left| !left.is_empty()) {
+        let part = &left[..album.shown().cut(left, model.chunk_rows())];
         let mut batch = Batch::default();
         let past: &[(usize, usize)] = if done == 0 { &[] } else { &[(0, done)] };
         batch.push(part, past, done);
+        if let Some(turns) = common.turns.get(done..done + part.len()) {
+            batch.turns.extend_from_slice(turns);
+        }
         model.install(|| session.forward(&batch, None))?;
         done += part.len();
     }
@@ -251,7 +278,7 @@ fn read_common(
 
 /// Reads what is left of every prompt and draws its first token.
 fn read_prompts(
-    model: &LocalModel,
+    (model, album): (&LocalModel, &Album<'_>),
     jobs: &[Job<Generate>],
     session: &mut Session<'_>,
     common: &Common,
@@ -272,9 +299,11 @@ fn read_prompts(
                 flush(model, jobs, session, &mut batch, &mut ends, group)?;
                 continue;
             }
-            let part = &left[..left.len().min(room)];
+            let part = &left[..album.shown().cut(left, room)];
             let ends_here = part.len() == left.len();
             batch.push(part, &past(common, writing), writing.first + writing.held);
+            let places = writing.places.iter().skip(read).take(part.len());
+            batch.turns.extend(places.map(|p| p.at));
             writing.held += part.len();
             if ends_here {
                 ends.push((batch.len() - 1, i));

@@ -83,6 +83,16 @@ pub trait Backend: Send + Sync {
     /// Sines and cosines of these positions.
     fn rotary(&self, rope: &Rope, positions: &[usize]) -> Self::Rotary;
 
+    /// The same where each frequency turns by one of three positions; `None` where a device cannot.
+    fn rotary_along(
+        &self,
+        _rope: &Rope,
+        _turns: &[[u32; 3]],
+        _axes: &[u8],
+    ) -> Option<Self::Rotary> {
+        None
+    }
+
     /// Brings numbers onto the device.
     fn upload(&self, x: &[f32], to: &mut Self::Tensor);
     /// Brings the first `len` numbers back.
@@ -165,6 +175,20 @@ pub trait Backend: Send + Sync {
         call: &AttentionCall<'_, Self::Cache>,
         to: &mut Self::Tensor,
     );
+    /// Whether attention knows [`AttentionSettings::reach`].
+    fn sees_both_ways(&self) -> bool {
+        false
+    }
+    /// Writes rows of this width, which lie in memory one after the other, over these rows.
+    fn put_rows(&self, x: &[f32], width: usize, rows: &[usize], len: usize, to: &mut Self::Tensor) {
+        let mut all = self.download(to, len);
+        for (row, x) in rows.iter().zip(x.chunks_exact(width.max(1))) {
+            if let Some(place) = all.get_mut(row * width..(row + 1) * width) {
+                place.copy_from_slice(x);
+            }
+        }
+        self.upload(&all, to);
+    }
     /// Picks rows.
     fn gather(&self, x: &Self::Tensor, width: usize, rows: &[usize], to: &mut Self::Tensor);
     /// The mean of each group's rows, group after group.
@@ -414,6 +438,22 @@ impl Rotary {
         Self { half, cos, sin }
     }
 
+    /// Where each frequency turns by one of three positions.
+    pub fn along(rope: &crate::config::Rope, turns: &[[u32; 3]], axes: &[u8]) -> Self {
+        let half = rope.frequencies.len();
+        let (mut cos, mut sin) = (Vec::new(), Vec::new());
+        for turn in turns {
+            for (i, &frequency) in rope.frequencies.iter().enumerate() {
+                let axis = axes.get(i).copied().unwrap_or(0);
+                let position = turn.get(usize::from(axis)).copied().unwrap_or(0);
+                let angle = f64::from(position as f32 * frequency);
+                cos.push((angle.cos() as f32) * rope.amplitude);
+                sin.push((angle.sin() as f32) * rope.amplitude);
+            }
+        }
+        Self { half, cos, sin }
+    }
+
     /// Cosines and sines of one row.
     pub fn at(&self, row: usize) -> (&[f32], &[f32]) {
         let range = row * self.half..(row + 1) * self.half;
@@ -434,6 +474,9 @@ pub struct AttentionSettings<'a> {
     pub window: Option<usize>,
     /// Linear biases.
     pub alibi: Option<&'a Alibi>,
+    /// For each row of the batch, the positions of the picture that it is part of, which it sees in both
+    /// directions; empty where no model or no picture asks for it.
+    pub reach: &'a [(usize, usize)],
 }
 
 /// Linear biases of attention, one slope for each head.

@@ -28,6 +28,7 @@ pub mod text;
 pub mod transformer;
 pub mod trie;
 pub mod vectors;
+pub mod vision;
 mod workers;
 
 pub use engine::Session;

@@ -4,6 +4,7 @@
 mod block;
 mod head;
 mod order;
+pub(crate) mod tower;
 
 use std::cell::OnceCell;
 
@@ -30,7 +31,7 @@ pub struct LoadSettings {
 }
 
 /// Reads tensors of one checkpoint under one architecture's names.
-struct Loader<'a> {
+pub(crate) struct Loader<'a> {
     checkpoint: &'a Checkpoint,
     architecture: &'a Architecture,
     settings: LoadSettings,
@@ -355,6 +356,9 @@ impl<'a> Loader<'a> {
             head,
             transform,
             alibi,
+            axes: None,
+            both_ways: false,
+            tower: false,
         })
     }
 

@@ -1,12 +1,12 @@
 //! A model that is open in this process.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use mary_contract::{
     Desk, ErrorKind, Generate, Generated, Generator, Model, ModelCard, ModelError, ModelRef,
-    ModelSettings, Observe, Observed, Observer, Score, Scored, Scorer,
+    ModelSettings, Observe, Observed, Observer, Prompt, Score, Scored, Scorer,
 };
 use mary_weights::Checkpoint;
 
@@ -17,6 +17,7 @@ use crate::load::{LoadSettings, load};
 use crate::masked::{self, Masking};
 use crate::options::Options;
 use crate::precision::Precision;
+use crate::vision::{self, Album, Eyes, Shown};
 use crate::{generate, memory, observe, score, text};
 
 /// Rows below which a batch is not made smaller.
@@ -27,6 +28,8 @@ pub struct LocalModel {
     card: ModelCard,
     checkpoint: Checkpoint,
     engine: Box<dyn Engine>,
+    /// What it sees with, where it does.
+    eyes: Option<Eyes>,
     options: Options,
     pool: rayon::ThreadPool,
     /// Rows of a batch at most, once the device has run out of memory.
@@ -54,13 +57,14 @@ impl LocalModel {
             .thread_name(|i| format!("mary-local-{i}"))
             .build()
             .map_err(|e| ModelError::new(ErrorKind::Internal, format!("no threads: {e}")))?;
-        let (device, engine) =
+        let (device, engine, eyes) =
             pool.install(|| place(&card, &checkpoint, &architecture, &options))?;
         card.conventions.insert("device".to_owned(), device);
         let model = Self {
             card,
             checkpoint,
             engine,
+            eyes,
             options,
             pool,
             narrowed: AtomicUsize::new(usize::MAX),
@@ -92,6 +96,23 @@ impl LocalModel {
     pub(crate) fn word_starts(&self) -> Option<&[bool]> {
         let read = || self.checkpoint.tokenizer().word_starts();
         self.word_starts.get_or_init(read).as_deref()
+    }
+
+    /// Reads the pictures of these prompts, each once.
+    pub(crate) fn album<'p>(&self, prompts: impl Iterator<Item = &'p Prompt>) -> Album<'_> {
+        let prompts: Vec<&Prompt> = prompts.filter(|p| p.has_images()).collect();
+        if prompts.is_empty() {
+            return Album::default();
+        }
+        self.install(|| Album::of(self.eyes.as_ref(), prompts.into_iter()))
+    }
+
+    /// A prompt as the model reads it: its tokens, and the rows of its pictures, which are numbered from
+    /// [`FIRST_SHOWN`](crate::vision::FIRST_SHOWN) on.
+    pub fn read(&self, prompt: &Prompt) -> Result<(Vec<u32>, Arc<Shown>), ModelError> {
+        let album = self.album(std::iter::once(prompt));
+        let tokens = text::Reader::showing(&self.checkpoint, &album).prompt(prompt)?;
+        Ok((tokens, Arc::clone(album.shown())))
     }
 
     /// Runs on the model's own threads.
@@ -180,7 +201,11 @@ fn place(
     checkpoint: &Checkpoint,
     architecture: &Architecture,
     options: &Options,
-) -> Result<(String, Box<dyn Engine>), ModelError> {
+) -> Result<(String, Box<dyn Engine>, Option<Eyes>), ModelError> {
+    // Eyes of a kind that is not known leave the text path as it is; the card says why.
+    let seeing = vision::sees(checkpoint, architecture).unwrap_or_default();
+    let axes = seeing.as_ref().and_then(|(c, _)| c.text_axes.clone());
+    let both_ways = seeing.as_ref().is_some_and(|(c, _)| c.both_ways());
     let mut how = LoadSettings {
         precision: options.precision,
         ..LoadSettings::default()
@@ -200,8 +225,17 @@ fn place(
             };
             let cuda = Cuda::new(choices)?;
             let name = format!("cuda:{number}, {}", cuda.describe());
-            let transformer = load(cuda, checkpoint, architecture, how)?;
-            Ok((name, Box::new(Placed::new(transformer))))
+            let eyes = match seeing {
+                Some(seeing) => {
+                    let cuda = Cuda::new(choices)?;
+                    Some(vision::open(cuda, checkpoint, architecture, seeing, how)?)
+                }
+                None => None,
+            };
+            let mut transformer = load(cuda, checkpoint, architecture, how)?;
+            transformer.axes = axes;
+            transformer.both_ways = both_ways;
+            Ok((name, Box::new(Placed::new(transformer)), eyes))
         }
         _ => {
             let estimate = memory::estimate(checkpoint, options.precision, options.multiplier);
@@ -213,8 +247,17 @@ fn place(
                     .is_none_or(|free| estimate.weights + estimate.unpacked < free / 3);
             let cpu = Cpu::new(options.multiplier);
             let name = format!("cpu, {}", cpu.describe());
-            let transformer = load(cpu, checkpoint, architecture, how)?;
-            Ok((name, Box::new(Placed::new(transformer))))
+            let eyes = match seeing {
+                Some(seeing) => {
+                    let cpu = Cpu::new(options.multiplier);
+                    Some(vision::open(cpu, checkpoint, architecture, seeing, how)?)
+                }
+                None => None,
+            };
+            let mut transformer = load(cpu, checkpoint, architecture, how)?;
+            transformer.axes = axes;
+            transformer.both_ways = both_ways;
+            Ok((name, Box::new(Placed::new(transformer)), eyes))
         }
     }
 }
@@ -227,13 +270,19 @@ pub(crate) fn describe(
     options: &Options,
 ) -> ModelCard {
     let template = checkpoint.template().is_some();
-    let mut can = text::capabilities(architecture.language_head, template);
+    let seeing = vision::sees(checkpoint, architecture);
+    let sees = architecture.language_head && matches!(seeing, Ok(Some(_)));
+    let mut can = text::capabilities(architecture.language_head, template, sees);
     let masking = masking(checkpoint, architecture, options);
     can.score |= masking.is_some();
     let mut card = ModelCard::new(model, can);
     card.architecture = Some(architecture.family.to_owned());
     card.layers = Some(architecture.layers);
     card.context_length = Some(architecture.context);
+    if let Err(error) = seeing {
+        card.remarks
+            .push(format!("it cannot be shown pictures: {}", error.message));
+    }
     let mut parameters = 0;
     let mut stored: BTreeMap<&'static str, usize> = BTreeMap::new();
     for name in checkpoint.tensor_names() {

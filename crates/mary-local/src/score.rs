@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use mary_contract::{
     ContinuationScore, Desk, Details, ErrorKind, Job, ModelError, Reply, ReplyMeta, Score, Scored,
@@ -15,6 +16,7 @@ use crate::engine::Session;
 use crate::model::LocalModel;
 use crate::text::{Reader, Reading, windows};
 use crate::trie::{Chunks, Sequence, Trie};
+use crate::vision::Album;
 
 /// Requests taken at once, at most.
 const WINDOW_REQUESTS: usize = 16_384;
@@ -72,7 +74,8 @@ fn answer(
     desk: &mut dyn Desk<Score, Scored>,
     jobs: &[Job<Score>],
 ) -> ControlFlow<()> {
-    let reader = Reader::new(model.checkpoint());
+    let album = model.album(jobs.iter().map(|job| &job.request.prefix));
+    let reader = Reader::showing(model.checkpoint(), &album);
     let readings: Vec<Result<Vec<Reading>, ModelError>> = model.install(|| {
         jobs.par_iter()
             .map(|job| reader.continuations(&job.request))
@@ -84,7 +87,8 @@ fn answer(
     let mut sequences = vec![];
     let mut waiting = vec![];
     for (job, readings) in readings.into_iter().enumerate() {
-        match readings {
+        let pictured = jobs[job].request.prefix.has_images();
+        match readings.and_then(|all| whole(all, context, pictured)) {
             Err(error) => desk.answer(jobs[job].ticket, Err(error))?,
             Ok(readings) => {
                 let details = jobs[job].request.details;
@@ -110,7 +114,7 @@ fn answer(
         }
     }
     compute(
-        model,
+        (model, &album),
         &sequences,
         waiting,
         distributions,
@@ -132,15 +136,29 @@ struct Known<'a> {
 /// What is known of a tree, or why nothing is.
 type Outcome<'a> = Result<Known<'a>, ModelError>;
 
+/// A text with pictures must fit: a window that begins within a picture shows another one.
+fn whole(all: Vec<Reading>, context: usize, pictured: bool) -> Result<Vec<Reading>, ModelError> {
+    let longest = all.iter().map(|r| r.tokens.len()).max().unwrap_or(0);
+    match pictured && longest > context + 1 {
+        true => Err(ModelError::new(
+            ErrorKind::ContextTooLong,
+            format!("with its pictures the text has {longest} tokens; this model sees {context}"),
+        )
+        .hint("show fewer or smaller pictures")),
+        false => Ok(all),
+    }
+}
+
 /// Runs the tree and hands over each request when its scores are there.
 fn compute(
-    model: &LocalModel,
+    (model, album): (&LocalModel, &Album<'_>),
     sequences: &[Sequence],
     mut waiting: Vec<Waiting>,
     distributions: bool,
     mut hand_in: impl FnMut(Waiting, Outcome<'_>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let trie = Trie::new(sequences, model.options().share);
+    let mut trie = Trie::new(sequences, model.options().share);
+    trie.place(album.shown());
     for request in &mut waiting {
         let all = request.parts.iter().flat_map(|(_, range)| range.clone());
         request.due = all.map(|s| trie.finished_at(s)).max().unwrap_or(0);
@@ -157,7 +175,7 @@ fn compute(
         Distributions::new(starts, model.architecture().vocab, asked(|d| d.rank))
     });
     let run = run(
-        model,
+        (model, album),
         &trie,
         looking.as_ref(),
         &mut |nodes, values, more, upto| {
@@ -198,14 +216,14 @@ pub(crate) type Receive<'a> =
 
 /// Computes a tree chunk by chunk; with smaller chunks where the device runs out of memory.
 pub(crate) fn run(
-    model: &LocalModel,
+    (model, album): (&LocalModel, &Album<'_>),
     trie: &Trie,
     looking: Option<&Distributions>,
     receive: Receive<'_>,
 ) -> Result<ControlFlow<()>, ModelError> {
     loop {
         let rows = model.chunk_rows();
-        match run_with(model, trie, rows, looking, &mut *receive) {
+        match run_with((model, album), trie, rows, looking, &mut *receive) {
             // What was received is received again: a node's score does not change.
             Err(error) if model.narrow(rows, &error) => {}
             outcome => return outcome,
@@ -214,7 +232,7 @@ pub(crate) fn run(
 }
 
 fn run_with(
-    model: &LocalModel,
+    (model, album): (&LocalModel, &Album<'_>),
     trie: &Trie,
     rows: usize,
     looking: Option<&Distributions>,
@@ -222,6 +240,9 @@ fn run_with(
 ) -> Result<ControlFlow<()>, ModelError> {
     let chunks = Chunks::new(trie, rows);
     let mut session = model.session(chunks.cache_rows())?;
+    if !album.is_empty() {
+        session.show(Arc::clone(album.shown()));
+    }
     // Chunks whose scores are on their way: the next one is planned meanwhile.
     let mut under_way = VecDeque::new();
     for chunk in chunks {
@@ -323,12 +344,18 @@ pub(crate) fn plain_scores(
 ) -> Result<Vec<Vec<f32>>, ModelError> {
     let trie = Trie::new(sequences, share);
     let mut scores = vec![f32::NAN; trie.len()];
-    let _ = run(model, &trie, None, &mut |nodes, values, _, _| {
-        for (&node, &value) in nodes.iter().zip(values) {
-            scores[node] = value;
-        }
-        ControlFlow::Continue(())
-    })?;
+    let nothing = Album::default();
+    let _ = run(
+        (model, &nothing),
+        &trie,
+        None,
+        &mut |nodes, values, _, _| {
+            for (&node, &value) in nodes.iter().zip(values) {
+                scores[node] = value;
+            }
+            ControlFlow::Continue(())
+        },
+    )?;
     let of = |i: usize| {
         trie.path(i, sequences[i].scored_from)
             .iter()

@@ -7,6 +7,7 @@ use mary_contract::{
 use mary_weights::Checkpoint;
 
 use crate::trie::Sequence;
+use crate::vision::Album;
 
 /// A continuation, ready to be scored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,12 +28,24 @@ pub struct Reading {
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     checkpoint: &'a Checkpoint,
+    album: Option<&'a Album<'a>>,
 }
 
 impl<'a> Reader<'a> {
     /// Of this checkpoint.
     pub fn new(checkpoint: &'a Checkpoint) -> Self {
-        Self { checkpoint }
+        Self {
+            checkpoint,
+            album: None,
+        }
+    }
+
+    /// The same where prompts show these pictures.
+    pub(crate) fn showing(checkpoint: &'a Checkpoint, album: &'a Album<'a>) -> Self {
+        Self {
+            checkpoint,
+            album: Some(album),
+        }
     }
 
     /// The prompt as the model will read it, and the token that stands before it.
@@ -41,21 +54,32 @@ impl<'a> Reader<'a> {
         prompt: &Prompt,
         start: Start,
     ) -> Result<(String, Option<u32>), ModelError> {
-        if prompt.has_images() {
-            return Err(ModelError::new(
-                ErrorKind::BadRequest,
-                "the prompt holds a picture, and this program runs only the text path of local models",
-            )
-            .hint("use a model behind an API for tasks with pictures"));
+        let nothing = Album::default();
+        let album = self.album.unwrap_or(&nothing);
+        let pictures = prompt.has_images();
+        let (text, first) = self.words(prompt, start, album.plain())?;
+        match pictures {
+            true => Ok((album.write(text, prompt)?, first)),
+            false => Ok((text, first)),
         }
+    }
+
+    /// The prompt in words, with `picture` in the place of every picture.
+    fn words(
+        &self,
+        prompt: &Prompt,
+        start: Start,
+        picture: &str,
+    ) -> Result<(String, Option<u32>), ModelError> {
         let tokenizer = self.checkpoint.tokenizer();
         match prompt.form {
             PromptForm::Plain => {
                 let mut text = prompt.system.clone().unwrap_or_default();
                 for part in prompt.turns.iter().flat_map(|t| &t.parts) {
-                    if let Part::Text(words) = part {
-                        text.push_str(words);
-                    }
+                    text.push_str(match part {
+                        Part::Text(words) => words,
+                        Part::Image(_) => picture,
+                    });
                 }
                 let first = match start {
                     Start::Model => tokenizer.bos().filter(|_| tokenizer.adds_bos()),
@@ -85,6 +109,7 @@ impl<'a> Reader<'a> {
         let tokenizer = self.checkpoint.tokenizer();
         let mut tokens: Vec<u32> = first.into_iter().collect();
         tokens.extend(tokenizer.encode(&text, false)?.ids);
+        self.put(&mut tokens, prompt)?;
         if tokens.is_empty() {
             tokens.extend(tokenizer.bos().or(tokenizer.eos()));
         }
@@ -100,8 +125,20 @@ impl<'a> Reader<'a> {
     /// Each continuation of a request, tokenised together with the prefix.
     pub fn continuations(&self, request: &Score) -> Result<Vec<Reading>, ModelError> {
         let (prefix, first) = self.render(&request.prefix, request.start)?;
-        let read = |continuation: &String| self.reading(&prefix, continuation, first);
+        let read = |continuation: &String| {
+            let mut reading = self.reading(&prefix, continuation, first)?;
+            self.put(&mut reading.tokens, &request.prefix)?;
+            Ok(reading)
+        };
         request.continuations.iter().map(read).collect()
+    }
+
+    /// Puts the rows of pictures into their places.
+    fn put(&self, tokens: &mut [u32], prompt: &Prompt) -> Result<(), ModelError> {
+        match self.album {
+            Some(album) => album.put(tokens, prompt),
+            None => Ok(()),
+        }
     }
 
     fn reading(
@@ -168,13 +205,13 @@ pub fn windows(tokens: &[u32], scored_from: usize, context: usize) -> Vec<Sequen
 }
 
 /// What a checkpoint can do, from its architecture and files.
-pub fn capabilities(language_head: bool, template: bool) -> Capabilities {
+pub fn capabilities(language_head: bool, template: bool, images: bool) -> Capabilities {
     Capabilities {
         generate: language_head,
         score: language_head,
         score_single_token_only: false,
         observe: true,
-        images: false,
+        images,
         chat: language_head && template,
         plain: true,
     }

@@ -8,6 +8,7 @@ use crate::kernels::{
     Alibi, AttentionCall, AttentionSettings, Backend, Draw, Extent, Groups, Heads, Look, Looked,
     NormOf, Spans, Wanted,
 };
+use crate::vision::{FIRST_SHOWN, Shown};
 
 /// Vectors that are looked up, and how many there are.
 pub(crate) struct TableOf<B: Backend> {
@@ -86,6 +87,12 @@ pub struct Transformer<B: Backend> {
     /// What stands before the head of a masked language model.
     pub(crate) transform: Option<TransformOf<B>>,
     pub(crate) alibi: Option<Alibi>,
+    /// Which of three positions each rotary frequency turns by, where pictures have places (Qwen2-VL).
+    pub(crate) axes: Option<Vec<u8>>,
+    /// The rows of a picture see one another in both directions (Gemma 3).
+    pub(crate) both_ways: bool,
+    /// Reads a picture at once and never goes on from what it read: one layer of the cache serves all.
+    pub(crate) tower: bool,
 }
 
 /// Tensors that a forward pass writes to, kept from one pass to the next.
@@ -101,6 +108,10 @@ pub struct Workspace<B: Backend> {
     pub(crate) expert: B::Tensor,
     /// The last block's output after the final norm.
     last: B::Tensor,
+    /// The rows of pictures in the present batch.
+    given: Vec<f32>,
+    /// Rows that stand in the place of tokens' vectors.
+    pub(crate) shown: Option<std::sync::Arc<Shown>>,
     /// What the last pass was part of.
     writing: bool,
 }
@@ -111,6 +122,18 @@ impl<B: Backend> Workspace<B> {
         Extent {
             rows,
             writing: self.writing,
+        }
+    }
+}
+
+impl<B: Backend> Workspace<B> {
+    /// Collects the rows of these tokens, all of which belong to pictures.
+    fn shown_rows(&mut self, tokens: &[u32], pictures: &[usize]) {
+        self.given.clear();
+        if let Some(shown) = &self.shown {
+            for &row in pictures {
+                self.given.extend_from_slice(shown.row(tokens[row]));
+            }
         }
     }
 }
@@ -127,6 +150,8 @@ impl<B: Backend> Default for Workspace<B> {
             narrow: B::Tensor::default(),
             expert: B::Tensor::default(),
             last: B::Tensor::default(),
+            given: vec![],
+            shown: None,
             writing: false,
         }
     }
@@ -180,8 +205,12 @@ impl<B: Backend> Transformer<B> {
 
     /// Room for the keys and values of this many positions.
     pub fn cache(&self, rows: usize) -> B::Cache {
+        let layers = match self.tower {
+            true => 1,
+            false => self.architecture.layers,
+        };
         self.backend
-            .cache(self.architecture.layers, rows, self.architecture.kv_width())
+            .cache(layers, rows, self.architecture.kv_width())
     }
 
     /// Bytes of keys and values for one position.
@@ -203,25 +232,115 @@ impl<B: Backend> Transformer<B> {
         batch: &Batch,
         cache: &mut B::Cache,
         work: &mut Workspace<B>,
-        mut watch: Option<Watch<'_>>,
+        watch: Option<Watch<'_>>,
     ) -> Result<(), ModelError> {
-        let a = &self.architecture;
         let rows = batch.len();
-        self.check_tokens(batch)?;
-        work.writing = batch.writing;
+        self.check_tokens(batch, work)?;
+        let pictures: Vec<usize> = (0..rows)
+            .filter(|&row| batch.tokens[row] >= FIRST_SHOWN)
+            .collect();
+        let words;
+        let batch = match pictures.is_empty() {
+            true => batch,
+            false => {
+                // A picture's rows are looked up elsewhere; the device's own table is not asked for them.
+                let word = |token: &u32| if *token < FIRST_SHOWN { *token } else { 0 };
+                let reach = match &work.shown {
+                    Some(shown) if self.both_ways => self.reach(batch, shown)?,
+                    _ => vec![],
+                };
+                words = Batch {
+                    tokens: batch.tokens.iter().map(word).collect(),
+                    reach,
+                    ..batch.clone()
+                };
+                work.shown_rows(&batch.tokens, &pictures);
+                &words
+            }
+        };
         let plan = self.backend.plan(batch, &self.heads());
-        self.embed(&plan, rows, work);
+        self.embed(&plan, rows, &pictures, work);
+        self.blocks(batch, (&plan, None), cache, work, watch)
+    }
+
+    /// The positions of the picture that each row is part of.
+    fn reach(&self, batch: &Batch, shown: &Shown) -> Result<Vec<(usize, usize)>, ModelError> {
+        if !self.backend.sees_both_ways() {
+            return Err(ModelError::new(
+                ErrorKind::BadRequest,
+                "on this device the rows of a picture cannot see one another in both directions yet",
+            )
+            .hint("run this model on the processor: --device cpu"));
+        }
+        let rows = batch.tokens.iter().zip(&batch.positions);
+        Ok(rows.map(|(&t, &p)| shown.reach(t, p)).collect())
+    }
+
+    /// The same from rows that are given instead of tokens: the patches of a picture. The layers named
+    /// with another batch of as many rows see as that one says.
+    pub(crate) fn forward_rows<'b>(
+        &self,
+        given: &[f32],
+        (batch, whole): (&'b Batch, Option<(&'b Batch, &[usize])>),
+        cache: &mut B::Cache,
+        work: &mut Workspace<B>,
+        watch: Option<Watch<'_>>,
+    ) -> Result<(), ModelError> {
+        self.backend.upload(given, &mut work.x);
+        self.norm_embedded(batch.len(), work);
+        let plan = self.backend.plan(batch, &self.heads());
+        let whole = whole.map(|(batch, layers)| (self.backend.plan(batch, &self.heads()), layers));
+        let whole = whole.as_ref().map(|(plan, layers)| (plan, *layers));
+        self.blocks(batch, (&plan, whole), cache, work, watch)
+    }
+
+    /// The last hidden states of the last pass, row after row.
+    pub(crate) fn last(&self, work: &Workspace<B>, rows: usize) -> Vec<f32> {
+        self.backend.download(&work.last, rows * self.last_width())
+    }
+
+    /// Runs what was embedded through every block. Some layers of a tower may see by another plan.
+    fn blocks<'p>(
+        &self,
+        batch: &Batch,
+        (plan, whole): (&B::Plan<'p>, Option<(&B::Plan<'p>, &[usize])>),
+        cache: &mut B::Cache,
+        work: &mut Workspace<B>,
+        mut watch: Option<Watch<'_>>,
+    ) -> Result<(), ModelError>
+    where
+        B: 'p,
+    {
+        let (a, rows) = (&self.architecture, batch.len());
+        work.writing = batch.writing;
         if let Some(watch) = &mut watch {
             watch.see(&self.backend, 0, &work.x, (rows, a.hidden));
         }
-        let rotate = |rope| self.backend.rotary(rope, &batch.positions);
-        let rotary: Vec<B::Rotary> = a.ropes.iter().map(rotate).collect();
+        let rotate = |rope| match &self.axes {
+            Some(axes) if !batch.turns.is_empty() => {
+                let along = self.backend.rotary_along(rope, &batch.turns, axes);
+                along.ok_or_else(|| {
+                    ModelError::new(
+                        ErrorKind::BadRequest,
+                        "this device does not turn by places in a picture yet",
+                    )
+                    .hint("run this model on the processor: --device cpu")
+                })
+            }
+            _ => Ok(self.backend.rotary(rope, &batch.positions)),
+        };
+        let rotary: Vec<B::Rotary> = a.ropes.iter().map(rotate).collect::<Result<_, _>>()?;
         for (layer, block) in self.blocks.iter().enumerate() {
             let pass = Pass::<'_, '_, B> {
                 rows,
-                plan: &plan,
+                plan: match whole {
+                    Some((whole, layers)) if layers.contains(&layer) => whole,
+                    _ => plan,
+                },
                 layer,
+                store: if self.tower { 0 } else { layer },
                 rotary: &rotary,
+                reach: &batch.reach,
             };
             self.block(block, &pass, cache, work);
             if let Some(watch) = &mut watch
@@ -261,9 +380,17 @@ impl<B: Backend> Transformer<B> {
     }
 
     /// Every token and every position must have its vector.
-    fn check_tokens(&self, batch: &Batch) -> Result<(), ModelError> {
+    fn check_tokens(&self, batch: &Batch, work: &Workspace<B>) -> Result<(), ModelError> {
         let a = &self.architecture;
-        let most = batch.tokens.iter().max().map_or(0, |&t| t as usize);
+        let (words, pictures): (Vec<u32>, Vec<u32>) =
+            batch.tokens.iter().partition(|&&t| t < FIRST_SHOWN);
+        let shown = work.shown.as_ref().map_or(0, |s| s.rows());
+        let beyond = |t: &&u32| (**t - FIRST_SHOWN) as usize >= shown;
+        if let Some(row) = pictures.iter().find(beyond) {
+            let message = format!("row {} of a picture was never shown", row - FIRST_SHOWN);
+            return Err(ModelError::new(ErrorKind::Internal, message));
+        }
+        let most = words.iter().max().map_or(0, |&t| t as usize);
         if most >= self.embed.rows {
             return Err(ModelError::new(
                 ErrorKind::BadModel,
@@ -285,9 +412,13 @@ impl<B: Backend> Transformer<B> {
         Ok(())
     }
 
-    fn embed(&self, plan: &B::Plan<'_>, rows: usize, work: &mut Workspace<B>) {
+    fn embed(&self, plan: &B::Plan<'_>, rows: usize, pictures: &[usize], work: &mut Workspace<B>) {
         let (a, b) = (&self.architecture, &self.backend);
         b.embed(plan, &self.embed.table, a.embedding.scale, &mut work.x);
+        if !pictures.is_empty() {
+            let width = a.embedding.width;
+            b.put_rows(&work.given, width, pictures, rows * width, &mut work.x);
+        }
         if let Some((into, _)) = &self.project {
             let of = work.extent(rows);
             b.linear(&work.x, of, into, &mut work.normed, false);
@@ -296,8 +427,12 @@ impl<B: Backend> Transformer<B> {
         if let (Some(positions), Some(offset)) = (&self.positions, a.embedding.position_offset) {
             b.add_positions(plan, &positions.table, offset, &mut work.x);
         }
+        self.norm_embedded(rows, work);
+    }
+
+    fn norm_embedded(&self, rows: usize, work: &mut Workspace<B>) {
         if let Some(norm) = &self.embed_norm {
-            b.norm(&work.x, rows, norm, &mut work.normed);
+            self.backend.norm(&work.x, rows, norm, &mut work.normed);
             std::mem::swap(&mut work.x, &mut work.normed);
         }
     }
@@ -407,11 +542,11 @@ impl<B: Backend> Transformer<B> {
             }
         }
         let rotary = kind.rope.and_then(|r| pass.rotary.get(r));
-        let place = (&mut *cache, pass.layer);
+        let place = (&mut *cache, pass.store);
         b.place(&mut work.qkv, &heads, norms, rotary, place, pass.plan);
         let call = AttentionCall {
             cache: &*cache,
-            layer: pass.layer,
+            layer: pass.store,
             heads: &heads,
             settings: AttentionSettings {
                 scale: a.attention.scale,
@@ -419,6 +554,7 @@ impl<B: Backend> Transformer<B> {
                 causal: a.causal,
                 window: kind.window,
                 alibi: self.alibi.as_ref(),
+                reach: pass.reach,
             },
         };
         b.attend(&work.qkv, pass.plan, &call, &mut work.attended);
@@ -562,5 +698,8 @@ struct Pass<'a, 'b, B: Backend + 'a + 'b> {
     rows: usize,
     plan: &'a B::Plan<'b>,
     layer: usize,
+    /// The layer of the cache.
+    store: usize,
     rotary: &'a [B::Rotary],
+    reach: &'a [(usize, usize)],
 }

@@ -9,6 +9,7 @@
 
 use crate::batch::Batch;
 use crate::kernels::Wanted;
+use crate::vision::{Place, Shown};
 
 /// A sequence whose tokens from `scored_from` on are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,12 @@ pub struct Trie {
     /// Sequences in the order in which they are finished.
     order: Vec<usize>,
     tokens_in: usize,
+    /// Where each node stands in time, height and width, where a model turns by all three.
+    turns: Vec<[u32; 3]>,
+    /// Nodes that are computed together with their parents; empty where there are none.
+    bound: Vec<bool>,
+    /// The most nodes that are bound to one another.
+    longest: usize,
 }
 
 impl Trie {
@@ -50,6 +57,9 @@ impl Trie {
             ends: vec![NONE; sequences.len()],
             order,
             tokens_in: sequences.iter().map(|s| s.tokens.len()).sum(),
+            turns: vec![],
+            bound: vec![],
+            longest: 0,
         };
         let mut path: Vec<u32> = vec![];
         for i in 0..trie.order.len() {
@@ -87,6 +97,24 @@ impl Trie {
                 self.computed[parent as usize] = true;
             }
         }
+    }
+
+    /// Binds the rows of a picture together where they see one another in both directions, and gives every
+    /// node its place in time, height and width, from its own token and its parent's place.
+    pub(crate) fn place(&mut self, shown: &Shown) {
+        self.longest = shown.longest();
+        if self.longest > 0 {
+            self.bound = self.tokens.iter().map(|&t| shown.bound(t)).collect();
+        }
+        if !shown.turns() {
+            return;
+        }
+        let mut places: Vec<Place> = Vec::with_capacity(self.len());
+        for (&token, &parent) in self.tokens.iter().zip(&self.parents) {
+            let before = places.get(parent as usize).copied();
+            places.push(shown.place(before, token));
+        }
+        self.turns = places.iter().map(|p| p.at).collect();
     }
 
     /// Nodes.
@@ -196,7 +224,7 @@ impl<'a> Chunks<'a> {
 
     /// Cache rows that are ever needed.
     pub fn cache_rows(&self) -> usize {
-        self.trie.depth() + self.rows.min(self.trie.len())
+        self.trie.depth() + (self.rows + self.trie.longest).min(self.trie.len())
     }
 
     fn skip(&mut self) {
@@ -216,6 +244,7 @@ impl<'a> Chunks<'a> {
         let slot = self.path + chunk.batch.len();
         let room = self.rows - chunk.batch.len();
         let mut tokens = vec![];
+        let turns = self.trie.turns.as_slice();
         let mut last = first;
         loop {
             self.slots[last] = (slot + tokens.len()) as u32;
@@ -231,11 +260,13 @@ impl<'a> Chunks<'a> {
                 }
             }
             tokens.push(self.trie.tokens[last]);
+            chunk.batch.turns.extend(turns.get(last));
             self.next = last + 1;
             self.skip();
             let follows =
                 self.next < self.trie.len() && self.trie.parents[self.next] == last as u32;
-            if !follows || tokens.len() == room {
+            let bound = self.trie.bound.get(self.next) == Some(&true);
+            if !follows || (tokens.len() >= room && !bound) {
                 break;
             }
             last = self.next;

@@ -15,4 +15,5 @@ mod parity;
 mod real;
 mod serving;
 mod tokenizer;
+mod vision;
 mod workers;

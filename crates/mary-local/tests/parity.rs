@@ -71,7 +71,7 @@ fn settings(matmul: &str) -> ModelSettings {
 }
 
 /// ‖a - b‖ / ‖b‖.
-fn relative(a: &[f32], b: &[f32]) -> f64 {
+pub fn relative(a: &[f32], b: &[f32]) -> f64 {
     assert_eq!(a.len(), b.len());
     let square = |x: f64| x * x;
     let difference: f64 = a.iter().zip(b).map(|(a, b)| square(f64::from(a - b))).sum();
@@ -80,7 +80,7 @@ fn relative(a: &[f32], b: &[f32]) -> f64 {
 }
 
 /// The relative error of the log-probability of every token after the first.
-fn log_probs(got: &[f32], want: &[f32], ids: &[u32]) -> f64 {
+pub fn log_probs(got: &[f32], want: &[f32], ids: &[u32]) -> f64 {
     let width = want.len() / ids.len();
     let scores = |logits: &[f32]| -> Vec<f32> {
         let rows = logits.chunks_exact(width).zip(&ids[1..]);

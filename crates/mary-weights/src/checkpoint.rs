@@ -35,6 +35,8 @@ pub struct Checkpoint {
     config: Value,
     tokenizer: Tokenizer,
     template: Option<ChatTemplate>,
+    /// `preprocessor_config.json` and `processor_config.json`, where they are there.
+    processors: [Option<Value>; 2],
     /// Hash of each small file that says what the model is, by its role.
     described: Vec<(&'static str, blake3::Hash)>,
     fingerprint: OnceLock<String>,
@@ -107,6 +109,8 @@ impl Checkpoint {
             config,
             tokenizer,
             template,
+            processors: ["preprocessor_config.json", "processor_config.json"]
+                .map(|n| files.json(n)),
             described: files
                 .iter()
                 .map(|(role, bytes)| (role, blake3::hash(bytes)))
@@ -132,6 +136,7 @@ impl Checkpoint {
             config: gguf.config,
             tokenizer,
             template,
+            processors: [None, None],
             described: Vec::new(),
             fingerprint: OnceLock::new(),
         }
@@ -260,6 +265,25 @@ impl Checkpoint {
     /// The chat template, if the model has one.
     pub fn template(&self) -> Option<&ChatTemplate> {
         self.template.as_ref()
+    }
+
+    /// How pictures are prepared: `preprocessor_config.json`, or the part of a newer
+    /// `processor_config.json` that stands for it.
+    pub fn picture_processor(&self) -> Option<&Value> {
+        let [own, joint] = &self.processors;
+        let names = |v: &&Value| {
+            ["image_processor_type", "feature_extractor_type"]
+                .iter()
+                .any(|key| v.get(key).is_some())
+        };
+        own.as_ref()
+            .filter(names)
+            .or_else(|| joint.as_ref()?.get("image_processor"))
+    }
+
+    /// `processor_config.json`, if the model has one.
+    pub fn processor(&self) -> Option<&Value> {
+        self.processors[1].as_ref()
     }
 
     /// Content hash (blake3) of weights, configuration and tokenizer; the names of weight files

@@ -61,6 +61,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "mary-weights",
         &["mary-contract", "mary-http", "mary-template"],
     ),
+    ("mary-vision", &[]),
     ("mary-cuda", &["mary-contract"]),
     ("mary-architecture", &["mary-contract"]),
     (
@@ -68,6 +69,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "mary-architecture",
             "mary-contract",
+            "mary-vision",
             "mary-weights",
             "mary-cuda",
         ],

@@ -106,6 +106,8 @@ mod tests {
             "qwen",
             "llava_llama",
             "llava_mistral",
+            "idefics3",
+            "smolvlm",
         ];
         for kind in Architecture::known() {
             let covered = part(kind, "fields").next().is_some()

@@ -14,6 +14,7 @@ fn names() -> Names {
             ("model.", ""),
             ("language_model.model.", "language_model."),
             ("model.language_model.", ""),
+            ("model.text_model.", ""),
             ("", ""),
         ],
         embed: "embed_tokens",

@@ -173,6 +173,20 @@ impl Backend for Cpu {
         Rotary::new(rope, positions)
     }
 
+    fn rotary_along(&self, rope: &Rope, turns: &[[u32; 3]], axes: &[u8]) -> Option<Rotary> {
+        Some(Rotary::along(rope, turns, axes))
+    }
+
+    fn sees_both_ways(&self) -> bool {
+        true
+    }
+
+    fn put_rows(&self, x: &[f32], width: usize, rows: &[usize], _: usize, to: &mut Buffer) {
+        for (row, x) in rows.iter().zip(x.chunks_exact(width.max(1))) {
+            to.0[row * width..(row + 1) * width].copy_from_slice(x);
+        }
+    }
+
     fn cache(&self, layers: usize, rows: usize, width: usize) -> Cache {
         let make = || (0..layers).map(|_| Aligned::zeroed(rows * width)).collect();
         Cache {

@@ -121,7 +121,11 @@ pub struct Cache {
 }
 
 /// Where the sines and cosines of a batch lie.
-pub struct Rotary(Option<Arc<Angles>>);
+pub struct Rotary {
+    angles: Option<Arc<Angles>>,
+    /// Which row of the angles each row of the batch takes, where that is not its position.
+    places: Option<Lent>,
+}
 
 /// Log-probabilities on their way.
 pub struct Pending {

@@ -19,7 +19,7 @@ use crate::stored::Stored;
 const LARGEST_SIDECAR: u64 = 512 << 20;
 
 /// Small files that say what a model is; all of them count in the fingerprint.
-const ALWAYS: [&str; 7] = [
+const ALWAYS: [&str; 9] = [
     "config.json",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -27,6 +27,8 @@ const ALWAYS: [&str; 7] = [
     "generation_config.json",
     "chat_template.jinja",
     "chat_template.json",
+    "preprocessor_config.json",
+    "processor_config.json",
 ];
 
 /// Read only where there is no `tokenizer.json`.

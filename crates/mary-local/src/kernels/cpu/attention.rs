@@ -134,15 +134,23 @@ fn run_inner<const FMA: bool>(
     let rows = task.count * group;
     let row_slots = rows.next_multiple_of(QUERIES);
     let first_position = task.segment.position + task.first;
+    // Rows of a picture may see the whole of it, what follows them too.
+    let first_row = task.segment.first + task.first;
+    let reach = |row: usize| settings.reach.get(row).copied().unwrap_or((usize::MAX, 0));
+    let reaches = (first_row..first_row + task.count).map(reach);
+    let (nearest, farthest) = reaches.fold((usize::MAX, 0), |(a, b), (first, end)| {
+        (a.min(first), b.max(end))
+    });
     let end = if settings.causal {
-        first_position + task.count
+        (first_position + task.count).max(farthest)
     } else {
         task.segment.keys()
     };
     // A block's edges must not depend on which queries are computed together.
-    let begin = settings
-        .window
-        .map_or(0, |w| (first_position + 1).saturating_sub(w) / KEYS * KEYS);
+    let begin = settings.window.map_or(0, |w| {
+        let begin = (first_position + 1).saturating_sub(w).min(nearest);
+        begin / KEYS * KEYS
+    });
     scratch.prepare(row_slots, width, padded);
     let Scratch {
         queries,
@@ -203,14 +211,16 @@ fn run_inner<const FMA: bool>(
                         *s += alibi.bias(head, block + j);
                     }
                 }
+                let (own_first, own_end) = reach(first_row + row / group);
                 let last = if settings.causal {
-                    (position + 1).saturating_sub(block)
+                    (position + 1).max(own_end).saturating_sub(block)
                 } else {
                     count
                 };
                 line[last.min(count)..].fill(f32::NEG_INFINITY);
                 if let Some(window) = settings.window {
-                    let visible = (position + 1).saturating_sub(window).saturating_sub(block);
+                    let begin = (position + 1).saturating_sub(window).min(own_first);
+                    let visible = begin.saturating_sub(block);
                     line[..visible.min(span)].fill(f32::NEG_INFINITY);
                 }
                 let most = max(line).max(row_max[row]);
@@ -492,6 +502,7 @@ mod tests {
                 head_dim,
             };
             let settings = AttentionSettings {
+                reach: &[],
                 scale: 0.3,
                 soft_cap: None,
                 causal: true,

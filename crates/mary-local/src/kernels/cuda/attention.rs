@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use mary_contract::{ErrorKind, ModelError};
-use mary_cuda::{Kind, Memory, args};
+use mary_cuda::{Kind, Lent, Memory, args};
 
 use super::{Angles, BASE, Cache, Cuda, MAX_WIDTH, Plan, Rotary, Tensor, Vector, int};
 use crate::config::{Norm, Rope};
@@ -75,6 +75,30 @@ impl Cuda {
         Some(angles)
     }
 
+    /// Sines and cosines row by row, where each frequency turns by one of three positions.
+    pub(super) fn angles_along(
+        &self,
+        rope: &Rope,
+        turns: &[[u32; 3]],
+        axes: &[u8],
+    ) -> Option<Arc<Angles>> {
+        let half = rope.frequencies.len();
+        let turned = Rotation::along(rope, turns, axes);
+        let mut numbers = Vec::with_capacity(turns.len() * 2 * half);
+        for row in 0..turns.len() {
+            let (cos, sin) = turned.at(row);
+            numbers.extend_from_slice(cos);
+            numbers.extend_from_slice(sin);
+        }
+        let memory = self.keep(self.device.alloc(numbers.len() * 4))?;
+        self.keep(self.device.write(&numbers, memory.at()))?;
+        Some(Arc::new(Angles {
+            memory,
+            positions: turns.len(),
+            half,
+        }))
+    }
+
     fn slopes(&self, alibi: &Alibi) -> Option<Arc<Memory>> {
         let mut slopes = self.slopes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, memory)) = &*slopes
@@ -126,9 +150,11 @@ impl Cuda {
         let (q, k, rms, eps) = norms.map_or((0u64, 0u64, 0i32, 0.0f32), |(q, k, how)| {
             (q.at(), k.at(), i32::from(how.rms), how.eps)
         });
-        let angles = rotary.and_then(|t| t.0.as_ref());
+        let angles = rotary.and_then(|t| t.angles.as_ref());
         let (turned, half) = angles.map_or((0u64, 0i32), |a| (a.memory.at(), int(a.half)));
-        let (at, places, slots) = (qkv.at(), plan.positions(), plan.slots());
+        let own = rotary.and_then(|t| t.places.as_ref()).map(Lent::at);
+        let places = own.unwrap_or_else(|| plan.positions());
+        let (at, slots) = (qkv.at(), plan.slots());
         let name = format!("place_{}", self.kind.letter());
         let words = args![
             at, shape, q, k, rms, eps, turned, half, places, keys, values, slots

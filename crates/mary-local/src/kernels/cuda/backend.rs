@@ -115,7 +115,18 @@ impl Backend for Cuda {
 
     fn rotary(&self, rope: &Rope, positions: &[usize]) -> Rotary {
         let most = positions.iter().max().map_or(0, |p| p + 1);
-        Rotary(self.angles(rope, most))
+        Rotary {
+            angles: self.angles(rope, most),
+            places: None,
+        }
+    }
+
+    fn rotary_along(&self, rope: &Rope, turns: &[[u32; 3]], axes: &[u8]) -> Option<Rotary> {
+        let places: Vec<i32> = (0..turns.len()).map(int).collect();
+        Some(Rotary {
+            angles: self.angles_along(rope, turns, axes),
+            places: self.send(&places),
+        })
     }
 
     fn upload(&self, x: &[f32], to: &mut Tensor) {

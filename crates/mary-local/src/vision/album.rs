@@ -1,0 +1,128 @@
+//! The pictures that a window of requests shows: each is read once, however often it is shown.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use mary_contract::{ErrorKind, Image, ModelError, Part, Prompt};
+
+use super::eyes::{Eyes, Seen};
+use super::shown::Shown;
+
+type Hash = [u8; 32];
+
+/// The pictures of a window.
+#[derive(Default)]
+pub(crate) struct Album<'a> {
+    eyes: Option<&'a Eyes>,
+    shown: Arc<Shown>,
+    pictures: HashMap<Hash, Result<(u32, Arc<Seen>), ModelError>>,
+}
+
+/// The pictures of a prompt, in order.
+pub(crate) fn images(prompt: &Prompt) -> impl Iterator<Item = &Image> {
+    let parts = prompt.turns.iter().flat_map(|t| &t.parts);
+    parts.filter_map(|part| match part {
+        Part::Image(image) => Some(image),
+        Part::Text(_) => None,
+    })
+}
+
+impl<'a> Album<'a> {
+    /// Reads the pictures of these prompts. One that cannot be read spoils the requests that show it, and
+    /// no others.
+    pub(crate) fn of<'p>(
+        eyes: Option<&'a Eyes>,
+        prompts: impl Iterator<Item = &'p Prompt>,
+    ) -> Self {
+        let Some(eyes) = eyes else {
+            return Self::default();
+        };
+        let mut shown = Shown::new(eyes.width(), eyes.both_ways());
+        let mut pictures = HashMap::new();
+        for image in prompts.flat_map(images) {
+            let hash = *blake3::hash(&image.data).as_bytes();
+            pictures.entry(hash).or_insert_with(|| {
+                let seen = eyes.see(image, hash)?;
+                let first = shown.add(&seen.rows, seen.grid);
+                Ok((first, seen))
+            });
+        }
+        Self {
+            eyes: Some(eyes),
+            shown: Arc::new(shown),
+            pictures,
+        }
+    }
+
+    /// The rows of all pictures.
+    pub(crate) fn shown(&self) -> &Arc<Shown> {
+        &self.shown
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.shown.rows() == 0
+    }
+
+    /// What stands for a picture in plain text.
+    pub(crate) fn plain(&self) -> &str {
+        self.eyes.map_or("", |eyes| eyes.words.plain.as_str())
+    }
+
+    fn find(&self, image: &Image) -> Result<(u32, &Seen), ModelError> {
+        let hash = *blake3::hash(&image.data).as_bytes();
+        match self.pictures.get(&hash) {
+            Some(Ok((first, seen))) => Ok((*first, seen)),
+            Some(Err(error)) => Err(error.clone()),
+            None => Err(ModelError::new(
+                ErrorKind::BadRequest,
+                "the prompt holds a picture, and this model takes text only",
+            )
+            .hint("tasks with pictures need a model with a vision tower; see docs/vision.md")),
+        }
+    }
+
+    /// A rendered prompt with what its pictures are written as.
+    pub(crate) fn write(&self, text: String, prompt: &Prompt) -> Result<String, ModelError> {
+        let words: Result<Vec<String>, ModelError> = images(prompt)
+            .map(|image| self.find(image).map(|(_, seen)| seen.words.clone()))
+            .collect();
+        let words = words?;
+        match self.eyes {
+            Some(eyes) if !words.is_empty() => eyes.words.place(&text, &words),
+            _ => Ok(text),
+        }
+    }
+
+    /// Puts the rows of a prompt's pictures into the places of its tokens.
+    pub(crate) fn put(&self, tokens: &mut [u32], prompt: &Prompt) -> Result<(), ModelError> {
+        let Some(eyes) = self.eyes else {
+            return Ok(());
+        };
+        let mut rows = vec![];
+        for image in images(prompt) {
+            let (first, seen) = self.find(image)?;
+            let count = seen.rows.len() / eyes.width().max(1);
+            rows.extend((0..count as u32).map(|row| first + row));
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let places = tokens.iter().filter(|&&t| t == eyes.image_token).count();
+        if places != rows.len() {
+            return Err(ModelError::new(
+                ErrorKind::BadModel,
+                format!(
+                    "the pictures have {} rows; the tokenizer gives {places} places for them",
+                    rows.len()
+                ),
+            )
+            .hint("the tokenizer may belong to another model"));
+        }
+        let mut rows = rows.into_iter();
+        for token in tokens.iter_mut().filter(|t| **t == eyes.image_token) {
+            *token = rows.next().unwrap_or(*token);
+        }
+        Ok(())
+    }
+}

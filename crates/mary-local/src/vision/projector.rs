@@ -1,0 +1,192 @@
+//! From a tower's rows to rows of the language model's stream.
+
+use mary_contract::ModelError;
+
+use super::config::Kind;
+use super::tower::Tower;
+use crate::config::{Activation, Norm};
+use crate::kernels::{Backend, Extent, NormOf};
+use crate::load::tower::Beside;
+
+/// The layers between a tower and a language model.
+pub(crate) enum Projector<B: Backend> {
+    /// Rows pass as they are.
+    None,
+    /// Two layers with an activation between them.
+    Mlp {
+        first: B::Linear,
+        activation: Activation,
+        width: usize,
+        second: B::Linear,
+        /// Rows that are laid side by side first, and the norm before that.
+        merged: Option<(usize, NormOf<B::Vector>)>,
+    },
+    /// Squares of rows laid side by side, then one layer.
+    Shuffle { factor: usize, layer: B::Linear },
+    /// Averages of squares of rows, a norm, one layer.
+    Pooled {
+        side: usize,
+        norm: NormOf<B::Vector>,
+        layer: B::Linear,
+    },
+}
+
+/// Prefixes under which projectors lie.
+const PREFIXES: &[&str] = &["", "model."];
+
+impl<B: Backend> Projector<B> {
+    /// Reads the projector of this kind; `hidden` is the width of the language model.
+    pub(crate) fn load(
+        tower: &Tower<B>,
+        kind: &Kind,
+        beside: &Beside<'_>,
+        activation: Activation,
+        hidden: usize,
+    ) -> Result<Self, ModelError> {
+        let b = tower.backend();
+        let inner = tower.config().architecture.hidden;
+        let find = |name: &str| -> Result<String, ModelError> {
+            let full = beside.under(PREFIXES, &format!("{name}.weight"))?;
+            Ok(full.trim_end_matches(".weight").to_owned())
+        };
+        Ok(match kind {
+            Kind::Llava { .. } | Kind::LlavaNext { .. } => Self::Mlp {
+                first: beside.dense(b, &find("multi_modal_projector.linear_1")?, hidden, inner)?,
+                activation,
+                width: hidden,
+                second: beside.dense(
+                    b,
+                    &find("multi_modal_projector.linear_2")?,
+                    hidden,
+                    hidden,
+                )?,
+                merged: None,
+            },
+            &Kind::Idefics3 { factor } => {
+                let name = find("connector.modality_projection.proj")?;
+                Self::Shuffle {
+                    factor,
+                    layer: beside.dense(b, &name, hidden, inner * factor * factor)?,
+                }
+            }
+            &Kind::Gemma3 { tokens } => {
+                let name = "multi_modal_projector.mm_input_projection_weight";
+                let layer = beside.turned(b, &beside.under(PREFIXES, name)?, hidden, inner)?;
+                let norm = find("multi_modal_projector.mm_soft_emb_norm")?;
+                let how = Norm {
+                    rms: true,
+                    eps: tower.config().architecture.norm.eps,
+                    unit_offset: true,
+                };
+                Self::Pooled {
+                    side: tokens.isqrt(),
+                    norm: beside.norm(b, &norm, inner, how)?,
+                    layer,
+                }
+            }
+            &Kind::Qwen { merge } => {
+                let wide = inner * merge * merge;
+                let own = |name: &str| format!("{}merger.{name}", beside.body());
+                let norm = tower.config().architecture.norm;
+                Self::Mlp {
+                    first: beside.dense(b, &own("mlp.0"), wide, wide)?,
+                    activation: Activation::Gelu,
+                    width: wide,
+                    second: beside.dense(b, &own("mlp.2"), hidden, wide)?,
+                    merged: Some((merge * merge, beside.norm(b, &own("ln_q"), inner, norm)?)),
+                }
+            }
+            Kind::Pair => Self::None,
+        })
+    }
+
+    /// Rows of views of `each` rows, as rows of the stream of this width.
+    pub(crate) fn project(
+        &self,
+        b: &B,
+        rows: Vec<f32>,
+        (inner, each, hidden): (usize, usize, usize),
+    ) -> Vec<f32> {
+        let count = rows.len() / inner.max(1);
+        match self {
+            Self::None => rows,
+            Self::Mlp {
+                first,
+                activation,
+                width,
+                second,
+                merged,
+            } => {
+                let (mut x, mut y) = (B::Tensor::default(), B::Tensor::default());
+                b.upload(&rows, &mut x);
+                let mut count = count;
+                if let Some((group, norm)) = merged {
+                    b.norm(&x, count, norm, &mut y);
+                    std::mem::swap(&mut x, &mut y);
+                    count /= group;
+                }
+                b.linear(&x, Extent::reading(count), first, &mut y, false);
+                b.activate(&y, count, (*width, false), *activation, &mut x);
+                b.linear(&x, Extent::reading(count), second, &mut y, false);
+                b.download(&y, count * hidden)
+            }
+            Self::Shuffle { factor, layer } => {
+                let shuffled = shuffle(&rows, inner, each, *factor);
+                let count = count / (factor * factor).max(1);
+                let (mut x, mut y) = (B::Tensor::default(), B::Tensor::default());
+                b.upload(&shuffled, &mut x);
+                b.linear(&x, Extent::reading(count), layer, &mut y, false);
+                b.download(&y, count * hidden)
+            }
+            Self::Pooled { side, norm, layer } => {
+                let pooled = pool(&rows, inner, each, *side);
+                let count = pooled.len() / inner.max(1);
+                let (mut x, mut y) = (B::Tensor::default(), B::Tensor::default());
+                b.upload(&pooled, &mut x);
+                b.norm(&x, count, norm, &mut y);
+                b.linear(&y, Extent::reading(count), layer, &mut x, false);
+                b.download(&x, count * hidden)
+            }
+        }
+    }
+}
+
+/// Squares of `factor` by `factor` rows of each view, side by side.
+fn shuffle(rows: &[f32], inner: usize, each: usize, factor: usize) -> Vec<f32> {
+    let (side, factor) = (each.isqrt(), factor.max(1));
+    let mut out = Vec::with_capacity(rows.len());
+    for view in rows.chunks_exact((each * inner).max(1)) {
+        for top in (0..side / factor * factor).step_by(factor) {
+            for left in (0..side / factor * factor).step_by(factor) {
+                for y in top..top + factor {
+                    let at = (y * side + left) * inner;
+                    out.extend_from_slice(&view[at..at + factor * inner]);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Averages of squares of each view's rows, `tokens` by `tokens` of them.
+fn pool(rows: &[f32], inner: usize, each: usize, tokens: usize) -> Vec<f32> {
+    let side = each.isqrt();
+    let kernel = (side / tokens.max(1)).max(1);
+    let mut out = vec![];
+    for view in rows.chunks_exact((each * inner).max(1)) {
+        for top in (0..tokens * kernel).step_by(kernel) {
+            for left in (0..tokens * kernel).step_by(kernel) {
+                let mut sum = vec![0.0f32; inner];
+                for y in top..top + kernel {
+                    for x in left..left + kernel {
+                        let row = &view[(y * side + x) * inner..][..inner];
+                        sum.iter_mut().zip(row).for_each(|(s, v)| *s += v);
+                    }
+                }
+                let share = (kernel * kernel) as f32;
+                out.extend(sum.into_iter().map(|s| s / share));
+            }
+        }
+    }
+    out
+}

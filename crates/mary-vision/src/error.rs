@@ -1,0 +1,69 @@
+//! What can be wrong with a picture or with the description of a processor.
+
+use thiserror::Error;
+
+/// Why a picture cannot be shown to a model.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum VisionError {
+    /// Neither of the two formats.
+    #[error("the picture is neither a PNG nor a JPEG file: it begins with {found}")]
+    Unknown {
+        /// The first bytes, in words.
+        found: String,
+    },
+    /// The file breaks the rules of its format.
+    #[error("the picture is not a sound {format} file: {why}")]
+    Broken {
+        /// PNG or JPEG.
+        format: &'static str,
+        /// What the decoder says.
+        why: String,
+    },
+    /// Too small to hold anything.
+    #[error("the picture has {width} × {height} pixels; a picture of a single pixel shows nothing")]
+    TooSmall {
+        /// Pixels across.
+        width: usize,
+        /// Pixels down.
+        height: usize,
+    },
+    /// More pixels, or more bytes, than this program reads.
+    #[error("the picture {what} {found}; at most {most} are read")]
+    TooLarge {
+        /// What was counted.
+        what: &'static str,
+        /// How many there are.
+        found: u64,
+        /// How many may be.
+        most: u64,
+    },
+    /// Sides that a processor refuses.
+    #[error("the picture is {width} × {height} pixels: {why}")]
+    Shape {
+        /// Pixels across.
+        width: usize,
+        /// Pixels down.
+        height: usize,
+        /// What the processor asks for.
+        why: String,
+    },
+    /// A processor that is described in a way this program does not know.
+    #[error("preprocessor_config.json: {0}")]
+    Config(String),
+}
+
+impl VisionError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Unknown { .. } => "convert it to PNG or JPEG",
+            Self::Broken { .. } => "the file may be cut off or damaged; make it again",
+            Self::TooSmall { .. } => "give the picture at least two pixels",
+            Self::TooLarge { .. } => "make the picture smaller before it is asked about",
+            Self::Shape { .. } => "cut the picture so that its sides are closer to one another",
+            Self::Config(_) => {
+                "known: CLIP, SigLIP, LLaVA, LLaVA-NeXT, Idefics3, SmolVLM, Qwen2-VL and Gemma 3 processors"
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Times a model that sees beside Hugging Face transformers, on the same random weights of middle size.
+
+    cargo build --release -p mary-local --example eyes
+    python tools/bench_vision.py target/release/examples/eyes [--threads 2] [--pictures 24]
+
+Prints pictures per second (decoding, processor, tower, language model, one question each), twenty questions
+about one picture, peak memory, and how far the scores are apart. Each side runs in its own process, by turns.
+"""
+
+import argparse
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+QUESTION_WORDS = ["old", "young", "small", "great", "red", "blue"]
+
+
+def question(i):
+    def word(n):
+        return QUESTION_WORDS[n % 6]
+    return f"the {word(i)} cat sleeps under the {word(i // 6)} and {word(i // 2)}"
+
+
+def make(folder, count):
+    import torch
+    import transformers as tf
+    from PIL import Image
+    from golden_pictures import drawn
+    from golden_vision import DEC, tokenizer
+
+    t = tokenizer(["<image>"])
+    text = dict(DEC, model_type="llama", vocab_size=4096, hidden_size=512, num_hidden_layers=8, num_attention_heads=8,
+                num_key_value_heads=8, intermediate_size=1408)
+    vision = dict(model_type="clip_vision_model", hidden_size=512, intermediate_size=2048, num_hidden_layers=9,
+                  num_attention_heads=8, image_size=224, patch_size=16)
+    config = tf.LlavaConfig(text_config=text, vision_config=vision, image_token_index=t.token_to_id("<image>"))
+    torch.manual_seed(1)
+    model = tf.LlavaForConditionalGeneration._from_config(config).float()
+    model.save_pretrained(folder)
+    t.save(str(folder / "tokenizer.json"))
+    (folder / "preprocessor_config.json").write_text(tf.CLIPImageProcessorPil().to_json_string())
+    for i in range(count + 1):
+        out = io.BytesIO()
+        Image.fromarray(drawn(320 + 3 * i, 240 + 5 * i, 3, i)).save(out, "PNG")
+        (folder / f"picture-{i:03}.png").write_bytes(out.getvalue())
+
+
+def theirs(folder, threads):
+    """One process of transformers: the same questions, one forward pass each."""
+    import torch
+    import transformers as tf
+    from PIL import Image
+
+    torch.set_num_threads(threads)
+    t = tf.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), bos_token="<s>", eos_token="</s>", unk_token="<unk>", pad_token="<unk>")
+    t.image_token = "<image>"
+    processor = tf.LlavaProcessor(image_processor=tf.CLIPImageProcessorPil(), tokenizer=t, patch_size=16,
+                                  vision_feature_select_strategy="default", num_additional_image_tokens=1)
+    model = tf.LlavaForConditionalGeneration.from_pretrained(folder, dtype=torch.float32).eval()
+
+    def score(file, text):
+        inputs = processor(text=[f"<image> {text} red stone"], images=[Image.open(file)], return_tensors="pt")
+        with torch.no_grad():
+            logits = model(**inputs).logits[0].log_softmax(-1)
+        ids = inputs["input_ids"][0]
+        return sum(logits[i - 1, ids[i]].item() for i in (len(ids) - 2, len(ids) - 1))
+
+    files = sorted(folder.glob("picture-*.png"))
+    start = time.perf_counter()
+    scores = [score(file, question(0)) for file in files[:-1]]
+    middle = time.perf_counter()
+    answers = [score(files[-1], question(i)) for i in range(20)]
+    end = time.perf_counter()
+    print(json.dumps({"pictures": len(files) - 1, "seconds": middle - start, "scores": scores, "questions": 20,
+                      "question_seconds": end - middle, "answers": answers}))
+
+
+def child(command):
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    out = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0, command
+    told = json.loads(out.strip().splitlines()[-1])
+    told["peak_mb"] = usage.ru_maxrss / 1024
+    return told
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--pictures", type=int, default=24)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--theirs", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.theirs:
+        return theirs(Path(args.theirs), args.threads)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        make(folder, args.pictures)
+        files = [str(f) for f in sorted(folder.glob("picture-*.png"))]
+        for number in range(args.rounds):
+            ours = child([args.program, str(folder), str(args.threads), *files])
+            other = child([sys.executable, __file__, args.program, "--threads", str(args.threads), "--theirs", str(folder)])
+            apart = max(abs(a - b) for k in ("scores", "answers") for a, b in zip(ours[k], other[k]))
+            rate = [r["pictures"] / r["seconds"] for r in (ours, other)]
+            many = [r["question_seconds"] for r in (ours, other)]
+            print(f"round {number + 1}: pictures/s {rate[0]:.2f} against {rate[1]:.2f} ({rate[0] / rate[1]:.2f} x); twenty questions "
+                  f"{many[0]:.2f} s against {many[1]:.2f} s ({many[1] / many[0]:.1f} x); peak {ours['peak_mb']:.0f} MB against "
+                  f"{other['peak_mb']:.0f} MB; scores apart by at most {apart:.1e} nats")
+
+
+if __name__ == "__main__":
+    main()
