@@ -86,7 +86,7 @@ impl Net {
         ws.slope.fill(0.0);
         let kept = (ws.stream.as_slice(), ws.final_moments.as_slice());
         let norm = &self.layout.final_norm;
-        self.norm_slope(p, norm, kept, &ws.slope_narrow, &mut ws.slope, g);
+        self.norm_slope(p, norm, kept, (&ws.slope_narrow, &mut ws.slope), g);
         loss
     }
 
@@ -96,8 +96,7 @@ impl Net {
         p: &Parameters<'_>,
         norm: &Norm,
         (x, moments): (&[f32], &[[f32; 2]]),
-        dy: &[f32],
-        dx: &mut [f32],
+        (dy, dx): (&[f32], &mut [f32]),
         g: &mut Gradients<'_>,
     ) {
         let (weight, _) = self.norm_weights(norm, p.base);
@@ -141,7 +140,7 @@ impl Net {
         if let Some((norm, _)) = &layout.post {
             zero(&mut ws.slope_added, n * d);
             let kept = (s.added1.0.as_slice(), s.added1.1.as_slice());
-            self.norm_slope(p, norm, kept, incoming, &mut ws.slope_added, g);
+            self.norm_slope(p, norm, kept, (incoming, &mut ws.slope_added), g);
             incoming = &ws.slope_added;
         }
         size(&mut ws.slope_wide, n * self.architecture.q_width());
@@ -172,7 +171,7 @@ impl Net {
                 gather(&ws.slope_qkv, row, parts, &mut ws.spare);
                 zero(&mut ws.slope_added, ws.spare.len());
                 let kept = (x.as_slice(), moments.as_slice());
-                self.norm_slope(p, norm, kept, &ws.spare, &mut ws.slope_added, g);
+                self.norm_slope(p, norm, kept, (&ws.spare, &mut ws.slope_added), g);
                 scatter(&ws.slope_added, parts, &mut ws.slope_qkv, row);
             }
         }
@@ -186,7 +185,7 @@ impl Net {
         }
         let kept = (s.input.as_slice(), s.moments1.as_slice());
         let to = ws.slope_middle.as_mut_slice();
-        self.norm_slope(p, &layout.norm1, kept, &ws.slope_narrow, to, g);
+        self.norm_slope(p, &layout.norm1, kept, (&ws.slope_narrow, to), g);
         std::mem::swap(&mut ws.slope, &mut ws.slope_middle);
     }
 
@@ -215,7 +214,7 @@ impl Net {
         if let Some((_, norm)) = &layout.post {
             zero(&mut ws.slope_added, n * d);
             let kept = (s.added2.0.as_slice(), s.added2.1.as_slice());
-            self.norm_slope(p, norm, kept, incoming, &mut ws.slope_added, g);
+            self.norm_slope(p, norm, kept, (incoming, &mut ws.slope_added), g);
             incoming = &ws.slope_added;
         }
         let to = (ws.slope_wide.as_mut_slice(), Write::Replace);
@@ -248,7 +247,7 @@ impl Net {
         let x = if self.parallel() { &s.input } else { &s.middle };
         let kept = (x.as_slice(), s.moments2.as_slice());
         let to = ws.slope_middle.as_mut_slice();
-        self.norm_slope(p, &layout.norm2, kept, &ws.slope_narrow, to, g);
+        self.norm_slope(p, &layout.norm2, kept, (&ws.slope_narrow, to), g);
     }
 }
 

@@ -5,7 +5,6 @@ use super::layout::Layout;
 use super::matmul::{View, Write, matmul};
 use crate::TrainError;
 use mary_architecture::simd::dispatch;
-use mary_contract::ModelError;
 use mary_weights::{Checkpoint, RawBytes, TensorType, unpack_blocks};
 
 /// Numbers unpacked at a time: what the second cache holds.
@@ -264,9 +263,7 @@ pub(crate) fn read_flat(checkpoint: &Checkpoint, layout: &Layout) -> Result<Vec<
         if info.is_none_or(|i| i.shape != dims) {
             return Err(wrong(&entry.name, info.map(|i| i.shape.as_slice()), &dims));
         }
-        let values = checkpoint
-            .read_f32(&entry.name)
-            .map_err(|e: ModelError| TrainError::Gpu(e))?;
+        let values = checkpoint.read_f32(&entry.name)?;
         let to = &mut base[entry.place.clone()];
         match (entry.turned, dims.as_slice()) {
             (true, [_, outputs]) => super::matmul::transpose(&values, *outputs, *outputs, to),
