@@ -57,8 +57,11 @@ impl LocalModel {
             .thread_name(|i| format!("mary-local-{i}"))
             .build()
             .map_err(|e| ModelError::new(ErrorKind::Internal, format!("no threads: {e}")))?;
-        let (device, engine, eyes) =
-            pool.install(|| place(&card, &checkpoint, &architecture, &options))?;
+        let Placement {
+            device,
+            engine,
+            eyes,
+        } = pool.install(|| place(&card, &checkpoint, &architecture, &options))?;
         card.conventions.insert("device".to_owned(), device);
         let model = Self {
             card,
@@ -195,13 +198,21 @@ impl LocalModel {
 /// Bytes that the unpacked copies of quantised weights may take beside them.
 const KEPT_UNPACKED: u64 = 1 << 30;
 
+/// Weights where they are wanted.
+struct Placement {
+    /// Where that is, in words.
+    device: String,
+    engine: Box<dyn Engine>,
+    eyes: Option<Eyes>,
+}
+
 /// Loads the weights to where they are wanted, and says where that is.
 fn place(
     card: &ModelCard,
     checkpoint: &Checkpoint,
     architecture: &Architecture,
     options: &Options,
-) -> Result<(String, Box<dyn Engine>, Option<Eyes>), ModelError> {
+) -> Result<Placement, ModelError> {
     // Eyes of a kind that is not known leave the text path as it is; the card says why.
     let seeing = vision::sees(checkpoint, architecture).unwrap_or_default();
     let axes = seeing.as_ref().and_then(|(c, _)| c.text_axes.clone());
@@ -235,7 +246,11 @@ fn place(
             let mut transformer = load(cuda, checkpoint, architecture, how)?;
             transformer.axes = axes;
             transformer.both_ways = both_ways;
-            Ok((name, Box::new(Placed::new(transformer)), eyes))
+            Ok(Placement {
+                device: name,
+                engine: Box::new(Placed::new(transformer)),
+                eyes,
+            })
         }
         _ => {
             let estimate = memory::estimate(checkpoint, options.precision, options.multiplier);
@@ -257,7 +272,11 @@ fn place(
             let mut transformer = load(cpu, checkpoint, architecture, how)?;
             transformer.axes = axes;
             transformer.both_ways = both_ways;
-            Ok((name, Box::new(Placed::new(transformer)), eyes))
+            Ok(Placement {
+                device: name,
+                engine: Box::new(Placed::new(transformer)),
+                eyes,
+            })
         }
     }
 }

@@ -260,7 +260,11 @@ impl<B: Backend> Transformer<B> {
         };
         let plan = self.backend.plan(batch, &self.heads());
         self.embed(&plan, rows, &pictures, work);
-        self.blocks(batch, (&plan, None), cache, work, watch)
+        let plans = Plans {
+            usual: &plan,
+            whole: None,
+        };
+        self.blocks(batch, plans, cache, work, watch)
     }
 
     /// The positions of the picture that each row is part of.
@@ -290,8 +294,11 @@ impl<B: Backend> Transformer<B> {
         self.norm_embedded(batch.len(), work);
         let plan = self.backend.plan(batch, &self.heads());
         let whole = whole.map(|(batch, layers)| (self.backend.plan(batch, &self.heads()), layers));
-        let whole = whole.as_ref().map(|(plan, layers)| (plan, *layers));
-        self.blocks(batch, (&plan, whole), cache, work, watch)
+        let plans = Plans {
+            usual: &plan,
+            whole: whole.as_ref().map(|(plan, layers)| (plan, *layers)),
+        };
+        self.blocks(batch, plans, cache, work, watch)
     }
 
     /// The last hidden states of the last pass, row after row.
@@ -303,7 +310,7 @@ impl<B: Backend> Transformer<B> {
     fn blocks<'p>(
         &self,
         batch: &Batch,
-        (plan, whole): (&B::Plan<'p>, Option<(&B::Plan<'p>, &[usize])>),
+        plans: Plans<'_, 'p, B>,
         cache: &mut B::Cache,
         work: &mut Workspace<B>,
         mut watch: Option<Watch<'_>>,
@@ -333,10 +340,7 @@ impl<B: Backend> Transformer<B> {
         for (layer, block) in self.blocks.iter().enumerate() {
             let pass = Pass::<'_, '_, B> {
                 rows,
-                plan: match whole {
-                    Some((whole, layers)) if layers.contains(&layer) => whole,
-                    _ => plan,
-                },
+                plan: plans.of(layer),
                 layer,
                 store: if self.tower { 0 } else { layer },
                 rotary: &rotary,
@@ -690,6 +694,21 @@ impl<B: Backend> Transformer<B> {
             )
             .hint("encoders can be observed; scoring and answering need a decoder")
         })
+    }
+}
+
+/// By which plan the layers of a pass see: all by one, but for those of a tower that see beyond windows.
+struct Plans<'a, 'p, B: Backend + 'p> {
+    usual: &'a B::Plan<'p>,
+    whole: Option<(&'a B::Plan<'p>, &'a [usize])>,
+}
+
+impl<'a, 'p, B: Backend + 'p> Plans<'a, 'p, B> {
+    fn of(&self, layer: usize) -> &'a B::Plan<'p> {
+        match self.whole {
+            Some((plan, layers)) if layers.contains(&layer) => plan,
+            _ => self.usual,
+        }
     }
 }
 

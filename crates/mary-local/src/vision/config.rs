@@ -19,8 +19,6 @@ pub(crate) enum Kind {
     Gemma3 { tokens: usize },
     /// Qwen2-VL and Qwen2.5-VL: so many by so many patches become one.
     Qwen { merge: usize },
-    /// CLIP and SigLIP: no language model, two towers.
-    Pair,
 }
 
 /// A tower.
@@ -102,22 +100,19 @@ impl VisionConfig {
                     qwen(&inner, declared == "qwen2_5_vl")?,
                 )
             }
-            "clip" => (Kind::Pair, plain(&inner, CLIP, false)?),
-            "siglip" => (Kind::Pair, plain(&inner, SIGLIP, true)?),
             _ => return Ok(None),
         };
         let named = ["image_token_index", "image_token_id"];
         let token = named.iter().find_map(|name| outer.count(name));
-        let image_token = match (&kind, token) {
-            (Kind::Pair, _) => 0,
-            (_, Some(token)) if token < text.vocab => token as u32,
-            (_, Some(token)) => {
+        let image_token = match token {
+            Some(token) if token < text.vocab => token as u32,
+            Some(token) => {
                 return Err(wrong(format!(
                     "the picture's token {token} lies outside the vocabulary of {}",
                     text.vocab
                 )));
             }
-            (_, None) => return Err(wrong("`image_token_id` is not there".to_owned())),
+            None => return Err(wrong("`image_token_id` is not there".to_owned())),
         };
         let text_axes = match kind {
             Kind::Qwen { .. } => Some(sections(config, text)?),

@@ -10,8 +10,6 @@ use crate::load::tower::Beside;
 
 /// The layers between a tower and a language model.
 pub(crate) enum Projector<B: Backend> {
-    /// Rows pass as they are.
-    None,
     /// Two layers with an activation between them.
     Mlp {
         first: B::Linear,
@@ -96,7 +94,6 @@ impl<B: Backend> Projector<B> {
                     merged: Some((merge * merge, beside.norm(b, &own("ln_q"), inner, norm)?)),
                 }
             }
-            Kind::Pair => Self::None,
         })
     }
 
@@ -109,7 +106,6 @@ impl<B: Backend> Projector<B> {
     ) -> Vec<f32> {
         let count = rows.len() / inner.max(1);
         match self {
-            Self::None => rows,
             Self::Mlp {
                 first,
                 activation,
