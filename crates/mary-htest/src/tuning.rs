@@ -4,15 +4,17 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Axis, Estimate, Figure, FigureKind, InForce, NumberColumns, Point, ReferenceLine, RunSummary,
-    Scale, Series, Table, TaskError, variants_of,
+    Axis, Cell, Estimate, Figure, FigureKind, InForce, NumberColumns, Point, ReferenceLine,
+    RunSummary, Scale, Series, Table, TaskError, variants_of,
 };
 use serde_json::json;
 
 use super::AB_TASKS;
 use super::ab_task::AbTask;
 use super::published::published;
-use super::results::{GEOMETRY, Outcome, other_tasks, paper_tasks, percent, results, task_title};
+use super::results::{
+    GEOMETRY, Outcome, average_cell, mean, other_tasks, paper_tasks, percent, results, task_title,
+};
 
 /// The task of an id (`htest/rhyme` or `rhyme`).
 pub fn ab_task(id: &str) -> Option<&'static AbTask> {
@@ -96,28 +98,25 @@ fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, Stri
         results
             .iter()
             .rfind(|r| r.model == model && r.task == task)
-            .map(|r| r.accuracy.value)
+            .map(|r| &r.accuracy)
     };
     let mut rows = Vec::new();
     for task in &tasks {
-        let mut row = vec![task_title(task)];
+        let mut row = vec![Cell::from(task_title(task))];
         row.extend(columns.iter().map(|(trained, model)| {
             let own = *trained == Some(task);
             match accuracy(model, task) {
-                Some(value) if own => format!("[{}]", percent(value)),
-                Some(value) => percent(value),
-                None => "–".into(),
+                Some(e) if own => Cell::percent(e, 1).worded(format!("[{}]", percent(e.value))),
+                Some(e) => Cell::percent(e, 1),
+                None => Cell::none(),
             }
         }));
         rows.push(row);
     }
-    let mut average = vec!["Average".to_owned()];
+    let mut average = vec![Cell::from("Average")];
     average.extend(columns.iter().map(|(_, model)| {
-        let values: Option<Vec<f64>> = paper.iter().map(|t| accuracy(model, t)).collect();
-        values.map_or_else(
-            || "–".into(),
-            |v| percent(v.iter().sum::<f64>() / v.len().max(1) as f64),
-        )
+        let values: Option<Vec<&Estimate>> = paper.iter().map(|t| accuracy(model, t)).collect();
+        average_cell(values.and_then(|v| mean(v.into_iter())).as_ref())
     }));
     rows.push(average);
     let mut head = vec!["tested on".to_owned()];
@@ -127,7 +126,8 @@ fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, Stri
         id: "htest-table-8".into(),
         title: "What training on one task does to the others".into(),
         caption:
-            "Columns: the task trained on; rows: the task tested, accuracy in %. In brackets: \
+            "Columns: the task trained on; rows: the task tested, accuracy in % with its items and 95 % \
+                  interval. In brackets: \
                   trained and tested on the same task. The form of Lee & Lim 2024, Table 8."
                 .into(),
         head,
@@ -278,7 +278,7 @@ pub fn published_matrix() -> Table {
         caption: format!("{}, Table 8, k = 50.", published().citation),
         head,
         published: (0..rows.len()).collect(),
-        rows,
+        rows: Cell::printed_rows(rows),
         numbers: NumberColumns::From(1),
     }
 }
