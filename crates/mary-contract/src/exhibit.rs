@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::label::with_labels;
+use crate::{Basis, Cell};
+
 /// What a family has to show for some runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exhibits {
@@ -19,22 +22,14 @@ impl Exhibits {
     /// With models called otherwise, by their full names, in every text but those that machines go by.
     #[must_use]
     pub fn renamed(mut self, names: &BTreeMap<String, String>) -> Self {
-        // The longest first: one name may begin another.
-        let mut pairs: Vec<(&String, &String)> = names.iter().filter(|(a, b)| a != b).collect();
-        pairs.sort_by_key(|(full, _)| std::cmp::Reverse(full.len()));
-        let rename = |text: &mut String| {
-            for (full, label) in &pairs {
-                if text.contains(full.as_str()) {
-                    *text = text.replace(full.as_str(), label);
-                }
-            }
-        };
+        let rename = |text: &mut String| *text = with_labels(text, names);
         for table in &mut self.tables {
             [&mut table.title, &mut table.caption]
                 .into_iter()
                 .for_each(rename);
             table.head.iter_mut().for_each(rename);
-            table.rows.iter_mut().flatten().for_each(rename);
+            let cells = table.rows.iter_mut().flatten();
+            cells.map(Cell::text_mut).for_each(rename);
         }
         for figure in &mut self.figures {
             [&mut figure.title, &mut figure.caption]
@@ -57,8 +52,10 @@ impl Exhibits {
     }
 }
 
-/// A table. Cells are text as it is to be read; numbers are formatted by who made them.
+/// A table. Cells are text as it is to be read; numbers are formatted by who made them, and what was
+/// measured carries its items and its interval ([`Cell`]).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StoredTable", into = "StoredTable")]
 pub struct Table {
     /// Stable name, for file names: `htest-table-6`.
     pub id: String,
@@ -69,13 +66,95 @@ pub struct Table {
     /// Column heads.
     pub head: Vec<String>,
     /// Rows of the same length.
-    pub rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<Cell>>,
     /// Indices of rows that are published, not measured here.
-    #[serde(default)]
     pub published: Vec<usize>,
     /// Which columns hold numbers.
-    #[serde(default, skip_serializing_if = "NumberColumns::is_unsaid")]
     pub numbers: NumberColumns,
+}
+
+/// A table as JSON: rows of strings, and beside them what measured cells rest on.
+#[derive(Serialize, Deserialize)]
+struct StoredTable {
+    id: String,
+    title: String,
+    caption: String,
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+    #[serde(default)]
+    published: Vec<usize>,
+    #[serde(default, skip_serializing_if = "NumberColumns::is_unsaid")]
+    numbers: NumberColumns,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    measured: Vec<StoredBasis>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredBasis {
+    row: usize,
+    column: usize,
+    #[serde(flatten)]
+    basis: Basis,
+}
+
+impl From<Table> for StoredTable {
+    fn from(table: Table) -> Self {
+        let cells = table.rows.iter().enumerate();
+        let measured = cells
+            .flat_map(|(row, cells)| cells.iter().enumerate().map(move |c| (row, c)))
+            .filter_map(|(row, (column, cell))| {
+                let basis = cell.basis()?.clone();
+                Some(StoredBasis { row, column, basis })
+            })
+            .collect();
+        let texts = |cells: &Vec<Cell>| cells.iter().map(ToString::to_string).collect();
+        Self {
+            rows: table.rows.iter().map(texts).collect(),
+            id: table.id,
+            title: table.title,
+            caption: table.caption,
+            head: table.head,
+            published: table.published,
+            numbers: table.numbers,
+            measured,
+        }
+    }
+}
+
+impl From<StoredTable> for Table {
+    fn from(stored: StoredTable) -> Self {
+        let mut rows = Cell::rows(stored.rows);
+        for StoredBasis { row, column, basis } in stored.measured {
+            if let Some(cell) = rows.get_mut(row).and_then(|cells| cells.get_mut(column)) {
+                *cell = Cell::stored(cell.to_string(), Some(basis));
+            }
+        }
+        Self {
+            id: stored.id,
+            title: stored.title,
+            caption: stored.caption,
+            head: stored.head,
+            rows,
+            published: stored.published,
+            numbers: stored.numbers,
+        }
+    }
+}
+
+impl Table {
+    /// Numbers of its own rows that say neither what they are nor what they rest on: column head and
+    /// text of each. Tests hold every family's tables to having none.
+    pub fn bare(&self) -> Vec<(String, String)> {
+        let own = self.rows.iter().enumerate();
+        own.filter(|(index, _)| !self.published.contains(index))
+            .flat_map(|(_, row)| row.iter().enumerate())
+            .filter(|(column, cell)| self.numbers.holds(*column) != Some(false) && cell.is_bare())
+            .map(|(column, cell)| {
+                let head = self.head.get(column).cloned().unwrap_or_default();
+                (head, cell.to_string())
+            })
+            .collect()
+    }
 }
 
 /// Which columns of a table hold numbers, alone or with an interval, a deviation or a count beside
@@ -239,4 +318,39 @@ pub struct Picture {
     pub caption: String,
     /// SVG, made by us.
     pub svg: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Estimate;
+
+    #[test]
+    fn rows_are_strings_in_json_and_measured_cells_come_back_with_their_basis() {
+        let estimate = Estimate {
+            value: 0.5,
+            low: 0.1,
+            high: 0.9,
+            n: 7,
+            method: "exact".into(),
+        };
+        let table = Table {
+            id: "t".into(),
+            head: vec!["model".into(), "score".into()],
+            rows: vec![vec!["a".into(), Cell::percent(&estimate, 1)]],
+            ..Table::default()
+        };
+        let json = serde_json::to_value(&table).unwrap();
+        assert_eq!(json["rows"], serde_json::json!([["a", "50.0"]]));
+        assert_eq!(
+            json["measured"],
+            serde_json::json!([{"row": 0, "column": 1, "n": 7, "bounds": ["10", "90"]}])
+        );
+        assert_eq!(serde_json::from_value::<Table>(json).unwrap(), table);
+        // Tables of earlier programs have no `measured`.
+        let old = r#"{"id":"t","title":"","caption":"","head":["a"],"rows":[["50.0"]]}"#;
+        let old: Table = serde_json::from_str(old).unwrap();
+        assert_eq!(old.bare(), [("a".to_owned(), "50.0".to_owned())]);
+        assert!(table.bare().is_empty());
+    }
 }

@@ -37,6 +37,20 @@ pub fn model_labels<'a>(
     labels
 }
 
+/// A text with models called by their labels, by their full names.
+pub fn with_labels(text: &str, labels: &BTreeMap<String, String>) -> String {
+    // The longest first: one name may begin another.
+    let mut pairs: Vec<(&String, &String)> = labels.iter().filter(|(a, b)| a != b).collect();
+    pairs.sort_by_key(|(full, _)| std::cmp::Reverse(full.len()));
+    let mut out = text.to_owned();
+    for (full, label) in pairs {
+        if out.contains(full.as_str()) {
+            out = out.replace(full.as_str(), label);
+        }
+    }
+    out
+}
+
 /// The name of one model, with no others beside it.
 pub fn model_label(card: &ModelCard) -> String {
     let short = || candidates(&card.model).into_iter().next();

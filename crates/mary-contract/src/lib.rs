@@ -5,6 +5,7 @@
 //! what was said, the report shows it; all of them meet only in these types.
 
 mod card;
+mod cell;
 mod data;
 mod event;
 mod exhibit;
@@ -35,6 +36,7 @@ pub mod training;
 mod vector;
 
 pub use card::{Citation, Param, Reference, TaskCard, Text, text};
+pub use cell::{Basis, Cell};
 pub use data::{DataError, DataSource, NoData};
 pub use event::{Event, Observer as EventObserver};
 pub use exhibit::{
@@ -47,7 +49,7 @@ pub use files::{
 };
 pub use item::{Ask, Item, ModelRole, Target};
 pub use key::Key;
-pub use label::{model_label, model_labels};
+pub use label::{model_label, model_labels, with_labels};
 pub use machine::available_memory;
 pub use model::{
     Capabilities, Desk, ErrorKind, Generator, Job, Model, ModelCard, ModelError, ModelRef,

@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Axis, Estimate, Exhibits, Figure, FigureKind, NumberColumns, Point, ReferenceLine, RunSummary,
-    Scale, Series, Table,
+    Axis, Cell, Estimate, Exhibits, Figure, FigureKind, NumberColumns, Point, ReferenceLine,
+    RunSummary, Scale, Series, Table,
 };
 
 use super::geometry;
 use super::paper_tables::{approaches, human_table, side_by_side};
 use super::published::{PublishedRow, published};
 use super::results::{
-    GEOMETRY, Outcome, Profile, other_tasks, paper_tasks, percent, profiles, results, setup_of,
-    task_title,
+    GEOMETRY, Outcome, Profile, accuracy_cell, average_cell, other_tasks, paper_tasks, percent,
+    profiles, results, setup_of, task_title,
 };
 use super::setup::{Mode, Source};
 
@@ -70,35 +70,34 @@ fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
     head.push("Average".into());
     head.extend(others.iter().map(|id| task_title(id)));
     head.push("Letter Geometry".into());
-    let cell = |e: Option<&Estimate>| e.map_or_else(|| "–".to_owned(), |e| percent(e.value));
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
     for profile in profiles {
         let mut row = vec![
-            profile.first.model.clone(),
-            profile.first.k.to_string(),
-            profile.how(),
+            profile.first.model.clone().into(),
+            Cell::count(profile.first.k),
+            profile.how().into(),
         ];
-        let of = |id: &String| cell(profile.tasks.get(id.as_str()).map(|o| &o.accuracy));
+        let of = |id: &String| accuracy_cell(profile.tasks.get(id.as_str()).copied());
         row.extend(paper.iter().map(of));
-        row.push(cell(profile.average().as_ref()));
+        row.push(average_cell(profile.average().as_ref()));
         row.extend(others.iter().map(of));
-        row.push(cell(geometry_of(results, profile).map(|o| &o.accuracy)));
+        row.push(accuracy_cell(geometry_of(results, profile)));
         rows.push(row);
     }
     for outcome in results.iter().filter(|o| o.task == GEOMETRY) {
         if profiles.iter().all(|p| p.first.model != outcome.model) {
-            let mut row = vec![
-                outcome.model.clone(),
-                "–".into(),
+            let mut row: Vec<Cell> = vec![
+                outcome.model.clone().into(),
+                Cell::none(),
                 "letter geometry only".into(),
             ];
-            row.extend(vec!["–".to_owned(); paper.len() + 1 + others.len()]);
-            row.push(percent(outcome.accuracy.value));
+            row.extend(vec![Cell::none(); paper.len() + 1 + others.len()]);
+            row.push(accuracy_cell(Some(outcome)));
             rows.push(row);
         }
     }
     let measured = rows.len();
-    rows.extend(published_rows(profiles).map(|row| {
+    let printed = published_rows(profiles).map(|row| {
         let mut cells = vec![
             row.model.clone(),
             row.k
@@ -111,11 +110,13 @@ fn full_table(profiles: &[Profile<'_>], results: &[Outcome]) -> Table {
         let geometry = published().geometry.iter().find(|g| g.model == row.model);
         cells.push(geometry.map_or_else(|| "–".to_owned(), |g| percent(g.accuracy)));
         cells
-    }));
+    });
+    rows.extend(Cell::printed_rows(printed));
     Table {
         id: "htest-table-6".into(),
         title: "H-TEST, all tasks".into(),
-        caption: "Accuracy in %, answers that could not be read counted as wrong; chance is 50, for \
+        caption: "Accuracy in % with its items and 95 % interval, answers that could not be read counted \
+                  as wrong (beside it the score without them, where some could not); chance is 50, for \
                   letter geometry 25. The form of Lee & Lim 2024, Table 6; its printed results stand \
                   below ours, with averages taken from its tasks (its printed averages are often \
                   something else)."

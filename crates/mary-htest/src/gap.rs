@@ -1,10 +1,10 @@
 //! The fresh gap: how much better a model does on the released items than on items that nobody has
 //! seen. That part of a score may be memory (or the released files' shortcuts).
 
-use mary_contract::{Estimate, NumberColumns, RunSummary, Table};
-use mary_stats::difference;
+use mary_contract::{Cell, Estimate, NumberColumns, RunSummary, Table};
+use mary_stats::{difference, score_interval};
 
-use super::results::{Outcome, difference_cell, percent, results};
+use super::results::{Outcome, results};
 use super::setup::Source;
 
 /// One model on one task, released against fresh.
@@ -61,21 +61,42 @@ pub fn independent_difference(first: &Estimate, second: &Estimate) -> Estimate {
     }
 }
 
+fn estimate(interval: &mary_stats::Interval) -> Estimate {
+    Estimate {
+        value: interval.value,
+        low: interval.low,
+        high: interval.high,
+        n: interval.n,
+        method: interval.method.into(),
+    }
+}
+
+/// The mean of some tasks' accuracies, with an interval over the tasks from five on.
+fn over_tasks(values: &[f64]) -> Cell {
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    match score_interval(values, None) {
+        Ok(found) if values.len() >= difference::FEWEST => {
+            Cell::percent(&estimate(&found), 1).over("tasks")
+        }
+        _ => Cell::too_few(format!("{:.1}", 100.0 * mean), values.len(), "tasks"),
+    }
+}
+
 /// The gaps as a table, with the mean over the tasks of each model, paired by task.
 pub fn gap_table(runs: &[RunSummary]) -> Option<Table> {
     let gaps = fresh_gaps(runs);
     if gaps.is_empty() {
         return None;
     }
-    let mut rows: Vec<Vec<String>> = gaps
+    let mut rows: Vec<Vec<Cell>> = gaps
         .iter()
         .map(|gap| {
             vec![
-                gap.model.clone(),
-                gap.task.clone(),
-                percent(gap.published.value),
-                percent(gap.fresh.value),
-                difference_cell(&gap.difference),
+                gap.model.clone().into(),
+                gap.task.clone().into(),
+                Cell::percent(&gap.published, 1),
+                Cell::percent(&gap.fresh, 1),
+                Cell::points(&gap.difference, 1),
             ]
         })
         .collect();
@@ -89,21 +110,16 @@ pub fn gap_table(runs: &[RunSummary]) -> Option<Table> {
         let differences: Vec<f64> = of.iter().map(|g| g.difference.value).collect();
         if let Ok((mean, bounds)) = difference::over_units(&differences) {
             let average = |value: fn(&Gap) -> f64| {
-                percent(of.iter().map(|g| value(g)).sum::<f64>() / of.len() as f64)
+                let values: Vec<f64> = of.iter().map(|g| value(g)).collect();
+                over_tasks(&values)
             };
             let shown = match bounds {
-                Some(i) => difference_cell(&Estimate {
-                    value: i.value,
-                    low: i.low,
-                    high: i.high,
-                    n: i.n,
-                    method: i.method.into(),
-                }),
-                None => format!("{:+.1}", 100.0 * mean),
+                Some(i) => Cell::points(&estimate(&i), 1).over("tasks"),
+                None => Cell::too_few(format!("{:+.1}", 100.0 * mean), of.len(), "tasks"),
             };
             rows.push(vec![
-                model.to_owned(),
-                format!("mean of {} tasks", of.len()),
+                model.into(),
+                format!("mean of {} tasks", of.len()).into(),
                 average(|g| g.published.value),
                 average(|g| g.fresh.value),
                 shown,

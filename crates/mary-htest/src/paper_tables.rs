@@ -2,10 +2,12 @@
 //! (what different approaches do) and Table 7 (what people do), with the printed results beside ours,
 //! marked as published.
 
-use mary_contract::{NumberColumns, Table};
+use mary_contract::{Cell, NumberColumns, Table};
 
 use super::published::{PublishedRow, published};
-use super::results::{Outcome, Profile, other_tasks, paper_tasks, percent, task_title};
+use super::results::{
+    Outcome, Profile, accuracy_cell, average_cell, other_tasks, paper_tasks, percent, task_title,
+};
 use super::setup::Mode;
 
 /// Table 2: tasks as rows, models as columns, at the paper's 50 shots. Nothing where none was run so.
@@ -25,39 +27,39 @@ pub(super) fn side_by_side(profiles: &[Profile<'_>], results: &[Outcome]) -> Opt
     );
     let printed = &published().table_2;
     head.extend(printed.iter().map(|m| format!("{} (published)", m.model)));
-    let absent = || "–".to_owned();
-    let measured = |id: &str| -> Vec<String> {
-        let of = |p: &&Profile<'_>| p.tasks.get(id).map(|o| percent(o.accuracy.value));
-        ours.iter().map(|p| of(p).unwrap_or_else(absent)).collect()
+    let measured = |id: &str| -> Vec<Cell> {
+        let of = |p: &&Profile<'_>| accuracy_cell(p.tasks.get(id).copied());
+        ours.iter().map(of).collect()
     };
     let mut rows = Vec::new();
     for (place, id) in paper_tasks().iter().enumerate() {
-        let mut row = vec![task_title(id)];
+        let mut row = vec![Cell::from(task_title(id))];
         row.extend(measured(id));
-        let of = |accuracy: &[f64]| accuracy.get(place).map_or_else(absent, |a| percent(*a));
+        let of = |accuracy: &[f64]| {
+            let value = accuracy.get(place);
+            value.map_or_else(Cell::none, |a| Cell::printed(percent(*a)))
+        };
         row.extend(printed.iter().map(|m| of(&m.accuracy)));
         rows.push(row);
     }
-    let mut average = vec!["Average".to_owned()];
-    average.extend(ours.iter().map(|p| {
-        let mean = p.average();
-        mean.map_or_else(absent, |e| percent(e.value))
-    }));
+    let mut average = vec![Cell::from("Average")];
+    average.extend(ours.iter().map(|p| average_cell(p.average().as_ref())));
     average.extend(printed.iter().map(|m| {
         let mean = m.accuracy.iter().sum::<f64>() / m.accuracy.len().max(1) as f64;
-        percent(mean)
+        Cell::printed(percent(mean))
     }));
     rows.push(average);
     for id in other_tasks(results) {
-        let mut row = vec![task_title(&id)];
+        let mut row = vec![Cell::from(task_title(&id))];
         row.extend(measured(&id));
-        row.extend(printed.iter().map(|_| absent()));
+        row.extend(printed.iter().map(|_| Cell::none()));
         rows.push(row);
     }
     Some(Table {
         id: "htest-table-2".into(),
         title: "Models side by side at k = 50".into(),
-        caption: "Accuracy in %, answers that could not be read counted as wrong; chance is 50. The form \
+        caption: "Accuracy in % with its items and 95 % interval, answers that could not be read counted \
+                  as wrong (beside it the score without them, where some could not); chance is 50. The form \
                   of Lee & Lim 2024, Table 2; its columns are marked as published, with averages taken \
                   from their tasks (Claude V2's is printed as 60.4 and is 61.9)."
             .into(),
@@ -105,8 +107,7 @@ pub(super) fn approaches(
     profiles: &[Profile<'_>],
     line_of: impl Fn(&str) -> String,
 ) -> Option<Table> {
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    let absent = || "–".to_owned();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
     for smaller in profiles {
         let f = smaller.first;
         let alike = |other: &&Profile<'_>| {
@@ -121,7 +122,7 @@ pub(super) fn approaches(
         let next = larger.min_by_key(|o| o.first.parameters);
         let Some(larger) = next else { continue };
         for profile in [smaller, larger] {
-            let row = measured_row(profile, absent);
+            let row = measured_row(profile);
             if !rows.contains(&row) {
                 rows.push(row);
             }
@@ -144,7 +145,7 @@ pub(super) fn approaches(
             ];
             cells.extend(row.accuracy.iter().map(|a| percent(*a)));
             cells.push(percent(row.mean()));
-            rows.push(cells);
+            rows.push(cells.into_iter().map(Cell::printed).collect());
         }
     }
     let mut head: Vec<String> = ["approach", "model", "k"].map(String::from).to_vec();
@@ -153,7 +154,7 @@ pub(super) fn approaches(
     Some(Table {
         id: "htest-table-5".into(),
         title: "What different approaches do".into(),
-        caption: "Accuracy in %, a model and what was made of it one below the other. Ours: the same line \
+        caption: "Accuracy in % with its items and 95 % interval, a model and what was made of it one below the other. Ours: the same line \
                   of models in growing sizes, asked alike. The form of Lee & Lim 2024, Table 5, with its \
                   columns in Table 6's order (its own heads are out of order) and its mixture of k stated."
             .into(),
@@ -164,17 +165,18 @@ pub(super) fn approaches(
     })
 }
 
-fn measured_row(profile: &Profile<'_>, absent: impl Fn() -> String) -> Vec<String> {
+fn measured_row(profile: &Profile<'_>) -> Vec<Cell> {
     let mut cells = vec![
-        "scaling".to_owned(),
-        format!("{} ({})", profile.first.model, profile.how()),
-        profile.first.k.to_string(),
+        "scaling".into(),
+        format!("{} ({})", profile.first.model, profile.how()).into(),
+        Cell::count(profile.first.k),
     ];
-    cells.extend(paper_tasks().iter().map(|id| {
-        let outcome = profile.tasks.get(id.as_str());
-        outcome.map_or_else(&absent, |o| percent(o.accuracy.value))
-    }));
-    cells.push(profile.average().map_or_else(absent, |e| percent(e.value)));
+    let tasks = paper_tasks();
+    let each = tasks
+        .iter()
+        .map(|id| profile.tasks.get(id.as_str()).copied());
+    cells.extend(each.map(accuracy_cell));
+    cells.push(average_cell(profile.average().as_ref()));
     cells
 }
 
@@ -193,6 +195,7 @@ pub fn human_table(people: &[(String, usize, Vec<bool>)]) -> Table {
         }));
         cells
     };
+    // Rules named of rules asked: both numbers stand there, and a person is no sample of answers.
     let mut rows: Vec<Vec<String>> = people
         .iter()
         .map(|(name, k, named)| {
@@ -214,7 +217,7 @@ pub fn human_table(people: &[(String, usize, Vec<bool>)]) -> Table {
             .into(),
         head,
         published: (ours..rows.len()).collect(),
-        rows,
+        rows: Cell::figures(rows),
         numbers: NumberColumns::From(1),
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskCard, TaskSettings,
-    variants_of,
+    Cell, Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskCard,
+    TaskSettings, variants_of,
 };
 
 use super::ab_task::card;
@@ -131,14 +131,25 @@ pub fn percent(value: f64) -> String {
     format!("{:.1}", 100.0 * value)
 }
 
-/// A difference with its interval.
-pub fn difference_cell(d: &Estimate) -> String {
-    format!(
-        "{:+.1} [{:+.1}, {:+.1}]",
-        100.0 * d.value,
-        100.0 * d.low,
-        100.0 * d.high
-    )
+/// The accuracy of a result. Where some answers could not be read, the score without them, which the
+/// overview has, stands beside it.
+pub(super) fn accuracy_cell(outcome: Option<&Outcome>) -> Cell {
+    let Some(outcome) = outcome else {
+        return Cell::none();
+    };
+    let cell = Cell::percent(&outcome.accuracy, 1);
+    match &outcome.adjusted {
+        Some(score) if percent(score.value) != percent(outcome.accuracy.value) => {
+            let text = format!("{} (read: {})", &*cell, percent(score.value));
+            cell.worded(text)
+        }
+        _ => cell,
+    }
+}
+
+/// A mean over the paper's ten tasks.
+pub(super) fn average_cell(average: Option<&Estimate>) -> Cell {
+    average.map_or_else(Cell::none, |e| Cell::percent(e, 1))
 }
 
 /// The A/B tasks of one model under one set of conditions.
@@ -151,7 +162,7 @@ pub(super) struct Profile<'a> {
 }
 
 /// Mean over tasks; the tasks' intervals are combined as of independent samples.
-fn mean<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> Option<Estimate> {
+pub(super) fn mean<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> Option<Estimate> {
     let all: Vec<&Estimate> = estimates.collect();
     if all.is_empty() {
         return None;

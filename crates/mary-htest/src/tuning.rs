@@ -4,15 +4,17 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Axis, Estimate, Figure, FigureKind, InForce, NumberColumns, Point, ReferenceLine, RunSummary,
-    Scale, Series, Table, TaskError, variants_of,
+    Axis, Cell, Estimate, Figure, FigureKind, InForce, NumberColumns, Point, ReferenceLine,
+    RunSummary, Scale, Series, Table, TaskError, variants_of,
 };
 use serde_json::json;
 
 use super::AB_TASKS;
 use super::ab_task::AbTask;
 use super::published::published;
-use super::results::{GEOMETRY, Outcome, other_tasks, paper_tasks, percent, results, task_title};
+use super::results::{
+    GEOMETRY, Outcome, average_cell, mean, other_tasks, paper_tasks, percent, results, task_title,
+};
 
 /// The task of an id (`htest/rhyme` or `rhyme`).
 pub fn ab_task(id: &str) -> Option<&'static AbTask> {
@@ -102,26 +104,25 @@ fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, Stri
     // Of a part of the tasks there is a part of the table, without empty rows.
     let tested = |task: &&String| columns.iter().any(|(_, m)| accuracy(m, task).is_some());
     for task in tasks.iter().filter(tested) {
-        let mut row = vec![task_title(task)];
+        let mut row = vec![Cell::from(task_title(task))];
         row.extend(columns.iter().map(|(trained, model)| {
             let own = *trained == Some(task);
             match accuracy(model, task) {
-                Some(e) if own => format!("[{}] {}", percent(e.value), interval(e)),
-                Some(e) => format!("{} {}", percent(e.value), interval(e)),
-                None => "–".into(),
+                Some(e) if own => Cell::percent(e, 1).worded(format!("[{}]", percent(e.value))),
+                Some(e) => Cell::percent(e, 1),
+                None => Cell::none(),
             }
         }));
         rows.push(row);
     }
-    let mut average = vec!["Average".to_owned()];
-    let mean = |model: &str| -> Option<f64> {
-        let values = paper.iter().map(|t| accuracy(model, t).map(|e| e.value));
-        let values: Vec<f64> = values.collect::<Option<_>>()?;
-        Some(values.iter().sum::<f64>() / values.len().max(1) as f64)
-    };
-    let means: Vec<Option<f64>> = columns.iter().map(|(_, model)| mean(model)).collect();
-    if means.iter().any(Option::is_some) {
-        average.extend(means.into_iter().map(|m| m.map_or("–".into(), percent)));
+    let averages = columns.iter().map(|(_, model)| {
+        let values: Option<Vec<&Estimate>> = paper.iter().map(|t| accuracy(model, t)).collect();
+        values.and_then(|v| mean(v.into_iter()))
+    });
+    let averages: Vec<Option<Estimate>> = averages.collect();
+    if averages.iter().any(Option::is_some) {
+        let mut average = vec![Cell::from("Average")];
+        average.extend(averages.iter().map(|a| average_cell(a.as_ref())));
         rows.push(average);
     }
     let mut head = vec!["tested on".to_owned()];
@@ -131,19 +132,14 @@ fn matrix_of(results: &[&Outcome], original: &str, tuned: &BTreeMap<String, Stri
         id: "htest-table-8".into(),
         title: "What training on one task does to the others".into(),
         caption:
-            "Columns: the task trained on; rows: the task tested, accuracy in % with its 95 % interval. \
-             In brackets: trained and tested on the same task. The form of Lee & Lim 2024, Table 8."
+            "Columns: the task trained on; rows: the task tested, accuracy in % with its items and 95 % \
+             interval. In brackets: trained and tested on the same task. The form of Lee & Lim 2024, Table 8."
                 .into(),
         head,
         rows,
         published: vec![],
         numbers: NumberColumns::From(1),
     }
-}
-
-/// An interval in whole per cent, which keeps eleven columns readable.
-fn interval(e: &Estimate) -> String {
-    format!("({:.0}–{:.0})", 100.0 * e.low, 100.0 * e.high)
 }
 
 /// Models of the results that were tuned on a task, by the task: `mary matrix --tune` puts each into a
@@ -287,7 +283,7 @@ pub fn published_matrix() -> Table {
         caption: format!("{}, Table 8, k = 50.", published().citation),
         head,
         published: (0..rows.len()).collect(),
-        rows,
+        rows: Cell::printed_rows(rows),
         numbers: NumberColumns::From(1),
     }
 }

@@ -4,14 +4,16 @@
 use std::collections::BTreeSet;
 
 use mary_contract::{
-    Axis, Exhibits, Figure, FigureKind, NumberColumns, Picture, Point, ReferenceLine, RunSummary,
-    Scale, Series, Table,
+    Axis, Cell, Exhibits, Figure, FigureKind, NumberColumns, Picture, Point, ReferenceLine,
+    RunSummary, Scale, Series, Table,
 };
+
+use mary_stats::{LEVEL, intervals};
 
 use crate::drawing;
 use crate::gap::{
-    concept_table, left_out, mean_cell, order, over_concepts, overall_table, parrot_gaps, scatter,
-    short,
+    average_cell, concept_table, estimate_of, left_out, mean_cell, order, over_concepts,
+    overall_table, parrot_gaps, scatter, short,
 };
 use crate::instances::{Level, Split, planned};
 use crate::perception::Kind;
@@ -81,19 +83,19 @@ fn on(group: &[&Outcome<'_>], split: Split) -> Option<crate::results::Accuracy> 
     group.iter().find_map(|o| o.part("split", split.name()))
 }
 
-fn printed_cell(value: Option<Printed>) -> String {
-    value.map_or_else(|| "–".to_owned(), |(v, sd)| printed(v, sd))
+fn printed_cell(value: Option<Printed>) -> Cell {
+    value.map_or_else(Cell::none, |(v, sd)| Cell::printed(printed(v, sd)))
 }
 
 /// Table 3: models against the three sets, text before pictures.
 fn table_3(groups: &[Group<'_>]) -> Option<Table> {
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
     for seen in [false, true] {
         for group in groups {
             let Some(first) = group.first().filter(|f| f.seen() == seen) else {
                 continue;
             };
-            let mut row = vec![first.model().to_owned(), first.how(), runs_cell(first)];
+            let mut row = vec![first.model().into(), first.how().into(), runs_cell(first)];
             row.extend(SPLITS.map(|s| cell(on(group, s))));
             row.push(unread(group));
             rows.push(row);
@@ -105,12 +107,12 @@ fn table_3(groups: &[Group<'_>]) -> Option<Table> {
     let measured = rows.len();
     rows.extend(published().table_3.iter().map(|r| {
         vec![
-            r.model.clone(),
+            r.model.clone().into(),
             if r.seen { "pictures" } else { "text" }.into(),
             if r.core_test.is_some_and(|(_, sd)| sd.is_none()) {
-                "1".into()
+                Cell::count(1)
             } else {
-                "3".into()
+                Cell::count(3)
             },
             printed_cell(r.core_dev),
             printed_cell(r.core_test),
@@ -121,7 +123,8 @@ fn table_3(groups: &[Group<'_>]) -> Option<Table> {
     Some(Table {
         id: "physico-table-3".into(),
         title: "PHYSICO, the high level".into(),
-        caption: "Accuracy in %, unread answers counted as wrong, mean ± standard deviation over runs \
+        caption: "Accuracy in % with its answers and 95 % interval (clustered by option set), unread \
+                  answers counted as wrong, mean ± standard deviation over runs \
                   (population, as the paper prints it); chance is 25. The form of Yu et al. 2025, Table 3; \
                   its printed results, on the authors' own grids, stand below ours."
             .into(),
@@ -134,14 +137,15 @@ fn table_3(groups: &[Group<'_>]) -> Option<Table> {
     })
 }
 
-fn runs_cell(outcome: &Outcome<'_>) -> String {
-    outcome.runs.to_string()
+fn runs_cell(outcome: &Outcome<'_>) -> Cell {
+    Cell::figure(outcome.runs.to_string())
 }
 
-fn unread(group: &[&Outcome<'_>]) -> String {
+fn unread(group: &[&Outcome<'_>]) -> Cell {
     let samples: usize = group.iter().map(|o| o.row.samples).sum();
     let unread: usize = group.iter().flat_map(|o| o.row.unscored.values()).sum();
-    printed(100.0 * unread as f64 / samples.max(1) as f64, None)
+    let share = intervals::wilson(unread as u64, samples as u64, LEVEL);
+    share.map_or_else(|_| Cell::none(), |i| Cell::percent(&estimate_of(&i), 1))
 }
 
 /// Table 10: concepts against models, the paper's three columns at the end.
@@ -171,7 +175,7 @@ fn table_10(high: &[&Outcome<'_>]) -> Option<Table> {
             let set = ["core-test", "core-dev", "associative"]
                 .get(*place)
                 .copied();
-            let mut row = vec![concept.clone(), set.unwrap_or_default().to_owned()];
+            let mut row = vec![Cell::from(concept.clone()), set.unwrap_or_default().into()];
             row.extend(
                 columns
                     .iter()
@@ -202,8 +206,8 @@ fn table_10(high: &[&Outcome<'_>]) -> Option<Table> {
     Some(Table {
         id: "physico-table-10".into(),
         title: "PHYSICO by concept".into(),
-        caption: "Accuracy in % by concept, unread answers counted as wrong, mean ± standard deviation \
-                  over runs. The form of Yu et al. 2025, Table 10, which has the core-test concepts; its \
+        caption: "Accuracy in % by concept with its answers and 95 % interval (clustered by option set), \
+                  unread answers counted as wrong, mean ± standard deviation over runs. The form of Yu et al. 2025, Table 10, which has the core-test concepts; its \
                   columns, on the authors' own grids, stand at the end."
             .into(),
         head,
@@ -211,6 +215,22 @@ fn table_10(high: &[&Outcome<'_>]) -> Option<Table> {
         published: vec![],
         numbers: NumberColumns::From(2),
     })
+}
+
+/// What the judge model says and, beside it, what people say.
+fn by_both(model: Option<Cell>, people: Option<Cell>) -> Cell {
+    match (model, people) {
+        (Some(model), Some(people)) => {
+            let text = format!("{}, {} by people", &*model, people.full());
+            model.worded(text)
+        }
+        (None, Some(people)) => {
+            let text = format!("{} (people)", &*people);
+            people.worded(text)
+        }
+        (Some(model), None) => model,
+        (None, None) => Cell::none(),
+    }
 }
 
 /// Tables 1, 2 and 9.
@@ -227,28 +247,22 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
     }
     let find =
         |model: &str, task: &str| all.iter().find(|o| o.model() == model && o.task() == task);
-    let mut rows: Vec<Vec<String>> = models
+    let mut rows: Vec<Vec<Cell>> = models
         .iter()
         .map(|model| {
-            let mut row = vec![(*model).to_owned()];
+            let mut row = vec![Cell::from(*model)];
             row.extend(tasks.map(|t| cell(find(model, t).and_then(Outcome::whole))));
             let judged = |name: &str| {
                 let describe = find(model, "physico/describe")?;
                 let measure = describe.row.measures.iter().find(|m| m.name == name)?;
-                Some(printed(100.0 * measure.estimate.value, None))
+                Some(Cell::percent(&measure.estimate, 1))
             };
             for (by_model, by_people) in [
                 ("judged_correct", "judged_by_people"),
                 ("recall", "recall_by_people"),
                 ("recall_with_more", ""),
             ] {
-                let people = judged(by_people).map(|share| format!("{share} (people)"));
-                let both: Vec<String> = judged(by_model).into_iter().chain(people).collect();
-                row.push(if both.is_empty() {
-                    "–".into()
-                } else {
-                    both.join(", ")
-                });
+                row.push(by_both(judged(by_model), judged(by_people)));
             }
             row
         })
@@ -256,7 +270,7 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
     let measured = rows.len();
     rows.extend(published().low_level.iter().map(|r| {
         vec![
-            r.model.clone(),
+            r.model.clone().into(),
             printed_cell(r.definition),
             printed_cell(r.photo),
             printed_cell(r.self_play),
@@ -268,7 +282,7 @@ fn low_level(all: &[Outcome<'_>]) -> Option<Table> {
     Some(Table {
         id: "physico-table-1".into(),
         title: "PHYSICO, the low level".into(),
-        caption: "Accuracy in %: the concept from a masked definition, from a photograph, and from the \
+        caption: "Accuracy in % with its items and 95 % interval: the concept from a masked definition, from a photograph, and from the \
                   model's own masked description (self-play); and the share of descriptions without \
                   factual error (ours by the judge model and, where it says so, by people; the paper's by \
                   people); and the share of the concept's core properties that descriptions name, before \
@@ -298,13 +312,13 @@ fn table_4(groups: &[Group<'_>]) -> Option<Table> {
     if !groups.iter().any(with_shots) {
         return None;
     }
-    let mut rows: Vec<Vec<String>> = groups
+    let mut rows: Vec<Vec<Cell>> = groups
         .iter()
         .filter_map(|group| {
             let first = group.first()?;
             Some(vec![
-                first.model().to_owned(),
-                first.how(),
+                first.model().into(),
+                first.how().into(),
                 cell(on(group, Split::CoreTest)),
                 cell(on(group, Split::Associative)),
             ])
@@ -313,8 +327,8 @@ fn table_4(groups: &[Group<'_>]) -> Option<Table> {
     let measured = rows.len();
     rows.extend(published().table_4.iter().map(|r| {
         vec![
-            r.model.clone(),
-            r.how.clone(),
+            r.model.clone().into(),
+            r.how.clone().into(),
             printed_cell(r.core_test),
             printed_cell(r.associative),
         ]
@@ -322,7 +336,7 @@ fn table_4(groups: &[Group<'_>]) -> Option<Table> {
     Some(Table {
         id: "physico-table-4".into(),
         title: "Shots".into(),
-        caption: "Accuracy in % with and without shots; the form of Yu et al. 2025, Tables 4 and 5, whose \
+        caption: "Accuracy in % with its answers and 95 % interval, with and without shots; the form of Yu et al. 2025, Tables 4 and 5, whose \
                   printed results stand below ours."
             .into(),
         head: ["model", "how", "CORE-Test", "ASSOC."].map(String::from).to_vec(),
@@ -362,18 +376,14 @@ fn text_against_picture(groups: &[Group<'_>]) -> Option<Table> {
         } else {
             format!("{set} ({}; {})", text.how(), seen.how())
         };
-        let average = |of: fn(&(f64, f64)) -> f64| {
-            printed(
-                100.0 * both.iter().map(of).sum::<f64>() / both.len() as f64,
-                None,
-            )
-        };
+        let average =
+            |of: fn(&(f64, f64)) -> f64| average_cell(&both.iter().map(of).collect::<Vec<f64>>());
         rows.push(vec![
-            text.model().to_owned(),
-            set,
+            text.model().into(),
+            set.into(),
             average(|b| b.0),
             average(|b| b.1),
-            mean_cell(&mean),
+            mean_cell(&mean, both.len()),
         ]);
     }
     (!rows.is_empty()).then(|| Table {
@@ -400,10 +410,10 @@ fn perceived<'a>(all: &'a [Outcome<'a>]) -> Vec<&'a Outcome<'a>> {
 
 /// Whether the grids are seen at all.
 fn perception(all: &[Outcome<'_>]) -> Option<Table> {
-    let mut rows: Vec<Vec<String>> = perceived(all)
+    let mut rows: Vec<Vec<Cell>> = perceived(all)
         .iter()
         .map(|o| {
-            let mut row = vec![o.model().to_owned(), o.how()];
+            let mut row = vec![o.model().into(), o.how().into()];
             row.extend(Kind::ALL.map(|k| cell(o.part("kind", k.name()))));
             row.push(cell(o.whole()));
             row
@@ -414,9 +424,9 @@ fn perception(all: &[Outcome<'_>]) -> Option<Table> {
     }
     let measured = rows.len();
     let paper = &published().perception;
-    let mut row = vec![paper.model.clone(), "free answers".into()];
-    row.extend(Kind::ALL.map(|_| "–".to_owned()));
-    row.push(printed(paper.accuracy, None));
+    let mut row: Vec<Cell> = vec![paper.model.clone().into(), "free answers".into()];
+    row.extend(Kind::ALL.map(|_| Cell::none()));
+    row.push(Cell::printed(printed(paper.accuracy, None)));
     rows.push(row);
     let mut head = vec!["model".to_owned(), "how".to_owned()];
     head.extend(Kind::ALL.map(|k| k.name().to_owned()));
@@ -424,7 +434,7 @@ fn perception(all: &[Outcome<'_>]) -> Option<Table> {
     Some(Table {
         id: "physico-perception".into(),
         title: "Are the grids seen?".into(),
-        caption: "Accuracy in % on questions about the objects of one pair, chance 25: a failure here is a \
+        caption: "Accuracy in % with its questions and 95 % interval, on questions about the objects of one pair, chance 25: a failure here is a \
                   failure to see, not to understand. The published figure (Yu et al. 2025, RQ 5) counts \
                   objects whose shape, colour and place were all described rightly."
             .into(),

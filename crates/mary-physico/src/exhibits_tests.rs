@@ -140,7 +140,8 @@ fn text(table: &Table) -> String {
         } else {
             ""
         };
-        format!("{mark}{}", r.join(" | "))
+        let cells: Vec<_> = r.iter().map(|c| c.full()).collect();
+        format!("{mark}{}", cells.join(" | "))
     }));
     lines.join("\n")
 }

@@ -2,10 +2,10 @@
 //! concept with the same option sets in grids (high level).
 
 use mary_contract::{
-    Axis, Estimate, Figure, FigureKind, NumberColumns, Point, ReferenceLine, RunSummary, Scale,
-    Series, Table,
+    Axis, Cell, Estimate, Figure, FigureKind, NumberColumns, Point, ReferenceLine, RunSummary,
+    Scale, Series, Table,
 };
-use mary_stats::difference;
+use mary_stats::{Interval, difference, score_interval};
 
 use crate::instances::Split;
 use crate::results::{Outcome, outcomes, printed};
@@ -110,7 +110,7 @@ pub fn left_out(runs: &[RunSummary]) -> Option<Table> {
         head: ["model", "high-level task", "how", "low level", "asked as"]
             .map(String::from)
             .to_vec(),
-        rows,
+        rows: Cell::rows(rows),
         published: vec![],
         numbers: NumberColumns::At(vec![]),
     })
@@ -165,47 +165,55 @@ fn independent(low: &Estimate, high: &Estimate) -> Estimate {
 /// The mean over concepts with its interval, which needs [`difference::FEWEST`] of them.
 pub(crate) fn over_concepts(differences: &[f64]) -> Option<(f64, Option<Estimate>)> {
     let (value, bounds) = difference::over_units(differences).ok()?;
-    let estimate = bounds.map(|i| Estimate {
+    Some((value, bounds.map(|i| estimate_of(&i))))
+}
+
+pub(crate) fn estimate_of(i: &Interval) -> Estimate {
+    Estimate {
         value: i.value,
         low: i.low,
         high: i.high,
         n: i.n,
         method: i.method.into(),
-    });
-    Some((value, estimate))
-}
-
-/// `+12.5 [+3.0, +22.0]`, or the number alone where there are too few concepts for an interval.
-pub(crate) fn mean_cell((value, estimate): &(f64, Option<Estimate>)) -> String {
-    match estimate {
-        Some(estimate) => with_interval(estimate),
-        None => format!("{:+.1}", 100.0 * value),
     }
 }
 
-fn with_interval(d: &Estimate) -> String {
-    format!(
-        "{:+.1} [{:+.1}, {:+.1}]",
-        100.0 * d.value,
-        100.0 * d.low,
-        100.0 * d.high
-    )
+/// A mean difference over concepts; fewer than [`difference::FEWEST`] have no interval, and the cell says so.
+pub(crate) fn mean_cell((value, estimate): &(f64, Option<Estimate>), concepts: usize) -> Cell {
+    match estimate {
+        Some(estimate) => Cell::points(estimate, 1).over("concepts"),
+        None => Cell::too_few(format!("{:+.1}", 100.0 * value), concepts, "concepts"),
+    }
+}
+
+/// The mean of the concepts' accuracies, with an interval over concepts from five on.
+pub(crate) fn average_cell(values: &[f64]) -> Cell {
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    match score_interval(values, None) {
+        Ok(found) if values.len() >= difference::FEWEST => {
+            Cell::percent(&estimate_of(&found), 1).over("concepts")
+        }
+        _ => Cell::too_few(printed(100.0 * mean, None), values.len(), "concepts"),
+    }
 }
 
 /// The gaps of every model, one line each.
 pub fn overall_table(gaps: &[Gap]) -> Option<Table> {
-    let rows: Vec<Vec<String>> = gaps
+    let rows: Vec<Vec<Cell>> = gaps
         .iter()
         .map(|g| {
+            let mean = |of: fn(&ConceptGap) -> f64| {
+                average_cell(&g.concepts.iter().map(of).collect::<Vec<f64>>())
+            };
             vec![
-                g.model.clone(),
-                g.task.clone(),
-                g.how.clone(),
-                short(&g.against).to_owned(),
-                g.concepts.len().to_string(),
-                printed(100.0 * g.low, None),
-                printed(100.0 * g.high, None),
-                mean_cell(&g.overall),
+                g.model.clone().into(),
+                g.task.clone().into(),
+                g.how.clone().into(),
+                short(&g.against).into(),
+                Cell::count(g.concepts.len()),
+                mean(|c| c.low.value),
+                mean(|c| c.high.value),
+                mean_cell(&g.overall, g.concepts.len()),
             ]
         })
         .collect();
@@ -213,7 +221,7 @@ pub fn overall_table(gaps: &[Gap]) -> Option<Table> {
         id: "physico-parrot-gap".into(),
         title: "The parrot gap".into(),
         caption: "Accuracy in % on masked definitions or photographs (low level) and on grids (high level) \
-                  with the same option sets, means over concepts; low minus high paired by concept, with its 95 % \
+                  with the same option sets, means over concepts (with an interval from five on); low minus high paired by concept, with its 95 % \
                   interval over concepts (Bonett and Price) from five concepts on. A gap above zero: the model can say more than it can see."
             .into(),
         head: ["model", "high-level task", "how", "low level", "concepts", "low", "high", "low − high"]
@@ -233,14 +241,14 @@ pub fn concept_table(gaps: &[Gap]) -> Option<Table> {
         concepts.sort_by(|a, b| b.difference.value.total_cmp(&a.difference.value));
         for c in concepts {
             rows.push(vec![
-                gap.model.clone(),
-                gap.task.clone(),
-                gap.how.clone(),
-                short(&gap.against).to_owned(),
-                concept_of(&c.pair).to_owned(),
-                printed(100.0 * c.low.value, None),
-                printed(100.0 * c.high.value, None),
-                with_interval(&c.difference),
+                gap.model.clone().into(),
+                gap.task.clone().into(),
+                gap.how.clone().into(),
+                short(&gap.against).into(),
+                concept_of(&c.pair).into(),
+                Cell::percent(&c.low, 1),
+                Cell::percent(&c.high, 1),
+                Cell::points(&c.difference, 1),
             ]);
         }
     }

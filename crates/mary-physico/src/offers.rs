@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    Action, Argument, ArgumentKind, Arguments, AuditExpectations, DataSource, FamilyCommand,
+    Action, Argument, ArgumentKind, Arguments, AuditExpectations, Cell, DataSource, FamilyCommand,
     FamilyError, Made, Sample, SurfaceFinding, Table, TaskCard, TaskError, TaskSettings, Text,
     TuningForm, TuningRequest, TuningSet, text,
 };
@@ -214,7 +214,7 @@ fn concepts() -> Table {
         head: ["concept", "set", "aspect", "rule"]
             .map(String::from)
             .to_vec(),
-        rows: rows.collect(),
+        rows: Cell::rows(rows.collect()),
         ..Table::default()
     }
 }

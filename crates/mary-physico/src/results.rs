@@ -2,7 +2,7 @@
 //! concept, with the deviation over runs.
 
 use mary_contract::{
-    Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task, TaskSettings, variants,
+    Cell, Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task, TaskSettings, variants,
 };
 
 use crate::judging::{SD, part_name};
@@ -34,9 +34,10 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    /// As in the paper's tables: `41.3 ± 1.3`.
-    pub fn cell(&self) -> String {
-        printed(100.0 * self.estimate.value, self.sd.map(|sd| 100.0 * sd))
+    /// As in the paper's tables, `41.3 ± 1.3`, with its items and its interval.
+    pub fn cell(&self) -> Cell {
+        let text = printed(100.0 * self.estimate.value, self.sd.map(|sd| 100.0 * sd));
+        Cell::percent(&self.estimate, 1).worded(text)
     }
 }
 
@@ -49,8 +50,8 @@ pub fn printed(value: f64, sd: Option<f64>) -> String {
 }
 
 /// A cell that may be empty.
-pub fn cell(accuracy: Option<Accuracy>) -> String {
-    accuracy.map_or_else(|| "–".to_owned(), |a| a.cell())
+pub fn cell(accuracy: Option<Accuracy>) -> Cell {
+    accuracy.map_or_else(Cell::none, |a| a.cell())
 }
 
 impl<'a> Outcome<'a> {

@@ -228,13 +228,19 @@ impl Http {
     /// Sends one message once and writes the body of a good answer into a file, however large. Only
     /// the pause between two pieces is limited, not the whole. The body of a bad answer comes back.
     pub async fn download(&self, message: &Message, to: &Path) -> Attempt {
-        let request = match self
-            .seat()
-            .and_then(|seat| self.request(seat.base(), message))
-        {
+        let seat = match self.seat() {
+            Ok(seat) => seat,
+            Err(broken) => return broken,
+        };
+        let request = match self.request(seat.base(), message) {
             Ok(request) => request,
             Err(broken) => return broken,
         };
+        let attempt = self.received(request, to).await;
+        self.located(seat.base(), message, attempt)
+    }
+
+    async fn received(&self, request: reqwest::RequestBuilder, to: &Path) -> Attempt {
         let began = tokio::time::timeout(self.timeouts.first_byte, request.send()).await;
         let mut response = match began {
             Err(_) => return late("beginning", self.timeouts.first_byte),
@@ -294,7 +300,29 @@ impl Http {
         let ended = tokio::time::timeout(self.timeouts.total, self.exchange(request, teller)).await;
         let attempt = ended.unwrap_or_else(|_| late("complete", self.timeouts.total));
         seat.ended(&attempt);
-        attempt
+        self.located(seat.base(), message, attempt)
+    }
+
+    /// A break of the connection with the address it happened at: a wrong port or a proxy is seen there
+    /// first. Only scheme, host and path, which hold no key.
+    fn located(&self, base: &Url, message: &Message, attempt: Attempt) -> Attempt {
+        let (kind, words, maybe_paid) = match attempt {
+            Attempt::Broken {
+                kind: kind @ (ErrorKind::Timeout | ErrorKind::Transport),
+                message,
+                maybe_paid,
+            } => (kind, message, maybe_paid),
+            other => return other,
+        };
+        let place = base.join(&message.path).unwrap_or_else(|_| base.clone());
+        let port = place.port().map_or_else(String::new, |p| format!(":{p}"));
+        let host = place.host_str().unwrap_or_default();
+        let address = format!("{}://{host}{port}{}", place.scheme(), place.path());
+        Attempt::Broken {
+            kind,
+            message: self.scrubber.text(&format!("{words} (at {address})")),
+            maybe_paid,
+        }
     }
 
     async fn exchange(
@@ -386,7 +414,7 @@ fn late(what: &str, limit: Duration) -> Attempt {
     }
 }
 
-/// The error and its causes, without the address.
+/// The error and its causes, without the address, which may hold more than its host and path.
 fn explain(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut words = error.to_string();

@@ -7,9 +7,12 @@ use unicode_width::UnicodeWidthStr as _;
 const GAP: &str = "   ";
 
 /// Whether columns of these cells need more room than there is, even with every cell wrapped at its spaces.
-pub(crate) fn breaks_words<'a>(columns: impl Iterator<Item = Vec<&'a str>>, width: usize) -> bool {
-    let longest = |cells: Vec<&str>| {
-        let words = cells.into_iter().flat_map(str::split_whitespace);
+pub(crate) fn breaks_words<S: AsRef<str>>(
+    columns: impl Iterator<Item = Vec<S>>,
+    width: usize,
+) -> bool {
+    let longest = |cells: Vec<S>| {
+        let words = cells.iter().flat_map(|c| c.as_ref().split_whitespace());
         words.map(|word| word.width()).max().unwrap_or(0)
     };
     // A space on each side of a cell, and one between cells.

@@ -1,6 +1,6 @@
 //! How a score is written down: percent or plain, with its interval, and where it stands to chance.
 
-use mary_contract::{Estimate, Metric, OVER_FLOOR, RunSummary, SummaryRow, TaskRun};
+use mary_contract::{Cell, Estimate, Metric, OVER_FLOOR, RunSummary, SummaryRow, TaskRun};
 use serde::Serialize;
 
 /// The scale a score lives on.
@@ -133,6 +133,15 @@ impl ScoreScale {
             Self::Proportion => format!("{}%", self.bare(value)),
             Self::Plain => self.bare(value),
         }
+    }
+
+    /// A score as a cell of a table, with what it rests on.
+    pub fn cell(self, score: &Estimate) -> Cell {
+        let cell = match self {
+            Self::Proportion => Cell::percent(score, 1),
+            Self::Plain => Cell::number(score, 3),
+        };
+        cell.worded(self.value(score.value))
     }
 
     /// An interval.

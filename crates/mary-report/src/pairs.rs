@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Conditions, Metric, NumberColumns, Outcome, Sample, Table, TaskRun, question_names,
+    Cell, Conditions, Metric, NumberColumns, Outcome, Sample, Table, TaskRun, question_names,
 };
 use mary_stats::difference::{self, Difference, ScoreRange};
 use mary_stats::{StatsError, intervals, multiple, paired};
@@ -365,7 +365,8 @@ pub fn pair_table(lines: &PairLines, tag: &str) -> Table {
         ]
         .map(String::from)
         .to_vec(),
-        rows: cells.collect(),
+        // Items and intervals have columns of their own here.
+        rows: Cell::figures(cells.collect()),
         published: vec![],
         numbers: NumberColumns::From(2),
     }

@@ -1,6 +1,6 @@
 //! A run's results as one plain table, for Markdown, LaTeX and CSV.
 
-use mary_contract::{ANISOTROPIC, FLOOR, NumberColumns, RunSummary, SummaryRow, Table, Ties};
+use mary_contract::{ANISOTROPIC, Cell, FLOOR, NumberColumns, RunSummary, SummaryRow, Table, Ties};
 
 use crate::{
     number::{ScoreScale, VersusChance, count},
@@ -155,7 +155,8 @@ pub fn summary_table(runs: &[RunSummary]) -> Table {
         title: "Results".into(),
         caption: caption(runs),
         head: head.map(str::to_owned).to_vec(),
-        rows,
+        // Interval and n have columns of their own here.
+        rows: Cell::figures(rows),
         published: vec![],
         numbers: NumberColumns::At(vec![2, 3, 5, 6, 7]),
     }

@@ -46,7 +46,7 @@ pub fn table(run: &RunSummary, style: TableStyle) -> String {
     };
     out.push('\n');
     out += &body;
-    out += &footer(run);
+    out += &footer(run, style);
     out
 }
 
@@ -101,7 +101,7 @@ pub fn plain(table: &mary_contract::Table, style: TableStyle) -> String {
     for (index, row) in table.rows.iter().enumerate() {
         let published = table.published.contains(&index);
         let cells = row.iter().enumerate().map(|(column, text)| {
-            let mut text = escape::terminal(text);
+            let mut text = escape::terminal(&text.full());
             if published && column == 0 {
                 text.push_str(" (published)");
             }
@@ -131,14 +131,20 @@ pub fn plain(table: &mary_contract::Table, style: TableStyle) -> String {
 fn stacked(table: &mary_contract::Table, width: usize) -> Option<String> {
     let column = |n: usize| {
         let cells = table.rows.iter().filter_map(move |row| row.get(n));
-        let cells = table.head.get(n).into_iter().chain(cells);
-        cells.map(String::as_str).collect()
+        let cells = cells.map(|cell| cell.full().into_owned());
+        table
+            .head
+            .get(n)
+            .cloned()
+            .into_iter()
+            .chain(cells)
+            .collect()
     };
     if !narrow::breaks_words((0..table.head.len()).map(column), width) {
         return None;
     }
     let rows = table.rows.iter().enumerate().map(|(index, row)| {
-        let mut cells: Vec<String> = row.iter().map(|c| escape::terminal(c)).collect();
+        let mut cells: Vec<String> = row.iter().map(|c| escape::terminal(&c.full())).collect();
         if let (true, Some(first)) = (table.published.contains(&index), cells.first_mut()) {
             first.push_str(" (published)");
         }
@@ -218,29 +224,36 @@ impl Sheet<'_> {
 
     /// One row per task and model; remarks stand beside them, or below where they do not fit.
     fn by_row(&self) -> String {
-        let beside = self.drawn_by_row(true, usize::MAX);
+        let beside = self.drawn_by_row(true, true, usize::MAX);
         let Some(width) = self.style.width else {
             return beside;
         };
         if width_of(&beside) <= width {
             return beside;
         }
-        let mut below = self.drawn_by_row(false, usize::MAX);
+        let mut below = self.drawn_by_row(false, true, usize::MAX);
+        // A column that nobody fills goes first.
+        let people = self.run.rows.iter().any(|row| row.human.is_some());
+        if width_of(&below) > width && !people {
+            below = self.drawn_by_row(false, false, usize::MAX);
+        }
         let over = width_of(&below).saturating_sub(width);
         if over > 0 {
             let longest = self.subjects.iter().map(|s| s.label.chars().count());
             let most = longest.max().unwrap_or(0).saturating_sub(over).max(12);
-            below = self.drawn_by_row(false, most);
+            below = self.drawn_by_row(false, people, most);
         }
         format!("{below}{}", self.notes())
     }
 
     /// The names of models in so many columns at most.
-    fn drawn_by_row(&self, remarks: bool, most: usize) -> String {
+    fn drawn_by_row(&self, remarks: bool, human: bool, most: usize) -> String {
         let several = self.subjects.len() > 1;
         let mut drawn = frame(self.style);
         let mut head = vec![if several { "task / model" } else { "task" }];
-        head.extend(["score", "95% interval", "", "chance", "human", "n"]);
+        head.extend(["score", "95% interval", "", "chance"]);
+        head.extend(human.then_some("human"));
+        head.push("n");
         head.extend(remarks.then_some(""));
         drawn.set_header(head.into_iter().map(head_cell));
         for (family, tasks) in subject::families(std::slice::from_ref(self.run)) {
@@ -258,11 +271,11 @@ impl Sheet<'_> {
                     } else {
                         format!("  {name}")
                     };
-                    drawn.add_row(self.long_row(name, row, remarks));
+                    drawn.add_row(self.long_row(name, row, remarks, human));
                 }
             }
         }
-        for column in [1, 2, 4, 5, 6] {
+        for column in [1, 2, 4, 5].into_iter().chain(human.then_some(6)) {
             align_right(&mut drawn, column);
         }
         let mut out = trimmed(&drawn);
@@ -270,7 +283,7 @@ impl Sheet<'_> {
         out
     }
 
-    fn long_row(&self, name: String, row: &SummaryRow, remarks: bool) -> Row {
+    fn long_row(&self, name: String, row: &SummaryRow, remarks: bool, human: bool) -> Row {
         let scale = ScoreScale::in_run(self.run, row);
         let verdict = VersusChance::of(row);
         let score = row.score.as_ref();
@@ -284,7 +297,7 @@ impl Sheet<'_> {
         ));
         cells.push(colored(Cell::new(verdict.mark()), verdict));
         cells.push(level_cell(row.chance, scale));
-        cells.push(level_cell(row.human, scale));
+        cells.extend(human.then(|| level_cell(row.human, scale)));
         cells.push(Cell::new(count(row.scored)));
         if remarks {
             let text = escape::terminal(&summary::remarks(row).join(", "));
@@ -296,12 +309,14 @@ impl Sheet<'_> {
     /// Ties, unscored and failed samples of every row that has some.
     fn notes(&self) -> String {
         let mut out = String::new();
+        let labels = mary_contract::model_labels(&self.run.manifest.models);
         for row in &self.run.rows {
             let remarks = summary::not_counted(row);
             if !remarks.is_empty() {
-                let line = format!("  {}, {}: {}", row.task, row.model, remarks.join(", "));
-                out += &escape::terminal(&line);
-                out.push('\n');
+                let who = labels.get(&row.model).unwrap_or(&row.model);
+                let line = format!("{}, {who}: {}", row.task, remarks.join(", "));
+                let width = self.style.width.unwrap_or(usize::MAX);
+                out += &hanging("  ", 4, &escape::terminal(&line), width);
             }
         }
         if out.is_empty() {
@@ -336,7 +351,9 @@ fn heading(run: &RunSummary, subjects: &[Subject]) -> String {
     )) + "\n"
 }
 
-fn footer(run: &RunSummary) -> String {
+fn footer(run: &RunSummary, style: TableStyle) -> String {
+    // Where the terminal's width is not known, lines are as long as they are.
+    let width = style.width.unwrap_or(usize::MAX);
     let shown: Vec<_> = [
         VersusChance::Above,
         VersusChance::NotDistinguished,
@@ -350,26 +367,31 @@ fn footer(run: &RunSummary) -> String {
     if !shown.is_empty() {
         out += &format!("\n{} (by the 95 % interval)\n", shown.join("   "));
     }
+    let labels = mary_contract::model_labels(&run.manifest.models);
     let constant: Vec<String> = run
         .rows
         .iter()
         .filter_map(|row| {
             let warning = summary::constant_answer(row)?;
-            Some(format!("  {}, {}: {warning}", row.task, row.model))
+            let who = labels.get(&row.model).unwrap_or(&row.model);
+            Some(format!("{}, {who}: {warning}", row.task))
         })
         .collect();
     if !constant.is_empty() {
-        out += "\nwarning: one option took more than 95 % of the answers; such a score says how often \
-                that option is right, not what the model can do\n";
+        let warning = "warning: one option took more than 95 % of the answers; such a score says how often \
+                       that option is right, not what the model can do";
+        out.push('\n');
+        out += &hanging("", 2, warning, width);
         for line in &constant {
-            out += &escape::terminal(line);
-            out.push('\n');
+            out += &hanging("  ", 4, &escape::terminal(line), width);
         }
     }
     for card in &run.manifest.models {
         for remark in &card.remarks {
-            out += &escape::terminal(&format!("{}: {remark}", card.model));
-            out.push('\n');
+            let full = card.model.to_string();
+            let who = labels.get(&full).unwrap_or(&full);
+            let line = escape::terminal(&format!("{who}: {remark}"));
+            out += &hanging("", 2, &line, width);
         }
     }
     out

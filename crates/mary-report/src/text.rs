@@ -1,15 +1,21 @@
 //! Any table as Markdown, LaTeX or CSV, and the data of any figure as a table.
 
-use mary_contract::{Figure, FigureKind, NumberColumns, Scale, Table};
+use mary_contract::{Cell, Figure, FigureKind, NumberColumns, Scale, Table};
 
 use crate::escape;
 
 /// The mark published rows carry in text, where no colour tells.
 const PUBLISHED: &str = "(published)";
 
-fn cells(table: &Table) -> impl Iterator<Item = Vec<String>> + '_ {
-    table.rows.iter().enumerate().map(|(index, row)| {
-        let mut row: Vec<String> = row.iter().map(|c| escape::terminal(c)).collect();
+/// The rows as text. Measured values stand with what they rest on, except where columns of their own
+/// hold that (`alone`).
+fn cells(table: &Table, alone: bool) -> impl Iterator<Item = Vec<String>> + '_ {
+    table.rows.iter().enumerate().map(move |(index, row)| {
+        let text = |c: &Cell| match alone {
+            true => escape::terminal(c),
+            false => escape::terminal(&c.full()),
+        };
+        let mut row: Vec<String> = row.iter().map(text).collect();
         row.resize(table.head.len().max(row.len()), String::new());
         if table.published.contains(&index)
             && let Some(first) = row.first_mut()
@@ -45,7 +51,7 @@ pub fn markdown(table: &Table) -> String {
         })
         .collect();
     out += &format!("| {} |\n", rules.join(" | "));
-    for row in cells(table) {
+    for row in cells(table, false) {
         out += &line(&row);
     }
     if !table.caption.is_empty() {
@@ -67,7 +73,7 @@ pub fn latex(table: &Table) -> String {
     out += &format!("  \\begin{{tabular}}{{{columns}}}\n    \\toprule\n");
     out += &line(&table.head);
     out += "    \\midrule\n";
-    for row in cells(table) {
+    for row in cells(table, false) {
         out += &line(&row);
     }
     out += "    \\bottomrule\n  \\end{tabular}\n";
@@ -90,11 +96,31 @@ pub fn latex(table: &Table) -> String {
 }
 
 /// A table as comma-separated values (RFC 4180). A cell that a spreadsheet would run as a formula
-/// gets an apostrophe in front.
+/// gets an apostrophe in front. What measured values rest on stands in columns behind all others
+/// (`rhyme n`, `rhyme low`, `rhyme high`), so that every cell is one number.
 pub fn csv(table: &Table) -> String {
-    let mut out = csv_line(&table.head);
-    for row in cells(table) {
-        out += &csv_line(&row);
+    let measured: Vec<usize> = (0..table.head.len())
+        .filter(|&c| {
+            let mut column = table.rows.iter().filter_map(|row| row.get(c));
+            column.any(|cell| cell.basis().is_some())
+        })
+        .collect();
+    let mut head = table.head.clone();
+    for name in measured.iter().filter_map(|&c| table.head.get(c)) {
+        head.extend(["n", "low", "high"].map(|part| format!("{name} {part}")));
+    }
+    let mut out = csv_line(&head);
+    for (mut line, row) in cells(table, true).zip(&table.rows) {
+        for &column in &measured {
+            let basis = row.get(column).and_then(Cell::basis);
+            let (low, high) = basis.and_then(|b| b.bounds.clone()).unwrap_or_default();
+            line.extend([
+                basis.map_or_else(String::new, |b| b.n.to_string()),
+                low,
+                high,
+            ]);
+        }
+        out += &csv_line(&line);
     }
     out
 }
@@ -184,7 +210,8 @@ pub fn figure_table(figure: &Figure) -> Table {
         title: format!("Data of “{}”", figure.title),
         caption: String::new(),
         head,
-        rows,
+        // Bounds have columns of their own here.
+        rows: Cell::figures(rows),
         published,
         numbers: NumberColumns::From(if labels { 2 } else { 1 }),
     }

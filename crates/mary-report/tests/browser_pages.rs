@@ -76,7 +76,7 @@ fn measure(browser: &mut Browser, page: &Page, width: u32, scheme: &str) -> Vec<
             .as_f64()
             .unwrap();
         eprintln!("{} at {width} px: {height} px long", page.name);
-        if width > 1_000 && page.models <= 12 && height > LONGEST {
+        if width > 1_000 && height > LONGEST {
             let parts = browser.text("[...document.querySelectorAll('.head, main > section, figure, .exhibit, .scores')].map((e) => (e.id || e.className) + ' ' + Math.round(e.getBoundingClientRect().height)).join(', ')");
             found.push(format!("the page is {height} px long: {parts}"));
         }

@@ -115,7 +115,7 @@ fn two_items_get_no_interval() {
     let shown = compare::table(&compared);
     let cell = |head: &str| {
         let at = shown.head.iter().position(|h| h == head).unwrap();
-        shown.rows[0][at].as_str()
+        &*shown.rows[0][at]
     };
     assert_eq!(cell("95% interval"), "–");
     assert_eq!(cell("verdict"), "too few items");

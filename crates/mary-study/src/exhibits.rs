@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Axis, Exhibits, Figure, FigureKind, NumberColumns, Outcome, Point, Sample, Scale, Series, Table,
+    Axis, Cell, Exhibits, Figure, FigureKind, NumberColumns, Outcome, Point, Sample, Scale, Series,
+    Table,
 };
 use mary_stats::Interval;
 
@@ -106,7 +107,7 @@ fn table(groups: &[Group<'_>]) -> Table {
                   window lost the focus."
             .into(),
         head: head.map(String::from).to_vec(),
-        rows: rows.collect(),
+        rows: Cell::figures(rows.collect()),
         published: Vec::new(),
         numbers: NumberColumns::From(2),
     }

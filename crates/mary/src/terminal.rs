@@ -118,7 +118,12 @@ fn safe(text: &str) -> Cow<'_, str> {
 fn colour(text: &str) -> Option<usize> {
     let codes = text.strip_prefix("\x1b[")?;
     let end = codes.find('m')?;
-    let fine = codes.get(..end)?.split(';').all(|code| {
+    let codes = codes.get(..end)?;
+    // Tables name the sixteen colours by their places in the palette.
+    if let Some(place) = codes.strip_prefix("38;5;") {
+        return matches!(place.parse::<u8>(), Ok(0..=15)).then_some(end + 3);
+    }
+    let fine = codes.split(';').all(|code| {
         matches!(
             code.parse::<u8>(),
             Ok(0..=4 | 22..=24 | 30..=37 | 39 | 90..=97)
@@ -154,7 +159,13 @@ mod tests {
         assert_eq!(safe("\x1b[8mhidden\x1b[m"), "\\x1b[8mhidden\x1b[m");
         assert_eq!(safe("\x1b]0;title\x07"), "\\x1b]0;title\\x07");
         assert_eq!(safe("\x1b"), "\\x1b");
-        assert_eq!(safe("\x1b[38;5;1m"), "\\x1b[38;5;1m");
+        assert_eq!(safe("\x1b[38;5;16m"), "\\x1b[38;5;16m");
+        assert_eq!(safe("\x1b[38;5;12;8m"), "\\x1b[38;5;12;8m");
+        // What tables are coloured with.
+        assert_eq!(
+            safe("\x1b[38;5;12m100.0%\x1b[39m"),
+            "\x1b[38;5;12m100.0%\x1b[39m"
+        );
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod key;
 mod kill;
 mod kills;
 mod llamacpp;
+mod numbers;
 mod old_links;
 mod own_tasks;
 mod paid;

@@ -91,7 +91,9 @@ fn links_into_an_old_report_still_lead_somewhere() {
     }
     for (file, columns) in TABLES {
         let text = std::fs::read_to_string(home.path().join("tables").join(file)).unwrap();
-        assert_eq!(text.lines().next(), Some(columns), "{file}");
+        // Columns that came later stand behind them.
+        let found = text.lines().next().unwrap_or_default();
+        assert!(found.starts_with(columns), "{file}: {found}");
     }
     // Within the new report, too, no link leads nowhere.
     for link in body.split("href=\"#").skip(1) {

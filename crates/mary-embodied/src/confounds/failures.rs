@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::{Item, NumberColumns, Outcome, Sample, Table, Target};
+use mary_contract::{Cell, Item, NumberColumns, Outcome, Sample, Table, Target};
 
 /// Items shown of each kind; the caption says how many there are.
 const SHOWN: usize = 20;
@@ -117,7 +117,7 @@ impl Failures {
                       were asked. The form of Yang et al. 2025, Table 10."
                 .into(),
             head,
-            rows: rows.collect(),
+            rows: Cell::figures(rows.collect()),
             published: vec![],
             numbers: NumberColumns::From(1),
         })
@@ -174,7 +174,7 @@ fn failed(
             models.len()
         ),
         head,
-        rows: rows.collect(),
+        rows: Cell::figures(rows.collect()),
         published: vec![],
         numbers: NumberColumns::At(vec![3]),
     })

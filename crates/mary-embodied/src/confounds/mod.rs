@@ -175,7 +175,7 @@ mod tests {
         let counted: Vec<(&str, &str)> = tables
             .iter()
             .filter(|t| t.id.starts_with("embodied-table-13"))
-            .map(|t| (t.title.as_str(), t.rows[0][1].as_str()))
+            .map(|t| (t.title.as_str(), &*t.rows[0][1]))
             .collect();
         assert_eq!(
             counted,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{NumberColumns, Table};
+use mary_contract::{Cell, NumberColumns, Table};
 use mary_stats::{multiple, rank};
 
 use super::norms::Norms;
@@ -140,7 +140,7 @@ pub(super) fn by_subtask(all: &Questions) -> Option<Table> {
             .map(String::from)
             .to_vec(),
         published: (measured..rows.len()).collect(),
-        rows,
+        rows: Cell::figures(rows),
         numbers: NumberColumns::From(1),
     })
 }
@@ -202,7 +202,7 @@ pub(super) fn right_and_wrong(all: &Questions) -> Option<Table> {
         ]
         .map(String::from)
         .to_vec(),
-        rows,
+        rows: Cell::figures(rows),
         published: vec![],
         numbers: NumberColumns::From(2),
     })

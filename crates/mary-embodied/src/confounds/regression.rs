@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{NumberColumns, Table};
+use mary_contract::{Cell, NumberColumns, Table};
 use mary_stats::distributions::chi_squared_upper;
 use mary_stats::logistic::{Logistic, logistic};
 
@@ -163,7 +163,7 @@ pub(super) fn question_regression(
             complete.len()
         ),
         head: coefficient_head(),
-        rows,
+        rows: Cell::figures(rows),
         published: vec![],
         numbers: NumberColumns::From(1),
     })

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Item, NumberColumns, Table};
+use mary_contract::{Cell, Item, NumberColumns, Table};
 use serde_json::Value;
 
 use super::norms::Norms;
@@ -81,7 +81,7 @@ pub(super) fn triple_regression(
             records.len()
         ),
         head: coefficient_head(),
-        rows: coefficient_rows(&design.names, &fit),
+        rows: Cell::figures(coefficient_rows(&design.names, &fit)),
         published: vec![],
         numbers: NumberColumns::From(1),
     })

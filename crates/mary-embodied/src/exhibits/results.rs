@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings,
+    Cell, Conditions, Estimate, PromptForm, RunSummary, SummaryRow, Task as _, TaskSettings,
 };
 
 use crate::choice::{Mode, Template};
@@ -25,8 +25,8 @@ pub(super) struct Answers {
     pub(super) columns: Columns,
     /// The score of this laboratory: robust reading, unread answers left out.
     pub(super) robust: Option<Estimate>,
-    /// Share of answers without a score.
-    pub(super) unread: f64,
+    /// Answers without a score, of all.
+    pub(super) unread: (usize, usize),
     pub(super) measures: BTreeMap<String, Estimate>,
 }
 
@@ -121,7 +121,7 @@ pub(super) fn answers(runs: &[RunSummary]) -> Vec<Answers> {
                 setup,
                 columns,
                 robust: row.score.clone(),
-                unread: 1.0 - row.scored as f64 / row.samples.max(1) as f64,
+                unread: (row.samples.saturating_sub(row.scored), row.samples),
                 measures,
             })
         })
@@ -212,29 +212,13 @@ pub(super) fn is_released(source: Source) -> bool {
     source == Source::Upstream
 }
 
-/// In per cent, as the paper prints it.
-pub(super) fn percent(value: f64) -> String {
-    format!("{:.2}", 100.0 * value)
+pub(super) fn cell(columns: &Columns, column: &str) -> Cell {
+    share(columns.get(column))
 }
 
-pub(super) fn cell(columns: &Columns, column: &str) -> String {
-    columns
-        .get(column)
-        .map_or_else(|| "–".to_owned(), |e| percent(e.value))
-}
-
-pub(super) fn cell_with_interval(columns: &Columns, column: &str) -> String {
-    columns.get(column).map_or_else(
-        || "–".to_owned(),
-        |e| {
-            format!(
-                "{} [{}, {}]",
-                percent(e.value),
-                percent(e.low),
-                percent(e.high)
-            )
-        },
-    )
+/// A share in per cent, as the paper prints it, with its items and its interval.
+pub(super) fn share(estimate: Option<&Estimate>) -> Cell {
+    estimate.map_or_else(Cell::none, |e| Cell::percent(e, 2))
 }
 
 /// The senses of SensoryVec beside vision.

@@ -1,10 +1,9 @@
 //! The paper's tables: 4, 5, 8, 11, 12 and 14.
 
-use mary_contract::{NumberColumns, RunSummary, Table};
+use mary_contract::{Cell, Estimate, NumberColumns, RunSummary, Table};
+use mary_stats::{LEVEL, intervals};
 
-use super::results::{
-    Answers, Places, answers, cell, cell_with_interval, is_released, other_senses, percent,
-};
+use super::results::{Answers, Places, answers, cell, is_released, other_senses, share};
 use crate::Language;
 use crate::published::{PublishedRow, published};
 
@@ -16,21 +15,38 @@ fn heads(first: &[&str], rest: &[String]) -> Vec<String> {
         .collect()
 }
 
-fn published_cells(row: &PublishedRow, table: u32, gaps: usize) -> Vec<String> {
-    let mut cells = vec![row.model.clone(), format!("published, Table {table}")];
-    cells.extend(row.accuracy.iter().map(|a| format!("{a:.2}")));
-    cells.extend(vec!["–".to_owned(); gaps]);
+fn published_cells(row: &PublishedRow, table: u32, gaps: usize) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = vec![
+        row.model.clone().into(),
+        format!("published, Table {table}").into(),
+    ];
+    let printed = row.accuracy.iter().map(|a| format!("{a:.2}"));
+    cells.extend(printed.map(Cell::printed));
+    cells.extend(vec![Cell::none(); gaps]);
     cells
+}
+
+/// The share of answers that could not be read.
+fn unread_cell((unread, all): (usize, usize)) -> Cell {
+    let found = intervals::wilson(unread as u64, all as u64, LEVEL).ok();
+    let estimate = found.map(|i| Estimate {
+        value: i.value,
+        low: i.low,
+        high: i.high,
+        n: i.n,
+        method: i.method.into(),
+    });
+    share(estimate.as_ref())
 }
 
 /// Table 4, with the senses one by one.
 pub(super) fn table_4(places: &[Places]) -> Option<Table> {
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
     for p in places {
-        let mut row = vec![p.model.clone(), p.how()];
-        row.extend(["all", "visual", "non-visual"].map(|c| cell_with_interval(&p.columns, c)));
+        let mut row = vec![p.model.clone().into(), p.how().into()];
+        row.extend(["all", "visual", "non-visual"].map(|c| cell(&p.columns, c)));
         row.extend(other_senses().map(|s| cell(&p.columns, s.name())));
-        row.push(p.left_out.to_string());
+        row.push(Cell::count(p.left_out));
         rows.push(row);
     }
     let measured = rows.len();
@@ -55,7 +71,7 @@ pub(super) fn table_4(places: &[Places]) -> Option<Table> {
         id: "embodied-table-4".into(),
         title: "SensoryVec".into(),
         caption: "Share of triples in % in which the word lies nearer to its synonym than to its antonym, \
-                  ties one half, with 95 % intervals; chance is 50. `left out` counts triples with a word \
+                  ties one half, with triples and 95 % intervals; chance is 50. `left out` counts triples with a word \
                   that has no vector. The form of Yang et al. 2025, Table 4, whose values are of the \
                   released triples."
             .into(),
@@ -68,19 +84,15 @@ pub(super) fn table_4(places: &[Places]) -> Option<Table> {
 
 /// Table 5: all, visual, non-visual, with what the reading of answers did.
 pub(super) fn table_5(answers: &[Answers]) -> Option<Table> {
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
     for a in answers {
-        let mut row = vec![a.model.clone(), a.how()];
-        row.extend(["all", "visual", "non-visual"].map(|c| cell_with_interval(&a.columns, c)));
-        row.push(
-            a.robust
-                .as_ref()
-                .map_or_else(|| "–".to_owned(), |e| percent(e.value)),
-        );
-        row.push(percent(a.unread));
+        let mut row = vec![a.model.clone().into(), a.how().into()];
+        row.extend(["all", "visual", "non-visual"].map(|c| cell(&a.columns, c)));
+        row.push(share(a.robust.as_ref()));
+        row.push(unread_cell(a.unread));
         let measure = |name: &str| {
             let found = a.measures.get(name);
-            found.map_or_else(|| "–".to_owned(), |e| format!("{:.3}", e.value))
+            found.map_or_else(Cell::none, |e| Cell::number(e, 3))
         };
         let kappa = if a.is_people() {
             "answers_kappa"
@@ -107,7 +119,7 @@ pub(super) fn table_5(answers: &[Answers]) -> Option<Table> {
             if row.released == "people"
                 && let Some(kappa) = cells.last_mut()
             {
-                *kappa = format!("{:.2}", published().human_kappa);
+                *kappa = Cell::printed(format!("{:.2}", published().human_kappa));
             }
             cells
         }));
@@ -115,7 +127,7 @@ pub(super) fn table_5(answers: &[Answers]) -> Option<Table> {
     Some(Table {
         id: "embodied-table-5".into(),
         title: "PerceptualQA".into(),
-        caption: "Accuracy in % with 95 % intervals over questions; chance is 25. Written answers are read \
+        caption: "Accuracy in % with answers and 95 % intervals over questions; chance is 25. Written answers are read \
                   as the paper reads them (the answer field is the letter, anything else is wrong); \
                   `robust` reads options that were written out too and leaves unread answers out. \
                   `position bias` is half the summed distance between how often each letter was said and \
@@ -134,17 +146,15 @@ pub(super) fn table_5(answers: &[Answers]) -> Option<Table> {
     })
 }
 
-fn by_column(a: &Answers, first: &[String]) -> Vec<String> {
+fn by_column(a: &Answers) -> Vec<Cell> {
     let columns = published().columns.iter().map(|c| cell(&a.columns, c));
-    first.iter().cloned().chain(columns).collect()
+    let first = [a.model.clone(), a.how()].map(Cell::from);
+    first.into_iter().chain(columns).collect()
 }
 
 /// Table 14: every subtask.
 pub(super) fn table_14(answers: &[Answers]) -> Option<Table> {
-    let mut rows: Vec<Vec<String>> = answers
-        .iter()
-        .map(|a| by_column(a, &[a.model.clone(), a.how()]))
-        .collect();
+    let mut rows: Vec<Vec<Cell>> = answers.iter().map(by_column).collect();
     let measured = rows.len();
     if measured == 0 {
         return None;
@@ -160,7 +170,7 @@ pub(super) fn table_14(answers: &[Answers]) -> Option<Table> {
     Some(Table {
         id: "embodied-table-14".into(),
         title: "PerceptualQA, all subtasks".into(),
-        caption: "Accuracy in %, read as in the table above. V-CA colour attributes, V-CN colours in nature, \
+        caption: "Accuracy in % with answers and 95 % intervals, read as in the table above. V-CA colour attributes, V-CN colours in nature, \
                   V-GT geometry and transformations, V-S symbols, V-B body, A auditory, T tactile, G \
                   gustatory, O olfactory. The form of Yang et al. 2025, Table 14."
             .into(),
@@ -173,7 +183,7 @@ pub(super) fn table_14(answers: &[Answers]) -> Option<Table> {
 
 /// Table 12: models that were asked in Chinese, beside themselves in English.
 pub(super) fn table_12(answers: &[Answers]) -> Option<Table> {
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
     for zh in answers.iter().filter(|a| a.setup.language == Language::Zh) {
         let twin = answers.iter().filter(|en| {
             en.setup.language == Language::En
@@ -181,8 +191,11 @@ pub(super) fn table_12(answers: &[Answers]) -> Option<Table> {
                 && en.conditions.agrees_but_for(&zh.conditions, &["language"])
         });
         for a in twin.chain([zh]) {
-            let language = a.setup.language.code().to_owned();
-            rows.push(by_column(a, &[a.model.clone(), language]));
+            let mut row = by_column(a);
+            if let Some(how) = row.get_mut(1) {
+                *how = a.setup.language.code().into();
+            }
+            rows.push(row);
         }
     }
     let measured = rows.len();
@@ -199,7 +212,7 @@ pub(super) fn table_12(answers: &[Answers]) -> Option<Table> {
             for (row, language) in en.map(|en| (en, "en")).into_iter().chain([(zh, "zh")]) {
                 let mut cells = published_cells(row, 12, 0);
                 if let Some(how) = cells.get_mut(1) {
-                    *how = format!("{language}, published");
+                    *how = format!("{language}, published").into();
                 }
                 rows.push(cells);
             }
@@ -208,7 +221,8 @@ pub(super) fn table_12(answers: &[Answers]) -> Option<Table> {
     Some(Table {
         id: "embodied-table-12".into(),
         title: "PerceptualQA in English and Chinese".into(),
-        caption: "Accuracy in %, the same questions in two languages. The form of Yang et al. 2025, Table 12."
+        caption: "Accuracy in % with answers and 95 % intervals, the same questions in two languages. The \
+                  form of Yang et al. 2025, Table 12."
             .into(),
         head: heads(&["model", "language"], &published().columns),
         published: (measured..rows.len()).collect(),
@@ -246,19 +260,13 @@ pub(super) fn form_table(places: &[Places]) -> Option<Table> {
                 if let Some(e) = by.get(value) {
                     let several = places.iter().filter(|o| o.model == p.model).count() > 1;
                     rows.push(vec![
-                        if several {
-                            format!("{} ({})", p.model, p.how())
-                        } else {
-                            p.model.clone()
+                        match several {
+                            true => format!("{} ({})", p.model, p.how()).into(),
+                            false => p.model.clone().into(),
                         },
-                        words,
-                        e.n.to_string(),
-                        format!(
-                            "{} [{}, {}]",
-                            percent(e.value),
-                            percent(e.low),
-                            percent(e.high)
-                        ),
+                        words.into(),
+                        Cell::count(e.n),
+                        share(Some(e)),
                     ]);
                 }
             }
@@ -295,11 +303,11 @@ pub fn before_after(runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Tabl
                 continue;
             };
             for a in [before, after] {
-                detailed.push(by_column(a, &[a.model.clone(), a.how()]));
+                detailed.push(by_column(a));
             }
             overall.push(vec![
-                second.clone(),
-                first.clone(),
+                second.clone().into(),
+                first.clone().into(),
                 cell(&before.columns, "all"),
                 cell(&after.columns, "all"),
             ]);
@@ -318,10 +326,10 @@ pub fn before_after(runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Tabl
     );
     overall.extend(published().table_11.iter().map(|row| {
         vec![
-            row.model.clone(),
-            format!("{} (published, Table 11)", row.method),
-            format!("{:.2}", row.before),
-            format!("{:.2}", row.after),
+            row.model.clone().into(),
+            format!("{} (published, Table 11)", row.method).into(),
+            Cell::printed(format!("{:.2}", row.before)),
+            Cell::printed(format!("{:.2}", row.after)),
         ]
     }));
     vec![
@@ -329,7 +337,7 @@ pub fn before_after(runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Tabl
             id: "embodied-table-8".into(),
             title: "PerceptualQA before and after, by subtask".into(),
             caption: format!(
-                "Accuracy in %, for each pair the second model and then the first. The form of Yang et al. \
+                "Accuracy in % with answers and 95 % intervals, for each pair the second model and then the first. The form of Yang et al. \
                  2025, Table 8, whose values are on the fifth of the released questions that was left out \
                  of tuning.{left_out}"
             ),
@@ -341,7 +349,8 @@ pub fn before_after(runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Tabl
         Table {
             id: "embodied-table-11".into(),
             title: "PerceptualQA before and after".into(),
-            caption: "Accuracy in %. The form of Yang et al. 2025, Table 11.".into(),
+            caption: "Accuracy in % with answers and 95 % intervals. The form of Yang et al. 2025, Table 11."
+                .into(),
             head: ["before: model", "after: model or method", "before", "after"]
                 .map(String::from)
                 .to_vec(),

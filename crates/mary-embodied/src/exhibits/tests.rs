@@ -148,7 +148,7 @@ fn published_rows_stand_only_beside_released_items() {
         .find(|t| t.id == "embodied-table-4")
         .unwrap();
     assert_eq!(table.published.len(), 16);
-    assert_eq!(table.rows[0][2], "60.00 [55.00, 65.00]");
+    assert_eq!(table.rows[0][2].full(), "60.00 (n 100 · 55–65)");
     assert_eq!(table.rows[0].last().unwrap(), "10");
     let bert = table.rows.iter().find(|r| r[0] == "BERT").unwrap();
     assert_eq!(bert[2..5], ["72.21", "70.44", "74.66"]);
@@ -187,7 +187,7 @@ fn every_row_is_as_long_as_its_head() {
     // The paper's reading, not the score of 60 %; people come first.
     let five = &shown.tables[2];
     assert_eq!(five.rows[0][0], crate::PEOPLE);
-    assert_eq!(five.rows[1][2], "50.00 [45.00, 55.00]");
+    assert_eq!(five.rows[1][2].full(), "50.00 (n 100 · 45–55)");
     assert_eq!(five.rows[1][5], "60.00");
     let twelve = &shown.tables[4];
     assert_eq!(twelve.rows[0][1], "en");

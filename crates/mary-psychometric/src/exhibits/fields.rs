@@ -8,7 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Estimate, NumberColumns, SummaryRow, Table};
+use mary_contract::{Cell, Estimate, NumberColumns, SummaryRow, Table};
+use mary_stats::{difference, score_interval};
 
 use super::tables::{heads, printed, with_published};
 use super::{Found, told_apart};
@@ -50,6 +51,25 @@ fn mean(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     (n > 0).then(|| values.sum::<f64>() / n as f64)
 }
 
+/// A column's mean over its sets, with an interval over sets from five on.
+fn mean_cell(row: &SummaryRow, fields: &[&str]) -> Option<Cell> {
+    let values: Vec<f64> = sets(row, fields).iter().map(|e| e.value).collect();
+    let centre = mean(values.iter().copied())?;
+    Some(match score_interval(&values, None) {
+        Ok(found) if values.len() >= difference::FEWEST => {
+            let estimate = Estimate {
+                value: found.value,
+                low: found.low,
+                high: found.high,
+                n: found.n,
+                method: found.method.into(),
+            };
+            Cell::number(&estimate, 3).over("sets")
+        }
+        _ => Cell::too_few(format!("{centre:.3}"), values.len(), "sets"),
+    })
+}
+
 /// A column's mean over its sets and what the paper prints after ±.
 fn column(row: &SummaryRow, index: usize, fields: &[&str]) -> Option<(f64, f64)> {
     let sets = sets(row, fields);
@@ -77,14 +97,11 @@ pub(super) fn table(all: &[Found<'_>]) -> Option<Table> {
         .iter()
         .zip(told_apart(&of))
         .map(|(f, variant)| {
-            let mut cells = vec![format!("{}{variant}", f.model())];
+            let mut cells = vec![Cell::from(format!("{}{variant}", f.model()))];
             for (index, (_, fields)) in COLUMNS.iter().enumerate() {
-                match column(f.row, index, fields) {
-                    Some((value, spread)) => {
-                        cells.extend([format!("{value:.3}"), format!("{spread:.3}")]);
-                    }
-                    None => cells.extend(["–".to_owned(), "–".to_owned()]),
-                }
+                let spread = column(f.row, index, fields).map(|(_, spread)| spread);
+                cells.push(mean_cell(f.row, fields).unwrap_or_else(Cell::none));
+                cells.push(spread.map_or_else(Cell::none, |s| Cell::figure(format!("{s:.3}"))));
             }
             cells
         })
@@ -99,7 +116,8 @@ pub(super) fn table(all: &[Found<'_>]) -> Option<Table> {
     Some(Table {
         id: "psychometric-table-5".into(),
         title: "BLiMP by field".into(),
-        caption: "Mean accuracy of the sets of a field, ties one half. The form of Shah et al. 2024, Table \
+        caption: "Mean accuracy of the sets of a field with its 95 % interval over sets (from five on), ties \
+                  one half. The form of Shah et al. 2024, Table \
                   5: sets that BLiMP files under both syntax and semantics count as syntax, as the paper's \
                   figures imply. ± is the standard deviation of the sets (BLiMP) and the mean standard \
                   error of a set (fields)."

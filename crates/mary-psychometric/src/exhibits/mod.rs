@@ -10,7 +10,7 @@ mod tables;
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Conditions, Estimate, Exhibits, ModelCard, RunSummary, SummaryRow, TaskRun, TaskSettings,
+    Cell, Conditions, Estimate, Exhibits, ModelCard, RunSummary, SummaryRow, TaskRun, TaskSettings,
     variants,
 };
 
@@ -208,23 +208,14 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     }
 }
 
-/// Three decimals, as in the paper.
-fn cell(estimate: Option<&Estimate>) -> String {
-    estimate.map_or_else(|| "–".to_owned(), |e| format!("{:.3}", e.value))
+/// Three decimals, as in the paper, with its items and its interval.
+fn cell(estimate: Option<&Estimate>) -> Cell {
+    estimate.map_or_else(Cell::none, |e| Cell::number(e, 3))
 }
 
-/// With its interval.
-fn wide_cell(estimate: Option<&Estimate>) -> String {
-    estimate.map_or_else(
-        || "–".to_owned(),
-        |e| {
-            if e.low < e.high {
-                format!("{:.3} [{:.3}, {:.3}]", e.value, e.low, e.high)
-            } else {
-                format!("{:.3}", e.value)
-            }
-        },
-    )
+/// Three decimals of a number that is no estimate: a p-value, a deviation, the mean of a null.
+fn figure(estimate: Option<&Estimate>) -> Cell {
+    estimate.map_or_else(Cell::none, |e| Cell::figure(format!("{:.3}", e.value)))
 }
 
 #[cfg(test)]

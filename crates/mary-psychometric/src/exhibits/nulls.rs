@@ -4,7 +4,7 @@
 use mary_contract::{ANISOTROPIC, NumberColumns, Table};
 
 use super::tables::heads;
-use super::{Found, cell};
+use super::{Found, cell, figure};
 
 /// Figure and its name in the table.
 const SHOWN: [(&str, &str); 5] = [
@@ -31,21 +31,21 @@ pub(super) fn table(all: &[Found<'_>]) -> Option<Table> {
                 String::new()
             };
             rows.push(vec![
-                f.model().to_owned(),
-                shown.to_owned(),
+                f.model().into(),
+                shown.into(),
                 cell(f.measure(name)),
-                cell(measured("_null", name)),
-                cell(measured("_noise", name)),
-                cell(measured("_p", name)),
+                figure(measured("_null", name)),
+                figure(measured("_noise", name)),
+                figure(measured("_p", name)),
                 cell(measured("_centred", name)),
-                remark,
+                remark.into(),
             ]);
         }
     }
     (!rows.is_empty()).then(|| Table {
         id: "psychometric-table-4-nulls".into(),
         title: "Numbers: what the effects are worth".into(),
-        caption: "Every figure of Table 4 beside its mean when the numbers' labels are dealt out anew over \
+        caption: "Every figure of Table 4, with the range of its formats, beside its mean when the numbers' labels are dealt out anew over \
                   the same vectors, and its mean on random vectors of the same length (no rotation changes \
                   those). p: one-sided permutation test of R² taken with the sign people show, over the \
                   mean of the layers, for the format that shows it least; R² alone has no sign, and over \

@@ -1,9 +1,9 @@
 //! Tables 8 to 10: typicality by prompting, one line a category, with what fifty runs of it vary by.
 
-use mary_contract::{NumberColumns, Table};
+use mary_contract::{Cell, NumberColumns, Table};
 
-use super::Found;
 use super::tables::heads;
+use super::{Found, cell, figure};
 use crate::published::published;
 
 /// The tables of ours and, below, the paper's three models.
@@ -15,31 +15,28 @@ pub(super) fn table(all: &[Found<'_>]) -> Option<Table> {
     if of.is_empty() {
         return None;
     }
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
     for f in of {
         let norms = f.set("norms", "world");
         for (name, mean) in f.measures("category:") {
             if name.contains('.') {
                 continue;
             }
-            let spread = |what: &str| {
-                f.measure(&format!("category:{name}.{what}"))
-                    .map_or_else(|| "–".to_owned(), |e| format!("{:.3}", e.value))
-            };
+            let spread = |what: &str| figure(f.measure(&format!("category:{name}.{what}")));
             rows.push(vec![
-                f.model().to_owned(),
-                norms.to_owned(),
-                name.to_owned(),
-                format!("{:.3}", mean.value),
+                f.model().into(),
+                norms.into(),
+                name.into(),
+                cell(Some(mean)),
                 spread("min"),
                 spread("max"),
                 spread("sd"),
-                mean.n.to_string(),
+                Cell::count(mean.n),
             ]);
         }
     }
     let ours = rows.len();
-    rows.extend(published().tables_8_to_10.iter().map(|row| {
+    let printed = published().tables_8_to_10.iter().map(|row| {
         let number = |v: f64| format!("{v:.3}");
         vec![
             row.model.clone(),
@@ -51,11 +48,13 @@ pub(super) fn table(all: &[Found<'_>]) -> Option<Table> {
             number(row.sd),
             "50".to_owned(),
         ]
-    }));
+    });
+    rows.extend(Cell::printed_rows(printed));
     Some(Table {
         id: "psychometric-tables-8-to-10".into(),
         title: "Typicality by prompting: runs of each category".into(),
-        caption: "Spearman's correlation with typicality over the complete rankings of a category: mean, \
+        caption: "Spearman's correlation with typicality over the complete rankings of a category: mean \
+                  with its 95 % interval over runs, \
                   least, greatest, standard deviation. The form of Shah et al. 2024, Tables 8 to 10, whose \
                   50 runs include those that were discarded."
             .into(),

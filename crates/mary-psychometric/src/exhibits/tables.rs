@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mary_contract::{NumberColumns, Table};
+use mary_contract::{Cell, NumberColumns, Table};
 
-use super::{Column, Found, cell, left_out_of, told_apart, wide_cell};
+use super::{Column, Found, cell, left_out_of, told_apart};
 use crate::published::{PublishedRow, published};
 
 /// All tables that the results can fill.
@@ -37,12 +37,12 @@ fn models<'a>(of: impl Iterator<Item = Found<'a>>) -> Vec<&'a str> {
 }
 
 pub(super) fn with_published(
-    mut rows: Vec<Vec<String>>,
+    mut rows: Vec<Vec<Cell>>,
     published: &[PublishedRow],
     line: impl Fn(&PublishedRow) -> Vec<String>,
-) -> (Vec<Vec<String>>, Vec<usize>) {
+) -> (Vec<Vec<Cell>>, Vec<usize>) {
     let measured = rows.len();
-    rows.extend(published.iter().map(line));
+    rows.extend(Cell::printed_rows(published.iter().map(line)));
     let marked = (measured..rows.len()).collect();
     (rows, marked)
 }
@@ -100,14 +100,14 @@ fn overview(all: &[Found<'_>]) -> Option<Table> {
             norms.dedup();
             norms.extend(matrices.map(|f| format!("matrices: {}", f.set("matrices", "fresh"))));
             vec![
-                (*model).to_owned(),
+                (*model).into(),
                 value(numbers, "distance"),
                 value(numbers, "ratio"),
                 value(blimp, "score"),
                 value(latent, "score"),
                 value(zero, "score"),
                 value(matrices, "score"),
-                norms.join(", "),
+                norms.join(", ").into(),
             ]
         })
         .collect();
@@ -133,7 +133,8 @@ fn overview(all: &[Found<'_>]) -> Option<Table> {
         id: "psychometric-table-3".into(),
         title: "Psychometric abilities".into(),
         caption: format!(
-            "R² of the distance and ratio effects (mean over formats and layers), accuracy on BLiMP, \
+            "Each with its items and 95 % interval. \
+             R² of the distance and ratio effects (mean over formats and layers, range of the formats), accuracy on BLiMP, \
              Spearman's correlation with typicality by vectors and by zero-shot surprisal, accuracy on \
              Raven's matrices (chance 0.125). A star: by prompting, since the model shows no vectors. The \
              form of Shah et al. 2024, Table 3; its printed results \
@@ -180,20 +181,17 @@ fn numbers(all: &[Found<'_>]) -> Option<Table> {
                 Some(v) if v < 0.0 => "−",
                 _ => "·",
             };
-            let mut cells = vec![f.model().to_owned()];
+            let mut cells = vec![Cell::from(f.model())];
             cells.extend(names.iter().map(|n| cell(f.measure(n))));
-            cells.push(format!(
-                "{} {} {}",
-                sign("distance_slope"),
-                sign("ratio_drop"),
-                sign("size_slope")
-            ));
-            cells.push(format!(
+            let signs = ["distance_slope", "ratio_drop", "size_slope"].map(sign);
+            cells.push(signs.join(" ").into());
+            let how = format!(
                 "{}, pairs {}, {}{variant}",
                 f.set("range", "1-9"),
                 f.set("pairs", "averaged"),
                 f.set("pooling", "mean")
-            ));
+            );
+            cells.push(how.into());
             cells
         })
         .collect();
@@ -208,7 +206,7 @@ fn numbers(all: &[Found<'_>]) -> Option<Table> {
         title: "Numbers: the mental number line".into(),
         caption: "R² of the distance, ratio and size effects, stress and absolute correlation with the \
                   logarithm of the numbers on one line, range and maximum of similarity; mean over \
-                  formats and layers. The form of Shah et al. 2024, Table 4. R² does not say in which \
+                  formats and layers, with the range of the formats. The form of Shah et al. 2024, Table 4. R² does not say in which \
                   direction: the column of signs does (people: − for distance, + for ratio and size)."
             .into(),
         head: heads(&[
@@ -247,18 +245,18 @@ fn prompted_categories(all: &[Found<'_>]) -> Option<Table> {
         .collect();
     names.extend(published().table_6.iter().map(|c| c.category.as_str()));
     names.remove("Average");
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
     for name in names.iter().copied().chain(["Average"]) {
         let printed = published().table_6.iter().find(|c| c.category == name);
-        let mut cells = vec![name.to_owned()];
+        let mut cells = vec![Cell::from(name)];
         cells.extend(of.iter().map(|f| match name {
-            "Average" => cell(f.measure("mean_of_categories")),
+            "Average" => cell(f.measure("mean_of_categories")).over("categories"),
             _ => cell(f.measure(&format!("category:{name}"))),
         }));
         cells.extend(theirs.iter().map(|m| {
             printed
                 .and_then(|c| c.models.get(*m))
-                .map_or_else(|| "–".to_owned(), |v| format!("{v:.3}"))
+                .map_or_else(Cell::none, |v| Cell::printed(format!("{v:.3}")))
         }));
         rows.push(cells);
     }
@@ -276,9 +274,11 @@ fn prompted_categories(all: &[Found<'_>]) -> Option<Table> {
     Some(Table {
         id: "psychometric-table-6".into(),
         title: "Typicality by prompting, by category".into(),
-        caption: "Spearman's correlation with typicality, mean over complete rankings. The form of Shah et \
+        caption:
+            "Spearman's correlation with typicality, mean over complete rankings with its 95 % \
+                  interval. The form of Shah et \
                   al. 2024, Table 6; its values rest on the norms of Castro et al. 2021."
-            .into(),
+                .into(),
         head,
         rows,
         published: vec![],
@@ -326,10 +326,10 @@ fn typicality(all: &[Found<'_>]) -> Option<Table> {
     let lines = order
         .iter()
         .filter_map(|(model, norms)| {
-            let mut cells = vec![(*model).to_owned(), (*norms).to_owned()];
+            let mut cells = vec![Cell::from(*model), Cell::from(*norms)];
             cells.extend(by_norms.get(norms)?.iter().map(|column| {
                 let found = column.model(model);
-                wide_cell(found.and_then(|f| f.measure("score")))
+                cell(found.and_then(|f| f.measure("score")))
             }));
             Some(cells)
         })
@@ -393,10 +393,10 @@ fn categories(all: &[Found<'_>]) -> Option<Table> {
     let rows = names
         .iter()
         .map(|name| {
-            let mut cells = vec![(*name).to_owned()];
+            let mut cells = vec![Cell::from(*name)];
             cells.extend(
                 of.iter()
-                    .map(|f| wide_cell(f.measure(&format!("category:{name}")))),
+                    .map(|f| cell(f.measure(&format!("category:{name}")))),
             );
             cells
         })
@@ -421,7 +421,7 @@ fn matrices(all: &[Found<'_>]) -> Option<Table> {
         .iter()
         .filter(|f| matches!(f.task(), "matrices" | "digit-matrices" | "letter-strings"))
         .collect();
-    let rows: Vec<Vec<String>> = of
+    let rows: Vec<Vec<Cell>> = of
         .iter()
         .zip(told_apart(&of))
         .map(|(f, variant)| {
@@ -436,22 +436,22 @@ fn matrices(all: &[Found<'_>]) -> Option<Table> {
                 "digit-matrices" => f.set("source", "fresh").to_owned(),
                 _ => format!("{} generalisations", f.set("generalisations", "0")),
             };
-            let measured = |name: &str| wide_cell(f.measure(name));
+            let measured = |name: &str| cell(f.measure(name));
             vec![
-                f.model().to_owned(),
-                f.task().to_owned(),
-                format!("{how}{variant}"),
+                f.model().into(),
+                f.task().into(),
+                format!("{how}{variant}").into(),
                 if written {
                     measured("accuracy")
                 } else {
-                    "–".into()
+                    Cell::none()
                 },
                 measured("sum_logprob"),
                 measured("mean_logprob"),
                 cell(f.measure("context_blind")),
                 f.row
                     .chance
-                    .map_or_else(|| "–".to_owned(), |c| format!("{c:.3}")),
+                    .map_or_else(Cell::none, |c| Cell::figure(format!("{c:.3}"))),
             ]
         })
         .collect();
@@ -490,14 +490,14 @@ fn analogies(all: &[Found<'_>]) -> Option<Table> {
     let vectors = column("analogies-vectors");
     let surprisal = column("analogies-surprisal");
     let prompting = column("analogies-prompting");
-    let rows: Vec<Vec<String>> = models(of())
+    let rows: Vec<Vec<Cell>> = models(of())
         .iter()
         .map(|model| {
             let value = |column: &Column<'_>, name: &str| {
-                wide_cell(column.model(model).and_then(|f| f.measure(name)))
+                cell(column.model(model).and_then(|f| f.measure(name)))
             };
             vec![
-                (*model).to_owned(),
+                (*model).into(),
                 value(&vectors, "cos_add"),
                 value(&vectors, "cos_mul"),
                 value(&vectors, "concat_cos"),

@@ -171,8 +171,8 @@ fn tables_have_our_rows_first_and_published_ones_marked() {
     let four = table(&found, "psychometric-table-4");
     assert_eq!(four.rows[0][8], "− + −");
     let seven = table(&found, "psychometric-table-7");
-    assert_eq!(seven.rows[0][3], "0.250 [0.200, 0.300]");
-    assert_eq!(seven.rows[0][5], "0.350 [0.300, 0.400]");
+    assert_eq!(seven.rows[0][3].full(), "0.250 (n 3, few · 0.200–0.300)");
+    assert_eq!(seven.rows[0][5].full(), "0.350 (n 3, few · 0.300–0.400)");
     assert!(found.tables.iter().all(|t| t.id != "psychometric-table-5"));
     assert!(found.tables.iter().all(|t| t.id != "psychometric-table-6"));
 }
@@ -243,10 +243,7 @@ fn a_column_of_table_3_is_of_one_question_and_the_rest_is_named() {
     ];
     let found = exhibits(&runs);
     let three = table(&found, "psychometric-table-3");
-    let cells: Vec<(&str, &str)> = three.rows[..4]
-        .iter()
-        .map(|r| (r[0].as_str(), r[6].as_str()))
-        .collect();
+    let cells: Vec<(&str, &str)> = three.rows[..4].iter().map(|r| (&*r[0], &*r[6])).collect();
     assert_eq!(
         cells,
         [
@@ -269,7 +266,7 @@ fn a_column_of_table_3_is_of_one_question_and_the_rest_is_named() {
         .rows
         .iter()
         .filter(|r| r[0] == "hf/a/x")
-        .map(|r| r[2].as_str())
+        .map(|r| &*r[2])
         .collect();
     assert!(of_x[0].ends_with("(layout = choices)"), "{of_x:?}");
     assert!(of_x[1].ends_with("(layout = paper)"), "{of_x:?}");

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Axis, Conditions, Estimate, Exhibits, Figure, FigureKind, NumberColumns, Point, ReferenceLine,
-    RunSummary, Scale, Series, SummaryRow, Table, variants,
+    Axis, Cell, Conditions, Estimate, Exhibits, Figure, FigureKind, NumberColumns, Point,
+    ReferenceLine, RunSummary, Scale, Series, SummaryRow, Table, variants,
 };
 
 use super::Phenomenon;
@@ -84,15 +84,16 @@ fn by<'a>(row: &'a SummaryRow, tag: &str, value: &str) -> Option<&'a Estimate> {
         .get(value)
 }
 
-fn measure(row: &SummaryRow, name: &str) -> Option<f64> {
-    row.measures
-        .iter()
-        .find(|m| m.name == name)
-        .map(|m| m.estimate.value)
+/// A measured share, with its pairs and its interval.
+fn measured(estimate: Option<&Estimate>) -> Cell {
+    estimate.map_or_else(Cell::default, |e| Cell::percent(e, 1))
 }
 
-fn percent(value: Option<f64>) -> String {
-    value.map_or_else(String::new, |v| format!("{:.1}", 100.0 * v))
+/// A published share.
+fn printed(value: Option<f64>) -> Cell {
+    value.map_or_else(Cell::default, |v| {
+        Cell::printed(format!("{:.1}", 100.0 * v))
+    })
 }
 
 /// Tables and figures of minimal pairs.
@@ -114,46 +115,37 @@ fn phenomena(results: &[Result<'_>]) -> Table {
         .map(str::to_owned)
         .to_vec();
     head.extend(Phenomenon::ALL.map(|p| p.short().to_owned()));
-    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
     for Result { row, source, .. } in results {
-        let all = row.score.as_ref().map_or_else(String::new, |s| {
-            format!(
-                "{:.1} ({:.1}–{:.1})",
-                100.0 * s.value,
-                100.0 * s.low,
-                100.0 * s.high
-            )
-        });
         let mut cells = vec![
-            row.model.clone(),
-            source.clone(),
-            all,
-            percent(measure(row, "per_token")),
-            percent(measure(row, "tie_rate")),
+            row.model.clone().into(),
+            source.clone().into(),
+            measured(row.score.as_ref()),
+            measured(row.measure("per_token")),
+            measured(row.measure("tie_rate")),
         ];
-        cells.extend(
-            Phenomenon::ALL.map(|p| percent(by(row, "phenomenon", p.name()).map(|e| e.value))),
-        );
+        cells.extend(Phenomenon::ALL.map(|p| measured(by(row, "phenomenon", p.name()))));
         rows.push(cells);
     }
     let mut known = Vec::new();
     for answerer in ANSWERERS {
         known.push(rows.len());
         let mut cells = vec![
-            format!("{} (Warstadt et al. 2020)", answerer.0),
+            format!("{} (Warstadt et al. 2020)", answerer.0).into(),
             "BLiMP".into(),
-            percent(mean(answerer, |_| true)),
-            String::new(),
-            String::new(),
+            printed(mean(answerer, |_| true)),
+            Cell::default(),
+            Cell::default(),
         ];
-        cells.extend(Phenomenon::ALL.map(|p| percent(by_phenomenon(answerer, p))));
+        cells.extend(Phenomenon::ALL.map(|p| printed(by_phenomenon(answerer, p))));
         rows.push(cells);
     }
     Table {
         id: "psychometric-grammar-phenomena".into(),
         title: "Grammar by phenomenon".into(),
         caption: "Percent of pairs in which the good sentence is the more probable one (sum over the \
-                  sentence), with 95 % interval; per token: by mean log-probability; ties: percent of \
+                  sentence), with its pairs and 95 % interval (of all: over paradigms; of a phenomenon: \
+                  over its pairs, its paradigms taken as they are); per token: by mean log-probability; ties: percent of \
                   exact ties, which count one half. Chance is 50. The form of Warstadt et al. 2020, \
                   Table 3; published rows are means over their sets."
             .into(),
@@ -182,25 +174,22 @@ fn sets(results: &[Result<'_>]) -> Option<Table> {
         .iter()
         .map(|set| {
             let mut cells = vec![
-                set.set.clone(),
+                set.set.clone().into(),
                 Phenomenon::upstream(&set.term)
                     .map_or("", Phenomenon::name)
-                    .to_owned(),
-                set.field.replace('_', "/"),
-                percent(set.people),
-                percent(Some(set.gpt2)),
+                    .into(),
+                set.field.replace('_', "/").into(),
+                printed(set.people),
+                printed(Some(set.gpt2)),
             ];
-            cells.extend(
-                own.iter()
-                    .map(|row| percent(by(row, "set", &set.set).map(|e| e.value))),
-            );
+            cells.extend(own.iter().map(|row| measured(by(row, "set", &set.set))));
             cells
         })
         .collect();
     Some(Table {
         id: "psychometric-blimp-sets".into(),
         title: "BLiMP by set".into(),
-        caption: "Percent right. People: agreement of forced choices with the authors (upstream's \
+        caption: "Percent right with its pairs and 95 % interval. People: agreement of forced choices with the authors (upstream's \
                   human_validation_summary.csv); GPT-2: Warstadt et al. 2020."
             .into(),
         head,
@@ -208,6 +197,19 @@ fn sets(results: &[Result<'_>]) -> Option<Table> {
         published: vec![],
         numbers: NumberColumns::From(3),
     })
+}
+
+/// First minus second of two shares of different pairs: their intervals are combined as of independent
+/// samples (Newcombe's way), and never leave the scale.
+fn independent(first: &Estimate, second: &Estimate) -> Estimate {
+    let value = first.value - second.value;
+    Estimate {
+        value,
+        low: value - (first.value - first.low).hypot(second.high - second.value),
+        high: value + (first.high - first.value).hypot(second.value - second.low),
+        n: first.n + second.n,
+        method: "newcombe".into(),
+    }
 }
 
 /// Fresh pairs beside published ones, for every model that was asked both.
@@ -226,14 +228,12 @@ fn gap(results: &[Result<'_>]) -> Option<Table> {
         let Some(fresh) = fresh else { continue };
         let mut push = |name: &str, a: Option<&Estimate>, b: Option<&Estimate>| {
             if let (Some(a), Some(b)) = (a, b) {
-                let half = |e: &Estimate| (e.high - e.low) / 2.0;
-                let (difference, margin) = (a.value - b.value, half(a).hypot(half(b)));
                 rows.push(vec![
-                    format!("{}{}", known.row.model, variant(known, results)),
-                    name.to_owned(),
-                    percent(Some(a.value)),
-                    percent(Some(b.value)),
-                    format!("{:+.1} ± {:.1}", 100.0 * difference, 100.0 * margin),
+                    format!("{}{}", known.row.model, variant(known, results)).into(),
+                    name.into(),
+                    measured(Some(a)),
+                    measured(Some(b)),
+                    Cell::points(&independent(a, b), 1),
                 ]);
             }
         };
@@ -247,7 +247,7 @@ fn gap(results: &[Result<'_>]) -> Option<Table> {
         id: "psychometric-grammar-gap".into(),
         title: "Published pairs and fresh ones".into(),
         caption: "Percent right on BLiMP, which has been public since 2020, and on pairs nobody has \
-                  seen. The phenomena are the same, the paradigms and the difficulty of the words are \
+                  seen, each with its pairs and 95 % interval; the difference with Newcombe's. The phenomena are the same, the paradigms and the difficulty of the words are \
                   not: a difference is a question, not a proof of contamination."
             .into(),
         head: ["model", "phenomenon", "BLiMP", "fresh", "BLiMP − fresh"].map(str::to_owned).to_vec(),

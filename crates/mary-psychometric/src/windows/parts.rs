@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mary_contract::{
-    Axis, Exhibits, Figure, FigureKind, NumberColumns, Point, RunSummary, Scale, Series, Table,
+    Axis, Cell, Exhibits, Figure, FigureKind, NumberColumns, Point, RunSummary, Scale, Series,
+    Table,
 };
 use mary_stats::correlation::spearman;
 use mary_stats::multiple::holm;
@@ -187,7 +188,10 @@ fn onsets(task: &str, own: &[&Found]) -> Table {
                             amount(window.onset.low),
                             amount(window.onset.high)
                         ),
-                        format!("{:.3}", window.rise.value),
+                        format!(
+                            "{:.3} ({:.3} to {:.3})",
+                            window.rise.value, window.rise.low, window.rise.high
+                        ),
                         p,
                     ]);
                 }
@@ -218,7 +222,7 @@ fn onsets(task: &str, own: &[&Found]) -> Table {
         ]
         .map(str::to_owned)
         .to_vec(),
-        rows,
+        rows: Cell::figures(rows),
         published: vec![],
         numbers: NumberColumns::At(vec![2, 3, 6, 7]),
     }
@@ -305,7 +309,7 @@ fn orders(found: &[Found]) -> Option<Table> {
         ]
         .map(str::to_owned)
         .to_vec(),
-        rows,
+        rows: Cell::figures(rows),
         published: vec![],
         numbers: NumberColumns::At(vec![3, 4, 6]),
     })
@@ -387,7 +391,7 @@ mod tests {
         assert_eq!(table.rows.len(), 2 * onsets.len());
         assert!(table.rows.iter().all(|r| r.len() == table.head.len()));
         // Within a size the rows stand in the order of growth.
-        let order: Vec<&str> = table.rows[..7].iter().map(|r| r[1].as_str()).collect();
+        let order: Vec<&str> = table.rows[..7].iter().map(|r| &*r[1]).collect();
         assert_eq!((order[0], order[6]), ("paradigm 0", "paradigm 6"));
         let orders = found.tables.last().unwrap();
         assert_eq!(orders.id, "psychometric-part-orders");

@@ -1,6 +1,6 @@
 //! Tables of development: onsets, their order, and what was doubted.
 
-use mary_contract::{NumberColumns, Table};
+use mary_contract::{Cell, NumberColumns, Table};
 use mary_stats::multiple::holm;
 use mary_stats::segmented::{Growth, order};
 
@@ -83,7 +83,7 @@ pub(super) fn onsets(found: &[Found]) -> Table {
         ]
         .map(str::to_owned)
         .to_vec(),
-        rows,
+        rows: Cell::figures(rows),
         published,
         numbers: NumberColumns::At(vec![2]),
     }
@@ -191,7 +191,7 @@ pub(super) fn order_table(found: &[Found]) -> Option<Table> {
         head: ["size", "first", "second", "first is earlier", "p (Holm)", "order"]
             .map(str::to_owned)
             .to_vec(),
-        rows,
+        rows: Cell::figures(rows),
         published: vec![],
         numbers: NumberColumns::At(vec![3, 4]),
     })
@@ -218,7 +218,7 @@ pub(super) fn left_out(all: &[LeftOut]) -> Option<Table> {
         head: ["size", "task", "asked with", "steps"]
             .map(str::to_owned)
             .to_vec(),
-        rows: all.iter().map(row).collect(),
+        rows: Cell::figures(all.iter().map(row).collect()),
         published: vec![],
         numbers: NumberColumns::At(vec![]),
     })
@@ -246,7 +246,7 @@ pub(super) fn doubts(found: &[Found]) -> Option<Table> {
         head: ["size", "checkpoint", "ability", "why"]
             .map(str::to_owned)
             .to_vec(),
-        rows,
+        rows: Cell::figures(rows),
         published: vec![],
         numbers: NumberColumns::At(vec![]),
     })

@@ -9,7 +9,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Axis, Exhibits, Figure, FigureKind, NumberColumns, Point, RunSummary, Scale, Series, Table,
+    Axis, Cell, Exhibits, Figure, FigureKind, NumberColumns, Point, RunSummary, Scale, Series,
+    Table,
 };
 use mary_stats::correlation::spearman;
 use mary_stats::multiple::holm;
@@ -143,7 +144,7 @@ fn ages(words: &[Learnt]) -> Table {
         ]
         .map(str::to_owned)
         .to_vec(),
-        rows,
+        rows: Cell::figures(rows),
         published: vec![],
         numbers: NumberColumns::At(vec![2, 3, 4]),
     }
@@ -217,7 +218,7 @@ fn correlations(words: &[Learnt]) -> Option<Table> {
         ]
         .map(str::to_owned)
         .to_vec(),
-        rows,
+        rows: Cell::figures(rows),
         published: vec![],
         numbers: NumberColumns::At(vec![1, 2, 3, 5]),
     })
@@ -332,10 +333,7 @@ mod tests {
         assert_eq!(table.rows.len(), 21);
         assert_eq!(table.rows[20][5], "not dated");
         let norms = &found.tables[1];
-        assert_eq!(
-            (norms.rows[0][1].as_str(), norms.rows[0][2].as_str()),
-            ("20", "1")
-        );
+        assert_eq!((&*norms.rows[0][1], &*norms.rows[0][2]), ("20", "1"));
         let rho: f64 = norms.rows[0][3].parse().unwrap();
         assert!(rho > 0.95, "{:?}", norms.rows);
         assert_eq!(found.figures[0].series[0].points.len(), 20);

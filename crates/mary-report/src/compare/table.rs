@@ -1,6 +1,6 @@
 //! Comparisons as a table for people.
 
-use mary_contract::{NumberColumns, Table};
+use mary_contract::{Cell, NumberColumns, Table};
 
 use super::{Compared, Comparison};
 use crate::number::{ScoreScale, count, p_value};
@@ -33,11 +33,14 @@ pub fn table(compared: &Compared) -> Table {
         title,
         caption: caption(compared),
         head: head.into_iter().map(str::to_owned).collect(),
-        rows: compared
-            .comparisons
-            .iter()
-            .map(|c| row(c, pairs.len() > 1))
-            .collect(),
+        // Items and intervals have columns of their own here.
+        rows: Cell::figures(
+            compared
+                .comparisons
+                .iter()
+                .map(|c| row(c, pairs.len() > 1))
+                .collect(),
+        ),
         published: vec![],
         numbers,
     }

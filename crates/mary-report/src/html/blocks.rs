@@ -28,7 +28,8 @@ pub(super) fn table_tools(id: &str) -> String {
     )
 }
 
-pub(super) fn table_block(table: &Table) -> String {
+/// A table with its tools; the rows of `rest` are behind a switch of the page.
+pub(super) fn table_block(table: &Table, rest: &[usize]) -> String {
     let mut out = format!(
         "<div class=\"exhibit\" id=\"tab-{}\"><h3>{}</h3><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{1}\"><table class=\"plain\"><thead><tr>",
         html(&table.id),
@@ -61,10 +62,16 @@ pub(super) fn table_block(table: &Table) -> String {
         out += match (published, folds) {
             (true, true) => "<tr class=\"published folded\">",
             (true, false) => "<tr class=\"published\">",
+            (false, _) if rest.contains(&r) => "<tr class=\"rest\">",
             (false, _) => "<tr>",
         };
         for (c, cell) in row.iter().enumerate() {
-            let text = escape::foreign(cell);
+            let mut text = escape::foreign(cell);
+            if let Some(basis) = cell.basis() {
+                // A narrow column breaks between the two, never within one.
+                let words = html(&basis.words()).replacen(" · ", " ·</span> <span>", 1);
+                let _ = write!(text, "<span class=\"ci\"><span>{words}</span></span>");
+            }
             if c == 0 {
                 let tag = if published {
                     " <span class=\"badge published\">published</span>"
@@ -89,6 +96,13 @@ pub(super) fn table_block(table: &Table) -> String {
             } else {
                 "rows are"
             }
+        );
+    }
+    if !rest.is_empty() {
+        let _ = write!(
+            out,
+            "<p class=\"rest-note\"><label for=\"show-rest\">{} more rows are not shown: show them</label></p>",
+            rest.len()
         );
     }
     let _ = write!(

@@ -6,6 +6,7 @@
 
 mod blocks;
 mod carried;
+mod first;
 mod overview;
 mod plots;
 mod provenance;
@@ -15,7 +16,7 @@ use std::fmt::Write as _;
 use std::io::{self, Read as _, Write};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use mary_contract::{Exhibits, Figure, RunSummary, Sample, Table};
+use mary_contract::{Cell, Exhibits, Figure, RunSummary, Sample, Table};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -29,6 +30,7 @@ use crate::{
 };
 use blocks::{figure_block, table_block, table_tools};
 pub(crate) use carried::data_url;
+use first::First;
 use plots::Palette;
 use selection::{Selected, Selection};
 
@@ -115,6 +117,7 @@ pub fn report(
         chapters,
         subjects: &subjects,
         palette: Palette::new(subjects.iter().map(|s| s.label.clone())),
+        first: First::of(runs, &subjects),
     };
     let (samples_json, kept) = carried::carried(&subjects, &selected, options.max_sample_bytes);
     let title = options.title.clone().unwrap_or_else(|| page.title());
@@ -170,6 +173,7 @@ struct Page<'a> {
     chapters: &'a [Chapter],
     subjects: &'a [Subject],
     palette: Palette,
+    first: First,
 }
 
 impl Page<'_> {
@@ -325,7 +329,7 @@ impl Page<'_> {
             "<section id=\"overview\" aria-labelledby=\"overview-h\"><h2 id=\"overview-h\">Overview</h2>",
         );
         for (id, scale) in PROFILES {
-            if overview::profile(self.runs, self.subjects, scale).is_some() {
+            if overview::profile(self.runs, self.subjects, self.first.len(), scale).is_some() {
                 out += &self.profile_figure(id, scale);
             }
         }
@@ -346,8 +350,28 @@ impl Page<'_> {
                 }
             );
         }
+        let rest: usize = self
+            .chapters
+            .iter()
+            .flat_map(|c| &c.exhibits.tables)
+            .map(|table| self.first.folded(table).len())
+            .sum();
+        if self.first.folds() {
+            let all = self.subjects.len();
+            let _ = write!(
+                out,
+                "<p class=\"switch\"><label><input type=\"checkbox\" id=\"show-rest\"> Show all {all} models in the tables, not only {}</label></p>",
+                self.first.words(all)
+            );
+        } else if rest > 0 {
+            let _ = write!(
+                out,
+                "<p class=\"switch\"><label><input type=\"checkbox\" id=\"show-rest\"> Show all rows of long tables ({} more)</label></p>",
+                count(rest)
+            );
+        }
         out += "<h3>Scores</h3>";
-        out += &overview::table(self.runs, self.subjects, &titles);
+        out += &overview::table(self.runs, self.subjects, &self.first, &titles);
         out += &table_tools("results");
         out += "</section>";
         out
@@ -372,9 +396,13 @@ impl Page<'_> {
             if self.subjects.len() > 1 {
                 let many = self.subjects.len() > FEW_MODELS;
                 if many {
+                    let drawn = match self.first.folds() {
+                        true => format!(", {} of them drawn", self.first.len()),
+                        false => String::new(),
+                    };
                     let _ = write!(
                         controls,
-                        "<details class=\"which\"><summary>Which of the {} models</summary>",
+                        "<details class=\"which\"><summary>Which of the {} models{drawn}</summary>",
                         self.subjects.len()
                     );
                 }
@@ -382,7 +410,12 @@ impl Page<'_> {
                 for (index, who) in self.subjects.iter().enumerate() {
                     let _ = write!(
                         controls,
-                        "<label><input type=\"checkbox\" data-subject=\"{index}\" checked><span class=\"dot\" data-color=\"{index}\" aria-hidden=\"true\"></span>{}</label>",
+                        "<label><input type=\"checkbox\" data-subject=\"{index}\"{}><span class=\"dot\" data-color=\"{index}\" aria-hidden=\"true\"></span>{}</label>",
+                        if self.first.holds(index) {
+                            " checked"
+                        } else {
+                            ""
+                        },
                         html(&who.label)
                     );
                 }
@@ -394,12 +427,14 @@ impl Page<'_> {
             }
             controls += "</div>";
         }
-        figure_block(
-            id,
-            title,
+        let mut caption = String::from(
             "Dots are mean scores, whiskers 95 % intervals; the dotted line of a row is chance, the solid one people, where known. A click on a dot leads to its samples.",
-            &controls,
-        )
+        );
+        if self.first.folds() {
+            let words = self.first.words(self.subjects.len());
+            caption += &format!(" Drawn at first: {words}.");
+        }
+        figure_block(id, title, &caption, &controls)
     }
 
     fn chapter(&self, id: &str, title: &str, exhibits: Option<&Exhibits>) -> String {
@@ -413,12 +448,18 @@ impl Page<'_> {
             return out;
         };
         let figure = |f: &Figure| figure_block(&f.id, &f.title, &plots::caption(f), "");
+        // With many models every figure and table is longer: one figure of each chapter is enough at first.
+        let at_once = match self.subjects.len() > FEW_MODELS {
+            true => 1,
+            false => AT_ONCE,
+        };
         let (figures, more_figures) = exhibits
             .figures
-            .split_at(exhibits.figures.len().min(AT_ONCE));
+            .split_at(exhibits.figures.len().min(at_once));
         let (tables, more_tables) = exhibits.tables.split_at(exhibits.tables.len().min(AT_ONCE));
+        let table = |t: &Table| table_block(t, &self.first.folded(t));
         out.extend(figures.iter().map(figure));
-        out.extend(tables.iter().map(table_block));
+        out.extend(tables.iter().map(table));
         let more = [(more_figures.len(), "figure"), (more_tables.len(), "table")]
             .into_iter()
             .filter(|(n, _)| *n > 0)
@@ -428,7 +469,7 @@ impl Page<'_> {
         if !more.is_empty() {
             let _ = write!(out, "<details class=\"more\"><summary>{more}</summary>");
             out.extend(more_figures.iter().map(figure));
-            out.extend(more_tables.iter().map(table_block));
+            out.extend(more_tables.iter().map(table));
             out += "</details>";
         }
         if !exhibits.pictures.is_empty() {
@@ -470,7 +511,8 @@ impl Page<'_> {
         let mut figures = Map::new();
         let mut tables = Map::new();
         for (id, scale) in PROFILES {
-            if let Some(spec) = overview::profile(self.runs, self.subjects, scale) {
+            let shown = self.first.len();
+            if let Some(spec) = overview::profile(self.runs, self.subjects, shown, scale) {
                 figures.insert(id.into(), with_table(spec, &summary_table(self.runs)));
             }
         }
@@ -532,7 +574,9 @@ const PROFILES: [(&str, ScoreScale); 2] = [
 ];
 
 fn with_table(mut spec: Value, table: &Table) -> Value {
-    spec["table"] = json!({"head": table.head, "rows": table.rows, "published": table.published});
+    let texts = |row: &Vec<Cell>| row.iter().map(ToString::to_string).collect();
+    let rows: Vec<Vec<String>> = table.rows.iter().map(texts).collect();
+    spec["table"] = json!({"head": table.head, "rows": rows, "published": table.published});
     spec["csv"] = json!(text::csv(table));
     spec
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use mary_contract::RunSummary;
 use serde_json::{Value, json};
 
+use super::first::First;
 use super::plots::label;
 use crate::{
     escape::{html, prose},
@@ -23,16 +24,16 @@ struct Place<'a> {
 }
 
 /// The profile of all tasks on one scale: rows are tasks, dots are models with their intervals.
-/// `None` when no task is on that scale.
+/// `None` when no task is on that scale. Rows are as high as `shown` models need.
 pub(crate) fn profile(
     runs: &[RunSummary],
     subjects: &[Subject],
+    shown: usize,
     scale: ScoreScale,
 ) -> Option<Value> {
     let families = subject::families(runs);
-    // A few models stand apart, many close together.
-    let row =
-        (subjects.len().min(6) * 9 + subjects.len().saturating_sub(6) * 5 + 16).clamp(30, 200);
+    // A few models stand apart, many close together; the script does the same with those that are ticked.
+    let row = (shown.min(6) * 9 + shown.saturating_sub(6) * 5 + 16).clamp(30, 200);
     let heading = 30.0 / row as f64;
     let mut places: Vec<Place> = Vec::new();
     let mut bands: Vec<Value> = Vec::new();
@@ -86,7 +87,7 @@ pub(crate) fn profile(
     if scale == ScoreScale::Proportion {
         layout["xaxis"]["range"] = json!([-2, 102]);
     }
-    Some(json!({"traces": traces, "layout": layout, "bands": bands, "row": row}))
+    Some(json!({"traces": traces, "layout": layout, "bands": bands, "row": row, "end": end}))
 }
 
 /// The scale of a task, from the first model that has a score on it.
@@ -147,7 +148,7 @@ fn dots(
     let shift = (index as f64 - (subjects.len() as f64 - 1.0) / 2.0) * step;
     let factor = scale.factor();
     let (mut xs, mut ys, mut up, mut down) = (vec![], vec![], vec![], vec![]);
-    let (mut hover, mut addresses) = (vec![], vec![]);
+    let (mut hover, mut addresses, mut middles) = (vec![], vec![], vec![]);
     for place in places {
         let Some(task) = place.task else { continue };
         let Some(row) = subject::row(runs, who, task) else {
@@ -159,6 +160,7 @@ fn dots(
         }
         xs.push(score.value * factor);
         ys.push(place.y + shift);
+        middles.push(place.y);
         up.push(((score.high - score.value) * factor).max(0.0));
         down.push(((score.value - score.low) * factor).max(0.0));
         hover.push(format!(
@@ -177,7 +179,7 @@ fn dots(
                     "thickness": 1.4, "width": 0},
         "hovertext": hover, "hovertemplate": "%{hovertext}<extra>%{fullData.name}</extra>",
         "customdata": addresses,
-        "meta": {"kind": "dot", "color": index, "published": false},
+        "meta": {"kind": "dot", "color": index, "published": false, "middles": middles},
     })
 }
 
@@ -190,17 +192,19 @@ pub(crate) fn address(who: &Subject, task: &str) -> String {
 pub(crate) fn table(
     runs: &[RunSummary],
     subjects: &[Subject],
+    first: &First,
     titles: &dyn Fn(&str) -> String,
 ) -> String {
     let mut out = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Scores of all models on all tasks\">\
          <table class=\"scores{}\"><caption class=\"sr\">Scores with 95 % intervals</caption><thead><tr><th scope=\"col\">Task</th>",
-        if subjects.len() > 5 { " many" } else { "" }
+        if first.len() > 5 { " many" } else { "" }
     );
     for (index, who) in subjects.iter().enumerate() {
         let _ = write!(
             out,
-            "<th scope=\"col\" class=\"num\"><span class=\"dot\" data-color=\"{index}\" aria-hidden=\"true\"></span>{}</th>",
+            "<th scope=\"col\" class=\"num{}\"><span class=\"dot\" data-color=\"{index}\" aria-hidden=\"true\"></span>{}</th>",
+            rest(first, index),
             html(&who.label).replace('/', "/<wbr>")
         );
     }
@@ -214,7 +218,7 @@ pub(crate) fn table(
             html(&titles(&family))
         );
         for task in &tasks {
-            out += &table_row(runs, subjects, task);
+            out += &table_row(runs, subjects, first, task);
         }
         out += "</tbody>";
     }
@@ -230,15 +234,21 @@ pub(crate) fn table(
     out
 }
 
-fn table_row(runs: &[RunSummary], subjects: &[Subject], task: &str) -> String {
+/// The class of what is behind the switch.
+fn rest(first: &First, subject: usize) -> &'static str {
+    if first.holds(subject) { "" } else { " rest" }
+}
+
+fn table_row(runs: &[RunSummary], subjects: &[Subject], first: &First, task: &str) -> String {
     let mut out = format!(
         "<tr><th scope=\"row\">{}</th>",
         html(subject::task_name(task))
     );
     let mut levels = (None, None, ScoreScale::Proportion);
-    for who in subjects {
+    for (index, who) in subjects.iter().enumerate() {
+        let rest = rest(first, index);
         let Some(row) = subject::row(runs, who, task) else {
-            out += "<td class=\"num none\">not run</td>";
+            let _ = write!(out, "<td class=\"num none{rest}\">not run</td>");
             continue;
         };
         let scale = runs
@@ -246,7 +256,7 @@ fn table_row(runs: &[RunSummary], subjects: &[Subject], task: &str) -> String {
             .map_or(ScoreScale::Proportion, |r| ScoreScale::in_run(r, row));
         levels = (levels.0.or(row.chance), levels.1.or(row.human), scale);
         let verdict = VersusChance::of(row);
-        let _ = write!(out, "<td class=\"num\">");
+        let _ = write!(out, "<td class=\"num{rest}\">");
         match &row.score {
             Some(score) => {
                 let _ = write!(

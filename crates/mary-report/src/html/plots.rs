@@ -340,6 +340,9 @@ fn whiskers(trace: &mut Map<String, Value>, points: &[&Point]) {
     }
 }
 
+/// More rows of a heat map than these are drawn small.
+const MANY_ROWS: usize = 20;
+
 fn layout(figure: &Figure, height: usize) -> Value {
     let mut layout = json!({
         "height": height,
@@ -355,6 +358,9 @@ fn layout(figure: &Figure, height: usize) -> Value {
     if figure.kind == FigureKind::Heatmap {
         layout["yaxis"]["type"] = json!("category");
         layout["yaxis"]["autorange"] = json!("reversed");
+        if figure.series.len() > MANY_ROWS {
+            layout["yaxis"]["tickfont"] = json!({"size": 9});
+        }
         return layout;
     }
     if figure.x.scale == Scale::Log && spans_decades(figure) {
@@ -439,6 +445,10 @@ fn axis(axis: &Axis) -> Value {
 
 fn height(figure: &Figure) -> usize {
     match figure.kind {
+        // Many rows stand closer; their names are set smaller.
+        FigureKind::Heatmap if figure.series.len() > MANY_ROWS => {
+            (140 + figure.series.len() * 12).min(1400)
+        }
         FigureKind::Heatmap => (120 + figure.series.len() * 26).clamp(260, 1400),
         _ => 390,
     }

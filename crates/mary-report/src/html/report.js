@@ -76,13 +76,15 @@ function layoutOf(spec, width) {
 }
 
 const drawn = new Map();
+// Which models the boxes of a profile leave out; figures without boxes follow those of the first.
+const ticked = (figure) => ({ hidden: new Set(all("[data-subject]:not(:checked)", $("[data-subject]", figure) ? figure : document).map((b) => +b.dataset.subject)) });
 function draw(figure) {
   const id = figure.dataset.figure, spec = data.figures[id], canvas = $(".canvas", figure);
   if (!spec) return;
   const width = printing ? 680 : Math.max(280, canvas.clientWidth);
-  const state = drawn.get(id) || {};
+  const state = drawn.get(id) || ticked(figure);
   const traces = spec.traces.map(dress), layout = layoutOf(spec, width);
-  makeRoom(traces, layout, width);
+  makeRoom(traces.filter((t) => !(state.hidden || new Set()).has((t.meta || {}).color) || (t.meta || {}).kind !== "dot"), layout, width);
   if (spec.bands) narrow(spec, traces, layout, state);
   Plotly.react(canvas, traces, layout, { displayModeBar: false, responsive: false, showTips: false, scrollZoom: false });
   if (!figure.dataset.drawn) canvas.on("plotly_click", (e) => { const p = e.points.find((p) => typeof p.customdata === "string"); if (p) follow(p.customdata); });
@@ -108,9 +110,13 @@ function makeRoom(traces, layout, width) {
 
 // The profile shows one family or all, and the models that are ticked.
 function narrow(spec, traces, layout, state) {
-  const band = spec.bands.find((b) => b.family === state.family);
-  if (band) { layout.yaxis.range = [band.to, band.from]; layout.height = (band.to - band.from) * spec.row + 110; }
-  for (const t of traces) if (t.meta.kind === "dot") t.visible = (state.hidden || new Set()).has(t.meta.color) ? "legendonly" : true;
+  const hidden = state.hidden || new Set(), dots = traces.filter((t) => t.meta.kind === "dot"), shown = dots.filter((t) => !hidden.has(t.meta.color));
+  // A row is as high as the models that are ticked need, and they share it.
+  const n = shown.length, row = Math.min(200, Math.max(30, Math.min(n, 6) * 9 + Math.max(0, n - 6) * 5 + 16)), extra = layout.height - spec.layout.height;
+  const band = spec.bands.find((b) => b.family === state.family) || { from: 0, to: spec.end };
+  layout.yaxis.range = [band.to, band.from]; layout.height = (band.to - band.from) * row + 110 + extra;
+  shown.forEach((t, i) => { t.y = t.meta.middles.map((y) => y + (i - (n - 1) / 2) * .72 / n); });
+  for (const t of dots) t.visible = !hidden.has(t.meta.color) || (dots.length > MOST_NAMES + 2 ? false : "legendonly");
 }
 
 const figures = all("figure[data-figure]");
@@ -129,7 +135,7 @@ for (const f of figures) {
   if (!spec) continue;
   f.addEventListener("click", (e) => { const what = e.target.dataset.do; if (what) act(what, f, id, spec); if (e.target.dataset.tick) tickAll(f, id, e.target.dataset.tick === "all"); });
   f.addEventListener("change", (e) => {
-    const state = drawn.get(id) || {};
+    const state = drawn.get(id) || ticked(f);
     if (e.target.matches("[data-family]")) state.family = e.target.value;
     if (e.target.matches("[data-subject]")) { state.hidden = state.hidden || new Set(); state.hidden[e.target.checked ? "delete" : "add"](+e.target.dataset.subject); }
     drawn.set(id, state); draw(f);
@@ -139,7 +145,7 @@ for (const f of figures) {
 }
 
 function tickAll(figure, id, on) {
-  const state = drawn.get(id) || {}, boxes = all("[data-subject]", figure);
+  const state = drawn.get(id) || ticked(figure), boxes = all("[data-subject]", figure);
   for (const b of boxes) b.checked = on;
   state.hidden = new Set(on ? [] : boxes.map((b) => +b.dataset.subject));
   drawn.set(id, state); draw(figure);

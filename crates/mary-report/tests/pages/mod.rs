@@ -21,8 +21,6 @@ pub struct Page {
     pub address: String,
     /// Whether it is a report, with figures to be drawn.
     pub report: bool,
-    /// How many models it shows.
-    pub models: usize,
 }
 
 fn long_names(count: usize) -> Vec<String> {
@@ -95,7 +93,6 @@ pub fn six(folder: &Path) -> Vec<Page> {
             name,
             address: format!("file://{}", written(folder, name, &models).display()),
             report: true,
-            models: models.len(),
         })
         .collect();
     let bound = served(&Arc::new(MemoryLog::new(&fixture::usual())));
@@ -111,7 +108,6 @@ pub fn six(folder: &Path) -> Vec<Page> {
             name,
             address: format!("{run}/{rest}"),
             report: false,
-            models: 3,
         });
     }
     pages
@@ -124,7 +120,6 @@ pub fn twelve_long(folder: &Path) -> Page {
         name: "twelve long names",
         address: format!("file://{}", path.display()),
         report: true,
-        models: 12,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use mary_contract::Registry;
+use mary_contract::{Exhibits, Registry, Table, model_labels, with_labels};
 use mary_report::compare::{Compared, Side, comparison_across, table};
 use mary_report::terminal;
 use mary_store::RunFolder;
@@ -29,15 +29,37 @@ pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
         return super::pairs::pairs(place, &paths, args);
     }
     let compared = compared(&place.registry, &paths, &args.across)?;
+    let labels = labels(&paths)?;
     for warning in &compared.warnings {
-        super::tell(&format!("warning: {warning}"));
+        super::tell(&format!("warning: {}", with_labels(warning, &labels)));
     }
     if args.json {
         super::print_json(&compared)?;
     } else {
-        super::print(&terminal::plain(&table(&compared), summary::style()))?;
+        let shown = labelled(vec![table(&compared)], &labels);
+        for table in &shown {
+            super::print(&terminal::plain(table, summary::style()))?;
+        }
     }
     Ok(Status::Done)
+}
+
+/// What the models of these runs are called where people read.
+pub fn labels(paths: &[PathBuf]) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut cards = Vec::new();
+    for path in paths {
+        cards.extend(RunFolder::open(path)?.manifest().models.iter().cloned());
+    }
+    Ok(model_labels(&cards))
+}
+
+/// Tables for people, with models called by their labels.
+pub fn labelled(tables: Vec<Table>, labels: &BTreeMap<String, String>) -> Vec<Table> {
+    let exhibits = Exhibits {
+        tables,
+        ..Exhibits::default()
+    };
+    exhibits.renamed(labels).tables
 }
 
 /// Compares every model of these runs with the first, item by item.

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use mary_contract::{Table, TuningRequest};
+use mary_contract::{Cell, Table, TuningRequest};
 use mary_data::{FileState, LocalData};
 use mary_report::terminal;
 use serde_json::json;
@@ -69,7 +69,7 @@ fn list(local: &LocalData, json: bool) -> anyhow::Result<Status> {
         head: ["dataset", "what", "licence", "size", "state"]
             .map(String::from)
             .to_vec(),
-        rows: rows.collect(),
+        rows: Cell::rows(rows.collect()),
         ..Table::default()
     };
     super::print(&terminal::plain(&table, style()))?;

@@ -63,7 +63,8 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
         super::print_json(&tables)?;
         return Ok(Status::Done);
     }
-    for table in &tables {
+    let labels = super::compare::labels(paths)?;
+    for table in &super::compare::labelled(tables, &labels) {
         super::print(&format!("{}\n", terminal::plain(table, summary::style())))?;
     }
     Ok(Status::Done)

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context;
-use mary_contract::Table;
+use mary_contract::{Cell, Table};
 use mary_report::terminal;
 use serde::{Deserialize, Serialize};
 
@@ -83,7 +83,7 @@ pub fn show(json: bool) -> anyhow::Result<()> {
         title: "Models of the four papers".into(),
         caption: String::new(),
         head: head.map(str::to_owned).collect(),
-        rows,
+        rows: Cell::rows(rows),
         ..Table::default()
     };
     super::print(&terminal::plain(&table, summary::style()))?;

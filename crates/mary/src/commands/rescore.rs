@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{NumberColumns, RunSummary, Table};
+use mary_contract::{Cell, NumberColumns, RunSummary, Table};
 use mary_report::terminal;
 use mary_run::Changes;
 use mary_store::RunFolder;
@@ -67,7 +67,7 @@ fn show(
                 title: "What changed".into(),
                 head: ["task", "was", "is", "samples"].map(String::from).to_vec(),
                 numbers: NumberColumns::At(vec![3]),
-                rows,
+                rows: Cell::figures(rows),
                 ..Table::default()
             };
             super::print(&format!(

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use mary_contract::{NumberColumns, RunSummary, Table, model_labels};
+use mary_contract::{Cell, NumberColumns, RunSummary, Table, model_labels};
 use mary_report::{ScoreScale, terminal};
 use mary_store::RunFolder;
 use serde::Serialize;
@@ -194,21 +194,22 @@ fn table(runs: &[Listed]) -> Table {
         ]
         .map(String::from)
         .to_vec(),
-        rows: runs
-            .iter()
-            .map(|run| {
-                vec![
-                    run.name.clone(),
-                    run.created.clone(),
-                    few(&run.models, 2),
-                    few(&run.tasks, 2),
-                    few(&run.settings, 3),
-                    run.score.clone(),
-                    run.state.clone(),
-                    megabytes(run.bytes),
-                ]
-            })
-            .collect(),
+        rows: Cell::rows(
+            runs.iter()
+                .map(|run| {
+                    vec![
+                        run.name.clone(),
+                        run.created.clone(),
+                        few(&run.models, 2),
+                        few(&run.tasks, 2),
+                        few(&run.settings, 3),
+                        run.score.clone(),
+                        run.state.clone(),
+                        megabytes(run.bytes),
+                    ]
+                })
+                .collect(),
+        ),
         numbers: NumberColumns::At(vec![5, 7]),
         ..Table::default()
     }

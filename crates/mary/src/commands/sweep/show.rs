@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use mary_checkpoints::{Fault, Record, State, faults};
-use mary_contract::{Exhibits, NumberColumns, Registry, RunSummary, SummaryRow, Table};
+use mary_contract::{
+    Cell, Estimate, Exhibits, NumberColumns, Registry, RunSummary, SummaryRow, Table,
+};
 use mary_report::html::{Chapter, ReportOptions};
 use mary_report::{ScoreScale, terminal};
 use mary_run::RunSpec;
@@ -57,12 +59,12 @@ pub fn show(
     let summaries: Vec<RunSummary> = sound.iter().map(|r| r.summary.clone()).collect();
     wrong.extend(off_trend(registry, &summaries));
     let table = checkpoints(spec, records, &runs, &wrong, &|run, row, score| {
-        ScoreScale::in_run(run, row).value(score)
+        ScoreScale::in_run(run, row).cell(score)
     });
     let development = exhibits(registry, &summaries);
     if shown.json {
         let exact = checkpoints(spec, records, &runs, &wrong, &|_, _, score| {
-            format!("{score:.3}")
+            Cell::figure(format!("{:.3}", score.value))
         });
         print_json(&as_json(state, &exact, &wrong, &development))?;
     } else {
@@ -120,7 +122,7 @@ fn checkpoints(
     records: &[Record],
     runs: &[Ran],
     wrong: &[Fault],
-    written: &dyn Fn(&RunSummary, &SummaryRow, f64) -> String,
+    written: &dyn Fn(&RunSummary, &SummaryRow, &Estimate) -> Cell,
 ) -> Table {
     let tasks: Vec<&str> = spec.tasks.iter().map(|choice| choice.id.as_str()).collect();
     let short = |task: &str| task.rsplit('/').next().unwrap_or(task).to_owned();
@@ -133,15 +135,15 @@ fn checkpoints(
         .iter()
         .map(|record| {
             let mut row = vec![
-                record.size.clone(),
-                record.revision.clone(),
-                record.tokens.map_or_else(String::new, |t| amount(t as f64)),
+                record.size.clone().into(),
+                record.revision.clone().into(),
+                Cell::figure(record.tokens.map_or_else(String::new, |t| amount(t as f64))),
             ];
             let ran = runs.iter().find(|r| r.model == record.model);
             row.extend(tasks.iter().map(|task| {
                 let of = |ran: &&Ran| {
                     let row = ran.summary.rows.iter().find(|r| r.task == *task)?;
-                    Some(written(&ran.summary, row, row.score.as_ref()?.value))
+                    Some(written(&ran.summary, row, row.score.as_ref()?))
                 };
                 ran.as_ref().and_then(of).unwrap_or_default()
             }));
@@ -149,7 +151,8 @@ fn checkpoints(
             row.push(
                 said.map(|f| format!("{}: {}", f.kind, f.message))
                     .collect::<Vec<_>>()
-                    .join("; "),
+                    .join("; ")
+                    .into(),
             );
             row
         })
@@ -157,7 +160,7 @@ fn checkpoints(
     Table {
         id: "sweep-checkpoints".into(),
         title: "Checkpoints".into(),
-        caption: "Scores of every checkpoint, and what speaks against it. The weights of a revision are \
+        caption: "Scores of every checkpoint with samples and 95 % interval, and what speaks against it. The weights of a revision are \
                   compared with those of all others of its size; those that are not what their name \
                   says are in no figure."
             .into(),
@@ -174,12 +177,12 @@ fn as_json(
     wrong: &[Fault],
     development: &Exhibits,
 ) -> serde_json::Value {
-    let row = |cells: &Vec<String>| -> serde_json::Value {
+    let row = |cells: &Vec<Cell>| -> serde_json::Value {
         table
             .head
             .iter()
             .cloned()
-            .zip(cells.iter().map(|c| c.as_str().into()))
+            .zip(cells.iter().map(|c| c.as_ref().into()))
             .collect::<serde_json::Map<_, _>>()
             .into()
     };
