@@ -53,8 +53,11 @@ impl Design {
         if length == 0 {
             return Vec::new();
         }
-        let begin = place * length;
-        let mut list: Vec<usize> = (begin..begin + length).map(|i| i % self.items).collect();
+        // A file may promise more places than there are numbers; nobody sits that far back.
+        let begin = place.saturating_mul(length);
+        let mut list: Vec<usize> = (0..length)
+            .map(|i| begin.saturating_add(i) % self.items)
+            .collect();
         match self.lists {
             Lists::Latin => {
                 let round = begin / self.items;
@@ -110,6 +113,18 @@ mod tests {
             lists,
             seed: 7,
         }
+    }
+
+    #[test]
+    fn no_place_is_too_far_back() {
+        let design = Design {
+            items: 6,
+            per_person: 2,
+            lists: Lists::Latin,
+            seed: 3,
+        };
+        assert_eq!(design.list(1), [2, 3]);
+        assert_eq!(design.list(usize::MAX).len(), 2);
     }
 
     #[test]
