@@ -87,19 +87,6 @@ fn int(n: usize) -> i32 {
     i32::try_from(n).unwrap_or(i32::MAX)
 }
 
-#[cfg(test)]
-mod tests {
-    /// The embedded kernels were compiled from the source that is there.
-    #[test]
-    fn kernels_come_from_their_source() {
-        let sources: [&[u8]; 2] = [include_bytes!("train.cu"), include_bytes!("attention.cu")];
-        for (part, source) in super::PARTS.0.chunks(1).zip(sources) {
-            let stale = mary_cuda::Parts(part).stale(source);
-            assert_eq!(stale, None, "run tools/compile_cuda_kernels.py");
-        }
-    }
-}
-
 impl super::Net {
     /// What the GPU's pass lacks for this architecture, if anything.
     pub(crate) fn beyond_gpu(&self) -> Option<&'static str> {
@@ -152,5 +139,18 @@ impl super::Net {
             .iter()
             .find(|(found, _)| *found)
             .map(|(_, what)| *what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// The embedded kernels were compiled from the source that is there.
+    #[test]
+    fn kernels_come_from_their_source() {
+        let sources: [&[u8]; 2] = [include_bytes!("train.cu"), include_bytes!("attention.cu")];
+        for (part, source) in super::PARTS.0.chunks(1).zip(sources) {
+            let stale = mary_cuda::Parts(part).stale(source);
+            assert_eq!(stale, None, "run tools/compile_cuda_kernels.py");
+        }
     }
 }
