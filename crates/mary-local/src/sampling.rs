@@ -55,24 +55,13 @@ impl Sampler {
             .map(|(&x, i)| (weight(x), i))
             .filter(|w| w.0 > 0.0)
             .collect();
-        let nucleus = self.top_p < 1.0;
-        if nucleus || self.top_k > 0 {
-            // Ties are broken by token number, so that the order is the same everywhere.
-            all.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        }
         if self.top_k > 0 {
+            lead(&mut all, self.top_k);
             all.truncate(self.top_k);
         }
         let mut total: f64 = all.iter().map(|w| w.0).sum();
-        if nucleus {
-            let mut held = 0.0;
-            let wanted = self.top_p * total;
-            let count = all.iter().take_while(|w| {
-                let before = held;
-                held += w.0;
-                before < wanted
-            });
-            let count = count.count().max(1);
+        if self.top_p < 1.0 {
+            let count = nucleus(&mut all, self.top_p * total);
             all.truncate(count);
             total = all.iter().map(|w| w.0).sum();
         }
@@ -88,6 +77,36 @@ impl Sampler {
 
     fn uniform(&mut self) -> f64 {
         (self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Brings the `count` likeliest tokens to the front, in order. Ties are broken by token number, so that the
+/// order is the same everywhere.
+fn lead(all: &mut [(f64, u32)], count: usize) {
+    let order = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+    if count == 0 || count >= all.len() {
+        return all.sort_unstable_by(order);
+    }
+    all.select_nth_unstable_by(count - 1, order);
+    all[..count].sort_unstable_by(order);
+}
+
+/// How many of the likeliest tokens, which then stand in front, weigh as much as is wanted together. A few
+/// hundred nearly always do: the rest of a vocabulary is not sorted.
+fn nucleus(all: &mut [(f64, u32)], wanted: f64) -> usize {
+    let mut count = 128;
+    loop {
+        lead(all, count);
+        let mut held = 0.0;
+        let enough = all.iter().take(count).position(|w| {
+            held += w.0;
+            held >= wanted
+        });
+        match enough {
+            Some(last) => return last + 1,
+            None if count >= all.len() => return all.len().max(1),
+            None => count *= 8,
+        }
     }
 }
 
@@ -153,6 +172,43 @@ mod tests {
             run(3).iter().all(|&t| t != 3),
             "the fourth token lies outside the top three"
         );
+    }
+
+    #[test]
+    fn the_nucleus_is_that_of_the_sorted_vocabulary() {
+        // Flat and peaked, with ties: the nucleus is small, and nearly everything.
+        for (peak, top_p) in [
+            (0.0, 0.5),
+            (0.0, 0.99),
+            (6.0, 0.3),
+            (6.0, 0.999),
+            (3.0, 1e-9),
+        ] {
+            let weigh =
+                |n: u32| (f64::from(n.wrapping_mul(2_654_435_761) >> 22) / 99.0 * peak).exp();
+            let all: Vec<(f64, u32)> = (0..5_000).map(|n| (weigh(n), n)).collect();
+            let wanted = top_p * all.iter().map(|w| w.0).sum::<f64>();
+            let mut sorted = all.clone();
+            sorted.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            let mut held = 0.0;
+            let before = sorted.iter().take_while(|w| {
+                let before = held;
+                held += w.0;
+                before < wanted
+            });
+            let before = before.count();
+            let mut led = all.clone();
+            let count = nucleus(&mut led, wanted);
+            assert_eq!(count, before, "{peak} {top_p}");
+            assert_eq!(led[..count], sorted[..count], "{peak} {top_p}");
+        }
+        for k in [1, 7, 5_000] {
+            let mut all: Vec<(f64, u32)> = (0..5_000).map(|n| (f64::from(n % 7), n)).collect();
+            let mut sorted = all.clone();
+            sorted.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            lead(&mut all, k);
+            assert_eq!(all[..k], sorted[..k]);
+        }
     }
 
     #[test]

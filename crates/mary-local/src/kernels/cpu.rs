@@ -12,6 +12,8 @@ pub mod quant;
 #[cfg(target_arch = "x86_64")]
 mod quant_avx512;
 #[cfg(target_arch = "x86_64")]
+mod quant_fixed;
+#[cfg(target_arch = "x86_64")]
 mod quant_k_avx512;
 pub use mary_architecture::simd;
 mod slab;

@@ -9,7 +9,7 @@ use gemm_common::Parallelism;
 use rayon::prelude::*;
 
 use super::amx::{self, Activations, Region, Tiles};
-use super::quant::Blocks;
+use super::quant::{self, Blocks, Prepared};
 
 /// From this many answers on that are written together, quantised weights are unpacked for the tile unit
 /// or `gemm`; below, they are multiplied block by block as they lie. What is read is always unpacked: the
@@ -173,6 +173,7 @@ pub struct Rows<'a> {
     inputs: usize,
     split: &'a mut Activations,
     is_split: bool,
+    prepared: Prepared,
     writing: bool,
 }
 
@@ -185,6 +186,7 @@ impl<'a> Rows<'a> {
             inputs,
             split,
             is_split: false,
+            prepared: Prepared::default(),
             writing: false,
         }
     }
@@ -283,8 +285,9 @@ unsafe fn product(rows: &mut Rows<'_>, matrix: &Matrix, to: Target, parallel: bo
             unsafe { tiled(rows.split(), tiles, to, parallel) }
         }
         Matrix::Blocks(q) if rows.writing && rows.rows < FEW_ROWS => {
+            let x = (rows.x, rows.rows);
             // SAFETY: passed on.
-            unsafe { super::quant::multiply(&q.blocks, rows.x, rows.rows, to, parallel) }
+            unsafe { quant::multiply(&q.blocks, x, &mut rows.prepared, to, parallel) }
         }
         Matrix::Blocks(q) => {
             if q.keep {

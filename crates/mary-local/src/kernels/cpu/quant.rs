@@ -72,6 +72,12 @@ impl Blocks {
         self.inputs / self.kind.block_len() * self.kind.block_bytes()
     }
 
+    /// The bytes of an output, or of the last one.
+    fn row(&self, output: usize) -> &[u8] {
+        let bytes = self.row_bytes();
+        &self.data[output.min(self.outputs - 1) * bytes..][..bytes]
+    }
+
     /// One row as plain numbers.
     pub fn unpack_into(&self, row: usize, out: &mut [f32]) {
         let row_bytes = self.row_bytes();
@@ -105,25 +111,64 @@ fn unpack_row_inner<const FMA: bool>(kind: TensorType, bytes: &[u8], out: &mut [
     unpack_blocks(kind, bytes, out);
 }
 
+/// Rows of activations as blocks are multiplied with them, kept for the other matrices of a layer.
+#[derive(Default)]
+pub struct Prepared {
+    #[cfg(target_arch = "x86_64")]
+    fixed: Vec<super::quant_fixed::Fixed>,
+    sums: Vec<f32>,
+}
+
+impl Prepared {
+    fn prepare(&mut self, w: &Blocks, x: &[f32]) {
+        #[cfg(target_arch = "x86_64")]
+        if super::quant_fixed::supports(w.kind) {
+            if !self.fixed.first().is_some_and(|f| f.fits(w.kind)) {
+                let rows = x.chunks_exact(w.inputs);
+                let fixed = rows.filter_map(|x| super::quant_fixed::Fixed::new(w.kind, x));
+                self.fixed = fixed.collect();
+            }
+            return;
+        }
+        if self.sums.is_empty() {
+            // A block's offset (Q4_1's minimum, Q4_0's -8) multiplies the sum of the activations. Other
+            // kinds do without, and a width that is no multiple of 32 has none of those.
+            let (blocks, _) = x.as_chunks::<BLOCK>();
+            self.sums = blocks.iter().map(|b| b.iter().sum()).collect();
+        }
+    }
+
+    /// Products of the outputs from `first` on with one row; beyond the last output, anything.
+    fn dot_group(&self, w: &Blocks, first: usize, x: &[f32], row: usize) -> [f32; TOGETHER] {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(fixed) = self.fixed.get(row).filter(|f| f.fits(w.kind)) {
+            let rows = std::array::from_fn(|i| w.row(first + i));
+            // SAFETY: `fixed` was made for this kind, which is supported, and for as many numbers.
+            return unsafe { super::quant_fixed::dot(w.kind, rows, fixed) };
+        }
+        let x = &x[row * w.inputs..][..w.inputs];
+        let sums = &self.sums[row * w.inputs / BLOCK..][..w.inputs / BLOCK];
+        dot_group(w, first, x, sums)
+    }
+}
+
 /// Multiplies a few rows with all outputs.
 ///
 /// # Safety
 /// The target holds `rows` rows of all outputs, and nobody else touches them meanwhile.
-pub unsafe fn multiply(w: &Blocks, x: &[f32], rows: usize, to: Target, parallel: bool) {
-    // A block's offset (Q4_1's minimum, Q4_0's -8) multiplies the sum of the activations. Other kinds do
-    // without, and a width that is no multiple of 32 has none of those.
-    let sums: Vec<f32> = x
-        .as_chunks::<BLOCK>()
-        .0
-        .iter()
-        .map(|b| b.iter().sum())
-        .collect();
+pub unsafe fn multiply(
+    w: &Blocks,
+    (x, rows): (&[f32], usize),
+    prepared: &mut Prepared,
+    to: Target,
+    parallel: bool,
+) {
+    prepared.prepare(w, &x[..rows * w.inputs]);
+    let prepared = &*prepared;
     let work = |group: usize| {
         let first = group * TOGETHER;
         for row in 0..rows {
-            let x = &x[row * w.inputs..][..w.inputs];
-            let sums = &sums[row * w.inputs / BLOCK..][..w.inputs / BLOCK];
-            let products = dot_group(w, first, x, sums);
+            let products = prepared.dot_group(w, first, x, row);
             for (output, y) in (first..w.outputs).zip(products) {
                 let at = to.at;
                 // SAFETY: inside the target, and only this call writes this output.
@@ -149,11 +194,7 @@ const TOGETHER: usize = 4;
 
 /// Products of the outputs from `first` on with one row; beyond the last output, anything.
 fn dot_group(w: &Blocks, first: usize, x: &[f32], sums: &[f32]) -> [f32; TOGETHER] {
-    let row_bytes = w.row_bytes();
-    let row = |i: usize| {
-        let output = (first + i).min(w.outputs - 1);
-        &w.data[output * row_bytes..][..row_bytes]
-    };
+    let row = |i: usize| w.row(first + i);
     #[cfg(target_arch = "x86_64")]
     if super::simd::width() == super::simd::Width::V4 {
         let rows = std::array::from_fn(row);
@@ -315,7 +356,7 @@ mod tests {
                 stride: outputs,
                 add: true,
             };
-            unsafe { multiply(&blocks, &x, rows, to, true) };
+            unsafe { multiply(&blocks, (&x, rows), &mut Prepared::default(), to, true) };
             for r in 0..rows {
                 for o in 0..outputs {
                     let row = &plain[o * inputs..][..inputs];
@@ -329,6 +370,53 @@ mod tests {
                     assert!(error < 2e-6 * (1.0 + size), "{kind}: {error} of {size}");
                 }
             }
+        }
+    }
+
+    /// Whole numbers lose no more than floats do, with activations of very different sizes too.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn whole_numbers_are_as_exact_as_floats() {
+        for kind in KINDS
+            .into_iter()
+            .filter(|&k| super::super::quant_fixed::supports(k))
+        {
+            let inputs = if kind.block_len() == BLOCK { 672 } else { 1536 };
+            let outputs = 8;
+            let bytes = outputs * kind.bytes_for(inputs).unwrap();
+            let mut data: Vec<u8> = (0..bytes).map(|i| (i * 89 % 253) as u8).collect();
+            for block in data.chunks_mut(kind.block_bytes()) {
+                for &at in scales_of(kind) {
+                    block[at + 1] = 0x34;
+                }
+            }
+            let blocks = Blocks::new(kind, outputs, inputs, data).unwrap();
+            let plain = blocks.unpack(0, outputs);
+            let mut x: Vec<f32> = (0..inputs)
+                .map(|i| (i as f32 * 0.7).sin() * if i % 41 == 0 { 300.0 } else { 0.1 })
+                .collect();
+            let mut prepared = Prepared::default();
+            prepared.prepare(&blocks, &x);
+            for output in 0..outputs {
+                let pairs = plain[output * inputs..][..inputs].iter().zip(&x);
+                let pairs = pairs.map(|(w, x)| f64::from(*w) * f64::from(*x));
+                let (want, size) = pairs.fold((0.0, 0.0), |(a, b), p| (a + p, b + p.abs()));
+                let [got, ..] = prepared.dot_group(&blocks, output, &x, 0);
+                let sums: Vec<f32> = x.chunks(BLOCK).map(|b| b.iter().sum()).collect();
+                let [float, ..] = dot_group(&blocks, output, &x, &sums);
+                let (error, other) = (
+                    (f64::from(got) - want).abs() / size,
+                    (f64::from(float) - want).abs() / size,
+                );
+                assert!(
+                    error < 4.0 * other.max(1e-7),
+                    "{kind}: {error:e}, floats {other:e}"
+                );
+            }
+            x[5] = f32::NAN;
+            let mut broken = Prepared::default();
+            broken.prepare(&blocks, &x);
+            assert!(broken.dot_group(&blocks, 0, &x, 0)[0].is_nan(), "{kind}");
         }
     }
 

@@ -57,33 +57,41 @@ pub unsafe fn dot(kind: TensorType, rows: [&[u8]; TOGETHER], x: &[f32]) -> [f32;
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 fn widen<const BYTES: usize>(row: &[u8], scales: &mut Scales) {
     let (blocks, _) = row.as_chunks::<BYTES>();
+    for at in (0..blocks.len().min(CHUNK)).step_by(16) {
+        let left = (blocks.len() - at).min(16);
+        // SAFETY: `left` blocks are there; CHUNK is a multiple of 16, and `at` is below it.
+        unsafe {
+            let (factor, offset) = self::scales::<BYTES>(row.as_ptr().add(at * BYTES), left);
+            _mm512_storeu_ps(scales.factor.as_mut_ptr().cast::<f32>().add(at), factor);
+            _mm512_storeu_ps(scales.offset.as_mut_ptr().cast::<f32>().add(at), offset);
+        }
+    }
+}
+
+/// Factors and offsets of up to sixteen blocks of `BYTES` bytes; zero for those that are not there.
+///
+/// # Safety
+/// `count` blocks can be read.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+pub(super) unsafe fn scales<const BYTES: usize>(at: *const u8, count: usize) -> (__m512, __m512) {
     let stride = _mm512_set1_epi32(BYTES as i32);
     let places = _mm512_mullo_epi32(
         stride,
         _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
     );
-    for at in (0..blocks.len().min(CHUNK)).step_by(16) {
-        let left = (blocks.len() - at).min(16);
-        let mask = ((1u32 << left) - 1) as u16;
-        // SAFETY: the mask lets only whole blocks be read, each longer than the four bytes taken of
-        // it; CHUNK is a multiple of 16, and `at` is below it.
-        unsafe {
-            let heads = _mm512_mask_i32gather_epi32::<1>(
-                _mm512_setzero_si512(),
-                mask,
-                places,
-                row.as_ptr().add(at * BYTES).cast(),
-            );
-            let factor = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(heads));
-            let offset = if BYTES == 20 {
-                _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(heads)))
-            } else {
-                _mm512_mul_ps(factor, _mm512_set1_ps(-8.0))
-            };
-            _mm512_storeu_ps(scales.factor.as_mut_ptr().cast::<f32>().add(at), factor);
-            _mm512_storeu_ps(scales.offset.as_mut_ptr().cast::<f32>().add(at), offset);
-        }
-    }
+    let mask = ((1u32 << count.min(16)) - 1) as u16;
+    // SAFETY: the mask lets only whole blocks be read, each longer than the four bytes taken of it.
+    let heads = unsafe {
+        _mm512_mask_i32gather_epi32::<1>(_mm512_setzero_si512(), mask, places, at.cast())
+    };
+    let factor = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(heads));
+    let offset = if BYTES == 20 {
+        _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(heads)))
+    } else {
+        _mm512_mul_ps(factor, _mm512_set1_ps(-8.0))
+    };
+    (factor, offset)
 }
 
 /// # Safety

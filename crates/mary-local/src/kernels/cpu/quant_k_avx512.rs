@@ -55,7 +55,7 @@ pub unsafe fn dot(kind: TensorType, rows: [&[u8]; TOGETHER], x: &[f32]) -> [f32;
 /// Sixteen bytes can be read.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-unsafe fn groups(block: *const u8) -> [f32; 16] {
+pub(super) unsafe fn groups(block: *const u8) -> __m512 {
     // SAFETY: the caller vouches for the bytes.
     let [halves, a, b, c] = unsafe { block.cast::<[u32; 4]>().read_unaligned() };
     let low = 0x3F3F_3F3F;
@@ -69,15 +69,34 @@ unsafe fn groups(block: *const u8) -> [f32; 16] {
     let scale = _mm512_broadcastss_ps(both);
     let least = _mm512_broadcastss_ps(_mm_movehdup_ps(both));
     let unit = _mm512_mask_sub_ps(scale, 0xFF00, _mm512_setzero_ps(), least);
-    let mut out = [0.0; 16];
-    // SAFETY: sixteen bytes are read and sixteen numbers written.
+    let [a, b, c, d] = packed.map(u32::cast_signed);
+    let digits = _mm512_cvtepu8_epi32(_mm_set_epi32(d, c, b, a));
+    _mm512_mul_ps(_mm512_cvtepi32_ps(digits), unit)
+}
+
+/// Factors of the sixteen groups of a block of Q6_K.
+///
+/// # Safety
+/// The block has 210 bytes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+pub(super) unsafe fn factors(block: *const u8) -> __m512 {
+    // SAFETY: sixteen scales and a half-precision number stand at the end of a block.
     unsafe {
-        let digits = _mm512_cvtepu8_epi32(_mm_loadu_si128(packed.as_ptr().cast()));
-        _mm512_storeu_ps(
-            out.as_mut_ptr(),
-            _mm512_mul_ps(_mm512_cvtepi32_ps(digits), unit),
-        );
+        let scales = _mm512_cvtepi8_epi32(_mm_loadu_si128(block.add(192).cast()));
+        let unit = block.add(208).cast::<u16>().read_unaligned();
+        let unit = _mm512_broadcastss_ps(_mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(unit))));
+        _mm512_mul_ps(_mm512_cvtepi32_ps(scales), unit)
     }
+}
+
+/// Sixteen numbers in memory, from where they are broadcast.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+fn stored(x: __m512) -> [f32; 16] {
+    let mut out = [0.0; 16];
+    // SAFETY: sixteen numbers are written.
+    unsafe { _mm512_storeu_ps(out.as_mut_ptr(), x) };
     out
 }
 
@@ -107,7 +126,7 @@ unsafe fn bytes(at: *const u8) -> __m512i {
 unsafe fn four_bits(blocks: [&[u8]; TOGETHER], x: &[f32; BLOCK], sums: &mut [Sums; 2]) {
     let steps = steps();
     // SAFETY: a block is longer than its head.
-    let heads = blocks.map(|block| unsafe { groups(block.as_ptr()) });
+    let heads = blocks.map(|block| stored(unsafe { groups(block.as_ptr()) }));
     for pair in 0..4 {
         // SAFETY: `x` has 64 numbers for each pair of groups, a block 32 bytes behind its head.
         unsafe {
@@ -146,7 +165,7 @@ unsafe fn five_bits(blocks: [&[u8]; TOGETHER], x: &[f32; BLOCK], sums: &mut [Sum
     let above = _mm512_add_ps(steps, _mm512_set1_ps(16.0));
     let nibble = _mm512_set1_epi32(15);
     // SAFETY: a block is longer than its head.
-    let heads = blocks.map(|block| unsafe { groups(block.as_ptr()) });
+    let heads = blocks.map(|block| stored(unsafe { groups(block.as_ptr()) }));
     for pair in 0..4 {
         let shift = |group: usize| _mm512_set1_epi32(group as i32);
         let (first, second) = (shift(2 * pair), shift(2 * pair + 1));
@@ -195,19 +214,10 @@ unsafe fn six_bits(blocks: [&[u8]; TOGETHER], x: &[f32; BLOCK], sums: &mut [Sums
     let (nibble, six) = (_mm512_set1_epi32(15), _mm512_set1_epi32(63));
     // Factors of the sixteen groups, and what their middle value is taken from.
     let heads: [([f32; 16], [f32; 16]); TOGETHER] = blocks.map(|block| {
-        let mut head = ([0.0; 16], [0.0; 16]);
-        // SAFETY: sixteen scales and a half-precision number stand at the end of a block; sixteen numbers
-        // are written.
-        unsafe {
-            let scales = _mm512_cvtepi8_epi32(_mm_loadu_si128(block.as_ptr().add(192).cast()));
-            let unit = block.as_ptr().add(208).cast::<u16>().read_unaligned();
-            let unit = _mm512_broadcastss_ps(_mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(unit))));
-            let factor = _mm512_mul_ps(_mm512_cvtepi32_ps(scales), unit);
-            _mm512_storeu_ps(head.0.as_mut_ptr(), factor);
-            let offset = _mm512_mul_ps(factor, _mm512_set1_ps(-32.0));
-            _mm512_storeu_ps(head.1.as_mut_ptr(), offset);
-        }
-        head
+        // SAFETY: a block is as long as its kind.
+        let factor = unsafe { factors(block.as_ptr()) };
+        let offset = _mm512_mul_ps(factor, _mm512_set1_ps(-32.0));
+        (stored(factor), stored(offset))
     });
     for part in 0..4 {
         // Each half of 128 numbers: 64 bytes of low digits, 32 bytes of high ones; sixteen bytes at a time.
