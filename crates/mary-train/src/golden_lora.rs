@@ -96,7 +96,7 @@ fn compare(name: &str, model: &Path, steps: usize) {
     assert_eq!(got.len(), steps);
     let pairs = got.iter().zip(&want);
     let worst = pairs.fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
-    println!("{steps} steps of LoRA on {name}: largest difference of a loss {worst:.1e}");
+    eprintln!("{steps} steps of LoRA on {name}: largest difference of a loss {worst:.1e}");
     assert!(worst < 1e-4, "{got:?}\n{want:?}");
 }
 

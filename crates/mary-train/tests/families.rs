@@ -141,7 +141,7 @@ fn check(name: &str) {
             worst = (off, entry.name.clone());
         }
     }
-    println!("{name}: weights {:.1e} ({})", worst.0, worst.1);
+    eprintln!("{name}: weights {:.1e} ({})", worst.0, worst.1);
     assert!(
         worst.0 <= TOLERANCE,
         "{name}: {} off by {:.1e}",
@@ -193,7 +193,7 @@ fn check(name: &str) {
             worst = (off, tensor.clone());
         }
     }
-    println!("{name}: adapters {:.1e} ({})", worst.0, worst.1);
+    eprintln!("{name}: adapters {:.1e} ({})", worst.0, worst.1);
     assert!(
         worst.0 <= TOLERANCE,
         "{name}: {} off by {:.1e}",
