@@ -194,6 +194,127 @@ fn the_same_seed_gives_the_same_adapter_on_any_number_of_threads() {
     assert_eq!(once(1, "one"), once(3, "three"));
 }
 
+/// Stopped, killed and gone on with: the same adapter to the last bit, on 32 bits and on a base that stays
+/// in 16.
+#[test]
+fn a_tuning_that_was_stopped_goes_on_bit_for_bit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = grown(folder.path());
+    let mut settings = settings(folder.path(), &model);
+    settings.epochs = 2;
+    settings.dropout = 0.2;
+    settings.save_every = 4;
+    settings.evaluate_every = Some(3);
+    let weights = |settings: &TuneSettings| {
+        std::fs::read(settings.out.join("adapter_model.safetensors")).expect("weights")
+    };
+    tune(&settings, &mut |_| ControlFlow::Continue(())).expect("tunes");
+    let narrow = folder.path().join("narrow");
+    merge(&model, &settings.out, &narrow, Storage::Bf16).expect("merges");
+    for (name, base) in [("wide", model), ("narrow", narrow)] {
+        settings.model = base;
+        settings.out = folder.path().join(format!("{name}-whole"));
+        let mut device = String::new();
+        let whole = tune(&settings, &mut |event| {
+            if let TuneEvent::Started { device: on, .. } = event {
+                device = on;
+            }
+            ControlFlow::Continue(())
+        })
+        .expect("tunes");
+        assert_eq!(device.contains("BF16"), name == "narrow", "{device}");
+        assert_eq!(whole.losses.len(), 12);
+        assert_eq!(
+            whole.curve.iter().map(|e| e.step).collect::<Vec<_>>(),
+            [3, 6, 9, 12]
+        );
+        let wanted = weights(&settings);
+        settings.out = folder.path().join(format!("{name}-parts"));
+        let state = settings.out.join("state.safetensors");
+        let mut saved = Vec::new();
+        let stopped = tune(&settings, &mut |event| match event {
+            TuneEvent::Step { step: 6, .. } => {
+                saved = std::fs::read(&state).expect("a state");
+                ControlFlow::Continue(())
+            }
+            TuneEvent::Step { step: 7, .. } => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        })
+        .expect("tunes");
+        assert!(!stopped.finished && stopped.losses.len() == 7);
+        // As a kill at step 6 leaves it: the state of step 4, and no adapter.
+        std::fs::write(&state, &saved).expect("written");
+        let on = tune(&settings, &mut |_| ControlFlow::Continue(())).expect("goes on");
+        assert_eq!(on.losses, whole.losses);
+        assert_eq!((on.before, on.after), (whole.before, whole.after));
+        assert_eq!(on.curve, whole.curve);
+        assert_eq!(weights(&settings), wanted);
+        assert!(!state.exists(), "a finished tuning needs no state");
+    }
+}
+
+#[test]
+fn learning_stops_early_and_keeps_the_best_adapter() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = grown(folder.path());
+    let mut settings = settings(folder.path(), &model);
+    settings.epochs = 30;
+    settings.optimizer.rate = 0.3;
+    settings.evaluate_every = Some(2);
+    settings.patience = Some(2);
+    let report = tune(&settings, &mut |_| ControlFlow::Continue(())).expect("tunes");
+    assert!(report.finished);
+    assert!(
+        report.losses.len() < 6 * 30,
+        "a rate of 0.3 cannot go on getting better"
+    );
+    let best = report.best_step.expect("stopped early");
+    let lowest = report
+        .curve
+        .iter()
+        .find(|e| e.step == best)
+        .expect("evaluated");
+    assert!(report.curve.iter().all(|e| e.loss >= lowest.loss));
+    assert_eq!(report.curve.iter().filter(|e| e.step > best).count(), 2);
+    let tokens: usize = report.after.iter().map(|s| s.tokens).sum();
+    let loss = -report.after.iter().map(|s| s.log_probability).sum::<f64>() / tokens as f64;
+    assert!(
+        (loss - lowest.loss).abs() < 1e-12,
+        "the adapter is the best one"
+    );
+    let log = std::fs::read_to_string(settings.out.join("learning.jsonl")).expect("a log");
+    assert_eq!(log.lines().count(), report.losses.len());
+    assert!(log.contains("held_out_loss"));
+}
+
+/// The list of instructions that LLaMA-Factory takes teaches the same as the chat it says.
+#[test]
+fn instructions_teach_the_same_as_a_chat() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = grown(folder.path());
+    let mut settings = settings(folder.path(), &model);
+    settings.epochs = 1;
+    let chat = tune(&settings, &mut |_| ControlFlow::Continue(())).expect("tunes");
+    let text = std::fs::read_to_string(&settings.data).expect("the set");
+    let records: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).expect("json");
+            serde_json::json!({"instruction": line["messages"][0]["content"], "input": "",
+                "output": line["messages"][1]["content"]})
+        })
+        .collect();
+    settings.data = folder.path().join("set.json");
+    settings.out = folder.path().join("instructed");
+    std::fs::write(
+        &settings.data,
+        serde_json::to_string(&records).expect("json"),
+    )
+    .expect("written");
+    let list = tune(&settings, &mut |_| ControlFlow::Continue(())).expect("tunes");
+    assert_eq!(list.losses, chat.losses);
+}
+
 #[test]
 fn an_adapter_is_saved_under_pefts_names() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -114,3 +114,69 @@ fn a_matrix_tunes_again_what_was_made_with_another_rate() {
     assert!(said.contains("parameters are trained"), "{said}");
     assert_eq!(runs(), 2, "other weights are another run");
 }
+
+fn mary(home: &Path, args: &str) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_mary"))
+        .args(args.split_whitespace())
+        .current_dir(home)
+        .env("MARY_RUNS", home.join("runs"))
+        .env("MARY_CACHE_DIR", home.join("cache"))
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn an_adapter_of_the_built_in_model_applies_to_it() {
+    let home = tempfile::tempdir().unwrap();
+    data(&home.path().join("set.jsonl"), "A");
+    let (code, said) = tune(home.path(), &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let run = "run -m builtin/nano@step16 --adapter adapter -t htest/rhyme --limit 2 -k 2";
+    let (code, _, said) = mary(home.path(), run);
+    assert_eq!(code, Some(0), "{said}");
+    let (code, _, said) = mary(home.path(), &run.replace("step16", "step64"));
+    assert_eq!(code, Some(0), "the shapes fit: {said}");
+}
+
+#[test]
+fn recipes_are_those_that_papers_print() {
+    let home = tempfile::tempdir().unwrap();
+    data(&home.path().join("set.jsonl"), "A");
+    let (code, said) = tune(home.path(), &[("--recipe", "physico"), ("--rank", "2")]);
+    assert_eq!(code, Some(0), "{said}");
+    let text = std::fs::read_to_string(home.path().join("adapter/provenance.json")).unwrap();
+    let made: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let settings = &made["settings"];
+    assert_eq!(settings["rank"], 2, "what is given counts more");
+    assert_eq!(settings["batch"], 4);
+    assert_eq!(settings["optimizer"]["decay"], 0.001);
+    let (code, said) = tune(home.path(), &[("--recipe", "psychometric")]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("physico") && said.contains("embodied"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_tuning_set_refuses_what_it_does_not_take() {
+    let home = tempfile::tempdir().unwrap();
+    for wish in [
+        "htest/rhyme --set source=published",
+        "htest/rhyme -n 5",
+        "physico/matrix --set split=dev",
+        "embodied/perceptualqa --set split=dev",
+        "embodied/perceptualqa -n 5",
+        "embodied/perceptualqa --set colour=red",
+    ] {
+        let (code, _, said) = mary(home.path(), &format!("data tuning {wish} -o set.jsonl"));
+        assert_eq!(code, Some(2), "{wish}: {said}");
+        assert!(!home.path().join("set.jsonl").exists(), "{wish}");
+    }
+}
