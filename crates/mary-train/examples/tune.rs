@@ -45,6 +45,13 @@ fn main() -> Result<(), TrainError> {
                 memory / 1_000_000
             ),
             TuneEvent::Note(note) => writeln!(err, "{note}"),
+            TuneEvent::Evaluated(held_out) => writeln!(
+                err,
+                "step {:>5}  held-out loss {:.4}, {:.1} % exact",
+                held_out.step,
+                held_out.loss,
+                100.0 * held_out.exact
+            ),
             TuneEvent::Step {
                 step,
                 loss,

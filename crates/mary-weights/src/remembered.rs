@@ -116,7 +116,8 @@ fn hash_in(
     hash
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::cell::Cell;
