@@ -8,7 +8,7 @@ Needs transformers (no torch): `pip install transformers`. Two files are written
 - crates/mary-architecture/src/config/defaults.json: for every supported `model_type` the class's own default
   of every field that the readers in crates/mary-architecture/src/config/ ask for, and the other names that
   a field goes by. Defaults that are computed from other fields are left out: the readers compute them.
-- crates/mary-local/tests/golden_configs.json: pairs of a sparse configuration and the full one that
+- crates/mary-architecture/tests/golden_configs.json: pairs of a sparse configuration and the full one that
   transformers makes of it; both must describe the same model.
 """
 
@@ -20,7 +20,7 @@ import transformers as tf
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 CRATES = Path(__file__).resolve().parent.parent / "crates"
-ROOT = CRATES / "mary-local"
+GOLDEN = CRATES / "mary-architecture" / "tests"
 READERS = CRATES / "mary-architecture" / "src" / "config"
 
 # Everything the readers know; a type that this version of transformers does not have is left out.
@@ -183,7 +183,7 @@ def main():
         one["full"] = {k: v for k, v in one["full"].items() if k not in drop}
         if isinstance(one["full"].get("text_config"), dict):
             one["full"]["text_config"] = {k: v for k, v in one["full"]["text_config"].items() if k not in drop}
-    path = ROOT / "tests" / "golden_configs.json"
+    path = GOLDEN / "golden_configs.json"
     lines = ",\n".join(json.dumps(c, sort_keys=True) for c in cases)
     path.write_text(f'{{"made_with": "transformers {tf.__version__}", "cases": [\n{lines}\n]}}\n')
     print(len(table), "types,", len(cases), "cases")
