@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, Generate, Item, Items, Judgement, Measure, Needs, Outcome, Param, Reference,
-    Reply, Request, Sample, Sampling, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
+    Ask, DataSource, Generate, Item, Items, Judgement, Measure, Needs, Outcome, Param, Reply,
+    Request, Sample, Sampling, Scoring, Target, Task, TaskCard, TaskError, TaskSettings,
     UnscoredReason, text,
 };
 use serde_json::json;
@@ -32,10 +32,9 @@ static DESCRIBE_CARD: TaskCard = TaskCard {
             description names, before and after `Any more core properties or examples?`.",
     ),
     chance: Some(0.25),
-    human: Some(Reference::new(
-        1.0,
-        "Yu et al. 2025, Table 2: descriptions of three of four models without factual error",
-    )),
+    // Nobody has asked people to play this with their own descriptions; what the paper's people say is how many
+    // descriptions of models hold no error, and stands in that column of the table.
+    human: None,
     params: Param::list(&DESCRIBE),
     dataset: None,
     citation: CITATION,

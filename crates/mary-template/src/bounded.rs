@@ -73,6 +73,7 @@ pub struct Checked {
 const OPERAND: &str = "mary_operand";
 const FACTOR: &str = "mary_factor";
 const STORED: &str = "mary_stored";
+const STORED_INSIDE: &str = "mary_stored)";
 const ASKED: &str = "mary_asked";
 
 thread_local! {
@@ -436,8 +437,18 @@ fn checked(tag: &str, products: &mut usize, bounds: Bounds) -> Result<String, St
             out.push_str(check);
         }
         let opens = !in_string && at >= values && at < inner && matches!(c, '(' | '[' | '{');
-        if opens && !ends_operand(&out) {
-            ends.extend(bracket_end(tag, at).map(|end| (end, STORED)));
+        if opens
+            && !ends_operand(&out)
+            && let Some(end) = bracket_end(tag, at)
+        {
+            // `[a, b][i]` looks into a value, and a filter before the second bracket would be none.
+            let looked_into = tag
+                .get(end..inner)
+                .is_some_and(|t| t.trim_start().starts_with(['[', '.', '(']));
+            if looked_into {
+                out.push('(');
+            }
+            ends.push((end, if looked_into { STORED_INSIDE } else { STORED }));
         }
         let operator = !in_string && at >= 2 && at < inner && matches!(c, '~' | '+' | '*');
         if operator {
@@ -636,6 +647,10 @@ mod tests {
                 "{{ [0]|mary_stored|mary_factor * -(a|mary_operand + 'b)'|mary_operand)|mary_factor|mary_stored}}",
             ),
             ("{{ 2 ** 3 }}", "{{ 2 ** 3 }}"),
+            (
+                "{{['a', 'b'][label]}}{{ (a).b }}{{ [f(x)[0]].index(y)|c }}",
+                "{{(['a', 'b']|mary_stored)[label]}}{{ ((a)|mary_stored).b }}{{ ([f(x)[0]]|mary_stored).index(y)|c }}",
+            ),
             (
                 "{% for a, (b, c) in (d) %}{% set (a, b) = (1, 2) %}",
                 "{% for a, (b, c) in (d)|mary_stored %}{% set (a, b) = ( (1, 2)|mary_stored )|mary_stored %}",

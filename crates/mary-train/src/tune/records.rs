@@ -25,6 +25,13 @@ impl Message {
     }
 }
 
+/// A line that is no JSON, in words.
+fn not_a_record(error: &serde_json::Error) -> String {
+    format!(
+        "expected a JSON object with `messages`, `conversations` or `instruction`, found no JSON: {error}"
+    )
+}
+
 /// Reads a file of conversations; each comes with its place in words, for messages.
 pub(super) fn read(path: &Path) -> Result<Vec<(String, Vec<Message>)>, TrainError> {
     let text = std::fs::read_to_string(path).map_err(TrainError::file(path))?;
@@ -42,8 +49,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<(String, Vec<Message>)>, TrainErro
                 continue;
             }
             let place = format!("line {}", i + 1);
-            let value = serde_json::from_str(line)
-                .map_err(|e| fail(&place, format!("is not JSON: {e}")))?;
+            let value = serde_json::from_str(line).map_err(|e| fail(&place, not_a_record(&e)))?;
             records.push((place, value));
         }
     }
