@@ -13,7 +13,7 @@ static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 /// Smaller files are hashed in no time.
 const WORTH_IT: u64 = 64 << 20;
 /// Nanoseconds that a file must have been left alone before its hash is kept.
-const SETTLED: i128 = 2_000_000_000;
+const SETTLED: i64 = 2_000_000_000;
 
 /// Keeps hashes of large weight files in this folder from now on, for the whole process. Nothing is kept
 /// before; the first call counts.
@@ -29,9 +29,9 @@ struct Identity {
     inode: u64,
     size: u64,
     /// When the contents changed, in nanoseconds since 1970.
-    changed: i128,
+    changed: i64,
     /// When the entry changed; a program can set the other time, not this one.
-    entry_changed: i128,
+    entry_changed: i64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -46,7 +46,7 @@ struct Kept {
 fn identity(path: &Path) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt;
     let meta = std::fs::metadata(path).ok()?;
-    let nanos = |s: i64, n: i64| i128::from(s) * 1_000_000_000 + i128::from(n);
+    let nanos = |s: i64, n: i64| s.saturating_mul(1_000_000_000).saturating_add(n);
     meta.is_file().then(|| Identity {
         device: meta.dev(),
         inode: meta.ino(),
@@ -62,9 +62,9 @@ fn identity(_: &Path) -> Option<Identity> {
     None
 }
 
-fn now() -> i128 {
+fn now() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |d| i128::try_from(d.as_nanos()).unwrap_or(i128::MAX))
+    since.map_or(0, |d| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX))
 }
 
 /// The hash of a file: the one remembered, or the one that `compute` gives, which is remembered then.

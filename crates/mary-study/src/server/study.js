@@ -8,8 +8,10 @@
     return;
   }
   let shown = performance.now();
-  requestAnimationFrame(() => requestAnimationFrame(() => { shown = performance.now(); }));
   let blurs = 0, input = 'key', answered = null, sent = false;
+  // Whoever answers before the page is drawn is timed from its arrival: never from after the answer.
+  const drawn = () => { if (answered === null && !sent) shown = performance.now(); };
+  requestAnimationFrame(() => requestAnimationFrame(drawn));
   addEventListener('blur', () => { blurs += 1; });
   addEventListener('pointerdown', (e) => { input = e.pointerType === 'mouse' ? 'mouse' : 'touch'; });
   const field = (name) => form.elements.namedItem(name);
