@@ -1,129 +1,28 @@
 //! Scoring: a window of requests becomes one token tree, every shared beginning is computed once,
 //! and answers are handed back as soon as their part of the tree is done.
 
+mod pipeline;
+mod window;
+
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mary_contract::{
-    ContinuationScore, Desk, Details, ErrorKind, Job, ModelError, Reply, ReplyMeta, Score, Scored,
+    ContinuationScore, Details, ErrorKind, ModelError, Reply, ReplyMeta, Score, Scored, Ticket,
     Usage,
 };
-use rayon::prelude::*;
 
 use crate::details::{self, Distributions, Seen};
 use crate::engine::Session;
 use crate::model::LocalModel;
-use crate::text::{Reader, Reading, windows};
+use crate::text::{Reader, windows};
 use crate::trie::{Chunks, Sequence, Trie};
 use crate::vision::Album;
 
-/// Requests taken at once, at most.
-const WINDOW_REQUESTS: usize = 16_384;
-/// Bytes of text taken at once, at most: some millions of tokens.
-const WINDOW_BYTES: usize = 8 << 20;
-
-/// A request on its way.
-struct Waiting {
-    job: usize,
-    /// For each continuation: its reading and the sequences that score it.
-    parts: Vec<(Reading, std::ops::Range<usize>)>,
-    /// All nodes below this one must be done.
-    due: usize,
-    details: Details,
-}
-
-/// Serves the desk until it is empty.
-pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Score, Scored>) {
-    loop {
-        let jobs = pull(model, desk);
-        if jobs.is_empty() {
-            return;
-        }
-        // A GPU adds whole distributions up in another way: who asks for none is not to notice that others do.
-        let (whole, plain): (Vec<_>, Vec<_>) = jobs
-            .into_iter()
-            .partition(|job| job.request.details.of_distributions());
-        for jobs in [whole, plain] {
-            if !jobs.is_empty() && answer(model, desk, &jobs).is_break() {
-                return;
-            }
-        }
-    }
-}
-
-fn pull(model: &LocalModel, desk: &mut dyn Desk<Score, Scored>) -> Vec<Job<Score>> {
-    let most = model.options().batch_size.unwrap_or(WINDOW_REQUESTS).max(1);
-    let mut bytes = 0;
-    let mut jobs = vec![];
-    while jobs.len() < most && bytes < WINDOW_BYTES {
-        let Some(job) = desk.next() else { break };
-        let prefix = job.request.prefix.text().len();
-        let continuations = &job.request.continuations;
-        bytes += continuations
-            .iter()
-            .map(|c| c.len() + prefix)
-            .sum::<usize>();
-        jobs.push(job);
-    }
-    jobs
-}
-
-fn answer(
-    model: &LocalModel,
-    desk: &mut dyn Desk<Score, Scored>,
-    jobs: &[Job<Score>],
-) -> ControlFlow<()> {
-    let album = model.album(jobs.iter().map(|job| &job.request.prefix));
-    let reader = Reader::showing(model.checkpoint(), &album);
-    let readings: Vec<Result<Vec<Reading>, ModelError>> = model.install(|| {
-        jobs.par_iter()
-            .map(|job| reader.continuations(&job.request))
-            .collect()
-    });
-    let context = model.architecture().context;
-    let distributions = jobs.iter().any(|j| j.request.details.of_distributions());
-    let tokenizer = model.checkpoint().tokenizer();
-    let mut sequences = vec![];
-    let mut waiting = vec![];
-    for (job, readings) in readings.into_iter().enumerate() {
-        let pictured = jobs[job].request.prefix.has_images();
-        match readings.and_then(|all| whole(all, context, pictured)) {
-            Err(error) => desk.answer(jobs[job].ticket, Err(error))?,
-            Ok(readings) => {
-                let details = jobs[job].request.details;
-                let place = |mut reading: Reading| {
-                    if details.word_starts && reading.scored_from < reading.tokens.len() {
-                        // What may follow the last token is looked at by asking for one more.
-                        reading
-                            .tokens
-                            .push(tokenizer.eos().or(tokenizer.bos()).unwrap_or(0));
-                    }
-                    let first = sequences.len();
-                    sequences.extend(windows(&reading.tokens, reading.scored_from, context));
-                    (reading, first..sequences.len())
-                };
-                let parts = readings.into_iter().map(place).collect();
-                waiting.push(Waiting {
-                    job,
-                    parts,
-                    due: 0,
-                    details,
-                });
-            }
-        }
-    }
-    compute(
-        (model, &album),
-        &sequences,
-        waiting,
-        distributions,
-        |waiting, outcome| {
-            let reply = outcome.and_then(|known| reply(model, &waiting, known, &sequences));
-            desk.answer(jobs[waiting.job].ticket, reply)
-        },
-    )
-}
+pub(crate) use pipeline::serve;
+use window::{Waiting, Window};
 
 /// The tree, the log-probability of each of its nodes and what else was seen of them.
 #[derive(Clone, Copy)]
@@ -133,37 +32,24 @@ struct Known<'a> {
     seen: &'a [Seen],
 }
 
-/// What is known of a tree, or why nothing is.
-type Outcome<'a> = Result<Known<'a>, ModelError>;
-
-/// A text with pictures must fit: a window that begins within a picture shows another one.
-fn whole(all: Vec<Reading>, context: usize, pictured: bool) -> Result<Vec<Reading>, ModelError> {
-    let longest = all.iter().map(|r| r.tokens.len()).max().unwrap_or(0);
-    match pictured && longest > context + 1 {
-        true => Err(ModelError::new(
-            ErrorKind::ContextTooLong,
-            format!("with its pictures the text has {longest} tokens; this model sees {context}"),
-        )
-        .hint("show fewer or smaller pictures")),
-        false => Ok(all),
-    }
-}
-
 /// Runs the tree and hands over each request when its scores are there.
 fn compute(
-    (model, album): (&LocalModel, &Album<'_>),
-    sequences: &[Sequence],
-    mut waiting: Vec<Waiting>,
-    distributions: bool,
-    mut hand_in: impl FnMut(Waiting, Outcome<'_>) -> ControlFlow<()>,
+    model: &LocalModel,
+    window: Window<'_>,
+    stopped: &AtomicBool,
+    hand_in: &mut dyn FnMut((Ticket, Result<Reply<Scored>, ModelError>)) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let mut trie = Trie::new(sequences, model.options().share);
-    trie.place(album.shown());
-    for request in &mut waiting {
-        let all = request.parts.iter().flat_map(|(_, range)| range.clone());
-        request.due = all.map(|s| trie.finished_at(s)).max().unwrap_or(0);
+    let Window {
+        album,
+        sequences,
+        trie,
+        mut waiting,
+        refused,
+        distributions,
+    } = window;
+    for refusal in refused {
+        hand_in((refusal.0, Err(refusal.1)))?;
     }
-    waiting.sort_by_key(|w| std::cmp::Reverse(w.due));
     let mut scores = vec![f32::NAN; trie.len()];
     let mut seen = vec![Seen::default(); if distributions { trie.len() } else { 0 }];
     let looking = distributions.then(|| {
@@ -175,10 +61,13 @@ fn compute(
         Distributions::new(starts, model.architecture().vocab, asked(|d| d.rank))
     });
     let run = run(
-        (model, album),
+        (model, &album),
         &trie,
         looking.as_ref(),
         &mut |nodes, values, more, upto| {
+            if stopped.load(Ordering::Relaxed) {
+                return ControlFlow::Break(());
+            }
             for (&node, &value) in nodes.iter().zip(values) {
                 scores[node] = value;
             }
@@ -192,7 +81,8 @@ fn compute(
                         scores: &scores,
                         seen: &seen,
                     };
-                    hand_in(request, Ok(known))?;
+                    let reply = reply(model, &request, known, &sequences);
+                    hand_in((request.ticket, reply))?;
                 }
             }
             ControlFlow::Continue(())
@@ -202,7 +92,7 @@ fn compute(
         Ok(flow) => flow?,
         Err(error) => {
             while let Some(request) = waiting.pop() {
-                hand_in(request, Err(error.clone()))?;
+                hand_in((request.ticket, Err(error.clone())))?;
             }
         }
     }

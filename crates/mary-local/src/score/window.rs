@@ -1,0 +1,106 @@
+//! A window of requests, read: what each of them asks for as token sequences, and the tree of them all.
+
+use std::ops::Range;
+
+use mary_contract::{Details, ErrorKind, Job, ModelError, Score, Ticket};
+use rayon::prelude::*;
+
+use crate::model::LocalModel;
+use crate::text::{Reader, Reading, windows};
+use crate::trie::{Sequence, Trie};
+use crate::vision::Album;
+
+/// A request on its way.
+pub(super) struct Waiting {
+    pub ticket: Ticket,
+    /// For each continuation: its reading and the sequences that score it.
+    pub parts: Vec<(Reading, Range<usize>)>,
+    /// All nodes below this one must be done.
+    pub due: usize,
+    pub details: Details,
+}
+
+/// Requests that are computed as one tree.
+pub(super) struct Window<'m> {
+    pub album: Album<'m>,
+    pub sequences: Vec<Sequence>,
+    pub trie: Trie,
+    /// Those that are ready first stand last.
+    pub waiting: Vec<Waiting>,
+    /// Requests that cannot be read, and why.
+    pub refused: Vec<(Ticket, ModelError)>,
+    /// Whether one of them asks for more than the log-probability of its tokens.
+    pub distributions: bool,
+}
+
+impl<'m> Window<'m> {
+    /// Reads requests, on the model's threads.
+    pub fn read(model: &'m LocalModel, jobs: &[Job<Score>]) -> Self {
+        let album = model.album(jobs.iter().map(|job| &job.request.prefix));
+        let reader = Reader::showing(model.checkpoint(), &album);
+        let readings: Vec<Result<Vec<Reading>, ModelError>> = model.install(|| {
+            jobs.par_iter()
+                .map(|job| reader.continuations(&job.request))
+                .collect()
+        });
+        let context = model.architecture().context;
+        let tokenizer = model.checkpoint().tokenizer();
+        let mut sequences = vec![];
+        let mut waiting = vec![];
+        let mut refused = vec![];
+        for (job, readings) in jobs.iter().zip(readings) {
+            let pictured = job.request.prefix.has_images();
+            match readings.and_then(|all| whole(all, context, pictured)) {
+                Err(error) => refused.push((job.ticket, error)),
+                Ok(readings) => {
+                    let details = job.request.details;
+                    let place = |mut reading: Reading| {
+                        if details.word_starts && reading.scored_from < reading.tokens.len() {
+                            // What may follow the last token is looked at by asking for one more.
+                            reading
+                                .tokens
+                                .push(tokenizer.eos().or(tokenizer.bos()).unwrap_or(0));
+                        }
+                        let first = sequences.len();
+                        sequences.extend(windows(&reading.tokens, reading.scored_from, context));
+                        (reading, first..sequences.len())
+                    };
+                    waiting.push(Waiting {
+                        ticket: job.ticket,
+                        parts: readings.into_iter().map(place).collect(),
+                        due: 0,
+                        details,
+                    });
+                }
+            }
+        }
+        let mut trie = Trie::new(&sequences, model.options().share);
+        trie.place(album.shown());
+        for request in &mut waiting {
+            let all = request.parts.iter().flat_map(|(_, range)| range.clone());
+            request.due = all.map(|s| trie.finished_at(s)).max().unwrap_or(0);
+        }
+        waiting.sort_by_key(|w| std::cmp::Reverse(w.due));
+        Self {
+            distributions: waiting.iter().any(|w| w.details.of_distributions()),
+            album,
+            sequences,
+            trie,
+            waiting,
+            refused,
+        }
+    }
+}
+
+/// A text with pictures must fit: a window that begins within a picture shows another one.
+fn whole(all: Vec<Reading>, context: usize, pictured: bool) -> Result<Vec<Reading>, ModelError> {
+    let longest = all.iter().map(|r| r.tokens.len()).max().unwrap_or(0);
+    match pictured && longest > context + 1 {
+        true => Err(ModelError::new(
+            ErrorKind::ContextTooLong,
+            format!("with its pictures the text has {longest} tokens; this model sees {context}"),
+        )
+        .hint("show fewer or smaller pictures")),
+        false => Ok(all),
+    }
+}
