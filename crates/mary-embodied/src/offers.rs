@@ -71,6 +71,12 @@ pub(crate) fn tuning_set(
     settings
         .params
         .insert("template".to_owned(), template.to_owned());
+    // What other families call published.
+    if let Some(source) = settings.params.get_mut("source")
+        && source == "published"
+    {
+        *source = "upstream".to_owned();
+    }
     settings.check(&CARD)?;
     let items = crate::tuning_set(&settings, data)?;
     let lines: Vec<String> = items.iter().map(ToString::to_string).collect();
@@ -81,8 +87,13 @@ pub(crate) fn tuning_set(
             TuningForm::Instruction => format!("[\n{}\n]\n", lines.join(",\n")),
         },
         hint: Some(format!(
-            "`mary run --tasks {} --set split=test --seed {}` asks the rest",
-            CARD.id, wanted.seed
+            "`mary run --tasks {} --set split=test{} --seed {}` asks the rest",
+            CARD.id,
+            settings
+                .params
+                .get("source")
+                .map_or_else(String::new, |s| format!(" --set source={s}")),
+            wanted.seed
         )),
     })
 }

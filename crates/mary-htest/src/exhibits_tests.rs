@@ -222,6 +222,35 @@ fn tuned_models_bring_table_8_and_figure_6() {
 }
 
 #[test]
+fn the_published_matrix_stands_beside_ours_in_its_rows_and_columns() {
+    let tuned = BTreeMap::from([("htest/rhyme".to_owned(), "hf/a/tuned".to_owned())]);
+    let whole = [
+        run("hf/a/base", &[], 50, 0.5, false),
+        run("hf/a/tuned", &[], 50, 0.6, false),
+    ];
+    let mut part = whole.clone();
+    for run in &mut part {
+        run.rows.retain(|row| row.task == "htest/rhyme");
+    }
+    use mary_contract::Family as _;
+    let tables = crate::HTEST.tuning_tables(&whole, "hf/a/base", &tuned);
+    let [ours, printed] = tables.as_slice() else {
+        panic!("{}", tables.len());
+    };
+    assert_eq!(printed.head, ["tested on", "original", "Rhyme"]);
+    assert_eq!(printed.rows.len(), 10);
+    assert_eq!(ours.head, printed.head);
+    let tables = crate::HTEST.tuning_tables(&part, "hf/a/base", &tuned);
+    let [ours, printed] = tables.as_slice() else {
+        panic!("{}", tables.len());
+    };
+    assert_eq!((ours.rows.len(), printed.rows.len()), (1, 1));
+    assert_eq!(printed.rows[0][0], "Rhyme");
+    assert_eq!(printed.published, [0]);
+    assert!(ours.rows[0][1].basis().is_some(), "with its interval");
+}
+
+#[test]
 fn released_against_fresh_gives_the_gap() {
     let runs = [
         run(

@@ -34,7 +34,8 @@ pub use results::{Outcome, results};
 pub use setup::{HtestSettings, Mode, Order, Source, Tail};
 pub use tasks::{AB_TASKS, rule_baselines};
 pub use tuning::{
-    ab_task, published_matrix, tuned_exhibits, tuned_models, tuning_matrix, tuning_set,
+    ab_task, published_matrix, released_tuning_set, tuned_exhibits, tuned_models, tuning_matrix,
+    tuning_set,
 };
 
 use std::collections::BTreeMap;
@@ -81,9 +82,9 @@ impl Family for HTest {
         &self,
         name: &str,
         wanted: &TuningRequest,
-        _data: &dyn DataSource,
+        data: &dyn DataSource,
     ) -> Result<TuningSet, FamilyError> {
-        offers::write_tuning_set(name, wanted)
+        offers::write_tuning_set(name, wanted, data)
     }
 
     fn tuning_tasks(&self) -> Vec<Text> {
@@ -96,7 +97,9 @@ impl Family for HTest {
         untuned: &str,
         tuned: &BTreeMap<String, String>,
     ) -> Vec<Table> {
-        tuning_matrix(runs, untuned, tuned)
+        let mut tables = tuning_matrix(runs, untuned, tuned);
+        tables.extend(tuning::published_beside(&tables));
+        tables
     }
 
     fn audit_expectations(&self, task: &TaskCard) -> AuditExpectations {

@@ -2,11 +2,11 @@
 //! baselines of an audit are the rule of a task.
 
 use mary_contract::{
-    AuditExpectations, FamilyError, TaskCard, TaskSettings, Text, TuningForm, TuningRequest,
-    TuningSet, text,
+    AuditExpectations, DataSource, FamilyError, TaskCard, TaskSettings, Text, TuningForm,
+    TuningRequest, TuningSet, text,
 };
 
-use super::{AB_TASKS, ab_task, rule_baselines, tuning_set};
+use super::{AB_TASKS, ab_task, released_tuning_set, rule_baselines, tuning_set};
 
 /// Shots in the starter selection: few, because the built-in model reads short texts only.
 const STARTER_SHOTS: usize = 4;
@@ -22,6 +22,7 @@ pub(super) fn tuning_sets() -> Vec<Text> {
 pub(super) fn write_tuning_set(
     name: &str,
     wanted: &TuningRequest,
+    data: &dyn DataSource,
 ) -> Result<TuningSet, FamilyError> {
     let task = ab_task(name)
         .ok_or_else(|| FamilyError::Usage(format!("{name} has no fine-tuning set")))?;
@@ -32,20 +33,36 @@ pub(super) fn write_tuning_set(
     }
     if wanted.n.is_some() {
         return Err(FamilyError::Usage(
-            "H-TEST's fine-tuning sets have 1,000 items; -n cannot change that\nhint: leave -n out"
+            "H-TEST's fine-tuning sets have 1,000 items, the released ones as many as they have; -n cannot change \
+             that\nhint: leave -n out; `mary tune --examples N` learns from a part"
                 .into(),
         ));
     }
-    if let Some((setting, value)) = wanted.params.iter().next() {
+    let other = wanted.params.iter().find(|(name, _)| *name != "source");
+    if let Some((setting, value)) = other {
         return Err(FamilyError::Usage(format!(
-            "H-TEST's fine-tuning sets are made from the seed and take no settings; found {setting}={value}\nhint: leave --set out"
+            "H-TEST's fine-tuning sets take the setting source alone; found {setting}={value}\nhint: leave it out"
         )));
     }
-    let lines = tuning_set(task, wanted.seed)?;
+    let (lines, hint) = match wanted.params.get("source").map(String::as_str) {
+        None | Some("fresh") => (tuning_set(task, wanted.seed)?, None),
+        Some("published") => (
+            released_tuning_set(task, data)?,
+            Some(format!(
+                "`--test {} --set source=published` asks the released test items, which these leave out",
+                task.card.id
+            )),
+        ),
+        Some(other) => {
+            return Err(FamilyError::Usage(format!(
+                "expected source=fresh or source=published, found source={other}"
+            )));
+        }
+    };
     Ok(TuningSet {
         items: lines.lines().count(),
         text: lines,
-        hint: None,
+        hint,
     })
 }
 

@@ -4,17 +4,19 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Axis, Cell, Estimate, Figure, FigureKind, InForce, NumberColumns, Point, ReferenceLine,
-    RunSummary, Scale, Series, Table, TaskError, variants_of,
+    Axis, Cell, DataSource, Estimate, Figure, FigureKind, InForce, NumberColumns, Point,
+    ReferenceLine, RunSummary, Scale, Series, Table, TaskError, variants_of,
 };
 use serde_json::json;
 
 use super::AB_TASKS;
 use super::ab_task::AbTask;
+use super::dataset::Example;
 use super::published::published;
 use super::results::{
     GEOMETRY, Outcome, average_cell, mean, other_tasks, paper_tasks, percent, results, task_title,
 };
+use super::upstream;
 
 /// The task of an id (`htest/rhyme` or `rhyme`).
 pub fn ab_task(id: &str) -> Option<&'static AbTask> {
@@ -28,8 +30,24 @@ pub fn ab_task(id: &str) -> Option<&'static AbTask> {
 /// 1,000 items of a task as chat JSONL, one conversation a line, in the form of the released files:
 /// the text alone, then its label. They never meet the shots or the test items of the same seed.
 pub fn tuning_set(task: &AbTask, seed: u64) -> Result<String, TaskError> {
+    Ok(chat_lines(&task.rule.sets(seed, 0)?.train))
+}
+
+/// The authors' own fine-tuning items of a task, in the same form, order and number as released: sorted
+/// by label, with the repeats that palindrome and rhyme have.
+pub fn released_tuning_set(task: &AbTask, data: &dyn DataSource) -> Result<String, TaskError> {
+    let name = task.upstream.ok_or_else(|| {
+        TaskError::Setting(format!(
+            "{}: the paper has no such task, so that no fine-tuning set was released",
+            task.card.id
+        ))
+    })?;
+    Ok(chat_lines(&upstream::train_items(data, name)?))
+}
+
+fn chat_lines(examples: &[Example]) -> String {
     let mut lines = String::new();
-    for example in task.rule.sets(seed, 0)?.train {
+    for example in examples {
         let line = json!({ "messages": [
             { "role": "user", "content": example.text },
             { "role": "assistant", "content": example.label.letter() },
@@ -37,7 +55,7 @@ pub fn tuning_set(task: &AbTask, seed: u64) -> Result<String, TaskError> {
         lines.push_str(&line.to_string());
         lines.push('\n');
     }
-    Ok(lines)
+    lines
 }
 
 /// Table 8 from runs: rows are the tasks tested, columns the untuned model and the models tuned on
@@ -176,7 +194,7 @@ pub fn tuned_exhibits(runs: &[RunSummary]) -> Option<(Vec<Table>, Figure)> {
         return None;
     }
     let mut tables = tuning_matrix(runs, original, &tuned);
-    tables.push(published_matrix());
+    tables.extend(published_beside(&tables));
     Some((tables, before_and_after(&results, original, &tuned)))
 }
 
@@ -257,6 +275,27 @@ fn before_and_after(
             y: 50.0,
         }],
     }
+}
+
+/// What the paper prints for the rows and columns of our tables; nothing where it prints none of them.
+pub(super) fn published_beside(tables: &[Table]) -> Option<Table> {
+    let mut whole = published_matrix();
+    let shown = |head: &str| tables.iter().any(|t| t.head.iter().any(|h| h == head));
+    let kept: Vec<usize> = (0..whole.head.len())
+        .filter(|place| shown(&whole.head[*place]))
+        .collect();
+    let tested = |row: &Vec<Cell>| {
+        let own = |r: &Vec<Cell>| r.first().map(ToString::to_string);
+        let mut rows = tables.iter().flat_map(|t| &t.rows);
+        rows.any(|ours| own(ours) == own(row))
+    };
+    whole.rows.retain(tested);
+    for row in &mut whole.rows {
+        *row = kept.iter().filter_map(|p| row.get(*p).cloned()).collect();
+    }
+    whole.head = kept.iter().map(|p| whole.head[*p].clone()).collect();
+    whole.published = (0..whole.rows.len()).collect();
+    (kept.len() > 1 && !whole.rows.is_empty()).then_some(whole)
 }
 
 /// The paper's Table 8 itself.

@@ -52,15 +52,15 @@ pub fn exhibits(runs: &[RunSummary]) -> Exhibits {
     }
 }
 
-fn is_high(outcome: &Outcome<'_>) -> bool {
+pub(crate) fn is_high(outcome: &Outcome<'_>) -> bool {
     let task = outcome.task();
     task.starts_with("physico/core-") || task.starts_with("physico/associative-")
 }
 
 /// Core and associative results of one model under the same conditions.
-type Group<'a> = Vec<&'a Outcome<'a>>;
+pub(crate) type Group<'a> = Vec<&'a Outcome<'a>>;
 
-fn groups<'a>(high: &[&'a Outcome<'a>]) -> Vec<Group<'a>> {
+pub(crate) fn groups<'a>(high: &[&'a Outcome<'a>]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for &outcome in high {
         let same = |g: &&mut Group<'a>| {
@@ -76,14 +76,14 @@ fn groups<'a>(high: &[&'a Outcome<'a>]) -> Vec<Group<'a>> {
     groups
 }
 
-const SPLITS: [Split; 3] = [Split::CoreDev, Split::CoreTest, Split::Associative];
+pub(crate) const SPLITS: [Split; 3] = [Split::CoreDev, Split::CoreTest, Split::Associative];
 
 /// The accuracy of a group on a split.
-fn on(group: &[&Outcome<'_>], split: Split) -> Option<crate::results::Accuracy> {
+pub(crate) fn on(group: &[&Outcome<'_>], split: Split) -> Option<crate::results::Accuracy> {
     group.iter().find_map(|o| o.part("split", split.name()))
 }
 
-fn printed_cell(value: Option<Printed>) -> Cell {
+pub(crate) fn printed_cell(value: Option<Printed>) -> Cell {
     value.map_or_else(Cell::none, |(v, sd)| Cell::printed(printed(v, sd)))
 }
 

@@ -205,3 +205,42 @@ fn pictures_minus_text_is_paired_too() {
     assert_eq!(rows[0][1], "core (text, score; pictures, generate)");
     assert_eq!(rows[0][2..4], ["33.3", "50.0"]);
 }
+
+#[test]
+fn tuned_models_stand_below_what_they_were_made_from() {
+    let of = |model: &str, value: f64| {
+        let mut rows = vec![
+            row("physico/core-text", &[("core-test", value)], &[]),
+            row("physico/associative-text", &[("associative", value)], &[]),
+        ];
+        for row in &mut rows {
+            row.model = model.to_owned();
+        }
+        rows
+    };
+    let mut rows = of("hf/base", 0.25);
+    rows.extend(of("hf/tuned", 0.5));
+    let mut runs = [run(rows)];
+    // The tasks of both models are the same two.
+    runs[0].manifest.tasks.truncate(2);
+    let pairs = [("hf/tuned".to_owned(), "hf/base".to_owned())];
+    let table = crate::tuned_rows(&runs, &pairs).unwrap();
+    let own: Vec<Vec<&str>> = table.rows[..2]
+        .iter()
+        .map(|row| row.iter().map(|c| &**c).collect())
+        .collect();
+    assert_eq!(
+        own[0],
+        ["hf/base", "text, score", "–", "25.0 ± 2.5", "25.0 ± 2.5"]
+    );
+    assert_eq!(
+        own[1][1..],
+        ["text, score, tuned", "–", "50.0 ± 2.5", "50.0 ± 2.5"]
+    );
+    // Below them the paper's models that were tuned, with their rows before.
+    assert_eq!(table.published, (2..10).collect::<Vec<_>>());
+    assert!(table.rows[2..].iter().all(|row| !row[0].contains("GPT-4")));
+    assert!(table.bare().is_empty(), "{:?}", table.bare());
+    let others = [("hf/other".to_owned(), "hf/base".to_owned())];
+    assert!(crate::tuned_rows(&runs, &others).is_none());
+}

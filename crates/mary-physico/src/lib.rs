@@ -28,6 +28,7 @@ pub mod published;
 mod results;
 mod setup;
 mod surface;
+mod tuned;
 pub mod tuning;
 pub mod upstream;
 pub mod worlds;
@@ -42,12 +43,13 @@ pub use perception::Perception;
 pub use photo::{Photo, Photograph, manifest};
 pub use setup::{Icl, Mode, Part, PhysicoSettings, Source};
 pub use surface::{Reached, surface};
+pub use tuned::tuned_rows;
 
 use std::sync::Arc;
 
 use mary_contract::{
     Arguments, AuditExpectations, DataSource, Exhibits, Family, FamilyCommand, FamilyError, Made,
-    RunSummary, Sample, SurfaceFinding, Task, TaskCard, TaskError, TaskSettings, Text,
+    RunSummary, Sample, SurfaceFinding, Table, Task, TaskCard, TaskError, TaskSettings, Text,
     TuningRequest, TuningSet, built_in,
 };
 
@@ -99,6 +101,10 @@ impl Family for Physico {
         data: &dyn DataSource,
     ) -> Result<TuningSet, FamilyError> {
         offers::tuning_set(name, wanted, data)
+    }
+
+    fn pair_tables(&self, runs: &[RunSummary], pairs: &[(String, String)]) -> Vec<Table> {
+        tuned_rows(runs, pairs).into_iter().collect()
     }
 
     fn audit_expectations(&self, task: &TaskCard) -> AuditExpectations {

@@ -10,7 +10,9 @@ use mary_contract::{
 };
 
 use crate::instances::sample_pairs;
-use crate::tuning::{Kind, MATRIX_PAIRS, chat_jsonl, instruction_json, tuning_examples};
+use crate::tuning::{
+    Kind, MATRIX_PAIRS, chat_jsonl, instruction_json, released_core, tuning_examples,
+};
 use crate::worlds::{self, Concept};
 use crate::{judgement_form, picture, recall_form, surface};
 
@@ -37,16 +39,44 @@ pub(crate) fn tuning_set(
 ) -> Result<TuningSet, FamilyError> {
     let kind = Kind::named(name)
         .ok_or_else(|| FamilyError::Usage(format!("{name} has no fine-tuning set")))?;
-    if let Some((setting, value)) = wanted.params.iter().next() {
+    let other = wanted.params.iter().find(|(name, _)| *name != "source");
+    if let Some((setting, value)) = other {
         return Err(FamilyError::Usage(format!(
-            "PHYSICO's fine-tuning sets take no settings; found {setting}={value}\nhint: leave --set out; -n says how many"
+            "PHYSICO's fine-tuning sets take the setting source alone; found {setting}={value}\nhint: leave it out; -n says how many"
         )));
+    }
+    let released = match (kind, wanted.params.get("source").map(String::as_str)) {
+        (_, None | Some("fresh")) => false,
+        // ARC is somebody's release whatever is said.
+        (Kind::Core | Kind::Arc, Some("published")) => true,
+        (Kind::Matrix, Some("published")) => {
+            return Err(FamilyError::Usage(
+                "the authors released no synthetic matrices\nhint: leave --set source=published out: \
+                 fresh ones follow Appendix E"
+                    .into(),
+            ));
+        }
+        (_, Some(other)) => {
+            return Err(FamilyError::Usage(format!(
+                "expected source=fresh or source=published, found source={other}"
+            )));
+        }
+    };
+    if released && wanted.n.is_some() {
+        return Err(FamilyError::Usage(
+            "a released set has as many items as it has\nhint: leave -n out; `mary tune --examples N` learns \
+             from a part"
+                .into(),
+        ));
     }
     let n = wanted.n.unwrap_or(match kind {
         Kind::Matrix => MATRIX_PAIRS,
         Kind::Arc | Kind::Core => PER_CONCEPT,
     });
-    let examples = tuning_examples(kind, wanted.seed, n, data)?;
+    let examples = match (kind, released) {
+        (Kind::Core, true) => released_core(data)?,
+        _ => tuning_examples(kind, wanted.seed, n, data)?,
+    };
     Ok(TuningSet {
         items: examples.len(),
         text: match wanted.form {

@@ -6,7 +6,7 @@ use mary_items::{Stream, below, shuffle, stream};
 use serde_json::json;
 
 use crate::grid::Grid;
-use crate::instances::{Level, planned};
+use crate::instances::{Instance, Level, planned};
 use crate::prompt::{self, GridText, grid_text};
 use crate::upstream;
 
@@ -69,16 +69,24 @@ pub fn tuning_examples(
 fn core(seed: u64, per_concept: usize) -> Result<Vec<Example>, TaskError> {
     planned(Level::Core, seed ^ APART, per_concept)?
         .iter()
-        .map(|p| {
-            let instance = p.draw()?;
-            let asked = prompt::grids(&instance.pairs, &instance.options, GridText::Rows, false);
-            Ok(Example {
-                system: asked.system.map(str::to_owned),
-                user: asked.words,
-                assistant: instance.concept,
-            })
-        })
+        .map(|p| Ok(asked(p.draw()?)))
         .collect()
+}
+
+/// The authors' core instances with their labels, for tests on the associative ones: the paper's RQ 6.
+/// What is tuned on them must not be tested on them.
+pub fn released_core(data: &dyn DataSource) -> Result<Vec<Example>, TaskError> {
+    let instances = upstream::published(data, Level::Core)?;
+    Ok(instances.into_iter().map(asked).collect())
+}
+
+fn asked(instance: Instance) -> Example {
+    let asked = prompt::grids(&instance.pairs, &instance.options, GridText::Rows, false);
+    Example {
+        system: asked.system.map(str::to_owned),
+        user: asked.words,
+        assistant: instance.concept,
+    }
 }
 
 fn arc(data: &dyn DataSource) -> Result<Vec<Example>, TaskError> {

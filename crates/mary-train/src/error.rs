@@ -42,6 +42,14 @@ pub enum TrainError {
     /// The GPU could not be used, or stopped.
     #[error("{0}")]
     Gpu(#[from] mary_contract::ModelError),
+    /// The user stopped it.
+    #[error("stopped after step {step} of {of}; the same command goes on from there")]
+    Stopped {
+        /// The last step that was done.
+        step: u64,
+        /// Steps planned.
+        of: u64,
+    },
     /// The loss stopped being a number.
     #[error("the loss is {loss} at step {step}; lower the learning rate or raise the warm-up")]
     Diverged {

@@ -56,6 +56,16 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), TrainError> {
     mary_contract::replace_file(path, bytes).map_err(TrainError::file(path))
 }
 
+/// Removes a file that may not be there.
+pub(crate) fn remove(path: &Path) -> Result<(), TrainError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(TrainError::file(path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Everything in a model folder.
 pub(crate) struct Folder<'a> {
     pub(crate) shape: &'a Shape,

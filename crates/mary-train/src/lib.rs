@@ -38,9 +38,9 @@ pub use learner::Device;
 pub use memory::Estimate;
 pub use optimizer::{AdamW, Decline, Schedule};
 pub use probe::ProbeReport;
-pub use provenance::{MergedProvenance, PROVENANCE, Provenance, Reuse, TuningRecipe};
+pub use provenance::{End, Ending, MergedProvenance, PROVENANCE, Provenance, Reuse, TuningRecipe};
 pub use stream::Source;
 pub use tune::{
-    Adapter, AnswerScore, Derived, Evaluation, TuneEvent, TuneReport, TuneSettings, derive, merge,
-    tune,
+    Adapter, AnswerScore, Derived, Evaluation, LearningStep, TuneEvent, TuneReport, TuneSettings,
+    derive, learning, merge, merged_model, tune,
 };

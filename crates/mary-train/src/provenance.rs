@@ -15,6 +15,9 @@ use crate::{Storage, TrainError, TuneSettings};
 /// The file beside an adapter or a merged model.
 pub const PROVENANCE: &str = "provenance.json";
 
+/// The file of a merged model whose base is a GGUF file.
+pub(crate) const MERGED_GGUF: &str = "model.gguf";
+
 const SCHEMA: u32 = 1;
 
 /// What an adapter was made from.
@@ -32,6 +35,35 @@ pub struct Provenance {
     pub seed: u64,
     /// Everything else that decides the numbers.
     pub settings: TuningRecipe,
+    /// How the tuning ended; follows from the rest, so that it is not compared. Absent in older files,
+    /// which were written for finished tunings alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
+}
+
+/// How a tuning ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// Steps that were done.
+    pub steps: u64,
+    /// Steps that were planned.
+    pub of: u64,
+    /// The step whose adapter was kept.
+    pub kept: u64,
+    /// Why there were no more.
+    pub end: End,
+}
+
+/// Why a tuning did no further step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// All steps were done.
+    Finished,
+    /// The loss on what is kept back fell no further.
+    Early,
+    /// The user stopped it; the same command goes on with it.
+    Interrupted,
 }
 
 /// The settings of a tuning that decide its numbers; device, threads and memory do not.
@@ -45,6 +77,9 @@ pub struct TuningRecipe {
     pub dropout: f32,
     /// The matrices adapted; empty: the family's query and value.
     pub targets: Vec<String>,
+    /// Conversations taken from the set; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub examples: Option<usize>,
     /// The optimiser with its learning rate.
     pub optimizer: AdamW,
     /// Rounds over the tuning set.
@@ -96,6 +131,8 @@ pub enum Reuse {
     Nothing,
     /// It was made from the very same.
     Same,
+    /// It is being made from the very same and was stopped; tuning goes on from there.
+    Unfinished,
     /// It was made from something else, difference by difference, or nobody knows from what.
     Other(Vec<String>),
 }
@@ -114,6 +151,7 @@ impl Provenance {
                 alpha: settings.alpha,
                 dropout: settings.dropout,
                 targets: settings.targets.clone(),
+                examples: settings.examples,
                 optimizer: settings.optimizer.clone(),
                 epochs: settings.epochs,
                 batch: settings.batch,
@@ -126,12 +164,31 @@ impl Provenance {
                 evaluate_every: settings.evaluate_every,
                 patience: settings.patience,
             },
+            ending: None,
         })
+    }
+
+    /// With how the tuning ended.
+    pub(crate) fn ended(mut self, ending: Ending) -> Self {
+        self.ending = Some(ending);
+        self
     }
 
     /// Whether the adapter in a folder is the one this would make.
     pub fn reuse(&self, folder: &Path) -> Result<Reuse, TrainError> {
-        reuse(folder, "adapter_config.json", self)
+        let there = reuse(folder, &["adapter_config.json"], self)?;
+        if there != Reuse::Same {
+            return Ok(there);
+        }
+        let found: Option<Self> = read(folder)?;
+        Ok(match found.is_some_and(|f| f.is_interrupted()) {
+            true => Reuse::Unfinished,
+            false => Reuse::Same,
+        })
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.ending.is_some_and(|e| e.end == End::Interrupted)
     }
 
     pub(crate) fn write(&self, folder: &Path) -> Result<(), TrainError> {
@@ -140,8 +197,13 @@ impl Provenance {
 }
 
 impl MergedProvenance {
-    /// What merging this adapter into this base would make a model from.
+    /// What merging this adapter into this base would make a model from. Of a GGUF file only the matrices
+    /// that the adapter changes are stored anew, in 32 bits.
     pub fn of(base: &Path, adapter: &Path, storage: Storage) -> Result<Self, TrainError> {
+        let storage = match is_gguf(base)? {
+            true => "as stored, changed matrices in float32",
+            false => storage.name(),
+        };
         Ok(Self {
             schema: SCHEMA,
             program: program(),
@@ -150,14 +212,26 @@ impl MergedProvenance {
                 &adapter.join("adapter_config.json"),
                 &adapter.join("adapter_model.safetensors"),
             ])?,
-            storage: storage.name().to_owned(),
+            storage: storage.to_owned(),
             tuned: read(adapter)?,
         })
     }
 
+    /// What the model in a folder was made from; None where it does not say, or was not merged here.
+    pub fn read(folder: &Path) -> Result<Option<Self>, TrainError> {
+        let path = folder.join(PROVENANCE);
+        let text = match std::fs::read_to_string(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(TrainError::file(&path)(error)),
+            Ok(text) => text,
+        };
+        // Other tools may call a file so: what is none of ours says nothing.
+        Ok(serde_json::from_str(&text).ok())
+    }
+
     /// Whether the model in a folder is the one this would make.
     pub fn reuse(&self, folder: &Path) -> Result<Reuse, TrainError> {
-        reuse(folder, "config.json", self)
+        reuse(folder, &["config.json", MERGED_GGUF], self)
     }
 
     pub(crate) fn write(&self, folder: &Path) -> Result<(), TrainError> {
@@ -167,13 +241,7 @@ impl MergedProvenance {
 
 /// Before a folder's files are replaced: what it said of them no longer holds.
 pub(crate) fn forget(folder: &Path) -> Result<(), TrainError> {
-    let path = folder.join(PROVENANCE);
-    match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(TrainError::file(&path)(error))
-        }
-        _ => Ok(()),
-    }
+    crate::hf::remove(&folder.join(PROVENANCE))
 }
 
 fn program() -> String {
@@ -184,6 +252,11 @@ fn fingerprint(model: &Path) -> Result<String, TrainError> {
     let fail = |e: mary_contract::ModelError| TrainError::content(model, e);
     let checkpoint = Checkpoint::open(model).map_err(fail)?;
     checkpoint.fingerprint().map_err(fail)
+}
+
+fn is_gguf(model: &Path) -> Result<bool, TrainError> {
+    let checkpoint = Checkpoint::open(model).map_err(|e| TrainError::content(model, e))?;
+    Ok(checkpoint.is_gguf())
 }
 
 fn hash_of(files: &[&Path]) -> Result<String, TrainError> {
@@ -213,11 +286,12 @@ fn write(folder: &Path, what: &impl Serialize) -> Result<(), TrainError> {
     write_whole(&path, format!("{text}\n").as_bytes())
 }
 
-fn reuse<T>(folder: &Path, sign: &str, wanted: &T) -> Result<Reuse, TrainError>
+/// `signs` are the files of which one is there where something is.
+fn reuse<T>(folder: &Path, signs: &[&str], wanted: &T) -> Result<Reuse, TrainError>
 where
     T: Serialize + DeserializeOwned,
 {
-    if !folder.join(sign).exists() {
+    if !signs.iter().any(|sign| folder.join(sign).exists()) {
         return Ok(Reuse::Nothing);
     }
     let Some(found) = read::<T>(folder)? else {
@@ -243,7 +317,7 @@ fn compare(path: &str, there: &Value, wanted: &Value, out: &mut Vec<String>) {
         _ if there == wanted => {}
         (Value::Object(a), Value::Object(b)) => {
             let keys = a.keys().chain(b.keys().filter(|k| !a.contains_key(*k)));
-            for key in keys.filter(|k| k.as_str() != "program") {
+            for key in keys.filter(|k| !["program", "ending"].contains(&k.as_str())) {
                 let inner = match path {
                     "" | "settings" | "tuned" => key.clone(),
                     _ => format!("{path}.{key}"),

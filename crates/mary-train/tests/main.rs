@@ -11,6 +11,7 @@ mod families;
 mod gpu;
 mod gradients;
 mod growing;
+mod merging;
 mod numbers;
 mod provenance;
 mod tuning;

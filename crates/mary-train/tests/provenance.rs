@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use mary_train::{
-    GrowSettings, MergedProvenance, PROVENANCE, Provenance, Reuse, Size, Storage, TuneEvent,
-    TuneSettings, derive, grow, merge, tune,
+    End, Ending, GrowSettings, MergedProvenance, PROVENANCE, Provenance, Reuse, Size, Storage,
+    TrainError, TuneEvent, TuneSettings, derive, grow, merge, tune,
 };
 
 use crate::tuning::with_tokenizer;
@@ -108,12 +108,102 @@ fn an_adapter_is_used_again_only_for_the_same_base_data_settings_and_seed() {
     assert!(why[0].contains(PROVENANCE), "{why:?}");
 }
 
+fn read(settings: &TuneSettings) -> Provenance {
+    let text = std::fs::read_to_string(settings.out.join(PROVENANCE)).expect("a file");
+    serde_json::from_str(&text).expect("provenance")
+}
+
 #[test]
-fn an_adapter_that_was_stopped_half_way_has_no_provenance() {
+fn an_adapter_that_was_stopped_half_way_says_so_and_is_gone_on_with() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut settings = settings(folder.path());
+    settings.epochs = 3;
+    let stop = |at: u64| {
+        move |event: TuneEvent| match event {
+            TuneEvent::Step { step, .. } if step == at => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    };
+    let report = tune(&settings, &mut stop(4)).expect("tunes");
+    assert!(!report.finished && report.after.is_empty());
+    let ending = |end, steps| {
+        let (of, kept) = (6, steps);
+        Some(Ending {
+            steps,
+            of,
+            kept,
+            end,
+        })
+    };
+    assert_eq!(read(&settings).ending, ending(End::Interrupted, 4));
+    assert_eq!(reuse(&settings), Reuse::Unfinished);
+    // Something else is another adapter all the same.
+    let mut other = settings.clone();
+    other.rank = 3;
+    assert!(matches!(reuse(&other), Reuse::Other(_)));
+    // A stopped tuning is no model: it is not merged.
+    let error = derive(&settings, &mut stop(5)).expect_err("stopped");
+    let told = matches!(error, TrainError::Stopped { step: 5, of: 6 });
+    assert!(told && !settings.out.join("merged").exists(), "{error}");
+    train(&settings);
+    assert_eq!(read(&settings).ending, ending(End::Finished, 6));
+    assert_eq!(reuse(&settings), Reuse::Same);
+    let whole = std::fs::read(settings.out.join("adapter_model.safetensors")).expect("weights");
+    settings.out = folder.path().join("at-once");
+    train(&settings);
+    let at_once = std::fs::read(settings.out.join("adapter_model.safetensors")).expect("weights");
+    assert_eq!(whole, at_once);
+}
+
+/// Whatever a kill leaves while the adapter is written, the same command makes the same adapter.
+#[test]
+fn a_kill_while_the_adapter_is_written_leaves_no_adapter_of_unknown_origin() {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = settings(folder.path());
-    tune(&settings, &mut |_| ControlFlow::Break(())).expect("tunes");
-    assert!(matches!(reuse(&settings), Reuse::Other(_)));
+    train(&settings);
+    let files = ["adapter_model.safetensors", "learning.jsonl", PROVENANCE];
+    let whole = files.map(|name| std::fs::read(settings.out.join(name)).expect("a file"));
+    for written in 0..=files.len() {
+        std::fs::remove_dir_all(&settings.out).expect("removed");
+        std::fs::create_dir_all(&settings.out).expect("a folder");
+        for (name, bytes) in files.iter().zip(&whole).take(written) {
+            std::fs::write(settings.out.join(name), bytes).expect("written");
+        }
+        assert_eq!(reuse(&settings), Reuse::Nothing, "{written} files");
+        train(&settings);
+        assert_eq!(reuse(&settings), Reuse::Same);
+        let again = files.map(|name| std::fs::read(settings.out.join(name)).expect("a file"));
+        assert_eq!(again, whole);
+    }
+}
+
+#[test]
+fn a_part_of_the_examples_is_another_adapter_and_says_how_many() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut settings = settings(folder.path());
+    settings.examples = Some(3);
+    let mut conversations = (0, 0);
+    tune(&settings, &mut |event| {
+        if let TuneEvent::Started {
+            conversations: found,
+            ..
+        } = event
+        {
+            conversations = found;
+        }
+        ControlFlow::Continue(())
+    })
+    .expect("tunes");
+    assert_eq!(conversations, (3, 0));
+    assert_eq!(read(&settings).settings.examples, Some(3));
+    settings.examples = None;
+    let Reuse::Other(differences) = reuse(&settings) else {
+        panic!("the whole set passed for a part");
+    };
+    assert!(
+        differences[0].starts_with("examples was "),
+        "{differences:?}"
+    );
 }
 
 #[test]
@@ -182,6 +272,27 @@ fn a_tuned_model_is_made_again_for_another_seed_rank_rate_base_or_data() {
     changed("data", &|s| {
         s.data = data(&folder.path().join("b.jsonl"), "B")
     });
+}
+
+/// The same of a merge, of which a kill leaves everything but the configuration.
+#[test]
+fn a_kill_while_a_model_is_merged_leaves_no_model() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = settings(folder.path());
+    let (first, ..) = derived(&settings);
+    let merged = settings.out.join("merged");
+    let wanted = MergedProvenance::of(&settings.model, &settings.out, Storage::F32);
+    let wanted = wanted.expect("provenance");
+    std::fs::remove_file(merged.join("config.json")).expect("removed");
+    assert_eq!(wanted.reuse(&merged).expect("compared"), Reuse::Nothing);
+    merge(&settings.model, &settings.out, &merged, Storage::F32).expect("merges");
+    assert_eq!(wanted.reuse(&merged).expect("compared"), Reuse::Same);
+    let again = std::fs::read(merged.join("model.safetensors")).expect("weights");
+    assert_eq!(again, first);
+    assert!(
+        merged.join("learning.jsonl").exists(),
+        "the curve goes along"
+    );
 }
 
 #[test]

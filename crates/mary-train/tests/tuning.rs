@@ -282,9 +282,27 @@ fn learning_stops_early_and_keeps_the_best_adapter() {
         (loss - lowest.loss).abs() < 1e-12,
         "the adapter is the best one"
     );
-    let log = std::fs::read_to_string(settings.out.join("learning.jsonl")).expect("a log");
-    assert_eq!(log.lines().count(), report.losses.len());
-    assert!(log.contains("held_out_loss"));
+    let curve = mary_train::learning(&settings.out)
+        .expect("read")
+        .expect("a log");
+    assert_eq!(
+        curve.len(),
+        report.losses.len() + 1,
+        "step 0 is before tuning"
+    );
+    assert_eq!((curve[0].loss, curve[0].held_out), (None, Some(16)));
+    assert_eq!(curve[1].loss, Some(report.losses[0]));
+    let scored = curve.iter().filter(|s| s.held_out_loss.is_some()).count();
+    assert_eq!(scored, report.curve.len() + 1);
+    let text = std::fs::read_to_string(settings.out.join(mary_train::PROVENANCE)).expect("a file");
+    let made: mary_train::Provenance = serde_json::from_str(&text).expect("provenance");
+    let ending = made.ending.expect("an ending");
+    assert_eq!(ending.end, mary_train::End::Early);
+    assert_eq!(
+        (ending.steps, ending.of),
+        (report.losses.len() as u64, 6 * 30)
+    );
+    assert_eq!(ending.kept, best);
 }
 
 /// The list of instructions that LLaMA-Factory takes teaches the same as the chat it says.

@@ -9,7 +9,7 @@ use mary_contract::{ErrorKind, ModelError};
 use serde_json::Value;
 
 use crate::folder::{Sidecars, Weights};
-use crate::gguf::{Gguf, parts};
+use crate::gguf::{Additions, Gguf, parts, rewrite};
 use crate::mapped::{Mapped, RawBytes};
 use crate::stored::Stored;
 use crate::{ChatTemplate, TensorInfo, Tokenizer, bounds, fault, remembered, tokenizer};
@@ -240,6 +240,28 @@ impl Checkpoint {
             (Cow::Borrowed(_), Some((file, t))) => Ok(file.share(t.start..t.start + t.len)),
             (raw, _) => Ok(raw.into_owned().into()),
         }
+    }
+
+    /// Writes a GGUF model anew to `out` with numbers added to some tensors, in the order of
+    /// [`Self::read_f32`]. What is changed is stored in 32 bits, the rest stays as it is.
+    pub fn rewrite_gguf(&self, out: &Path, additions: &dyn Additions) -> Result<(), ModelError> {
+        match self.files.as_slice() {
+            [file] if self.is_gguf() => rewrite::rewrite(file, &self.tensors, out, additions),
+            files => {
+                let first = files.first().map_or(Path::new(""), |f| &f.path);
+                Err(fault::bad(
+                    first,
+                    format!("expected one GGUF file, found {} files", files.len()),
+                )
+                .hint("join the parts first: llama-gguf-split --merge"))
+            }
+        }
+    }
+
+    /// Whether the weights lie in GGUF files.
+    pub fn is_gguf(&self) -> bool {
+        let magic = |file: &Mapped| file.get(..4) == Some(b"GGUF".as_slice());
+        !self.files.is_empty() && self.files.iter().all(magic)
     }
 
     fn find(&self, name: &str) -> Result<(&Stored, &[u8]), ModelError> {

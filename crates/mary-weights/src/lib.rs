@@ -26,6 +26,7 @@ mod vectors;
 
 pub use checkpoint::{Checkpoint, EmbeddedFiles};
 pub use dequant::{numbers, unpack_blocks};
+pub use gguf::Additions;
 pub use locate::{locate, locate_tokenizer};
 pub use mapped::RawBytes;
 pub use remembered::remember_hashes_in;

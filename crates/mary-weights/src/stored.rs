@@ -153,6 +153,28 @@ impl Stored {
         out
     }
 
+    /// Adds numbers in Hugging Face's order to this tensor's numbers in the order of the file.
+    pub fn add_to(&self, added: &[f32], stored: &mut [f32]) {
+        let width = added.len() / self.rows().max(1);
+        let (rows, columns) = self.matrix();
+        for (i, value) in added.iter().enumerate() {
+            let place = match &self.layout {
+                Layout::Plain | Layout::PlusOne => i,
+                Layout::Rows(order) => order.stored(i / width) * width + i % width,
+                Layout::Transposed => i % columns * rows + i / columns,
+                Layout::Strided(strides) => {
+                    let (mut rest, mut place) = (i, 0);
+                    for (n, step) in self.info.shape.iter().zip(strides).rev() {
+                        place += rest % n * step;
+                        rest /= n;
+                    }
+                    place
+                }
+            };
+            stored[place] += value;
+        }
+    }
+
     /// The bytes in Hugging Face's order; `None` when the blocks cannot be rearranged without
     /// unpacking them.
     pub fn read_raw<'a>(&self, bytes: &'a [u8]) -> Option<Cow<'a, [u8]>> {
@@ -251,6 +273,34 @@ mod tests {
             let mut seen: Vec<usize> = (0..rows).map(|r| order.stored(r)).collect();
             seen.sort_unstable();
             assert_eq!(seen, (0..rows).collect::<Vec<_>>(), "{order:?}");
+        }
+    }
+
+    /// What is added comes out where it was meant, however the numbers lie.
+    #[test]
+    fn numbers_are_added_where_they_are_read() {
+        let layouts = [
+            Layout::Plain,
+            Layout::Rows(RowOrder::Rotary { head_dim: 4 }),
+            Layout::Transposed,
+            Layout::Strided(vec![1, 8]),
+        ];
+        for layout in layouts {
+            let stored = Stored {
+                info: TensorInfo {
+                    shape: vec![8, 3],
+                    dtype: TensorType::F32,
+                },
+                file: 0,
+                start: 0,
+                len: 96,
+                layout,
+            };
+            let added: Vec<f32> = (1..=24).map(|n| n as f32).collect();
+            let mut numbers = vec![0.0; 24];
+            stored.add_to(&added, &mut numbers);
+            let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+            assert_eq!(stored.read_f32(&bytes), added, "{:?}", stored.layout);
         }
     }
 

@@ -174,6 +174,7 @@ fn status_of(error: &anyhow::Error) -> Status {
                     return Status::Usage;
                 }
                 TrainError::Content { .. } | TrainError::Tokenizer(_) => return Status::Missing,
+                TrainError::Stopped { .. } => return Status::Interrupted,
                 // What the system or the model said decides.
                 TrainError::File { .. } | TrainError::Gpu(_) => {}
             }

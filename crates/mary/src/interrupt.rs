@@ -36,7 +36,7 @@ pub fn flag() -> anyhow::Result<Arc<AtomicBool>> {
         // Whoever waits for a turn, a pause or a server's word about itself stops waiting.
         mary_remote::stop_waiting();
         crate::terminal::line(
-            "stopping: answers under way are waited for and kept; once more to stop at once",
+            "stopping: what is under way is waited for and kept; once more to stop at once",
         );
     });
     match set {

@@ -23,6 +23,7 @@ mod instruments;
 mod judge;
 mod key;
 mod kill;
+mod kill_tuning;
 mod kills;
 mod llamacpp;
 mod numbers;

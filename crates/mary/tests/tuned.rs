@@ -168,8 +168,12 @@ fn recipes_are_those_that_papers_print() {
 fn a_tuning_set_refuses_what_it_does_not_take() {
     let home = tempfile::tempdir().unwrap();
     for wish in [
-        "htest/rhyme --set source=published",
+        "htest/rhyme --set source=elsewhere",
+        "htest/rhyme --set source=published -n 5",
+        "htest/rhyme --set split=train",
         "htest/rhyme -n 5",
+        "physico/matrix --set source=published",
+        "physico/core --set source=published -n 5",
         "physico/matrix --set split=dev",
         "embodied/perceptualqa --set split=dev",
         "embodied/perceptualqa -n 5",
@@ -179,4 +183,76 @@ fn a_tuning_set_refuses_what_it_does_not_take() {
         assert_eq!(code, Some(2), "{wish}: {said}");
         assert!(!home.path().join("set.jsonl").exists(), "{wish}");
     }
+}
+
+/// One command from a family's set to a table before and after, with the learning curve in its report.
+#[test]
+fn a_set_is_tuned_on_and_tested_in_one_command() {
+    let home = tempfile::tempdir().unwrap();
+    let command = "tune -m builtin/nano@step16 --data embodied/perceptualqa --data-form instruction --examples 24 \
+                   --epochs 2 --batch-size 4 --rank 1 --threads 1 --evaluate-every 3 -o adapter --csv tables.csv \
+                   --test embodied/perceptualqa --set split=test --set template=tuning-letter --limit 6";
+    let (code, out, said) = mary(home.path(), command);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("on 22 conversations (2 kept back)"), "{said}");
+    assert!(
+        out.contains("Qwen2-7B") && out.contains("45.00"),
+        "the paper's beside it: {out}"
+    );
+    let csv = std::fs::read_to_string(home.path().join("tables.csv")).unwrap();
+    assert!(csv.contains("before: model"), "{csv}");
+    let report = said
+        .lines()
+        .find_map(|l| l.strip_prefix("report: "))
+        .unwrap();
+    let page = std::fs::read_to_string(report).unwrap();
+    for shown in [
+        "learning-loss",
+        "learning-exact",
+        "learning-table",
+        "embodied-table-11",
+    ] {
+        assert!(page.contains(shown), "{shown}");
+    }
+    // The same again tunes nothing and asks nothing.
+    let (code, _, said) = mary(home.path(), command);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("there already"), "{said}");
+    // A file is what it is, and a name that is none lists those there are.
+    let refused = [
+        command.replace(
+            "embodied/perceptualqa --data-form",
+            "tables.csv --data-form",
+        ),
+        command.replace(
+            "--data embodied/perceptualqa --data-form instruction",
+            "--data htest/rime",
+        ),
+    ];
+    for command in refused {
+        let (code, _, said) = mary(home.path(), &command);
+        assert_eq!(code, Some(2), "{command}: {said}");
+    }
+}
+
+#[test]
+fn an_adapter_made_on_a_gguf_file_applies_to_it() {
+    let home = tempfile::tempdir().unwrap();
+    data(&home.path().join("set.jsonl"), "A");
+    let from =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../mary-local/tests/golden_gguf/qwen2.gguf");
+    std::fs::copy(from, home.path().join("base.gguf")).unwrap();
+    let (code, said) = tune(
+        home.path(),
+        &[("--model", "gguf/base.gguf"), ("--merge", "merged")],
+    );
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("mary run -m gguf/merged/model.gguf"),
+        "{said}"
+    );
+    let run = "run -m gguf/base.gguf --adapter adapter -t htest/rhyme --limit 2 -k 2 --json";
+    let (code, out, said) = mary(home.path(), run);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(out.contains("model.gguf"), "{out}");
 }

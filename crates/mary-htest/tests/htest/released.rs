@@ -64,6 +64,41 @@ fn every_released_file_is_read() {
 }
 
 #[test]
+fn the_released_fine_tuning_sets_are_written_as_they_are() {
+    use mary_contract::{Family as _, TuningRequest};
+    let Some(data) = released() else { return };
+    for task in AB_TASKS {
+        let name = task.upstream.unwrap();
+        let wanted = TuningRequest {
+            params: [("source".to_owned(), "published".to_owned())].into(),
+            ..TuningRequest::default()
+        };
+        let set = mary_htest::HTEST
+            .tuning_set(&task.card.id, &wanted, &data)
+            .unwrap();
+        let path = data.0.join(format!("htest/train/{name}_train.jsonl"));
+        let theirs = fs::read_to_string(path).unwrap();
+        let read = |text: &str| -> Vec<serde_json::Value> {
+            let lines = text.lines().filter(|l| !l.trim().is_empty());
+            lines.map(|l| serde_json::from_str(l).unwrap()).collect()
+        };
+        assert_eq!(read(&set.text), read(&theirs), "{name}");
+        assert_eq!(set.items, read(&theirs).len());
+        let tested: Vec<String> = upstream::test_items(&data, name)
+            .unwrap()
+            .into_iter()
+            .map(|e| e.text)
+            .collect();
+        let trained = read(&set.text);
+        let shared = trained
+            .iter()
+            .filter(|l| tested.iter().any(|t| l["messages"][0]["content"] == **t))
+            .count();
+        assert_eq!(shared, 0, "{name}");
+    }
+}
+
+#[test]
 fn the_released_set_runs_by_the_published_prompt() {
     let Some(data) = released() else { return };
     let settings = settings(&[("source", "published"), ("mode", "generate")], 4);

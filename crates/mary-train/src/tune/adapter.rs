@@ -36,9 +36,24 @@ impl Adapter {
         }
     }
 
-    /// Writes `adapter_config.json` and `adapter_model.safetensors`, which PEFT loads.
+    /// Writes `adapter_config.json` and `adapter_model.safetensors`, which PEFT loads. The configuration
+    /// last: where it is, the adapter is whole.
     pub fn save(&self, folder: &Path, base: &Path) -> Result<(), TrainError> {
+        self.save_weights(folder)?;
+        self.save_config(folder, base)
+    }
+
+    pub(super) fn save_weights(&self, folder: &Path) -> Result<(), TrainError> {
         std::fs::create_dir_all(folder).map_err(TrainError::file(folder))?;
+        write_weights(
+            &folder.join(WEIGHTS),
+            &entries(&self.layout),
+            &self.values,
+            Storage::F32,
+        )
+    }
+
+    pub(super) fn save_config(&self, folder: &Path, base: &Path) -> Result<(), TrainError> {
         let config = json!({
             "peft_type": "LORA",
             "task_type": "CAUSAL_LM",
@@ -55,13 +70,7 @@ impl Adapter {
             "use_rslora": false,
             "use_dora": false,
         });
-        write_whole(&folder.join(CONFIG), format!("{config:#}\n").as_bytes())?;
-        write_weights(
-            &folder.join(WEIGHTS),
-            &entries(&self.layout),
-            &self.values,
-            Storage::F32,
-        )
+        write_whole(&folder.join(CONFIG), format!("{config:#}\n").as_bytes())
     }
 
     /// Reads an adapter for a base with this table.
@@ -100,6 +109,11 @@ impl Adapter {
             targets,
         })
     }
+}
+
+/// Before an adapter is replaced: the folder holds none.
+pub(super) fn forget(folder: &Path) -> Result<(), TrainError> {
+    crate::hf::remove(&folder.join(CONFIG))
 }
 
 /// A number as it was written, without the digits that widening adds.

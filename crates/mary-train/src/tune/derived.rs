@@ -4,14 +4,14 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use super::{TuneEvent, TuneReport, TuneSettings, merge, tune};
+use super::{TuneEvent, TuneReport, TuneSettings, merge, merged_model, tune};
 use crate::provenance::{MergedProvenance, Provenance, Reuse};
 use crate::{Storage, TrainError};
 
 /// A tuned model and how it came about.
 #[derive(Debug)]
 pub struct Derived {
-    /// The merged model.
+    /// The merged model: a folder, or a GGUF file where the base is one.
     pub merged: PathBuf,
     /// What tuning did; absent where the adapter was there already.
     pub tuned: Option<TuneReport>,
@@ -27,7 +27,7 @@ pub fn derive(
     let (base, adapter) = (&settings.model, &settings.out);
     let tuned = match Provenance::of(settings)?.reuse(adapter)? {
         Reuse::Same => None,
-        Reuse::Nothing => Some(tune(settings, on_event)?),
+        Reuse::Nothing | Reuse::Unfinished => Some(tune(settings, on_event)?),
         Reuse::Other(differences) => {
             let note = format!(
                 "{}: tuned again, since the adapter there is another: {}",
@@ -39,12 +39,21 @@ pub fn derive(
             Some(tune(settings, on_event)?)
         }
     };
+    if let Some(report) = tuned.as_ref().filter(|report| !report.finished) {
+        return Err(TrainError::Stopped {
+            step: report.losses.len() as u64,
+            of: report.steps,
+        });
+    }
     let merged = adapter.join("merged");
     let wanted = MergedProvenance::of(base, adapter, Storage::F32)?;
     if wanted.reuse(&merged)? != Reuse::Same {
         merge_whole(base, adapter, &merged)?;
     }
-    Ok(Derived { merged, tuned })
+    Ok(Derived {
+        merged: merged_model(&merged),
+        tuned,
+    })
 }
 
 /// Beside its place first: a folder that is there is a folder that is whole.

@@ -3,17 +3,21 @@
 //! PEFT made.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mary_architecture::Architecture;
-use mary_weights::Checkpoint;
+use mary_weights::{Additions, Checkpoint};
 use safetensors::SafeTensors;
 use serde_json::Value;
 
 use super::adapter::{CONFIG, WEIGHTS};
+use super::learning::LOG;
 use crate::TrainError;
-use crate::hf::{Storage, Writer, read_json, read_tensor, write_whole};
-use crate::provenance::{MergedProvenance, forget};
+use crate::hf::{Storage, Writer, read_json, read_tensor, remove, write_whole};
+use crate::provenance::{MERGED_GGUF, MergedProvenance, forget};
+
+/// The file that shows a model in Hugging Face's layout.
+const CONFIG_JSON: &str = "config.json";
 
 /// Files beside the weights that a merged model keeps.
 const SIDECARS: &[&str] = &[
@@ -137,36 +141,131 @@ fn tensor_of(checkpoint: &Checkpoint, a: &Architecture, layer: &str) -> Option<S
 }
 
 /// Folds an adapter into its base model and writes the result as a new model folder, with what it was
-/// made from.
+/// made from and how it was learned. A base in Hugging Face's layout is stored as `storage` says; of a
+/// GGUF file only the matrices that the adapter changes are stored anew, in 32 bits.
 pub fn merge(model: &Path, adapter: &Path, out: &Path, storage: Storage) -> Result<(), TrainError> {
-    if !model.join("config.json").exists() {
-        return Err(TrainError::content(
-            model,
-            "merging needs a folder in Hugging Face layout (config.json, safetensors, tokenizer.json)",
-        ));
-    }
     let provenance = MergedProvenance::of(model, adapter, storage)?;
-    forget(out)?;
     let fail = |e: mary_contract::ModelError| TrainError::content(model, e);
     let checkpoint = Checkpoint::open(model).map_err(fail)?;
-    let architecture = Architecture::resolve(checkpoint.config()).map_err(fail)?;
-    let Products { scale, layers } = Products::read(adapter)?;
-    let mut added = BTreeMap::new();
-    for (layer, product) in layers {
-        let name = tensor_of(&checkpoint, &architecture, &layer).ok_or_else(|| {
-            let problem = format!("the adapter changes {layer}, which this model does not have");
-            TrainError::content(adapter, problem)
-        })?;
-        added.insert(name, product);
+    let changes = Changes::of(&checkpoint, model, adapter)?;
+    let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    if same(model, out)
+        || model
+            .parent()
+            .is_some_and(|p| model.is_file() && same(p, out))
+    {
+        return Err(TrainError::Settings(format!(
+            "{}: a merged model cannot be written over its base; name another folder",
+            out.display()
+        )));
     }
+    // What shows that a model is here goes first and comes last: whoever is killed in between leaves a
+    // folder that holds none, never one of unknown origin.
+    for sign in [CONFIG_JSON, MERGED_GGUF] {
+        remove(&out.join(sign))?;
+    }
+    forget(out)?;
     std::fs::create_dir_all(out).map_err(TrainError::file(out))?;
-    let mut config = read_json(&model.join("config.json"))?;
+    carry_curve(adapter, out)?;
+    if checkpoint.is_gguf() {
+        provenance.write(out)?;
+        let file = out.join(MERGED_GGUF);
+        return checkpoint.rewrite_gguf(&file, &changes).map_err(fail);
+    }
+    write_weights((&checkpoint, model), &changes, out, storage)?;
+    provenance.write(out)?;
+    let mut config = read_json(&model.join(CONFIG_JSON))?;
     for key in ["torch_dtype", "dtype"] {
         if let Some(value) = config.get_mut(key) {
             *value = Value::from(storage.name());
         }
     }
-    write_whole(&out.join("config.json"), format!("{config:#}\n").as_bytes())?;
+    write_whole(&out.join(CONFIG_JSON), format!("{config:#}\n").as_bytes())
+}
+
+/// What `mary run` opens of a folder that [`merge`] wrote: the folder, or the GGUF file in it.
+pub fn merged_model(folder: &Path) -> PathBuf {
+    match folder.join(MERGED_GGUF) {
+        file if file.exists() => file,
+        _ => folder.to_owned(),
+    }
+}
+
+/// The learning curve goes with the model, so that a report of its answers can show it.
+fn carry_curve(adapter: &Path, out: &Path) -> Result<(), TrainError> {
+    let (from, to) = (adapter.join(LOG), out.join(LOG));
+    match from.exists() {
+        true => std::fs::copy(&from, &to)
+            .map(|_| ())
+            .map_err(TrainError::file(&to)),
+        false => remove(&to),
+    }
+}
+
+/// An adapter's products by the names of the checkpoint's tensors.
+struct Changes {
+    scale: f32,
+    /// Matrices are stored as their transposes.
+    turned: bool,
+    /// With the shape of the matrix.
+    products: BTreeMap<String, (Product, Vec<usize>)>,
+}
+
+impl Changes {
+    fn of(checkpoint: &Checkpoint, model: &Path, adapter: &Path) -> Result<Self, TrainError> {
+        let architecture = Architecture::resolve(checkpoint.config())
+            .map_err(|e| TrainError::content(model, e))?;
+        let turned = architecture.names.transposed;
+        let Products { scale, layers } = Products::read(adapter)?;
+        let mut products = BTreeMap::new();
+        for (layer, product) in layers {
+            let name = tensor_of(checkpoint, &architecture, &layer).ok_or_else(|| {
+                let problem =
+                    format!("the adapter changes {layer}, which this model does not have");
+                TrainError::content(adapter, problem)
+            })?;
+            let shape = checkpoint.info(&name).map(|info| info.shape.clone());
+            let shape = shape.unwrap_or_default();
+            product
+                .check(&name, &shape, turned)
+                .map_err(|problem| TrainError::content(adapter, problem))?;
+            products.insert(name, (product, shape));
+        }
+        Ok(Self {
+            scale,
+            turned,
+            products,
+        })
+    }
+
+    /// Adds what the adapter adds to a tensor, where it adds anything.
+    fn add_to(&self, name: &str, values: &mut [f32]) {
+        if let Some((product, _)) = self.products.get(name) {
+            product.add_to(self.turned, self.scale, values);
+        }
+    }
+}
+
+impl Additions for Changes {
+    fn change(&self, name: &str) -> bool {
+        self.products.contains_key(name)
+    }
+
+    fn numbers(&self, name: &str) -> Vec<f32> {
+        let shape = self.products.get(name).map(|(_, shape)| shape.as_slice());
+        let mut added = vec![0.0; shape.unwrap_or(&[0]).iter().product()];
+        self.add_to(name, &mut added);
+        added
+    }
+}
+
+/// Writes the weights of a model in Hugging Face's layout, and what lies beside them.
+fn write_weights(
+    (checkpoint, model): (&Checkpoint, &Path),
+    changes: &Changes,
+    out: &Path,
+    storage: Storage,
+) -> Result<(), TrainError> {
     for name in SIDECARS {
         let from = model.join(name);
         if from.exists() {
@@ -179,54 +278,45 @@ pub fn merge(model: &Path, adapter: &Path, out: &Path, storage: Storage) -> Resu
         let Some(info) = checkpoint.info(name) else {
             continue;
         };
-        let mut values = checkpoint.read_f32(name).map_err(fail)?;
-        if let Some(product) = added.get(name) {
-            let turned = architecture.names.transposed;
-            fold(product, (name, &info.shape), turned, scale, &mut values)
-                .map_err(|problem| TrainError::content(adapter, problem))?;
-        }
+        let read = checkpoint.read_f32(name);
+        let mut values = read.map_err(|e| TrainError::content(model, e))?;
+        changes.add_to(name, &mut values);
         writer.add(name, &info.shape, &values);
     }
-    writer.write(&out.join("model.safetensors"))?;
-    provenance.write(out)
+    writer.write(&out.join("model.safetensors"))
 }
 
-/// Adds `scale · B A` to a matrix, or its transpose where the matrix is stored so.
-fn fold(
-    product: &Product,
-    (name, shape): (&str, &[usize]),
-    turned: bool,
-    scale: f32,
-    values: &mut [f32],
-) -> Result<(), String> {
-    let rank = product.rank;
-    let (inputs, outputs) = (
-        product.down.len() / rank.max(1),
-        product.up.len() / rank.max(1),
-    );
-    let fits = match turned {
-        true => shape == [inputs, outputs],
-        false => shape == [outputs, inputs],
-    };
-    if !fits {
-        return Err(format!(
-            "the adapter of {name} maps {inputs} numbers to {outputs}, the matrix has shape {shape:?}"
-        ));
+impl Product {
+    /// Numbers in and numbers out.
+    fn sizes(&self) -> (usize, usize) {
+        let rank = self.rank.max(1);
+        (self.down.len() / rank, self.up.len() / rank)
     }
-    if turned {
-        crate::net::add_product_turned(
-            (inputs, rank, outputs),
-            (&product.down, &product.up),
-            scale,
-            values,
-        );
-    } else {
-        crate::net::add_product(
-            (outputs, rank, inputs),
-            (&product.up, &product.down),
-            scale,
-            values,
-        );
+
+    /// Whether it fits a matrix, which may be stored as its transpose.
+    fn check(&self, name: &str, shape: &[usize], turned: bool) -> Result<(), String> {
+        let (inputs, outputs) = self.sizes();
+        let fits = match turned {
+            true => shape == [inputs, outputs],
+            false => shape == [outputs, inputs],
+        };
+        match fits {
+            true => Ok(()),
+            false => Err(format!(
+                "the adapter of {name} maps {inputs} numbers to {outputs}, the matrix has shape {shape:?}"
+            )),
+        }
     }
-    Ok(())
+
+    /// Adds `scale · B A` to a matrix, or its transpose where the matrix is stored so.
+    fn add_to(&self, turned: bool, scale: f32, values: &mut [f32]) {
+        let (rank, (inputs, outputs)) = (self.rank, self.sizes());
+        let (down, up) = (self.down.as_slice(), self.up.as_slice());
+        match turned {
+            true => {
+                crate::net::add_product_turned((inputs, rank, outputs), (down, up), scale, values)
+            }
+            false => crate::net::add_product((outputs, rank, inputs), (up, down), scale, values),
+        }
+    }
 }

@@ -4,6 +4,7 @@ mod adapter;
 mod base;
 mod conversation;
 mod derived;
+mod learning;
 mod merge;
 mod progress;
 mod records;
@@ -11,7 +12,8 @@ mod settings;
 
 pub use adapter::Adapter;
 pub use derived::{Derived, derive};
-pub use merge::merge;
+pub use learning::{LearningStep, learning};
+pub use merge::{merge, merged_model};
 pub use settings::TuneSettings;
 
 use crate::TrainError;
@@ -19,7 +21,7 @@ use crate::learner::{Device, Learner, Lesson, Means, Work};
 use crate::memory::Estimate;
 use crate::net::{AdapterLayout, Packed};
 use crate::optimizer::{Moments, Schedule};
-use crate::provenance::{Provenance, forget};
+use crate::provenance::{End, Ending, Provenance, forget};
 pub(crate) use base::Base;
 use conversation::{Example, Reader};
 use mary_contract::PromptForm;
@@ -93,15 +95,21 @@ pub struct TuneReport {
     pub losses: Vec<f64>,
     /// Held-out answers before tuning, in the order of the file.
     pub before: Vec<AnswerScore>,
-    /// The same answers after tuning.
+    /// The same answers after tuning; empty where the callback stopped it.
     pub after: Vec<AnswerScore>,
     /// What was kept back, while learning.
     pub curve: Vec<Evaluation>,
-    /// The step whose adapter was kept, where learning stopped early.
+    /// The step whose adapter was kept, where the best one is: with patience.
     pub best_step: Option<u64>,
+    /// Steps that were planned.
+    pub steps: u64,
     /// False when the callback stopped the run; the adapter so far is saved all the same.
     pub finished: bool,
 }
+
+/// Tokens multiplied at a time before a step is dealt out to another slot. With fewer, reading the weights
+/// costs more than multiplying with them: eight conversations of twelve tokens take eight times as long apart.
+const ENOUGH: usize = 256;
 
 struct Tuner<'a> {
     settings: &'a TuneSettings,
@@ -142,7 +150,7 @@ pub fn tune(
         form,
         longest: base.net.longest,
     };
-    let examples = reader.read(&settings.data)?;
+    let examples = few(reader.read(&settings.data)?, settings);
     let most = examples.iter().map(|e| e.tokens.len()).max().unwrap_or(0);
     let (train, held) = split(examples, settings)?;
     let slots = settings.slots.min(settings.batch);
@@ -177,18 +185,49 @@ pub fn tune(
     tuner.resume()?;
     let report = tuner.run((&train, &held), stopped, on_event)?;
     tuner.learner.fetch()?;
-    tuner.log(&report)?;
+    let rate = |step| settings.optimizer.rate * tuner.schedule.share(step);
+    let curve = learning::steps(&report, rate);
     if let Some((table, values)) = tuner.learner.into_lesson().adapter {
         let done = Adapter::new(table, values, settings.alpha, targets);
-        forget(&settings.out)?;
-        done.save(&settings.out, &settings.model)?;
-        // An adapter that was stopped half-way is not what its settings would make.
-        if report.finished {
-            provenance.write(&settings.out)?;
-            progress::forget(&settings.out)?;
-        }
+        write_down(settings, &done, &curve, &provenance.ended(ending(&report)))?;
     }
     Ok(report)
+}
+
+fn ending(report: &TuneReport) -> Ending {
+    let steps = report.losses.len() as u64;
+    let end = match report.finished {
+        false => End::Interrupted,
+        true if steps < report.steps => End::Early,
+        true => End::Finished,
+    };
+    Ending {
+        steps,
+        of: report.steps,
+        kept: report.best_step.unwrap_or(steps),
+        end,
+    }
+}
+
+/// Writes the adapter with what it was made from. Its configuration goes first and comes last: whoever is
+/// killed in between leaves a folder that says it holds no adapter, never one of unknown origin.
+fn write_down(
+    settings: &TuneSettings,
+    adapter: &Adapter,
+    curve: &[LearningStep],
+    provenance: &Provenance,
+) -> Result<(), TrainError> {
+    let out = &settings.out;
+    adapter::forget(out)?;
+    forget(out)?;
+    adapter.save_weights(out)?;
+    learning::write(out, curve)?;
+    provenance.write(out)?;
+    // An adapter that was stopped half-way is gone on with from its state.
+    if !provenance.is_interrupted() {
+        progress::forget(out)?;
+    }
+    adapter.save_config(out, &settings.model)
 }
 
 /// Conversations to train on and to keep back, by the seed, each in the order of the file.
@@ -215,6 +254,21 @@ fn split(
         }
     }
     Ok((train, back))
+}
+
+/// So many examples as are wanted, by the seed, in the order of the file.
+fn few(examples: Vec<Example>, settings: &TuneSettings) -> Vec<Example> {
+    let Some(wanted) = settings.examples else {
+        return examples;
+    };
+    let mut order: Vec<usize> = (0..examples.len()).collect();
+    shuffle(&mut order, settings.seed, u64::MAX - 1);
+    let kept: std::collections::HashSet<usize> = order.into_iter().take(wanted).collect();
+    let numbered = examples.into_iter().enumerate();
+    numbered
+        .filter(|(index, _)| kept.contains(index))
+        .map(|(_, example)| example)
+        .collect()
 }
 
 fn shuffle(order: &mut [usize], seed: u64, stream: u64) {
@@ -329,14 +383,21 @@ impl<'a> Tuner<'a> {
         } else if let Some(values) = self.progress.best.take() {
             self.learner.replace_adapter(values);
         }
-        let after = self.score(held)?;
+        let after = match finished {
+            true => self.score(held)?,
+            false => Vec::new(),
+        };
         let progress = &self.progress;
         Ok(TuneReport {
             losses: progress.losses.clone(),
             before: progress.before.clone(),
             after,
             curve: progress.curve.clone(),
-            best_step: progress.over.then(|| progress.best_step()).flatten(),
+            best_step: match self.settings.patience {
+                Some(_) if finished => progress.best_step(),
+                _ => None,
+            },
+            steps,
             finished,
         })
     }
@@ -366,8 +427,7 @@ impl<'a> Tuner<'a> {
     fn step(&mut self, step: u64, examples: &[&Example]) -> Result<(f64, f64), TrainError> {
         let settings = self.settings;
         let weight = examples.iter().map(|e| e.targets()).sum::<usize>().max(1) as f64;
-        let slots = settings.slots.min(settings.batch);
-        let share = examples.len().div_ceil(slots).max(1);
+        let share = examples.len().div_ceil(self.slots_of(examples)).max(1);
         let dealt = examples.chunks(share).enumerate().map(|(slot, own)| {
             let packs = packs(own, settings.pack).into_iter().enumerate();
             packs
@@ -385,20 +445,29 @@ impl<'a> Tuner<'a> {
         Ok((loss, rate))
     }
 
+    /// Sums of gradients that the conversations of a step are dealt out to: as many as there is enough
+    /// to multiply for. It follows from the data alone, so that threads do not matter.
+    fn slots_of(&self, examples: &[&Example]) -> usize {
+        let most = self.settings.slots.min(self.settings.batch);
+        let tokens: usize = examples.iter().map(|e| e.tokens.len()).sum();
+        (tokens / ENOUGH).clamp(2.min(most), most)
+    }
+
     /// The answers of held-out conversations under the adapters as they are now.
     fn score(&mut self, held: &[Example]) -> Result<Vec<AnswerScore>, TrainError> {
-        let work: Vec<Work> = held
-            .iter()
-            .map(|example| {
-                let mut packed = Packed::default();
-                example.add_to(&mut packed);
-                Work {
-                    packed,
-                    noise: None,
-                }
+        let all: Vec<&Example> = held.iter().collect();
+        let work: Vec<Work> = packs(&all, ENOUGH)
+            .into_iter()
+            .map(|packed| Work {
+                packed,
+                noise: None,
             })
             .collect();
-        let answers = self.learner.answers(&work)?;
+        let mut targets = self.learner.answers(&work)?.into_iter().flatten();
+        let answers = held
+            .iter()
+            .map(|example| targets.by_ref().take(example.targets()).collect());
+        let answers: Vec<Vec<(f32, bool)>> = answers.collect();
         let score = |tokens: Vec<(f32, bool)>| AnswerScore {
             log_probability: tokens.iter().map(|(value, _)| f64::from(*value)).sum(),
             greedy: tokens.iter().all(|(_, top)| *top),

@@ -1,21 +1,17 @@
 //! How far a tuning has come: what it resumes from after it was stopped or killed, bit for bit on the
-//! processor, and the log of what it learned.
+//! processor.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use super::{AnswerScore, Evaluation, TuneReport, Tuner};
+use super::{AnswerScore, Evaluation, Tuner};
 use crate::TrainError;
-use crate::hf::write_whole;
 use crate::optimizer::Moments;
 use crate::state::{self, State};
 
 /// The file a tuning resumes from, beside the adapter.
 const STATE: &str = "state.safetensors";
-/// The losses and evaluations, one a line.
-const LOG: &str = "learning.jsonl";
 
 #[derive(Debug, Default)]
 pub(super) struct Progress {
@@ -115,13 +111,7 @@ impl Progress {
 
 /// Removes the state of a finished tuning.
 pub(super) fn forget(folder: &Path) -> Result<(), TrainError> {
-    let path = folder.join(STATE);
-    match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(TrainError::file(&path)(error))
-        }
-        _ => Ok(()),
-    }
+    crate::hf::remove(&folder.join(STATE))
 }
 
 impl Tuner<'_> {
@@ -167,23 +157,5 @@ impl Tuner<'_> {
         self.learner.go_on_from(values, moments)?;
         self.progress = Progress::of(state.position, state.step, best);
         Ok(())
-    }
-
-    /// Writes the losses and evaluations beside the adapter.
-    pub(super) fn log(&self, report: &TuneReport) -> Result<(), TrainError> {
-        let out = &self.settings.out;
-        std::fs::create_dir_all(out).map_err(TrainError::file(out))?;
-        let mut text = String::new();
-        for (i, loss) in report.losses.iter().enumerate() {
-            let step = i as u64 + 1;
-            let rate = self.settings.optimizer.rate * self.schedule.share(step);
-            let mut line = json!({"step": step, "loss": loss, "rate": rate});
-            if let Some(e) = report.curve.iter().find(|e| e.step == step) {
-                line["held_out_loss"] = json!(e.loss);
-                line["held_out_exact"] = json!(e.exact);
-            }
-            text.push_str(&format!("{line}\n"));
-        }
-        write_whole(&out.join(LOG), text.as_bytes())
     }
 }

@@ -17,6 +17,8 @@ pub struct TuneSettings {
     pub data: PathBuf,
     /// The folder the adapter is written to.
     pub out: PathBuf,
+    /// Conversations taken from the set, chosen by the seed; None: all.
+    pub examples: Option<usize>,
     /// Rank of the adapters.
     pub rank: usize,
     /// Their strength: the low-rank product is scaled by alpha / rank.
@@ -52,7 +54,7 @@ pub struct TuneSettings {
     pub device: Device,
     /// Worker threads; they change the speed and nothing else.
     pub threads: usize,
-    /// Sums of gradients kept apart; fixed, so that threads do not matter.
+    /// Sums of gradients kept apart, at most; how many follows from the data, so that threads do not matter.
     pub slots: usize,
     /// Most tokens computed at a time in a slot, but for an example that is longer by itself.
     pub pack: usize,
@@ -69,6 +71,7 @@ impl TuneSettings {
             model,
             data,
             out,
+            examples: None,
             rank: 8,
             alpha: 16.0,
             dropout: 0.05,
@@ -114,6 +117,9 @@ impl TuneSettings {
             return fail(
                 "epochs, batch, slots and threads must each be at least 1, pack at least 2",
             );
+        }
+        if self.examples == Some(0) {
+            return fail("there must be at least one example to learn from");
         }
         if !(0.0..1.0).contains(&self.dropout) || !(0.0..1.0).contains(&self.held_out) {
             return fail("dropout and the held-out share must lie in 0 ≤ x < 1");

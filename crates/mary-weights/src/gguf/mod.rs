@@ -7,6 +7,9 @@
 mod config;
 mod names;
 pub(crate) mod parts;
+pub(crate) mod rewrite;
+
+pub use rewrite::Additions;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -71,6 +74,15 @@ impl Metadata {
             Meta::Flag(flag) => Some(*flag),
             _ => None,
         }
+    }
+
+    /// Where tensors may begin: at multiples of this many bytes.
+    fn alignment(&self) -> Result<usize, String> {
+        let said = self.integer("general.alignment").unwrap_or(32);
+        usize::try_from(said)
+            .ok()
+            .filter(|a| a.is_power_of_two() && *a <= 1 << 20)
+            .ok_or_else(|| format!("has an alignment of {said}"))
     }
 
     pub fn texts(&self, key: &str) -> Option<&[String]> {
@@ -170,11 +182,7 @@ impl Gguf {
                 number + 1
             )));
         }
-        let alignment = metadata.integer("general.alignment").unwrap_or(32);
-        let alignment = usize::try_from(alignment)
-            .ok()
-            .filter(|a| a.is_power_of_two() && *a <= 1 << 20)
-            .ok_or_else(|| bad(format!("has an alignment of {alignment}")))?;
+        let alignment = metadata.alignment().map_err(bad)?;
         let data = reader
             .at
             .checked_next_multiple_of(alignment)
@@ -315,6 +323,12 @@ const MOST_NAMES: usize = 1 << 20;
 
 impl<'a> Reader<'a> {
     fn header(&mut self) -> Result<(Metadata, Vec<Described>), String> {
+        let (metadata, tensors) = self.metadata()?;
+        Ok((metadata, self.directory(tensors)?))
+    }
+
+    /// What stands before the directory of tensors, and how many tensors that lists.
+    fn metadata(&mut self) -> Result<(Metadata, usize), String> {
         if self.take(4)? != b"GGUF" {
             return Err("is not a GGUF file: it does not begin with `GGUF`".into());
         }
@@ -343,6 +357,10 @@ impl<'a> Reader<'a> {
             })?;
             metadata.insert(key, value);
         }
+        Ok((Metadata(metadata), tensors))
+    }
+
+    fn directory(&mut self, tensors: usize) -> Result<Vec<Described>, String> {
         let mut directory = Vec::with_capacity(tensors.min(1_024));
         for _ in 0..tensors {
             directory.push(self.described()?);
@@ -350,7 +368,7 @@ impl<'a> Reader<'a> {
         if directory.is_empty() {
             return Err("holds no tensors".into());
         }
-        Ok((Metadata(metadata), directory))
+        Ok(directory)
     }
 
     fn described(&mut self) -> Result<Described, String> {

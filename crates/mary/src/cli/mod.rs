@@ -302,9 +302,8 @@ pub struct MatrixArgs {
     /// Folder for training sets, adapters and tuned models; what is finished there is not done again
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Also write the tables as comma-separated values
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
+    #[command(flatten)]
+    pub set: run::TrainingSetArgs,
     #[command(flatten)]
     pub lora: run::LoraArgs,
     #[command(flatten)]

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use mary_contract::Limit;
 
+use super::TuningForm;
+
 /// Arguments of `run`.
 ///
 /// Without a model and tasks, the built-in model runs a starter selection.
@@ -154,10 +156,12 @@ pub struct TuneArgs {
     /// Local model to tune: a folder, or hf/…, gguf/…, builtin/nano
     #[arg(short, long)]
     pub model: String,
-    /// What to learn from, as `mary data tuning` writes it: chat, ShareGPT or Alpaca records, one a line or
-    /// one list
-    #[arg(long, value_name = "FILE")]
+    /// What to learn from: a file of chat, ShareGPT or Alpaca records, one a line or one list, or the name
+    /// of a set that `mary data tuning` writes
+    #[arg(long, value_name = "FILE|SET")]
     pub data: PathBuf,
+    #[command(flatten)]
+    pub set: TrainingSetArgs,
     /// Folder for the adapter
     #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,
@@ -176,6 +180,17 @@ pub struct TuneArgs {
     pub testing: TestingArgs,
 }
 
+/// A training set that a family writes.
+#[derive(Debug, Clone, Args)]
+pub struct TrainingSetArgs {
+    /// Setting of a training set that is named, for example source=published (repeatable)
+    #[arg(long = "data-set", value_name = "NAME=VALUE")]
+    pub data_set: Vec<String>,
+    /// Form of a training set that is named [default: chat]
+    #[arg(long = "data-form", value_enum)]
+    pub data_form: Option<TuningForm>,
+}
+
 /// How tuned models are tested.
 #[derive(Debug, Clone, Args)]
 pub struct TestingArgs {
@@ -188,6 +203,12 @@ pub struct TestingArgs {
     /// Task setting of the tests, for example mode=generate (repeatable)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// Wrap the prompts of the tests in the model's chat template
+    #[arg(long, alias = "chat")]
+    pub apply_chat_template: bool,
+    /// Also write the tables as comma-separated values
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
 }
 
 /// A low-rank adapter and how it is trained.
@@ -196,6 +217,9 @@ pub struct LoraArgs {
     /// Settings as a family's paper prints them (its id); what is given besides counts more
     #[arg(long, value_name = "FAMILY")]
     pub recipe: Option<String>,
+    /// Learn from so many examples of the set, chosen by the seed [default: all]
+    #[arg(long, value_name = "N")]
+    pub examples: Option<usize>,
     /// Rank of the adapter [default: 8]
     #[arg(long)]
     pub rank: Option<usize>,
@@ -226,6 +250,9 @@ pub struct LoraArgs {
     /// Longest example in tokens [default: 512]
     #[arg(long, value_name = "TOKENS")]
     pub longest: Option<usize>,
+    /// Learn from plain text, although the model has a chat template
+    #[arg(long)]
+    pub plain_text: bool,
     /// Share of the examples kept back, scored before and after [default: 0.1]
     #[arg(long, value_name = "SHARE")]
     pub held_out: Option<f64>,

@@ -42,9 +42,11 @@ pub fn merged(place: &Place, models: &[ModelRef], adapter: &Path) -> anyhow::Res
     if wanted.reuse(&folder)? != Reuse::Same {
         mary_train::merge(&base, adapter, &folder, Storage::F32)?;
     }
+    // Not read from its words: an `@` in the name of a folder is no revision.
+    let model = mary_train::merged_model(&folder);
     Ok(ModelRef {
-        provider: "hf".into(),
-        name: folder.display().to_string(),
+        provider: if model.is_file() { "gguf" } else { "hf" }.into(),
+        name: model.display().to_string(),
         revision: None,
     })
 }

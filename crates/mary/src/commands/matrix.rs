@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-use mary_contract::{Registry, RunSummary, Table, TuningRequest};
-use mary_data::LocalData;
-use mary_report::terminal;
+use mary_contract::{Registry, RunSummary, Table};
 use mary_store::RunFolder;
 
-use super::{report, summary, tune, tuned};
+use super::{report, tune, tuned};
 use crate::cli::MatrixArgs;
 use crate::exit::{Status, UsageError};
 use crate::matching;
@@ -48,8 +45,7 @@ fn tune_and_test(
     let tests = tuned::Tests {
         tasks: &tasks,
         testing: &args.testing,
-        seed: args.lora.seed,
-        device: &args.lora.device,
+        lora: &args.lora,
     };
     let mut models = vec![base.as_path()];
     models.extend(tuned.values().map(PathBuf::as_path));
@@ -60,12 +56,13 @@ fn tune_and_test(
         .map(|(task, folder)| (task.clone(), tuned::name(folder)))
         .collect();
     let found = tables(&place.registry, &[summary], &tuned::name(&base), &names);
-    show(&found, args.csv.as_deref())?;
-    super::tell("\ntuned on the task itself, against the untuned model:");
-    tuned::show_differences(&run, |model, task| {
+    show(&found, args.testing.csv.as_deref())?;
+    let own = tuned::differences(&run, |model, task| {
         names.get(task).is_some_and(|own| own == model)
     })?;
-    super::tell(&format!("run:    {}", run.display()));
+    super::tell("\ntuned on the task itself, against the untuned model:");
+    tuned::show(std::slice::from_ref(&own), None)?;
+    tuned::write_report(place, &run, vec![own])?;
     Ok(Status::Done)
 }
 
@@ -79,14 +76,8 @@ fn tune_on(
 ) -> anyhow::Result<PathBuf> {
     let name = task.replace('/', "-");
     let (data, adapter) = (out.join(format!("{name}.jsonl")), out.join(&name));
-    std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
-    let wanted = TuningRequest {
-        seed: args.lora.seed,
-        ..TuningRequest::default()
-    };
-    let local = LocalData::new(place.data.clone(), place.datasets());
-    let set = super::tuning::make(&place.registry, &local, task, &wanted)?;
-    std::fs::write(&data, set.text).with_context(|| data.display().to_string())?;
+    let wanted = super::tuning::request(&args.set, args.lora.seed)?;
+    super::tuning::write_into(place, task, &wanted, &data)?;
     let settings = tune::settings(base, &data, &adapter, &args.lora)?;
     Ok(tune::with_bar(|on_event| mary_train::derive(&settings, on_event))?.merged)
 }
@@ -160,27 +151,18 @@ fn from_runs(place: &Place, args: &MatrixArgs) -> anyhow::Result<Status> {
         }
     }
     let found = tables(&place.registry, &summaries, &original, &tuned);
-    show(&found, args.csv.as_deref())?;
+    show(&found, args.testing.csv.as_deref())?;
     Ok(Status::Done)
 }
 
-/// Prints the tables, one for each way of asking; what differs is said before the first. On request they
-/// also go to a file, one below the other.
+/// Prints the tables, one for each way of asking, and what is published; what differs is said before the
+/// first. On request they also go to a file, one below the other.
 fn show(tables: &[Table], csv: Option<&Path>) -> anyhow::Result<()> {
-    if let Some(path) = csv {
-        let text: Vec<String> = tables.iter().map(mary_report::text::csv).collect();
-        std::fs::write(path, text.join("\n")).with_context(|| path.display().to_string())?;
-    }
-    if tables.len() > 1 {
+    let printed = |table: &&Table| table.published.len() == table.rows.len();
+    if tables.iter().filter(|t| !printed(t)).count() > 1 {
         super::tell(
             "these runs were not all asked the same: one table for each way of asking, the difference in its title",
         );
     }
-    for table in tables {
-        if tables.len() > 1 {
-            super::print(&format!("{}\n", table.title))?;
-        }
-        super::print(&terminal::plain(table, summary::style()))?;
-    }
-    Ok(())
+    tuned::show(tables, csv)
 }

@@ -18,6 +18,7 @@ pub mod init;
 mod instruments;
 pub mod items;
 pub mod jobs;
+mod learning;
 pub mod matrix;
 pub mod merge;
 pub mod models;

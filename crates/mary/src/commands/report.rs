@@ -9,7 +9,7 @@ use mary_report::text;
 use mary_store::RunFolder;
 use mary_study::results::{PEOPLE, is_people};
 
-use super::summary;
+use super::{learning, summary};
 use crate::cli::ReportArgs;
 use crate::exit::Status;
 use crate::rundir;
@@ -72,6 +72,7 @@ pub fn write_with(
         .iter()
         .map(|folder| load_summary(registry, folder))
         .collect::<anyhow::Result<Vec<_>>>()?;
+    first.extend(learning::chapter(&folders)?);
     first.extend(people(&folders)?);
     let names = model_labels(summaries.iter().flat_map(|s| &s.manifest.models));
     for chapter in &mut first {
@@ -178,7 +179,9 @@ fn write_tables(registry: &Registry, runs: &[PathBuf], folder: &Path) -> anyhow:
         summaries.push(load_summary(registry, run)?);
     }
     let mut tables = vec![mary_report::summary_table(&summaries)];
-    let all = people(&folders)?.into_iter();
+    let all = learning::chapter(&folders)?
+        .into_iter()
+        .chain(people(&folders)?);
     for chapter in all.chain(chapters(registry, &summaries)) {
         let Exhibits {
             tables: own,

@@ -3,9 +3,10 @@
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use mary_contract::ModelRef;
+use mary_contract::{ModelRef, PromptForm};
 use mary_stats::difference::{self, ScoreRange};
 use mary_train::{
     AnswerScore, Decline, MergedProvenance, Provenance, Reuse, Storage, TrainError, TuneEvent,
@@ -16,18 +17,33 @@ use super::tuned;
 use crate::cli::TuneArgs;
 use crate::cli::run::LoraArgs;
 use crate::exit::{Status, UsageError};
+use crate::interrupt;
 use crate::settings::Place;
 
 /// Tunes, saves the adapter and, on request, the merged model and what tasks say before and after.
 pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
     let base = base_folder(place, &args.model)?;
-    let settings = settings(&base, &args.data, &args.out, &args.lora)?;
+    let data = training_set(place, args)?;
+    let settings = settings(&base, &data, &args.out, &args.lora)?;
     if let Some(name) = &args.lora.recipe {
         super::tell(&format!("recipe: {}", recipe_of(name)?.source));
     }
     match wanted(Provenance::of(&settings)?.reuse(&args.out)?, args.force) {
-        Reuse::Nothing => {
+        Reuse::Nothing | Reuse::Unfinished => {
             let report = with_bar(|on_event| mary_train::tune(&settings, on_event))?;
+            if !report.finished {
+                let step = report.losses.len() as u64;
+                let of = report.steps;
+                return Err(TrainError::Stopped { step, of }.into());
+            }
+            if let Some(step) = report.best_step {
+                super::tell(&format!(
+                    "{} of {} steps done; the adapter of step {step}, which had the lowest loss on what is kept \
+                     back, is kept",
+                    report.losses.len(),
+                    report.steps
+                ));
+            }
             super::tell(&before_and_after(&report)?);
         }
         Reuse::Same => super::tell(
@@ -36,20 +52,24 @@ pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
         Reuse::Other(differences) => return Err(another(&args.out, "adapter", &differences)),
     }
     super::tell(&format!("adapter: {}", args.out.display()));
-    let merged = match (&args.merge, args.test.is_empty()) {
+    let folder = match (&args.merge, args.test.is_empty()) {
         (Some(merged), _) => merged.clone(),
         (None, false) => args.out.join("merged"),
         (None, true) => return Ok(Status::Done),
     };
-    let there = MergedProvenance::of(&base, &args.out, Storage::F32)?.reuse(&merged)?;
+    let there = MergedProvenance::of(&base, &args.out, Storage::F32)?.reuse(&folder)?;
     match wanted(there, args.force) {
-        Reuse::Nothing => mary_train::merge(&base, &args.out, &merged, Storage::F32)?,
+        Reuse::Nothing | Reuse::Unfinished => {
+            mary_train::merge(&base, &args.out, &folder, Storage::F32)?;
+        }
         Reuse::Same => {}
-        Reuse::Other(differences) => return Err(another(&merged, "model", &differences)),
+        Reuse::Other(differences) => return Err(another(&folder, "model", &differences)),
     }
+    let merged = mary_train::merged_model(&folder);
     super::tell(&format!(
-        "merged model: {0}\ntry it: mary run -m hf/{0}",
-        merged.display()
+        "merged model: {}\ntry it: mary run -m {}",
+        merged.display(),
+        tuned::name(&merged)
     ));
     if args.test.is_empty() {
         return Ok(Status::Done);
@@ -57,13 +77,42 @@ pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
     let tests = tuned::Tests {
         tasks: &args.test,
         testing: &args.testing,
-        seed: args.lora.seed,
-        device: &args.lora.device,
+        lora: &args.lora,
     };
     let run = tests.run(place, &[&base, &merged])?;
-    tuned::show_differences(&run, |_, _| true)?;
-    tuned::show_tables(place, &run, (&merged, &base))?;
+    let mut tables = vec![tuned::differences(&run, |_, _| true)?];
+    tables.extend(tuned::pair_tables(place, &run, (&merged, &base))?);
+    tuned::show(&tables, args.testing.csv.as_deref())?;
+    tuned::write_report(place, &run, tables)?;
     Ok(Status::Done)
+}
+
+/// What is learned from: the file that was named, or the set of this name, written beside the adapter.
+fn training_set(place: &Place, args: &TuneArgs) -> anyhow::Result<PathBuf> {
+    let given = args.set.data_form.is_some() || !args.set.data_set.is_empty();
+    if args.data.exists() {
+        if given {
+            return Err(UsageError::new(format!(
+                "--data-set and --data-form go with the name of a set; {} is a file",
+                args.data.display()
+            ))
+            .into());
+        }
+        return Ok(args.data.clone());
+    }
+    let name = args.data.to_string_lossy().replace('_', "-");
+    if !super::tuning::is_set(&place.registry, &name) {
+        return Err(UsageError::new(format!(
+            "{}: no such file, and no fine-tuning set of this name\nhint: there are {}",
+            args.data.display(),
+            super::tuning::sets(&place.registry).join(", ")
+        ))
+        .into());
+    }
+    let wanted = super::tuning::request(&args.set, args.lora.seed)?;
+    let file = args.out.join(format!("{}.jsonl", name.replace('/', "-")));
+    super::tuning::write_into(place, &name, &wanted, &file)?;
+    Ok(file)
 }
 
 /// With `--force` what was made from something else counts as nothing: it is written over.
@@ -174,6 +223,8 @@ pub fn settings(
         }
     };
     settings.seed = lora.seed;
+    settings.examples = lora.examples;
+    settings.form = lora.plain_text.then_some(PromptForm::Plain);
     settings.targets = lora.target.clone();
     settings.device = device(&lora.device)?;
     if let Some(threads) = lora.threads {
@@ -185,8 +236,9 @@ pub fn settings(
 /// What reads the events of a tuning.
 type OnEvent<'a> = &'a mut dyn FnMut(TuneEvent) -> ControlFlow<()>;
 
-/// Trains, with a bar.
+/// Trains, with a bar and Ctrl-C: the first stops after the step under way.
 pub fn with_bar<T>(train: impl FnOnce(OnEvent<'_>) -> Result<T, TrainError>) -> anyhow::Result<T> {
+    let stop = interrupt::flag()?;
     let terminal = std::io::stderr().is_terminal();
     let target = if terminal {
         ProgressDrawTarget::stderr_with_hz(5)
@@ -236,7 +288,10 @@ pub fn with_bar<T>(train: impl FnOnce(OnEvent<'_>) -> Result<T, TrainError>) -> 
                 ));
             }),
         }
-        ControlFlow::Continue(())
+        match stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     })?;
     bar.finish_and_clear();
     Ok(trained)

@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::{JudgeChoice, ModelRef};
+use anyhow::Context;
+use mary_contract::{Exhibits, JudgeChoice, ModelRef, Table};
 use mary_report::compare::{Side, comparison, table};
+use mary_report::html::{Chapter, ReportOptions};
 use mary_report::terminal;
 use mary_run::{Execution, Opening, RunSpec};
 use mary_store::RunFolder;
 
 use super::{carry_out, report, summary};
-use crate::cli::run::TestingArgs;
+use crate::cli::run::{LoraArgs, TestingArgs};
 use crate::laboratory::laboratory;
 use crate::settings::Place;
 use crate::specification;
@@ -21,10 +23,8 @@ pub struct Tests<'a> {
     pub tasks: &'a [String],
     /// Limit, shots and settings.
     pub testing: &'a TestingArgs,
-    /// Seed of the items.
-    pub seed: u64,
-    /// Where the models run.
-    pub device: &'a str,
+    /// How they were tuned: seed, device and threads are those of the tests too.
+    pub lora: &'a LoraArgs,
 }
 
 impl Tests<'_> {
@@ -32,9 +32,9 @@ impl Tests<'_> {
     /// What was answered before is not asked again.
     pub fn run(&self, place: &Place, models: &[&Path]) -> anyhow::Result<PathBuf> {
         let task_options = TaskOptions {
-            seed: self.seed,
+            seed: self.lora.seed,
             shots: self.testing.shots,
-            chat: false,
+            chat: self.testing.apply_chat_template,
             set: TaskOptions::pairs(&self.testing.set)?,
         };
         let mut subjects = Vec::new();
@@ -49,10 +49,11 @@ impl Tests<'_> {
             judge: JudgeChoice::None,
             tasks,
             trials: 1,
-            seed: self.seed,
+            seed: self.lora.seed,
             opening: Opening::default(),
             execution: Execution {
-                device: Some(self.device.to_owned()),
+                device: Some(self.lora.device.clone()),
+                threads: self.lora.threads,
                 ..Execution::default()
             },
         };
@@ -69,9 +70,9 @@ pub fn name(model: &Path) -> String {
     format!("{provider}/{}", model.display())
 }
 
-/// Prints paired differences between each tuned model of a run and the first, untuned one: after minus
-/// before, on the tasks `wanted` of each (by model and task); only these count for the correction.
-pub fn show_differences(folder: &Path, wanted: impl Fn(&str, &str) -> bool) -> anyhow::Result<()> {
+/// Paired differences between each tuned model of a run and the first, untuned one: after minus before,
+/// on the tasks `wanted` of each (by model and task); only these count for the correction.
+pub fn differences(folder: &Path, wanted: impl Fn(&str, &str) -> bool) -> anyhow::Result<Table> {
     let folder = RunFolder::open(folder)?;
     let mut sides: Vec<Side> = Vec::new();
     for card in &folder.manifest().models {
@@ -92,23 +93,66 @@ pub fn show_differences(folder: &Path, wanted: impl Fn(&str, &str) -> bool) -> a
     let mut compared = comparison(&sides, true, folder.manifest().seed)?;
     // All models were asked the same items in one run: what a side lacks was left out above.
     compared.warnings.clear();
-    super::print(&terminal::plain(&table(&compared), summary::style()))?;
-    Ok(())
+    Ok(Table {
+        id: "tuning-differences".into(),
+        title: "After tuning, less before".into(),
+        ..table(&compared)
+    })
 }
 
-/// Prints the tables that families have for a model beside the one it was made from.
-pub fn show_tables(
+/// The tables that families have for a model beside the one it was made from.
+pub fn pair_tables(
     place: &Place,
     folder: &Path,
     (tuned, base): (&Path, &Path),
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Vec<Table>> {
     let summary = report::load_summary(&place.registry, &RunFolder::open(folder)?)?;
     let pairs = [(name(tuned), name(base))];
-    for family in place.registry.families() {
-        for table in family.pair_tables(std::slice::from_ref(&summary), &pairs) {
-            super::print(&format!("{}\n", table.title))?;
-            super::print(&terminal::plain(&table, summary::style()))?;
-        }
+    let families = place.registry.families().iter();
+    Ok(families
+        .flat_map(|family| family.pair_tables(std::slice::from_ref(&summary), &pairs))
+        .collect())
+}
+
+/// Prints tables, each under its title where there are several. On request they also go to a file, one
+/// below the other.
+pub fn show(tables: &[Table], csv: Option<&Path>) -> anyhow::Result<()> {
+    if let Some(path) = csv {
+        let text: Vec<String> = tables.iter().map(mary_report::text::csv).collect();
+        std::fs::write(path, text.join("\n")).with_context(|| path.display().to_string())?;
     }
+    for table in tables {
+        if tables.len() > 1 {
+            super::print(&format!("{}\n", table.title))?;
+        }
+        super::print(&terminal::plain(table, summary::style()))?;
+    }
+    Ok(())
+}
+
+/// Writes the report of a test of tuned models, with these tables before those of the families.
+pub fn write_report(place: &Place, run: &Path, tables: Vec<Table>) -> anyhow::Result<()> {
+    let chapter = Chapter {
+        id: "tuned".into(),
+        title: "Before and after tuning".into(),
+        exhibits: Exhibits {
+            tables,
+            ..Exhibits::default()
+        },
+    };
+    let path = summary::report_path(run);
+    let runs = [run.to_owned()];
+    report::write_with(
+        &place.registry,
+        &runs,
+        vec![chapter],
+        &path,
+        &ReportOptions::default(),
+    )?;
+    super::tell(&format!(
+        "report: {}\nrun:    {}",
+        path.display(),
+        run.display()
+    ));
     Ok(())
 }

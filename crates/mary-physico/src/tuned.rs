@@ -1,0 +1,76 @@
+//! Tuned models beside the ones they were made from: the tuned rows of the paper's Tables 4 and 5.
+
+use mary_contract::{Cell, NumberColumns, RunSummary, Table};
+
+use crate::exhibits::{Group, SPLITS, groups, is_high, on, printed_cell};
+use crate::published::{PublishedShots, published};
+use crate::results::{Outcome, cell, outcomes};
+
+/// Tables 4 and 5 of tuned models, given as pairs (tuned, base): each before and after, where both were
+/// asked the same, with what the paper prints of tuning.
+pub fn tuned_rows(runs: &[RunSummary], pairs: &[(String, String)]) -> Option<Table> {
+    let all = outcomes(runs);
+    let high: Vec<&Outcome<'_>> = all.iter().filter(|o| is_high(o)).collect();
+    let groups = groups(&high);
+    let row = |group: &Group<'_>, first: &Outcome<'_>, tuned: bool| {
+        let how = match tuned {
+            true => format!("{}, tuned", first.how()),
+            false => first.how(),
+        };
+        let mut row = vec![first.model().into(), how.into()];
+        row.extend(SPLITS.map(|s| cell(on(group, s))));
+        row
+    };
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for (tuned, base) in pairs {
+        for group in &groups {
+            let Some(after) = group.first().filter(|f| f.model() == tuned) else {
+                continue;
+            };
+            let same = |g: &&Group<'_>| {
+                g.first().is_some_and(|f| {
+                    f.model() == base
+                        && f.how() == after.how()
+                        && f.conditions.alike_where_shared(&after.conditions, &[])
+                })
+            };
+            if let Some((found, before)) =
+                groups.iter().find(same).and_then(|g| Some((g, g.first()?)))
+            {
+                rows.push(row(found, before, false));
+                rows.push(row(group, after, true));
+            }
+        }
+    }
+    if rows.is_empty() {
+        return None;
+    }
+    let measured = rows.len();
+    let printed = &published().table_4;
+    let of_tuning = |r: &&PublishedShots| {
+        let tuned = |other: &PublishedShots| other.model == r.model && other.how.contains("tuned");
+        printed.iter().any(tuned)
+    };
+    rows.extend(printed.iter().filter(of_tuning).map(|r| {
+        vec![
+            r.model.clone().into(),
+            r.how.clone().into(),
+            Cell::none(),
+            printed_cell(r.core_test),
+            printed_cell(r.associative),
+        ]
+    }));
+    Some(Table {
+        id: "physico-table-4-tuned".into(),
+        title: "Before and after tuning".into(),
+        caption: "Accuracy in % with its answers and 95 % interval; chance is 25. The form of the tuned rows of Yu et al. 2025, Tables 4 \
+                  and 5, whose printed results, on the authors' own grids, stand below ours."
+            .into(),
+        head: ["model", "how", "CORE-Dev", "CORE-Test", "ASSOC."]
+            .map(String::from)
+            .to_vec(),
+        published: (measured..rows.len()).collect(),
+        rows,
+        numbers: NumberColumns::From(2),
+    })
+}

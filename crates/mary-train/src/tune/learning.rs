@@ -1,0 +1,108 @@
+//! The learning curve of a tuning as a file beside its adapter, one step a line: written when a tuning
+//! ends, carried along when the adapter is merged, read by the report.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{AnswerScore, Evaluation, TuneReport, progress};
+use crate::TrainError;
+use crate::hf::write_whole;
+
+/// The file beside an adapter or a merged model.
+pub(super) const LOG: &str = "learning.jsonl";
+
+/// One step of a learning curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LearningStep {
+    /// Its number; 0 is before tuning.
+    pub step: u64,
+    /// Mean loss per answer token of the step's conversations, in nats; absent at step 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+    /// The learning rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// Mean loss per answer token of what is kept back, where it was scored after this step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out_loss: Option<f64>,
+    /// Share of the answers kept back that were given exactly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out_exact: Option<f64>,
+    /// How many conversations are kept back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<usize>,
+}
+
+impl LearningStep {
+    fn evaluated(&mut self, found: &Evaluation, count: usize) {
+        self.held_out_loss = Some(found.loss);
+        self.held_out_exact = Some(found.exact);
+        self.held_out = Some(count);
+    }
+}
+
+/// The curve of a report: every step with its loss, and what was kept back before, while and after.
+pub(super) fn steps(report: &TuneReport, rate: impl Fn(u64) -> f64) -> Vec<LearningStep> {
+    let count = report.before.len();
+    let mut curve = report.curve.clone();
+    let last = report.losses.len() as u64;
+    let add = |curve: &mut Vec<Evaluation>, step: u64, scores: &[AnswerScore]| {
+        if !scores.is_empty() && curve.iter().all(|e| e.step != step) {
+            curve.push(progress::evaluation(step, scores));
+        }
+    };
+    add(&mut curve, 0, &report.before);
+    // After an early stop the last scores are those of the best step, which is in the curve already.
+    if report.best_step.is_none() {
+        add(&mut curve, last, &report.after);
+    }
+    let numbered = (0..=last).map(|step| LearningStep {
+        step,
+        loss: step
+            .checked_sub(1)
+            .and_then(|i| report.losses.get(i as usize).copied()),
+        rate: (step > 0).then(|| rate(step)),
+        held_out_loss: None,
+        held_out_exact: None,
+        held_out: None,
+    });
+    numbered
+        .map(|mut line| {
+            if let Some(found) = curve.iter().find(|e| e.step == line.step) {
+                line.evaluated(found, count);
+            }
+            line
+        })
+        .filter(|line| line.step > 0 || line.held_out.is_some())
+        .collect()
+}
+
+pub(super) fn write(folder: &Path, steps: &[LearningStep]) -> Result<(), TrainError> {
+    let path = folder.join(LOG);
+    let mut text = String::new();
+    for step in steps {
+        text += &serde_json::to_string(step).map_err(|e| TrainError::content(&path, e))?;
+        text.push('\n');
+    }
+    write_whole(&path, text.as_bytes())
+}
+
+/// The learning curve of an adapter or of a model that was merged with one; None where there is none.
+pub fn learning(folder: &Path) -> Result<Option<Vec<LearningStep>>, TrainError> {
+    let path = folder.join(LOG);
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(TrainError::file(&path)(error)),
+        Ok(text) => text,
+    };
+    let mut steps = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let read = serde_json::from_str(line);
+        steps.push(read.map_err(|e| {
+            let problem = format!("line {}: {e}", number + 1);
+            TrainError::content(&path, problem)
+        })?);
+    }
+    Ok(Some(steps))
+}
