@@ -69,8 +69,17 @@ pub fn divisions(folder: &Path) -> Result<Vec<usize>, StoreError> {
     Ok(all.into_iter().collect())
 }
 
+/// Shards that are looked at one by one, at most. A folder from elsewhere can name any number.
+const MOST_SHARDS: usize = 100_000;
+
 /// Every shard of a folder that was divided into so many.
 pub fn shards(folder: &Path, of: usize) -> Result<Vec<ShardProgress>, StoreError> {
+    if of > MOST_SHARDS {
+        return Err(StoreError::Mismatch(format!(
+            "{} is said to be divided into {of} shards; at most {MOST_SHARDS} are looked at\nhint: look at submit/submitted.jsonl and the names under shards/",
+            folder.display()
+        )));
+    }
     let submissions = Submissions::of(folder)?;
     (0..of)
         .map(|index| {

@@ -156,6 +156,11 @@ mod tests {
         fs::write(&list, format!("{line}\n")).unwrap();
         let mut all = Submissions::of(folder.path()).unwrap();
         assert_eq!(all.next(), usize::MAX);
+        let line = line.replace("\"of\":1", "\"of\":4000000000");
+        fs::write(&list, format!("{line}\n")).unwrap();
+        let of = crate::progress::divisions(folder.path()).unwrap();
+        let error = crate::progress::shards(folder.path(), of[0]).unwrap_err();
+        assert!(error.to_string().contains("4000000000 shards"), "{error}");
         fs::remove_file(&list).unwrap();
         let theirs = folder.path().join("diary");
         fs::write(&theirs, "mine").unwrap();
