@@ -8,10 +8,10 @@ Shapes: GPT-NeoX of 70M and 1.4B, LLaMA of 7B, with random bfloat16 weights writ
 rank 8 on queries and values (all three where they are one matrix) with float32 adapters, AdamW, gradients
 clipped at norm 1, on the same texts of equal length, so that PEFT needs no padding; a step has all of them.
 transformers uses SDPA attention; gradient checkpointing is switched on only where it runs out of memory
-without. Where peft is not installed, a hand-written LoRA stands in, whose products are in bfloat16 and which
-is faster than PEFT's in float32. Printed are tokens a second (median of the steps after three), the most
-memory that nvidia-smi showed, the losses of the first step, which agree where both compute the same, and
-ratios; the last line is JSON.
+without. Where peft is not installed, a hand-written LoRA stands in, which does less: its products are in
+bfloat16, PEFT's in float32. Printed are tokens a second (median of the steps after three), the most
+memory that nvidia-smi showed, the losses of the first step, which are close where both compute the same
+(the texts are the same, their ends are not treated alike), and ratios; the last line is JSON.
 """
 
 import argparse

