@@ -97,7 +97,7 @@ impl Matrix {
     #[cfg(feature = "cuda")]
     pub(crate) fn in_bf16<E>(
         &self,
-        take: &mut dyn FnMut(usize, &[u8]) -> Result<(), E>,
+        mut take: impl FnMut(usize, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         use rayon::prelude::*;
         if let Numbers::Raw(TensorType::BF16, bytes) = &self.numbers {

@@ -30,7 +30,7 @@ impl Matrices {
         let uploader = Uploader::default();
         let send = |matrix: &Matrix| -> Result<Memory, ModelError> {
             let memory = gpu.device.alloc(2 * matrix.numbers())?;
-            matrix.in_bf16(&mut |first, bytes| {
+            matrix.in_bf16(|first, bytes| {
                 uploader.send(&gpu.device, bytes, memory.at() + first as u64)
             })?;
             Ok(memory)

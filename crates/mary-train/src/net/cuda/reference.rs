@@ -408,7 +408,7 @@ impl Bench {
             cap: None,
             window: None,
         };
-        let lengths = [130, 1, 64, 33];
+        let lengths = [70, 1, 64, 33];
         let mut segments = Vec::new();
         let mut rows = 0;
         for length in lengths {
