@@ -2,10 +2,12 @@
 //!
 //! `cargo run --release -p mary-train --example tune -- MODEL SET.jsonl OUT [NAME=VALUE …]`
 //!
-//! Names are epochs, rate, threads, batch, longest, rank, dropout, held-out, device (cpu, cuda:N) and dtype
-//! (float32, bfloat16). `tools/bench_tune_cuda.py` reads the lines of the steps.
+//! Names are epochs, rate, warm-up, schedule (cosine, linear, constant), decay, threads, batch, longest, rank,
+//! alpha, dropout, held-out, device (cpu, cuda:N) and dtype (float32, bfloat16). `tools/bench_tune_cuda.py` reads the lines of the steps.
 
-use mary_train::{AnswerScore, Device, NumberType, TrainError, TuneEvent, TuneSettings, tune};
+use mary_train::{
+    AnswerScore, Decline, Device, NumberType, TrainError, TuneEvent, TuneSettings, tune,
+};
 use std::io::Write as _;
 use std::ops::ControlFlow;
 
@@ -26,6 +28,17 @@ fn choose(settings: &mut TuneSettings, arg: &str) -> Result<(), TrainError> {
     match name {
         "epochs" => settings.epochs = number()? as usize,
         "rate" => settings.optimizer.rate = number()?,
+        "warm-up" => settings.warm_up = number()? as u64,
+        "schedule" => {
+            settings.decline = match value {
+                "cosine" => Decline::Cosine,
+                "linear" => Decline::Linear,
+                "constant" => Decline::Constant,
+                _ => return Err(wrong()),
+            }
+        }
+        "decay" => settings.optimizer.decay = number()?,
+        "alpha" => settings.alpha = number()? as f32,
         "threads" => settings.threads = number()? as usize,
         "batch" => settings.batch = number()? as usize,
         "longest" => {
@@ -97,7 +110,7 @@ fn main() -> Result<(), TrainError> {
             } => {
                 writeln!(
                     err,
-                    "step {step:>5}  loss {loss:.4}  rate {rate:.2e}  {tokens_per_second:.0} tokens/s"
+                    "step {step:>5}  loss {loss:.6}  rate {rate:.2e}  {tokens_per_second:.0} tokens/s"
                 )
             }
         };
