@@ -14,6 +14,7 @@ import ctypes
 import glob
 import gzip
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,7 @@ SOURCES = {
     },
     "mary-train/src/net/cuda/train.cu": {"train": []},
     "mary-train/src/net/cuda/attention.cu": {"attention": []},
+    "mary-train/src/net/cuda/attention16.cu": {"attention16": []},
 }
 
 
@@ -89,9 +91,16 @@ def main():
             compile_source(lib, os.path.join(CRATES, path), parts, args.check)
 
 
-def compile_source(lib, path, parts, check):
+def read(path):
+    """A source with the files of ours that it includes in their places."""
     with open(path, "rb") as file:
-        source = file.read()
+        text = file.read()
+    beside = lambda found: read(os.path.join(os.path.dirname(path), found[1].decode()))
+    return re.sub(rb'#include "([^"]+)"\n', beside, text)
+
+
+def compile_source(lib, path, parts, check):
+    source = read(path)
     options = ["--std=c++17", "--extra-device-vectorization"]
     name = fingerprint(source)
     folder = os.path.join(os.path.dirname(path), "ptx")

@@ -6,6 +6,12 @@ Needs torch, transformers, peft and safetensors. Weights are not stored: both si
 name of the tensor and the place in it (`numbers`). A file holds the tokens, the gradient of every
 tensor, the gradients of adapters on every matrix of the blocks (PEFT), and as metadata the
 configuration and both losses.
+
+    python tools/golden_gradients.py --bfloat16 [NAME …]
+
+writes nothing: it prints how far PyTorch's own bfloat16 (base in bfloat16, adapters in float32, as PEFT has it)
+lies from 64 bits in the loss and in the adapters' gradients, on the same rounded base. That is what
+`tests/gpu16.rs` allows a GPU to be measured against.
 """
 import json
 import pathlib
@@ -95,7 +101,7 @@ def bare(name):
     return name.replace("lm_head.", "embed_out.") if NEOX[0] else name
 
 
-def run(name):
+def model_of(name):
     kind, fields, targets = MODELS[name]
     NEOX[0] = kind == "GPTNeoXConfig"
     config = getattr(transformers, kind)(**fields)
@@ -107,12 +113,37 @@ def run(name):
     fill(model)
     torch.manual_seed(5)
     tokens = torch.randint(3, 29, (2, 15))  # below lie padding tokens, whose rows PyTorch does not train
+    lora = LoraConfig(r=RANK, lora_alpha=ALPHA, target_modules=targets, lora_dropout=0.0, bias="none", task_type="CAUSAL_LM")
+    return config, model, tokens, lora
+
+
+def bfloat16(name):
+    """Errors of PyTorch's bfloat16: of the loss, and of all adapters' gradients together."""
+    results = []
+    for short in (False, True):
+        _, model, tokens, lora = model_of(name)
+        model = model.bfloat16() if short else model.bfloat16().double()
+        tuned = get_peft_model(model, lora).eval()
+        with torch.no_grad():
+            for n, p in tuned.named_parameters():
+                if "lora_" in n:
+                    p.data = numbers(bare(n), p.shape).to(torch.float32 if short else torch.float64)
+        loss = loss_of(tuned, tokens)
+        loss.backward()
+        parts = [p.grad.double().flatten() for n, p in tuned.named_parameters() if "lora_" in n]
+        results.append((loss.item(), torch.cat(parts)))
+    (want_loss, want), (loss, got) = results
+    return abs(loss / want_loss - 1), ((got - want).norm() / want.norm()).item()
+
+
+def run(name):
+    targets = MODELS[name][2]
+    config, model, tokens, lora = model_of(name)
     loss = loss_of(model, tokens)
     loss.backward()
     out = {bare(n): p.grad.float().contiguous() for n, p in model.named_parameters()}
     out["tokens"] = tokens.to(torch.int32)
     model.zero_grad()
-    lora = LoraConfig(r=RANK, lora_alpha=ALPHA, target_modules=targets, lora_dropout=0.0, bias="none", task_type="CAUSAL_LM")
     tuned = get_peft_model(model, lora).double().eval()
     fill(tuned)
     adapted = loss_of(tuned, tokens)
@@ -127,6 +158,10 @@ def run(name):
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--bfloat16":
+        for name in sys.argv[2:] or MODELS:
+            print("%s: loss %.1e, adapters %.1e" % (name, *bfloat16(name)))
+        sys.exit()
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for name in sys.argv[2:] or MODELS:

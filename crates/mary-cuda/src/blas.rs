@@ -139,6 +139,8 @@ pub struct Places {
     pub right: u64,
     /// The bias, in the type of the output; 0 for none.
     pub bias: u64,
+    /// What the product is added to, where it is added: the output itself, or a matrix that lies like it.
+    pub from: u64,
     /// The output.
     pub out: u64,
     /// What the product is multiplied by.
@@ -240,7 +242,7 @@ impl Blas {
                 places.left,
                 recipe.left,
                 (&raw const beta).cast(),
-                places.out,
+                places.from,
                 recipe.out,
                 places.out,
                 recipe.out,

@@ -173,6 +173,11 @@ impl Device {
         self.limit.store(bytes, Ordering::Relaxed);
     }
 
+    /// Bytes that are taken.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn check(&self, code: i32, what: &str) -> Result<(), ModelError> {
         fault(&self.api, code, what)
     }

@@ -1,8 +1,13 @@
 //! Tunes adapters from the command line.
 //!
-//! `cargo run --release -p mary-train --example tune -- MODEL SET.jsonl OUT [EPOCHS] [RATE] [THREADS]`
+//! `cargo run --release -p mary-train --example tune -- MODEL SET.jsonl OUT [NAME=VALUE …]`
+//!
+//! Names are epochs, rate, warm-up, schedule (cosine, linear, constant), decay, threads, batch, longest, rank,
+//! alpha, dropout, held-out, device (cpu, cuda:N) and dtype (float32, bfloat16). `tools/bench_tune_cuda.py` reads the lines of the steps.
 
-use mary_train::{AnswerScore, TrainError, TuneEvent, TuneSettings, tune};
+use mary_train::{
+    AnswerScore, Decline, Device, NumberType, TrainError, TuneEvent, TuneSettings, tune,
+};
 use std::io::Write as _;
 use std::ops::ControlFlow;
 
@@ -16,18 +21,62 @@ fn summary(scores: &[AnswerScore]) -> String {
     )
 }
 
+fn choose(settings: &mut TuneSettings, arg: &str) -> Result<(), TrainError> {
+    let wrong = || TrainError::Settings(format!("`{arg}` is not understood: expected name=value"));
+    let (name, value) = arg.split_once('=').ok_or_else(wrong)?;
+    let number = || value.parse::<f64>().map_err(|_| wrong());
+    match name {
+        "epochs" => settings.epochs = number()? as usize,
+        "rate" => settings.optimizer.rate = number()?,
+        "warm-up" => settings.warm_up = number()? as u64,
+        "schedule" => {
+            settings.decline = match value {
+                "cosine" => Decline::Cosine,
+                "linear" => Decline::Linear,
+                "constant" => Decline::Constant,
+                _ => return Err(wrong()),
+            }
+        }
+        "decay" => settings.optimizer.decay = number()?,
+        "alpha" => settings.alpha = number()? as f32,
+        "threads" => settings.threads = number()? as usize,
+        "batch" => settings.batch = number()? as usize,
+        "longest" => {
+            settings.longest = number()? as usize;
+            settings.pack = settings.longest;
+        }
+        "rank" => settings.rank = number()? as usize,
+        "dropout" => settings.dropout = number()? as f32,
+        "held-out" => settings.held_out = number()?,
+        "device" => {
+            settings.device = match value.strip_prefix("cuda:") {
+                Some(number) => Device::Cuda(number.parse().map_err(|_| wrong())?),
+                None => Device::Cpu,
+            }
+        }
+        "dtype" => {
+            settings.numbers = match value {
+                "float32" => Some(NumberType::F32),
+                "bfloat16" => Some(NumberType::Bf16),
+                _ => return Err(wrong()),
+            }
+        }
+        _ => return Err(wrong()),
+    }
+    Ok(())
+}
+
 fn main() -> Result<(), TrainError> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [model, data, out] = args.get(..3).unwrap_or_default() else {
         return Err(TrainError::Settings(
-            "usage: tune MODEL SET.jsonl OUT [EPOCHS] [RATE] [THREADS]".to_owned(),
+            "usage: tune MODEL SET.jsonl OUT [NAME=VALUE …]".to_owned(),
         ));
     };
     let mut settings = TuneSettings::new(model.into(), data.into(), out.into());
-    let number = |at: usize| args.get(at).and_then(|a| a.parse::<f64>().ok());
-    settings.epochs = number(3).map_or(settings.epochs, |n| n as usize);
-    settings.optimizer.rate = number(4).unwrap_or(settings.optimizer.rate);
-    settings.threads = number(5).map_or(settings.threads, |n| n as usize);
+    for arg in args.iter().skip(3) {
+        choose(&mut settings, arg)?;
+    }
     let mut err = std::io::stderr();
     let report = tune(&settings, &mut |event| {
         let _ = match event {
@@ -36,10 +85,11 @@ fn main() -> Result<(), TrainError> {
                 conversations,
                 steps,
                 memory,
+                device,
                 ..
             } => writeln!(
                 err,
-                "{trained_parameters} trained parameters, {} + {} conversations, {steps} steps, about {} MB",
+                "{trained_parameters} trained parameters, {} + {} conversations, {steps} steps, about {} MB, on {device}",
                 conversations.0,
                 conversations.1,
                 memory / 1_000_000
@@ -60,7 +110,7 @@ fn main() -> Result<(), TrainError> {
             } => {
                 writeln!(
                     err,
-                    "step {step:>5}  loss {loss:.4}  rate {rate:.2e}  {tokens_per_second:.0} tokens/s"
+                    "step {step:>5}  loss {loss:.6}  rate {rate:.2e}  {tokens_per_second:.0} tokens/s"
                 )
             }
         };

@@ -24,7 +24,7 @@ fn golden() -> Value {
 
 /// The losses of the golden steps on a model.
 fn losses(model: &Path, golden: &Value, most: usize) -> Vec<f64> {
-    let base = Base::open(model, Device::Cpu, 256).expect("opens");
+    let base = Base::open(model, (Device::Cpu, None), 256).expect("opens");
     let targets: Vec<String> = serde_json::from_value(golden["targets"].clone()).expect("targets");
     let number = |key: &str| golden[key].as_f64().expect(key);
     let (rank, alpha) = (number("rank") as usize, number("alpha") as f32);

@@ -24,6 +24,15 @@ pub enum Device {
     Cuda(usize),
 }
 
+/// The type of the base's numbers in products on a GPU; the processor computes in 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NumberType {
+    /// float32.
+    F32,
+    /// bfloat16, with sums in float32.
+    Bf16,
+}
+
 impl Device {
     /// Says what is wrong with a device that cannot be used, before anything is prepared for it.
     pub(crate) fn ready(self) -> Result<(), TrainError> {
@@ -99,6 +108,7 @@ fn engine(lesson: &Lesson, means: &Means, how: Multiply) -> Result<Engine, Train
     let start = Start {
         net: &lesson.net,
         base: &lesson.base,
+        stored: lesson.stored.as_ref(),
         adapter: lesson.adapter.as_ref().map(|(t, v)| (t, v.as_slice())),
         moments: &lesson.moments,
         groups: &lesson.groups,
@@ -235,11 +245,18 @@ impl Learner {
         &self.lesson
     }
 
-    /// Puts another adapter in the place of the one that was trained; the last thing done with a learner.
-    pub(crate) fn replace_adapter(&mut self, new: Vec<f32>) {
+    /// Puts another adapter in the place of the one that was trained.
+    pub(crate) fn replace_adapter(&mut self, new: Vec<f32>) -> Result<(), TrainError> {
         if let Some((_, values)) = &mut self.lesson.adapter {
             *values = new;
         }
+        #[cfg(feature = "cuda")]
+        if let Engine::Gpu(gpu) = &mut self.engine
+            && let Some((_, values)) = &self.lesson.adapter
+        {
+            gpu.bring_back(values, &self.lesson.moments)?;
+        }
+        Ok(())
     }
 
     /// Goes on from an adapter and its moments as they were saved.
@@ -248,15 +265,8 @@ impl Learner {
         values: Vec<f32>,
         moments: Moments,
     ) -> Result<(), TrainError> {
-        self.replace_adapter(values);
         self.lesson.moments = moments;
-        #[cfg(feature = "cuda")]
-        if let Engine::Gpu(gpu) = &mut self.engine
-            && let Some((_, values)) = &self.lesson.adapter
-        {
-            gpu.bring_back(values, &self.lesson.moments)?;
-        }
-        Ok(())
+        self.replace_adapter(values)
     }
 
     /// All the numbers, when training is over.
@@ -331,11 +341,20 @@ impl Learner {
         }
     }
 
-    /// Takes at most this many tokens at once on a GPU; for checks.
+    /// Takes at most this many tokens at once on a GPU, and keeps so many blocks for the backward pass;
+    /// for checks.
     #[cfg(all(feature = "cuda", feature = "checks"))]
-    pub(crate) fn at_once(&mut self, most: usize) {
+    pub(crate) fn at_once(&mut self, tokens: usize, kept: usize) {
         if let Engine::Gpu(gpu) = &mut self.engine {
-            gpu.at_once(most);
+            gpu.at_once(tokens, kept);
+        }
+    }
+
+    /// Leaves this much memory to take on a GPU; for checks.
+    #[cfg(all(feature = "cuda", feature = "checks"))]
+    pub(crate) fn leave(&mut self, bytes: u64) {
+        if let Engine::Gpu(gpu) = &mut self.engine {
+            gpu.leave(bytes);
         }
     }
 

@@ -34,7 +34,7 @@ pub use mary_world as corpus;
 
 pub use grow::{GrowEvent, GrowReport, GrowSettings, Size, grow};
 pub use hf::Storage;
-pub use learner::Device;
+pub use learner::{Device, NumberType};
 pub use memory::Estimate;
 pub use optimizer::{AdamW, Decline, Schedule};
 pub use probe::ProbeReport;

@@ -30,17 +30,67 @@ fn sequence(a: &Architecture, tokens: usize) -> u64 {
     (tokens * (a.layers * block + passing) + logits) as u64
 }
 
-/// Tokens a GPU with this much free memory computes at once: what 80 % of it holds, at most 65,536.
+/// What a GPU computes at once.
 #[cfg(feature = "cuda")]
-pub(crate) fn tokens_at_once(a: &Architecture, rank: usize, free: u64) -> usize {
-    const MOST: usize = 65_536;
-    let adapters = a.layers * 7 * rank + a.intermediate.max(a.hidden);
-    let numbers = (sequence(a, 2) - sequence(a, 1)) + (adapters + a.q_width()) as u64;
-    let logits = (1u64 << 27) * 4;
-    let room = (free / 5 * 4).saturating_sub(logits);
-    usize::try_from(room / (4 * numbers))
-        .unwrap_or(MOST)
-        .clamp(1, MOST)
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AtOnce {
+    /// Most tokens of a batch.
+    pub(crate) tokens: usize,
+    /// Blocks that keep what the backward pass needs; the others are computed again in it.
+    pub(crate) kept: usize,
+}
+
+/// Bytes a token of a batch takes on a GPU: by itself, and for every block that keeps what its backward
+/// pass needs. Numbers that enter products have `short` bytes.
+#[cfg(feature = "cuda")]
+pub(crate) fn token_bytes(a: &Architecture, rank: usize, short: usize) -> (u64, u64) {
+    let (d, q, inner) = (a.hidden, a.q_width(), a.intermediate);
+    let joint = q + 2 * a.kv_width();
+    let gates = if a.mlp.gated { 3 } else { 2 };
+    let sequential = usize::from(!matches!(
+        a.block,
+        mary_architecture::config::Block::Parallel { .. }
+    ));
+    // Two norms with their moments, the joint rows, the heads, the inner rows; the stream between.
+    let block = short * (2 * d + joint + q + gates * inner) + 4 * (4 + a.heads + sequential * d);
+    // The stream before every block and after the last, its two slopes, and the low-rank rows.
+    let stream = 4 * d * (a.layers + 3) + short * (7 * a.layers + 1) * rank;
+    // The last norm's rows and what is gathered of them, slopes on their way, what is dropped.
+    let passing = short * (6 * d + joint + 2 * inner + inner.max(q) + inner.max(d)) + 4 * a.heads;
+    ((stream + passing + block) as u64, block as u64)
+}
+
+/// What a GPU with this much free memory computes at once: as many tokens as 85 % of it hold, at most
+/// 32,768 in 16 bits and 65,536 in 32. Where even 8,192 (or the longest pack, if that is more) would not
+/// fit so, blocks are computed again instead: a GPU is busy with so many, and doing a third of the work
+/// twice costs more than taking it in two.
+#[cfg(feature = "cuda")]
+pub(crate) fn at_once(
+    a: &Architecture,
+    rank: usize,
+    short: usize,
+    (free, longest): (u64, usize),
+) -> AtOnce {
+    let most = if short == 4 { 65_536 } else { 32_768 };
+    let enough = longest.max(8_192).min(most);
+    let (alone, block) = token_bytes(a, rank, short);
+    let logits = (1u64 << 27) * (4 + if short == 4 { 0 } else { short as u64 });
+    let room = (free / 20 * 17).saturating_sub(logits);
+    // One block's room is in `alone`: all kept do not need it.
+    let all = alone + block * (a.layers as u64).saturating_sub(1);
+    let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    if count(room / all) >= enough {
+        return AtOnce {
+            tokens: count(room / all).min(most),
+            kept: a.layers,
+        };
+    }
+    let left = room.saturating_sub(enough as u64 * alone);
+    let kept = count(left / (enough as u64 * block)).min(a.layers - 1);
+    AtOnce {
+        tokens: count(room / alone).clamp(1, enough),
+        kept,
+    }
 }
 
 fn growing_bytes(shape: &Shape, slots: usize) -> Result<u64, TrainError> {
@@ -141,6 +191,48 @@ impl Estimate {
 mod tests {
     use super::*;
     use crate::grow::Size;
+
+    #[cfg(feature = "cuda")]
+    fn llama(hidden: usize, layers: usize, heads: usize, inner: usize) -> Architecture {
+        Architecture::resolve(&serde_json::json!({
+            "model_type": "llama", "vocab_size": 32_000, "hidden_size": hidden,
+            "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": heads,
+            "intermediate_size": inner, "max_position_embeddings": 4096, "rms_norm_eps": 1e-5,
+            "hidden_act": "silu",
+        }))
+        .expect("an architecture")
+    }
+
+    #[cfg(feature = "cuda")]
+    #[test]
+    fn a_7b_shape_is_tuned_on_an_h200_without_computing_anything_twice() {
+        let a = llama(4096, 32, 32, 11_008);
+        let weights = 2 * 6_738_000_000u64;
+        let free = 139 * (1u64 << 30) - weights;
+        let plan = at_once(&a, 8, 2, (free, 512));
+        assert_eq!(plan.kept, 32);
+        assert!((8_192..=32_768).contains(&plan.tokens), "{plan:?}");
+        let (alone, block) = token_bytes(&a, 8, 2);
+        let needed = (alone + 31 * block) * plan.tokens as u64;
+        assert!(needed < free, "{needed} {free}");
+    }
+
+    #[cfg(feature = "cuda")]
+    #[test]
+    fn small_memory_recomputes_blocks_before_it_takes_fewer_tokens() {
+        let a = llama(4096, 32, 32, 11_008);
+        let of = |gib: u64| at_once(&a, 8, 2, (gib << 30, 512));
+        let (roomy, tight, tiny) = (of(40), of(20), of(4));
+        assert_eq!(roomy.tokens, 8_192);
+        assert!(0 < tight.kept && tight.kept < roomy.kept && roomy.kept < 32);
+        assert_eq!(tight.tokens, 8_192);
+        assert!(tiny.kept == 0 && tiny.tokens < 8_192, "{tiny:?}");
+        // Long texts are taken whole where they fit at all.
+        assert_eq!(at_once(&a, 8, 2, (60 << 30, 30_000)).tokens, 30_000);
+        let small = llama(512, 6, 8, 1376);
+        assert_eq!(at_once(&small, 8, 2, (100 << 30, 512)).tokens, 32_768);
+        assert_eq!(at_once(&small, 8, 4, (100 << 30, 512)).tokens, 65_536);
+    }
 
     #[test]
     fn too_little_memory_is_an_error_that_names_what_fits() {

@@ -17,7 +17,7 @@ fn a_card_that_is_not_there_is_said_before_anything_is_written() {
 }
 
 #[cfg(feature = "cuda")]
-mod with_a_gpu {
+pub mod with_a_gpu {
     use mary_train::net::cuda::check::{Adapting, Multiply, Plan, Trial, kernels, relative};
     use mary_train::net::{Packed, Shape};
     use mary_train::{Device, TrainError};
@@ -25,7 +25,7 @@ mod with_a_gpu {
     use std::process::Command;
 
     /// True where there is a GPU; says so where there is none.
-    fn gpu() -> bool {
+    pub fn gpu() -> bool {
         match Trial::new(&plan(), Device::Cuda(0), Multiply::Own) {
             Ok(_) => true,
             Err(error) => {
@@ -53,8 +53,12 @@ mod with_a_gpu {
         if !gpu() {
             return;
         }
-        for (name, error) in kernels(0, Multiply::Own).expect("kernels run") {
+        for (name, error) in kernels(0, Multiply::Own, false).expect("kernels run") {
             assert!(error < 1e-5, "{name}: {error:.1e}");
+        }
+        // A bfloat16 has eight bits: rounding alone is 2e-3 at most.
+        for (name, error) in kernels(0, Multiply::Own, true).expect("kernels run") {
+            assert!(error < 6e-3, "{name} in 16 bits: {error:.1e}");
         }
     }
 
@@ -64,11 +68,7 @@ mod with_a_gpu {
             return;
         }
         let adapted = Plan {
-            adapting: Some(Adapting {
-                rank: 4,
-                dropout: 0.2,
-                targets: vec!["query_key_value".to_owned(), "dense_h_to_4h".to_owned()],
-            }),
+            adapting: Some(Adapting::new(4, 0.2, &["query_key_value", "dense_h_to_4h"])),
             ..plan()
         };
         for plan in [plan(), adapted] {
@@ -95,23 +95,26 @@ mod with_a_gpu {
                 let name = rest.split('(').next().unwrap_or_default();
                 all.push_str(&format!("NAMED({name})\n"));
             }
-            if let Some(rest) = line.strip_prefix("ATTENTION(") {
-                let width = rest.split(',').next().unwrap_or_default();
-                for what in ["attend", "attend_back_q", "attend_back_kv"] {
-                    all.push_str(&format!("NAMED({what}_{width})\n"));
+            for (head, name) in [("ATTENTION(", "attend"), ("UNITS(", "attend_units")] {
+                let Some(rest) = line.strip_prefix(head) else {
+                    continue;
+                };
+                let of = rest.split([',', ')']).next().unwrap_or_default();
+                for what in ["", "_back_q", "_back_kv"] {
+                    all.push_str(&format!("NAMED({name}{what}_{of})\n"));
                 }
             }
         }
         all
     }
 
-    /// The two tests above again, in a process that finds an emulated GPU.
+    /// The tests above and those of `gpu16` again, in a process that finds an emulated GPU.
     #[cfg(target_os = "linux")]
     #[test]
     fn an_emulated_gpu_computes_the_same() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let folder = tempfile::tempdir().expect("a folder");
-        let list: String = ["train", "attention"]
+        let list: String = ["train", "attention", "attention16"]
             .map(|name| here.join(format!("src/net/cuda/{name}.cu")))
             .map(|path| names(&std::fs::read_to_string(path).expect("kernels")))
             .concat();
@@ -136,16 +139,17 @@ mod with_a_gpu {
         assert!(compiled.status.success(), "{said}");
         let output = Command::new(std::env::current_exe().expect("this program"))
             .env("LD_LIBRARY_PATH", folder.path())
-            .args(["--exact", "--test-threads", "1", "--nocapture"])
+            .args(["--test-threads", "1", "--nocapture"])
             .arg("gpu::with_a_gpu::every_kernel_does_what_its_cpu_reference_does")
             .arg("gpu::with_a_gpu::gradients_and_steps_are_the_processors")
+            .arg("gpu16::")
             .output()
             .expect("it starts");
         let said = String::from_utf8_lossy(&output.stderr);
         let told = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{told}{said}");
         assert!(
-            told.contains("2 passed") && !said.contains("skipped"),
+            told.contains("8 passed") && !said.contains("skipped"),
             "{told}{said}"
         );
     }

@@ -9,6 +9,8 @@
 
 mod families;
 mod gpu;
+#[cfg(feature = "cuda")]
+mod gpu16;
 mod gradients;
 mod growing;
 mod merging;

@@ -86,6 +86,47 @@ impl Matrix {
         })
     }
 
+    /// How many numbers it has.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn numbers(&self) -> usize {
+        self.outputs * self.inputs
+    }
+
+    /// Hands over its bytes in bfloat16, each part with its place: at once and as they lie in the file
+    /// where that is their type, rounded a few rows at a time where not.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn in_bf16<E>(
+        &self,
+        mut take: impl FnMut(usize, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        use rayon::prelude::*;
+        if let Numbers::Raw(TensorType::BF16, bytes) = &self.numbers {
+            return take(0, &bytes[..2 * self.numbers()]);
+        }
+        let step = ((16 << 20) / self.inputs.max(1)).max(1);
+        let mut rows = Vec::new();
+        let mut bytes: Vec<u8> = Vec::new();
+        for first in (0..self.outputs).step_by(step) {
+            let count = step.min(self.outputs - first);
+            rows.resize(count * self.inputs, 0.0);
+            let share = count.div_ceil(rayon::current_num_threads()).max(1);
+            rows.par_chunks_mut(share * self.inputs)
+                .enumerate()
+                .for_each(|(i, rows)| self.rows(first + i * share, rows));
+            bytes.resize(2 * rows.len(), 0);
+            bytes
+                .par_chunks_mut(1 << 16)
+                .zip(rows.par_chunks(1 << 15))
+                .for_each(|(to, from)| {
+                    for (to, x) in to.chunks_exact_mut(2).zip(from) {
+                        to.copy_from_slice(&half::bf16::from_f32(*x).to_le_bytes());
+                    }
+                });
+            take(2 * first * self.inputs, &bytes)?;
+        }
+        Ok(())
+    }
+
     /// Rows from `first` on, as many as `out` holds.
     pub(crate) fn rows(&self, first: usize, out: &mut [f32]) {
         match &self.numbers {
@@ -244,6 +285,39 @@ impl Stored {
 
     pub(crate) fn head(&self) -> &Matrix {
         self.head.as_ref().unwrap_or(&self.embedding)
+    }
+
+    /// The output matrix, where it is not the embedding.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn own_head(&self) -> Option<&Matrix> {
+        self.head.as_ref()
+    }
+
+    /// The matrices of a flat slice, in bfloat16 as a file would hold them; for checks.
+    #[cfg(all(feature = "cuda", feature = "checks"))]
+    pub(crate) fn rounded(layout: &Layout, base: &[f32]) -> Self {
+        let matrix = |place: &std::ops::Range<usize>, inputs: usize| {
+            let numbers = base[place.clone()].iter();
+            let bytes: Vec<u8> = numbers
+                .flat_map(|x| half::bf16::from_f32(*x).to_le_bytes())
+                .collect();
+            Matrix {
+                outputs: place.len() / inputs.max(1),
+                inputs,
+                numbers: Numbers::Raw(TensorType::BF16, bytes.into()),
+            }
+        };
+        let mut linears: Vec<_> = layout.blocks.iter().flat_map(|b| b.linears()).collect();
+        linears.sort_by_key(|linear| linear.index);
+        let width = layout.final_norm.weight.len();
+        let own = layout.head != layout.embedding;
+        Self {
+            matrices: (linears.iter())
+                .map(|linear| matrix(&linear.weight, linear.inputs))
+                .collect(),
+            embedding: matrix(&layout.embedding, width),
+            head: own.then(|| matrix(&layout.head, width)),
+        }
     }
 
     pub(crate) fn count(&self) -> usize {

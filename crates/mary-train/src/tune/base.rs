@@ -1,5 +1,5 @@
-//! The model that is tuned: its weights as they are stored where that is not 32 bits, widened where the
-//! device or the file asks for it.
+//! The model that is tuned: its weights as they are stored where that is not 32 bits. On a GPU those are
+//! in bfloat16 then, and products with them; in 32 bits where the user or the file asks for it.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use mary_architecture::Architecture;
 use mary_weights::Checkpoint;
 
 use crate::TrainError;
-use crate::learner::Device;
+use crate::learner::{Device, NumberType};
 use crate::net::layout::Tensors;
 use crate::net::stored::{Stored, read_flat};
 use crate::net::{Layout, Net};
@@ -22,12 +22,19 @@ pub(crate) struct Base {
 
 impl Base {
     /// Reads the headers of a model; its longest sequence is that of a pack.
-    pub(crate) fn open(path: &Path, device: Device, pack: usize) -> Result<Self, TrainError> {
+    pub(crate) fn open(
+        path: &Path,
+        (device, numbers): (Device, Option<NumberType>),
+        pack: usize,
+    ) -> Result<Self, TrainError> {
         let fail = |e: mary_contract::ModelError| TrainError::content(path, e);
         let checkpoint = Checkpoint::open(path).map_err(fail)?;
         let architecture = Architecture::resolve(checkpoint.config()).map_err(fail)?;
         let layout = Self::layout(&checkpoint, &architecture, false)?;
-        let apart = device == Device::Cpu && Stored::suits(&checkpoint, &layout);
+        let apart = match (device, numbers) {
+            (Device::Cpu, _) | (_, None) => Stored::suits(&checkpoint, &layout),
+            (Device::Cuda(_), Some(numbers)) => numbers == NumberType::Bf16,
+        };
         let layout = match apart {
             true => Self::layout(&checkpoint, &architecture, true)?,
             false => layout,

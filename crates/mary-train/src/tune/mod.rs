@@ -128,7 +128,11 @@ pub fn tune(
     settings.check()?;
     settings.device.ready()?;
     let longest = settings.pack.max(settings.longest);
-    let base = Base::open(&settings.model, settings.device, longest)?;
+    let base = Base::open(
+        &settings.model,
+        (settings.device, settings.numbers),
+        longest,
+    )?;
     let targets = settings.target_names(&base.net.architecture);
     let layout = &base.net.layout;
     let adapter = AdapterLayout::new(
@@ -381,7 +385,7 @@ impl<'a> Tuner<'a> {
         if !finished {
             self.save()?;
         } else if let Some(values) = self.progress.best.take() {
-            self.learner.replace_adapter(values);
+            self.learner.replace_adapter(values)?;
         }
         let after = match finished {
             true => self.score(held)?,

@@ -1,7 +1,7 @@
 //! What can be chosen about tuning, and the papers' recipes by name.
 
 use crate::TrainError;
-use crate::learner::Device;
+use crate::learner::{Device, NumberType};
 use crate::optimizer::{AdamW, Decline};
 use mary_architecture::Architecture;
 use mary_architecture::config::QkvNames;
@@ -52,6 +52,8 @@ pub struct TuneSettings {
     pub seed: u64,
     /// Where it is computed; no part of the recipe.
     pub device: Device,
+    /// The type of numbers in products on a GPU; None: bfloat16 unless the base is stored in 32 bits.
+    pub numbers: Option<NumberType>,
     /// Worker threads; they change the speed and nothing else.
     pub threads: usize,
     /// Sums of gradients kept apart, at most; how many follows from the data, so that threads do not matter.
@@ -95,6 +97,7 @@ impl TuneSettings {
             form: None,
             seed: 1,
             device: Device::Cpu,
+            numbers: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             slots: 8,
             pack: 512,
@@ -132,6 +135,9 @@ impl TuneSettings {
         }
         if self.evaluate_every.is_some() && self.held_out == 0.0 {
             return fail("evaluating while learning needs conversations that are kept back");
+        }
+        if self.device == Device::Cpu && self.numbers == Some(NumberType::Bf16) {
+            return fail("the processor learns in 32 bits; bfloat16 products need a GPU");
         }
         if !(self.optimizer.rate > 0.0 && self.optimizer.rate.is_finite()) {
             return fail("the learning rate must be a positive number");

@@ -30,6 +30,9 @@ struct alignas(16) float4 {
 struct alignas(8) float2 {
     float x, y;
 };
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
 static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
 template <class To, class From> static To bits_of(From from) {
@@ -93,8 +96,67 @@ static float __shfl_xor_sync(unsigned, float x, int distance) {
     return other;
 }
 
+// ---------------------------------------------------------------- 16 bits and the matrix units
+
+#define EMULATED
+#include "../../src/net/cuda/numbers.cuh"
+
+static u32 nearest_even(float x) {
+    u32 bits = __float_as_uint(x);
+    if (std::isnan(x)) return 0x7fff;
+    return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+}
+static u32 pair(float low, float high) { return nearest_even(low) | nearest_even(high) << 16; }
+
+// What the threads of a warp hand to each other: the address of a row, the parts of two factors.
+static const bf16 *given_rows[MOST];
+static u32 given_left[MOST][4], given_right[MOST][2];
+
+static void load_tiles(u32 (&d)[4], const bf16 *row) {
+    int lane = running % 32, warp = running - lane;
+    given_rows[running] = row;
+    __syncwarp();
+    for (int i = 0; i < 4; i++) {
+        const bf16 *from = given_rows[warp + 8 * i + lane / 4] + lane % 4 * 2;
+        d[i] = from[0].bits | (u32)from[1].bits << 16;
+    }
+    __syncwarp();
+}
+static void load_turned(u32 (&d)[4], const bf16 *row) {
+    int lane = running % 32, warp = running - lane;
+    given_rows[running] = row;
+    __syncwarp();
+    for (int i = 0; i < 4; i++) {
+        const bf16 *const *rows = given_rows + warp + 8 * i + lane % 4 * 2;
+        d[i] = rows[0][lane / 4].bits | (u32)rows[1][lane / 4].bits << 16;
+    }
+    __syncwarp();
+}
+static void fetch(bf16 *to, const bf16 *from, bool in) {
+    for (int i = 0; i < 8; i++) to[i].bits = in ? from[i].bits : 0;
+}
+static void arrive() {}
+static float half_of(u32 both, int which) { return __uint_as_float(which ? both & 0xffff0000u : both << 16); }
+static void multiply_tiles(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    int lane = running % 32, warp = running - lane;
+    std::copy(a, a + 4, given_left[running]);
+    given_right[running][0] = b0;
+    given_right[running][1] = b1;
+    __syncwarp();
+    for (int i = 0; i < 4; i++) {
+        int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+        for (int k = 0; k < 16; k++) {
+            u32 left = given_left[warp + row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2];
+            u32 right = given_right[warp + column * 4 + k % 8 / 2][k / 8];
+            d[i] += half_of(left, k % 2) * half_of(right, k % 2);
+        }
+    }
+    __syncwarp();
+}
+
 #include "../../src/net/cuda/train.cu"
 #include "../../src/net/cuda/attention.cu"
+#include "../../src/net/cuda/attention16.cu"
 
 // ---------------------------------------------------------------- launching
 

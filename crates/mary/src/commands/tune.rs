@@ -9,8 +9,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mary_contract::{ModelRef, PromptForm};
 use mary_stats::difference::{self, ScoreRange};
 use mary_train::{
-    AnswerScore, Decline, MergedProvenance, Provenance, Reuse, Storage, TrainError, TuneEvent,
-    TuneReport, TuneSettings,
+    AnswerScore, Decline, MergedProvenance, NumberType, Provenance, Reuse, Storage, TrainError,
+    TuneEvent, TuneReport, TuneSettings,
 };
 
 use super::tuned;
@@ -227,6 +227,17 @@ pub fn settings(
     settings.form = lora.plain_text.then_some(PromptForm::Plain);
     settings.targets = lora.target.clone();
     settings.device = device(&lora.device)?;
+    settings.numbers = match lora.dtype.as_deref() {
+        None => None,
+        Some("float32" | "f32") => Some(NumberType::F32),
+        Some("bfloat16" | "bf16") => Some(NumberType::Bf16),
+        Some(other) => {
+            return Err(UsageError::new(format!(
+                "`{other}` is no type of numbers to learn with\nhint: bfloat16 or float32"
+            ))
+            .into());
+        }
+    };
     if let Some(threads) = lora.threads {
         settings.threads = threads;
     }

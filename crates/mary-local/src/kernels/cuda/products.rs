@@ -200,6 +200,7 @@ impl Cuda {
                 left: x + place(step.of_x),
                 right: weights + place(step.of_weights),
                 bias,
+                from: out,
                 out,
                 scale: 1.0,
             };

@@ -1,36 +1,45 @@
-// Attention over packed texts on a GPU, forward and backward, in float32: `train.cu` has the rest and says
-// how it is compiled. Its twin on the processor is `net/attention.rs`. Probabilities are not kept: the
-// backward pass computes them again from the log-sums, once for the queries' gradients and once for those of
-// keys and values, so that every sum has one owner and one order.
+// Attention over packed texts on a GPU, forward and backward, summed in float32: `train.cu` has the rest and
+// says how it is compiled, `attention16.cu` the kernels for the matrix units. Its twin on the processor is
+// `net/attention.rs`. Probabilities are not kept: the backward pass computes them again from the log-sums,
+// once for the queries' gradients and once for those of keys and values, so that every sum has one owner and
+// one order. T is the type of what comes in and goes out.
 
-typedef unsigned long long u64;
-
-#define DEVICE __device__ __forceinline__
-#define KERNEL extern "C" __global__ void
-#define INF __int_as_float(0x7f800000)
-// Memory whose size is said at launch; `tests/emulator` has its own.
-#ifndef SHARED_AT_LAUNCH
-#define SHARED_AT_LAUNCH extern __shared__ float4 shared[]
-#endif
-
-// Where queries, keys and values lie in a joint row; `group` query heads share a key head.
-struct Heads {
-    int heads, group, width, row;
-    int q_step, k_base, k_step, v_base, v_step;
-};
+#include "numbers.cuh"
+#include "heads.cuh"
 
 // Turns queries and keys by their positions; `back` turns the other way.
-KERNEL rotate(float *qkv, const int *positions, const float *angles, Heads h, int half, int back) {
-    float *row = qkv + (u64)blockIdx.x * h.row;
+template <class T>
+DEVICE void rotate_heads(T *qkv, const int *positions, const float *angles, Heads h, int half, int back) {
+    T *row = qkv + (u64)blockIdx.x * h.row;
     const float *turn = angles + (u64)positions[blockIdx.x] * 2 * half;
     int keys = h.heads / h.group;
     for (int i = threadIdx.x; i < (h.heads + keys) * half; i += blockDim.x) {
         int head = i / half, c = i % half;
-        float *at = row + (head < h.heads ? head * h.q_step : h.k_base + (head - h.heads) * h.k_step) + c;
+        T *at = row + (head < h.heads ? head * h.q_step : h.k_base + (head - h.heads) * h.k_step) + c;
         float cos = turn[2 * c], sin = back ? -turn[2 * c + 1] : turn[2 * c + 1];
-        float a = at[0], b = at[half];
-        at[0] = a * cos - b * sin;
-        at[half] = b * cos + a * sin;
+        float a = wide(at[0]), b = wide(at[half]);
+        at[0] = narrow<T>(a * cos - b * sin);
+        at[half] = narrow<T>(b * cos + a * sin);
+    }
+}
+KERNEL rotate(float *qkv, const int *positions, const float *angles, Heads h, int half, int back) {
+    rotate_heads(qkv, positions, angles, h, half, back);
+}
+// Two neighbours at a time where they lie in one word.
+KERNEL rotate_b(bf16 *qkv, const int *positions, const float *angles, Heads h, int half, int back) {
+    if ((half | h.width) & 1) return rotate_heads(qkv, positions, angles, h, half, back);
+    bf16 *row = qkv + (u64)blockIdx.x * h.row;
+    const float4 *turn = (const float4 *)(angles + (u64)positions[blockIdx.x] * 2 * half);
+    int keys = h.heads / h.group, across = half / 2;
+    for (int i = threadIdx.x; i < (h.heads + keys) * across; i += blockDim.x) {
+        int head = i / across, c = i % across;
+        bf16 *at = row + (head < h.heads ? head * h.q_step : h.k_base + (head - h.heads) * h.k_step) + 2 * c;
+        // Cosine and sine of the first, then of the second.
+        float4 by = turn[c];
+        float sin = back ? -by.y : by.y, next = back ? -by.w : by.w;
+        float a = wide(at[0]), b = wide(at[half]), a2 = wide(at[1]), b2 = wide(at[half + 1]);
+        *(u32 *)at = pair(a * by.x - b * sin, a2 * by.z - b2 * next);
+        *(u32 *)(at + half) = pair(b * by.x + a * sin, b2 * by.z + a2 * next);
     }
 }
 
@@ -54,6 +63,14 @@ DEVICE void load_tile(float *to, const float *from, u64 step, int rows, int widt
     for (int i = threadIdx.x; i < B * W; i += 256) {
         int r = i / W, c = i % W;
         to[r * (W + 4) + c] = r < rows && c < width ? from[r * step + c] : 0.0f;
+    }
+}
+
+template <int W, int B>
+DEVICE void load_tile(float *to, const bf16 *from, u64 step, int rows, int width) {
+    for (int i = threadIdx.x; i < B * W; i += 256) {
+        int r = i / W, c = i % W;
+        to[r * (W + 4) + c] = r < rows && c < width ? wide(from[r * step + c]) : 0.0f;
     }
 }
 
@@ -140,27 +157,15 @@ DEVICE float row_max(float x) {
     return x;
 }
 
-// What a block is to do: rows first .. of a segment, and a head.
-struct Task {
-    int start, length, first;
-};
-DEVICE Task task_of(const int *tiles) {
-    Task t = {tiles[3 * blockIdx.x], tiles[3 * blockIdx.x + 1], tiles[3 * blockIdx.x + 2]};
-    return t;
-}
-#define QUERY(h) ((h) * heads.q_step)
-#define KEY(h) (heads.k_base + (h) / heads.group * heads.k_step)
-#define VALUE(h) (heads.v_base + (h) / heads.group * heads.v_step)
-
-template <int W, int B>
-DEVICE void attend(const float *qkv, Heads heads, const int *tiles, int tokens, float scale, float *out,
+template <int W, int B, class T>
+DEVICE void attend(const T *qkv, Heads heads, const int *tiles, int tokens, float scale, T *out,
                    float *log_sums) {
     SHARED_AT_LAUNCH;
     const int N = B / 16, C = W / 16;
     float *q = (float *)shared, *k = q + B * (W + 4), *v = k + B * (W + 4), *p = v + B * (W + 4);
     Task t = task_of(tiles);
     int h = blockIdx.y;
-    const float *joint = qkv + (u64)t.start * heads.row;
+    const T *joint = qkv + (u64)t.start * heads.row;
     load_tile<W, B>(q, joint + (u64)t.first * heads.row + QUERY(h), heads.row, t.length - t.first, heads.width);
     float sums[N][C], top[N], total[N];
     for (int a = 0; a < N; a++) {
@@ -170,7 +175,7 @@ DEVICE void attend(const float *qkv, Heads heads, const int *tiles, int tokens, 
     }
     for (int k0 = 0; k0 <= t.first; k0 += B) {
         __syncthreads();
-        const float *from = joint + (u64)k0 * heads.row;
+        const T *from = joint + (u64)k0 * heads.row;
         load_tile<W, B>(k, from + KEY(h), heads.row, t.length - k0, heads.width);
         load_tile<W, B>(v, from + VALUE(h), heads.row, t.length - k0, heads.width);
         __syncthreads();
@@ -210,36 +215,42 @@ DEVICE void attend(const float *qkv, Heads heads, const int *tiles, int tokens, 
         u64 row = t.start + i;
         for (int e = 0; e < C; e++) {
             int c = Columns<W>::at(e);
-            if (c < heads.width) out[row * across + h * heads.width + c] = sums[a][e] / total[a];
+            if (c < heads.width) out[row * across + h * heads.width + c] = narrow<T>(sums[a][e] / total[a]);
         }
         if (TX == 0) log_sums[(u64)h * tokens + row] = top[a] + logf(total[a]);
     }
 }
 
 // The inner product of every head's output with its slope; one warp for each.
-KERNEL attend_dots(const float *out, const float *dout, Heads heads, int tokens, float *dots) {
+template <class T> DEVICE void dots_of(const T *out, const T *dout, Heads heads, int tokens, float *dots) {
     u64 pair = (u64)blockIdx.x * 8 + threadIdx.x / 32;
     u64 row = pair / heads.heads;
     int h = pair % heads.heads;
     float sum = 0;
     if (row < tokens) {
         u64 at = pair * heads.width;
-        for (int c = threadIdx.x % 32; c < heads.width; c += 32) sum += out[at + c] * dout[at + c];
+        for (int c = threadIdx.x % 32; c < heads.width; c += 32) sum += wide(out[at + c]) * wide(dout[at + c]);
     }
     for (int d = 16; d; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
     if (row < tokens && threadIdx.x % 32 == 0) dots[(u64)h * tokens + row] = sum;
 }
+KERNEL attend_dots(const float *out, const float *dout, Heads heads, int tokens, float *dots) {
+    dots_of(out, dout, heads, tokens, dots);
+}
+KERNEL attend_dots_b(const bf16 *out, const bf16 *dout, Heads heads, int tokens, float *dots) {
+    dots_of(out, dout, heads, tokens, dots);
+}
 
-template <int W, int B>
-DEVICE void attend_back_q(const float *qkv, Heads heads, const int *tiles, int tokens, float scale,
-                          const float *dout, const float *log_sums, const float *dots, float *dqkv) {
+template <int W, int B, class T>
+DEVICE void attend_back_q(const T *qkv, Heads heads, const int *tiles, int tokens, float scale,
+                          const T *dout, const float *log_sums, const float *dots, T *dqkv) {
     SHARED_AT_LAUNCH;
     const int N = B / 16, C = W / 16;
     float *q = (float *)shared, *g = q + B * (W + 4), *k = g + B * (W + 4), *v = k + B * (W + 4);
     float *p = v + B * (W + 4);
     Task t = task_of(tiles);
     int h = blockIdx.y, across = heads.heads * heads.width;
-    const float *joint = qkv + (u64)t.start * heads.row;
+    const T *joint = qkv + (u64)t.start * heads.row;
     u64 first = t.start + t.first;
     load_tile<W, B>(q, joint + (u64)t.first * heads.row + QUERY(h), heads.row, t.length - t.first, heads.width);
     load_tile<W, B>(g, dout + first * across + h * heads.width, across, t.length - t.first, heads.width);
@@ -252,7 +263,7 @@ DEVICE void attend_back_q(const float *qkv, Heads heads, const int *tiles, int t
     }
     for (int k0 = 0; k0 <= t.first; k0 += B) {
         __syncthreads();
-        const float *from = joint + (u64)k0 * heads.row;
+        const T *from = joint + (u64)k0 * heads.row;
         load_tile<W, B>(k, from + KEY(h), heads.row, t.length - k0, heads.width);
         load_tile<W, B>(v, from + VALUE(h), heads.row, t.length - k0, heads.width);
         __syncthreads();
@@ -278,24 +289,24 @@ DEVICE void attend_back_q(const float *qkv, Heads heads, const int *tiles, int t
         if (i >= t.length) continue;
         for (int e = 0; e < C; e++) {
             int c = Columns<W>::at(e);
-            if (c < heads.width) dqkv[(u64)(t.start + i) * heads.row + QUERY(h) + c] = sums[a][e];
+            if (c < heads.width) dqkv[(u64)(t.start + i) * heads.row + QUERY(h) + c] = narrow<T>(sums[a][e]);
         }
     }
 }
 
 // Slopes of keys and values: for each key head, over the queries that see the tile, of every query head
 // that shares it.
-template <int W, int B>
-DEVICE void attend_back_kv(const float *qkv, Heads heads, const int *tiles, int tokens, float scale,
-                           const float *dout, const float *log_sums, const float *dots, float *dqkv) {
+template <int W, int B, class T>
+DEVICE void attend_back_kv(const T *qkv, Heads heads, const int *tiles, int tokens, float scale,
+                           const T *dout, const float *log_sums, const float *dots, T *dqkv) {
     SHARED_AT_LAUNCH;
     const int N = B / 16, C = W / 16;
     float *k = (float *)shared, *v = k + B * (W + 4), *q = v + B * (W + 4), *g = q + B * (W + 4);
     float *p = g + B * (W + 4);
     Task t = task_of(tiles);
     int across = heads.heads * heads.width, h0 = blockIdx.y * heads.group;
-    const float *joint = qkv + (u64)t.start * heads.row;
-    const float *keys = joint + (u64)t.first * heads.row;
+    const T *joint = qkv + (u64)t.start * heads.row;
+    const T *keys = joint + (u64)t.first * heads.row;
     load_tile<W, B>(k, keys + KEY(h0), heads.row, t.length - t.first, heads.width);
     load_tile<W, B>(v, keys + VALUE(h0), heads.row, t.length - t.first, heads.width);
     float dk[N][C], dv[N][C];
@@ -343,33 +354,35 @@ DEVICE void attend_back_kv(const float *qkv, Heads heads, const int *tiles, int 
     for (int a = 0; a < N; a++) {
         int j = t.first + TY + 16 * a;
         if (j >= t.length) continue;
-        float *to = dqkv + (u64)(t.start + j) * heads.row;
+        T *to = dqkv + (u64)(t.start + j) * heads.row;
         for (int e = 0; e < C; e++) {
             int c = Columns<W>::at(e);
             if (c < heads.width) {
-                to[KEY(h0) + c] = dk[a][e];
-                to[VALUE(h0) + c] = dv[a][e];
+                to[KEY(h0) + c] = narrow<T>(dk[a][e]);
+                to[VALUE(h0) + c] = narrow<T>(dv[a][e]);
             }
         }
     }
 }
 
-#define ATTENTION(W, B)                                                                                  \
-    KERNEL __launch_bounds__(256) attend_##W(const float *qkv, Heads heads, const int *tiles, int tokens, \
-                                             float scale, float *out, float *log_sums) {                 \
+#define ATTENTION(NAME, T, W, B)                                                                         \
+    KERNEL __launch_bounds__(256) attend_##NAME(const T *qkv, Heads heads, const int *tiles, int tokens,  \
+                                                float scale, T *out, float *log_sums) {                  \
         attend<W, B>(qkv, heads, tiles, tokens, scale, out, log_sums);                                   \
     }                                                                                                    \
     KERNEL __launch_bounds__(256)                                                                        \
-        attend_back_q_##W(const float *qkv, Heads heads, const int *tiles, int tokens, float scale,      \
-                          const float *dout, const float *log_sums, const float *dots, float *dqkv) {    \
+        attend_back_q_##NAME(const T *qkv, Heads heads, const int *tiles, int tokens, float scale,       \
+                             const T *dout, const float *log_sums, const float *dots, T *dqkv) {         \
         attend_back_q<W, B>(qkv, heads, tiles, tokens, scale, dout, log_sums, dots, dqkv);               \
     }                                                                                                    \
     KERNEL __launch_bounds__(256)                                                                        \
-        attend_back_kv_##W(const float *qkv, Heads heads, const int *tiles, int tokens, float scale,     \
-                           const float *dout, const float *log_sums, const float *dots, float *dqkv) {   \
+        attend_back_kv_##NAME(const T *qkv, Heads heads, const int *tiles, int tokens, float scale,      \
+                              const T *dout, const float *log_sums, const float *dots, T *dqkv) {        \
         attend_back_kv<W, B>(qkv, heads, tiles, tokens, scale, dout, log_sums, dots, dqkv);              \
     }
-ATTENTION(32, 64)
-ATTENTION(64, 64)
-ATTENTION(128, 32)
-ATTENTION(256, 16)
+ATTENTION(32, float, 32, 64)
+ATTENTION(64, float, 64, 64)
+ATTENTION(128, float, 128, 32)
+ATTENTION(256, float, 256, 16)
+// Heads that the matrix units' kernels do not take.
+ATTENTION(b_256, bf16, 256, 16)

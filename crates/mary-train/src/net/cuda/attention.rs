@@ -1,9 +1,9 @@
 //! Attention on the GPU: which kernel takes which heads, and the tiles it works through.
 
 use mary_contract::{ErrorKind, ModelError};
-use mary_cuda::args;
+use mary_cuda::{Kind, args};
 
-use super::{ATTENTION, Gpu, int};
+use super::{ATTENTION, ATTENTION16, Gpu, int};
 use crate::net::Segment;
 use crate::net::attention::Joint;
 
@@ -51,11 +51,19 @@ impl Heads {
 pub(super) struct Tiling {
     wide: usize,
     pub(super) rows: usize,
+    kind: Kind,
+    /// On the matrix units.
+    units: bool,
 }
 
 impl Tiling {
-    pub(super) fn new(head_width: usize) -> Result<Self, ModelError> {
+    pub(super) fn new(head_width: usize, kind: Kind) -> Result<Self, ModelError> {
+        let units = kind == Kind::Bf16 && head_width.is_multiple_of(8) && head_width <= 128;
         let (wide, rows) = match head_width {
+            0..=32 if units => (32, 64),
+            33..=64 if units => (64, 64),
+            65..=128 if units => (128, 64),
+            0..=256 if kind == Kind::Bf16 => (256, 16),
             0..=32 => (32, 64),
             33..=64 => (64, 64),
             65..=128 => (128, 32),
@@ -66,11 +74,41 @@ impl Tiling {
                     .hint("this model trains on the processor: --device cpu"));
             }
         };
-        Ok(Self { wide, rows })
+        Ok(Self {
+            wide,
+            rows,
+            kind,
+            units,
+        })
     }
 
+    /// Shared memory of so many tiles and what is computed from them.
     fn shared(self, tiles: usize) -> usize {
-        4 * (tiles * self.rows * (self.wide + 4) + self.rows * (self.rows + 4))
+        match self.units {
+            true => tiles * self.rows * (self.wide + 8) * 2 + 2 * self.rows * 4,
+            false => 4 * (tiles * self.rows * (self.wide + 4) + self.rows * (self.rows + 4)),
+        }
+    }
+
+    /// The kernel for a part of the work, and the threads of its blocks.
+    fn kernel(self, what: &str) -> ((&'static str, String), usize) {
+        let wide = self.wide;
+        match (self.units, self.kind) {
+            (true, _) => {
+                let name = what.replace("attend", "attend_units");
+                ((ATTENTION16, format!("{name}_{wide}")), 128)
+            }
+            (false, Kind::Single) => ((ATTENTION, format!("{what}_{wide}")), 256),
+            (false, _) => ((ATTENTION, format!("{what}_b_{wide}")), 256),
+        }
+    }
+
+    /// A kernel that has no tiles.
+    fn plain(self, what: &str) -> String {
+        match self.kind {
+            Kind::Single => what.to_owned(),
+            _ => format!("{what}_b"),
+        }
     }
 
     /// The tiles of all segments (segment's start and length, first row of the tile), the longest
@@ -119,8 +157,9 @@ impl Gpu {
         }
         let (heads, half, back) = (a.heads, int(half), i32::from(back));
         let words = args![qkv, positions, angles, heads, half, back];
+        let name = a.tiling.plain("rotate");
         self.device
-            .launch((ATTENTION, "rotate"), (a.tokens, 1), 128, 0, words)
+            .launch((ATTENTION, &name), (a.tokens, 1), 128, 0, words)
     }
 
     /// Attention over rotated joint rows; keeps the log-sums of every head and row.
@@ -133,10 +172,10 @@ impl Gpu {
     ) -> Result<(), ModelError> {
         let (heads, tiles, tokens, scale) = (a.heads, a.tiles, int(a.tokens), a.scale());
         let words = args![qkv, heads, tiles, tokens, scale, out, log_sums];
-        let name = format!("attend_{}", a.tiling.wide);
+        let ((part, name), threads) = a.tiling.kernel("attend");
         let grid = (a.tile_count, heads.heads as usize);
         self.device
-            .launch((ATTENTION, &name), grid, 256, a.tiling.shared(3), words)
+            .launch((part, &name), grid, threads, a.tiling.shared(3), words)
     }
 
     /// Slopes of the joint rows, still rotated. `kept` are the forward pass's output and log-sums.
@@ -152,15 +191,16 @@ impl Gpu {
         let pairs = a.tokens * heads.heads as usize;
         let words = args![out, dout, heads, tokens, dots];
         let grid = (pairs.div_ceil(8), 1);
+        let name = a.tiling.plain("attend_dots");
         self.device
-            .launch((ATTENTION, "attend_dots"), grid, 256, 0, words)?;
+            .launch((ATTENTION, &name), grid, 256, 0, words)?;
         let key_heads = heads.heads / heads.group;
         for (half, count) in [("q", heads.heads), ("kv", key_heads)] {
-            let name = format!("attend_back_{half}_{}", a.tiling.wide);
+            let ((part, name), threads) = a.tiling.kernel(&format!("attend_back_{half}"));
             let words = args![qkv, heads, tiles, tokens, scale, dout, log_sums, dots, dqkv];
             let grid = (a.tile_count, count as usize);
             self.device
-                .launch((ATTENTION, &name), grid, 256, a.tiling.shared(4), words)?;
+                .launch((part, &name), grid, threads, a.tiling.shared(4), words)?;
         }
         Ok(())
     }
@@ -202,7 +242,7 @@ mod tests {
                 length: 1,
             },
         ];
-        let tiling = Tiling::new(64).expect("a width");
+        let tiling = Tiling::new(64, Kind::Bf16).expect("a width");
         let mut seen = vec![0; 195];
         for tile in tiling.tiles(&segments).chunks(3) {
             let (start, length, first) = (tile[0], tile[1], tile[2]);
@@ -211,6 +251,6 @@ mod tests {
             }
         }
         assert!(seen.iter().all(|n| *n == 1));
-        assert!(Tiling::new(300).is_err());
+        assert!(Tiling::new(300, Kind::Single).is_err());
     }
 }

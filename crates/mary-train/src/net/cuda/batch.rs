@@ -1,7 +1,7 @@
 //! What a batch looks like to the GPU: one array of whole numbers that goes over in one copy.
 
 use mary_contract::ModelError;
-use mary_cuda::Lent;
+use mary_cuda::{Kind, Lent};
 
 use super::attention::{Attention, Heads, Tiling};
 use super::{Gpu, int};
@@ -130,8 +130,12 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Sends packs to the GPU.
-    pub(super) fn send(gpu: &Gpu, net: &Net, work: &[&Work]) -> Result<Self, ModelError> {
-        let tiling = Tiling::new(net.architecture.head_dim)?;
+    pub(super) fn send(
+        gpu: &Gpu,
+        (net, kind): (&Net, Kind),
+        work: &[&Work],
+    ) -> Result<Self, ModelError> {
+        let tiling = Tiling::new(net.architecture.head_dim, kind)?;
         let n = Numbers::new(work, net.architecture.vocab, tiling);
         let lent = gpu.lender.send(&gpu.device, &n.all)?;
         let attention = Attention {
@@ -235,7 +239,11 @@ mod tests {
         let mut a = work(&[3, 1, 3, 2], 0x1_0000_0002);
         a.packed.targets[1].1 = 0.0;
         let b = work(&[1, 1, 0], 7);
-        let n = Numbers::new(&[&a, &b], 5, Tiling::new(32).expect("a width"));
+        let n = Numbers::new(
+            &[&a, &b],
+            5,
+            Tiling::new(32, Kind::Single).expect("a width"),
+        );
         let part = |at: usize, len: usize| n.all[at..at + len].to_vec();
         assert_eq!((n.rows, n.count, n.groups), (5, 4, 2));
         assert_eq!(part(n.seeds, 4), [2, 1, 7, 0]);

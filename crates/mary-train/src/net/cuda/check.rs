@@ -2,7 +2,7 @@
 //! the two can be held against each other. `examples/gpu.rs` does so and measures.
 
 use crate::learner::{Device, Learner, Lesson, Means, Work};
-use crate::net::{AdapterLayout, Net, Packed, Shape};
+use crate::net::{AdapterLayout, Net, Packed, Shape, Stored};
 use crate::optimizer::{AdamW, Moments};
 use crate::{TrainError, grow};
 
@@ -14,10 +14,27 @@ pub use super::reference::{kernels, relative};
 pub struct Adapting {
     /// Its rank.
     pub rank: usize,
+    /// Its strength: the low-rank product is multiplied by alpha / rank.
+    pub alpha: f32,
+    /// Its numbers; seeded ones where there are none.
+    pub values: Option<Vec<f32>>,
     /// Share of inputs dropped.
     pub dropout: f32,
     /// The matrices adapted, by the last part of their names.
     pub targets: Vec<String>,
+}
+
+impl Adapting {
+    /// Seeded numbers on these matrices.
+    pub fn new(rank: usize, dropout: f32, targets: &[&str]) -> Self {
+        Self {
+            rank,
+            alpha: 2.0 * rank as f32,
+            values: None,
+            dropout,
+            targets: targets.iter().map(|t| (*t).to_owned()).collect(),
+        }
+    }
 }
 
 /// What a trial is of.
@@ -25,6 +42,10 @@ pub struct Adapting {
 pub struct Plan {
     /// The model's shape.
     pub shape: Shape,
+    /// A model of another family in its place; its numbers are given then.
+    pub net: Option<Net>,
+    /// The base's matrices are bfloat16s; on a GPU products are in 16 bits then.
+    pub short: bool,
     /// Its numbers; seeded ones where there are none.
     pub base: Option<Vec<f32>>,
     /// The adapter, where one is trained.
@@ -38,6 +59,8 @@ impl Plan {
     pub fn new(shape: Shape) -> Self {
         Self {
             shape,
+            net: None,
+            short: false,
             base: None,
             adapting: None,
             optimizer: AdamW {
@@ -75,7 +98,10 @@ pub(super) fn ripple(count: usize, size: f32, seed: u64) -> Vec<f32> {
 impl Trial {
     /// Prepares a trial on a device.
     pub fn new(plan: &Plan, device: Device, how: Multiply) -> Result<Self, TrainError> {
-        let net = Net::new(plan.shape.clone())?;
+        let net = match &plan.net {
+            Some(net) => net.clone(),
+            None => Net::new(plan.shape.clone())?,
+        };
         let base = plan.base.clone().unwrap_or_else(|| {
             let mut base = grow::initial(&plan.shape, &net.layout, 1);
             let noise = ripple(base.len(), 0.02, 2);
@@ -85,9 +111,10 @@ impl Trial {
         let decay = plan.optimizer.decay;
         let adapter = match &plan.adapting {
             Some(a) => {
-                let alpha = 2.0 * a.rank as f32;
-                let table = AdapterLayout::new(&net.layout, a.rank, alpha, a.dropout, &a.targets)?;
-                let values = ripple(table.total, 0.1, 3);
+                let layout = &net.layout;
+                let table = AdapterLayout::new(layout, a.rank, a.alpha, a.dropout, &a.targets)?;
+                let seeded = || ripple(table.total, 0.1, 3);
+                let values = a.values.clone().unwrap_or_else(seeded);
                 Some((table, values))
             }
             None => None,
@@ -100,9 +127,9 @@ impl Trial {
             .as_ref()
             .map_or(base.len(), |(table, _)| table.total);
         let lesson = Lesson {
+            stored: plan.short.then(|| Stored::rounded(&net.layout, &base)),
             net,
             base,
-            stored: None,
             adapter,
             moments: Moments::new(trained),
             optimizer: plan.optimizer.clone(),
@@ -183,8 +210,18 @@ impl Trial {
         }
     }
 
-    /// Takes at most this many tokens at once on the GPU.
-    pub fn at_once(&mut self, most: usize) {
-        self.learner.at_once(most);
+    /// Takes at most this many tokens at once on the GPU, and keeps so many blocks for the backward pass.
+    pub fn at_once(&mut self, tokens: usize, kept: usize) {
+        self.learner.at_once(tokens, kept);
+    }
+
+    /// Leaves this much memory to take on the GPU.
+    pub fn leave(&mut self, bytes: u64) {
+        self.learner.leave(bytes);
+    }
+
+    /// What the user should know and has not been told yet.
+    pub fn note(&mut self) -> Option<String> {
+        self.learner.note()
     }
 }

@@ -1,26 +1,36 @@
 //! Linear layers with their adapters on the GPU, forward and backward.
 
 use mary_contract::ModelError;
+use mary_cuda::Kind;
 
 use super::Gpu;
 use super::batch::Batch;
+use super::matrices::Matrices;
 use super::products::{Call, Shared, View};
 use super::room::Room;
 use super::rows::Dropping;
-use crate::net::AdapterLayout;
-use crate::net::layout::Linear;
+use crate::net::layout::{Layout, Linear};
+use crate::net::{AdapterLayout, adapter::Site};
 
 /// Addresses of a model's numbers and of their gradients.
 #[derive(Clone, Copy)]
 pub(super) struct Numbers<'a> {
+    /// The flat slice in 32 bits.
     pub(super) base: u64,
+    /// The matrices, where they are not in the flat slice: products are of bfloat16s then.
+    pub(super) matrices: Option<&'a Matrices>,
     /// Gradient of the base; 0 where it is not trained.
     pub(super) base_gradient: u64,
     pub(super) adapter: Option<Adapted<'a>>,
 }
 
 impl Numbers<'_> {
-    /// The address of a number of the base.
+    /// The type of what enters products.
+    pub(super) fn kind(&self) -> Kind {
+        self.matrices.map_or(Kind::Single, |_| Kind::Bf16)
+    }
+
+    /// The address of a number of the flat slice.
     pub(super) fn at(&self, place: &std::ops::Range<usize>) -> u64 {
         self.base + place.start as u64 * 4
     }
@@ -29,17 +39,55 @@ impl Numbers<'_> {
     pub(super) fn gradient(&self, place: &std::ops::Range<usize>) -> Option<u64> {
         (self.base_gradient != 0).then(|| self.base_gradient + place.start as u64 * 4)
     }
+
+    fn weight(&self, linear: &Linear) -> u64 {
+        match self.matrices {
+            Some(matrices) => matrices.linear(linear),
+            None => self.at(&linear.weight),
+        }
+    }
+
+    /// The bias in the type of the rows it is added to; 0 where there is none.
+    fn bias(&self, linear: &Linear, rows: Kind) -> u64 {
+        let place = linear.bias.as_ref();
+        place.map_or(0, |place| match (self.matrices, rows) {
+            (Some(matrices), Kind::Bf16) => matrices.vector(place),
+            _ => self.at(place),
+        })
+    }
+
+    pub(super) fn embedding(&self, layout: &Layout) -> u64 {
+        self.matrices
+            .map_or_else(|| self.at(&layout.embedding), Matrices::embedding)
+    }
+
+    pub(super) fn head(&self, layout: &Layout) -> u64 {
+        self.matrices
+            .map_or_else(|| self.at(&layout.head), Matrices::head)
+    }
+
+    /// Whether a layer has an adapter.
+    pub(super) fn adapts(&self, linear: &Linear) -> bool {
+        self.adapter.is_some_and(|a| a.site(linear).is_some())
+    }
 }
 
 /// An adapter's numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Adapted<'a> {
     pub(super) table: &'a AdapterLayout,
+    /// In the type of the products.
     pub(super) values: u64,
-    /// 0 while nothing is trained.
+    /// In 32 bits; 0 while nothing is trained.
     pub(super) gradient: u64,
     /// Numbers are dropped.
     pub(super) dropping: bool,
+}
+
+impl<'a> Adapted<'a> {
+    fn site(&self, linear: &Linear) -> Option<&'a Site> {
+        self.table.sites.get(linear.index)?.as_ref()
+    }
 }
 
 /// A linear layer with its input: rows of a batch.
@@ -49,6 +97,17 @@ pub(super) struct Layer<'a> {
     pub(super) n: &'a Numbers<'a>,
     pub(super) batch: &'a Batch,
     pub(super) x: u64,
+}
+
+/// Where the rows of a layer go.
+#[derive(Clone, Copy)]
+pub(super) struct To {
+    pub(super) at: u64,
+    /// Numbers from one row to the next.
+    pub(super) step: usize,
+    pub(super) kind: Kind,
+    /// Rows that they are added to.
+    pub(super) from: Option<u64>,
 }
 
 /// Room for the low-rank rows, their slopes, what is dropped, and sums of columns.
@@ -69,11 +128,11 @@ impl Gpu {
         })
     }
 
-    /// `y = x Wᵀ + b`, plus the adapter's part; added to what is there where `add` says so.
+    /// `y = x Wᵀ + b`, plus the adapter's part; added to what is there where `to` says so.
     pub(super) fn apply(
         &self,
         layer: &Layer<'_>,
-        (y, step, add): (u64, usize, bool),
+        to: To,
         low: &mut LowRooms<'_>,
     ) -> Result<(), ModelError> {
         let Layer {
@@ -83,39 +142,44 @@ impl Gpu {
             x,
         } = *layer;
         let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.rows());
-        let weight = View::turned(n.at(&linear.weight), inputs);
-        let bias = linear.bias.as_ref().map_or(0, |b| n.at(b));
+        let kind = n.kind();
+        let weight = View::turned(n.weight(linear), inputs);
         let size = (rows, inputs, outputs);
-        self.multiply(
-            &Call::new(size, View::rows(x, inputs), weight, (y, step))
-                .with_bias(bias)
-                .adding(add),
-        )?;
-        let Some(a) = n.adapter else { return Ok(()) };
-        let Some(Some(site)) = a.table.sites.get(linear.index) else {
+        let call = Call::new(size, View::rows(x, inputs), weight, (to.at, to.step))
+            .of(kind, to.kind)
+            .with_bias(n.bias(linear, to.kind));
+        self.multiply(&match to.from {
+            Some(from) => call.adding_to(from),
+            None => call,
+        })?;
+        let Some((a, site)) = n.adapter.and_then(|a| Some((a, a.site(linear)?))) else {
             return Ok(());
         };
         let mut x = x;
         if let Some(by) = self.dropping(linear, &a, batch) {
-            let to = low.dropped.size(&self.device, rows * inputs)?;
-            self.drop_numbers(x, &by, (rows, inputs), (to, false))?;
-            x = to;
+            let room = low.dropped.of(&self.device, rows * inputs, kind)?;
+            self.drop_numbers((x, kind), &by, (rows, inputs), (room, false))?;
+            x = room;
         }
         let rank = a.table.rank;
-        let kept = low.kept[linear.index].size(&self.device, rows * rank)?;
-        let down = View::turned(a.values + site.down.start as u64 * 4, inputs);
+        let place = |range: &std::ops::Range<usize>| (range.start * kind.bytes()) as u64;
+        let kept = low.kept[linear.index].of(&self.device, rows * rank, kind)?;
+        let down = View::turned(a.values + place(&site.down), inputs);
         let size = (rows, inputs, rank);
-        self.multiply(&Call::new(size, View::rows(x, inputs), down, (kept, rank)))?;
-        let up = View::turned(a.values + site.up.start as u64 * 4, rank);
+        let call = Call::new(size, View::rows(x, inputs), down, (kept, rank));
+        self.multiply(&call.of(kind, kind))?;
+        let up = View::turned(a.values + place(&site.up), rank);
         let size = (rows, rank, outputs);
         self.multiply(
-            &Call::new(size, View::rows(kept, rank), up, (y, step))
+            &Call::new(size, View::rows(kept, rank), up, (to.at, to.step))
+                .of(kind, to.kind)
                 .scaled(a.table.scale)
                 .adding(true),
         )
     }
 
-    /// Backward pass through [`Gpu::apply`]: to `dx`, to the base's gradient and to the adapter's.
+    /// Backward pass through [`Gpu::apply`]: to `dx` where it is wanted (0: it is not), to the base's
+    /// gradient and to the adapter's.
     pub(super) fn apply_back(
         &self,
         layer: &Layer<'_>,
@@ -130,14 +194,19 @@ impl Gpu {
             x,
         } = *layer;
         let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.rows());
-        let weight = View::rows(n.at(&linear.weight), inputs);
-        let size = (rows, outputs, inputs);
-        let back = Call::new(size, View::rows(dy, step), weight, (dx, inputs)).adding(add);
+        let kind = n.kind();
         let trained = n.gradient(&linear.weight);
-        self.multiply(&match trained {
-            Some(_) => back.sharing(Shared::First),
-            None => back,
-        })?;
+        if dx != 0 {
+            let weight = View::rows(n.weight(linear), inputs);
+            let size = (rows, outputs, inputs);
+            let back = Call::new(size, View::rows(dy, step), weight, (dx, inputs))
+                .of(kind, kind)
+                .adding(add);
+            self.multiply(&match trained {
+                Some(_) => back.sharing(Shared::First),
+                None => back,
+            })?;
+        }
         if let Some(dw) = trained {
             let size = (outputs, rows, inputs);
             let (slope, x) = (View::turned(dy, step), View::rows(x, inputs));
@@ -164,53 +233,57 @@ impl Gpu {
         low: &mut LowRooms<'_>,
     ) -> Result<(), ModelError> {
         let Layer {
-            linear, batch, x, ..
+            linear,
+            n,
+            batch,
+            x,
         } = *layer;
-        let Some(Some(site)) = a.table.sites.get(linear.index) else {
+        let Some(site) = a.site(linear) else {
             return Ok(());
         };
         let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.rows());
-        let (rank, scale) = (a.table.rank, a.table.scale);
-        let place = |range: &std::ops::Range<usize>| range.start as u64 * 4;
+        let (rank, scale, kind) = (a.table.rank, a.table.scale, n.kind());
+        let value = |range: &std::ops::Range<usize>| a.values + (range.start * kind.bytes()) as u64;
+        let slope_at = |range: &std::ops::Range<usize>| a.gradient + range.start as u64 * 4;
         let kept = low.kept[linear.index].at();
         let dropping = self.dropping(linear, a, batch);
-        let slope = low.slope.size(&self.device, rows * rank)?;
-        let up = View::rows(a.values + place(&site.up), rank);
+        let slope = low.slope.of(&self.device, rows * rank, kind)?;
+        let up = View::rows(value(&site.up), rank);
         let size = (rows, outputs, rank);
         let back = Call::new(size, View::rows(dy, step), up, (slope, rank));
-        self.multiply(&back.scaled(scale))?;
+        self.multiply(&back.of(kind, kind).scaled(scale))?;
         let room = match dropping {
-            Some(_) => low.dropped.size(&self.device, rows * inputs)?,
+            Some(_) => low.dropped.of(&self.device, rows * inputs, kind)?,
             None => 0,
         };
         if a.gradient != 0 {
-            let to = (a.gradient + place(&site.up), rank);
+            let to = (slope_at(&site.up), rank);
             let (left, right) = (View::turned(dy, step), View::rows(kept, rank));
             let call = Call::new((outputs, rows, rank), left, right, to);
-            self.multiply(&call.scaled(scale).adding(true))?;
+            self.multiply(&call.of(kind, Kind::Single).scaled(scale).adding(true))?;
             let mut x = x;
             if let Some(by) = &dropping {
-                self.drop_numbers(x, by, (rows, inputs), (room, false))?;
+                self.drop_numbers((x, kind), by, (rows, inputs), (room, false))?;
                 x = room;
             }
-            let to = (a.gradient + place(&site.down), inputs);
+            let to = (slope_at(&site.down), inputs);
             let (left, right) = (View::turned(slope, rank), View::rows(x, inputs));
-            self.multiply(&Call::new((rank, rows, inputs), left, right, to).adding(true))?;
+            let call = Call::new((rank, rows, inputs), left, right, to);
+            self.multiply(&call.of(kind, Kind::Single).adding(true))?;
         }
-        let down = View::rows(a.values + place(&site.down), inputs);
+        if dx == 0 {
+            return Ok(());
+        }
+        let down = View::rows(value(&site.down), inputs);
         let to = match dropping {
             Some(_) => room,
             None => dx,
         };
-        let call = Call::new(
-            (rows, rank, inputs),
-            View::rows(slope, rank),
-            down,
-            (to, inputs),
-        );
-        self.multiply(&call.adding(dropping.is_none()))?;
+        let size = (rows, rank, inputs);
+        let call = Call::new(size, View::rows(slope, rank), down, (to, inputs));
+        self.multiply(&call.of(kind, kind).adding(dropping.is_none()))?;
         match &dropping {
-            Some(by) => self.drop_numbers(room, by, (rows, inputs), (dx, true)),
+            Some(by) => self.drop_numbers((room, kind), by, (rows, inputs), (dx, true)),
             None => Ok(()),
         }
     }

@@ -1,4 +1,8 @@
-//! Training on an NVIDIA GPU: the same transformer, forward and backward, in float32.
+//! Training on an NVIDIA GPU: the same transformer, forward and backward.
+//!
+//! A base that is stored in 16 bits or in blocks lies there in bfloat16 (`matrices`), and products are of
+//! bfloat16s with float32 sums; adapters, their gradients and moments, the residual stream and its slope
+//! stay float32. Otherwise everything is float32. One pass does both.
 //!
 //! Parameters, moments, gradients and everything kept for the backward pass live on the GPU; tokens go
 //! over, the loss and the gradient's norm come back. All sequences of a step are computed as one
@@ -10,6 +14,7 @@ mod batch;
 #[cfg(feature = "checks")]
 pub mod check;
 mod linear;
+mod matrices;
 mod parts;
 mod pass;
 mod products;
@@ -26,15 +31,17 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use mary_contract::ModelError;
-use mary_cuda::{Blas, Device, Lender, Parts};
+use mary_cuda::{Blas, Device, Kind, Lender, Parts};
 
 /// The kernels, as they are embedded.
 const PARTS: Parts = Parts(&[
     (TRAIN, include_bytes!("ptx/train.ptx.gz")),
     (ATTENTION, include_bytes!("ptx/attention.ptx.gz")),
+    (ATTENTION16, include_bytes!("ptx/attention16.ptx.gz")),
 ]);
 const TRAIN: &str = "train";
 const ATTENTION: &str = "attention";
+const ATTENTION16: &str = "attention16";
 
 /// A GPU, how it multiplies, and what its copies need.
 pub(crate) struct Gpu {
@@ -68,16 +75,27 @@ impl Gpu {
         })
     }
 
-    /// The GPU and how it multiplies, in words.
-    pub(crate) fn describe(&self) -> String {
-        let how = match (&self.blas, self.how) {
-            (None, _) => "own kernels",
-            (Some(_), Multiply::Split) => "cuBLASLt, three bfloat16 parts where that is faster",
-            (Some(_), _) => "cuBLASLt",
+    /// Gives back room that products took.
+    fn forget(&self) {
+        *self.scratch.borrow_mut() = parts::Scratch::default();
+    }
+
+    /// The GPU and how it multiplies numbers of a type, in words.
+    pub(crate) fn describe(&self, kind: Kind) -> String {
+        let how = match (&self.blas, self.how, kind) {
+            (None, ..) => "own kernels",
+            (Some(_), Multiply::Split, Kind::Single) => {
+                "cuBLASLt, three bfloat16 parts where that is faster"
+            }
+            (Some(_), ..) => "cuBLASLt",
+        };
+        let numbers = match kind {
+            Kind::Single => "float32",
+            _ => "bfloat16 with float32 sums",
         };
         let (major, minor) = self.device.capability;
         format!(
-            "{}, compute capability {major}.{minor}, float32, {how}",
+            "{}, compute capability {major}.{minor}, {numbers}, {how}",
             self.device.name
         )
     }
@@ -147,9 +165,16 @@ mod tests {
     /// The embedded kernels were compiled from the source that is there.
     #[test]
     fn kernels_come_from_their_source() {
-        let sources: [&[u8]; 2] = [include_bytes!("train.cu"), include_bytes!("attention.cu")];
+        let sources = [
+            include_str!("train.cu"),
+            include_str!("attention.cu"),
+            include_str!("attention16.cu"),
+        ];
         for (part, source) in super::PARTS.0.chunks(1).zip(sources) {
-            let stale = mary_cuda::Parts(part).stale(source);
+            let source = source
+                .replace("#include \"numbers.cuh\"\n", include_str!("numbers.cuh"))
+                .replace("#include \"heads.cuh\"\n", include_str!("heads.cuh"));
+            let stale = mary_cuda::Parts(part).stale(source.as_bytes());
             assert_eq!(stale, None, "run tools/compile_cuda_kernels.py");
         }
     }

@@ -163,6 +163,7 @@ impl Gpu {
             left: left.at,
             right: right.at,
             bias: call.bias,
+            from: call.out.0,
             out: call.out.0,
             scale: call.scale,
         };
@@ -205,6 +206,7 @@ impl Gpu {
                 left: left.at + ((of_left * left.part_step + left_first) * 2) as u64,
                 right: right.at + ((of_right * right.part_step + right_first) * 2) as u64,
                 bias: pass.bias,
+                from: call.out.0,
                 out: call.out.0,
                 scale: call.scale,
             };

@@ -1,4 +1,5 @@
-//! Products of float32 matrices: by cuBLASLt where it is found, by a plain kernel of our own where not.
+//! Products of matrices, float32 or bfloat16 with float32 sums: by cuBLASLt where it is found, by a plain
+//! kernel of our own where not.
 
 use mary_contract::ModelError;
 use mary_cuda::{Factor, Kind, Places, Product, args};
@@ -53,7 +54,11 @@ pub(super) struct Call {
     pub(super) bias: u64,
     pub(super) scale: f32,
     pub(super) out: (u64, usize),
+    /// What it is added to, where `add` says so: a matrix that lies like the output.
+    pub(super) from: u64,
     pub(super) add: bool,
+    /// Types of the factors and of the output.
+    pub(super) kinds: (Kind, Kind),
     /// The left factor's numbers are those of the call before or after this one.
     pub(super) shared: Option<Shared>,
 }
@@ -80,7 +85,9 @@ impl Call {
             bias: 0,
             scale: 1.0,
             out,
+            from: out.0,
             add: false,
+            kinds: (Kind::Single, Kind::Single),
             shared: None,
         }
     }
@@ -88,6 +95,18 @@ impl Call {
     /// Adds to what is there.
     pub(super) fn adding(mut self, add: bool) -> Self {
         self.add = add;
+        self
+    }
+
+    /// Adds to a matrix that lies like the output.
+    pub(super) fn adding_to(mut self, from: u64) -> Self {
+        (self.add, self.from) = (true, from);
+        self
+    }
+
+    /// With factors and an output of these types.
+    pub(super) fn of(mut self, factors: Kind, out: Kind) -> Self {
+        self.kinds = (factors, out);
         self
     }
 
@@ -124,7 +143,7 @@ impl Call {
             right,
             step: self.out.1,
             kind,
-            out: Kind::Single,
+            out: self.kinds.1,
             bias: self.bias != 0,
             add: self.add,
             aligned,
@@ -163,9 +182,20 @@ impl Gpu {
         if call.shared != Some(Shared::Second) {
             self.scratch.borrow_mut().forget();
         }
-        if self.how == Multiply::Split && parts::pays(call) && self.by_parts(call)? {
-            return Ok(());
+        let single = call.kinds == (Kind::Single, Kind::Single);
+        let mut call = *call;
+        if self.how == Multiply::Split && single && parts::pays(&call) {
+            if call.add && call.from != call.out.0 {
+                // Six products add to what is there: it has to be there first.
+                self.device
+                    .copy(call.from, call.out.0, rows * call.out.1 * 4)?;
+                call.from = call.out.0;
+            }
+            if self.by_parts(&call)? {
+                return Ok(());
+            }
         }
+        let call = &call;
         if self.by_library(call) {
             return Ok(());
         }
@@ -182,28 +212,43 @@ impl Gpu {
             scale: call.scale,
         };
         let (left, right, bias, out) = (call.left.at, call.right.at, call.bias, call.out.0);
+        let from = call.from;
+        let name = match call.kinds {
+            (Kind::Single, _) => "product",
+            (_, Kind::Single) => "product_bs",
+            _ => "product_bb",
+        };
         let grid = (columns.div_ceil(64), rows.div_ceil(64));
-        let words = args![left, right, bias, out, shape];
-        self.device.launch((TRAIN, "product"), grid, 256, 0, words)
+        let words = args![left, right, bias, from, out, shape];
+        self.device.launch((TRAIN, name), grid, 256, 0, words)
     }
 
-    /// By the library in float32; false where it is not there or does not take this product.
+    /// By the library in the types that are there; false where it is not found or does not take this
+    /// product.
     fn by_library(&self, call: &Call) -> bool {
         let Some(blas) = &self.blas else { return false };
         let places = Places {
             left: call.left.at,
             right: call.right.at,
             bias: call.bias,
+            from: call.from,
             out: call.out.0,
             scale: call.scale,
         };
-        let aligned = alignment(&[places.left, places.right, places.bias, places.out]);
+        let aligned = alignment(&[
+            places.left,
+            places.right,
+            places.bias,
+            places.from,
+            places.out,
+        ]);
         let steps = call.left.factor.step | call.right.factor.step | call.out.1;
-        if aligned < 16 || !steps.is_multiple_of(4) {
+        // In float32 the plain kernel is as good for rows that do not lie well; in 16 bits it is not.
+        if call.kinds.0 == Kind::Single && (aligned < 16 || !steps.is_multiple_of(4)) {
             return false;
         }
         let factors = (call.left.factor, call.right.factor);
-        blas.multiply(call.product(factors, Kind::Single, aligned), places)
+        blas.multiply(call.product(factors, call.kinds.0, aligned), places)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mary_contract::ModelError;
-use mary_cuda::Memory;
+use mary_cuda::{Kind, Memory};
 
 use super::attention::{Attention, Heads, Tiling};
 use super::check::ripple;
@@ -35,13 +35,22 @@ pub fn relative(a: &[f32], b: &[f32]) -> f64 {
 
 struct Bench {
     gpu: Gpu,
+    /// The type of what enters products.
+    kind: Kind,
     found: Vec<(String, f64)>,
 }
 
-/// The relative error of every kernel against its CPU reference.
-pub fn kernels(number: usize, how: Multiply) -> Result<Vec<(String, f64)>, ModelError> {
+/// The relative error of every kernel against its CPU reference, with products of float32 or of
+/// bfloat16 numbers. What goes in is rounded for both, so that only the rounding of what comes out and
+/// of what is multiplied on the way is left.
+pub fn kernels(
+    number: usize,
+    how: Multiply,
+    short: bool,
+) -> Result<Vec<(String, f64)>, ModelError> {
     let mut bench = Bench {
         gpu: Gpu::open(number, how)?,
+        kind: if short { Kind::Bf16 } else { Kind::Single },
         found: Vec::new(),
     };
     let sizes = [(70, 37, 130), (128, 64, 64), (1024, 512, 1536)];
@@ -49,13 +58,16 @@ pub fn kernels(number: usize, how: Multiply) -> Result<Vec<(String, f64)>, Model
     for size in &sizes[..if large { 3 } else { 2 }] {
         bench.products(*size)?;
     }
-    if large {
+    if large && !short {
         bench.shared_products()?;
     }
     bench.norms(true)?;
     bench.norms(false)?;
     bench.activations()?;
-    bench.sums_and_drops()?;
+    bench.drops()?;
+    if !short {
+        bench.sums()?;
+    }
     bench.losses()?;
     for (width, heads, kv_heads) in [
         (32, 4, 4),
@@ -71,10 +83,42 @@ pub fn kernels(number: usize, how: Multiply) -> Result<Vec<(String, f64)>, Model
 }
 
 impl Bench {
-    fn put(&self, x: &[f32]) -> Result<Memory, ModelError> {
+    fn single(&self, x: &[f32]) -> Result<Memory, ModelError> {
         let memory = self.gpu.device.alloc(size_of_val(x))?;
         self.gpu.device.write(x, memory.at())?;
         Ok(memory)
+    }
+
+    /// Numbers in a type.
+    fn put_as(&self, x: &[f32], kind: Kind) -> Result<Memory, ModelError> {
+        if kind == Kind::Single {
+            return self.single(x);
+        }
+        let short: Vec<u16> = x
+            .iter()
+            .map(|x| half::bf16::from_f32(*x).to_bits())
+            .collect();
+        let memory = self.gpu.device.alloc(2 * x.len())?;
+        self.gpu.device.write(&short, memory.at())?;
+        Ok(memory)
+    }
+
+    fn put(&self, x: &[f32]) -> Result<Memory, ModelError> {
+        self.put_as(x, self.kind)
+    }
+
+    /// Numbers as the type of the products has them.
+    fn rounded(&self, x: Vec<f32>) -> Vec<f32> {
+        match self.kind {
+            Kind::Single => x,
+            _ => (x.into_iter())
+                .map(|x| half::bf16::from_f32(x).to_f32())
+                .collect(),
+        }
+    }
+
+    fn ripple(&self, count: usize, size: f32, seed: u64) -> Vec<f32> {
+        self.rounded(ripple(count, size, seed))
     }
 
     fn ints(&self, x: &[i32]) -> Result<Memory, ModelError> {
@@ -83,15 +127,39 @@ impl Bench {
         Ok(memory)
     }
 
-    fn expect(&mut self, name: &str, memory: &Memory, want: &[f32]) -> Result<(), ModelError> {
-        let got: Vec<f32> = self.gpu.device.read(memory.at(), want.len())?;
+    fn expect_as(
+        &mut self,
+        name: &str,
+        (memory, kind): (&Memory, Kind),
+        want: &[f32],
+    ) -> Result<(), ModelError> {
+        let device = &self.gpu.device;
+        let got: Vec<f32> = match kind {
+            Kind::Single => device.read(memory.at(), want.len())?,
+            _ => (device.read::<u16>(memory.at(), want.len())?.into_iter())
+                .map(|x| half::bf16::from_bits(x).to_f32())
+                .collect(),
+        };
         self.found.push((name.to_owned(), relative(&got, want)));
         Ok(())
     }
 
+    fn expect(&mut self, name: &str, memory: &Memory, want: &[f32]) -> Result<(), ModelError> {
+        self.expect_as(name, (memory, self.kind), want)
+    }
+
+    fn expect_single(
+        &mut self,
+        name: &str,
+        memory: &Memory,
+        want: &[f32],
+    ) -> Result<(), ModelError> {
+        self.expect_as(name, (memory, Kind::Single), want)
+    }
+
     fn products(&mut self, (m, k, n): (usize, usize, usize)) -> Result<(), ModelError> {
-        let (a, b) = (ripple(m * k, 1.0, 1), ripple(k * n, 1.0, 2));
-        let (bias, before) = (ripple(n, 1.0, 3), ripple(m * n, 1.0, 4));
+        let (a, b) = (self.ripple(m * k, 1.0, 1), self.ripple(k * n, 1.0, 2));
+        let (bias, before) = (self.ripple(n, 1.0, 3), self.ripple(m * n, 1.0, 4));
         let mut want = before.clone();
         add_product((m, k, n), (&a, &b), 0.5, &mut want);
         want.chunks_mut(n).for_each(|row| kernels::add(row, &bias));
@@ -102,23 +170,35 @@ impl Bench {
                 .collect()
         };
         let (at, bt) = (turned(&a, m, k), turned(&b, k, n));
-        for (left_turned, right_turned) in [(false, false), (false, true), (true, false)] {
-            let left = self.put(if left_turned { &at } else { &a })?;
-            let right = self.put(if right_turned { &bt } else { &b })?;
-            let (out, bias) = (self.put(&before)?, self.put(&bias)?);
-            let view = |memory: &Memory, turn: bool, wide: usize, high: usize| match turn {
-                true => View::turned(memory.at(), high),
-                false => View::rows(memory.at(), wide),
-            };
-            let (l, r) = (
-                view(&left, left_turned, k, m),
-                view(&right, right_turned, n, k),
-            );
-            let call = Call::new((m, k, n), l, r, (out.at(), n));
-            self.gpu
-                .multiply(&call.scaled(0.5).adding(true).with_bias(bias.at()))?;
-            let name = format!("product {m}×{k}×{n} {left_turned} {right_turned}");
-            self.expect(&name, &out, &want)?;
+        let outputs = match self.kind {
+            Kind::Single => &[Kind::Single][..],
+            _ => &[Kind::Bf16, Kind::Single][..],
+        };
+        for &out_kind in outputs {
+            for (left_turned, right_turned) in [(false, false), (false, true), (true, false)] {
+                let left = self.put(if left_turned { &at } else { &a })?;
+                let right = self.put(if right_turned { &bt } else { &b })?;
+                let from = self.put_as(&before, out_kind)?;
+                let bias = self.put_as(&bias, out_kind)?;
+                let view = |memory: &Memory, turn: bool, wide: usize, high: usize| match turn {
+                    true => View::turned(memory.at(), high),
+                    false => View::rows(memory.at(), wide),
+                };
+                let (l, r) = (
+                    view(&left, left_turned, k, m),
+                    view(&right, right_turned, n, k),
+                );
+                // Added to what is there, and to what lies elsewhere.
+                let away = self.put_as(&vec![f32::NAN; m * n], out_kind)?;
+                for out in [&away, &from] {
+                    let call = Call::new((m, k, n), l, r, (out.at(), n)).of(self.kind, out_kind);
+                    let call = call.scaled(0.5).adding_to(from.at());
+                    self.gpu.multiply(&call.with_bias(bias.at()))?;
+                    let name =
+                        format!("product {m}×{k}×{n} {left_turned} {right_turned} {out_kind:?}");
+                    self.expect_as(&name, (out, out_kind), &want)?;
+                }
+            }
         }
         Ok(())
     }
@@ -159,7 +239,7 @@ impl Bench {
         let kind = NormKind { centred, eps: 1e-5 };
         let (x, dy, base) = (
             ripple(rows * width, 1.0, 1),
-            ripple(rows * width, 1.0, 2),
+            self.ripple(rows * width, 1.0, 2),
             ripple(rows * width, 1.0, 3),
         );
         let (weight, bias) = (ripple(width, 1.0, 4), ripple(width, 1.0, 5));
@@ -174,23 +254,30 @@ impl Bench {
         };
         kernels::norm_back(&saved, &dy, &mut dx, Some((&mut dw, Some(&mut db))));
         let empty = vec![0.0; rows * width];
-        let (x, dy, base) = (self.put(&x)?, self.put(&dy)?, self.put(&base)?);
-        let (weight, bias) = (self.put(&weight)?, self.put(&bias)?);
-        let (out, kept) = (self.put(&empty)?, self.put(&empty)?);
+        let (x, dy, base) = (self.single(&x)?, self.put(&dy)?, self.single(&base)?);
+        let (weight, bias) = (self.single(&weight)?, self.single(&bias)?);
+        let (out, kept) = (self.put(&empty)?, self.single(&empty)?);
         let by = NormAt {
             weight: weight.at(),
             bias: bias.at(),
             width,
             kind,
         };
-        self.gpu.norm(x.at(), rows, by, out.at(), kept.at())?;
+        let to = (out.at(), self.kind);
+        self.gpu.norm(x.at(), rows, by, to, kept.at())?;
         self.expect(&format!("norm, centred {centred}"), &out, &y)?;
         let flat: Vec<f32> = moments.iter().flatten().copied().collect();
-        self.expect("moments", &kept, &flat)?;
-        let to = (base.at(), base.at());
+        self.expect_single("moments", &kept, &flat)?;
+        let copy = self.put(&empty)?;
+        let to = (base.at(), base.at(), copy.at());
+        let slope = (dy.at(), self.kind);
         self.gpu
-            .norm_back((x.at(), kept.at(), rows), by, dy.at(), to)?;
-        self.expect("norm back", &base, &dx)?;
+            .norm_back((x.at(), kept.at(), rows), by, slope, to)?;
+        self.expect_single("norm back", &base, &dx)?;
+        self.expect("norm back, as products take it", &copy, &dx)?;
+        if self.kind != Kind::Single {
+            return Ok(());
+        }
         let (sums, products) = (self.put(&empty[..width])?, self.put(&empty[..width])?);
         let mut room = Room::default();
         let normed = Some((x.at(), kept.at()));
@@ -203,7 +290,7 @@ impl Bench {
 
     fn activations(&mut self) -> Result<(), ModelError> {
         let len = 5000;
-        let (x, u) = (ripple(len, 4.0, 1), ripple(len, 2.0, 2));
+        let (x, u) = (self.ripple(len, 4.0, 1), self.ripple(len, 2.0, 2));
         type Reference = fn(&mut [f32], &mut [f32]);
         for (exact, reference) in [
             (true, kernels::gelu as Reference),
@@ -212,23 +299,24 @@ impl Bench {
             let (mut slope, mut y) = (x.clone(), vec![0.0; len]);
             reference(&mut slope, &mut y);
             let (at, out) = (self.put(&x)?, self.put(&x)?);
-            self.gpu.gelu(exact, at.at(), out.at(), len)?;
+            self.gpu.gelu(exact, (at.at(), self.kind), out.at(), len)?;
             self.expect(&format!("gelu, exact {exact}"), &out, &y)?;
             self.expect("its slope", &at, &slope)?;
         }
         let (mut gate, mut up, mut y) = (x.clone(), u.clone(), vec![0.0; len]);
         kernels::gated_silu(&mut gate, &mut up, &mut y);
         let (a, b, out) = (self.put(&x)?, self.put(&u)?, self.put(&x)?);
-        self.gpu.gated_silu(a.at(), b.at(), out.at(), len)?;
+        let gates = (a.at(), self.kind);
+        self.gpu.gated_silu(gates, b.at(), out.at(), len)?;
         self.expect("gated silu", &out, &y)?;
         self.expect("slope of the gate", &a, &gate)?;
         self.expect("slope of up", &b, &up)?;
-        self.gpu.times(a.at(), b.at(), out.at(), len)?;
+        self.gpu.times(gates, b.at(), out.at(), len)?;
         kernels::multiply(&mut gate, &up);
         self.expect("multiply", &out, &gate)
     }
 
-    fn sums_and_drops(&mut self) -> Result<(), ModelError> {
+    fn sums(&mut self) -> Result<(), ModelError> {
         let (rows, width, step) = (777, 72, 100);
         let x = ripple(rows * step, 1.0, 1);
         let mut want = ripple(width, 1.0, 2);
@@ -238,7 +326,13 @@ impl Bench {
         let to = (sums.at(), 0);
         self.gpu
             .column_sums((at.at(), step), None, (rows, width), to, &mut room)?;
-        self.expect("column sums", &sums, &want)?;
+        self.expect("column sums", &sums, &want)
+    }
+
+    fn drops(&mut self) -> Result<(), ModelError> {
+        let (rows, step) = (777, 100);
+        let x = self.ripple(rows * step, 1.0, 1);
+        let at = self.put(&x)?;
         let (seeds, half) = ([0x1234_5678_9abc_def0u64, 42], rows / 2);
         let mut want = Vec::new();
         for (seed, part) in seeds.iter().zip([&x[..half * step], &x[half * step..]]) {
@@ -262,7 +356,7 @@ impl Bench {
         };
         let out = self.put(&x)?;
         self.gpu
-            .drop_numbers(at.at(), &by, (rows, step), (out.at(), false))?;
+            .drop_numbers((at.at(), self.kind), &by, (rows, step), (out.at(), false))?;
         self.expect("dropout", &out, &want)
     }
 
@@ -279,13 +373,19 @@ impl Bench {
         let total = kernels::cross_entropy(&mut slope, vocabulary, &targets, scale);
         let numbers: Vec<i32> = targets.iter().map(|(t, _)| t.cast_signed()).collect();
         let weights: Vec<f32> = targets.iter().map(|(_, w)| *w).collect();
-        let (at, out) = (self.put(&logits)?, self.put(&vec![0.0; rows])?);
-        let (numbers, weights) = (self.ints(&numbers)?, self.put(&weights)?);
+        let (at, out) = (self.single(&logits)?, self.single(&vec![0.0; rows])?);
+        let (numbers, weights) = (self.ints(&numbers)?, self.single(&weights)?);
         let wanted = (numbers.at(), weights.at());
+        let apart = self.put(&logits)?;
+        let slopes = match self.kind {
+            Kind::Single => &at,
+            _ => &apart,
+        };
+        let to = (out.at(), slopes.at(), self.kind);
         self.gpu
-            .cross_entropy((at.at(), rows), vocabulary, wanted, scale, out.at())?;
-        self.expect("slope of the loss", &at, &slope)?;
-        self.expect("losses", &out, &losses)?;
+            .cross_entropy((at.at(), rows), vocabulary, wanted, scale, to)?;
+        self.expect("slope of the loss", slopes, &slope)?;
+        self.expect_single("losses", &out, &losses)?;
         let sum = self.ints(&[0; 4])?;
         self.gpu
             .add_losses((out.at(), weights.at()), rows, sum.at())?;
@@ -308,7 +408,7 @@ impl Bench {
             cap: None,
             window: None,
         };
-        let lengths = [130, 1, 64, 33];
+        let lengths = [70, 1, 64, 33];
         let mut segments = Vec::new();
         let mut rows = 0;
         for length in lengths {
@@ -319,12 +419,16 @@ impl Bench {
             rows += length;
         }
         let (joint, across) = (layout.row(), heads * width);
-        let (mut qkv, dout) = (ripple(rows * joint, 2.0, 1), ripple(rows * across, 1.0, 2));
+        let (mut qkv, dout) = (
+            self.ripple(rows * joint, 2.0, 1),
+            self.ripple(rows * across, 1.0, 2),
+        );
         let (plain, rotary) = (
             qkv.clone(),
             Rotary::new(&Rope::plain(width / 2, 10_000.0), 256),
         );
         rotary.apply(layout, &segments, &mut qkv, false);
+        let qkv = self.rounded(qkv);
         let (mut out, mut log_sums) = (vec![0.0; rows * across], vec![0.0; rows * heads]);
         let mut scratch = Scratch::default();
         forward(&how, &segments, &qkv, &mut scratch, &mut out, &mut log_sums);
@@ -335,7 +439,7 @@ impl Bench {
             log_sums: &log_sums,
         };
         backward(&how, &segments, &saved, &mut scratch, &dout, &mut slope);
-        let tiling = Tiling::new(width)?;
+        let tiling = Tiling::new(width, self.kind)?;
         let tiles = tiling.tiles(&segments);
         let list = self.ints(&tiles)?;
         let attention = Attention {
@@ -346,7 +450,7 @@ impl Bench {
             tokens: rows,
         };
         let positions: Vec<i32> = lengths.iter().flat_map(|l| (0..*l).map(int)).collect();
-        let (positions, angles) = (self.ints(&positions)?, self.put(&rotary.numbers())?);
+        let (positions, angles) = (self.ints(&positions)?, self.single(&rotary.numbers())?);
         let at = self.put(&plain)?;
         let turning = (angles.at(), rotary.half());
         let gpu = &self.gpu;
@@ -356,13 +460,14 @@ impl Bench {
         let poison = |len: usize| vec![f32::NAN; len];
         let (got, sums) = (
             self.put(&poison(out.len()))?,
-            self.put(&poison(log_sums.len()))?,
+            self.single(&poison(log_sums.len()))?,
         );
+        let at = self.put(&qkv)?;
         self.gpu.attend(at.at(), &attention, got.at(), sums.at())?;
         self.expect(&name("attention"), &got, &out)?;
-        self.expect(&name("log-sums"), &sums, &log_sums)?;
+        self.expect_single(&name("log-sums"), &sums, &log_sums)?;
         let (dots, back) = (
-            self.put(&poison(log_sums.len()))?,
+            self.single(&poison(log_sums.len()))?,
             self.put(&poison(slope.len()))?,
         );
         let dout = self.put(&dout)?;

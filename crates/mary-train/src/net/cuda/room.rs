@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mary_contract::ModelError;
-use mary_cuda::{Device, Memory};
+use mary_cuda::{Device, Kind, Memory};
 
 /// At least this many bytes; what was there is lost when it grows.
 pub(super) fn grow(
@@ -35,6 +35,16 @@ impl Room {
         grow(device, &mut self.memory, len * 4)
     }
 
+    /// Room for `len` numbers of a type.
+    pub(super) fn of(
+        &mut self,
+        device: &Arc<Device>,
+        len: usize,
+        kind: Kind,
+    ) -> Result<u64, ModelError> {
+        grow(device, &mut self.memory, len * kind.bytes())
+    }
+
     /// Its address; 0 before it has one.
     pub(super) fn at(&self) -> u64 {
         self.memory.as_ref().map_or(0, Memory::at)
@@ -44,7 +54,6 @@ impl Room {
 /// What one block keeps for the backward pass.
 #[derive(Default)]
 pub(super) struct BlockRoom {
-    pub(super) input: Room,
     pub(super) normed1: Room,
     pub(super) moments1: Room,
     pub(super) qkv: Room,
@@ -61,7 +70,13 @@ pub(super) struct BlockRoom {
 /// Room for one batch.
 #[derive(Default)]
 pub(super) struct Rooms {
+    /// The residual stream before every block.
+    pub(super) inputs: Vec<Room>,
+    /// What the blocks from `kept_from` on keep; those before it are computed again in the backward
+    /// pass, one after the other in `spare`.
     pub(super) blocks: Vec<BlockRoom>,
+    pub(super) kept_from: usize,
+    pub(super) spare: BlockRoom,
     /// The low-rank rows of every adapted layer.
     pub(super) low_rank: Vec<Room>,
     pub(super) stream: Room,
@@ -70,9 +85,14 @@ pub(super) struct Rooms {
     pub(super) chosen: Room,
     pub(super) chosen_slope: Room,
     pub(super) logits: Room,
+    /// Slopes of the logits in 16 bits.
+    pub(super) short_logits: Room,
     pub(super) losses: Room,
     pub(super) slope: Room,
     pub(super) slope_middle: Room,
+    /// The two slopes of the residual stream again, in 16 bits.
+    pub(super) short: Room,
+    pub(super) short_middle: Room,
     pub(super) slope_narrow: Room,
     pub(super) slope_wide: Room,
     pub(super) slope_gate: Room,
@@ -81,4 +101,28 @@ pub(super) struct Rooms {
     pub(super) dropped: Room,
     pub(super) dots: Room,
     pub(super) slabs: Room,
+}
+
+impl Rooms {
+    /// The room of a block, to be put back.
+    pub(super) fn take(&mut self, index: usize) -> BlockRoom {
+        match self.kept(index) {
+            true => self.blocks.get_mut(index).map(std::mem::take),
+            false => Some(std::mem::take(&mut self.spare)),
+        }
+        .unwrap_or_default()
+    }
+
+    pub(super) fn put(&mut self, index: usize, room: BlockRoom) {
+        if !self.kept(index) {
+            self.spare = room;
+        } else if let Some(place) = self.blocks.get_mut(index) {
+            *place = room;
+        }
+    }
+
+    /// Whether a block keeps what its backward pass needs.
+    pub(super) fn kept(&self, index: usize) -> bool {
+        index >= self.kept_from
+    }
 }

@@ -2,7 +2,7 @@
 //! loss.
 
 use mary_contract::ModelError;
-use mary_cuda::args;
+use mary_cuda::{Kind, args};
 
 use super::room::Room;
 use super::{Gpu, TRAIN, int};
@@ -29,6 +29,25 @@ pub(super) struct Dropping {
 }
 
 impl Gpu {
+    /// The kernel for rows of a type.
+    fn of(name: &str, kind: Kind) -> String {
+        match kind {
+            Kind::Single => name.to_owned(),
+            _ => format!("{name}_b"),
+        }
+    }
+
+    /// One thread for sixteen bytes.
+    fn runs(
+        &self,
+        (name, kind): (&str, Kind),
+        count: usize,
+        words: &mut [*mut std::ffi::c_void],
+    ) -> Done {
+        let threads = count.div_ceil(16 / kind.bytes());
+        self.each(&Self::of(name, kind), threads, words)
+    }
+
     fn rows(&self, name: &str, rows: usize, words: &mut [*mut std::ffi::c_void]) -> Done {
         self.device.launch((TRAIN, name), (rows, 1), 128, 0, words)
     }
@@ -41,13 +60,14 @@ impl Gpu {
     /// The rows of a table that `tokens` names.
     pub(super) fn embed(
         &self,
-        table: u64,
+        (table, kind): (u64, Kind),
         (tokens, rows): (u64, usize),
         width: usize,
         out: u64,
     ) -> Done {
         let width = int(width);
-        self.rows("embed", rows, args![table, tokens, width, out])
+        let words = args![table, tokens, width, out];
+        self.rows(&Self::of("embed", kind), rows, words)
     }
 
     /// Adds slopes to the rows of their tokens; `places` are order, starts and tokens of the groups.
@@ -69,46 +89,56 @@ impl Gpu {
     /// Copies chosen rows side by side.
     pub(super) fn gather(
         &self,
-        from: u64,
+        (from, kind): (u64, Kind),
         (list, rows): (u64, usize),
         width: usize,
         to: u64,
     ) -> Done {
         let width = int(width);
-        self.rows("gather_rows", rows, args![from, list, width, to])
+        let words = args![from, list, width, to];
+        self.rows(&Self::of("gather_rows", kind), rows, words)
     }
 
     /// Copies rows to chosen places.
     pub(super) fn scatter(
         &self,
-        from: u64,
+        (from, kind): (u64, Kind),
         (list, rows): (u64, usize),
         width: usize,
         to: u64,
     ) -> Done {
         let width = int(width);
-        self.rows("scatter_rows", rows, args![from, list, width, to])
+        let words = args![from, list, width, to];
+        self.rows(&Self::of("scatter_rows", kind), rows, words)
     }
 
     /// Normalises rows and keeps their moments.
-    pub(super) fn norm(&self, x: u64, rows: usize, by: NormAt, y: u64, moments: u64) -> Done {
+    pub(super) fn norm(
+        &self,
+        x: u64,
+        rows: usize,
+        by: NormAt,
+        (y, kind): (u64, Kind),
+        moments: u64,
+    ) -> Done {
         let (width, centred, eps) = (int(by.width), i32::from(by.kind.centred), by.kind.eps);
         let (weight, bias) = (by.weight, by.bias);
         let words = args![x, weight, bias, width, centred, eps, y, moments];
-        self.rows("norm_rows", rows, words)
+        self.rows(&Self::of("norm_rows", kind), rows, words)
     }
 
-    /// `dx = base + the slope through a norm`; no base where it is 0.
+    /// `dx = base + the slope through a norm`; no base where it is 0, and `dx` again in the type of `dy`
+    /// where there is a place for it.
     pub(super) fn norm_back(
         &self,
         (x, moments, rows): (u64, u64, usize),
         by: NormAt,
-        dy: u64,
-        (base, dx): (u64, u64),
+        (dy, kind): (u64, Kind),
+        (base, dx, copy): (u64, u64, u64),
     ) -> Done {
         let (width, centred, weight) = (int(by.width), i32::from(by.kind.centred), by.weight);
-        let words = args![x, moments, weight, dy, width, centred, base, dx];
-        self.rows("norm_rows_back", rows, words)
+        let words = args![x, moments, weight, dy, width, centred, base, dx, copy];
+        self.rows(&Self::of("norm_rows_back", kind), rows, words)
     }
 
     /// Adds the column sums of `dy` to `sums` (0: not wanted), and those of `dy` times the normalised
@@ -151,28 +181,34 @@ impl Gpu {
     }
 
     /// GELU, exact or by tanh; `x` becomes the derivative.
-    pub(super) fn gelu(&self, exact: bool, x: u64, y: u64, len: usize) -> Done {
+    pub(super) fn gelu(&self, exact: bool, (x, kind): (u64, Kind), y: u64, len: usize) -> Done {
         let name = if exact { "gelu" } else { "gelu_tanh" };
         let count = len as u64;
-        self.each(name, len, args![x, y, count])
+        self.runs((name, kind), len, args![x, y, count])
     }
 
     /// `silu(gate) · up`; both become their derivatives.
-    pub(super) fn gated_silu(&self, gate: u64, up: u64, y: u64, len: usize) -> Done {
+    pub(super) fn gated_silu(
+        &self,
+        (gate, kind): (u64, Kind),
+        up: u64,
+        y: u64,
+        len: usize,
+    ) -> Done {
         let count = len as u64;
-        self.each("gated_silu", len, args![gate, up, y, count])
+        self.runs(("gated_silu", kind), len, args![gate, up, y, count])
     }
 
     /// `out = a · b`, number by number.
-    pub(super) fn times(&self, a: u64, b: u64, out: u64, len: usize) -> Done {
+    pub(super) fn times(&self, (a, kind): (u64, Kind), b: u64, out: u64, len: usize) -> Done {
         let count = len as u64;
-        self.each("multiply", len, args![a, b, out, count])
+        self.runs(("multiply", kind), len, args![a, b, out, count])
     }
 
     /// Rows with a share of their numbers dropped and the rest scaled up.
     pub(super) fn drop_numbers(
         &self,
-        x: u64,
+        (x, kind): (u64, Kind),
         by: &Dropping,
         (rows, width): (usize, usize),
         (out, add): (u64, bool),
@@ -182,22 +218,22 @@ impl Gpu {
         let limit = (f64::from(by.share) * 4_294_967_296.0) as u64;
         let (salt, width, add) = (by.salt, int(width), i32::from(add));
         let words = args![x, packs, places, seeds, salt, limit, keep, width, add, out];
-        self.rows("drop", rows, words)
+        self.rows(&Self::of("drop", kind), rows, words)
     }
 
-    /// Logits become slopes; every row's loss is kept.
+    /// Slopes of the logits, in their place or another; every row's loss is kept.
     pub(super) fn cross_entropy(
         &self,
         (logits, rows): (u64, usize),
         vocabulary: usize,
         (targets, weights): (u64, u64),
         scale: f32,
-        losses: u64,
+        (losses, slopes, kind): (u64, u64, Kind),
     ) -> Done {
         let vocabulary = int(vocabulary);
-        let words = args![logits, vocabulary, targets, weights, scale, losses];
-        self.device
-            .launch((TRAIN, "cross_entropy"), (rows, 1), 512, 0, words)
+        let words = args![logits, vocabulary, targets, weights, scale, losses, slopes];
+        let name = Self::of("cross_entropy", kind);
+        self.device.launch((TRAIN, &name), (rows, 1), 512, 0, words)
     }
 
     /// Log-probability of every row's target, and whether none is greater.

@@ -1,4 +1,5 @@
-// The kernels that grow and tune models on a GPU, in float32; attention has a file of its own.
+// The kernels that grow and tune models on a GPU; attention has files of its own. The residual stream, sums
+// and what is trained are float32; what enters products is float32 too, or bfloat16 (names that end in _b).
 // `tools/compile_cuda_kernels.py` turns this file into the PTX text that is embedded in the program.
 // Every kernel has a twin on the processor (`net/kernels.rs`, `net/linear.rs`), and `tests/gpu.rs` and
 // `examples/gpu.rs` hold the two against each other.
@@ -6,22 +7,7 @@
 // Every sum is taken in an order that does not depend on how the GPU schedules its blocks: no atomic additions. The
 // same batch gives the same bits each time.
 
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-
-#define DEVICE __device__ __forceinline__
-#define KERNEL extern "C" __global__ void
-#define INF __int_as_float(0x7f800000)
-
-DEVICE float warp_sum(float x) {
-    for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(~0u, x, d);
-    return x;
-}
-DEVICE float warp_max(float x) {
-    for (int d = 16; d; d >>= 1) x = fmaxf(x, __shfl_xor_sync(~0u, x, d));
-    return x;
-}
+#include "numbers.cuh"
 
 // Sums and maxima over a block of whole warps; every thread gets them. `room` holds 32 numbers.
 DEVICE float block_sum(float x, float *room) {
@@ -46,10 +32,16 @@ DEVICE float block_max(float x, float *room) {
 // ---------------------------------------------------------------- rows
 
 // The vector of every token.
-KERNEL embed(const float *table, const int *tokens, int width, float *out) {
-    const float *from = table + (u64)tokens[blockIdx.x] * width;
+template <class T> DEVICE void embed_row(const T *table, const int *tokens, int width, float *out) {
+    const T *from = table + (u64)tokens[blockIdx.x] * width;
     float *to = out + (u64)blockIdx.x * width;
-    for (int c = threadIdx.x; c < width; c += blockDim.x) to[c] = from[c];
+    for (int c = threadIdx.x; c < width; c += blockDim.x) to[c] = wide(from[c]);
+}
+KERNEL embed(const float *table, const int *tokens, int width, float *out) {
+    embed_row(table, tokens, width, out);
+}
+KERNEL embed_b(const bf16 *table, const int *tokens, int width, float *out) {
+    embed_row(table, tokens, width, out);
 }
 
 // Adds the slopes of every place of a token to the token's row. `order` lists places token by token;
@@ -71,24 +63,29 @@ KERNEL embed_back(const float *slope, const int *order, const int *starts, const
     }
 }
 
-KERNEL gather_rows(const float *from, const int *rows, int width, float *to) {
-    const float *x = from + (u64)rows[blockIdx.x] * width;
-    float *y = to + (u64)blockIdx.x * width;
+template <class T> DEVICE void copy_row(const T *x, int width, T *y) {
     for (int c = threadIdx.x; c < width; c += blockDim.x) y[c] = x[c];
 }
-
+KERNEL gather_rows(const float *from, const int *rows, int width, float *to) {
+    copy_row(from + (u64)rows[blockIdx.x] * width, width, to + (u64)blockIdx.x * width);
+}
+KERNEL gather_rows_b(const bf16 *from, const int *rows, int width, bf16 *to) {
+    copy_row(from + (u64)rows[blockIdx.x] * width, width, to + (u64)blockIdx.x * width);
+}
 KERNEL scatter_rows(const float *from, const int *rows, int width, float *to) {
-    const float *x = from + (u64)blockIdx.x * width;
-    float *y = to + (u64)rows[blockIdx.x] * width;
-    for (int c = threadIdx.x; c < width; c += blockDim.x) y[c] = x[c];
+    copy_row(from + (u64)blockIdx.x * width, width, to + (u64)rows[blockIdx.x] * width);
+}
+KERNEL scatter_rows_b(const bf16 *from, const int *rows, int width, bf16 *to) {
+    copy_row(from + (u64)blockIdx.x * width, width, to + (u64)rows[blockIdx.x] * width);
 }
 
 // Layer or root-mean-square norm of every row; keeps its mean and 1 / deviation.
-KERNEL norm_rows(const float *x, const float *weight, const float *bias, int width, int centred, float eps,
-            float *y, float *moments) {
+template <class T>
+DEVICE void norm_row(const float *x, const float *weight, const float *bias, int width, int centred, float eps,
+                     T *y, float *moments) {
     __shared__ float room[32];
     const float *row = x + (u64)blockIdx.x * width;
-    float *to = y + (u64)blockIdx.x * width;
+    T *to = y + (u64)blockIdx.x * width;
     float mean = 0;
     if (centred) {
         float sum = 0;
@@ -100,23 +97,33 @@ KERNEL norm_rows(const float *x, const float *weight, const float *bias, int wid
     float inverse = 1.0f / sqrtf(block_sum(squares, room) / width + eps);
     for (int c = threadIdx.x; c < width; c += blockDim.x) {
         float value = (row[c] - mean) * inverse * weight[c];
-        to[c] = bias ? value + bias[c] : value;
+        to[c] = narrow<T>(bias ? value + bias[c] : value);
     }
     if (threadIdx.x == 0) {
         moments[2 * (u64)blockIdx.x] = mean;
         moments[2 * (u64)blockIdx.x + 1] = inverse;
     }
 }
+KERNEL norm_rows(const float *x, const float *weight, const float *bias, int width, int centred, float eps,
+                 float *y, float *moments) {
+    norm_row(x, weight, bias, width, centred, eps, y, moments);
+}
+KERNEL norm_rows_b(const float *x, const float *weight, const float *bias, int width, int centred, float eps,
+                   bf16 *y, float *moments) {
+    norm_row(x, weight, bias, width, centred, eps, y, moments);
+}
 
-// dx = base + the norm's slope; base may be nothing.
-KERNEL norm_rows_back(const float *x, const float *moments, const float *weight, const float *dy, int width,
-                 int centred, const float *base, float *dx) {
+// dx = base + the norm's slope; base may be nothing. `copy` is dx again as products take it, where that is
+// another type.
+template <class T>
+DEVICE void norm_row_back(const float *x, const float *moments, const float *weight, const T *dy, int width,
+                          int centred, const float *base, float *dx, T *copy) {
     __shared__ float room[32];
     u64 at = (u64)blockIdx.x * width;
     float mean = moments[2 * (u64)blockIdx.x], inverse = moments[2 * (u64)blockIdx.x + 1];
     float along = 0, level = 0;
     for (int c = threadIdx.x; c < width; c += blockDim.x) {
-        float slope = dy[at + c] * weight[c];
+        float slope = wide(dy[at + c]) * weight[c];
         along += slope * (x[at + c] - mean);
         level += slope;
     }
@@ -124,9 +131,19 @@ KERNEL norm_rows_back(const float *x, const float *moments, const float *weight,
     level = centred ? block_sum(level, room) / width : 0;
     for (int c = threadIdx.x; c < width; c += blockDim.x) {
         float unit = (x[at + c] - mean) * inverse;
-        float slope = inverse * (dy[at + c] * weight[c] - level - unit * along);
-        dx[at + c] = base ? base[at + c] + slope : slope;
+        float slope = inverse * (wide(dy[at + c]) * weight[c] - level - unit * along);
+        slope = base ? base[at + c] + slope : slope;
+        dx[at + c] = slope;
+        if (copy) copy[at + c] = narrow<T>(slope);
     }
+}
+KERNEL norm_rows_back(const float *x, const float *moments, const float *weight, const float *dy, int width,
+                      int centred, const float *base, float *dx, float *copy) {
+    norm_row_back(x, moments, weight, dy, width, centred, base, dx, copy);
+}
+KERNEL norm_rows_back_b(const float *x, const float *moments, const float *weight, const bf16 *dy, int width,
+                        int centred, const float *base, float *dx, bf16 *copy) {
+    norm_row_back(x, moments, weight, dy, width, centred, base, dx, copy);
 }
 
 // Column sums of slabs of rows: of dy, and of dy times the normalised x where there is one. A block
@@ -169,38 +186,67 @@ KERNEL add_slabs(const float *slabs, int count, int width, float *out) {
 
 // ---------------------------------------------------------------- one number at a time
 
-// Exact GELU; x becomes its derivative.
-KERNEL gelu(float *x, float *y, u64 count) {
-    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count) return;
-    float v = x[i];
-    float cumulative = 0.5f * erfcf(-v * 0.70710678f);
-    y[i] = v * cumulative;
-    x[i] = cumulative + v * expf(-0.5f * v * v) * 0.3989423f;
-}
+// Every thread has sixteen bytes of each row.
+#define FIRST(T) (((u64)blockIdx.x * blockDim.x + threadIdx.x) * Run<T>::N)
 
-KERNEL gelu_tanh(float *x, float *y, u64 count) {
-    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count) return;
+// Exact GELU, or by tanh; x becomes its derivative.
+template <class T, bool EXACT> DEVICE void gelu_run(T *x, T *y, u64 count) {
     const float c = 0.7978846f, a = 0.044715f;
-    float v = x[i], t = tanhf(c * (v + a * v * v * v));
-    y[i] = 0.5f * v * (1.0f + t);
-    x[i] = 0.5f * (1.0f + t) + 0.5f * v * (1.0f - t * t) * c * (1.0f + 3.0f * a * v * v);
+    u64 first = FIRST(T);
+    if (first >= count) return;
+    Run<T> in = load_run(x, first, count), out;
+    for (int i = 0; i < Run<T>::N; i++) {
+        float v = in.x[i];
+        if (EXACT) {
+            float cumulative = 0.5f * erfcf(-v * 0.70710678f);
+            out.x[i] = v * cumulative;
+            in.x[i] = cumulative + v * expf(-0.5f * v * v) * 0.3989423f;
+        } else {
+            float t = tanhf(c * (v + a * v * v * v));
+            out.x[i] = 0.5f * v * (1.0f + t);
+            in.x[i] = 0.5f * (1.0f + t) + 0.5f * v * (1.0f - t * t) * c * (1.0f + 3.0f * a * v * v);
+        }
+    }
+    store_run(y, first, count, out);
+    store_run(x, first, count, in);
 }
+KERNEL gelu(float *x, float *y, u64 count) { gelu_run<float, true>(x, y, count); }
+KERNEL gelu_b(bf16 *x, bf16 *y, u64 count) { gelu_run<bf16, true>(x, y, count); }
+KERNEL gelu_tanh(float *x, float *y, u64 count) { gelu_run<float, false>(x, y, count); }
+KERNEL gelu_tanh_b(bf16 *x, bf16 *y, u64 count) { gelu_run<bf16, false>(x, y, count); }
 
 // silu(gate) · up; gate and up become the two derivatives.
-KERNEL gated_silu(float *gate, float *up, float *y, u64 count) {
-    u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count) return;
-    float g = gate[i], u = up[i], s = 1.0f / (1.0f + expf(-g)), silu = g * s;
-    y[i] = silu * u;
-    gate[i] = u * s * (1.0f + g * (1.0f - s));
-    up[i] = silu;
+template <class T> DEVICE void gated_run(T *gate, T *up, T *y, u64 count) {
+    u64 first = FIRST(T);
+    if (first >= count) return;
+    Run<T> gates = load_run(gate, first, count), ups = load_run(up, first, count), out;
+    for (int i = 0; i < Run<T>::N; i++) {
+        float g = gates.x[i], u = ups.x[i], s = 1.0f / (1.0f + expf(-g)), silu = g * s;
+        out.x[i] = silu * u;
+        gates.x[i] = u * s * (1.0f + g * (1.0f - s));
+        ups.x[i] = silu;
+    }
+    store_run(y, first, count, out);
+    store_run(gate, first, count, gates);
+    store_run(up, first, count, ups);
 }
+KERNEL gated_silu(float *gate, float *up, float *y, u64 count) { gated_run(gate, up, y, count); }
+KERNEL gated_silu_b(bf16 *gate, bf16 *up, bf16 *y, u64 count) { gated_run(gate, up, y, count); }
 
-KERNEL multiply(const float *a, const float *b, float *out, u64 count) {
+template <class T> DEVICE void multiply_run(const T *a, const T *b, T *out, u64 count) {
+    u64 first = FIRST(T);
+    if (first >= count) return;
+    Run<T> left = load_run(a, first, count), right = load_run(b, first, count);
+    for (int i = 0; i < Run<T>::N; i++) left.x[i] *= right.x[i];
+    store_run(out, first, count, left);
+}
+KERNEL multiply(const float *a, const float *b, float *out, u64 count) { multiply_run(a, b, out, count); }
+KERNEL multiply_b(const bf16 *a, const bf16 *b, bf16 *out, u64 count) { multiply_run(a, b, out, count); }
+
+// Numbers rounded to bfloat16.
+KERNEL shorten(const float *x, bf16 *y, u64 count) {
     u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < count) out[i] = a[i] * b[i];
+    if (i < count) y[i] = narrow<bf16>(x[i]);
 }
 
 // 32 random bits of a place (splitmix64).
@@ -213,23 +259,34 @@ DEVICE u64 noise(u64 seed, u64 place) {
 
 // The numbers of every row that are not dropped, scaled up. A pack of texts has its own seed and counts
 // its own rows, so that the noise does not depend on what is computed beside it.
-KERNEL drop(const float *x, const int *packs, const int *places, const u64 *seeds, u64 salt, u64 limit,
-            float keep, int width, int add, float *out) {
+template <class T>
+DEVICE void drop_row(const T *x, const int *packs, const int *places, const u64 *seeds, u64 salt, u64 limit,
+                     float keep, int width, int add, T *out) {
     u64 seed = seeds[packs[blockIdx.x]] ^ salt, first = (u64)places[blockIdx.x] * width;
     u64 at = (u64)blockIdx.x * width;
     for (int c = threadIdx.x; c < width; c += blockDim.x) {
-        float value = noise(seed, first + c) < limit ? 0.0f : x[at + c] * keep;
-        out[at + c] = add ? out[at + c] + value : value;
+        float value = noise(seed, first + c) < limit ? 0.0f : wide(x[at + c]) * keep;
+        out[at + c] = narrow<T>(add ? wide(out[at + c]) + value : value);
     }
+}
+KERNEL drop(const float *x, const int *packs, const int *places, const u64 *seeds, u64 salt, u64 limit,
+            float keep, int width, int add, float *out) {
+    drop_row(x, packs, places, seeds, salt, limit, keep, width, add, out);
+}
+KERNEL drop_b(const bf16 *x, const int *packs, const int *places, const u64 *seeds, u64 salt, u64 limit,
+              float keep, int width, int add, bf16 *out) {
+    drop_row(x, packs, places, seeds, salt, limit, keep, width, add, out);
 }
 
 // ---------------------------------------------------------------- the loss
 
-// Logits become the slope; the loss of each row is kept.
-KERNEL cross_entropy(float *logits, int vocabulary, const int *targets, const float *weights, float scale,
-                     float *losses) {
+// The slope of the loss by the logits, in their place or another; the loss of each row is kept.
+template <class T>
+DEVICE void cross_entropy_row(const float *logits, int vocabulary, const int *targets, const float *weights,
+                              float scale, float *losses, T *slopes) {
     __shared__ float room[32];
-    float *row = logits + (u64)blockIdx.x * vocabulary;
+    const float *row = logits + (u64)blockIdx.x * vocabulary;
+    T *to = slopes + (u64)blockIdx.x * vocabulary;
     int target = targets[blockIdx.x];
     float wanted = row[target];
     float top = -INF, sum = 0;
@@ -247,9 +304,17 @@ KERNEL cross_entropy(float *logits, int vocabulary, const int *targets, const fl
     float factor = scale * weights[blockIdx.x], each = factor / sum;
     for (int c = threadIdx.x; c < vocabulary; c += blockDim.x) {
         float slope = expf(row[c] - highest) * each;
-        row[c] = c == target ? slope - factor : slope;
+        to[c] = narrow<T>(c == target ? slope - factor : slope);
     }
     if (threadIdx.x == 0) losses[blockIdx.x] = highest + logf(sum) - wanted;
+}
+KERNEL cross_entropy(float *logits, int vocabulary, const int *targets, const float *weights, float scale,
+                     float *losses, float *slopes) {
+    cross_entropy_row(logits, vocabulary, targets, weights, scale, losses, slopes);
+}
+KERNEL cross_entropy_b(float *logits, int vocabulary, const int *targets, const float *weights, float scale,
+                       float *losses, bf16 *slopes) {
+    cross_entropy_row(logits, vocabulary, targets, weights, scale, losses, slopes);
 }
 
 // Log-probability of each row's target, and 1 where no token has a greater logit.
@@ -342,8 +407,9 @@ struct Product {
     int left_turned, right_turned, add;
     float scale;
 };
-// out (rows × columns) = scale · left · right (+ bias) (+ out); 64 × 64 numbers a block, 256 threads.
-KERNEL product(const float *left, const float *right, const float *bias, float *out, Product p) {
+// out (rows × columns) = scale · left · right (+ bias) (+ from); 64 × 64 numbers a block, 256 threads.
+template <class T, class O>
+DEVICE void product_tile(const T *left, const T *right, const O *bias, const O *from, O *out, Product p) {
     __shared__ float a[16][68], b[16][68];
     int row0 = blockIdx.y * 64, column0 = blockIdx.x * 64;
     int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
@@ -354,13 +420,13 @@ KERNEL product(const float *left, const float *right, const float *bias, float *
             bool in = row0 + r < p.rows && k0 + k < p.inner;
             u64 at = p.left_turned ? (u64)(k0 + k) * p.left_step + row0 + r
                                    : (u64)(row0 + r) * p.left_step + k0 + k;
-            a[k][r] = in ? left[at] : 0.0f;
+            a[k][r] = in ? wide(left[at]) : 0.0f;
             int c = p.right_turned ? i / 16 : i % 64;
             k = p.right_turned ? i % 16 : i / 64;
             in = column0 + c < p.columns && k0 + k < p.inner;
             at = p.right_turned ? (u64)(column0 + c) * p.right_step + k0 + k
                                 : (u64)(k0 + k) * p.right_step + column0 + c;
-            b[k][c] = in ? right[at] : 0.0f;
+            b[k][c] = in ? wide(right[at]) : 0.0f;
         }
         __syncthreads();
         for (int k = 0; k < 16; k++) {
@@ -376,11 +442,20 @@ KERNEL product(const float *left, const float *right, const float *bias, float *
         for (int j = 0; j < 4; j++) {
             int c = column0 + tx * 4 + j;
             if (r >= p.rows || c >= p.columns) continue;
-            float value = sums[i][j] * p.scale + (bias ? bias[c] : 0.0f);
+            float value = sums[i][j] * p.scale + (bias ? wide(bias[c]) : 0.0f);
             u64 at = (u64)r * p.step + c;
-            out[at] = p.add ? out[at] + value : value;
+            out[at] = narrow<O>(p.add ? wide(from[at]) + value : value);
         }
     }
+}
+KERNEL product(const float *left, const float *right, const float *bias, const float *from, float *out, Product p) {
+    product_tile(left, right, bias, from, out, p);
+}
+KERNEL product_bs(const bf16 *left, const bf16 *right, const float *bias, const float *from, float *out, Product p) {
+    product_tile(left, right, bias, from, out, p);
+}
+KERNEL product_bb(const bf16 *left, const bf16 *right, const bf16 *bias, const bf16 *from, bf16 *out, Product p) {
+    product_tile(left, right, bias, from, out, p);
 }
 
 // Every number as the sum of three bfloat16s, which go to `parts` places `part_step` apart; `order` says

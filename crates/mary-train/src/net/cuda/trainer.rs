@@ -3,18 +3,19 @@
 use std::ops::Range;
 
 use mary_contract::{ErrorKind, ModelError};
-use mary_cuda::{Device, Memory, args};
+use mary_cuda::{Device, Kind, Memory, args};
 use std::sync::Arc;
 
 use super::batch::{Batch, groups};
 use super::linear::{Adapted, Numbers};
+use super::matrices::Matrices;
 use super::pass::Pass;
 use super::room::Rooms;
 use super::{Gpu, TRAIN, int};
 use crate::learner::Work;
-use crate::memory::tokens_at_once;
+use crate::memory::{AtOnce, at_once};
 use crate::net::attention::Rotary;
-use crate::net::{AdapterLayout, Net};
+use crate::net::{AdapterLayout, Net, Stored};
 use crate::optimizer::{AdamW, Moments};
 
 /// Numbers of a chunk that one block of threads updates.
@@ -24,6 +25,8 @@ const CHUNK: usize = 16_384;
 pub(crate) struct Start<'a> {
     pub(crate) net: &'a Net,
     pub(crate) base: &'a [f32],
+    /// The matrices, where they are not in `base`.
+    pub(crate) stored: Option<&'a Stored>,
     pub(crate) adapter: Option<(&'a AdapterLayout, &'a [f32])>,
     pub(crate) moments: &'a Moments,
     /// Places of what is trained, with their weight decay.
@@ -46,7 +49,10 @@ pub(crate) struct GpuTrainer {
     gpu: Gpu,
     net: Net,
     base: Memory,
+    matrices: Option<Matrices>,
     adapter: Option<(AdapterLayout, Memory)>,
+    /// The adapter again as products take it, where that is in 16 bits.
+    short: Option<Memory>,
     gradient: Memory,
     first: Memory,
     second: Memory,
@@ -58,8 +64,9 @@ pub(crate) struct GpuTrainer {
     totals: Memory,
     angles: Memory,
     rooms: Rooms,
-    most: usize,
+    at_once: AtOnce,
     note: Option<String>,
+    told: bool,
 }
 
 fn bring(device: &Arc<Device>, numbers: &[f32]) -> Result<Memory, ModelError> {
@@ -97,11 +104,20 @@ impl GpuTrainer {
         }
         let device = Arc::clone(&gpu.device);
         let base = bring(&device, start.base)?;
+        let vectors = (base.at(), start.base.len());
+        let matrices = match start.stored {
+            Some(stored) => Some(Matrices::bring(&gpu, stored, vectors)?),
+            None => None,
+        };
         let adapter = match start.adapter {
             Some((table, values)) => Some((table.clone(), bring(&device, values)?)),
             None => None,
         };
         let trained = start.moments.first.len();
+        let short = match (&matrices, &adapter) {
+            (Some(_), Some(_)) => Some(device.alloc(2 * trained)?),
+            _ => None,
+        };
         let table = chunks(start.groups);
         let list = device.alloc(table.len() * 4)?;
         device.write(&table, list.at())?;
@@ -123,12 +139,16 @@ impl GpuTrainer {
         let totals = device.alloc(256)?;
         let rank = start.adapter.map_or(0, |(table, _)| table.rank);
         let free = device.free().unwrap_or(0);
-        Ok(Self {
+        let bytes = if matrices.is_some() { 2 } else { 4 };
+        let a = &start.net.architecture;
+        let new = Self {
             net: start.net.clone(),
-            most: tokens_at_once(&start.net.architecture, rank, free),
+            at_once: at_once(a, rank, bytes, (free, start.net.longest)),
             gpu,
             base,
+            matrices,
             adapter,
+            short,
             gradient,
             first,
             second,
@@ -140,12 +160,30 @@ impl GpuTrainer {
             angles,
             rooms: Rooms::default(),
             note: None,
-        })
+            told: false,
+        };
+        new.shorten()?;
+        Ok(new)
+    }
+
+    /// The adapter as products take it, after it changed.
+    fn shorten(&self) -> Result<(), ModelError> {
+        match (&self.short, &self.adapter) {
+            (Some(short), Some((_, values))) => {
+                self.gpu.shorten(values.at(), short.at(), self.trained)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The type of what enters products.
+    fn kind(&self) -> Kind {
+        self.numbers(false).kind()
     }
 
     /// The GPU and how it multiplies, in words.
     pub(crate) fn describe(&self) -> String {
-        self.gpu.describe()
+        self.gpu.describe(self.kind())
     }
 
     /// What the user should know and has not been told yet.
@@ -186,6 +224,7 @@ impl GpuTrainer {
         let (chunks, factor) = (self.chunks.at(), self.totals.at() + 16);
         let words = args![p, g, m, v, chunks, factor, adam];
         device.launch((TRAIN, "adam"), (self.chunk_count, 1), 256, 0, words)?;
+        self.shorten()?;
         self.totals()
     }
 
@@ -210,28 +249,48 @@ impl GpuTrainer {
         device.launch((TRAIN, "gradient_norm"), (1, 1), 256, 0, words)
     }
 
-    /// Loss and gradient; where memory runs out, again with half as many tokens at once.
+    /// Loss and gradient.
     fn gradient_of(&mut self, work: &[&Work], scale: f32) -> Result<(), ModelError> {
+        self.with_less(work, |trainer| trainer.try_gradient(work, scale))
+    }
+
+    /// Does something, again with less at once where memory runs out.
+    fn with_less<T>(
+        &mut self,
+        work: &[&Work],
+        act: impl Fn(&mut Self) -> Result<T, ModelError>,
+    ) -> Result<T, ModelError> {
         let longest = work.iter().map(|w| w.packed.tokens.len()).max();
         loop {
-            match self.try_gradient(work, scale) {
-                Err(error) if error.kind == ErrorKind::OutOfMemory && Some(self.most) > longest => {
-                    self.smaller()?;
+            match act(self) {
+                Err(error) if error.kind == ErrorKind::OutOfMemory => {
+                    let Some(less) = smaller(self.at_once, longest.unwrap_or(0)) else {
+                        return Err(error);
+                    };
+                    self.take_less(less)?;
                 }
                 other => return other,
             }
         }
     }
 
-    /// Gives back a batch's memory and takes half as many tokens at once from now on.
-    fn smaller(&mut self) -> Result<(), ModelError> {
+    /// Gives back a batch's memory and takes less at once from now on; said the first time.
+    fn take_less(&mut self, less: AtOnce) -> Result<(), ModelError> {
         self.gpu.device.wait()?;
         self.rooms = Rooms::default();
-        self.most /= 2;
-        self.note = Some(format!(
-            "the GPU's memory is full: {} tokens at once from now on",
-            self.most
-        ));
+        self.gpu.forget();
+        self.at_once = less;
+        if !self.told {
+            self.note = Some(format!(
+                "the GPU's memory is full: {} tokens at once from now on{}",
+                less.tokens,
+                match less.kept {
+                    0 => ", and every layer's forward pass again in the backward pass",
+                    _ => "",
+                }
+            ));
+            self.told = true;
+        }
         Ok(())
     }
 
@@ -240,7 +299,7 @@ impl GpuTrainer {
         device.zero(self.gradient.at(), self.trained * 4)?;
         device.zero(self.totals.at(), 8)?;
         let total = self.totals.at();
-        for group in groups(work, self.most) {
+        for group in groups(work, self.at_once.tokens) {
             self.pass(&group, true, |pass, rooms| {
                 pass.loss_and_gradient(rooms, scale, total)
             })?;
@@ -255,8 +314,11 @@ impl GpuTrainer {
         training: bool,
         act: impl FnOnce(&Pass<'_>, &mut Rooms) -> Result<T, ModelError>,
     ) -> Result<T, ModelError> {
-        let batch = Batch::send(&self.gpu, &self.net, work)?;
+        let batch = Batch::send(&self.gpu, (&self.net, self.kind()), work)?;
         let mut rooms = std::mem::take(&mut self.rooms);
+        // Without a backward pass nothing is kept.
+        let kept = if training { self.at_once.kept } else { 0 };
+        rooms.kept_from = self.net.layout.blocks.len().saturating_sub(kept);
         let pass = Pass {
             gpu: &self.gpu,
             net: &self.net,
@@ -273,13 +335,14 @@ impl GpuTrainer {
         let gradient = if training { self.gradient.at() } else { 0 };
         Numbers {
             base: self.base.at(),
+            matrices: self.matrices.as_ref(),
             base_gradient: match &self.adapter {
                 Some(_) => 0,
                 None => gradient,
             },
             adapter: self.adapter.as_ref().map(|(table, values)| Adapted {
                 table,
-                values: values.at(),
+                values: self.short.as_ref().unwrap_or(values).at(),
                 gradient,
                 dropping: training,
             }),
@@ -288,8 +351,12 @@ impl GpuTrainer {
 
     /// For every pack, the targets that count: log-probability, and whether none was more probable.
     pub(crate) fn answers(&mut self, work: &[&Work]) -> Result<Vec<Vec<(f32, bool)>>, ModelError> {
+        self.with_less(work, |trainer| trainer.try_answers(work))
+    }
+
+    fn try_answers(&mut self, work: &[&Work]) -> Result<Vec<Vec<(f32, bool)>>, ModelError> {
         let mut out = Vec::with_capacity(work.len());
-        for group in groups(work, self.most) {
+        for group in groups(work, self.at_once.tokens) {
             let found = self.pass(&group, false, |pass, rooms| pass.answers(rooms))?;
             let mut rest = found.chunks_exact(2).map(|x| (x[0], x[1] != 0.0));
             for w in &group {
@@ -309,7 +376,8 @@ impl GpuTrainer {
             .map_or(self.base.at(), |(_, m)| m.at());
         device.write(values, at)?;
         device.write(&moments.first, self.first.at())?;
-        device.write(&moments.second, self.second.at())
+        device.write(&moments.second, self.second.at())?;
+        self.shorten()
     }
 
     /// What is trained, back from the GPU, with its moments.
@@ -343,16 +411,50 @@ impl GpuTrainer {
         Ok((loss, norm, numbers))
     }
 
-    /// Takes at most this many tokens at once; for checks.
+    /// Takes at most this many tokens at once and keeps so many blocks; for checks.
     #[cfg(feature = "checks")]
-    pub(crate) fn at_once(&mut self, most: usize) {
-        self.most = most;
+    pub(crate) fn at_once(&mut self, tokens: usize, kept: usize) {
+        self.at_once = AtOnce { tokens, kept };
+        self.rooms = Rooms::default();
     }
+
+    /// Leaves this much memory to take; for checks.
+    #[cfg(feature = "checks")]
+    pub(crate) fn leave(&mut self, bytes: u64) {
+        self.rooms = Rooms::default();
+        self.gpu.forget();
+        self.gpu.device.limit(self.gpu.device.used() + bytes);
+    }
+}
+
+/// Half the tokens, but a pack stays whole; then no block keeps anything; then there is nothing less.
+fn smaller(now: AtOnce, longest: usize) -> Option<AtOnce> {
+    if now.tokens > longest.max(1) {
+        return Some(AtOnce {
+            tokens: (now.tokens / 2).max(longest).max(1),
+            ..now
+        });
+    }
+    (now.kept > 0).then_some(AtOnce { kept: 0, ..now })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn less_at_once_ends_at_one_pack_without_anything_kept() {
+        let mut now = AtOnce {
+            tokens: 1000,
+            kept: 3,
+        };
+        let mut seen = Vec::new();
+        while let Some(less) = smaller(now, 300) {
+            seen.push((less.tokens, less.kept));
+            now = less;
+        }
+        assert_eq!(seen, [(500, 3), (300, 3), (300, 0)]);
+    }
 
     #[test]
     fn chunks_cover_every_group_with_its_decay() {

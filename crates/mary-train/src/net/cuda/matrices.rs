@@ -1,0 +1,75 @@
+//! The matrices of the base on the GPU in bfloat16. Those that are stored so are sent as they lie in the
+//! mapped file, through pinned buffers; others are rounded on the way. No copy in 32 bits is made.
+
+use std::ops::Range;
+
+use mary_contract::ModelError;
+use mary_cuda::{Memory, Uploader, args};
+
+use super::{Gpu, TRAIN};
+use crate::net::layout::Linear;
+use crate::net::stored::{Matrix, Stored};
+
+/// The base's numbers in 16 bits.
+pub(super) struct Matrices {
+    /// By the index of the linear layer.
+    linears: Vec<Memory>,
+    embedding: Memory,
+    head: Option<Memory>,
+    /// The vectors again in 16 bits: a bias has the type of the rows it is added to.
+    vectors: Memory,
+}
+
+impl Matrices {
+    /// Sends matrices; `vectors` are the other numbers of the base, there already in 32 bits.
+    pub(super) fn bring(
+        gpu: &Gpu,
+        stored: &Stored,
+        (vectors, count): (u64, usize),
+    ) -> Result<Self, ModelError> {
+        let uploader = Uploader::default();
+        let send = |matrix: &Matrix| -> Result<Memory, ModelError> {
+            let memory = gpu.device.alloc(2 * matrix.numbers())?;
+            matrix.in_bf16(|first, bytes| {
+                uploader.send(&gpu.device, bytes, memory.at() + first as u64)
+            })?;
+            Ok(memory)
+        };
+        let linears = (0..stored.count()).filter_map(|i| stored.matrix(i));
+        let all = Self {
+            linears: linears.map(send).collect::<Result<_, _>>()?,
+            embedding: send(stored.embedding())?,
+            head: stored.own_head().map(send).transpose()?,
+            vectors: gpu.device.alloc(2 * count)?,
+        };
+        gpu.shorten(vectors, all.vectors.at(), count)?;
+        gpu.device.wait()?;
+        Ok(all)
+    }
+
+    pub(super) fn linear(&self, linear: &Linear) -> u64 {
+        self.linears.get(linear.index).map_or(0, Memory::at)
+    }
+
+    pub(super) fn embedding(&self) -> u64 {
+        self.embedding.at()
+    }
+
+    pub(super) fn head(&self) -> u64 {
+        self.head.as_ref().unwrap_or(&self.embedding).at()
+    }
+
+    /// A vector in 16 bits.
+    pub(super) fn vector(&self, place: &Range<usize>) -> u64 {
+        self.vectors.at() + place.start as u64 * 2
+    }
+}
+
+impl Gpu {
+    /// Numbers rounded to bfloat16.
+    pub(super) fn shorten(&self, from: u64, to: u64, count: usize) -> Result<(), ModelError> {
+        let (grid, numbers) = ((count.div_ceil(256), 1), count as u64);
+        let words = args![from, to, numbers];
+        self.device.launch((TRAIN, "shorten"), grid, 256, 0, words)
+    }
+}
