@@ -147,6 +147,7 @@ fn exhibits(all: &[Tuned]) -> Exhibits {
     drawn.y.range = Some((0.0, 100.0));
     figures.push(drawn);
     figures.retain(|f| !f.series.is_empty());
+    figures.iter_mut().for_each(spread);
     Exhibits {
         tables: vec![table(all)],
         figures,
@@ -170,6 +171,16 @@ fn figure(id: &str, title: &str, caption: &str, y: &str, series: Vec<Series>) ->
         series,
         references: vec![],
         ranges: vec![],
+    }
+}
+
+/// A loss that falls to a hundredth is drawn by its logarithm, or nothing is seen of its end.
+fn spread(figure: &mut Figure) {
+    const WIDE: f64 = 20.0;
+    let values = figure.series.iter().flat_map(|s| &s.points).map(|p| p.y);
+    let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(l, h), y| (l.min(y), h.max(y)));
+    if figure.y.range.is_none() && low > 0.0 && high > WIDE * low {
+        figure.y.scale = Scale::Log;
     }
 }
 
@@ -322,6 +333,7 @@ mod tests {
         let [both, exact] = shown.figures.as_slice() else {
             panic!("{:?}", shown.figures.len());
         };
+        assert_eq!((both.y.scale, exact.y.scale), (Scale::Log, Scale::Linear));
         let lengths: Vec<usize> = both.series.iter().map(|s| s.points.len()).collect();
         assert_eq!(lengths, [84, 6]);
         let first = &both.series[0].points[0];

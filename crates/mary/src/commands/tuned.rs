@@ -114,17 +114,13 @@ pub fn pair_tables(
         .collect())
 }
 
-/// Prints tables, each under its title where there are several. On request they also go to a file, one
-/// below the other.
+/// Prints tables. On request they also go to a file, one below the other.
 pub fn show(tables: &[Table], csv: Option<&Path>) -> anyhow::Result<()> {
     if let Some(path) = csv {
         let text: Vec<String> = tables.iter().map(mary_report::text::csv).collect();
         std::fs::write(path, text.join("\n")).with_context(|| path.display().to_string())?;
     }
     for table in tables {
-        if tables.len() > 1 {
-            super::print(&format!("{}\n", table.title))?;
-        }
         super::print(&terminal::plain(table, summary::style()))?;
     }
     Ok(())
