@@ -7,6 +7,7 @@
 mod config;
 mod names;
 pub(crate) mod parts;
+pub(crate) mod projector;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
