@@ -86,11 +86,12 @@ fn prompt(name: &str, text: &str, pictures: &[&str]) -> Prompt {
 }
 
 fn hold(name: &str, device: Option<&str>) -> Vec<String> {
-    hold_model(name, &open_on(name, &[], device))
+    hold_model(name, &open_on(name, &[], device), true)
 }
 
-/// What a model has wrong beside the golden numbers of this name.
-fn hold_model(name: &str, model: &LocalModel) -> Vec<String> {
+/// What a model has wrong beside the golden numbers of this name. Where its tokenizer cannot spell the
+/// words, they are given as ids, and only the pictures are read.
+fn hold_model(name: &str, model: &LocalModel, spells: bool) -> Vec<String> {
     let told = json(golden(name).join("golden.json"));
     let config = json(golden(name).join("config.json"));
     let token = ["image_token_index", "image_token_id"]
@@ -105,9 +106,22 @@ fn hold_model(name: &str, model: &LocalModel) -> Vec<String> {
             .iter()
             .map(|p| p.as_str().unwrap())
             .collect();
-        let prompt = prompt(name, case["text"].as_str().unwrap(), &pictures);
-        let (tokens, shown) = model.read(&prompt).unwrap();
         let ids: Vec<u32> = serde_json::from_value(case["ids"].clone()).unwrap();
+        let text = match spells {
+            true => case["text"].as_str().unwrap().to_owned(),
+            false => "PICTURE".repeat(pictures.len()),
+        };
+        let (mut tokens, shown) = model.read(&prompt(name, &text, &pictures)).unwrap();
+        if !spells {
+            let rows: Vec<u32> = tokens.into_iter().filter(|t| *t >= FIRST_SHOWN).collect();
+            let mut rows = rows.into_iter();
+            let places = ids.iter().map(|id| match *id == token {
+                true => rows.next().unwrap_or(token),
+                false => *id,
+            });
+            tokens = places.collect();
+            assert_eq!(rows.next(), None, "{name} {number}: rows without a place");
+        }
         let word = |t: &u32| if *t < FIRST_SHOWN { *t } else { token };
         let got: Vec<u32> = tokens.iter().map(word).collect();
         if got != ids {
@@ -169,7 +183,7 @@ fn a_tower_in_a_gguf_file_of_its_own_computes_what_transformers_computes() {
     let reference = "gguf/llava".parse().unwrap();
     let model = LocalModel::from_checkpoint(reference, checkpoint, &settings).unwrap();
     assert!(model.card().capabilities.images);
-    let wrong = hold_model("llava_gguf", &model);
+    let wrong = hold_model("llava_gguf", &model, false);
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
     // A tower is no language model, and a language model no tower.
     let error = Checkpoint::open_seeing(&text, &text).unwrap_err();
