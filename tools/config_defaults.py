@@ -26,10 +26,10 @@ READERS = CRATES / "mary-architecture" / "src" / "config"
 # Everything the readers know; a type that this version of transformers does not have is left out.
 TYPES = (
     "gpt_neox gpt2 opt phi phi3 llama mistral qwen2 qwen3 qwen2_vl_text qwen2_5_vl_text gemma2 "
-    "gemma3_text falcon bert visual_bert roberta xlm-roberta clip_text_model "
+    "gemma3_text falcon bert visual_bert roberta xlm-roberta clip_text_model siglip_text_model "
     "olmo olmo2 mixtral qwen2_moe qwen3_moe olmoe gptj gpt_neo bloom stablelm granite"
 ).split()
-WRAPPERS = "llava llava_next gemma3 qwen2_vl qwen2_5_vl clip".split()
+WRAPPERS = "llava llava_next gemma3 qwen2_vl qwen2_5_vl clip siglip".split()
 # Names that files used before transformers settled on one, beside those it maps itself.
 OLD_NAMES = {
     "falcon": {"n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_head_kv": "num_kv_heads"},

@@ -5,7 +5,7 @@ processor, and what Hugging Face transformers computes with it from a text and p
     python tools/golden_vision.py               # -> crates/mary-local/tests/golden_vision/
     python tools/golden_vision.py --only llava  # these alone
 
-Needs torch, transformers, safetensors, tokenizers and pillow (below 13). Files are small and committed; nothing is
+Needs torch, transformers, safetensors, tokenizers, gguf and pillow (below 13). Files are small and committed; nothing is
 downloaded.
 """
 
@@ -35,9 +35,17 @@ TEXT = "PICTURE the old cat sleeps under PICTURE the red stone and"
 TEXT_ONE = "the old PICTURE cat sleeps under the red stone"
 
 
-def tokenizer(extra):
+def tokenizer(extra, end=False):
+    """Words as tokens; with `end`, the token behind a text is the last of the vocabulary, as in CLIP."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
+    if end:
+        words = ["<unk>", "<s>", *WORDS, "</s>"]
+        t = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="<unk>"))
+        t.pre_tokenizer = pre_tokenizers.Whitespace()
+        t.add_special_tokens(["<unk>", "<s>", "</s>"])
+        t.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", len(words) - 1)])
+        return t
     words = ["<unk>", "<s>", "</s>", *WORDS, "user", "assistant", ":", "?"]
     t = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="<unk>"))
     t.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -146,6 +154,138 @@ SPEAKING = {
 }
 
 
+TOWER = {k: v for k, v in CLIP.items() if k != "model_type"}
+TEXT_TOWER = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=16)
+
+
+def clip():
+    t = tokenizer([], end=True)
+    # An end token of 2 is what the first files say; transformers then takes the greatest token.
+    text = dict(TEXT_TOWER, vocab_size=t.get_vocab_size(), projection_dim=20, eos_token_id=2, bos_token_id=1, pad_token_id=0)
+    config = tf.CLIPConfig(text_config=text, vision_config=TOWER, projection_dim=20)
+    return tf.CLIPModel, config, tf.CLIPImageProcessorPil(**CLIP_SIZE), t, None
+
+
+def siglip():
+    t = tokenizer([], end=True)
+    end = t.token_to_id("</s>")
+    text = dict(TEXT_TOWER, vocab_size=t.get_vocab_size(), projection_size=24, eos_token_id=end, bos_token_id=1, pad_token_id=end)
+    vision = {k: v for k, v in SIGLIP.items() if k != "model_type"}
+    config = tf.SiglipConfig(text_config=text, vision_config=vision)
+    return tf.SiglipModel, config, tf.SiglipImageProcessorPil(size={"height": 16, "width": 16}), t, end
+
+
+JOINING = {"clip": clip, "siglip": siglip}
+
+
+def joining(name):
+    """Two towers: all states of each, what they make of a text and a picture, and the cosines."""
+    folder = HERE / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    make, config, processor, t, pad = JOINING[name]()
+    torch.manual_seed(1)
+    model = make._from_config(config, attn_implementation="eager").float().eval()
+    randomise(model)
+    shown = pictures(folder)
+    model.save_pretrained(folder, safe_serialization=True)
+    t.save(str(folder / "tokenizer.json"))
+    (folder / "preprocessor_config.json").write_text(processor.to_json_string())
+    golden = {"made_with": f"transformers {tf.__version__}, torch {torch.__version__}, eager attention, f32", "texts": [], "pictures": []}
+    features = {"texts": [], "pictures": []}
+
+    def keep(kind, case, out, projected):
+        states = [*out.hidden_states[:-1], out.last_hidden_state if kind == "texts" or name == "siglip" else out.hidden_states[-1]]
+        features[kind].append(projected)
+        golden[kind].append(dict(case, hidden=[b64(h[0].numpy()) for h in states], joint=b64(projected.numpy())))
+
+    for words in ["the old cat sleeps", "a red stone near the river and the light", "two"]:
+        ids = t.encode(words).ids
+        # SigLIP's own processor fills every text up to the context.
+        ids = ids + [pad] * (TEXT_TOWER["max_position_embeddings"] - len(ids)) if pad is not None else ids
+        with torch.no_grad():
+            out = model.text_model(input_ids=torch.tensor([ids]), output_hidden_states=True)
+            projected = model.text_projection(out.pooler_output) if name == "clip" else out.pooler_output
+        keep("texts", {"text": words, "ids": ids}, out, projected[0])
+    for file, picture in zip(["one.png", "two.png"], shown):
+        pixels = processor(picture, return_tensors="pt")["pixel_values"]
+        with torch.no_grad():
+            out = model.vision_model(pixel_values=pixels, output_hidden_states=True)
+            projected = model.visual_projection(out.pooler_output) if name == "clip" else out.pooler_output
+        keep("pictures", {"file": file}, out, projected[0])
+    unit = {k: torch.nn.functional.normalize(torch.stack(v), dim=-1) for k, v in features.items()}
+    golden["cosines"] = (unit["texts"] @ unit["pictures"].T).tolist()
+    (folder / "golden.json").write_text(json.dumps(golden))
+    print(name, sum(f.stat().st_size for f in folder.iterdir()), "bytes")
+
+
+def llava_gguf():
+    """The tiny LLaVA as two GGUF files in llama.cpp's conventions, and what transformers computes with the
+    processor that goes with them: pictures padded to a square."""
+    import gguf
+    from safetensors.numpy import load_file
+
+    from golden_gguf import converted, metadata, vocabulary
+
+    source, folder = HERE / "llava", HERE / "llava_gguf"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    config = json.loads((source / "config.json").read_text())
+    text, vision = config["text_config"], config["vision_config"]
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, text["num_hidden_layers"])
+    words = gguf.GGUFWriter(str(folder / "text.gguf"), "llama")
+    metadata(words, "llama", text)
+    vocabulary(words, "llama", source)
+    tower = gguf.GGUFWriter(str(folder / "mmproj.gguf"), "clip")
+    # The last block is left out: LLaVA reads the states before it.
+    blocks = vision["num_hidden_layers"] - 1
+    tower.add_bool("clip.has_text_encoder", False)
+    tower.add_bool("clip.has_vision_encoder", True)
+    tower.add_bool("clip.has_llava_projector", True)
+    tower.add_string("clip.projector_type", "mlp")
+    tower.add_bool("clip.use_gelu", False)
+    for key, value in [("image_size", vision["image_size"]), ("patch_size", vision["patch_size"]), ("embedding_length", vision["hidden_size"]),
+                       ("feed_forward_length", vision["intermediate_size"]), ("block_count", blocks),
+                       ("attention.head_count", vision["num_attention_heads"])]:
+        tower.add_uint32(f"clip.vision.{key}", value)
+    tower.add_float32("clip.vision.attention.layer_norm_epsilon", vision["layer_norm_eps"])
+    image_processor = tf.LlavaImageProcessorPil(do_pad=True, **CLIP_SIZE)
+    tower.add_array("clip.vision.image_mean", list(image_processor.image_mean))
+    tower.add_array("clip.vision.image_std", list(image_processor.image_std))
+    parts = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.out_proj": "attn_out",
+             "layer_norm1": "ln1", "layer_norm2": "ln2", "mlp.fc1": "ffn_down", "mlp.fc2": "ffn_up"}  # as the older converter calls them
+    outer = {"embeddings.patch_embedding": "v.patch_embd", "embeddings.position_embedding": "v.position_embd", "pre_layrnorm": "v.pre_ln",
+             "post_layernorm": "v.post_ln"}
+    for name, x in load_file(source / "model.safetensors").items():
+        x = np.ascontiguousarray(x, dtype=np.float32)
+        if name.startswith("language_model."):
+            plain = name.removeprefix("language_model.")
+            words.add_tensor(names.get_name(plain, try_suffixes=(".weight",)), np.ascontiguousarray(converted("llama", text, plain, x)))
+        elif name.startswith("multi_modal_projector."):
+            tower.add_tensor(name.replace("multi_modal_projector.linear_1", "mm.0").replace("multi_modal_projector.linear_2", "mm.2"), x)
+        elif name.endswith("class_embedding"):
+            tower.add_tensor("v.class_embd", x)
+        else:
+            stem, suffix = name.removeprefix("vision_tower.").removeprefix("vision_model.").rsplit(".", 1)
+            if stem.startswith("encoder.layers."):
+                layer, part = stem.removeprefix("encoder.layers.").split(".", 1)
+                if int(layer) < blocks:
+                    tower.add_tensor(f"v.blk.{layer}.{parts[part]}.{suffix}", x)
+            else:
+                tower.add_tensor(f"{outer[stem]}.{suffix}", x)
+    for writer in (words, tower):
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+    shown = pictures(folder)
+    model = tf.LlavaForConditionalGeneration.from_pretrained(source, attn_implementation="eager").float().eval()
+    _, _, processor, _, placeholder = llava()
+    processor.image_processor = image_processor
+    shutil.copy(source / "config.json", folder / "config.json")
+    write_cases("llava_gguf", folder, model, processor, placeholder, shown)
+
+
 def randomise(model):
     """Weights large enough that every part of the architecture matters."""
     g = torch.Generator().manual_seed(11)
@@ -192,8 +332,14 @@ def speaking(name):
     (folder / "preprocessor_config.json").write_text(processor.image_processor.to_json_string())
     own = {k: v for k, v in json.loads(processor.to_json_string()).items() if k not in ("image_processor", "tokenizer", "video_processor")}
     (folder / "processor_config.json").write_text(json.dumps(own))
+    write_cases(name, folder, model, processor, placeholder, shown)
+
+
+def write_cases(name, folder, model, processor, placeholder, shown):
     golden = {"made_with": f"transformers {tf.__version__}, torch {torch.__version__}, eager attention, f32", "cases": []}
     for text, images in [(TEXT_ONE, shown[:1]), (TEXT, shown), ("the old cat sleeps under the red stone", [])]:
+        # A tokenizer of pieces has a token for a space before a picture, which the tiny vocabulary lacks.
+        text = text.replace(" PICTURE", "PICTURE").replace("PICTURE ", "PICTURE") if "gguf" in name else text
         words = text.replace("PICTURE", placeholder)
         if images:
             inputs = processor(text=[words], images=[images] if "idefics" in name or "smol" in name or "gemma" in name else images, return_tensors="pt")
@@ -213,9 +359,14 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[])
     args = parser.parse_args()
-    for name in SPEAKING:
+    for name in [*SPEAKING, *JOINING, "llava_gguf"]:
         if not args.only or name in args.only:
             try:
-                speaking(name)
+                if name == "llava_gguf":
+                    llava_gguf()
+                elif name in SPEAKING:
+                    speaking(name)
+                else:
+                    joining(name)
             except Exception as error:  # a class this version of transformers does not have
                 print(f"{name}: not made ({type(error).__name__}: {error})")

@@ -397,6 +397,10 @@ const FAMILIES: &[Family] = &[
         types: &["clip_text_model"],
         read: encoder::clip_text,
     },
+    Family {
+        types: &["siglip_text_model"],
+        read: encoder::siglip_text,
+    },
 ];
 
 /// Models of pictures and text whose text path is one of the families above; their own fields lie
@@ -411,6 +415,7 @@ const WRAPPERS: &[(&str, &str)] = &[
     ("qwen2_vl", "qwen2_vl_text"),
     ("qwen2_5_vl", "qwen2_5_vl_text"),
     ("clip", "clip_text_model"),
+    ("siglip", "siglip_text_model"),
     ("idefics3", "llama"),
     ("smolvlm", "llama"),
 ];

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::{
     Arguments, AuditExpectations, DataSource, Development, Exhibits, FamilyCommand, FamilyError,
     Made, ReleasedRun, RunSummary, Sample, SampleAnalysis, SurfaceFinding, Table, Task, TaskCard,
-    TaskError, TaskSettings, Text, TuningRequest, TuningSet,
+    TaskError, TaskRun, TaskSettings, Text, TuningRequest, TuningSet, Twin,
 };
 
 /// A family of tasks, one per paper.
@@ -102,6 +102,11 @@ pub trait Family: Send + Sync {
         _data: &dyn DataSource,
     ) -> Result<Option<Box<dyn SampleAnalysis>>, TaskError> {
         Ok(None)
+    }
+
+    /// Which form of which items a task was run on, where the same items exist in words and as pictures.
+    fn twin(&self, _run: &TaskRun) -> Option<Twin> {
+        None
     }
 
     /// What it shows of a model that grows.

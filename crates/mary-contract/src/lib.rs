@@ -58,8 +58,8 @@ pub use model::{
 pub use moments::{moment, start_moments};
 pub use offer::{
     Action, Argument, ArgumentKind, Arguments, AuditExpectations, Development, FamilyCommand,
-    FamilyError, Made, ReleasedRun, SampleAnalysis, SurfaceFinding, TuningForm, TuningRequest,
-    TuningSet,
+    FamilyError, Made, ReleasedRun, SampleAnalysis, ShownAs, SurfaceFinding, TuningForm,
+    TuningRequest, TuningSet, Twin,
 };
 pub use outcome::{Failure, Judgement, Outcome, UnscoredReason};
 pub use people::{ForPeople, LabelledExample, PeopleAnswer, PeopleOption};

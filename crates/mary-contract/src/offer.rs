@@ -132,6 +132,42 @@ pub trait Development: Send + Sync {
     fn off_trend(&self, runs: &[RunSummary]) -> Vec<(String, String)>;
 }
 
+/// What an item is shown as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ShownAs {
+    /// Words alone.
+    Words,
+    /// A picture with the bare question.
+    Picture,
+    /// The words and the picture.
+    Both,
+}
+
+impl ShownAs {
+    /// All, in the order in which they stand side by side.
+    pub const ALL: [Self; 3] = [Self::Words, Self::Picture, Self::Both];
+
+    /// For heads of columns.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Words => "words",
+            Self::Picture => "picture",
+            Self::Both => "both",
+        }
+    }
+}
+
+/// A task as one of several forms of the same items, which have the same ids in all forms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Twin {
+    /// What all forms share: `family/thing`.
+    pub name: String,
+    /// What the items are shown as.
+    pub shown: ShownAs,
+    /// Settings that differ from form to form and tell nothing else.
+    pub apart: Vec<Text>,
+}
+
 /// Something that reads stored samples one after the other and ends in tables.
 pub trait SampleAnalysis {
     /// Takes a sample in.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Prompt;
+use crate::{Image, Prompt};
 
 /// One question to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -12,7 +12,7 @@ pub enum Request {
     Generate(Generate),
     /// One prefix, many continuations, token log-probabilities out.
     Score(Score),
-    /// Text in, pooled vectors of chosen layers out.
+    /// A text or a picture in, pooled vectors of chosen layers out.
     Observe(Observe),
 }
 
@@ -43,7 +43,7 @@ impl Request {
         match self {
             Self::Generate(g) => g.prompt.has_images(),
             Self::Score(s) => s.prefix.has_images(),
-            Self::Observe(_) => false,
+            Self::Observe(o) => o.picture.is_some(),
         }
     }
 }
@@ -166,6 +166,10 @@ pub enum Start {
 pub struct Observe {
     /// The text read, as plain text, with the special tokens that the tokenizer adds by itself.
     pub text: String,
+    /// A picture that is read in place of the text, by a model that has a tower for pictures beside the
+    /// one for texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<Image>,
     /// What is pooled; each gives one vector per layer.
     pub pools: Vec<Pool>,
     /// Which layers come back.
@@ -192,6 +196,9 @@ pub enum Pool {
     Last,
     /// The first position of the sequence, special or not (an encoder's `[CLS]`).
     First,
+    /// The one vector that models of two towers (CLIP, SigLIP) compare: projected into the space that
+    /// texts and pictures share. It comes once, as that of the last layer, whatever layers are asked for.
+    Joint,
 }
 
 /// Which layers come back.

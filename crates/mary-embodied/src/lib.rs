@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use mary_contract::{
     Citation, DataSource, Exhibits, Family, FamilyError, ReleasedRun, RunSummary, SampleAnalysis,
-    Table, Task, TaskError, Text, TuningRequest, TuningSet, built_in,
+    Table, Task, TaskError, TaskRun, Text, TuningRequest, TuningSet, Twin, built_in,
 };
 
 /// The paper.
@@ -99,6 +99,10 @@ impl Family for Embodied {
 
     fn tag_order(&self, tag: &str) -> Vec<Text> {
         offers::tag_order(tag)
+    }
+
+    fn twin(&self, run: &TaskRun) -> Option<Twin> {
+        offers::twin(run)
     }
 
     fn confounds(

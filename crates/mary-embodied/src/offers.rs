@@ -2,8 +2,8 @@
 //! whether length, frequency or age of words explains errors.
 
 use mary_contract::{
-    DataSource, FamilyError, Sample, SampleAnalysis, Table, TaskError, TaskRun, TaskSettings, Text,
-    TuningForm, TuningRequest, TuningSet, text,
+    DataSource, FamilyError, Sample, SampleAnalysis, ShownAs, Table, Task, TaskError, TaskRun,
+    TaskSettings, Text, TuningForm, TuningRequest, TuningSet, Twin, text,
 };
 
 use crate::perceptualqa::CARD;
@@ -15,6 +15,23 @@ pub(crate) fn tag_order(tag: &str) -> Vec<Text> {
         "subtask" => Subtask::ALL.iter().map(|s| text(s.code())).collect(),
         _ => Vec::new(),
     }
+}
+
+/// The fresh tasks ask the same items in words, as a picture and as both.
+pub(crate) fn twin(run: &TaskRun) -> Option<Twin> {
+    let tasks = crate::fresh::FRESH_TASKS;
+    let card = tasks.iter().map(|t| t.card()).find(|c| c.id == run.id)?;
+    let shown = match run.settings.param(card, "show") {
+        "text" => ShownAs::Words,
+        "picture" => ShownAs::Picture,
+        "both" => ShownAs::Both,
+        _ => return None,
+    };
+    Some(Twin {
+        name: run.id.clone(),
+        shown,
+        apart: vec![text("show")],
+    })
 }
 
 /// Confounds gathered with the norms of words.

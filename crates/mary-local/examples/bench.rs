@@ -190,6 +190,7 @@ fn perform(model: &LocalModel, work: &Value) -> Result<Done, Box<dyn Error>> {
         }
         Some("observe") => {
             let ask = |text| Observe {
+                picture: None,
                 text,
                 pools: vec![Pool::Mean, Pool::Last],
                 layers: Layers::All,

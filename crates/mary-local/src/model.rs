@@ -17,7 +17,7 @@ use crate::load::{LoadSettings, load};
 use crate::masked::{self, Masking};
 use crate::options::Options;
 use crate::precision::Precision;
-use crate::vision::{self, Album, Eyes, Shown};
+use crate::vision::{self, Album, Eyes, Joint, Shown};
 use crate::{generate, memory, observe, score, text};
 
 /// Rows below which a batch is not made smaller.
@@ -30,6 +30,8 @@ pub struct LocalModel {
     engine: Box<dyn Engine>,
     /// What it sees with, where it does.
     eyes: Option<Eyes>,
+    /// What its two towers meet in, where it has two.
+    joint: Option<Joint>,
     options: Options,
     pool: rayon::ThreadPool,
     /// Rows of a batch at most, once the device has run out of memory.
@@ -61,6 +63,7 @@ impl LocalModel {
             device,
             engine,
             eyes,
+            joint,
         } = pool.install(|| place(&card, &checkpoint, &architecture, &options))?;
         card.conventions.insert("device".to_owned(), device);
         let model = Self {
@@ -68,6 +71,7 @@ impl LocalModel {
             checkpoint,
             engine,
             eyes,
+            joint,
             options,
             pool,
             narrowed: AtomicUsize::new(usize::MAX),
@@ -99,6 +103,11 @@ impl LocalModel {
     pub(crate) fn word_starts(&self) -> Option<&[bool]> {
         let read = || self.checkpoint.tokenizer().word_starts();
         self.word_starts.get_or_init(read).as_deref()
+    }
+
+    /// What its two towers meet in.
+    pub(crate) fn joint(&self) -> Option<&Joint> {
+        self.joint.as_ref()
     }
 
     /// Reads the pictures of these prompts, each once.
@@ -204,6 +213,7 @@ struct Placement {
     device: String,
     engine: Box<dyn Engine>,
     eyes: Option<Eyes>,
+    joint: Option<Joint>,
 }
 
 /// Loads the weights to where they are wanted, and says where that is.
@@ -243,6 +253,13 @@ fn place(
                 }
                 None => None,
             };
+            let joint = match vision::joins(checkpoint) {
+                true => {
+                    let cuda = Cuda::new(choices)?;
+                    vision::open_joint(cuda, checkpoint, how, architecture.hidden)?
+                }
+                false => None,
+            };
             let mut transformer = load(cuda, checkpoint, architecture, how)?;
             transformer.axes = axes;
             transformer.both_ways = both_ways;
@@ -250,6 +267,7 @@ fn place(
                 device: name,
                 engine: Box::new(Placed::new(transformer)),
                 eyes,
+                joint,
             })
         }
         _ => {
@@ -269,6 +287,13 @@ fn place(
                 }
                 None => None,
             };
+            let joint = match vision::joins(checkpoint) {
+                true => {
+                    let cpu = Cpu::new(options.multiplier);
+                    vision::open_joint(cpu, checkpoint, how, architecture.hidden)?
+                }
+                false => None,
+            };
             let mut transformer = load(cpu, checkpoint, architecture, how)?;
             transformer.axes = axes;
             transformer.both_ways = both_ways;
@@ -276,6 +301,7 @@ fn place(
                 device: name,
                 engine: Box::new(Placed::new(transformer)),
                 eyes,
+                joint,
             })
         }
     }
@@ -289,8 +315,12 @@ pub(crate) fn describe(
     options: &Options,
 ) -> ModelCard {
     let template = checkpoint.template().is_some();
-    let seeing = vision::sees(checkpoint, architecture);
-    let sees = architecture.language_head && matches!(seeing, Ok(Some(_)));
+    let seeing = vision::sees(checkpoint, architecture).map(|found| found.is_some());
+    let seeing = match architecture.language_head {
+        true => seeing,
+        false => vision::pairs(checkpoint),
+    };
+    let sees = matches!(seeing, Ok(true));
     let mut can = text::capabilities(architecture.language_head, template, sees);
     let masking = masking(checkpoint, architecture, options);
     can.score |= masking.is_some();

@@ -1,5 +1,7 @@
 //! Observing: texts packed into one pass, hidden states of every layer pooled as they appear, and
-//! scores from the same pass where they are wanted.
+//! scores from the same pass where they are wanted. `pictures` observes pictures.
+
+mod pictures;
 
 use std::ops::ControlFlow;
 
@@ -11,6 +13,7 @@ use mary_contract::{
 use crate::kernels::{Groups, Wanted};
 use crate::model::LocalModel;
 use crate::transformer::{Batch, Watch};
+use crate::vision::no_joint;
 
 /// Texts taken at once, at most.
 const WINDOW: usize = 1024;
@@ -21,6 +24,8 @@ struct Reading {
     tokens: Vec<u32>,
     /// For each pool, the tokens averaged.
     pools: Vec<Vec<usize>>,
+    /// Which pools are the text's row on its way into the space that it shares with pictures.
+    joint: Vec<bool>,
     /// Wanted layers, ascending.
     layers: Vec<usize>,
     /// Tokens to score, by place in the sequence, where asked.
@@ -49,7 +54,9 @@ fn answer(
     jobs: &[Job<Observe>],
 ) -> ControlFlow<()> {
     let mut readings = vec![];
-    for (i, job) in jobs.iter().enumerate() {
+    pictures::answer(model, desk, jobs)?;
+    let texts = jobs.iter().enumerate();
+    for (i, job) in texts.filter(|(_, job)| job.request.picture.is_none()) {
         match read(model, i, &job.request) {
             Ok(reading) => readings.push(reading),
             Err(error) => desk.answer(job.ticket, Err(error))?,
@@ -80,7 +87,7 @@ fn answer(
 }
 
 fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, ModelError> {
-    let encoding = model.checkpoint().tokenizer().encode(&request.text, true)?;
+    let mut encoding = model.checkpoint().tokenizer().encode(&request.text, true)?;
     let context = model.architecture().context;
     if encoding.ids.len() > context {
         return Err(ModelError::new(
@@ -94,6 +101,11 @@ fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, Mo
     let own: Vec<usize> = (0..encoding.ids.len())
         .filter(|&i| encoding.special.get(i) != Some(&true))
         .collect();
+    // A tower that was trained on filled texts reads them so, whatever is pooled.
+    let whole = match model.joint() {
+        Some(joint) => joint.fill(&mut encoding.ids, context),
+        None => Err(no_joint()),
+    };
     let mut pools = vec![];
     for pool in &request.pools {
         let tokens: Vec<usize> = match *pool {
@@ -110,6 +122,7 @@ fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, Mo
             Pool::Mean => own.clone(),
             Pool::Last => own.last().copied().into_iter().collect(),
             Pool::First => (0..encoding.ids.len().min(1)).collect(),
+            Pool::Joint => vec![whole.clone()?],
         };
         if tokens.is_empty() {
             return Err(ModelError::new(
@@ -132,6 +145,7 @@ fn read(model: &LocalModel, job: usize, request: &Observe) -> Result<Reading, Mo
         first_unscored: scored.is_some() && own.first() == Some(&0),
         tokens: encoding.ids,
         pools,
+        joint: request.pools.iter().map(|p| *p == Pool::Joint).collect(),
         layers: layers(&request.layers, model.architecture().layers)?,
         scored,
     })
@@ -200,6 +214,10 @@ fn pass(
         }
     }
     let mut layers: Vec<usize> = readings.iter().flat_map(|r| r.layers.clone()).collect();
+    let last = model.architecture().layers;
+    if readings.iter().any(|r| r.joint.contains(&true)) {
+        layers.push(last);
+    }
     layers.sort_unstable();
     layers.dedup();
     let mut visit = |layer: usize, means: &[f32]| {
@@ -207,11 +225,14 @@ fn pass(
         let mut means = means.chunks_exact(width.max(1));
         for (reading, out) in readings.iter().zip(&mut pooled) {
             let wanted = reading.layers.binary_search(&layer).is_ok();
-            for (out, mean) in out.iter_mut().zip(&mut means) {
-                if wanted {
-                    let vector = Vector(mean.to_vec());
-                    out.layers.push(LayerVector { layer, vector });
-                }
+            for ((out, joint), mean) in out.iter_mut().zip(&reading.joint).zip(&mut means) {
+                let vector = match (joint, model.joint()) {
+                    (true, Some(joint)) if layer == last => joint.text(mean),
+                    (false, _) if wanted => mean.to_vec(),
+                    _ => continue,
+                };
+                let vector = Vector(vector);
+                out.layers.push(LayerVector { layer, vector });
             }
         }
     };

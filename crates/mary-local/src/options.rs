@@ -105,7 +105,7 @@ impl Options {
                 ("masked", "original") => options.masking = Masking::Alone,
                 ("masked", "within-word") => options.masking = Masking::WithinWord,
                 // Read where the checkpoint is opened.
-                ("tokenizer", name) if !name.is_empty() => {}
+                ("tokenizer" | "mmproj", name) if !name.is_empty() => {}
                 ("rounding", "weights") => options.exact_rows = true,
                 ("rounding", "rows") => options.exact_rows = false,
                 ("memory", n) if n.parse().is_ok_and(|n: u64| n > 0) => {
@@ -117,7 +117,7 @@ impl Options {
                 _ => {
                     return wrong(
                         format!("--model-arg {key}={value} means nothing to a local model"),
-                        "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|own, rounding=rows|weights, masked=within-word|original, tokenizer=FOLDER|owner/repository, rows=N, memory=MEGABYTES",
+                        "known: trie=on|off, selfcheck=on|off, matmul=auto|vectors|own, rounding=rows|weights, masked=within-word|original, tokenizer=FOLDER|owner/repository, mmproj=FILE, rows=N, memory=MEGABYTES",
                     );
                 }
             }

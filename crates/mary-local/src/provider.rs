@@ -80,6 +80,9 @@ fn free_on(device: Device) -> Option<u64> {
 
 /// Opens a checkpoint, with a tokenizer from elsewhere where the user names one.
 fn checkpoint(path: &Path, settings: &ModelSettings) -> Result<Checkpoint, ModelError> {
+    if let Some(projector) = settings.args.get("mmproj") {
+        return Checkpoint::open_seeing(path, Path::new(projector));
+    }
     let named = settings.args.get("tokenizer");
     let tokenizer = named.map(|name| locate_tokenizer(name)).transpose()?;
     Checkpoint::open_with(path, tokenizer.as_deref())

@@ -119,6 +119,9 @@ impl VectorModel {
             let message = format!("layer {layer} was asked for; word vectors have layer 0 only");
             return Err(ModelError::new(ErrorKind::BadRequest, message));
         }
+        if request.picture.is_some() {
+            return Err(crate::vision::no_tower());
+        }
         let words = words(&request.text);
         let mut pools = vec![];
         for pool in &request.pools {
@@ -134,6 +137,7 @@ impl VectorModel {
                     .collect(),
                 Pool::Mean => words.iter().map(|(_, word)| *word).collect(),
                 Pool::Last => words.last().map(|(_, word)| *word).into_iter().collect(),
+                Pool::Joint => return Err(crate::vision::no_joint()),
                 Pool::First => words.first().map(|(_, word)| *word).into_iter().collect(),
             };
             if chosen.is_empty() {

@@ -4,12 +4,14 @@
 //! A picture becomes rows that stand in the place of tokens' vectors. Each row has a number from
 //! [`FIRST_SHOWN`] on, the same for the same picture, so that the token tree shares pictures as it shares
 //! words: twenty questions about one picture read it once. `config` reads what a checkpoint says of its
-//! tower, `tower` and `projector` compute, `words` writes the text that stands for a picture, `album`
+//! tower, `tower` and `projector` compute, `joint` and `head` are of models whose two towers meet (CLIP), `words` writes the text that stands for a picture, `album`
 //! holds what a window of requests shows.
 
 mod album;
 mod config;
 mod eyes;
+mod head;
+mod joint;
 mod packing;
 mod projector;
 mod shown;
@@ -19,4 +21,5 @@ mod words;
 pub(crate) use album::Album;
 pub(crate) use config::{TowerConfig, VisionConfig};
 pub(crate) use eyes::{Eyes, open, sees};
+pub(crate) use joint::{Joint, joins, no_joint, no_tower, open as open_joint, pairs};
 pub use shown::{FIRST_SHOWN, Place, Shown};

@@ -124,6 +124,7 @@ fn who_asks_for_no_distribution_does_not_notice_that_others_do() {
 fn a_hidden_state_is_that_of_the_text_alone_to_the_last_bit() {
     for name in ["llama", "bert", "gpt_neox"] {
         let ask = |text: &str| Observe {
+            picture: None,
             text: text.to_owned(),
             pools: vec![Pool::Mean, Pool::Last],
             layers: Layers::All,

@@ -11,6 +11,7 @@ mod alike;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod gguf;
+mod joint;
 mod parity;
 mod real;
 mod serving;

@@ -115,6 +115,7 @@ fn a_real_encoder_shows_the_same_states_in_every_layer() {
     let want: Vec<Vector> = serde_json::from_value(golden["minilm_mean"].clone()).unwrap();
     let text = golden["sentences"][0].as_str().unwrap().to_owned();
     let request = Observe {
+        picture: None,
         text,
         pools: vec![Pool::Mean],
         layers: Layers::All,

@@ -232,6 +232,7 @@ fn hidden_states_are_pooled_over_the_tokens_asked_for() {
         Pool::First,
     ];
     let ask = |text: &str, pools: &[Pool], layers| Observe {
+        picture: None,
         text: text.to_owned(),
         pools: pools.to_vec(),
         layers,

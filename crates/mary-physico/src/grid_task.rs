@@ -37,15 +37,19 @@ const ASSOCIATIVE_ABOUT: &str = "Three pairs of grids that a physical concept ex
 const fn card(
     id: &'static str,
     title: &'static str,
-    about: &'static str,
+    level: Level,
     params: &'static [mary_contract::Param],
-    human: f64,
+    version: u32,
     starter: Option<usize>,
 ) -> TaskCard {
+    let (about, human) = match level {
+        Level::Core => (CORE_ABOUT, 0.92),
+        Level::Associative => (ASSOCIATIVE_ABOUT, 0.778),
+    };
     TaskCard {
         id: text(id),
         family: text("physico"),
-        version: 4,
+        version,
         title: text(title),
         about: text(about),
         chance: Some(0.25),
@@ -66,9 +70,9 @@ pub static CORE_TEXT_TASK: GridTask = GridTask {
     card: &card(
         "physico/core-text",
         "Core, grids as numbers",
-        CORE_ABOUT,
+        Level::Core,
         &CORE_TEXT,
-        0.92,
+        4,
         Some(8),
     ),
     level: Level::Core,
@@ -79,9 +83,9 @@ pub static CORE_VISUAL_TASK: GridTask = GridTask {
     card: &card(
         "physico/core-visual",
         "Core, grids as a picture",
-        CORE_ABOUT,
+        Level::Core,
         &CORE_VISUAL,
-        0.92,
+        5,
         None,
     ),
     level: Level::Core,
@@ -92,9 +96,9 @@ pub static ASSOCIATIVE_TEXT_TASK: GridTask = GridTask {
     card: &card(
         "physico/associative-text",
         "Associative, grids as numbers",
-        ASSOCIATIVE_ABOUT,
+        Level::Associative,
         &ASSOCIATIVE_TEXT,
-        0.778,
+        4,
         None,
     ),
     level: Level::Associative,
@@ -105,9 +109,9 @@ pub static ASSOCIATIVE_VISUAL_TASK: GridTask = GridTask {
     card: &card(
         "physico/associative-visual",
         "Associative, grids as a picture",
-        ASSOCIATIVE_ABOUT,
+        Level::Associative,
         &ASSOCIATIVE_VISUAL,
-        0.778,
+        5,
         None,
     ),
     level: Level::Associative,
@@ -190,12 +194,12 @@ impl GridTask {
         };
         let template = match (self.seen, setup.cot) {
             (false, false) => "Yu et al. 2025, Figure 7; options parted by commas",
-            (true, false) => "Yu et al. 2025, Figure 8; options parted by commas; always chat",
+            (true, false) => "Yu et al. 2025, Figure 8; options parted by commas",
             (false, true) => {
                 "Yu et al. 2025, Figure 7, with a line of ours that asks to describe each option"
             }
             (true, true) => {
-                "Yu et al. 2025, Figure 8, with a line of ours that asks to describe each option; always chat"
+                "Yu et al. 2025, Figure 8, with a line of ours that asks to describe each option"
             }
         };
         say("template", template.into());

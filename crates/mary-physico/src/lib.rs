@@ -49,8 +49,8 @@ use std::sync::Arc;
 
 use mary_contract::{
     Arguments, AuditExpectations, DataSource, Exhibits, Family, FamilyCommand, FamilyError, Made,
-    RunSummary, Sample, SurfaceFinding, Table, Task, TaskCard, TaskError, TaskSettings, Text,
-    TuningRequest, TuningSet, built_in,
+    RunSummary, Sample, SurfaceFinding, Table, Task, TaskCard, TaskError, TaskRun, TaskSettings,
+    Text, TuningRequest, TuningSet, Twin, built_in,
 };
 
 /// The family.
@@ -118,6 +118,10 @@ impl Family for Physico {
         data: &dyn DataSource,
     ) -> Result<Vec<SurfaceFinding>, TaskError> {
         offers::surface_findings(task, settings, data)
+    }
+
+    fn twin(&self, run: &TaskRun) -> Option<Twin> {
+        offers::twin(run)
     }
 
     fn command(&self) -> Option<FamilyCommand> {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{
     Action, Argument, ArgumentKind, Arguments, AuditExpectations, Cell, DataSource, FamilyCommand,
-    FamilyError, Made, Sample, SurfaceFinding, Table, TaskCard, TaskError, TaskSettings, Text,
-    TuningForm, TuningRequest, TuningSet, text,
+    FamilyError, Made, Sample, ShownAs, SurfaceFinding, Table, TaskCard, TaskError, TaskRun,
+    TaskSettings, Text, TuningForm, TuningRequest, TuningSet, Twin, text,
 };
 
 use crate::instances::sample_pairs;
@@ -22,6 +22,19 @@ const PER_PAGE: usize = 10;
 const PER_CONCEPT: usize = 4;
 /// Score of a guesser among four options.
 const CHANCE: f64 = 0.25;
+
+/// Grids as numbers and as a picture.
+pub(crate) fn twin(run: &TaskRun) -> Option<Twin> {
+    let (name, shown) = match run.id.strip_suffix("-visual") {
+        Some(name) => (name, ShownAs::Picture),
+        None => (run.id.strip_suffix("-text")?, ShownAs::Words),
+    };
+    run.id.starts_with("physico/").then(|| Twin {
+        name: name.to_owned(),
+        shown,
+        apart: Vec::new(),
+    })
+}
 
 pub(crate) fn tuning_sets() -> Vec<Text> {
     vec![

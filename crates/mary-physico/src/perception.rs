@@ -335,11 +335,12 @@ const fn card(
     id: &'static str,
     title: &'static str,
     params: &'static [mary_contract::Param],
+    version: u32,
 ) -> TaskCard {
     TaskCard {
         id: text(id),
         family: text("physico"),
-        version: 2,
+        version,
         title: text(title),
         about: text(ABOUT),
         chance: Some(0.25),
@@ -358,6 +359,7 @@ pub static PERCEPTION_TEXT_TASK: Perception = Perception {
         "physico/perception-text",
         "Perception, numbers",
         &PERCEPTION_TEXT,
+        2,
     ),
     seen: false,
 };
@@ -367,6 +369,7 @@ pub static PERCEPTION_VISUAL_TASK: Perception = Perception {
         "physico/perception-visual",
         "Perception, picture",
         &PERCEPTION_VISUAL,
+        3,
     ),
     seen: true,
 };

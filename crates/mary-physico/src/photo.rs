@@ -24,7 +24,7 @@ use crate::worlds;
 static PHOTO_CARD: TaskCard = TaskCard {
     id: text("physico/photo"),
     family: text("physico"),
-    version: 2,
+    version: 3,
     title: text("Concept from a photograph"),
     about: text(
         "A photograph of a phenomenon, from your own collection; which of four concepts is it? The \
@@ -274,7 +274,7 @@ impl Task for Photo {
             return BTreeMap::new();
         };
         let mut conventions = said(
-            "our words (the paper prints none for photographs); always chat",
+            "our words (the paper prints none for photographs)",
             "the user's photographs; option sets of the high-level instances of the same seed, or the user's \
              own",
         );

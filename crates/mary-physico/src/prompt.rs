@@ -288,11 +288,10 @@ pub struct Shot {
 /// Where scored options follow in plain text.
 pub const ANSWER: &str = "\n\nAnswer:";
 
-/// The whole prompt. A picture can only be shown in a conversation, so that such prompts are always
-/// chat. In plain form the system text stands first, and shots and question follow one another.
+/// The whole prompt. In plain form the system text stands first, shots and question follow one another,
+/// and a picture stands before its words; a model without a chat template is shown pictures this way.
 pub fn prompt(form: PromptForm, shots: &[Shot], asked: &Asked, up_to_answer: bool) -> Prompt {
-    let shown = asked.picture.is_some() || shots.iter().any(|s| s.asked.picture.is_some());
-    if form == PromptForm::Chat || shown {
+    if form == PromptForm::Chat {
         let mut turns = Vec::with_capacity(2 * shots.len() + 1);
         for shot in shots {
             turns.push(turn(Speaker::User, &shot.asked));
@@ -308,19 +307,36 @@ pub fn prompt(form: PromptForm, shots: &[Shot], asked: &Asked, up_to_answer: boo
             turns,
         };
     }
-    let mut text = String::new();
+    let mut parts = Vec::new();
     if let Some(system) = asked.system {
-        text.push_str(system);
-        text.push_str("\n\n");
+        say(&mut parts, &format!("{system}\n\n"));
     }
     for shot in shots {
-        text.push_str(&format!("{}{ANSWER} {}\n\n", shot.asked.words, shot.answer));
+        parts.extend(shot.asked.picture.clone().map(Part::Image));
+        let words = format!("{}{ANSWER} {}\n\n", shot.asked.words, shot.answer);
+        say(&mut parts, &words);
     }
-    text.push_str(&asked.words);
+    parts.extend(asked.picture.clone().map(Part::Image));
+    say(&mut parts, &asked.words);
     if up_to_answer || !shots.is_empty() {
-        text.push_str(ANSWER);
+        say(&mut parts, ANSWER);
     }
-    Prompt::plain(text)
+    Prompt {
+        form: PromptForm::Plain,
+        system: None,
+        turns: vec![Turn {
+            speaker: Speaker::User,
+            parts,
+        }],
+    }
+}
+
+/// Adds words to a plain text.
+fn say(parts: &mut Vec<Part>, words: &str) {
+    match parts.last_mut() {
+        Some(Part::Text(text)) => text.push_str(words),
+        _ => parts.push(Part::Text(words.to_owned())),
+    }
 }
 
 fn turn(speaker: Speaker, asked: &Asked) -> Turn {
@@ -367,10 +383,21 @@ mod tests {
             data: vec![1],
         };
         let asked = picture(image, &options(), true);
-        let prompt = prompt(PromptForm::Plain, &[], &asked, false);
-        assert_eq!(prompt.form, PromptForm::Chat);
-        assert!(matches!(prompt.turns[0].parts[0], Part::Image(_)));
-        insta::assert_snapshot!(prompt.text());
+        let chat = prompt(PromptForm::Chat, &[], &asked, false);
+        assert_eq!(chat.form, PromptForm::Chat);
+        assert!(matches!(chat.turns[0].parts[0], Part::Image(_)));
+        insta::assert_snapshot!(chat.text());
+        let shots = [Shot {
+            asked: asked.clone(),
+            answer: "gravity".into(),
+        }];
+        let plain = prompt(PromptForm::Plain, &shots, &asked, true);
+        let parts = &plain.turns[0].parts;
+        assert_eq!((plain.form, plain.turns.len()), (PromptForm::Plain, 1));
+        assert!(matches!(
+            parts.as_slice(),
+            [Part::Image(_), Part::Text(_), Part::Image(_), Part::Text(last)] if last.ends_with(ANSWER)
+        ));
     }
 
     #[test]

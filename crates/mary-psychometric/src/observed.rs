@@ -40,6 +40,7 @@ impl Pooling {
 /// One text read alone.
 pub(crate) fn look(text: &str, pooling: Pooling, layers: Layers) -> Ask {
     Ask::subject(Request::Observe(Observe {
+        picture: None,
         text: text.to_owned(),
         pools: vec![pooling.pool()],
         layers,

@@ -88,6 +88,7 @@ pub(crate) fn observe(args: Args<'_, '_>) -> Given {
         for (text, pool) in texts.into_iter().zip(&pools) {
             let pool: Pool = serde_json::from_str(pool)?;
             requests.push(Observe {
+                picture: None,
                 text,
                 pools: vec![pool],
                 layers: layers.clone(),

@@ -69,6 +69,8 @@ impl Remote {
                 .hint("say --model-arg omit=top_k to sample without it"));
         }
         let format = match prompt.form {
+            // Endpoints that continue plain text take no pictures; as one user message they do.
+            PromptForm::Plain if prompt.has_images() => self.entry.chat.or(self.entry.plain),
             PromptForm::Plain => self.entry.plain.or(self.entry.chat),
             PromptForm::Chat => self.entry.chat,
         };

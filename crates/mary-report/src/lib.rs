@@ -9,7 +9,8 @@
 //! - [`html`]: one self-contained file that opens offline from disk;
 //! - [`viewer`]: a local web page over run folders, paged on the server;
 //! - [`compare`]: paired comparison of two or more runs;
-//! - [`pairs`]: pairs of models broken down by a tag, several of them pooled.
+//! - [`pairs`]: pairs of models broken down by a tag, several of them pooled;
+//! - [`twins`]: the same items in words, as a picture and as both, side by side.
 //!
 //! What a model wrote is hostile input: it reaches a page only through [`escape`], and a terminal
 //! only with its control characters made visible.
@@ -26,6 +27,7 @@ mod subject;
 mod summary;
 pub mod terminal;
 pub mod text;
+pub mod twins;
 pub mod viewer;
 
 pub use number::{ScoreScale, VersusChance};

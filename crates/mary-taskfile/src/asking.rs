@@ -291,12 +291,7 @@ impl<'a> Seen<'a> {
             text.push_str(separator);
         }
         text.push_str(&self.text_if("prompt")?.unwrap_or_default());
-        // Plain text has no place for a picture.
-        let form = match self.plan.form.request.pictures.is_empty() {
-            true => settings.form,
-            false => PromptForm::Chat,
-        };
-        let mut prompt = Prompt::single(form, text);
+        let mut prompt = Prompt::single(settings.form, text);
         prompt.system = self.text_if("system")?;
         Ok(prompt)
     }
@@ -402,6 +397,7 @@ impl<'a> Seen<'a> {
                             .wrong(format!("text {} is empty, so that it has no vector", n + 1)));
                     }
                     Ok(Ask::subject(Request::Observe(Observe {
+                        picture: None,
                         text,
                         pools: vec![plan.pool()],
                         layers: plan.layers.clone(),

@@ -26,5 +26,6 @@ pub mod template;
 
 pub use error::TaskFileError;
 pub use material::{Material, MaterialRow, MaterialRows};
+pub use pictures::picture_of;
 pub use skeleton::{Skeleton, skeleton};
 pub use task::OwnTask;

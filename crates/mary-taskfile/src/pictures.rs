@@ -29,7 +29,7 @@ pub(crate) fn read(value: &minijinja::Value, data: &Path) -> Result<Vec<Part>, S
 fn picture(value: &Value, data: &Path) -> Result<Image, String> {
     let expected = "expected a file's path, base64, a `data:` address, or {\"bytes\": …}";
     match value {
-        Value::String(text) => of_text(text, data),
+        Value::String(text) => picture_of(text, data),
         Value::Object(fields) => {
             let text = |name: &str| fields.get(name).and_then(Value::as_str);
             match (text("bytes"), text("path")) {
@@ -44,7 +44,8 @@ fn picture(value: &Value, data: &Path) -> Result<Image, String> {
     }
 }
 
-fn of_text(text: &str, data: &Path) -> Result<Image, String> {
+/// The picture that a text names, the text being a path beside the data, base64 or a `data:` address.
+pub fn picture_of(text: &str, data: &Path) -> Result<Image, String> {
     let text = text.trim();
     if let Some(address) = text.strip_prefix("data:") {
         let encoded = address.split_once(";base64,").map(|(_, data)| data);

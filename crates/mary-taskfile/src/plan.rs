@@ -506,9 +506,14 @@ impl Reading<'_> {
             "kind = \"generate\" needs `prompt`, or `turns` in its place",
         )?;
         want(
-            kind == Kind::Generate || (request.turns.is_none() && request.pictures.is_empty()),
+            kind == Kind::Generate || request.turns.is_none(),
             at_request,
-            "`turns` and `pictures` go with kind = \"generate\"",
+            "`turns` go with kind = \"generate\"",
+        )?;
+        want(
+            kind != Kind::Observe || request.pictures.is_empty(),
+            at_request,
+            "`pictures` go with kind = \"generate\" and kind = \"score\"",
         )?;
         want(
             request.max_tokens > 0,

@@ -80,6 +80,10 @@ fn card(plan: &Plan) -> TaskCard {
     };
     card.params = Cow::Owned(params(plan));
     card.content = Some(plan.content.clone().into());
+    // Version 1 showed pictures in a chat only.
+    if !form.request.pictures.is_empty() {
+        card.version = 2;
+    }
     card
 }
 

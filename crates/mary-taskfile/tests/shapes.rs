@@ -138,6 +138,47 @@ fn a_list_in_json_is_read_as_rows() {
 }
 
 #[test]
+fn pictures_stand_before_the_words_of_a_score_in_plain_text_and_in_a_chat() {
+    let task = r#"
+[data]
+path = "rows.jsonl"
+[request]
+kind = "score"
+pictures = ["{{ p }}"]
+prompt = "It is"
+choices = "{{ ['red', 'blue'] }}"
+[judge]
+kind = "choice"
+answer = "red"
+"#;
+    let row = format!("{{\"p\": \"{PIXEL}\"}}");
+    let folder = Folder::new(task, ("rows.jsonl", row.as_bytes()));
+    let found = items(&folder);
+    let Request::Score(score) = &found[0].asks[0].request else {
+        panic!("{:?}", found[0].asks);
+    };
+    assert_eq!(score.prefix.form, PromptForm::Plain);
+    assert!(matches!(
+        score.prefix.turns[0].parts.as_slice(),
+        [Part::Image(_), Part::Text(words)] if words == "It is"
+    ));
+    assert_eq!(score.continuations, [" red", " blue"]);
+    let observed = task
+        .replace("\"score\"", "\"observe\"\ntexts = [\"a\", \"b\", \"c\"]")
+        .replace("\"choice\"\nanswer = \"red\"", "\"triple\"")
+        .replace(
+            "prompt = \"It is\"\nchoices = \"{{ ['red', 'blue'] }}\"\n",
+            "",
+        );
+    let folder = Folder::new(&observed, ("rows.jsonl", row.as_bytes()));
+    assert!(
+        folder.fault().contains("`pictures` go with"),
+        "{}",
+        folder.fault()
+    );
+}
+
+#[test]
 fn turns_are_asked_as_a_chat() {
     let task = CHOICE
         .replace("DATA", "rows.jsonl")

@@ -162,6 +162,7 @@ fn observe_request(n: usize) -> Observe {
         Pool::First,
     ];
     Observe {
+        picture: None,
         text,
         pools,
         layers: Layers::All,

@@ -9,7 +9,7 @@ use mary_contract::{ErrorKind, ModelError};
 use serde_json::Value;
 
 use crate::folder::{Sidecars, Weights};
-use crate::gguf::{Additions, Gguf, parts, rewrite};
+use crate::gguf::{Additions, Gguf, parts, projector::Projector, rewrite};
 use crate::mapped::{Mapped, RawBytes};
 use crate::stored::Stored;
 use crate::{ChatTemplate, TensorInfo, Tokenizer, bounds, fault, remembered, tokenizer};
@@ -73,7 +73,7 @@ impl Checkpoint {
         };
         if let Some(gguf) = gguf {
             return match tokenizer {
-                None => Self::open_gguf(&gguf),
+                None => Self::open_gguf(&gguf, None),
                 Some(_) => Err(ModelError::new(
                     ErrorKind::BadRequest,
                     format!("{}: a GGUF file has its own tokenizer", gguf.display()),
@@ -87,6 +87,16 @@ impl Checkpoint {
         }
         let config = sidecars.config()?;
         Self::assemble(&sidecars, config, Weights::open(path)?)
+    }
+
+    /// Opens a GGUF file with a tower for pictures that lies in another file (`mmproj`).
+    pub fn open_seeing(path: &Path, projector: &Path) -> Result<Self, ModelError> {
+        for file in [path, projector] {
+            if !file.is_file() {
+                return Err(fault::missing(file, "no such file"));
+            }
+        }
+        Self::open_gguf(path, Some(projector))
     }
 
     /// Opens a model compiled into the binary.
@@ -120,8 +130,8 @@ impl Checkpoint {
         .checked(&files.folder)
     }
 
-    fn open_gguf(path: &Path) -> Result<Self, ModelError> {
-        let files = parts::open(path)?;
+    fn open_gguf(path: &Path, projector: Option<&Path>) -> Result<Self, ModelError> {
+        let mut files = parts::open(path)?;
         let gguf = Gguf::read(&files)?;
         let source = gguf.metadata.text("tokenizer.chat_template");
         let tokenizer = tokenizer::guarded(|| tokenizer::ggml::load(&gguf.metadata, source))
@@ -130,13 +140,38 @@ impl Checkpoint {
             .map(|source| ChatTemplate::new(source, &tokenizer))
             .transpose()
             .map_err(|why| fault::bad(path, format!("its chat template is broken: {why}")))?;
+        let Some(beside) = projector else {
+            return Self {
+                files,
+                tensors: gguf.tensors,
+                config: gguf.config,
+                tokenizer,
+                template,
+                processors: [None, None],
+                described: Vec::new(),
+                fingerprint: OnceLock::new(),
+            }
+            .checked(path);
+        };
+        let own = parts::open(beside)?;
+        let [file] = own.as_slice() else {
+            return Err(fault::bad(beside, "is one part of several".to_owned()));
+        };
+        let seen = Projector::read(file, files.len())?;
+        files.extend(own);
+        let mut tensors = gguf.tensors;
+        tensors.extend(seen.tensors.clone());
+        let mut tokenizer = tokenizer;
+        let token = tokenizer
+            .placeholder("<image>")
+            .map_err(|why| fault::bad(path, why))?;
         Self {
             files,
-            tensors: gguf.tensors,
-            config: gguf.config,
+            tensors,
+            config: seen.config(gguf.config, token),
             tokenizer,
             template,
-            processors: [None, None],
+            processors: [Some(seen.processor), None],
             described: Vec::new(),
             fingerprint: OnceLock::new(),
         }

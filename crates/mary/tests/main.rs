@@ -14,6 +14,7 @@ mod batch;
 mod cli;
 mod clusters;
 mod embodied;
+mod eyes;
 mod families;
 mod foreign;
 mod harness;

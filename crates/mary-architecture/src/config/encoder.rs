@@ -1,5 +1,5 @@
-//! Models that read and do not speak: BERT (MiniLM, VisualBERT's text path), RoBERTa and CLIP's
-//! text tower. They observe; with the head of a masked language model they score too. None generates.
+//! Models that read and do not speak: BERT (MiniLM, VisualBERT's text path), RoBERTa and the text towers of
+//! CLIP and SigLIP. They observe; with the head of a masked language model they score too. None generates.
 
 use mary_contract::ModelError;
 
@@ -84,5 +84,15 @@ pub(super) fn clip_text(f: &Fields<'_>) -> Result<Architecture, ModelError> {
     a.norm.eps = f.number("layer_norm_eps").unwrap_or(1e-5) as f32;
     a.mlp.activation = activation(f.text("hidden_act").unwrap_or("quick_gelu"))?;
     a.embedding.position_offset = Some(0);
+    Ok(a)
+}
+
+/// SigLIP's text tower: CLIP's blocks, which see in both directions.
+pub(super) fn siglip_text(f: &Fields<'_>) -> Result<Architecture, ModelError> {
+    let mut a = clip_text(f)?;
+    a.family = "SigLIP (text tower)";
+    a.causal = false;
+    a.norm.eps = f.number("layer_norm_eps").unwrap_or(1e-6) as f32;
+    a.mlp.activation = activation(f.text("hidden_act").unwrap_or("gelu_pytorch_tanh"))?;
     Ok(a)
 }

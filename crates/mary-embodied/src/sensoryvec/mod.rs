@@ -89,6 +89,7 @@ fn ask(setup: &SensoryVecSettings, sentence: &str, word: &str) -> Ask {
         Pooling::Sentence => Pool::Mean,
     };
     Ask::subject(Request::Observe(Observe {
+        picture: None,
         text: sentence.replacen("{}", word, 1),
         pools: vec![pool],
         layers: setup.layers(),

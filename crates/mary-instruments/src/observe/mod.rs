@@ -1,5 +1,5 @@
-//! What a model thinks while it reads texts of one's own: pooled vectors of chosen layers as arrays, and the
-//! similarity of two columns.
+//! What a model thinks while it reads texts (or sees pictures) of one's own: pooled vectors of chosen layers
+//! as arrays, and the similarity of two columns.
 
 mod arrays;
 mod vectors;
@@ -11,7 +11,7 @@ use mary_contract::{
     Ask, DataSource, ErrorKind, InForce, Item, Items, Judgement, Layers, Metric, Needs, Observe,
     Pool, Reply, Request, Scoring, Target, Task, TaskCard, TaskError, TaskSettings, UnscoredReason,
 };
-use mary_taskfile::Material;
+use mary_taskfile::{Material, picture_of};
 use serde::Serialize;
 use serde_json::json;
 
@@ -33,6 +33,8 @@ pub enum PoolOf {
     First,
     /// Those of the region of interest, of which a text has one.
     Region,
+    /// None: the vector in the space that texts and pictures share (CLIP, SigLIP).
+    Joint,
 }
 
 impl PoolOf {
@@ -43,6 +45,7 @@ impl PoolOf {
             Self::Last => "last",
             Self::First => "first",
             Self::Region => "region",
+            Self::Joint => "joint",
         }
     }
 }
@@ -56,6 +59,9 @@ pub struct ObserveOptions {
     pub pair: Option<(String, String)>,
     /// The column of ids; without one, `id` or the line.
     pub id: Option<String>,
+    /// Which of the columns hold pictures: paths beside the file, base64 or `data:` addresses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<String>,
     /// Columns carried into the table of similarities.
     pub keep: Vec<String>,
     /// The column that holds the words of the region of interest.
@@ -74,6 +80,7 @@ impl Default for ObserveOptions {
             text: "text".into(),
             pair: None,
             id: None,
+            pictures: Vec::new(),
             keep: Vec::new(),
             region: None,
             marks: None,
@@ -82,6 +89,19 @@ impl Default for ObserveOptions {
         }
     }
 }
+
+impl ObserveOptions {
+    /// The columns that are observed, in the order of a row's texts.
+    fn columns(&self) -> Vec<&String> {
+        match &self.pair {
+            Some((left, right)) => vec![left, right],
+            None => vec![&self.text],
+        }
+    }
+}
+
+/// A picture's text that is longer is no path, and is not kept beside the picture.
+const LONGEST_NAME: usize = 1024;
 
 /// A file of texts or pairs as a task.
 pub struct ObserveTask {
@@ -105,6 +125,13 @@ impl ObserveTask {
             return Err(InstrumentError::Usage(
                 "nothing is pooled: name a pool".into(),
             ));
+        }
+        let read = options.columns();
+        if let Some(other) = options.pictures.iter().find(|p| !read.contains(p)) {
+            return Err(InstrumentError::Usage(format!(
+                "the column of pictures `{other}` is not read\nhint: --text or --pair names the columns that are \
+                 observed, --pictures says which of them hold pictures"
+            )));
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let about = "Pooled hidden states of texts.";
@@ -144,13 +171,21 @@ impl ObserveTask {
 
     fn item(material: &Material, options: &ObserveOptions, text: &Text) -> Result<Item, TaskError> {
         let mut asks = Vec::new();
-        for part in &text.parts {
+        for (part, column) in text.parts.iter().zip(options.columns()) {
+            let picture = match options.pictures.contains(column) {
+                true => {
+                    let read = picture_of(&part.text, material.path());
+                    Some(read.map_err(|why| material.wrong(text.line, why))?)
+                }
+                false => None,
+            };
             let mut pools = Vec::new();
             for pool in &options.pools {
                 pools.push(match (pool, part.regions.as_slice()) {
                     (PoolOf::Mean, _) => Pool::Mean,
                     (PoolOf::Last, _) => Pool::Last,
                     (PoolOf::First, _) => Pool::First,
+                    (PoolOf::Joint, _) => Pool::Joint,
                     (PoolOf::Region, [only]) => Pool::Span {
                         start: only.start,
                         end: only.end,
@@ -165,7 +200,11 @@ impl ObserveTask {
                 });
             }
             asks.push(Ask::subject(Request::Observe(Observe {
-                text: part.text.clone(),
+                text: match picture.is_some() && part.text.len() > LONGEST_NAME {
+                    true => String::new(),
+                    false => part.text.clone(),
+                },
+                picture,
                 pools,
                 layers: options.layers.clone(),
                 with_scores: false,
@@ -188,6 +227,7 @@ impl Task for ObserveTask {
     fn needs(&self, _: &TaskSettings) -> Needs {
         Needs {
             observe: true,
+            images: !self.options.pictures.is_empty(),
             ..Needs::default()
         }
     }

@@ -105,7 +105,9 @@ impl VisionConfig {
         let named = ["image_token_index", "image_token_id"];
         let token = named.iter().find_map(|name| outer.count(name));
         let image_token = match token {
-            Some(token) if token < text.vocab => token as u32,
+            // It stands for a place and has no vector of its own; GGUF files have none of that name, and it
+            // lies right behind their vocabulary.
+            Some(token) if token <= text.vocab => token as u32,
             Some(token) => {
                 return Err(wrong(format!(
                     "the picture's token {token} lies outside the vocabulary of {}",
@@ -128,9 +130,9 @@ impl VisionConfig {
 }
 
 /// What transformers assumes: hidden, intermediate, layers, heads, picture, patch, activation, epsilon.
-type Usual = (usize, usize, usize, usize, usize, usize, &'static str, f64);
-const CLIP: Usual = (768, 3072, 12, 12, 224, 32, "quick_gelu", 1e-5);
-const SIGLIP: Usual = (768, 3072, 12, 12, 224, 16, "gelu_pytorch_tanh", 1e-6);
+pub(super) type Usual = (usize, usize, usize, usize, usize, usize, &'static str, f64);
+pub(super) const CLIP: Usual = (768, 3072, 12, 12, 224, 32, "quick_gelu", 1e-5);
+pub(super) const SIGLIP: Usual = (768, 3072, 12, 12, 224, 16, "gelu_pytorch_tanh", 1e-6);
 const IDEFICS: Usual = (1152, 3072, 12, 16, 224, 32, "gelu_pytorch_tanh", 1e-6);
 
 /// Prefixes of a tower's tensors that occur in the wild.
@@ -151,7 +153,7 @@ fn sound(what: &str, n: usize) -> Result<usize, ModelError> {
 }
 
 /// The tower of CLIP or SigLIP; with `normed`, what is read comes from behind the last norm.
-fn plain(f: &Fields<'_>, usual: Usual, normed: bool) -> Result<TowerConfig, ModelError> {
+pub(super) fn plain(f: &Fields<'_>, usual: Usual, normed: bool) -> Result<TowerConfig, ModelError> {
     let count = |name: &str, usual: usize| f.count(name).unwrap_or(usual);
     let picture = sound("picture", count("image_size", usual.4))?;
     let patch = sound("patch", count("patch_size", usual.5))?;

@@ -68,7 +68,7 @@ pub(crate) fn sees(
     Ok(Some((config, processor)))
 }
 
-fn refused(error: VisionError) -> ModelError {
+pub(super) fn refused(error: VisionError) -> ModelError {
     let kind = match error {
         VisionError::Config(_) => ErrorKind::BadModel,
         _ => ErrorKind::BadRequest,

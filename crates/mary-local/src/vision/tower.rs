@@ -9,7 +9,7 @@ use super::TowerConfig;
 use crate::batch::Batch;
 use crate::kernels::{Backend, Extent};
 use crate::load::tower::TowerParts;
-use crate::transformer::Workspace;
+use crate::transformer::{Watch, Workspace};
 
 /// Rows of a pass, unless one view alone has more.
 const ROWS: usize = 4096;
@@ -49,8 +49,7 @@ impl<B: Backend> Tower<B> {
         let mut out = vec![];
         let mut rest = views;
         while let Some(first) = rest.first() {
-            let each = self.rows_of(first).max(1);
-            let count = (ROWS / each).clamp(1, rest.len());
+            let count = self.together(first).min(rest.len());
             let (now, later) = rest.split_at(count);
             self.pass(now, &mut out)?;
             rest = later;
@@ -60,8 +59,23 @@ impl<B: Backend> Tower<B> {
 
     fn pass(&self, views: &[View], out: &mut Vec<f32>) -> Result<(), ModelError> {
         let (given, batch) = self.embed(views)?;
-        out.extend(self.run(&given, &batch, None)?);
+        out.extend(self.run(&given, &batch, None, None)?);
         Ok(())
+    }
+
+    /// The last rows of views, and their states in every layer for who watches.
+    pub(crate) fn observe(
+        &self,
+        views: &[View],
+        watch: Option<Watch<'_>>,
+    ) -> Result<Vec<f32>, ModelError> {
+        let (given, batch) = self.embed(views)?;
+        self.run(&given, &batch, None, watch)
+    }
+
+    /// Views of this size that are read together.
+    pub(crate) fn together(&self, view: &View) -> usize {
+        (ROWS / self.rows_of(view).max(1)).max(1)
     }
 
     fn run(
@@ -69,12 +83,13 @@ impl<B: Backend> Tower<B> {
         given: &[f32],
         batch: &Batch,
         whole: Option<(&Batch, &[usize])>,
+        watch: Option<Watch<'_>>,
     ) -> Result<Vec<f32>, ModelError> {
         let transformer = &self.parts.transformer;
         let lent = self.lock().pop();
         let mut work = lent.unwrap_or_default();
         let mut cache = transformer.cache(batch.len());
-        let done = transformer.forward_rows(given, (batch, whole), &mut cache, &mut work, None);
+        let done = transformer.forward_rows(given, (batch, whole), &mut cache, &mut work, watch);
         let rows = done.map(|()| transformer.last(&work, batch.len()));
         self.lock().push(work);
         rows
@@ -136,7 +151,7 @@ impl<B: Backend> Tower<B> {
             let mut batch = Batch::default();
             batch.push(&vec![0; rows], &[], 0);
             batch.turns = order.iter().map(turn).collect();
-            return self.run(&given, &batch, None);
+            return self.run(&given, &batch, None, None);
         };
         // Groups of patches, window by window.
         let side = (window / grid.merge / grid.patch).max(1);
@@ -167,7 +182,7 @@ impl<B: Backend> Tower<B> {
         }
         all.push(&vec![0; rows], &[], 0);
         batch.turns = places.iter().map(|&p| turn(&order[p])).collect();
-        let out = self.run(&rows_of(&given), &batch, Some((&all, whole)))?;
+        let out = self.run(&rows_of(&given), &batch, Some((&all, whole)), None)?;
         // Back into the order of the patches.
         let mut back = vec![0.0; out.len()];
         for (&to, row) in places.iter().zip(out.chunks_exact(hidden)) {

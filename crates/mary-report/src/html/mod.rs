@@ -27,11 +27,13 @@ use crate::{
     number::count,
     subject::{self, Subject},
     summary_table, text,
+    twins::Sheet,
 };
 use blocks::{figure_block, table_block, table_tools};
 pub(crate) use carried::data_url;
 use first::First;
 use plots::Palette;
+pub(crate) use selection::lot;
 use selection::{Selected, Selection};
 
 const CSS: &str = concat!(
@@ -60,6 +62,8 @@ pub struct ReportOptions {
     pub max_sample_bytes: usize,
     /// The chapter that stands before the overview, by its id: what the report is about.
     pub lead: Option<String>,
+    /// Items in all their forms side by side, at the end of the chapter [`TWINS`].
+    pub twins: Sheet,
 }
 
 impl Default for ReportOptions {
@@ -69,9 +73,13 @@ impl Default for ReportOptions {
             max_samples: 3000,
             max_sample_bytes: 7 << 20,
             lead: None,
+            twins: Sheet::default(),
         }
     }
 }
+
+/// The id of the chapter that sets forms of the same items side by side.
+pub const TWINS: &str = "twins";
 
 /// What a family has to show.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,6 +126,7 @@ pub fn report(
         subjects: &subjects,
         palette: Palette::new(subjects.iter().map(|s| s.label.clone())),
         first: First::of(runs, &subjects),
+        twins: &options.twins,
     };
     let (samples_json, kept) = carried::carried(&subjects, &selected, options.max_sample_bytes);
     let title = options.title.clone().unwrap_or_else(|| page.title());
@@ -174,6 +183,7 @@ struct Page<'a> {
     subjects: &'a [Subject],
     palette: Palette,
     first: First,
+    twins: &'a Sheet,
 }
 
 impl Page<'_> {
@@ -483,6 +493,9 @@ impl Page<'_> {
                 );
             }
             out += "</div>";
+        }
+        if id == TWINS {
+            out += &self.twins.html();
         }
         if exhibits.figures.is_empty() && exhibits.tables.is_empty() {
             out += "<p class=\"none\">Nothing to show beyond the scores in the overview.</p>";

@@ -241,7 +241,7 @@ fn share(
 }
 
 /// FNV-1a: a lot that is the same on every machine.
-fn lot(task: &str, item: &str, trial: u32) -> u64 {
+pub(crate) fn lot(task: &str, item: &str, trial: u32) -> u64 {
     let bytes = task
         .bytes()
         .chain([0])

@@ -173,7 +173,12 @@ pub(super) fn asked(
             let right = target.and_then(|target| right_of(s.continuations.len(), target));
             options(out, &s.continuations, right, story)
         }
-        Request::Observe(o) => observed_text(out, o, story),
+        Request::Observe(o) => {
+            if let Some(image) = &o.picture {
+                shown(out, image, pictures)?;
+            }
+            observed_text(out, o, story)
+        }
     }
 }
 
@@ -268,6 +273,7 @@ fn pools(out: Out, o: &Observe, story: Story) -> fmt::Result {
             Pool::Mean => out.write_str("mean of all tokens")?,
             Pool::Last => out.write_str("last token")?,
             Pool::First => out.write_str("first token")?,
+            Pool::Joint => out.write_str("in the space of texts and pictures")?,
         }
     }
     Ok(())
@@ -332,17 +338,21 @@ fn prompt(out: Out, prompt: &Prompt, title: &str, story: Story, pictures: Pictur
                     out.write_str("<p class=\"none\">Nothing stands before.</p>")?;
                 }
                 Part::Text(text) => story.text(out, text)?,
-                Part::Image(image) => write!(
-                    out,
-                    "<img class=\"shown\" {} alt=\"Picture shown to the model ({}, {} bytes)\">",
-                    pictures(image),
-                    html(&image.media_type),
-                    image.data.len()
-                )?,
+                Part::Image(image) => shown(out, image, pictures)?,
             }
         }
     }
     Ok(())
+}
+
+fn shown(out: Out, image: &Image, pictures: Pictures) -> fmt::Result {
+    write!(
+        out,
+        "<img class=\"shown\" {} alt=\"Picture shown to the model ({}, {} bytes)\">",
+        pictures(image),
+        html(&image.media_type),
+        image.data.len()
+    )
 }
 
 fn target(out: Out, sample: &Sample, story: Story) -> fmt::Result {

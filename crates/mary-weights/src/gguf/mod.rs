@@ -7,6 +7,7 @@
 mod config;
 mod names;
 pub(crate) mod parts;
+pub(crate) mod projector;
 pub(crate) mod rewrite;
 
 pub use rewrite::Additions;

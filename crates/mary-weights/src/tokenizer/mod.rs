@@ -208,6 +208,17 @@ impl Tokenizer {
         self.size
     }
 
+    /// The token that stands where a picture is shown, as a special token; added behind all others where the
+    /// vocabulary has none of this name.
+    pub(crate) fn placeholder(&mut self, name: &str) -> Result<u32, String> {
+        let token = tokenizers::AddedToken::from(name, true);
+        let added = self.inner.add_special_tokens([token]);
+        added.map_err(|e| format!("its tokenizer takes no token `{name}`: {e}"))?;
+        self.size = self.inner.get_vocab_size(true).max(self.size);
+        let found = self.inner.token_to_id(name);
+        found.ok_or_else(|| format!("its tokenizer has no token `{name}`"))
+    }
+
     /// Refuses a tokenizer whose ids reach beyond the rows of the embedding. Special tokens that
     /// nothing in a text would produce (a picture's placeholder in a text-only model) may.
     pub(crate) fn check_rows(&self, rows: usize, template: Option<&str>) -> Result<(), String> {

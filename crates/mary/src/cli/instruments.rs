@@ -163,6 +163,8 @@ pub enum PoolArg {
     First,
     /// Those of the region of interest
     Region,
+    /// None: the vector in the space that texts and pictures share (CLIP, SigLIP)
+    Joint,
 }
 
 /// Arguments of `observe`.
@@ -184,6 +186,9 @@ pub struct ObserveArgs {
     /// Two columns whose vectors are compared: cosines are printed
     #[arg(long, value_name = "LEFT,RIGHT", value_delimiter = ',', num_args = 1)]
     pub pair: Vec<String>,
+    /// Columns that hold pictures: paths beside the file, base64 or `data:` addresses
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub pictures: Vec<String>,
     /// Column of ids [default: `id` where there is one, else the line]
     #[arg(long, value_name = "COLUMN")]
     pub id: Option<String>,

@@ -43,6 +43,7 @@ pub mod tasks;
 pub mod tune;
 mod tuned;
 pub mod tuning;
+pub mod twins;
 pub mod view;
 
 /// Prints what can be piped. A reader that went away (`| head`) is no error.

@@ -131,11 +131,13 @@ fn options(args: &ObserveArgs) -> Result<ObserveOptions, UsageError> {
         PoolArg::Last => PoolOf::Last,
         PoolArg::First => PoolOf::First,
         PoolArg::Region => PoolOf::Region,
+        PoolArg::Joint => PoolOf::Joint,
     };
     Ok(ObserveOptions {
         text: args.text.clone(),
         pair: instruments::pair(&args.pair)?,
         id: args.id.clone(),
+        pictures: args.pictures.clone(),
         keep: args.keep.clone(),
         region: args.region.clone(),
         marks: instruments::marks(args.marks.as_deref())?,

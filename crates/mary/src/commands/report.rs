@@ -75,6 +75,11 @@ pub fn write_with(
     first.extend(learning::chapter(&folders)?);
     first.extend(people(&folders)?);
     let names = model_labels(summaries.iter().flat_map(|s| &s.manifest.models));
+    let mut options = options.clone();
+    if let Some((chapter, sheet)) = super::twins::twins(registry, &folders)? {
+        first.push(chapter);
+        options.twins = sheet.renamed(&names);
+    }
     for chapter in &mut first {
         chapter.exhibits = std::mem::take(&mut chapter.exhibits).renamed(&names);
     }
@@ -103,7 +108,7 @@ pub fn write_with(
     // Written beside and renamed, so that a report is whole or not there.
     let cannot = || format!("{}: the report cannot be written", out.display());
     let mut file = Replacement::begin(out).with_context(cannot)?;
-    html::report(&summaries, &chapters, &mut sound, options, &mut file)?;
+    html::report(&summaries, &chapters, &mut sound, &options, &mut file)?;
     if let Some(error) = problem {
         return Err(error.into());
     }
@@ -179,9 +184,15 @@ fn write_tables(registry: &Registry, runs: &[PathBuf], folder: &Path) -> anyhow:
         summaries.push(load_summary(registry, run)?);
     }
     let mut tables = vec![mary_report::summary_table(&summaries)];
+    let names = model_labels(summaries.iter().flat_map(|s| &s.manifest.models));
+    let twins = super::twins::twins(registry, &folders)?.map(|(mut chapter, _)| {
+        chapter.exhibits = chapter.exhibits.renamed(&names);
+        chapter
+    });
     let all = learning::chapter(&folders)?
         .into_iter()
-        .chain(people(&folders)?);
+        .chain(people(&folders)?)
+        .chain(twins);
     for chapter in all.chain(chapters(registry, &summaries)) {
         let Exhibits {
             tables: own,

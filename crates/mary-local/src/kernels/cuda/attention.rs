@@ -185,6 +185,15 @@ impl Cuda {
             head_dim: int(heads.head_dim),
         };
         let settings = &call.settings;
+        if let Some(window) = settings.window.filter(|w| *w < plan.longest) {
+            let message = format!(
+                "a picture of {} rows is longer than this layer's window of {window}",
+                plan.longest
+            );
+            self.keep::<()>(Err(ModelError::new(ErrorKind::BadModel, message)
+                .hint("this model runs on the processor: --device cpu")));
+            return;
+        }
         let weighing = Weighing {
             scale: settings.scale,
             cap: settings.soft_cap.unwrap_or(0.0),
@@ -198,25 +207,38 @@ impl Cuda {
         };
         let slopes = settings.alibi.and_then(|a| self.slopes(a));
         let slopes = slopes.as_ref().map_or(0, |m| m.at());
-        let (at, tiles, spans) = (qkv.at(), plan.tiles(), plan.spans());
+        let (at, spans) = (qkv.at(), plan.spans());
         let letter = self.kind.letter();
-        let words = args![at, shape, keys, values, tiles, spans, weighing, slopes, out];
-        let grid = (plan.tile_count, heads.kv_heads);
         // The matrix units' kernels know Falcon's biases only.
         let exact = settings.alibi.is_some_and(|a| !a.rounded);
         let units = matches!(heads.head_dim, 32 | 64 | 80 | 96 | 128 | 256) && !exact;
-        match self.kind {
-            Kind::Bf16 | Kind::F16 if units => {
-                let part = if letter == 'b' {
-                    "attend_b"
-                } else {
-                    "attend_h"
-                };
-                let threads = if plan.most_keys > 128 { 128 } else { 32 };
-                let name = format!("attend_{letter}{}", heads.head_dim);
-                self.launch((part, &name), grid, threads, words);
+        let launch = |first: usize, count: usize, weighing: Weighing| {
+            if count == 0 {
+                return;
             }
-            _ => self.launch((BASE, &format!("attend_{letter}")), grid, 512, words),
-        }
+            let tiles = plan.tiles(first);
+            let words = args![at, shape, keys, values, tiles, spans, weighing, slopes, out];
+            let grid = (count, heads.kv_heads);
+            match self.kind {
+                Kind::Bf16 | Kind::F16 if units => {
+                    let part = if letter == 'b' {
+                        "attend_b"
+                    } else {
+                        "attend_h"
+                    };
+                    let threads = if plan.most_keys > 128 { 128 } else { 32 };
+                    let name = format!("attend_{letter}{}", heads.head_dim);
+                    self.launch((part, &name), grid, threads, words);
+                }
+                _ => self.launch((BASE, &format!("attend_{letter}")), grid, 512, words),
+            }
+        };
+        launch(0, plan.causal_tiles, weighing);
+        let pictures = plan.tile_count - plan.causal_tiles;
+        let whole = Weighing {
+            causal: 0,
+            ..weighing
+        };
+        launch(plan.causal_tiles, pictures, whole);
     }
 }

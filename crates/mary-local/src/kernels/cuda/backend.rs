@@ -108,6 +108,10 @@ impl Backend for Cuda {
         self.rearrange(cache, moves);
     }
 
+    fn sees_both_ways(&self) -> bool {
+        true
+    }
+
     fn plan(&self, batch: &Batch, heads: &Heads) -> Plan {
         let numbers = plan::Numbers::new(batch, heads.group());
         Plan::new(&numbers, self.send(&numbers.all))

@@ -1,8 +1,10 @@
 //! What a batch looks like to the GPU: one array of whole numbers that goes over in one copy.
 
+use std::borrow::Cow;
+
 use mary_cuda::Lent;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Segment};
 
 /// The widest head the kernels take.
 pub const MAX_WIDTH: usize = 256;
@@ -28,11 +30,61 @@ pub struct Tile {
     pub keys: usize,
 }
 
-/// The tiles of a batch whose key heads serve `group` query heads each.
-pub fn tiles(batch: &Batch, group: usize) -> Vec<Tile> {
-    let mut all = Vec::with_capacity(batch.segments.len());
-    let mut spans = 0;
+/// The segments of a batch, and how many of them see what came before them alone; the rest, behind them,
+/// are pictures whose rows see one another in both directions. The kernels know one rule for all rows of a
+/// launch, so that a segment is cut where a picture begins and ends, and pictures get a launch of their own
+/// in which every key of a segment is seen: what came before the picture, and all of the picture.
+fn cut(batch: &Batch) -> (Cow<'_, [Segment]>, usize) {
+    if batch.reach.is_empty() {
+        return (Cow::Borrowed(&batch.segments), batch.segments.len());
+    }
+    let (mut before, mut pictures) = (vec![], vec![]);
     for segment in &batch.segments {
+        let reach = |at: usize| batch.reach.get(segment.first + at).copied();
+        let mut at = 0;
+        while at < segment.len {
+            let picture = reach(at).filter(|(first, end)| first < end);
+            // Words go on to the next picture, a picture to its end.
+            let alike = |next: &usize| reach(*next).filter(|(f, e)| f < e) == picture;
+            let end = (at + 1..segment.len).find(|next| !alike(next));
+            let end = end.unwrap_or(segment.len);
+            let part = part(segment, at, end);
+            match picture {
+                Some(_) => pictures.push(part),
+                None => before.push(part),
+            }
+            at = end;
+        }
+    }
+    let causal = before.len();
+    before.append(&mut pictures);
+    (Cow::Owned(before), causal)
+}
+
+/// Rows `from..to` of a segment, with the keys up to the last of them.
+fn part(segment: &Segment, from: usize, to: usize) -> Segment {
+    let mut left = segment.position + to;
+    let mut spans = vec![];
+    for &(first, len) in &segment.spans {
+        let taken = len.min(left);
+        if taken > 0 {
+            spans.push((first, taken));
+        }
+        left -= taken;
+    }
+    Segment {
+        first: segment.first + from,
+        len: to - from,
+        position: segment.position + from,
+        spans,
+    }
+}
+
+/// The tiles of segments whose key heads serve `group` query heads each.
+pub fn tiles(segments: &[Segment], group: usize) -> Vec<Tile> {
+    let mut all = Vec::with_capacity(segments.len());
+    let mut spans = 0;
+    for segment in segments {
         let (queries, keys) = (segment.len * group, segment.keys());
         for begin in (0..queries).step_by(TILE) {
             all.push(Tile {
@@ -55,7 +107,9 @@ pub struct Numbers {
     pub all: Vec<i32>,
     rows: usize,
     tiles: usize,
+    causal_tiles: usize,
     most_keys: usize,
+    longest: usize,
 }
 
 fn int(n: usize) -> i32 {
@@ -66,9 +120,12 @@ impl Numbers {
     /// Writes a batch down.
     pub fn new(batch: &Batch, group: usize) -> Self {
         let rows = batch.len();
-        let tiles = tiles(batch, group);
+        let (segments, causal) = cut(batch);
+        let (before, pictures) = segments.split_at(causal);
+        let tiles = tiles(&segments, group);
+        let in_tiles = |s: &Segment| (s.len * group).div_ceil(TILE);
         let mut all =
-            Vec::with_capacity(3 * rows + TILE_NUMBERS * tiles.len() + 2 * batch.segments.len());
+            Vec::with_capacity(3 * rows + TILE_NUMBERS * tiles.len() + 2 * segments.len());
         all.extend(batch.tokens.iter().map(|t| t.cast_signed()));
         all.extend(batch.positions.iter().map(|&p| int(p)));
         all.extend(batch.slots.iter().map(|&s| int(s)));
@@ -76,12 +133,14 @@ impl Numbers {
             let numbers = [t.first, t.begin, t.rows, t.position, t.spans, t.keys];
             all.extend(numbers.map(int));
         }
-        let spans = batch.segments.iter().flat_map(|s| &s.spans);
+        let spans = segments.iter().flat_map(|s| &s.spans);
         all.extend(spans.flat_map(|&(first, len)| [int(first), int(len)]));
         Self {
             all,
             rows,
             tiles: tiles.len(),
+            causal_tiles: before.iter().map(in_tiles).sum(),
+            longest: pictures.iter().map(|s| s.len).max().unwrap_or(0),
             most_keys: tiles.iter().map(|t| t.keys).max().unwrap_or(0),
         }
     }
@@ -94,6 +153,10 @@ pub struct Plan {
     pub rows: usize,
     /// Tiles of attention.
     pub tile_count: usize,
+    /// The first of them, which see what came before them; the rest see all keys of their segment.
+    pub causal_tiles: usize,
+    /// Rows of the longest picture whose rows see one another.
+    pub longest: usize,
     /// Keys of the longest segment.
     pub most_keys: usize,
 }
@@ -104,6 +167,8 @@ impl Plan {
             lent,
             rows: numbers.rows,
             tile_count: numbers.tiles,
+            causal_tiles: numbers.causal_tiles,
+            longest: numbers.longest,
             most_keys: numbers.most_keys,
         }
     }
@@ -124,8 +189,9 @@ impl Plan {
         self.at(2 * self.rows)
     }
 
-    pub(super) fn tiles(&self) -> u64 {
-        self.at(3 * self.rows)
+    /// The tiles from one on.
+    pub(super) fn tiles(&self, first: usize) -> u64 {
+        self.at(3 * self.rows + TILE_NUMBERS * first)
     }
 
     pub(super) fn spans(&self) -> u64 {
@@ -142,7 +208,7 @@ mod tests {
         let mut batch = Batch::default();
         batch.push(&[1, 2, 3, 4, 5, 6, 7], &[], 0);
         batch.push(&[8, 9], &[(0, 3), (20, 1)], 30);
-        let all = tiles(&batch, 3);
+        let all = tiles(&batch.segments, 3);
         let rows: Vec<usize> = all.iter().map(|t| t.rows).collect();
         assert_eq!(rows, [16, 5, 6]);
         assert_eq!(all[1].begin, 16);
@@ -157,7 +223,37 @@ mod tests {
     fn a_group_wider_than_a_tile_is_split() {
         let mut batch = Batch::default();
         batch.push(&[1], &[], 0);
-        let rows: Vec<usize> = tiles(&batch, 71).iter().map(|t| t.rows).collect();
+        let rows: Vec<usize> = tiles(&batch.segments, 71).iter().map(|t| t.rows).collect();
         assert_eq!(rows, [16, 16, 16, 16, 7]);
+    }
+
+    #[test]
+    fn a_picture_is_a_segment_of_its_own_that_ends_with_its_last_row() {
+        let mut batch = Batch::default();
+        // Two words, a picture of three rows, two words; another sequence that goes on behind a prefix.
+        batch.push(&[1, 2, 3, 4, 5, 6, 7], &[], 0);
+        batch.push(&[8, 9], &[(0, 3), (20, 1)], 30);
+        let word = (usize::MAX, 0);
+        batch.reach = vec![word, word, (2, 5), (2, 5), (2, 5), word, word, word, word];
+        let (segments, causal) = cut(&batch);
+        let seen: Vec<(usize, usize, usize, usize)> = segments
+            .iter()
+            .map(|s| (s.first, s.len, s.position, s.keys()))
+            .collect();
+        assert_eq!(causal, 3);
+        assert_eq!(
+            seen,
+            [(0, 2, 0, 2), (5, 2, 5, 7), (7, 2, 4, 6), (2, 3, 2, 5)]
+        );
+        let numbers = Numbers::new(&batch, 6);
+        assert_eq!(
+            (numbers.tiles, numbers.causal_tiles, numbers.longest),
+            (5, 3, 3)
+        );
+        // Two pictures that follow one another do not see each other.
+        batch.reach[5] = (5, 7);
+        batch.reach[6] = (5, 7);
+        let (segments, causal) = cut(&batch);
+        assert_eq!((segments.len(), causal), (4, 2));
     }
 }
