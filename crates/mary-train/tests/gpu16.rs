@@ -1,20 +1,22 @@
 //! Tuning on a GPU in 16 bits beside the processor in 32: losses, gradients and steps, what is computed
-//! again in the backward pass, memory that runs out, and a run that goes on. On a GPU where there is one;
+//! again in the backward pass, and memory that runs out; whole runs are in `gpu16_runs`. On a GPU where there is one;
 //! `gpu::with_a_gpu::an_emulated_gpu_computes_the_same` runs all of it on an emulated one.
 //!
 //! The base is bfloat16 on both sides, so that what differs is what products on the GPU round: their
 //! factors to eight bits. 2e-2 is allowed for a gradient (relative, in the Euclidean norm, of all
 //! adapters together), 5e-3 for a loss; 3e-2 in the golden models, whose numbers lie between -0.5 and 0.5
-//! where a trained model's are a tenth of that, and whose adapters are as large as the base.
+//! where a trained model's are a tenth of that, and whose adapters are as large as the base. PyTorch's own
+//! bfloat16 is off by as much there (`tools/golden_gradients.py --bfloat16`: gpt_neox 6.0e-3, sequential
+//! 1.3e-2, llama 2.1e-2, llama3 1.4e-2, qwen2 2.7e-2; an H200 here: 5.8e-3, 1.0e-2, 2.0e-2, 1.4e-2, 2.4e-2).
 
 use crate::gpu::with_a_gpu::gpu;
 use crate::numbers::numbers;
 use mary_train::net::cuda::check::{Adapting, Multiply, Plan, Trial, relative};
 use mary_train::net::{Activation, Family, Net, Packed, Segment, Shape};
-use mary_train::{Device, NumberType, TuneEvent, TuneSettings, tune};
+use mary_train::{Device, NumberType, TuneSettings, tune};
 use safetensors::SafeTensors;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// How the GPU multiplies in these tests: by cuBLASLt where it is found, as users have it.
 const HOW: Multiply = Multiply::Split;
@@ -39,7 +41,7 @@ fn neox() -> Plan {
 }
 
 /// Grouped keys, heads of 24 numbers, its own output matrix.
-fn llama() -> Plan {
+pub fn llama() -> Plan {
     let shape = Shape {
         family: Family::Llama,
         kv_heads: 2,
@@ -93,7 +95,7 @@ fn on(plan: &Plan, device: Device) -> Trial {
     Trial::new(plan, device, HOW).expect("a trial")
 }
 
-fn off(a: f64, b: f64) -> f64 {
+pub fn off(a: f64, b: f64) -> f64 {
     (a / b - 1.0).abs()
 }
 
@@ -295,86 +297,6 @@ fn families_have_pefts_gradients_in_32_bits_and_close_ones_in_16() {
         assert!(off(got_loss, loss) < 5e-3, "{name}: {got_loss} {loss}");
         assert!(error < 3e-2, "{name}: {error:.1e}");
     }
-}
-
-/// A checkpoint of a tiny LLaMA in bfloat16, with a tokenizer.
-fn checkpoint(folder: &Path) -> PathBuf {
-    let shape = Shape {
-        vocabulary: 300,
-        ..llama().shape
-    };
-    let out = folder.join("model");
-    crate::tuning::with_tokenizer(&out);
-    let layout = mary_train::net::Layout::new(&shape).expect("a layout");
-    let tensors: Vec<(String, Vec<usize>, Vec<u8>)> = (layout.entries.iter())
-        .map(|e| {
-            let bytes = numbers(&e.name, &e.dims, false)
-                .iter()
-                .flat_map(|x| ((x.to_bits() >> 16) as u16).to_le_bytes())
-                .collect();
-            (e.name.clone(), e.dims.clone(), bytes)
-        })
-        .collect();
-    let views = tensors.iter().map(|(name, dims, bytes)| {
-        let view =
-            safetensors::tensor::TensorView::new(safetensors::Dtype::BF16, dims.clone(), bytes);
-        (name.as_str(), view.expect("a tensor"))
-    });
-    let file = safetensors::serialize(views, None).expect("serializes");
-    std::fs::write(out.join("model.safetensors"), file).expect("written");
-    let config = shape.to_config("bfloat16", 0).to_string();
-    std::fs::write(out.join("config.json"), config).expect("written");
-    out
-}
-
-fn tuned(folder: &Path, name: &str, device: Device, stop: Option<u64>) -> (Vec<f64>, Vec<u8>) {
-    let data = folder.join("set.jsonl");
-    let lines: String = (0..12)
-        .map(|i| {
-            let text = ["the dog", "a cup", "the fox and the hat"][i % 3];
-            format!("{{\"messages\": [{{\"role\": \"user\", \"content\": \"{text} {i}\"}}, {{\"role\": \"assistant\", \"content\": \"{}\"}}]}}\n", i % 2)
-        })
-        .collect();
-    std::fs::write(&data, lines).expect("written");
-    let out = folder.join(name);
-    let mut settings = TuneSettings::new(folder.join("model"), data, out.clone());
-    settings.device = device;
-    settings.epochs = 3;
-    settings.batch = 4;
-    settings.held_out = 0.0;
-    settings.save_every = 2;
-    settings.threads = 2;
-    let report = tune(&settings, &mut |event| match event {
-        TuneEvent::Started { device, .. } => {
-            eprintln!("{name}: {device}");
-            ControlFlow::Continue(())
-        }
-        TuneEvent::Step { step, .. } if Some(step) == stop => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    })
-    .expect("tunes");
-    let adapter = std::fs::read(out.join("adapter_model.safetensors")).expect("an adapter");
-    (report.losses, adapter)
-}
-
-#[test]
-fn a_stored_base_is_tuned_stopped_and_gone_on_with() {
-    if !gpu() {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    checkpoint(folder.path());
-    let gpu = Device::Cuda(0);
-    let (want, _) = tuned(folder.path(), "processor", Device::Cpu, None);
-    let (losses, adapter) = tuned(folder.path(), "whole", gpu, None);
-    assert_eq!((losses.len(), want.len()), (9, 9));
-    for (a, b) in losses.iter().zip(&want) {
-        assert!(off(*a, *b) < 5e-3, "{losses:?}\n{want:?}");
-    }
-    tuned(folder.path(), "parts", gpu, Some(5));
-    let (again, resumed) = tuned(folder.path(), "parts", gpu, None);
-    assert_eq!(again, losses);
-    assert!(resumed == adapter, "the same bits");
 }
 
 #[test]

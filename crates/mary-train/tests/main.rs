@@ -11,6 +11,8 @@ mod families;
 mod gpu;
 #[cfg(feature = "cuda")]
 mod gpu16;
+#[cfg(feature = "cuda")]
+mod gpu16_runs;
 mod gradients;
 mod growing;
 mod merging;
