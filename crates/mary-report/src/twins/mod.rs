@@ -35,6 +35,8 @@ struct Verdict {
 #[derive(Debug)]
 struct Group {
     name: String,
+    /// Settings that differ from form to form and tell nothing else.
+    apart: Vec<String>,
     /// How each form was asked.
     asked: BTreeMap<ShownAs, Conditions>,
     metric: Option<Metric>,
@@ -91,6 +93,7 @@ impl Twins {
             None => {
                 self.groups.push(Group {
                     name: twin.name.clone(),
+                    apart: apart.iter().map(|name| (*name).to_owned()).collect(),
                     asked: BTreeMap::new(),
                     metric: run.metric(),
                     answers: BTreeMap::new(),
@@ -165,11 +168,10 @@ impl Twins {
             .unwrap_or_default()
         };
         let name = |group: &Group| {
-            let alike: Vec<&Group> = self
-                .groups
-                .iter()
-                .filter(|g| g.name == group.name)
-                .collect();
+            // A form that stands alone is no row of the tables that this name is for.
+            let like =
+                |g: &&Group| g.name == group.name && (g.asked.len() > 1) == (group.asked.len() > 1);
+            let alike: Vec<&Group> = self.groups.iter().filter(like).collect();
             let manners: Vec<_> = alike.iter().map(|g| manner(g)).collect();
             let told = variants_of(&manners.iter().collect::<Vec<_>>());
             let place = alike.iter().position(|g| std::ptr::eq(*g, group));

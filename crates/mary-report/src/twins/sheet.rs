@@ -115,11 +115,11 @@ fn face(sample: &Sample) -> Face {
 /// The picture of the question itself; those before it belong to shots.
 fn last_picture(prompt: &Prompt) -> Option<&Image> {
     let parts = prompt.turns.iter().flat_map(|turn| &turn.parts);
-    let pictures = parts.filter_map(|part| match part {
+    let mut pictures = parts.filter_map(|part| match part {
         Part::Image(image) => Some(image),
         Part::Text(_) => None,
     });
-    pictures.last()
+    pictures.next_back()
 }
 
 /// Items side by side, for a report.

@@ -246,10 +246,17 @@ impl Whole<'_> {
                 let others = groups.iter().flat_map(|g| &g.asked);
                 let other = others
                     .filter(|(other, _)| *other != form)
-                    .min_by_key(|(_, c)| differing(own, c).len());
+                    .min_by_key(|(_, c)| differing(own, c, &group.apart).len());
                 if let Some((other_form, other)) = other {
                     let forms = format!("{}, {}", form.words(), other_form.words());
-                    rows.push([name.to_owned(), forms, differing(own, other).join(", ")].to_vec());
+                    rows.push(
+                        [
+                            name.to_owned(),
+                            forms,
+                            differing(own, other, &group.apart).join(", "),
+                        ]
+                        .to_vec(),
+                    );
                 }
             }
         }
@@ -316,11 +323,12 @@ impl Whole<'_> {
     }
 }
 
-/// Settings in which two forms differ that both have.
-fn differing(own: &Conditions, other: &Conditions) -> Vec<String> {
+/// Settings in which two forms differ that both have, those apart that say which form it is.
+fn differing(own: &Conditions, other: &Conditions, apart: &[String]) -> Vec<String> {
     let theirs = other.manner();
     let mut out = Vec::new();
-    for (name, value) in own.manner() {
+    let manner = own.manner().into_iter();
+    for (name, value) in manner.filter(|(name, _)| !apart.contains(name)) {
         if let Some(other) = theirs.get(&name).filter(|other| **other != value) {
             out.push(format!("{name} {value} against {other}"));
         }

@@ -120,7 +120,7 @@ fn forms_are_paired_item_by_item_with_intervals() {
     assert_eq!(
         forms,
         [[
-            "hf/sees", "f/t", "50.0%", "75.0%", "75.0%", "+25.0", "+25.0", "0.0"
+            "hf/sees", "f/t", "50.0%", "75.0%", "75.0%", "+25.0", "+25.0", "+0.0"
         ]]
     );
     let table = &exhibits.tables[0];
