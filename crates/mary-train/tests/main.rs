@@ -13,4 +13,5 @@ mod gradients;
 mod growing;
 mod numbers;
 mod provenance;
+mod seeing;
 mod tuning;

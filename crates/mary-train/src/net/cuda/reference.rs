@@ -307,6 +307,7 @@ impl Bench {
             scale: 1.0 / (width as f32).sqrt(),
             cap: None,
             window: None,
+            causal: true,
         };
         let lengths = [130, 1, 64, 33];
         let mut segments = Vec::new();
