@@ -115,7 +115,7 @@ mod tests {
                     .zip(dot)
                     .for_each(|(s, d)| *s += u32::from(*d));
             }
-            assert!((30..300).contains(&count), "{count} dots");
+            assert!((60..450).contains(&count), "{count} dots");
             let place = usize::from(x / count > 24) + 2 * usize::from(y / count > 24);
             let [red, green, blue] = sum;
             let colour = match (red > green, green > blue, red > 2 * green) {

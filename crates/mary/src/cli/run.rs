@@ -134,7 +134,7 @@ pub struct GrowArgs {
     /// Size: pico, nano, micro
     #[arg(long, default_value = "nano")]
     pub size: String,
-    /// Training steps [default: 8000; with --eyes 4000]
+    /// Training steps [default: 8000; with --eyes 3000]
     #[arg(long)]
     pub steps: Option<u64>,
     /// Seed of weights, data and order

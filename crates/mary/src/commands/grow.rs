@@ -24,7 +24,7 @@ const HELD_OUT: &str = "held-out";
 const STEPS: u64 = 8_000;
 
 /// Steps of a model that sees.
-const SEEING_STEPS: u64 = 4_000;
+const SEEING_STEPS: u64 = 3_000;
 
 /// Grows, or goes on growing what the folder holds.
 pub fn grow(place: &Place, args: &GrowArgs) -> anyhow::Result<Status> {
