@@ -50,7 +50,7 @@ impl Scene {
                 .map_or(paper, Thing::ink),
             Content::Grid { cells, .. } => {
                 let (across, down) = (x * GRID as f32, y * GRID as f32);
-                let free = |part: f32| part < GAP || part > 1.0 - GAP;
+                let free = |part: f32| !(GAP..=1.0 - GAP).contains(&part);
                 let place = (down as usize).min(GRID - 1) * GRID + (across as usize).min(GRID - 1);
                 match cells[place] {
                     Some(colour) if !free(across.fract()) && !free(down.fract()) => {

@@ -131,7 +131,7 @@ enum Content {
     Things(Vec<Thing>),
     /// Cells of a grid, row by row; those of one colour make a line.
     Grid {
-        cells: [Option<usize>; GRID * GRID],
+        cells: Vec<Option<usize>>,
         colour: usize,
         way: usize,
     },
@@ -181,7 +181,7 @@ impl Scene {
         let reach = |step: i32| if step == 0 { GRID } else { GRID - length + 1 };
         let column = dice.between(0, reach(right) - 1);
         let row = dice.between(0, reach(down) - 1) + if down < 0 { length - 1 } else { 0 };
-        let mut cells = [None; GRID * GRID];
+        let mut cells = vec![None; GRID * GRID];
         for i in 0..length as i32 {
             let (x, y) = (column as i32 + i * right, row as i32 + i * down);
             cells[y as usize * GRID + x as usize] = Some(colour);
