@@ -5,7 +5,8 @@
 Needs torch, transformers, peft and safetensors. Weights are not stored: both sides make them from the
 name of the tensor and the place in it (`numbers`). A file holds the tokens, the gradient of every
 tensor, the gradients of adapters on every matrix of the blocks (PEFT), and as metadata the
-configuration and both losses.
+configuration and both losses. `llava` is a model that sees: a SigLIP tower, a projector and a LLaMA, two
+texts with a picture each; it has no adapters.
 
     python tools/golden_gradients.py --bfloat16 [NAME …]
 
@@ -69,6 +70,13 @@ MODELS = {
                                         max_position_embeddings=32),
                    ["query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"]),
 }
+
+SEEING = dict(
+    text_config=dict(LLAMA, model_type="llama"),
+    vision_config=dict(model_type="siglip_vision_model", hidden_size=12, intermediate_size=20, num_hidden_layers=2,
+                       num_attention_heads=3, image_size=8, patch_size=4, vision_use_head=False),
+    image_token_index=2, vision_feature_layer=-1, vision_feature_select_strategy="full", projector_hidden_act="gelu",
+    tie_word_embeddings=False)
 
 
 def numbers(name, shape):
@@ -157,6 +165,35 @@ def run(name):
     return out, {"golden": json.dumps(golden)}
 
 
+def llava_name(name):
+    """The name in a LLaVA checkpoint."""
+    name = name.removeprefix("model.")
+    name = name.replace("language_model.", "language_model.model.", 1) if name.startswith("language_model.") else name
+    name = name if ".vision_model." in name else name.replace("vision_tower.", "vision_tower.vision_model.", 1)
+    return "language_model." + name if name.startswith("lm_head.") else name
+
+
+def see():
+    config = transformers.LlavaConfig(**SEEING)
+    model = transformers.LlavaForConditionalGeneration(config).double().eval()
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            flat = (p.shape[0], p[0].numel()) if p.dim() > 2 else p.shape
+            p.copy_(numbers(llava_name(name), flat).view(p.shape))
+    torch.manual_seed(5)
+    tokens = torch.randint(3, 29, (2, 15))
+    tokens[0, 2:6] = tokens[1, 0:4] = SEEING["image_token_index"]
+    pictures = numbers("pictures", (2, 3, 8, 8)) * 4
+    out = model(input_ids=tokens[:, :-1], pixel_values=pictures, use_cache=False).logits
+    loss = torch.nn.functional.cross_entropy(out.flatten(0, 1).double(), tokens[:, 1:].flatten())
+    loss.backward()
+    # Behind the layer that is read nothing is learned, and PyTorch has no gradient.
+    out = {llava_name(n): p.grad.float().contiguous() for n, p in model.named_parameters() if p.grad is not None}
+    out["tokens"] = tokens.to(torch.int32)
+    return out, {"golden": json.dumps(dict(config=config.to_dict(), loss=loss.item()))}
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "--bfloat16":
         for name in sys.argv[2:] or MODELS:
@@ -164,7 +201,8 @@ if __name__ == "__main__":
         sys.exit()
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for name in sys.argv[2:] or MODELS:
-        tensors, metadata = run(name)
+    for name in sys.argv[2:] or [*MODELS, "llava"]:
+        tensors, metadata = see() if name == "llava" else run(name)
         save_file(tensors, folder / f"{name}.safetensors", metadata=metadata)
-        print(name, json.loads(metadata["golden"])["loss"], json.loads(metadata["golden"])["adapted"])
+        golden = json.loads(metadata["golden"])
+        print(name, golden["loss"], golden.get("adapted", ""))

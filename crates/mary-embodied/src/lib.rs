@@ -15,6 +15,7 @@ pub mod own;
 pub mod perceptualqa;
 pub mod published;
 mod released;
+mod scenes;
 pub mod sensoryvec;
 mod source;
 mod tuning;
@@ -24,6 +25,7 @@ pub use confounds::{Confounds, Material, Norms, material};
 pub use exhibits::{before_after, exhibits};
 pub use material::{Language, Question, Sense, Subtask, Triple};
 pub use released::{PEOPLE, released_runs};
+pub use scenes::{SCENES, Scenes};
 pub use source::{SOURCE, Source};
 pub use tuning::tuning_set;
 
@@ -65,6 +67,7 @@ impl Family for Embodied {
             &fresh::FRESH_COLOUR,
             &fresh::FRESH_GEOMETRY,
             &fresh::FRESH_SYMBOLS,
+            &scenes::SCENES,
         ])
     }
 

@@ -12,3 +12,4 @@ mod own;
 mod own_chinese;
 mod pooling;
 mod released;
+mod scenes;

@@ -18,4 +18,5 @@ mod growing;
 mod merging;
 mod numbers;
 mod provenance;
+mod seeing;
 mod tuning;

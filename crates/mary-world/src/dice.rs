@@ -21,6 +21,11 @@ impl Dice {
         self.rng.random_range(low..=high.max(low))
     }
 
+    /// A number from 0 up to, but not, 1.
+    pub(super) fn part(&mut self) -> f32 {
+        self.rng.random::<f32>()
+    }
+
     /// True once in `n` times on average.
     pub(super) fn one_in(&mut self, n: usize) -> bool {
         self.rng.random_range(0..n.max(1)) == 0

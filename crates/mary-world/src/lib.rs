@@ -1,4 +1,5 @@
-//! The generated corpus: simple English about a small world, streamed from a seed.
+//! The generated corpus: simple English about a small world, streamed from a seed; and small pictures with
+//! questions about them ([`scenes`]).
 //!
 //! A document is a pure function of the seed and its number, so any amount of text can be had,
 //! from any place, again. Sentences of the held-out evaluation items are never emitted:
@@ -11,6 +12,7 @@ mod facts;
 mod grammar;
 pub mod numbers;
 mod patterns;
+pub mod scenes;
 #[rustfmt::skip]
 mod world;
 

@@ -35,6 +35,7 @@ mod paired_import;
 mod physico;
 mod priced;
 mod question;
+mod seeing;
 mod study;
 mod sweep;
 mod terminal;

@@ -71,6 +71,8 @@ pub enum GrowEvent {
     },
     /// Held-out items were scored.
     Probed(ProbeReport),
+    /// Questions about held-out pictures were asked.
+    Looked(crate::sight::SightReport),
 }
 
 /// What a call of [`grow`] did.
@@ -386,7 +388,7 @@ pub(crate) fn groups(net: &Net, decay: f64) -> Vec<(Range<usize>, f64)> {
 }
 
 /// Adds a line to a log.
-fn append(path: &Path, line: &str) -> Result<(), TrainError> {
+pub(crate) fn append(path: &Path, line: &str) -> Result<(), TrainError> {
     let mut file = std::fs::OpenOptions::new()
         .create(true)
         .append(true)
@@ -473,7 +475,7 @@ fn recipe(
 }
 
 /// Keeps the lines of a log up to a step: what came after it will be done again.
-fn trim_losses(path: &Path, step: u64) -> Result<(), TrainError> {
+pub(crate) fn trim_losses(path: &Path, step: u64) -> Result<(), TrainError> {
     if !path.exists() {
         return Ok(());
     }
@@ -525,7 +527,7 @@ pub(crate) fn initial(shape: &Shape, layout: &Layout, seed: u64) -> Vec<f32> {
 }
 
 /// Two standard normal numbers (Box and Muller).
-fn normal_pair(rng: &mut ChaCha8Rng) -> (f64, f64) {
+pub(crate) fn normal_pair(rng: &mut ChaCha8Rng) -> (f64, f64) {
     let u: f64 = 1.0 - rng.random::<f64>();
     let angle = std::f64::consts::TAU * rng.random::<f64>();
     let radius = (-2.0 * u.ln()).sqrt();

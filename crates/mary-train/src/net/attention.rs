@@ -1,9 +1,9 @@
-//! Causal attention in blocks of query rows, forward and backward.
+//! Attention in blocks of query rows, forward and backward: causal, or in both directions (a tower's).
 //!
 //! Probabilities are not kept: the backward pass computes them again from the log-sums, so memory
 //! grows with the length of a sequence and not with its square.
 
-use super::kernels::{self, Seen, causal_softmax, causal_softmax_again, dot, softmax_back};
+use super::kernels::{self, Seen, dot, masked_softmax, masked_softmax_again, softmax_back};
 use super::matmul::{View, Write, matmul, transpose};
 use mary_architecture::Architecture;
 use mary_architecture::config::{QkvLayout, QkvNames, Rope};
@@ -21,10 +21,11 @@ pub struct Segment {
 }
 
 /// The blocks of query rows of a segment: first row, number of rows, number of keys seen.
-fn blocks(segment: Segment) -> impl Iterator<Item = (usize, usize, usize)> {
+fn blocks(segment: Segment, causal: bool) -> impl Iterator<Item = (usize, usize, usize)> {
     (0..segment.length).step_by(ROWS).map(move |first| {
         let rows = ROWS.min(segment.length - first);
-        (first, rows, first + rows)
+        let seen = if causal { first + rows } else { segment.length };
+        (first, rows, seen)
     })
 }
 
@@ -104,6 +105,19 @@ pub(crate) struct Weighing {
     pub(crate) scale: f32,
     pub(crate) cap: Option<f32>,
     pub(crate) window: Option<usize>,
+    /// A position sees nothing after itself.
+    pub(crate) causal: bool,
+}
+
+impl Weighing {
+    /// Which keys a block of rows sees; without causality the last row's are everyone's.
+    fn seen(&self, first: usize, keys: usize) -> Seen {
+        Seen {
+            keys,
+            first: if self.causal { first } else { keys },
+            window: self.window,
+        }
+    }
 }
 
 /// Cosines and sines of every position, for the rotated part of a head.
@@ -217,7 +231,7 @@ pub(crate) fn forward(
             let rows = &qkv[segment.start * row..];
             let (keys, values) = (&rows[joint.key_at(h)..], &rows[joint.value_at(h)..]);
             transpose(keys, row, w, &mut scratch.keys);
-            for (first, rows, seen) in blocks(*segment) {
+            for (first, rows, seen) in blocks(*segment, how.causal) {
                 let at = segment.start + first;
                 let query = &qkv[at * row + joint.query_at(h)..];
                 let scores = &mut scratch.scores[..rows * seen];
@@ -233,16 +247,7 @@ pub(crate) fn forward(
                     kernels::soft_cap(scores, cap, None);
                 }
                 let sums = &mut log_sums[h * tokens + at..h * tokens + at + rows];
-                let window = how.window;
-                causal_softmax(
-                    scores,
-                    Seen {
-                        keys: seen,
-                        first,
-                        window,
-                    },
-                    sums,
-                );
+                masked_softmax(scores, how.seen(first, seen), sums);
                 matmul(
                     (rows, seen, w),
                     View::rows(scores, seen),
@@ -286,7 +291,7 @@ pub(crate) fn backward(
             let keys = &saved.qkv[origin + k_at..];
             transpose(keys, row, w, &mut scratch.keys);
             transpose(&saved.qkv[origin + v_at..], row, w, &mut scratch.values);
-            for (first, rows, seen) in blocks(*segment) {
+            for (first, rows, seen) in blocks(*segment, how.causal) {
                 let at = segment.start + first;
                 let query = &saved.qkv[at * row + q_at..];
                 let slope_out = &dout[at * out_row + h * w..];
@@ -306,16 +311,7 @@ pub(crate) fn backward(
                     scratch.squashed.resize(rows * seen, 0.0);
                     kernels::soft_cap(p, cap, Some(&mut scratch.squashed));
                 }
-                let window = how.window;
-                causal_softmax_again(
-                    p,
-                    Seen {
-                        keys: seen,
-                        first,
-                        window,
-                    },
-                    sums,
-                );
+                masked_softmax_again(p, how.seen(first, seen), sums);
                 let dvalues = &mut dqkv[origin + v_at..];
                 let (pt, go) = (View::transposed(p, seen), View::rows(slope_out, out_row));
                 matmul((seen, rows, w), pt, go, 1.0, (dvalues, row), Write::Add);

@@ -1,6 +1,7 @@
 //! Forward pass: from tokens to normed rows after the last block, keeping what the backward pass needs.
 
 use super::attention;
+use super::given::Given;
 use super::kernels;
 use super::layout::{Block, Norm};
 use super::linear::{LowRank, apply};
@@ -39,12 +40,23 @@ pub(super) fn scatter(
 
 impl Net {
     pub(super) fn forward(&self, p: &Parameters<'_>, packed: &Packed, ws: &mut Workspace) {
+        self.forward_given(p, packed, Given::default(), ws);
+    }
+
+    /// The same, with the vectors of some tokens given.
+    pub(super) fn forward_given(
+        &self,
+        p: &Parameters<'_>,
+        packed: &Packed,
+        given: Given<'_>,
+        ws: &mut Workspace,
+    ) {
         let (d, n) = (self.architecture.hidden, packed.tokens.len());
         ws.blocks
             .resize_with(self.architecture.layers, BlockSaved::default);
         ws.low_rank.resize_with(self.layout.linear_count, Vec::new);
         size(&mut ws.stream, n * d);
-        self.embed(p, packed, &mut ws.stream);
+        self.embed(p, packed, given, &mut ws.stream);
         for index in 0..self.layout.blocks.len() {
             self.block(index, p, packed, ws);
         }
@@ -61,7 +73,7 @@ impl Net {
     }
 
     /// Tokens as vectors, with their positions where those are learned.
-    fn embed(&self, p: &Parameters<'_>, packed: &Packed, stream: &mut [f32]) {
+    fn embed(&self, p: &Parameters<'_>, packed: &Packed, given: Given<'_>, stream: &mut [f32]) {
         let (d, embedding) = (self.architecture.hidden, &self.architecture.embedding);
         for (token, row) in packed.tokens.iter().zip(stream.chunks_mut(d)) {
             match p.stored {
@@ -75,6 +87,7 @@ impl Net {
                 row.iter_mut().for_each(|x| *x *= embedding.scale);
             }
         }
+        given.place(stream, d);
         let learned = self.layout.positions.clone().zip(embedding.position_offset);
         if let Some((place, offset)) = learned {
             let table = &p.base[place];
@@ -86,10 +99,18 @@ impl Net {
     }
 
     /// The gradient of the embedding and of learned positions.
-    pub(super) fn embedding_back(&self, base: &mut [f32], packed: &Packed, slope: &[f32]) {
+    pub(super) fn embedding_back(
+        &self,
+        base: &mut [f32],
+        (packed, given): (&Packed, Given<'_>),
+        slope: &[f32],
+    ) {
         let (d, embedding) = (self.architecture.hidden, &self.architecture.embedding);
         let table = &mut base[self.layout.embedding.clone()];
-        for (token, slope) in packed.tokens.iter().zip(slope.chunks(d)) {
+        for (i, (token, slope)) in packed.tokens.iter().zip(slope.chunks(d)).enumerate() {
+            if given.holds(i) {
+                continue;
+            }
             let at = *token as usize * d;
             let row = &mut table[at..at + d];
             if embedding.scale == 1.0 {
@@ -109,7 +130,13 @@ impl Net {
         }
     }
 
-    fn block(&self, index: usize, p: &Parameters<'_>, packed: &Packed, ws: &mut Workspace) {
+    pub(super) fn block(
+        &self,
+        index: usize,
+        p: &Parameters<'_>,
+        packed: &Packed,
+        ws: &mut Workspace,
+    ) {
         let layout = &self.layout.blocks[index];
         let (d, n, row) = (
             self.architecture.hidden,

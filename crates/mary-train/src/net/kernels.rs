@@ -377,8 +377,8 @@ impl Seen {
     }
 }
 
-/// Causal softmax of a block of score rows; zero where a row does not see.
-pub(crate) fn causal_softmax(scores: &mut [f32], seen: Seen, log_sums: &mut [f32]) {
+/// Softmax of a block of score rows over the keys that each sees; zero where a row does not see.
+pub(crate) fn masked_softmax(scores: &mut [f32], seen: Seen, log_sums: &mut [f32]) {
     dispatch(
         #[inline(always)]
         || {
@@ -394,7 +394,7 @@ pub(crate) fn causal_softmax(scores: &mut [f32], seen: Seen, log_sums: &mut [f32
 }
 
 /// The probabilities again, from the scores and the kept log-sums.
-pub(crate) fn causal_softmax_again(scores: &mut [f32], seen: Seen, log_sums: &[f32]) {
+pub(crate) fn masked_softmax_again(scores: &mut [f32], seen: Seen, log_sums: &[f32]) {
     dispatch(
         #[inline(always)]
         || {

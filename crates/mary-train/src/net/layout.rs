@@ -102,7 +102,8 @@ pub(crate) struct Tensors<'a> {
     pub(crate) apart: bool,
 }
 
-struct Builder<'a> {
+/// A table in the making.
+pub(super) struct Builder<'a> {
     entries: Vec<Entry>,
     total: usize,
     linear_count: usize,
@@ -110,7 +111,38 @@ struct Builder<'a> {
     turned: bool,
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
+    pub(super) fn new(tensors: &'a Tensors<'a>, turned: bool) -> Self {
+        Self {
+            entries: Vec::new(),
+            total: 0,
+            linear_count: 0,
+            tensors,
+            turned,
+        }
+    }
+
+    /// The table of blocks and whatever else was added, without embedding and head.
+    pub(super) fn blocks_alone(self, blocks: Vec<Block>) -> Layout {
+        Layout {
+            entries: self.entries,
+            total: self.total,
+            embedding: 0..0,
+            embedding_name: String::new(),
+            positions: None,
+            blocks,
+            final_norm: Norm {
+                weight: 0..0,
+                bias: None,
+            },
+            head: 0..0,
+            head_name: String::new(),
+            head_bias: None,
+            linear_count: self.linear_count,
+            prefix: ("", ""),
+        }
+    }
+
     fn place(&mut self, name: String, dims: &[usize], apart: bool) -> Range<usize> {
         let size = if apart { 0 } else { dims.iter().product() };
         let place = self.total..self.total + size;
@@ -124,7 +156,7 @@ impl Builder<'_> {
         place
     }
 
-    fn tensor(&mut self, name: String, dims: &[usize]) -> Range<usize> {
+    pub(super) fn tensor(&mut self, name: String, dims: &[usize]) -> Range<usize> {
         self.place(name, dims, false)
     }
 
@@ -136,7 +168,7 @@ impl Builder<'_> {
         (self.tensors.holds)(&name).then(|| self.tensor(name, &[width]))
     }
 
-    fn linear(&mut self, name: String, outputs: usize, inputs: usize) -> Linear {
+    pub(super) fn linear(&mut self, name: String, outputs: usize, inputs: usize) -> Linear {
         let weight = self.matrix(format!("{name}.weight"), &[outputs, inputs]);
         if let Some(entry) = self.entries.last_mut() {
             entry.turned = self.turned;
@@ -154,7 +186,7 @@ impl Builder<'_> {
         }
     }
 
-    fn norm(&mut self, name: &str, width: usize) -> Norm {
+    pub(super) fn norm(&mut self, name: &str, width: usize) -> Norm {
         let weight = self.tensor(format!("{name}.weight"), &[width]);
         let bias = self.optional(format!("{name}.bias"), width);
         Norm { weight, bias }
@@ -233,13 +265,7 @@ impl Layout {
     pub(crate) fn of(a: &Architecture, tensors: &Tensors<'_>) -> Result<Self, TrainError> {
         refuse(a)?;
         let n = &a.names;
-        let mut b = Builder {
-            entries: Vec::new(),
-            total: 0,
-            linear_count: 0,
-            tensors,
-            turned: n.transposed,
-        };
+        let mut b = Builder::new(tensors, n.transposed);
         let (body, before_head) = prefixes(a, tensors)?;
         let embedding_name = format!("{body}{}.weight", n.embed);
         let embedding = b.matrix(embedding_name.clone(), &[a.vocab, a.hidden]);
@@ -312,7 +338,7 @@ pub(crate) fn prefixes(
     })
 }
 
-fn block(b: &mut Builder<'_>, a: &Architecture, body: &str, i: usize) -> Block {
+pub(super) fn block(b: &mut Builder<'_>, a: &Architecture, body: &str, i: usize) -> Block {
     let n = &a.names;
     let at = format!("{body}{}", n.layer.replace("{}", &i.to_string()));
     let (d, q, kv) = (a.hidden, a.q_width(), a.kv_width());

@@ -9,19 +9,25 @@ mod attention;
 mod backward;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod eyes;
 mod forward;
+mod given;
 pub(crate) mod kernels;
 pub(crate) mod layout;
 mod linear;
 mod matmul;
 mod model;
+mod seeing;
 mod shape;
 pub(crate) mod stored;
 
 pub use adapter::AdapterLayout;
 pub use attention::Segment;
+pub use eyes::{Eyes, EyesSpace, patches};
+pub use given::Given;
 pub use layout::{Entry, Layout};
 pub use model::{Gradients, Net, Packed, Parameters, Workspace};
+pub use seeing::{SeeingNet, SeeingSpace, Sight};
 pub use shape::{Activation, Family, Shape};
 pub use stored::Stored;
 

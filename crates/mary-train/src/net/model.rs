@@ -6,6 +6,7 @@
 
 use super::adapter::AdapterLayout;
 use super::attention::{Joint, Rotary, Scratch, Segment, Weighing};
+use super::given::Given;
 use super::kernels::{self, NormKind};
 use super::layout::{Layout, Norm, Tensors};
 use super::matmul::{View, Write, matmul, transpose};
@@ -186,6 +187,7 @@ impl Net {
             scale: attention.scale,
             cap: attention.soft_cap,
             window: kind.and_then(|k| k.window),
+            causal: self.architecture.causal,
         }
     }
 
@@ -235,7 +237,7 @@ impl Net {
     }
 
     /// Checks what the kernels rely on.
-    fn check(&self, p: &Parameters<'_>, packed: &Packed) -> Result<(), TrainError> {
+    pub(super) fn check(&self, p: &Parameters<'_>, packed: &Packed) -> Result<(), TrainError> {
         let fail = |what: String| Err(TrainError::Settings(what));
         if p.base.len() != self.layout.total {
             return fail(format!(
@@ -315,16 +317,7 @@ impl Net {
         g: &mut Gradients<'_>,
         ws: &mut Workspace,
     ) -> Result<f64, TrainError> {
-        self.check(p, packed)?;
-        self.forward(p, packed, ws);
-        let loss = self.head_and_back(p, packed, scale, g, ws);
-        for index in (0..self.layout.blocks.len()).rev() {
-            self.block_back(index, p, packed, g, ws);
-        }
-        if let Some(base) = g.base.as_deref_mut() {
-            self.embedding_back(base, packed, &ws.slope);
-        }
-        Ok(loss)
+        self.loss_and_gradient_given(p, (packed, Given::default()), scale, g, ws)
     }
 
     /// Log-probability of every target.
@@ -428,11 +421,7 @@ impl Net {
         packed: &Packed,
         ws: &mut Workspace,
     ) -> Result<Vec<f32>, TrainError> {
-        self.check(p, packed)?;
-        self.forward(p, packed, ws);
-        let mut out = vec![0.0; packed.tokens.len() * self.architecture.vocab];
-        self.logits_of(p, &ws.final_normed, &mut out, None, &mut ws.room);
-        Ok(out)
+        self.logits_given(p, packed, Given::default(), ws)
     }
 
     /// The residual stream before every block and after the last norm, mean over the tokens.

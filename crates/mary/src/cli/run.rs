@@ -129,10 +129,14 @@ pub struct GrowArgs {
     /// Text files to learn from [default: our own generated corpus]
     #[arg(long, value_name = "FILE")]
     pub text: Vec<PathBuf>,
+    /// Grow a model that sees: a vision tower, a projector and a language model, learned together from
+    /// generated pictures with questions about them
+    #[arg(long, conflicts_with = "text")]
+    pub eyes: bool,
     /// Size: pico, nano, micro
     #[arg(long, default_value = "nano")]
     pub size: String,
-    /// Training steps [default: 8000]
+    /// Training steps [default: 8000; with --eyes 3000]
     #[arg(long)]
     pub steps: Option<u64>,
     /// Seed of weights, data and order

@@ -1,4 +1,4 @@
-//! `mary grow`: a small model from scratch, with its loss curve as it falls.
+//! `mary grow`: a small model from scratch, with eyes or without, with its loss curve as it falls.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mary_contract::Registry;
 use mary_report::html::{Chapter, ReportOptions};
-use mary_train::{GrowEvent, GrowSettings, Size, Source};
+use mary_train::{
+    GrowEvent, GrowReport, GrowSettings, SightSettings, SightSize, Size, Source, grow_eyes,
+};
 
 use super::{development, report};
 use crate::cli::GrowArgs;
@@ -21,8 +23,14 @@ const HELD_OUT: &str = "held-out";
 /// Steps of a run that names none.
 const STEPS: u64 = 8_000;
 
+/// Steps of a model that sees.
+const SEEING_STEPS: u64 = 3_000;
+
 /// Grows, or goes on growing what the folder holds.
 pub fn grow(place: &Place, args: &GrowArgs) -> anyhow::Result<Status> {
+    if args.eyes {
+        return see(args);
+    }
     let steps = args.steps.unwrap_or(STEPS);
     let mut settings = GrowSettings::new(args.out.clone(), Size::named(&args.size)?, steps);
     settings.seed = args.seed;
@@ -63,6 +71,42 @@ pub fn grow(place: &Place, args: &GrowArgs) -> anyhow::Result<Status> {
         super::tell(&format!("warning: the developmental plot: {error:#}"));
     }
     display.bar.finish_and_clear();
+    Ok(conclude(&report, steps))
+}
+
+/// Grows a model that sees.
+fn see(args: &GrowArgs) -> anyhow::Result<Status> {
+    if args.device != "cpu" {
+        return Err(UsageError::new(format!(
+            "a model that sees grows on the processor alone, not on {}\nhint: leave --device out; some minutes on two cores are enough",
+            args.device
+        ))
+        .into());
+    }
+    if let Some(other) = args.probe.as_deref().filter(|name| *name != HELD_OUT) {
+        return Err(UsageError::new(format!(
+            "with --eyes there is {HELD_OUT} to probe, not `{other}`\nhint: mary sweep asks the checkpoints anything else"
+        ))
+        .into());
+    }
+    let steps = args.steps.unwrap_or(SEEING_STEPS);
+    let mut settings = SightSettings::new(args.out.clone(), SightSize::named(&args.size)?, steps);
+    settings.seed = args.seed;
+    settings.probe = args.probe.is_some();
+    if let Some(threads) = args.threads {
+        settings.threads = threads;
+    }
+    let mut display = Display::new(steps);
+    let report = grow_eyes(&settings, &mut |event| {
+        display.show(&event);
+        ControlFlow::Continue(())
+    })?;
+    display.bar.finish_and_clear();
+    Ok(conclude(&report, steps))
+}
+
+/// Says how far it came and what to do with it.
+fn conclude(report: &GrowReport, steps: u64) -> Status {
     let state = if report.finished {
         "done"
     } else {
@@ -72,17 +116,17 @@ pub fn grow(place: &Place, args: &GrowArgs) -> anyhow::Result<Status> {
         "step {} of {steps}, {state} ({:.0} tokens/s)",
         report.step, report.tokens_per_second
     ));
-    if let Some(folder) = report.last_checkpoint {
+    if let Some(folder) = &report.last_checkpoint {
         super::tell(&format!(
             "last checkpoint: {0}\ntry it: mary run -m hf/{0}",
             folder.display()
         ));
     }
-    Ok(if report.finished {
+    if report.finished {
         Status::Done
     } else {
         Status::Stopped
-    })
+    }
 }
 
 /// Refuses a probe that no family has.
@@ -223,6 +267,13 @@ impl Display {
                 probe.minimal_pairs * 100.0,
                 probe.comparisons * 100.0,
                 probe.distance_r2
+            )),
+            GrowEvent::Looked(looked) => self.say(&format!(
+                "step {:>6}: held-out pictures {:.1} %, blank {:.1} %, another's {:.1} %",
+                looked.step,
+                looked.own * 100.0,
+                looked.blank * 100.0,
+                looked.other * 100.0
             )),
         }
     }

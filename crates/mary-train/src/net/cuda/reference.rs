@@ -407,6 +407,7 @@ impl Bench {
             scale: 1.0 / (width as f32).sqrt(),
             cap: None,
             window: None,
+            causal: true,
         };
         let lengths = [70, 1, 64, 33];
         let mut segments = Vec::new();
