@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mary_contract::{
-    ContinuationScore, Details, ErrorKind, ModelError, Reply, ReplyMeta, Score, Scored, Ticket,
-    Usage,
+    ContinuationScore, Details, ErrorKind, ModelError, Reply, ReplyMeta, Score, Scored, Usage,
 };
 
 use crate::details::{self, Distributions, Seen};
@@ -21,6 +20,7 @@ use crate::text::{Reader, windows};
 use crate::trie::{Chunks, Sequence, Trie};
 use crate::vision::Album;
 
+use pipeline::Answer;
 pub(crate) use pipeline::serve;
 use window::{Waiting, Window};
 
@@ -37,7 +37,7 @@ fn compute(
     model: &LocalModel,
     window: Window<'_>,
     stopped: &AtomicBool,
-    hand_in: &mut dyn FnMut((Ticket, Result<Reply<Scored>, ModelError>)) -> ControlFlow<()>,
+    hand_in: &mut dyn FnMut(Answer) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let Window {
         album,

@@ -139,7 +139,7 @@ fn compare(name: &str, path: &Path, device: Option<&str>) -> Result<Vec<String>,
     for (text, row) in own.iter().zip(told["cosines"].as_array().unwrap()) {
         for (picture, golden) in seen.iter().zip(row.as_array().unwrap()) {
             let apart = cosine(&vector(text), &vector(picture)) - golden.as_f64().unwrap();
-            if !(apart.abs() < 1e-4) {
+            if apart.is_nan() || apart.abs() >= 1e-4 {
                 wrong.push(format!("{name}: a cosine is {apart:.2e} off"));
             }
         }

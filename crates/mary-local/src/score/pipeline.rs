@@ -26,7 +26,8 @@ const WINDOWS: usize = 2;
 /// How soon a stop is heard while nothing arrives.
 const LISTEN: Duration = Duration::from_millis(100);
 
-type Answer = (Ticket, Result<Reply<Scored>, ModelError>);
+/// What is known of a request.
+pub(super) type Answer = (Ticket, Result<Reply<Scored>, ModelError>);
 
 /// Serves the desk until it is empty.
 pub(crate) fn serve(model: &LocalModel, desk: &mut dyn Desk<Score, Scored>) {
