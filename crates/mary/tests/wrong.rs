@@ -101,7 +101,7 @@ const CASES: &[Case] = &[
     ("grow --out o --size giga", 2, "error: no size is called \"giga\"", ""),
     ("grow --out o --steps -1", 2, "error: invalid value '-1'", ""),
     ("grow --out o --text nosuch.txt", 4, "error: nosuch.txt", ""),
-    ("tune -m builtin/nano --data nosuch --out o", 4, "error: nosuch", ""),
+    ("tune -m builtin/nano --data nosuch --out o", 4, "error: nosuch: no such file, and no fine-tuning set", "htest/rhyme"),
     ("tune -m builtin/nano --data rows.jsonl --out o", 4, "error: rows.jsonl: line 1: expected", "messages"),
     ("tune -m nosuch --data rows.jsonl --out o", 2, "error: `nosuch` is not a model", ""),
     ("matrix --tune nosuch --out o", 2, "error: `nosuch` is not a model", ""),

@@ -16,7 +16,7 @@ use mary_train::{
 use super::tuned;
 use crate::cli::TuneArgs;
 use crate::cli::run::LoraArgs;
-use crate::exit::{Status, UsageError};
+use crate::exit::{MissingError, Status, UsageError};
 use crate::interrupt;
 use crate::settings::Place;
 
@@ -102,7 +102,7 @@ fn training_set(place: &Place, args: &TuneArgs) -> anyhow::Result<PathBuf> {
     }
     let name = args.data.to_string_lossy().replace('_', "-");
     if !super::tuning::is_set(&place.registry, &name) {
-        return Err(UsageError::new(format!(
+        return Err(MissingError(format!(
             "{}: no such file, and no fine-tuning set of this name\nhint: there are {}",
             args.data.display(),
             super::tuning::sets(&place.registry).join(", ")
