@@ -67,7 +67,7 @@ fn sparse(folder: &Path) -> bool {
 }
 
 #[test]
-fn every_architecture_computes_on_a_card_what_transformers_computes() {
+fn every_architecture_computes_on_a_gpu_what_transformers_computes() {
     let kinds = [
         ("f32", "auto", 1e-4),
         ("f32", "own", 1e-4),

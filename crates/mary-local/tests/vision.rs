@@ -193,7 +193,7 @@ fn a_tower_in_a_gguf_file_of_its_own_computes_what_transformers_computes() {
 /// The same on a GPU.
 #[cfg(feature = "cuda")]
 #[test]
-fn every_kind_of_eyes_computes_the_same_on_a_card() {
+fn every_kind_of_eyes_computes_the_same_on_a_gpu() {
     use mary_testkit::{Lacking, skip};
     let settings = ModelSettings {
         device: Some("cuda:0".to_owned()),
