@@ -390,6 +390,51 @@ def battery(args):
          rc=run.returncode)
 
 
+def writing(args):
+    """Sampled answers, all to their full length: ours beside `generate` at its best batch, loading left out on both
+    sides. Two loads: many long answers behind long prompts, as the battery's typicality by prompting asks of a 1.4B
+    shape, and 200 answers of 64 tokens of a 7B shape."""
+    import torch
+    from tokenizers import Tokenizer
+    from transformers import AutoModelForCausalLM
+
+    rng = random.Random(0)
+    for shape, count, prompt, answer, sizes in (("1.4b", 256, 580, 830, (128, 256)), ("7b", 200, 64, 64, (100, 200))):
+        folder = seven_billion(args) if shape == "7b" else model_folder(args, shape)
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        words = [w for w in "stone water leaf table rope well book bag air floor apple lamp wire room".split()
+                 if len(tokenizer.encode(" " + w).ids) == 1]
+        texts = ["".join(" " + rng.choice(words) for _ in range(prompt)) for _ in range(count)]
+        rows = [tokenizer.encode(t).ids for t in texts]
+        assert {len(r) for r in rows} == {prompt}, "each word is one token"
+        work = {"kind": "generate", "prompts": texts, "max_tokens": answer, "temperature": 1.0}
+        ours(args, folder, {**work, "max_tokens": 2}, "bf16")  # the driver compiles the kernels once on each machine
+        got = [ours(args, folder, work, "bf16") for _ in range(2)]
+        got = min((g for g in got if g), key=lambda g: g["seconds"])
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16, device_map="cuda").eval()
+        best, tried = 0.0, {}
+        for size in sizes:
+            tokens, spent = 0, 0.0
+            for again in range(2 if shape == "7b" else 1):
+                torch.cuda.synchronize()
+                begin, tokens = time.perf_counter(), 0
+                for at in range(0, count, size):
+                    ids = torch.tensor(rows[at : at + size], device="cuda")
+                    out = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=True, temperature=1.0,
+                                         top_k=0, max_new_tokens=answer, min_new_tokens=answer, pad_token_id=0)
+                    tokens += (out.shape[1] - ids.shape[1]) * ids.shape[0]
+                torch.cuda.synchronize()
+                spent = time.perf_counter() - begin
+            tried[size] = round(tokens / spent)
+            best = max(best, tokens / spent)
+        del model
+        torch.cuda.empty_cache()
+        rate = got["completion_tokens"] / got["seconds"]
+        note(f"writing, {shape} bf16, {count} answers of {answer} behind {prompt}", ours=round(rate),
+             transformers=round(best), ratio=round(rate / best, 2), our_seconds=round(got["seconds"], 2),
+             our_tokens=got["completion_tokens"], batches=tried)
+
+
 LOOP = """
 import json, sys, time
 begin = time.perf_counter()
@@ -500,6 +545,7 @@ def main():
         "more": lambda: more(args),
         "battery": lambda: battery(args),
         "processes": lambda: processes(args),
+        "writing": lambda: writing(args),
         "loading": lambda: loading(args),
     }
     for step in args.only.split(","):

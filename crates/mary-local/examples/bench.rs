@@ -4,7 +4,8 @@
 //!         [--device cuda:0] [--dtype bf16] [--arg K=V]
 //!
 //! `JOBS.json` holds `{"kind": "score", "requests": [[prefix, [continuation, ...]], ...]}`,
-//! `{"kind": "generate", "prompts": [...], "max_tokens": N}`, `{"kind": "observe", "texts": [...]}`,
+//! `{"kind": "generate", "prompts": [...], "max_tokens": N,
+//! "temperature": T}`, `{"kind": "observe", "texts": [...]}`,
 //! `{"kind": "raw", "sequences": [[id, ...], ...], "rows": N}`, `{"kind": "matmul"}`, or
 //! `{"kind": "golden", "families": [...]}` (MODEL is then the folder of golden files). With
 //! `"repeat": N` the work is done N times and the best time is given.
@@ -176,9 +177,18 @@ fn perform(model: &LocalModel, work: &Value) -> Result<Done, Box<dyn Error>> {
         }
         Some("generate") => {
             let most = work["max_tokens"].as_u64().unwrap_or(64) as u32;
-            let ask = |text| Generate {
-                prompt: Prompt::plain(text),
-                sampling: Sampling::greedy(most),
+            let temperature = work["temperature"].as_f64().unwrap_or(0.0);
+            let mut seed = 0;
+            let ask = |text| {
+                seed += 1;
+                Generate {
+                    prompt: Prompt::plain(text),
+                    sampling: Sampling {
+                        temperature,
+                        seed: Some(seed),
+                        ..Sampling::greedy(most)
+                    },
+                }
             };
             let requests = texts(&work["prompts"]).into_iter().map(ask).collect();
             let mut desk = List::new(requests, |g: &mary_contract::Generated| json!(g.text));

@@ -138,6 +138,9 @@ const PARTS: Parts = Parts(&[
     ("base", include_bytes!("cuda/ptx/base.ptx.gz")),
     ("attend_b", include_bytes!("cuda/ptx/attend_b.ptx.gz")),
     ("attend_h", include_bytes!("cuda/ptx/attend_h.ptx.gz")),
+    ("last_s", include_bytes!("cuda/ptx/last_s.ptx.gz")),
+    ("last_b", include_bytes!("cuda/ptx/last_b.ptx.gz")),
+    ("last_h", include_bytes!("cuda/ptx/last_h.ptx.gz")),
     ("product_b", include_bytes!("cuda/ptx/product_b.ptx.gz")),
     ("product_h", include_bytes!("cuda/ptx/product_h.ptx.gz")),
     (

@@ -219,6 +219,18 @@ impl Cuda {
             let tiles = plan.tiles(first);
             let words = args![at, shape, keys, values, tiles, spans, weighing, slopes, out];
             let grid = (count, heads.kv_heads);
+            // One new position a segment: its keys are read once, for up to four query rows.
+            let last = plan.last_rows.filter(|rows| *rows <= 4);
+            if let (Some(rows), 64 | 128) = (last, heads.head_dim) {
+                let part = match self.kind {
+                    Kind::Single => "last_s",
+                    Kind::Bf16 => "last_b",
+                    Kind::F16 => "last_h",
+                };
+                let rows = rows.next_power_of_two();
+                let name = format!("attend_last_{letter}{}_{rows}", heads.head_dim);
+                return self.launch((part, &name), grid, 256, words);
+            }
             match self.kind {
                 Kind::Bf16 | Kind::F16 if units => {
                     let part = if letter == 'b' {

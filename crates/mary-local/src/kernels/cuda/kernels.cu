@@ -807,6 +807,142 @@ ATTEND_WIDTHS(bf16, b)
 ATTEND_WIDTHS(f16, h)
 #endif
 
+// ------------------------------------------------------------------------- attention while writing
+
+// Sixteen bytes as numbers.
+DEVICE void spread(uint4 x, float (&to)[4], float) {
+    const u32 *p = &x.x;
+    for (int i = 0; i < 4; i++) to[i] = __uint_as_float(p[i]);
+}
+DEVICE void spread(uint4 x, float (&to)[8], bf16) {
+    const u32 *p = &x.x;
+    for (int i = 0; i < 4; i++) {
+        to[2 * i] = __uint_as_float(p[i] << 16);
+        to[2 * i + 1] = __uint_as_float(p[i] & 0xffff0000u);
+    }
+}
+DEVICE void spread(uint4 x, float (&to)[8], f16) {
+    const u32 *p = &x.x;
+    for (int i = 0; i < 4; i++) {
+        f16 lo = {(u16)p[i]}, hi = {(u16)(p[i] >> 16)};
+        to[2 * i] = wide(lo);
+        to[2 * i + 1] = wide(hi);
+    }
+}
+DEVICE float exponential(float x, float) { return expf(x); }
+DEVICE float exponential(float x, bf16) { return __expf(x); }
+DEVICE float exponential(float x, f16) { return __expf(x); }
+
+// One new position a segment, as when answers are written: each key is read once for one to four query rows,
+// and memory is all that counts. A few lanes share a key, sixteen bytes each; a warp has as many keys on their
+// way as its registers hold, and each group of lanes sums its own keys until the end. The order of sums depends
+// on the number of keys alone, not on what else is in the batch.
+template <class T, int HD, int R>
+DEVICE void attend_last(const T *qkv, Heads n, const T *keys, const T *values, const Tile *tiles,
+                        const int *stretches, Weighing w, const float *slopes, T *out) {
+    constexpr int EACH = 16 / sizeof(T), LANES = HD / EACH, GROUPS = 32 / LANES;
+    constexpr int MOST = R > 1 ? 4 : 8, STEPS = 32 / GROUPS < MOST ? 32 / GROUPS : MOST, KEYS = GROUPS * STEPS;
+    constexpr int PARTS = 8 * GROUPS;
+    __shared__ float part_most[R][PARTS], part_total[R][PARTS], part_sums[R][PARTS][HD];
+    int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+    int member = lane % LANES, own = lane / LANES;
+    Tile t = tiles[blockIdx.x];
+    int group = n.heads / n.kv_heads, kv = n.kv_heads * HD;
+    int first = blockIdx.y * group + t.begin, place = t.position;
+    const T *x = qkv + (u64)t.first * (n.heads * HD + 2 * kv) + first * HD + member * EACH;
+    float q[R][EACH], sums[R][EACH], most[R], total[R];
+    for (int r = 0; r < R; r++) {
+        spread(*(const uint4 *)(x + (r < t.rows ? r : 0) * HD), q[r], T());
+        most[r] = -INF;
+        total[r] = 0.f;
+        for (int i = 0; i < EACH; i++) sums[r][i] = 0.f;
+    }
+    int end = w.causal ? place + 1 : t.keys;
+    int begin = w.window && place + 1 > w.window ? place + 1 - w.window : 0;
+    int shift = blockIdx.y * HD + member * EACH;
+    Walk walk(stretches, t);
+    for (int block = begin + warp * KEYS; block < end; block += 8 * KEYS) {
+        int at = walk.row(min(block + lane % KEYS, end - 1));
+        uint4 k[STEPS], v[STEPS];
+#pragma unroll
+        for (int u = 0; u < STEPS; u++) {
+            u64 from = (u64)__shfl_sync(~0u, at, u * GROUPS + own) * kv + shift;
+            k[u] = *(const uint4 *)(keys + from);
+            v[u] = *(const uint4 *)(values + from);
+        }
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            float s[STEPS], peak = most[r];
+#pragma unroll
+            for (int u = 0; u < STEPS; u++) {
+                float f[EACH], dot = 0.f;
+                spread(k[u], f, T());
+                for (int i = 0; i < EACH; i++) dot += f[i] * q[r][i];
+                for (int d = LANES / 2; d; d >>= 1) dot += __shfl_xor_sync(~0u, dot, d);
+                int key = block + u * GROUPS + own;
+                s[u] = key < end ? weigh_any(dot * w.scale, w, slopes, first + r, key, place) : -INF;
+                peak = fmaxf(peak, s[u]);
+            }
+            float shrink = most[r] == -INF ? 0.f : exponential(most[r] - peak, T());
+            most[r] = peak;
+            total[r] *= shrink;
+            for (int i = 0; i < EACH; i++) sums[r][i] *= shrink;
+#pragma unroll
+            for (int u = 0; u < STEPS; u++) {
+                float p = s[u] == -INF ? 0.f : exponential(s[u] - peak, T()), f[EACH];
+                if (s[u] != s[u]) p = s[u];
+                total[r] += p;
+                spread(v[u], f, T());
+                // A key that is not there repeats the last one's numbers, with no weight.
+                for (int i = 0; i < EACH; i++) sums[r][i] += p * f[i];
+            }
+        }
+    }
+    int part = warp * GROUPS + own;
+    for (int r = 0; r < R; r++) {
+        if (member == 0) {
+            part_most[r][part] = most[r];
+            part_total[r][part] = total[r];
+        }
+        for (int i = 0; i < EACH; i++) part_sums[r][part][member * EACH + i] = sums[r][i];
+    }
+    __syncthreads();
+    int rows = min(R, t.rows);
+    for (int i = threadIdx.x; i < rows * HD; i += 256) {
+        int r = i / HD, column = i % HD;
+        float peak = -INF, all = 0.f, sum = 0.f;
+        for (int p = 0; p < PARTS; p++) peak = fmaxf(peak, part_most[r][p]);
+        for (int p = 0; p < PARTS; p++) {
+            float m = part_most[r][p];
+            if (m == -INF && part_total[r][p] == part_total[r][p]) continue;
+            float share = m == -INF ? 1.f : exponential(m - peak, T());
+            all += part_total[r][p] * share;
+            sum += part_sums[r][p][column] * share;
+        }
+        out[(u64)t.first * n.heads * HD + (first + r) * HD + column] = narrow<T>(sum / all);
+    }
+}
+#define ATTEND_LAST(T, N, HD, R)                                                                         \
+    extern "C" __global__ void __launch_bounds__(256, 2)                                                 \
+        attend_last_##N##HD##_##R(const T *qkv, Heads n, const T *keys, const T *values,                 \
+                                  const Tile *tiles, const int *stretches, Weighing w,                   \
+                                  const float *slopes, T *out) {                                         \
+        attend_last<T, HD, R>(qkv, n, keys, values, tiles, stretches, w, slopes, out);                   \
+    }
+#define ATTEND_LAST_ROWS(T, N, HD) ATTEND_LAST(T, N, HD, 1) ATTEND_LAST(T, N, HD, 2) ATTEND_LAST(T, N, HD, 4)
+#ifdef LAST_B
+ATTEND_LAST_ROWS(bf16, b, 64)
+ATTEND_LAST_ROWS(bf16, b, 128)
+#endif
+#ifdef LAST_H
+ATTEND_LAST_ROWS(f16, h, 64)
+ATTEND_LAST_ROWS(f16, h, 128)
+#endif
+#ifdef LAST_S
+ATTEND_LAST_ROWS(float, s, 64)
+ATTEND_LAST_ROWS(float, s, 128)
+#endif
+
 // --------------------------------------------------------------------------------------- products
 
 DEVICE void copy16(u32 to, const void *from, bool there) {

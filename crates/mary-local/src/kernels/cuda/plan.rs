@@ -110,6 +110,7 @@ pub struct Numbers {
     causal_tiles: usize,
     most_keys: usize,
     longest: usize,
+    last_rows: Option<usize>,
 }
 
 fn int(n: usize) -> i32 {
@@ -142,6 +143,7 @@ impl Numbers {
             causal_tiles: before.iter().map(in_tiles).sum(),
             longest: pictures.iter().map(|s| s.len).max().unwrap_or(0),
             most_keys: tiles.iter().map(|t| t.keys).max().unwrap_or(0),
+            last_rows: (batch.writing && segments.iter().all(|s| s.len == 1)).then_some(group),
         }
     }
 }
@@ -159,6 +161,8 @@ pub struct Plan {
     pub longest: usize,
     /// Keys of the longest segment.
     pub most_keys: usize,
+    /// Where answers are written, one new position in every segment: query rows of each.
+    pub last_rows: Option<usize>,
 }
 
 impl Plan {
@@ -170,6 +174,7 @@ impl Plan {
             causal_tiles: numbers.causal_tiles,
             longest: numbers.longest,
             most_keys: numbers.most_keys,
+            last_rows: numbers.last_rows,
         }
     }
 
@@ -215,6 +220,7 @@ mod tests {
         assert_eq!((all[2].first, all[2].position, all[2].spans), (7, 4, 1));
         assert_eq!(all[2].keys, 6);
         let numbers = Numbers::new(&batch, 3);
+        assert_eq!(numbers.last_rows, None);
         let spans = &numbers.all[3 * 9 + 6 * 3..];
         assert_eq!(spans, [0, 7, 0, 3, 20, 1, 30, 2]);
     }
@@ -225,6 +231,19 @@ mod tests {
         batch.push(&[1], &[], 0);
         let rows: Vec<usize> = tiles(&batch.segments, 71).iter().map(|t| t.rows).collect();
         assert_eq!(rows, [16, 16, 16, 16, 7]);
+    }
+
+    #[test]
+    fn writing_is_known_by_one_new_position_in_each_segment() {
+        let mut batch = Batch {
+            writing: true,
+            ..Batch::default()
+        };
+        batch.push(&[1], &[(0, 3)], 3);
+        batch.push(&[2], &[(0, 3), (10, 2)], 12);
+        assert_eq!(Numbers::new(&batch, 4).last_rows, Some(4));
+        batch.push(&[3, 4], &[], 20);
+        assert_eq!(Numbers::new(&batch, 4).last_rows, None);
     }
 
     #[test]

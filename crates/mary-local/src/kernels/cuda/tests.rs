@@ -1,8 +1,37 @@
-//! The embedded kernels belong to their source, and tokens drawn on a GPU are those that the same whole
-//! numbers give on the processor.
+//! The embedded kernels belong to their source, tokens drawn on a GPU are those that the same whole
+//! numbers give on the processor, and attention while writing is that of reading.
 
 use super::*;
-use crate::kernels::{Backend, Draw};
+use crate::batch::Batch;
+use crate::config::Norm;
+use crate::kernels::{AttentionCall, AttentionSettings, Backend, Draw, Heads, NormOf};
+
+fn gpu(precision: Precision) -> Option<Cuda> {
+    let choices = Choices {
+        number: 0,
+        precision,
+        blas: false,
+        memory: None,
+    };
+    match Cuda::new(choices) {
+        Ok(cuda) => Some(cuda),
+        Err(e) => {
+            mary_testkit::skip(mary_testkit::Lacking::Gpu, &e.to_string());
+            None
+        }
+    }
+}
+
+/// Numbers between -1 and 1.
+fn noise(count: usize, mut state: u64) -> Vec<f32> {
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
 
 /// The embedded kernels were compiled from the source that is there.
 #[test]
@@ -52,15 +81,8 @@ fn drawn(logits: &[f32], how: &Draw) -> u32 {
 
 #[test]
 fn tokens_drawn_on_a_gpu_are_those_of_the_processor() {
-    let choices = Choices {
-        number: 0,
-        precision: Precision::Single,
-        blas: false,
-        memory: None,
-    };
-    let cuda = match Cuda::new(choices) {
-        Ok(cuda) => cuda,
-        Err(e) => return mary_testkit::skip(mary_testkit::Lacking::Gpu, &e.to_string()),
+    let Some(cuda) = gpu(Precision::Single) else {
+        return;
     };
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut random = || {
@@ -109,4 +131,136 @@ fn tokens_drawn_on_a_gpu_are_those_of_the_processor() {
     rows[3 * width + 40_000] = f32::NAN;
     cuda.upload(&rows, &mut logits);
     assert_eq!(cuda.draw(&logits, (width, None), &draws)[3], None);
+}
+
+/// Attends with new positions of sequences whose keys lie in the cache behind a beginning that all share.
+struct Written {
+    cuda: Cuda,
+    heads: Heads,
+    cache: Cache,
+}
+
+/// Tokens that all sequences share, and that each has behind them.
+const SHARED: usize = 37;
+const LENGTHS: [usize; 5] = [1, 30, 200, 3, 700];
+
+impl Written {
+    fn tensor(&self, rows: usize, seed: u64) -> Tensor {
+        let width = self.heads.q_width() + 2 * self.heads.kv_width();
+        let mut x = Tensor::default();
+        self.cuda.upload(&noise(rows * width, seed), &mut x);
+        // Rows as attention gets them, in the type it computes with.
+        let by = NormOf {
+            weight: self.cuda.vector(vec![2.0; width]),
+            bias: None,
+            how: Norm {
+                rms: true,
+                eps: 1e-5,
+                unit_offset: false,
+            },
+        };
+        let mut to = Tensor::default();
+        self.cuda.norm(&x, rows, &by, &mut to);
+        to
+    }
+
+    fn new(precision: Precision, heads: Heads) -> Option<Self> {
+        let cuda = gpu(precision)?;
+        let rows = SHARED + LENGTHS.iter().map(|l| l + 1).sum::<usize>();
+        let cache = cuda.cache(1, rows, heads.kv_width());
+        let mut all = Self { cuda, heads, cache };
+        let mut batch = Batch::default();
+        batch.push(&vec![0; rows], &[], 0);
+        let mut qkv = all.tensor(rows, 7);
+        let plan = all.cuda.plan(&batch, &heads);
+        let place = (&mut all.cache, 0);
+        all.cuda.place(&mut qkv, &heads, None, None, place, &plan);
+        Some(all)
+    }
+
+    /// What the new positions of some of the sequences see.
+    fn attend(&mut self, which: &[usize], writing: bool, window: Option<usize>) -> Vec<f32> {
+        let mut batch = Batch {
+            writing,
+            ..Batch::default()
+        };
+        let mut rows = vec![];
+        for &i in which {
+            let first = SHARED + LENGTHS[..i].iter().map(|l| l + 1).sum::<usize>();
+            let past = [(0, SHARED), (first, LENGTHS[i])];
+            batch.push(&[0], &past, first + LENGTHS[i]);
+            rows.push(i);
+        }
+        let plan = self.cuda.plan(&batch, &self.heads);
+        let all = self.tensor(LENGTHS.len(), 11);
+        let width = self.heads.q_width() + 2 * self.heads.kv_width();
+        let mut qkv = Tensor::default();
+        self.cuda.gather(&all, width, &rows, &mut qkv);
+        let call = AttentionCall {
+            cache: &self.cache,
+            layer: 0,
+            heads: &self.heads,
+            settings: AttentionSettings {
+                scale: 0.3,
+                soft_cap: None,
+                causal: true,
+                window,
+                alibi: None,
+                reach: &[],
+            },
+        };
+        let mut to = Tensor::default();
+        self.cuda.attend(&qkv, &plan, &call, &mut to);
+        let found = self.cuda.download(&to, which.len() * self.heads.q_width());
+        self.cuda.check().unwrap();
+        found
+    }
+}
+
+#[test]
+fn attention_while_writing_is_that_of_reading_on_a_gpu() {
+    for precision in [Precision::Single, Precision::Bf16, Precision::F16] {
+        for (head_dim, group) in [
+            (64, 1),
+            (64, 3),
+            (128, 1),
+            (128, 2),
+            (128, 4),
+            (96, 1),
+            (64, 6),
+        ] {
+            let heads = Heads {
+                heads: 2 * group,
+                kv_heads: 2,
+                head_dim,
+            };
+            let Some(mut written) = Written::new(precision, heads) else {
+                return;
+            };
+            let all: Vec<usize> = (0..LENGTHS.len()).collect();
+            for window in [None, Some(50)] {
+                let reading = written.attend(&all, false, window);
+                let writing = written.attend(&all, true, window);
+                let tolerated = match precision {
+                    Precision::Single => 2e-6,
+                    Precision::F16 => 4e-3,
+                    Precision::Bf16 => 3e-2,
+                };
+                for (a, b) in reading.iter().zip(&writing) {
+                    let apart = (a - b).abs();
+                    assert!(apart <= tolerated, "{precision:?} {heads:?}: {a} and {b}");
+                }
+                // What a sequence sees does not depend on who writes beside it.
+                let width = heads.q_width();
+                for i in 0..LENGTHS.len() {
+                    let alone = written.attend(&[i], true, window);
+                    assert_eq!(
+                        alone,
+                        writing[i * width..(i + 1) * width],
+                        "{precision:?} {heads:?}"
+                    );
+                }
+            }
+        }
+    }
 }
