@@ -58,13 +58,15 @@ const RECIPES: &[Recipe] = &[
     },
     Recipe {
         family: "physico",
-        source: "PHYSICO, Appendix F; which matrices and which schedule is not printed",
+        source: "PHYSICO, Appendix F; which matrices, which schedule and how many tokens is not printed",
         batch: Some(4),
         rank: Some(64),
         alpha: Some(16.0),
         dropout: Some(0.1),
         rate: Some(2e-4),
         weight_decay: Some(0.001),
+        // Ours: two grids and their question are longer than what is taken otherwise.
+        longest: Some(2048),
         ..NONE
     },
     Recipe {

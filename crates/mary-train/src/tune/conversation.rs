@@ -56,7 +56,7 @@ impl Reader<'_> {
             }
             if example.tokens.len() - 1 > self.longest {
                 return Err(fail(format!(
-                    "{} tokens, but the model and the longest example allowed take {}",
+                    "{} tokens, but at most {} are taken (--longest, and the model's own limit)",
                     example.tokens.len() - 1,
                     self.longest
                 )));

@@ -9,6 +9,7 @@ use mary_report::html::{Chapter, ReportOptions};
 use mary_report::terminal;
 use mary_run::{Execution, Opening, RunSpec};
 use mary_store::RunFolder;
+use mary_weights::Checkpoint;
 
 use super::{carry_out, report, summary};
 use crate::cli::run::{LoraArgs, TestingArgs};
@@ -57,10 +58,28 @@ impl Tests<'_> {
                 ..Execution::default()
             },
         };
+        self.say_form(models);
         let lab = laboratory(place);
         let mut run = lab.prepare(&spec)?.open()?;
         carry_out::go(&mut run, false)?;
         Ok(run.path().to_owned())
+    }
+}
+
+impl Tests<'_> {
+    /// Conversations are learned through a model's chat template, tests are plain text unless they are asked
+    /// for otherwise: what was learned may then not show.
+    fn say_form(&self, models: &[&Path]) {
+        let learned_plain = self.lora.plain_text || self.testing.apply_chat_template;
+        let has_template = |model: &&Path| {
+            Checkpoint::open(model).is_ok_and(|checkpoint| checkpoint.template().is_some())
+        };
+        if !learned_plain && models.first().is_some_and(has_template) {
+            super::tell(
+                "note: conversations were learned through the model's chat template, and the tests are plain text; \
+                 --apply-chat-template asks them through it too, --plain-text learns without it",
+            );
+        }
     }
 }
 

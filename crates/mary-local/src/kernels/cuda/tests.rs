@@ -242,7 +242,8 @@ fn attention_while_writing_is_that_of_reading_on_a_gpu() {
                 let reading = written.attend(&all, false, window);
                 let writing = written.attend(&all, true, window);
                 let tolerated = match precision {
-                    Precision::Single => 2e-6,
+                    // Numbers of up to about four, weighed by exponentials of scores of up to 40.
+                    Precision::Single => 2e-5,
                     Precision::F16 => 4e-3,
                     Precision::Bf16 => 3e-2,
                 };
