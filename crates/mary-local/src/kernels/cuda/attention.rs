@@ -238,6 +238,7 @@ impl Cuda {
                     } else {
                         "attend_h"
                     };
+                    // One warp takes a tile of at most 128 keys, four a longer one, in whatever block.
                     let threads = if plan.most_keys > 128 { 128 } else { 32 };
                     let name = format!("attend_{letter}{}", heads.head_dim);
                     self.launch((part, &name), grid, threads, words);

@@ -622,9 +622,13 @@ DEVICE void attend_units(const T *qkv, Heads n, const T *keys, const T *values, 
     constexpr int STEPS = HD / 16, COLUMNS = HD / 8;
     __shared__ float shared_most[4][16], shared_total[4][16];
     __shared__ float shared_sums[16 * HD];
-    int warp = threadIdx.x >> 5, warps = blockDim.x >> 5, lane = threadIdx.x & 31;
+    int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     int g = lane >> 2, c = lane & 3;
     Tile t = tiles[blockIdx.x];
+    // By the tile's own keys, not by the block's size, which is that of the batch's longest: sums do not depend
+    // on what else is asked.
+    int warps = t.keys > 128 ? blockDim.x >> 5 : 1;
+    if (warp >= warps) return;
     int group = n.heads / n.kv_heads, kv = n.kv_heads * HD;
     int stride = n.heads * HD + 2 * kv;
     int head[2], place[2];
