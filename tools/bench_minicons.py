@@ -23,6 +23,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from figures import Figures, versions
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -74,12 +76,14 @@ def main():
     arguments.add_argument("--threads", type=int, default=os.cpu_count())
     arguments.add_argument("--batches", default="1,8,32")
     arguments.add_argument("--processor", action="store_true")
+    arguments.add_argument("--json", help="where the figure goes, with machine and commit")
     given = arguments.parse_args()
     global PROCESSOR
     PROCESSOR = given.processor
     import torch
     from minicons import scorer
 
+    figures = Figures(threads=given.threads, **versions("torch", "transformers", "minicons"))
     torch.set_num_threads(given.threads)
     lm = scorer.IncrementalLMScorer(given.folder, "cpu")
     lines = texts(given.texts)
@@ -93,7 +97,9 @@ def main():
             print(f"{name}: {seconds:.2f} s", flush=True)
     peer = min((seconds, name) for name, seconds in best.items() if name != "mary")
     print(f"{len(lines)} texts, {given.threads} threads: mary {len(lines) / best['mary']:.1f}/s, {peer[1]} {len(lines) / peer[0]:.1f}/s")
-    print(f"ratio {peer[0] / best['mary']:.2f}")
+    figure = figures.add(f"{len(lines)} texts, token by token", peer[1], len(lines) / best["mary"], len(lines) / peer[0], "texts/s", 3.0)
+    print(f"ratio {figure['ratio']:.2f}")
+    figures.save(given.json)
 
 
 if __name__ == "__main__":

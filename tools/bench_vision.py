@@ -20,6 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from figures import Figures, versions
+
 QUESTION_WORDS = ["old", "young", "small", "great", "red", "blue"]
 
 
@@ -116,10 +118,13 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--pictures", type=int, default=24)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", help="where the best round's figures go, with machine and commit")
     parser.add_argument("--theirs", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.theirs:
         return theirs(Path(args.theirs), args.threads)
+    figures = Figures(threads=args.threads, **versions("torch", "transformers"))
+    best = {}
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         make(folder, args.pictures)
@@ -133,10 +138,18 @@ def main():
             kept = other["kept_seconds"] / many[0], other["kept_processor"] / ours["question_processor"]
             apart = max(apart, max(abs(a - b) for a, b in zip(ours["answers"], other["kept_answers"])))
             work = [other[k] / ours[k] for k in ("processor", "question_processor")]
+            for name, pair, better in (("rate", rate, max), ("many", many, min), ("kept", [many[0], other["kept_seconds"]], min),
+                                       ("peak", [ours["peak_mb"], other["peak_mb"]], min)):
+                best[name] = [better(pair[i], best.get(name, pair)[i]) for i in (0, 1)]
             print(f"round {number + 1}: pictures/s {rate[0]:.2f} against {rate[1]:.2f} ({rate[0] / rate[1]:.2f} x, {work[0]:.2f} x by "
                   f"processor time); twenty questions {many[0]:.2f} s against {many[1]:.2f} s ({many[1] / many[0]:.1f} x, "
                   f"{work[1]:.1f} x; against a loop that keeps the picture's keys {kept[0]:.1f} x, {kept[1]:.1f} x); peak {ours['peak_mb']:.0f} MB against "
-                  f"{other['peak_mb']:.0f} MB; scores apart by at most {apart:.1e} nats")
+                  f"{other['peak_mb']:.0f} MB; scores apart by at most {apart:.1e} nats", flush=True)
+    figures.add("pictures, one question each", "transformers", *best["rate"], "pictures/s", 1.0)
+    figures.add("twenty questions on one picture", "transformers, the picture read for each", *best["many"], "s", 5.0)
+    figures.add("twenty questions on one picture", "transformers, the picture's keys kept", *best["kept"], "s", 5.0)
+    figures.add("peak memory", "transformers", *best["peak"], "MB")
+    figures.save(args.json)
 
 
 if __name__ == "__main__":
