@@ -5,7 +5,7 @@
 
 use std::arch::x86_64::*;
 
-use super::amx::{DEPTH, TILE};
+use super::{DEPTH, TILE};
 
 /// Splits sixteen rows of `inputs` numbers, a multiple of 32, into `planes` planes.
 ///
