@@ -13,6 +13,8 @@
 mod kernel;
 #[cfg(target_arch = "x86_64")]
 mod pack_avx512;
+#[cfg(target_arch = "x86_64")]
+mod product;
 mod split;
 mod tiles;
 
@@ -20,7 +22,11 @@ use std::sync::OnceLock;
 
 use mary_architecture::simd;
 
-pub use tiles::{Activations, Tiles};
+#[cfg(target_arch = "x86_64")]
+use kernel::Block;
+#[cfg(target_arch = "x86_64")]
+pub use product::{Factor, How, product};
+pub use tiles::{Activations, Tiles, planes};
 
 /// Rows and columns of a tile of sums.
 pub const TILE: usize = 16;
@@ -140,33 +146,21 @@ pub unsafe fn multiply(a: &Activations, w: &Tiles, out: *mut f32, region: Region
                     let share = (row - first) / (2 * TILE) * steps * w.planes * LATER;
                     let next = 2 * w_strip + share;
                     let (n0, n1) = (w0.wrapping_add(next), w1.wrapping_add(next));
-                    let tiles = [a0, a1, w0, w1, n0, n1];
-                    // SAFETY: each of the first four pointers has `steps` tiles of its planes behind it; a full block
-                    // lies inside the region, and an edge block goes through its own memory.
-                    unsafe {
-                        if rows == 2 * TILE && outputs == 2 * TILE {
-                            kernel::block(w.planes, tiles, steps, at, region.stride, add);
-                        } else {
-                            if add {
-                                edge.load(at, region.stride, rows, outputs);
-                            }
-                            kernel::block(
-                                w.planes,
-                                tiles,
-                                steps,
-                                edge.0.as_mut_ptr(),
-                                2 * TILE,
-                                add,
-                            );
-                            edge.store(at, region.stride, rows, outputs);
-                        }
-                    }
+                    let block = Block {
+                        planes: w.planes,
+                        tiles: [a0, a1, w0, w1, n0, n1],
+                        steps,
+                        add,
+                    };
+                    // SAFETY: each of the first four pointers has `steps` tiles of its planes behind it, and the
+                    // block lies inside the region.
+                    unsafe { edge.through(&block, (at, region.stride), (rows, outputs)) };
                 }
             }
         }
     }
-    // SAFETY: as above; frees the tile registers so that switching threads stays cheap.
-    unsafe { std::arch::asm!("tilerelease", options(nostack, nomem)) };
+    // SAFETY: as above.
+    unsafe { kernel::release() };
 }
 
 /// There are no tiles here, and [`available`] said so.
@@ -177,10 +171,36 @@ pub unsafe fn multiply(a: &Activations, w: &Tiles, out: *mut f32, region: Region
 pub unsafe fn multiply(_a: &Activations, _w: &Tiles, _out: *mut f32, _region: Region) {}
 
 /// A block at the edge of the product, where not all of 32 × 32 exists.
+#[cfg(target_arch = "x86_64")]
 #[repr(align(64))]
 struct Edge([f32; 4 * TILE * TILE]);
 
+#[cfg(target_arch = "x86_64")]
 impl Edge {
+    /// Computes a block: straight to its place, or by way of this memory where it is not whole.
+    ///
+    /// # Safety
+    /// As for [`Block::run`]; `at` has `rows` rows of `outputs` numbers.
+    #[inline]
+    unsafe fn through(
+        &mut self,
+        block: &Block,
+        (at, stride): (*mut f32, usize),
+        (rows, outputs): (usize, usize),
+    ) {
+        // SAFETY: the caller vouches for the block; this memory holds a whole one.
+        unsafe {
+            if rows == 2 * TILE && outputs == 2 * TILE {
+                return block.run(at, stride);
+            }
+            if block.add {
+                self.load(at, stride, rows, outputs);
+            }
+            block.run(self.0.as_mut_ptr(), 2 * TILE);
+            self.store(at, stride, rows, outputs);
+        }
+    }
+
     /// # Safety
     /// `at` has `rows` rows of `outputs` numbers.
     unsafe fn load(&mut self, at: *const f32, stride: usize, rows: usize, outputs: usize) {

@@ -26,6 +26,16 @@ pub(super) unsafe fn configure() {
     unsafe { std::arch::asm!("ldtilecfg [{}]", in(reg) &raw const CONFIG, options(nostack)) };
 }
 
+/// Frees the tile registers, so that switching threads stays cheap.
+///
+/// # Safety
+/// As for [`configure`].
+#[inline]
+pub(super) unsafe fn release() {
+    // SAFETY: the caller vouches for the processor.
+    unsafe { std::arch::asm!("tilerelease", options(nostack, nomem)) };
+}
+
 /// One step of the kernel: four products of the tiles that are loaded.
 macro_rules! four {
     () => {
@@ -215,26 +225,39 @@ kernel!(
     later!("0,1", "128")
 );
 
-/// A block of 32 × 32 sums over `steps` tiles of depth.
-///
-/// # Safety
-/// The unit is configured ([`configure`]); the first four pointers have `steps` tiles of their planes behind
-/// them, and `out` is 32 rows of 32 numbers.
-#[inline]
-pub(super) unsafe fn block(
-    planes: usize,
-    tiles: [*const u16; 6],
-    steps: usize,
-    out: *mut f32,
-    stride: usize,
-    add: bool,
-) {
-    // SAFETY: the caller vouches for the memory behind every pointer.
-    unsafe {
-        match planes {
-            1 => one_plane(tiles, steps, out, stride, add),
-            2 => two_planes(tiles, steps, out, stride, add),
-            _ => three_planes(tiles, steps, out, stride, add),
+/// A block of 32 × 32 sums.
+pub(super) struct Block {
+    /// Planes of the weights.
+    pub(super) planes: usize,
+    /// Two strips of activations, two of weights, and places to fetch into the second-level cache.
+    pub(super) tiles: [*const u16; 6],
+    /// Tiles of depth.
+    pub(super) steps: usize,
+    /// Add to what is there.
+    pub(super) add: bool,
+}
+
+impl Block {
+    /// Computes it.
+    ///
+    /// # Safety
+    /// The unit is configured ([`configure`]); the first four pointers have `steps` tiles of their planes
+    /// behind them, and `out` is 32 rows of 32 numbers.
+    #[inline]
+    pub(super) unsafe fn run(&self, out: *mut f32, stride: usize) {
+        let Self {
+            planes,
+            tiles,
+            steps,
+            add,
+        } = *self;
+        // SAFETY: the caller vouches for the memory behind every pointer.
+        unsafe {
+            match planes {
+                1 => one_plane(tiles, steps, out, stride, add),
+                2 => two_planes(tiles, steps, out, stride, add),
+                _ => three_planes(tiles, steps, out, stride, add),
+            }
         }
     }
 }

@@ -33,14 +33,18 @@ impl Drop for Tiles {
     }
 }
 
+/// How many bfloat16 numbers it takes to hold each of these: one, two or three.
+pub fn planes(numbers: &[f32]) -> usize {
+    use rayon::prelude::*;
+    let some = numbers.par_chunks(1 << 16).map(scan_planes);
+    some.reduce(|| 1, usize::max)
+}
+
 impl Tiles {
     /// Packs `outputs` rows of `inputs` weights.
     pub fn pack(weights: &[f32], outputs: usize, inputs: usize) -> Self {
         use rayon::prelude::*;
-        let planes = weights
-            .par_chunks(1 << 16)
-            .map(scan_planes)
-            .reduce(|| 1, usize::max);
+        let planes = planes(weights);
         let pairs = outputs.div_ceil(2 * TILE);
         let strip = Self::strip_len(inputs, planes);
         let mut data = Aligned::<u16>::zeroed(pairs * 2 * strip);
