@@ -133,6 +133,7 @@ fn three_steps(name: &str) {
                 base: &parameters,
                 stored: None,
                 transposed: Some(&transposed),
+                frozen: None,
                 adapter: None,
             };
             let mut g = Gradients {

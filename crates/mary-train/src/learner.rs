@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::TrainError;
 #[cfg(feature = "cuda")]
 use crate::net::cuda::{Gpu, GpuTrainer, Multiply, Start};
-use crate::net::{AdapterLayout, Gradients, Net, Packed, Parameters, Stored, Workspace};
+use crate::net::{AdapterLayout, Frozen, Gradients, Net, Packed, Parameters, Stored, Workspace};
 use crate::optimizer::{AdamW, Moments, reduce, update};
 
 /// Where a model is trained.
@@ -85,6 +85,8 @@ enum Engine {
 
 /// Room of every slot.
 struct Processor {
+    /// What is known of the base where only an adapter is trained.
+    frozen: Option<Frozen>,
     workspaces: Vec<Workspace>,
     gradients: Vec<Vec<f32>>,
 }
@@ -126,6 +128,7 @@ impl Processor {
     fn new(lesson: &Lesson, means: &Means) -> Self {
         let trained = lesson.moments.first.len();
         Self {
+            frozen: None,
             workspaces: (0..means.slots).map(|_| Workspace::default()).collect(),
             gradients: vec![vec![0.0; trained]; means.slots],
         }
@@ -139,6 +142,7 @@ impl Processor {
         work: &[Vec<Work>],
         scale: f32,
     ) -> Result<f64, TrainError> {
+        let frozen = self.frozen.as_ref();
         let losses: Vec<f64> = self
             .gradients
             .par_iter_mut()
@@ -151,7 +155,8 @@ impl Processor {
                     let p = Parameters {
                         base: &lesson.base,
                         stored: lesson.stored.as_ref(),
-                        transposed: lesson.stored.is_none().then_some(transposed),
+                        transposed: (!transposed.is_empty()).then_some(transposed),
+                        frozen,
                         adapter: lesson
                             .adapter
                             .as_ref()
@@ -358,18 +363,33 @@ impl Learner {
         }
     }
 
-    /// The base with its matrices transposed, where the processor will want it.
+    /// Looks at a base that is not trained, once, and transposes the matrices of others, where the processor
+    /// will want it.
     fn turn(&mut self) {
-        #[cfg(feature = "cuda")]
-        if matches!(self.engine, Engine::Gpu(_)) {
-            return;
+        let lesson = &self.lesson;
+        match &mut self.engine {
+            #[cfg(feature = "cuda")]
+            Engine::Gpu(_) => return,
+            Engine::Processor(processor) => {
+                if processor.frozen.is_none() && lesson.adapter.is_some() {
+                    let (layout, stored) = (&lesson.net.layout, lesson.stored.as_ref());
+                    let look = || Frozen::new(layout, &lesson.base, stored);
+                    processor.frozen = Some(self.pool.install(look));
+                }
+                if lesson.adapter.is_some() && !Frozen::wants_transpose() {
+                    return;
+                }
+            }
         }
+        self.transpose();
+    }
+
+    /// The base with its matrices transposed, as it is now.
+    fn transpose(&mut self) {
         if !self.turned && self.lesson.stored.is_none() {
-            self.pool.install(|| {
-                self.lesson
-                    .net
-                    .transposed(&self.lesson.base, &mut self.transposed)
-            });
+            let (lesson, to) = (&self.lesson, &mut self.transposed);
+            self.pool
+                .install(|| lesson.net.transposed(&lesson.base, to));
             self.turned = true;
         }
     }
@@ -399,18 +419,23 @@ impl Learner {
         &mut self,
         act: impl FnOnce(&Net, &Parameters<'_>) -> Result<T, TrainError> + Send,
     ) -> Result<T, TrainError> {
-        if !self.turned && self.lesson.stored.is_none() {
-            let (lesson, to) = (&self.lesson, &mut self.transposed);
-            self.pool
-                .install(|| lesson.net.transposed(&lesson.base, to));
-            self.turned = true;
+        self.turn();
+        #[cfg(feature = "cuda")]
+        if matches!(self.engine, Engine::Gpu(_)) {
+            self.transpose();
         }
+        let frozen = match &self.engine {
+            Engine::Processor(processor) => processor.frozen.as_ref(),
+            #[cfg(feature = "cuda")]
+            Engine::Gpu(_) => None,
+        };
         let lesson = &self.lesson;
         let adapter = lesson.adapter.as_ref();
         let p = Parameters {
             base: &lesson.base,
             stored: lesson.stored.as_ref(),
-            transposed: lesson.stored.is_none().then_some(&self.transposed),
+            transposed: (!self.transposed.is_empty()).then_some(&self.transposed),
+            frozen,
             adapter: adapter.map(|(table, values)| (table, values.as_slice(), None)),
         };
         self.pool.install(|| act(&lesson.net, &p))

@@ -19,15 +19,20 @@ pub struct Estimate {
 const MB: u64 = 1_000_000;
 
 /// Numbers one sequence of this many tokens keeps for the backward pass.
-fn sequence(a: &Architecture, tokens: usize) -> u64 {
+fn sequence(a: &Architecture, tokens: usize, logits: usize) -> u64 {
     let (heads, inner) = (a.q_width(), a.intermediate);
     let joint = heads + 2 * a.kv_width();
     let gates = if a.mlp.gated { 3 } else { 2 };
     let normed = usize::from(a.block == mary_architecture::config::Block::Sandwich);
     let block = (4 + 2 * normed) * a.hidden + joint + heads + a.heads + gates * inner;
     let passing = 8 * a.hidden + 2 * joint + 3 * inner + 2 * 64;
-    let logits = 1_000_000.max(64 * a.vocab);
+    let logits = logits.max(64 * a.vocab);
     (tokens * (a.layers * block + passing) + logits) as u64
+}
+
+/// Logits kept at a time while adapters are tuned: those of a pack, up to sixteen million.
+fn logits(a: &Architecture, tokens: usize) -> usize {
+    (tokens * a.vocab).min(16_000_000)
 }
 
 /// What a GPU computes at once.
@@ -96,7 +101,7 @@ pub(crate) fn at_once(
 fn growing_bytes(shape: &Shape, slots: usize) -> Result<u64, TrainError> {
     let parameters = Layout::new(shape)?.total as u64;
     let slots = slots as u64;
-    let sequences = slots * sequence(&shape.architecture()?, shape.context);
+    let sequences = slots * sequence(&shape.architecture()?, shape.context, 1_000_000);
     Ok(4 * (parameters * (4 + slots) + sequences))
 }
 
@@ -133,7 +138,9 @@ impl Estimate {
         (tokens, slots): (usize, usize),
     ) -> Self {
         let need = |tokens: usize, slots: usize| {
-            base + 4 * (trained as u64 * (3 + slots as u64) + slots as u64 * sequence(a, tokens))
+            base + 4
+                * (trained as u64 * (3 + slots as u64)
+                    + slots as u64 * sequence(a, tokens, logits(a, tokens)))
         };
         let mut smaller = Vec::new();
         let mut fewer = slots / 2;

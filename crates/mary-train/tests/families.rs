@@ -3,7 +3,7 @@
 //! `tools/golden_gradients.py`; weights are made here and there from the name of the tensor.
 
 use crate::numbers::numbers;
-use mary_train::net::{AdapterLayout, Gradients, Net, Packed, Parameters, Workspace};
+use mary_train::net::{AdapterLayout, Frozen, Gradients, Net, Packed, Parameters, Workspace};
 use safetensors::SafeTensors;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -106,6 +106,7 @@ fn check(name: &str) {
         base: &base,
         stored: None,
         transposed: Some(&transposed),
+        frozen: None,
         adapter: None,
     };
     let mut gradient = vec![0.0; net.layout.total];
@@ -171,35 +172,45 @@ fn check(name: &str) {
     for (tensor, dims, place) in &names {
         values[place.clone()].copy_from_slice(&numbers(tensor, dims, false));
     }
-    let mut gradient = vec![0.0; table.total];
-    let p = Parameters {
-        adapter: Some((&table, &values, None)),
-        ..p
-    };
-    let mut g = Gradients {
-        base: None,
-        adapter: Some(&mut gradient),
-    };
-    let loss = net
-        .loss_and_gradient(&p, &packed, scale, &mut g, &mut ws)
-        .expect("runs");
-    let want = golden.settings["adapted"].as_f64().expect("a loss");
-    let off = (loss / packed.weight() - want).abs() / want;
-    assert!(off < 1e-5, "{name}: loss with adapters is off by {off:.1e}");
-    let mut worst = (0.0f32, String::new());
-    for (tensor, _, place) in &names {
-        let off = error(&gradient[place.clone()], &golden.values(tensor), most);
-        if off > worst.0 {
-            worst = (off, tensor.clone());
+    let frozen = Frozen::new(&net.layout, &base, None);
+    for frozen in [None, Some(&frozen)] {
+        let mut gradient = vec![0.0; table.total];
+        let p = Parameters {
+            frozen,
+            transposed: p.transposed.filter(|_| frozen.is_none()),
+            adapter: Some((&table, &values, None)),
+            ..p
+        };
+        let mut g = Gradients {
+            base: None,
+            adapter: Some(&mut gradient),
+        };
+        let loss = net
+            .loss_and_gradient(&p, &packed, scale, &mut g, &mut ws)
+            .expect("runs");
+        let want = golden.settings["adapted"].as_f64().expect("a loss");
+        let off = (loss / packed.weight() - want).abs() / want;
+        assert!(off < 1e-5, "{name}: loss with adapters is off by {off:.1e}");
+        let mut worst = (0.0f32, String::new());
+        for (tensor, _, place) in &names {
+            let off = error(&gradient[place.clone()], &golden.values(tensor), most);
+            if off > worst.0 {
+                worst = (off, tensor.clone());
+            }
         }
+        eprintln!(
+            "{name}, {}: adapters {:.1e} ({})",
+            ["vectors", "the quickest unit"][usize::from(frozen.is_some())],
+            worst.0,
+            worst.1
+        );
+        assert!(
+            worst.0 <= TOLERANCE,
+            "{name}: {} off by {:.1e}",
+            worst.1,
+            worst.0
+        );
     }
-    eprintln!("{name}: adapters {:.1e} ({})", worst.0, worst.1);
-    assert!(
-        worst.0 <= TOLERANCE,
-        "{name}: {} off by {:.1e}",
-        worst.1,
-        worst.0
-    );
     let adapted = tensors
         .names()
         .iter()

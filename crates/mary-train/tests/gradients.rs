@@ -126,6 +126,7 @@ fn base_gradient(shape: Shape) {
         base: &base,
         stored: None,
         transposed: None,
+        frozen: None,
         adapter: None,
     };
     let mut g = Gradients {
@@ -139,6 +140,7 @@ fn base_gradient(shape: Shape) {
             base: values,
             stored: None,
             transposed: None,
+            frozen: None,
             adapter: None,
         };
         net.loss_and_gradient(&p, &packed, 1.0, &mut Gradients::default(), &mut ws)
@@ -189,6 +191,7 @@ fn a_segment_longer_than_a_block_of_query_rows() {
         base: &base,
         stored: None,
         transposed: None,
+        frozen: None,
         adapter: None,
     };
     let mut g = Gradients {
@@ -202,6 +205,7 @@ fn a_segment_longer_than_a_block_of_query_rows() {
             base: values,
             stored: None,
             transposed: None,
+            frozen: None,
             adapter: None,
         };
         0.1 * net
@@ -230,6 +234,7 @@ fn adapter_gradient(shape: Shape, targets: &[&str], dropout: f32) {
         base: &base,
         stored: None,
         transposed: None,
+        frozen: None,
         adapter: Some((&table, &values, Some(77))),
     };
     let mut g = Gradients {
@@ -243,6 +248,7 @@ fn adapter_gradient(shape: Shape, targets: &[&str], dropout: f32) {
             base: &base,
             stored: None,
             transposed: None,
+            frozen: None,
             adapter: Some((&table, values, Some(77))),
         };
         net.loss_and_gradient(&p, &packed, 1.0, &mut Gradients::default(), &mut ws)

@@ -83,6 +83,7 @@ fn logits(net: &Net, base: &[f32], adapter: Option<(&AdapterLayout, &[f32])>) ->
         base,
         stored: None,
         transposed: None,
+        frozen: None,
         adapter,
     };
     net.logits(&p, &packed, &mut Workspace::default())

@@ -64,11 +64,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mary-vision", &[]),
     ("mary-cuda", &["mary-contract"]),
     ("mary-architecture", &["mary-contract"]),
+    ("mary-products", &["mary-architecture"]),
     (
         "mary-local",
         &[
             "mary-architecture",
             "mary-contract",
+            "mary-products",
             "mary-vision",
             "mary-weights",
             "mary-cuda",
@@ -139,6 +141,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "mary-architecture",
             "mary-contract",
+            "mary-products",
             "mary-weights",
             "mary-cuda",
             "mary-world",

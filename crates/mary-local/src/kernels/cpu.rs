@@ -1,13 +1,9 @@
 //! The processor: fused kernels over packed rows, with the widest instructions it has.
 
-pub mod aligned;
-pub mod amx;
 mod attention;
 mod elementwise;
 pub(crate) mod head;
 pub mod matmul;
-#[cfg(target_arch = "x86_64")]
-mod pack_avx512;
 pub mod quant;
 #[cfg(target_arch = "x86_64")]
 mod quant_avx512;
@@ -16,6 +12,7 @@ mod quant_fixed;
 #[cfg(target_arch = "x86_64")]
 mod quant_k_avx512;
 pub use mary_architecture::simd;
+pub use mary_products::{aligned, amx};
 mod slab;
 mod team;
 

@@ -2,11 +2,12 @@
 
 use super::attention;
 use super::forward::{gather, scatter};
+use super::frozen::Frozen;
 use super::kernels::{self, NormSaved};
 use super::layout::Norm;
 use super::linear::{LowBack, apply_back};
 use super::matmul::{View, Write, matmul};
-use super::model::{Gradients, Net, Packed, Parameters, Workspace, head_rows, size};
+use super::model::{Gradients, Net, Packed, Parameters, Workspace, size};
 
 impl Net {
     /// The head, its loss, and the backward pass to the end of the last block (left in `ws.slope`).
@@ -27,11 +28,7 @@ impl Net {
         size(&mut ws.slope_narrow, n * d);
         ws.slope_narrow.fill(0.0);
         let mut loss = 0.0;
-        let most = match p.stored {
-            Some(_) => stored_rows(v),
-            None => head_rows(v),
-        };
-        for positions in counted.chunks(most) {
+        for positions in counted.chunks(p.head_rows(v)) {
             let rows = positions.len();
             ws.chosen.clear();
             for i in positions {
@@ -67,12 +64,13 @@ impl Net {
                     (&ws.logits, v, rows),
                     &mut ws.chosen_slope,
                     Write::Replace,
-                    &mut ws.room,
+                    (p.unit(), &mut ws.room),
                 ),
-                None => matmul(
+                None => p.unit().matmul(
                     (rows, v, d),
                     View::rows(&ws.logits, v),
-                    View::rows(&p.base[self.layout.head.clone()], d),
+                    View::rows(&p.base[self.layout.head.clone()], d)
+                        .planes(p.frozen.map_or(3, Frozen::head)),
                     1.0,
                     (&mut ws.chosen_slope, d),
                     Write::Replace,
@@ -153,7 +151,7 @@ impl Net {
             log_sums: &s.log_sums,
         };
         attention::backward(
-            &self.weighing(index),
+            &self.weighing(index, p.unit()),
             &packed.segments,
             &saved,
             &mut ws.scratch,
@@ -249,11 +247,6 @@ impl Net {
         let to = ws.slope_middle.as_mut_slice();
         self.norm_slope(p, &layout.norm2, kept, (&ws.slope_narrow, to), g);
     }
-}
-
-/// Rows of logits computed at a time where the head is unpacked for them: about sixteen million numbers.
-fn stored_rows(vocabulary: usize) -> usize {
-    (16_000_000 / vocabulary.max(1)).clamp(64, 512)
 }
 
 fn zero(buffer: &mut Vec<f32>, length: usize) {

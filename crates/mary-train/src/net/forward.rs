@@ -183,7 +183,7 @@ impl Net {
         size(&mut s.heads, n * self.architecture.q_width());
         size(&mut s.log_sums, n * self.architecture.heads);
         attention::forward(
-            &self.weighing(index),
+            &self.weighing(index, p.unit()),
             &packed.segments,
             &s.qkv,
             scratch,

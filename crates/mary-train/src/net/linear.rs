@@ -2,7 +2,7 @@
 
 use super::kernels;
 use super::layout::Linear;
-use super::matmul::{View, Write, matmul};
+use super::matmul::{View, Write};
 use super::model::{Gradients, Parameters, size};
 use super::stored::Room;
 
@@ -54,6 +54,7 @@ pub(super) fn apply(
 ) {
     let (inputs, outputs) = (linear.inputs, linear.outputs);
     let rows = x.len() / inputs;
+    let (unit, planes) = (p.unit(), p.frozen.map_or(3, |f| f.planes(linear.index)));
     let mut write = write;
     if let Some(bias) = &linear.bias {
         let bias = &p.base[bias.clone()];
@@ -65,13 +66,14 @@ pub(super) fn apply(
         }
     }
     if let Some(matrix) = p.stored.and_then(|s| s.matrix(linear.index)) {
-        matrix.product(x, (y, y_step), write, low.room);
+        matrix.product(x, (y, y_step), write, (unit, low.room));
     } else {
         let weight = match p.transposed {
             Some(values) => View::rows(&values[linear.weight.clone()], outputs),
             None => View::transposed(&p.base[linear.weight.clone()], inputs),
-        };
-        matmul(
+        }
+        .planes(planes);
+        unit.matmul(
             (rows, inputs, outputs),
             View::rows(x, inputs),
             weight,
@@ -101,7 +103,7 @@ pub(super) fn apply(
     let kept = &mut low.kept[linear.index];
     size(kept, rows * table.rank);
     let a = View::transposed(&values[site.down.clone()], inputs);
-    matmul(
+    unit.matmul(
         (rows, inputs, table.rank),
         View::rows(x, inputs),
         a,
@@ -111,7 +113,7 @@ pub(super) fn apply(
     );
     let b = View::transposed(&values[site.up.clone()], table.rank);
     let shape = (rows, table.rank, outputs);
-    matmul(
+    unit.matmul(
         shape,
         View::rows(kept, table.rank),
         b,
@@ -132,14 +134,15 @@ pub(super) fn apply_back(
 ) {
     let (inputs, outputs) = (linear.inputs, linear.outputs);
     let rows = x.len() / inputs;
+    let (unit, planes) = (p.unit(), p.frozen.map_or(3, |f| f.planes(linear.index)));
     let slope = View::rows(dy, dy_step);
     if let Some(matrix) = p.stored.and_then(|s| s.matrix(linear.index)) {
-        matrix.product_back((dy, dy_step, rows), dx, write, low.room);
+        matrix.product_back((dy, dy_step, rows), dx, write, (unit, low.room));
     } else {
-        matmul(
+        unit.matmul(
             (rows, outputs, inputs),
             slope,
-            View::rows(&p.base[linear.weight.clone()], inputs),
+            View::rows(&p.base[linear.weight.clone()], inputs).planes(planes),
             1.0,
             (dx, inputs),
             write,
@@ -148,7 +151,7 @@ pub(super) fn apply_back(
     if let Some(base) = g.base.as_deref_mut() {
         let dw = &mut base[linear.weight.clone()];
         let shape = (outputs, rows, inputs);
-        matmul(
+        unit.matmul(
             shape,
             View::transposed(dy, dy_step),
             View::rows(x, inputs),
@@ -172,7 +175,7 @@ pub(super) fn apply_back(
         .map(|seed| seed ^ ((linear.index as u64) << 40));
     size(low.slope, rows * rank);
     let b = View::rows(&values[site.up.clone()], rank);
-    matmul(
+    unit.matmul(
         (rows, outputs, rank),
         slope,
         b,
@@ -183,7 +186,7 @@ pub(super) fn apply_back(
     if let Some(adapter) = g.adapter.as_deref_mut() {
         let db = &mut adapter[site.up.clone()];
         let shape = (outputs, rows, rank);
-        matmul(
+        unit.matmul(
             shape,
             View::transposed(dy, dy_step),
             View::rows(kept, rank),
@@ -200,7 +203,7 @@ pub(super) fn apply_back(
         };
         let da = &mut adapter[site.down.clone()];
         let shape = (rank, rows, inputs);
-        matmul(
+        unit.matmul(
             shape,
             View::transposed(low.slope, rank),
             View::rows(x, inputs),
@@ -211,7 +214,7 @@ pub(super) fn apply_back(
     }
     let a = View::rows(&values[site.down.clone()], inputs);
     match seed {
-        None => matmul(
+        None => unit.matmul(
             (rows, rank, inputs),
             View::rows(low.slope, rank),
             a,
@@ -222,7 +225,7 @@ pub(super) fn apply_back(
         Some(seed) => {
             size(low.dropped, rows * inputs);
             let through = (low.dropped.as_mut_slice(), inputs);
-            matmul(
+            unit.matmul(
                 (rows, rank, inputs),
                 View::rows(low.slope, rank),
                 a,

@@ -4,6 +4,8 @@
 //! fixed and a run does not depend on the number of threads.
 
 use gemm_common::Parallelism;
+#[cfg(target_arch = "x86_64")]
+use mary_products::amx::{Factor, How, product};
 
 /// A read-only matrix somewhere in a slice.
 #[derive(Clone, Copy)]
@@ -11,6 +13,7 @@ pub(crate) struct View<'a> {
     data: &'a [f32],
     row_step: usize,
     column_step: usize,
+    planes: usize,
 }
 
 impl<'a> View<'a> {
@@ -20,6 +23,7 @@ impl<'a> View<'a> {
             data,
             row_step,
             column_step: 1,
+            planes: 3,
         }
     }
 
@@ -29,6 +33,20 @@ impl<'a> View<'a> {
             data,
             row_step: 1,
             column_step: row_step,
+            planes: 3,
+        }
+    }
+
+    /// Says how many bfloat16 numbers hold each of these: the tile unit multiplies as often.
+    pub(crate) fn planes(self, planes: usize) -> Self {
+        Self { planes, ..self }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn factor(&self) -> Factor<'a> {
+        match self.column_step {
+            1 => Factor::rows(self.data, self.row_step),
+            step => Factor::turned(self.data, step),
         }
     }
 
@@ -72,7 +90,49 @@ pub(crate) enum Write {
     Add,
 }
 
-/// `out (m × n, rows of out_step) = scale · a (m × k) · b (k × n)`, or added to it.
+/// What multiplies matrices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Unit {
+    /// `gemm` with vectors: what grows a model multiplies so on every processor, and has the same bits.
+    #[default]
+    Vectors,
+    /// The tile unit, at single precision.
+    Tiles,
+}
+
+impl Unit {
+    /// The quickest that the processor has.
+    pub(crate) fn best() -> Self {
+        match mary_products::amx::available() {
+            true => Self::Tiles,
+            false => Self::Vectors,
+        }
+    }
+
+    /// `out (m × n, rows of out_step) = scale · a (m × k) · b (k × n)`, or added to it.
+    pub(crate) fn matmul(
+        self,
+        (m, k, n): (usize, usize, usize),
+        a: View<'_>,
+        b: View<'_>,
+        scale: f32,
+        (out, out_step): (&mut [f32], usize),
+        write: Write,
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if self == Self::Tiles && out_step > 1 {
+            let how = How {
+                scale,
+                add: write == Write::Add,
+                planes: b.planes,
+            };
+            return product((m, k, n), a.factor(), b.factor(), how, (out, out_step));
+        }
+        matmul((m, k, n), a, b, scale, (out, out_step), write);
+    }
+}
+
+/// `out (m × n, rows of out_step) = scale · a (m × k) · b (k × n)`, or added to it, with vectors.
 pub(crate) fn matmul(
     (m, k, n): (usize, usize, usize),
     a: View<'_>,

@@ -6,10 +6,11 @@
 
 use super::adapter::AdapterLayout;
 use super::attention::{Joint, Rotary, Scratch, Segment, Weighing};
+use super::frozen::Frozen;
 use super::given::Given;
 use super::kernels::{self, NormKind};
 use super::layout::{Layout, Norm, Tensors};
-use super::matmul::{View, Write, matmul, transpose};
+use super::matmul::{Unit, View, Write, transpose};
 use super::shape::Shape;
 use super::stored::{Room, Stored};
 use crate::TrainError;
@@ -57,8 +58,27 @@ pub struct Parameters<'a> {
     pub stored: Option<&'a Stored>,
     /// The base with its matrices transposed ([`Net::transposed`]): not needed, much faster.
     pub transposed: Option<&'a [f32]>,
+    /// The base is not trained: the quickest unit multiplies with it. Without this, vectors do.
+    pub frozen: Option<&'a Frozen>,
     /// The adapter, its table and its dropout seed (None: no dropout).
     pub adapter: Option<(&'a AdapterLayout, &'a [f32], Option<u64>)>,
+}
+
+impl Parameters<'_> {
+    /// What multiplies.
+    pub(super) fn unit(&self) -> Unit {
+        self.frozen.map_or(Unit::Vectors, Frozen::unit)
+    }
+
+    /// Rows of logits computed at a time. Vectors take about a million numbers; sixteen where the head is
+    /// unpacked or split anew for every time.
+    pub(super) fn head_rows(&self, vocabulary: usize) -> usize {
+        let numbers = match self.stored.is_some() || self.unit() == Unit::Tiles {
+            true => 16_000_000,
+            false => 1_000_000,
+        };
+        (numbers / vocabulary.max(1)).clamp(64, 512)
+    }
 }
 
 /// Where gradients are added: to the base, the adapter, or both.
@@ -132,11 +152,6 @@ pub struct Net {
     pub(super) rotaries: Vec<Rotary>,
 }
 
-/// Rows of logits computed at a time: about a million numbers.
-pub(super) fn head_rows(vocabulary: usize) -> usize {
-    (1_000_000 / vocabulary.max(1)).clamp(64, 512)
-}
-
 pub(super) fn size(buffer: &mut Vec<f32>, length: usize) {
     buffer.resize(length, 0.0);
 }
@@ -179,7 +194,7 @@ impl Net {
     }
 
     /// How a layer weighs.
-    pub(super) fn weighing(&self, layer: usize) -> Weighing {
+    pub(super) fn weighing(&self, layer: usize, unit: Unit) -> Weighing {
         let attention = &self.architecture.attention;
         let kind = self.architecture.kinds.get(layer);
         Weighing {
@@ -188,6 +203,7 @@ impl Net {
             cap: attention.soft_cap,
             window: kind.and_then(|k| k.window),
             causal: self.architecture.causal,
+            unit,
         }
     }
 
@@ -227,6 +243,7 @@ impl Net {
             Some(values) => View::rows(&values[place], self.architecture.vocab),
             None => View::transposed(&p.base[place], self.architecture.hidden),
         }
+        .planes(p.frozen.map_or(3, Frozen::head))
     }
 
     pub(super) fn norm_kind(&self) -> NormKind {
@@ -331,7 +348,7 @@ impl Net {
         self.forward(p, packed, ws);
         let (d, v) = (self.architecture.hidden, self.architecture.vocab);
         let mut out = Vec::with_capacity(packed.tokens.len());
-        let rows = head_rows(v);
+        let rows = p.head_rows(v);
         let targets: Vec<u32> = packed.targets.iter().map(|(t, _)| *t).collect();
         for (chunk, targets) in ws.final_normed.chunks(rows * d).zip(targets.chunks(rows)) {
             size(&mut ws.logits, targets.len() * v);
@@ -353,7 +370,7 @@ impl Net {
         let (d, v) = (self.architecture.hidden, self.architecture.vocab);
         let mut out = Vec::new();
         let counted: Vec<usize> = self.counted(packed);
-        for positions in counted.chunks(head_rows(v)) {
+        for positions in counted.chunks(p.head_rows(v)) {
             ws.chosen.clear();
             for i in positions {
                 ws.chosen
@@ -395,8 +412,8 @@ impl Net {
             write = Write::Add;
         }
         match p.stored {
-            Some(stored) => stored.head().product(x, (out, v), write, room),
-            None => matmul(
+            Some(stored) => stored.head().product(x, (out, v), write, (p.unit(), room)),
+            None => p.unit().matmul(
                 (x.len() / d, d, v),
                 View::rows(x, d),
                 self.head(p),

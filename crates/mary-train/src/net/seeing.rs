@@ -90,6 +90,7 @@ impl SeeingNet {
             base,
             stored: None,
             transposed: Some(turned),
+            frozen: None,
             adapter: None,
         };
         let (b, t) = (base.split_at(at), turned.split_at(at));

@@ -2,7 +2,7 @@
 //! file, and unpacked a few rows at a time when they multiply. Nothing of the base is trained then.
 
 use super::layout::Layout;
-use super::matmul::{View, Write, matmul};
+use super::matmul::{Unit, View, Write};
 use crate::TrainError;
 use mary_architecture::simd::dispatch;
 use mary_weights::{Checkpoint, RawBytes, TensorType, unpack_blocks};
@@ -84,6 +84,15 @@ impl Matrix {
             inputs,
             numbers,
         })
+    }
+
+    /// How many bfloat16 numbers hold one of its numbers.
+    pub(super) fn planes(&self) -> usize {
+        match &self.numbers {
+            Numbers::Raw(TensorType::BF16, _) => 1,
+            Numbers::Raw(TensorType::F16, _) => 2,
+            _ => 3,
+        }
     }
 
     /// How many numbers it has.
@@ -169,16 +178,26 @@ impl Matrix {
         x: &[f32],
         (y, y_step): (&mut [f32], usize),
         write: Write,
-        room: &mut Room,
+        (unit, room): (Unit, &mut Room),
     ) {
         let rows = x.len() / self.inputs.max(1);
         for first in (0..self.outputs).step_by(self.slice()) {
             let count = self.slice().min(self.outputs - first);
-            self.turned(first, count, &mut room.rows, &mut room.turned);
-            matmul(
+            let weight = match unit {
+                Unit::Vectors => {
+                    self.turned(first, count, &mut room.rows, &mut room.turned);
+                    View::rows(&room.turned, count)
+                }
+                Unit::Tiles => {
+                    room.rows.resize(count * self.inputs, 0.0);
+                    self.rows(first, &mut room.rows);
+                    View::transposed(&room.rows, self.inputs).planes(self.planes())
+                }
+            };
+            unit.matmul(
                 (rows, self.inputs, count),
                 View::rows(x, self.inputs),
-                View::rows(&room.turned, count),
+                weight,
                 1.0,
                 (&mut y[first..], y_step),
                 write,
@@ -192,16 +211,16 @@ impl Matrix {
         (dy, dy_step, rows): (&[f32], usize, usize),
         dx: &mut [f32],
         mut write: Write,
-        room: &mut Room,
+        (unit, room): (Unit, &mut Room),
     ) {
         for first in (0..self.outputs).step_by(self.slice()) {
             let count = self.slice().min(self.outputs - first);
             room.rows.resize(count * self.inputs, 0.0);
             self.rows(first, &mut room.rows);
-            matmul(
+            unit.matmul(
                 (rows, count, self.inputs),
                 View::rows(&dy[first..], dy_step),
-                View::rows(&room.rows, self.inputs),
+                View::rows(&room.rows, self.inputs).planes(self.planes()),
                 1.0,
                 (dx, self.inputs),
                 write,

@@ -19,7 +19,7 @@ pub use settings::TuneSettings;
 use crate::TrainError;
 use crate::learner::{Device, Learner, Lesson, Means, Work};
 use crate::memory::Estimate;
-use crate::net::{AdapterLayout, Packed};
+use crate::net::{AdapterLayout, Frozen, Packed};
 use crate::optimizer::{Moments, Schedule};
 use crate::provenance::{End, Ending, Provenance, forget};
 pub(crate) use base::Base;
@@ -160,11 +160,10 @@ pub fn tune(
     let slots = settings.slots.min(settings.batch);
     let memory = match settings.device {
         Device::Cpu => {
-            // Flat numbers are kept a second time, turned.
-            let turned = if base.apart {
-                0
-            } else {
-                4 * layout.total as u64
+            // Flat numbers are kept a second time, turned, where vectors multiply.
+            let turned = match base.apart || !Frozen::wants_transpose() {
+                true => 0,
+                false => 4 * layout.total as u64,
             };
             let (a, packs) = (&base.net.architecture, (most.max(settings.pack), slots));
             Estimate::tuning(a, base.bytes() + turned, adapter.total, packs)

@@ -14,6 +14,7 @@ use super::{Gpu, Multiply, int};
 use crate::net::attention::{Joint, Rotary, Saved, Scratch, Weighing, backward, forward};
 use crate::net::kernels::{self, NormKind, NormSaved};
 use crate::net::linear::drop_into;
+use crate::net::matmul::Unit;
 use crate::net::{Segment, add_product};
 use mary_architecture::config::Rope;
 
@@ -408,6 +409,7 @@ impl Bench {
             cap: None,
             window: None,
             causal: true,
+            unit: Unit::Vectors,
         };
         let lengths = [70, 1, 64, 33];
         let mut segments = Vec::new();

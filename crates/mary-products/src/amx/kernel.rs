@@ -1,0 +1,263 @@
+//! The tile unit's inner loop: 32 × 32 sums, by hand, since no compiler schedules tiles.
+
+use super::TILE;
+
+#[repr(C, align(64))]
+struct TileConfig([u8; 64]);
+
+/// All eight tiles: sixteen rows of 64 bytes.
+static CONFIG: TileConfig = {
+    let mut bytes = [0u8; 64];
+    bytes[0] = 1;
+    let mut tile = 0;
+    while tile < 8 {
+        bytes[16 + 2 * tile] = 64;
+        bytes[48 + tile] = TILE as u8;
+        tile += 1;
+    }
+    TileConfig(bytes)
+};
+
+/// # Safety
+/// The processor has tiles and the kernel gave them to us.
+#[inline]
+pub(super) unsafe fn configure() {
+    // SAFETY: the caller vouches for the processor; the configuration is valid and aligned.
+    unsafe { std::arch::asm!("ldtilecfg [{}]", in(reg) &raw const CONFIG, options(nostack)) };
+}
+
+/// Frees the tile registers, so that switching threads stays cheap.
+///
+/// # Safety
+/// As for [`configure`].
+#[inline]
+pub(super) unsafe fn release() {
+    // SAFETY: the caller vouches for the processor.
+    unsafe { std::arch::asm!("tilerelease", options(nostack, nomem)) };
+}
+
+/// One step of the kernel: four products of the tiles that are loaded.
+macro_rules! four {
+    () => {
+        "tdpbf16ps tmm0,tmm4,tmm6
+         tdpbf16ps tmm1,tmm4,tmm7
+         tdpbf16ps tmm2,tmm5,tmm6
+         tdpbf16ps tmm3,tmm5,tmm7
+        "
+    };
+}
+macro_rules! load_a {
+    ($plane:literal) => {
+        concat!(
+            "tileloadd tmm4,[{a0}+{row}*1+",
+            $plane,
+            "*1024]\n",
+            "tileloadd tmm5,[{a1}+{row}*1+",
+            $plane,
+            "*1024]\n"
+        )
+    };
+}
+macro_rules! load_w {
+    ($plane:literal) => {
+        concat!(
+            "tileloadd tmm6,[{w0}+{row}*1+",
+            $plane,
+            "*1024]\n",
+            "tileloadd tmm7,[{w1}+{row}*1+",
+            $plane,
+            "*1024]\n"
+        )
+    };
+}
+/// Fetches a tile of the next step's activations into the first-level cache. Nothing else does: tiles are
+/// read in an order that the processor does not foresee, and from the second-level cache they come as
+/// slowly as the unit multiplies.
+macro_rules! ahead {
+    ($a:literal, $plane:literal) => {
+        concat!(
+            ".irp line,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n",
+            "prefetcht0 [{",
+            $a,
+            "}+3072+",
+            $plane,
+            "*1024+\\line*64]\n",
+            ".endr\n"
+        )
+    };
+}
+/// Fetches a share of the weights of the next outputs into the second-level cache.
+macro_rules! later {
+    ($lines:literal, $bytes:literal) => {
+        concat!(
+            ".irp line,",
+            $lines,
+            "\n",
+            "prefetcht1 [{n0}+\\line*64]\n",
+            "prefetcht1 [{n1}+\\line*64]\n",
+            ".endr\n",
+            "add {n0}, ",
+            $bytes,
+            "\n",
+            "add {n1}, ",
+            $bytes,
+            "\n"
+        )
+    };
+}
+/// A 32 × 32 block of sums over `steps` tiles of depth; `$body` holds the products of one step.
+macro_rules! kernel {
+    ($name:ident, $w_planes:literal, $($body:expr),+) => {
+        #[inline]
+        unsafe fn $name(tiles: [*const u16; 6], steps: usize, out: *mut f32, stride: usize, add: bool) {
+            let [a0, a1, w0, w1, n0, n1] = tiles;
+            // SAFETY: the caller vouches for the memory behind every pointer.
+            unsafe {
+                std::arch::asm!(
+                    "test {add:e}, {add:e}",
+                    "jnz 3f",
+                    "tilezero tmm0",
+                    "tilezero tmm1",
+                    "tilezero tmm2",
+                    "tilezero tmm3",
+                    "jmp 2f",
+                    "3:",
+                    "tileloadd tmm0,[{out}+{stride}*1]",
+                    "tileloadd tmm1,[{out}+{stride}*1+64]",
+                    "tileloadd tmm2,[{low}+{stride}*1]",
+                    "tileloadd tmm3,[{low}+{stride}*1+64]",
+                    "2:",
+                    $($body,)+
+                    "add {a0}, 3072",
+                    "add {a1}, 3072",
+                    concat!("add {w0}, ", $w_planes, "*1024"),
+                    concat!("add {w1}, ", $w_planes, "*1024"),
+                    "dec {steps}",
+                    "jnz 2b",
+                    "tilestored [{out}+{stride}*1],tmm0",
+                    "tilestored [{out}+{stride}*1+64],tmm1",
+                    "tilestored [{low}+{stride}*1],tmm2",
+                    "tilestored [{low}+{stride}*1+64],tmm3",
+                    a0 = inout(reg) a0 => _,
+                    a1 = inout(reg) a1 => _,
+                    w0 = inout(reg) w0 => _,
+                    w1 = inout(reg) w1 => _,
+                    n0 = inout(reg) n0 => _,
+                    n1 = inout(reg) n1 => _,
+                    steps = inout(reg) steps => _,
+                    row = in(reg) 64usize,
+                    out = in(reg) out,
+                    low = in(reg) out.add(TILE * stride),
+                    stride = in(reg) stride * 4,
+                    add = in(reg) u32::from(add),
+                    out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                    out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                    options(nostack),
+                );
+            }
+        }
+    };
+}
+
+// Small products first within a step. Each tile is loaded as seldom as eight registers allow.
+kernel!(
+    three_planes,
+    3,
+    load_a!(0),
+    load_w!(2),
+    four!(),
+    ahead!("a0", 0),
+    load_w!(1),
+    four!(),
+    ahead!("a1", 0),
+    load_w!(0),
+    four!(),
+    ahead!("a0", 2),
+    load_a!(2),
+    four!(),
+    ahead!("a1", 2),
+    load_a!(1),
+    four!(),
+    ahead!("a0", 1),
+    load_w!(1),
+    four!(),
+    ahead!("a1", 1),
+    later!("0,1,2,3,4,5", "384")
+);
+kernel!(
+    two_planes,
+    2,
+    load_a!(2),
+    load_w!(0),
+    four!(),
+    ahead!("a0", 2),
+    ahead!("a1", 2),
+    load_a!(0),
+    four!(),
+    ahead!("a0", 0),
+    load_w!(1),
+    four!(),
+    ahead!("a1", 0),
+    load_a!(1),
+    four!(),
+    ahead!("a0", 1),
+    load_w!(0),
+    four!(),
+    ahead!("a1", 1),
+    later!("0,1,2,3", "256")
+);
+kernel!(
+    one_plane,
+    1,
+    load_w!(0),
+    load_a!(2),
+    four!(),
+    ahead!("a0", 2),
+    ahead!("a1", 2),
+    load_a!(1),
+    four!(),
+    ahead!("a0", 1),
+    ahead!("a1", 1),
+    load_a!(0),
+    four!(),
+    ahead!("a0", 0),
+    ahead!("a1", 0),
+    later!("0,1", "128")
+);
+
+/// A block of 32 × 32 sums.
+pub(super) struct Block {
+    /// Planes of the weights.
+    pub(super) planes: usize,
+    /// Two strips of activations, two of weights, and places to fetch into the second-level cache.
+    pub(super) tiles: [*const u16; 6],
+    /// Tiles of depth.
+    pub(super) steps: usize,
+    /// Add to what is there.
+    pub(super) add: bool,
+}
+
+impl Block {
+    /// Computes it.
+    ///
+    /// # Safety
+    /// The unit is configured ([`configure`]); the first four pointers have `steps` tiles of their planes
+    /// behind them, and `out` is 32 rows of 32 numbers.
+    #[inline]
+    pub(super) unsafe fn run(&self, out: *mut f32, stride: usize) {
+        let Self {
+            planes,
+            tiles,
+            steps,
+            add,
+        } = *self;
+        // SAFETY: the caller vouches for the memory behind every pointer.
+        unsafe {
+            match planes {
+                1 => one_plane(tiles, steps, out, stride, add),
+                2 => two_planes(tiles, steps, out, stride, add),
+                _ => three_planes(tiles, steps, out, stride, add),
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Weights and activations split into planes, laid out in tiles.
+
+use std::cell::RefCell;
+
+use super::split::{pack_strip, scan_planes, split_rows};
+use super::{A_PLANES, TILE, TILE_LEN, depth_tiles};
+use crate::aligned::Aligned;
+
+/// Weights split into planes and laid out in tiles.
+pub struct Tiles {
+    /// Rows of the weight matrix: outputs.
+    pub outputs: usize,
+    /// Columns: inputs.
+    pub inputs: usize,
+    pub(super) planes: usize,
+    pub(super) data: Aligned<u16>,
+    /// The memory goes back to [`SPARE`].
+    lent: bool,
+}
+
+thread_local! {
+    /// Memory of tiles that were wanted for one product only, for the next ones.
+    static SPARE: RefCell<Option<Aligned<u16>>> = const { RefCell::new(None) };
+}
+
+impl Drop for Tiles {
+    fn drop(&mut self) {
+        if self.lent {
+            let data = std::mem::take(&mut self.data);
+            // The thread may be ending, and with it the spare memory.
+            let _ = SPARE.try_with(|spare| spare.replace(Some(data)));
+        }
+    }
+}
+
+/// How many bfloat16 numbers it takes to hold each of these: one, two or three.
+pub fn planes(numbers: &[f32]) -> usize {
+    use rayon::prelude::*;
+    let some = numbers.par_chunks(1 << 16).map(scan_planes);
+    some.reduce(|| 1, usize::max)
+}
+
+impl Tiles {
+    /// Packs `outputs` rows of `inputs` weights.
+    pub fn pack(weights: &[f32], outputs: usize, inputs: usize) -> Self {
+        use rayon::prelude::*;
+        let planes = planes(weights);
+        let pairs = outputs.div_ceil(2 * TILE);
+        let strip = Self::strip_len(inputs, planes);
+        let mut data = Aligned::<u16>::zeroed(pairs * 2 * strip);
+        data.par_chunks_mut(strip).enumerate().for_each(|(i, out)| {
+            let first = (i * TILE).min(outputs);
+            let last = (first + TILE).min(outputs);
+            pack_strip(&weights[first * inputs..last * inputs], inputs, planes, out);
+        });
+        Self {
+            outputs,
+            inputs,
+            planes,
+            data,
+            lent: false,
+        }
+    }
+
+    /// The same of rows that are made where they are needed: sixteen at a time, split while they are in the
+    /// cache. `planes` must be enough for every number. What stands beside them in the tiles is left from
+    /// earlier use, and touches no output that exists.
+    pub fn pack_rows(
+        outputs: usize,
+        inputs: usize,
+        planes: usize,
+        row: impl Fn(usize, &mut [f32]) + Sync,
+    ) -> Self {
+        use rayon::prelude::*;
+        let pairs = outputs.div_ceil(2 * TILE);
+        let strip = Self::strip_len(inputs, planes);
+        let mut data = SPARE.take().unwrap_or_default();
+        data.reserve(pairs * 2 * strip);
+        let work = |rows: &mut Vec<f32>, (i, out): (usize, &mut [u16])| {
+            let first = (i * TILE).min(outputs);
+            let last = (first + TILE).min(outputs);
+            rows.resize(TILE * inputs, 0.0);
+            for (output, numbers) in (first..last).zip(rows.chunks_exact_mut(inputs)) {
+                row(output, numbers);
+            }
+            pack_strip(&rows[..(last - first) * inputs], inputs, planes, out);
+        };
+        data[..pairs * 2 * strip]
+            .par_chunks_mut(strip)
+            .enumerate()
+            .for_each_init(Vec::new, work);
+        Self {
+            outputs,
+            inputs,
+            planes,
+            data,
+            lent: true,
+        }
+    }
+
+    /// Numbers in a strip of sixteen outputs.
+    fn strip_len(inputs: usize, planes: usize) -> usize {
+        depth_tiles(inputs) * planes * TILE_LEN
+    }
+
+    /// Bytes taken.
+    pub fn bytes(&self) -> usize {
+        self.data.len() * 2
+    }
+
+    /// Bfloat16 products taken for one float product.
+    pub fn products(&self) -> usize {
+        match self.planes {
+            1 => 3,
+            2 => 5,
+            _ => 6,
+        }
+    }
+}
+
+/// Activations split into planes and laid out in tiles.
+#[derive(Default)]
+pub struct Activations {
+    rows: usize,
+    inputs: usize,
+    pub(super) data: Aligned<u16>,
+}
+
+impl Activations {
+    /// Splits `rows` rows of `inputs` numbers.
+    pub fn set(&mut self, x: &[f32], rows: usize, inputs: usize) {
+        use rayon::prelude::*;
+        let strip = depth_tiles(inputs) * A_PLANES * TILE_LEN;
+        let strips = rows.div_ceil(2 * TILE) * 2;
+        self.data.reserve(strips * strip);
+        (self.rows, self.inputs) = (rows, inputs);
+        let work = |(i, out): (usize, &mut [u16])| {
+            let first = (i * TILE).min(rows);
+            let last = (first + TILE).min(rows);
+            split_rows(&x[first * inputs..last * inputs], inputs, out);
+        };
+        let data = &mut self.data[..strips * strip];
+        if rows <= 64 {
+            data.chunks_mut(strip).enumerate().for_each(work);
+        } else {
+            data.par_chunks_mut(strip).enumerate().for_each(work);
+        }
+    }
+
+    /// Rows held.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::DEPTH;
+    use super::super::split::{pack_strip_inner, planes_of, split, split_rows_inner};
+    use super::*;
+
+    #[test]
+    fn three_planes_are_the_whole_number() {
+        for x in [1.0f32, -0.1, 3.303_817, 1e-20, -7.7e30, 0.0] {
+            let planes = split(x).map(|p| f64::from(f32::from_bits(p << 16)));
+            assert_eq!(planes.iter().sum::<f64>(), f64::from(x));
+        }
+    }
+
+    #[test]
+    fn weights_take_as_many_planes_as_they_were_stored_with() {
+        let bf16 = half::bf16::from_f32(0.1234).to_f32();
+        let f16 = half::f16::from_f32(0.1234).to_f32();
+        assert_eq!(planes_of(&[bf16, 1.0]), 1);
+        assert_eq!(planes_of(&[f16, bf16]), 2);
+        assert_eq!(planes_of(&[0.1234, f16]), 3);
+    }
+
+    #[test]
+    fn rows_are_packed_alike_at_once_and_one_by_one() {
+        for (outputs, inputs) in [(16, 64), (40, 96), (5, 33), (33, 31)] {
+            let numbers: Vec<f32> = (0..outputs * inputs)
+                .map(|i| (i as f32 * 0.37).sin())
+                .collect();
+            let at_once = Tiles::pack(&numbers, outputs, inputs);
+            let one_by_one = Tiles::pack_rows(outputs, inputs, 3, |row, out| {
+                out.copy_from_slice(&numbers[row * inputs..][..inputs]);
+            });
+            assert_eq!(at_once.planes, 3);
+            // What has no output is not compared.
+            let strips = at_once.data.chunks(Tiles::strip_len(inputs, 3));
+            for (strip, all) in strips.enumerate() {
+                let there = outputs.saturating_sub(strip * TILE).min(TILE) * 2;
+                let ours = &one_by_one.data[strip * all.len()..][..all.len()];
+                for (a, b) in all.chunks(DEPTH).zip(ours.chunks(DEPTH)) {
+                    assert_eq!(a[..there], b[..there], "{outputs} x {inputs}");
+                }
+            }
+            // Whichever instructions this processor has, the portable loop gives the same.
+            let count = outputs.min(TILE);
+            let mut split = [(); 2].map(|()| vec![0; Tiles::strip_len(inputs, A_PLANES)]);
+            split_rows(&numbers[..count * inputs], inputs, &mut split[0]);
+            split_rows_inner::<false>(&numbers[..count * inputs], inputs, &mut split[1]);
+            assert!(split[0] == split[1], "{outputs} x {inputs}");
+            let mut portable = vec![0; Tiles::strip_len(inputs, 3)];
+            let first = &numbers[..outputs.min(TILE) * inputs];
+            pack_strip_inner::<false>(first, inputs, 3, &mut portable);
+            assert!(portable[..] == at_once.data[..portable.len()]);
+        }
+    }
+}
