@@ -375,7 +375,7 @@ fn runs(number: usize) -> Outcome {
     let folder = std::env::temp_dir().join(format!("mary-gpu-{}", std::process::id()));
     let part = |name: &str, devices: [Device; 2]| -> Result<Vec<f64>, TrainError> {
         let mut settings = GrowSettings::new(folder.join(name), Size::named("pico")?, 40);
-        settings.batch = 4;
+        settings.course.batch = 4;
         let mut losses = Vec::new();
         for (device, until) in devices.into_iter().zip([20, 40]) {
             settings.device = device;

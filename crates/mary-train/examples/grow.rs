@@ -35,15 +35,15 @@ fn settings(args: &[String]) -> Result<(GrowSettings, bool), TrainError> {
     let size = Size::named(value("--size").as_deref().unwrap_or("nano"))?;
     let steps = number("--steps", value("--steps"))?.unwrap_or(8000);
     let mut s = GrowSettings::new(out.into(), size, steps);
-    s.threads = number("--threads", value("--threads"))?.unwrap_or(s.threads);
-    s.batch = number("--batch", value("--batch"))?.unwrap_or(s.batch);
-    s.seed = number("--seed", value("--seed"))?.unwrap_or(s.seed);
-    s.optimizer.rate = number("--rate", value("--rate"))?.unwrap_or(s.optimizer.rate);
-    s.warm_up = number("--warm-up", value("--warm-up"))?.unwrap_or(s.warm_up);
-    s.checkpoint_every =
-        number("--checkpoint-every", value("--checkpoint-every"))?.unwrap_or(s.checkpoint_every);
+    s.course.threads = number("--threads", value("--threads"))?.unwrap_or(s.course.threads);
+    s.course.batch = number("--batch", value("--batch"))?.unwrap_or(s.course.batch);
+    s.course.seed = number("--seed", value("--seed"))?.unwrap_or(s.course.seed);
+    s.course.optimizer.rate = number("--rate", value("--rate"))?.unwrap_or(s.course.optimizer.rate);
+    s.course.warm_up = number("--warm-up", value("--warm-up"))?.unwrap_or(s.course.warm_up);
+    s.course.checkpoint_every = number("--checkpoint-every", value("--checkpoint-every"))?
+        .unwrap_or(s.course.checkpoint_every);
     let minutes: Option<f64> = number("--minutes", value("--minutes"))?;
-    s.stop_after = minutes.map(|m| Duration::from_secs_f64(m * 60.0));
+    s.course.stop_after = minutes.map(|m| Duration::from_secs_f64(m * 60.0));
     let texts: Vec<_> = args
         .windows(2)
         .filter(|pair| pair[0] == "--text")
@@ -99,7 +99,7 @@ fn main() -> Result<(), TrainError> {
         err,
         "step {} of {}, {}, {:.0} tokens/s",
         report.step,
-        settings.steps,
+        settings.course.steps,
         if report.finished {
             "finished"
         } else {

@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let word = |at: usize, usual: &str| args.get(at).map_or(usual, String::as_str).to_owned();
     let size = SightSize::named(&word(1, "nano"))?;
     let mut settings = SightSettings::new(word(0, "seeing").into(), size, word(2, "3000").parse()?);
-    settings.threads = word(3, "1").parse()?;
+    settings.course.threads = word(3, "1").parse()?;
     let report = grow_eyes(&settings, &mut |event| {
         match event {
             GrowEvent::Step {

@@ -33,7 +33,7 @@ fn processor_seconds() -> Option<f64> {
 }
 
 fn ours(settings: &GrowSettings) -> Result<(f64, f64), TrainError> {
-    let _ = std::fs::remove_file(settings.out.join("state.safetensors"));
+    let _ = std::fs::remove_file(settings.course.out.join("state.safetensors"));
     let mut before = 0.0;
     let report = grow(settings, &mut |_| {
         if before == 0.0 {
@@ -41,7 +41,8 @@ fn ours(settings: &GrowSettings) -> Result<(f64, f64), TrainError> {
         }
         ControlFlow::Continue(())
     })?;
-    let tokens = (settings.steps as usize * settings.batch * settings.size.context) as f64;
+    let tokens =
+        (settings.course.steps as usize * settings.course.batch * settings.size.context) as f64;
     let used = processor_seconds().unwrap_or(f64::NAN) - before;
     Ok((report.tokens_per_second, tokens / used))
 }
@@ -54,14 +55,14 @@ fn main() -> Result<(), TrainError> {
     let size = Size::named(&arg(2, "nano"))?;
     let out = std::env::temp_dir().join(format!("mary-throughput-{}", std::process::id()));
     let mut settings = GrowSettings::new(out.clone(), size, STEPS);
-    settings.threads = arg(3, "2").parse().map_err(fail)?;
-    settings.probe = false;
+    settings.course.threads = arg(3, "2").parse().map_err(fail)?;
+    settings.course.probe = false;
     let rounds: usize = arg(4, "5").parse().map_err(fail)?;
     ours(&settings)?;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/bench_train.py");
     let numbers = [
-        settings.threads,
-        settings.batch,
+        settings.course.threads,
+        settings.course.batch,
         settings.size.context,
         STEPS as usize,
     ];
@@ -116,7 +117,7 @@ fn main() -> Result<(), TrainError> {
         err,
         "{} threads, median of {rounds} rounds: ours {wall:.0} tokens/s, PyTorch {torch_wall:.0}: ratio {:.2}\n\
          per processor second: ours {processor:.0}, PyTorch {torch_processor:.0}: ratio {:.2}",
-        settings.threads,
+        settings.course.threads,
         wall / torch_wall,
         processor / torch_processor
     );

@@ -18,6 +18,7 @@ mod golden_lora;
 #[path = "../tests/numbers.rs"]
 mod golden_numbers;
 mod grow;
+mod growth;
 mod hf;
 mod learner;
 mod memory;
@@ -34,7 +35,8 @@ mod tune;
 pub use error::TrainError;
 pub use mary_world as corpus;
 
-pub use grow::{GrowEvent, GrowReport, GrowSettings, Size, grow};
+pub use grow::{GrowSettings, Size, grow};
+pub use growth::{Course, GrowEvent, GrowReport};
 pub use hf::Storage;
 pub use learner::{Device, NumberType};
 pub use memory::Estimate;

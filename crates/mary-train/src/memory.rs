@@ -108,7 +108,7 @@ fn growing_bytes(shape: &Shape, slots: usize) -> Result<u64, TrainError> {
 impl Estimate {
     /// Of growing with these settings.
     pub fn growing(shape: &Shape, settings: &GrowSettings) -> Result<Self, TrainError> {
-        let slots = settings.slots.min(settings.batch);
+        let slots = settings.course.slots();
         let mut smaller = Vec::new();
         let mut fewer = slots / 2;
         while fewer >= 1 {

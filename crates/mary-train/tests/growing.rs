@@ -27,17 +27,17 @@ fn settings(out: &Path) -> GrowSettings {
         vocabulary: 300,
     };
     let mut settings = GrowSettings::new(out.to_owned(), size, 24);
-    settings.batch = 5;
-    settings.slots = 3;
-    settings.threads = 1;
-    settings.save_every = 4;
-    settings.probe = false;
+    settings.course.batch = 5;
+    settings.course.slots = 3;
+    settings.course.threads = 1;
+    settings.course.save_every = 4;
+    settings.course.probe = false;
     settings
 }
 
 fn run(settings: &GrowSettings, stop_at: Option<u64>) -> Vec<f64> {
     if settings.source == Source::Generated {
-        with_tokenizer(&settings.out);
+        with_tokenizer(&settings.course.out);
     }
     let mut on_event = |event: GrowEvent| match event {
         GrowEvent::Step { step, .. } if Some(step) == stop_at => ControlFlow::Break(()),
@@ -127,10 +127,10 @@ fn threads_change_the_speed_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut one = settings(&folder.path().join("one"));
     let mut many = settings(&folder.path().join("many"));
-    (one.steps, many.steps) = (6, 6);
-    many.threads = 4;
+    (one.course.steps, many.course.steps) = (6, 6);
+    many.course.threads = 4;
     assert_eq!(run(&one, None), run(&many, None));
-    assert_eq!(weights(&one.out, 6), weights(&many.out, 6));
+    assert_eq!(weights(&one.course.out, 6), weights(&many.course.out, 6));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn another_recipe_does_not_take_over_a_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut settings = settings(folder.path());
     run(&settings, Some(3));
-    settings.optimizer.rate *= 2.0;
+    settings.course.optimizer.rate *= 2.0;
     let error = grow(&settings, &mut |_| ControlFlow::Continue(())).expect_err("another recipe");
     assert!(error.to_string().contains("another recipe"), "{error}");
 }
@@ -147,7 +147,7 @@ fn another_recipe_does_not_take_over_a_folder() {
 fn the_laboratory_opens_every_checkpoint() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut settings = settings(folder.path());
-    settings.steps = 3;
+    settings.course.steps = 3;
     run(&settings, None);
     for step in [0, 1, 2, 3] {
         let path = folder.path().join(format!("step{step}"));
@@ -172,11 +172,11 @@ fn a_users_text_grows_a_model_too() {
     .expect("written");
     let mut settings = settings(&folder.path().join("out"));
     settings.source = Source::Files(vec![text.clone()]);
-    settings.steps = 30;
+    settings.course.steps = 30;
     let losses = run(&settings, None);
     assert!(losses[29] < losses[0] - 1.0, "{losses:?}");
     std::fs::write(&text, "  \n\n ").expect("written");
-    settings.out = folder.path().join("other");
+    settings.course.out = folder.path().join("other");
     let error = grow(&settings, &mut |_| ControlFlow::Continue(())).expect_err("no text");
     assert!(error.to_string().contains("no text"), "{error}");
 }
@@ -189,5 +189,5 @@ fn too_little_memory_is_refused_before_anything_is_written() {
     let error = grow(&settings, &mut |_| ControlFlow::Continue(())).expect_err("too little");
     assert!(matches!(error, TrainError::Memory { .. }), "{error}");
     assert!(error.to_string().contains("would fit"), "{error}");
-    assert!(!settings.out.exists());
+    assert!(!settings.course.out.exists());
 }

@@ -22,11 +22,11 @@ fn base(folder: &Path, seed: u64) -> PathBuf {
     };
     let out = folder.join(format!("base{seed}"));
     let mut settings = GrowSettings::new(out.clone(), size, 1);
-    settings.batch = 1;
-    settings.threads = 1;
-    settings.seed = seed;
-    settings.storage = Storage::F32;
-    settings.probe = false;
+    settings.course.batch = 1;
+    settings.course.threads = 1;
+    settings.course.seed = seed;
+    settings.course.storage = Storage::F32;
+    settings.course.probe = false;
     with_tokenizer(&out);
     grow(&settings, &mut |_| ControlFlow::Continue(())).expect("grows");
     out.join("step1")

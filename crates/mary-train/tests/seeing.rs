@@ -144,11 +144,11 @@ fn tiny(out: &Path) -> SightSettings {
         vocabulary: 320,
     };
     let mut settings = SightSettings::new(out.to_owned(), size, 20);
-    settings.batch = 6;
-    settings.slots = 3;
-    settings.threads = 1;
-    settings.save_every = 4;
-    settings.probe = false;
+    settings.course.batch = 6;
+    settings.course.slots = 3;
+    settings.course.threads = 1;
+    settings.course.save_every = 4;
+    settings.course.probe = false;
     settings
 }
 
@@ -173,7 +173,7 @@ fn a_stopped_growth_of_eyes_goes_on_bit_for_bit_on_any_number_of_threads() {
     assert!(losses[19] < losses[0] - 1.0, "the loss falls: {losses:?}");
     let mut pieces = run(&tiny(&parts), Some(5));
     let mut threaded = tiny(&parts);
-    threaded.threads = 3;
+    threaded.course.threads = 3;
     pieces.extend(run(&threaded, Some(14)));
     pieces.extend(run(&tiny(&parts), None));
     assert_eq!(pieces, losses);
@@ -185,7 +185,7 @@ fn a_stopped_growth_of_eyes_goes_on_bit_for_bit_on_any_number_of_threads() {
         assert_eq!(file(&whole, name), file(&parts, name), "{name}");
     }
     let mut other = tiny(&parts);
-    other.seed = 2;
+    other.course.seed = 2;
     let error = grow_eyes(&other, &mut |_| ControlFlow::Continue(()));
     let error = error.expect_err("another recipe").to_string();
     assert!(error.contains("another recipe"), "{error}");

@@ -29,12 +29,12 @@ fn grown(folder: &Path) -> PathBuf {
         vocabulary: 300,
     };
     let mut settings = GrowSettings::new(folder.join("grown"), size, 200);
-    settings.batch = 4;
-    settings.threads = 2;
-    settings.storage = Storage::F32;
-    settings.optimizer.rate = 1e-2;
-    settings.probe = false;
-    with_tokenizer(&settings.out);
+    settings.course.batch = 4;
+    settings.course.threads = 2;
+    settings.course.storage = Storage::F32;
+    settings.course.optimizer.rate = 1e-2;
+    settings.course.probe = false;
+    with_tokenizer(&settings.course.out);
     grow(&settings, &mut |_| ControlFlow::Continue(())).expect("grows");
     folder.join("grown/step200")
 }

@@ -9,86 +9,27 @@ mod settings;
 
 pub use settings::{GrowSettings, Size};
 
+use crate::growth::{
+    self, Course, GrowEvent, GrowReport, Growing, Numbers, OnEvent, Resumed, Stepped, begin,
+    groups, note_device, resume,
+};
 use crate::hf::{Folder, write_whole};
 use crate::learner::{Device, Learner, Lesson, Means, Work};
 use crate::memory::Estimate;
 use crate::net::{Layout, Net, Packed, Shape};
-use crate::optimizer::{Moments, Schedule};
+use crate::optimizer::Moments;
 use crate::probe::{ProbeReport, Prober};
-use crate::state::{self, State};
 use crate::stream::{Documents, Position, TokenStream};
 use crate::{TrainError, tokenizer};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
-use std::io::Write as _;
-use std::ops::{ControlFlow, Range};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc;
-use std::time::Instant;
 use tokenizers::Tokenizer;
 
 /// Generated documents the tokenizer is trained on, for every 64 tokens of its vocabulary.
 const TOKENIZER_DOCUMENTS: u64 = 3_000;
-
-/// What happens while a model grows.
-#[derive(Debug, Clone)]
-pub enum GrowEvent {
-    /// Everything is ready.
-    Started {
-        /// Parameters of the model.
-        parameters: usize,
-        /// Tokens in one step.
-        tokens_per_step: usize,
-        /// Estimated memory in bytes.
-        memory: u64,
-        /// The step the run goes on from.
-        from_step: u64,
-        /// Where it is computed, in words.
-        device: String,
-    },
-    /// Something the user should know.
-    Note(String),
-    /// One step is done.
-    Step {
-        /// Its number, from 1.
-        step: u64,
-        /// Mean loss per token, in nats.
-        loss: f64,
-        /// The learning rate used.
-        rate: f64,
-        /// Norm of the gradient before clipping.
-        gradient_norm: f64,
-        /// Tokens a second since this call started.
-        tokens_per_second: f64,
-    },
-    /// A checkpoint was written.
-    Checkpoint {
-        /// Its step.
-        step: u64,
-        /// Its folder.
-        folder: PathBuf,
-    },
-    /// Held-out items were scored.
-    Probed(ProbeReport),
-    /// Questions about held-out pictures were asked.
-    Looked(crate::sight::SightReport),
-}
-
-/// What a call of [`grow`] did.
-#[derive(Debug, Clone)]
-pub struct GrowReport {
-    /// The last step done.
-    pub step: u64,
-    /// True when all steps are done.
-    pub finished: bool,
-    /// Loss of every step done in this call.
-    pub losses: Vec<f64>,
-    /// Folder of the last checkpoint written in this call.
-    pub last_checkpoint: Option<PathBuf>,
-    /// Tokens a second in this call.
-    pub tokens_per_second: f64,
-}
 
 struct Batch {
     packed: Vec<Packed>,
@@ -105,16 +46,15 @@ struct Grower<'a> {
     tokenizer_json: String,
     end: u32,
     recipe: String,
-    schedule: Schedule,
     prober: Option<Prober>,
+    /// Encoded ahead of the steps that need them, while a run is under way.
+    batches: Option<mpsc::Receiver<Result<Batch, TrainError>>>,
 }
 
 /// Grows a model, or goes on growing it where the folder holds an unfinished run of the same
 /// recipe. The callback sees every event and can stop the run; its state is then saved.
-pub fn grow(
-    settings: &GrowSettings,
-    on_event: &mut dyn FnMut(GrowEvent) -> ControlFlow<()>,
-) -> Result<GrowReport, TrainError> {
+pub fn grow(settings: &GrowSettings, on_event: OnEvent<'_>) -> Result<GrowReport, TrainError> {
+    let course = &settings.course;
     settings.check()?;
     settings.device.ready()?;
     let shape = settings.size.shape(settings.size.vocabulary);
@@ -126,14 +66,14 @@ pub fn grow(
         }
     }
     .check(settings.memory_limit)?;
-    std::fs::create_dir_all(&settings.out).map_err(TrainError::file(&settings.out))?;
-    let documents = Documents::open(&settings.source, settings.seed)?;
+    std::fs::create_dir_all(&course.out).map_err(TrainError::file(&course.out))?;
+    let documents = Documents::open(&settings.source, course.seed)?;
     let mut grower = Grower::new(settings, &documents)?;
     let device = grower.learner.describe();
-    grower.note_device(&device)?;
+    note_device(course, grower.step, &device)?;
     let started = GrowEvent::Started {
         parameters: grower.learner.net().layout.total,
-        tokens_per_step: settings.batch * settings.size.context,
+        tokens_per_step: course.batch * settings.size.context,
         memory,
         from_step: grower.step,
         device,
@@ -144,6 +84,7 @@ pub fn grow(
 
 impl<'a> Grower<'a> {
     fn new(settings: &'a GrowSettings, documents: &Documents) -> Result<Self, TrainError> {
+        let course = &settings.course;
         let tokenizer = prepare_tokenizer(settings, documents)?;
         let tokenizer_json = tokenizer::to_json(&tokenizer)?;
         let end = tokenizer
@@ -152,175 +93,110 @@ impl<'a> Grower<'a> {
         let shape = settings.size.shape(tokenizer.get_vocab_size(true));
         let net = Net::new(shape.clone())?;
         let recipe = recipe(settings, &shape, net.layout.total, documents);
-        let path = settings.out.join("state.safetensors");
         let total = net.layout.total;
-        let (step, position, base, moments) = match State::load(&path, &recipe)? {
-            Some(mut state) => {
-                let moments = Moments {
-                    first: state.take(&path, "first", total)?,
-                    second: state.take(&path, "second", total)?,
-                };
-                let base = state.take(&path, "parameters", total)?;
-                (state.step, state.position, base, moments)
-            }
-            None => {
-                let base = initial(&shape, &net.layout, settings.seed);
-                (0, Position::default(), base, Moments::new(total))
-            }
+        let resumed = match resume(course, &recipe, total)? {
+            Some(resumed) => resumed,
+            None => Resumed {
+                step: 0,
+                position: Position::default(),
+                parameters: initial(&shape, &net.layout, course.seed),
+                moments: Moments::new(total),
+            },
         };
-        trim_losses(&settings.out.join("losses.jsonl"), step)?;
-        write_whole(
-            &settings.out.join("recipe.json"),
-            format!("{recipe}\n").as_bytes(),
-        )?;
-        let groups = groups(&net, settings.optimizer.decay);
+        begin(course, &recipe, resumed.step)?;
+        let groups = groups(&net.layout.entries, course.optimizer.decay);
         let generated = matches!(documents, Documents::Generated(_));
-        let prober = if settings.probe && generated {
-            Some(Prober::new(&tokenizer, end, settings.seed)?)
+        let prober = if course.probe && generated {
+            Some(Prober::new(&tokenizer, end, course.seed)?)
         } else {
             None
         };
         let lesson = Lesson {
             net,
-            base,
+            base: resumed.parameters,
             stored: None,
             adapter: None,
-            moments,
-            optimizer: settings.optimizer.clone(),
+            moments: resumed.moments,
+            optimizer: course.optimizer.clone(),
             groups,
         };
         let means = Means {
             device: settings.device,
-            threads: settings.threads,
-            slots: settings.slots.min(settings.batch),
+            threads: course.threads,
+            slots: course.slots(),
         };
         Ok(Self {
             settings,
             shape,
             learner: Learner::new(lesson, &means)?,
-            step,
-            position,
-            schedule: settings.schedule(),
+            step: resumed.step,
+            position: resumed.position,
             tokenizer,
             tokenizer_json,
             end,
             recipe,
             prober,
+            batches: None,
         })
     }
 
-    /// Writes down where the steps from here on are computed.
-    fn note_device(&self, device: &str) -> Result<(), TrainError> {
-        let path = self.settings.out.join("devices.jsonl");
-        let line = json!({"from_step": self.step, "device": device});
-        append(&path, &line.to_string())
-    }
-
-    /// Saves what a run resumes from.
-    fn save(&mut self) -> Result<(), TrainError> {
-        self.learner.fetch()?;
-        let lesson = self.learner.lesson();
-        state::save(
-            &self.settings.out.join("state.safetensors"),
-            &self.recipe,
-            (self.step, &self.position),
-            &[
-                ("parameters", &lesson.base),
-                ("first", &lesson.moments.first),
-                ("second", &lesson.moments.second),
-            ],
-        )
-    }
-
+    /// Takes the steps, while another thread encodes what they need.
     fn run(
         &mut self,
         documents: Documents,
         stopped: bool,
-        on_event: &mut dyn FnMut(GrowEvent) -> ControlFlow<()>,
+        on_event: OnEvent<'_>,
     ) -> Result<GrowReport, TrainError> {
-        let settings = self.settings;
-        let begun = Instant::now();
-        let first = self.step;
-        let mut report = GrowReport {
-            step: first,
-            finished: first >= settings.steps,
-            losses: Vec::new(),
-            last_checkpoint: None,
-            tokens_per_second: 0.0,
-        };
-        let path = settings.out.join("losses.jsonl");
-        let mut log = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(TrainError::file(&path))?;
-        let mut stop = stopped;
-        if first == 0 && !stop {
-            stop = self.checkpoint(&mut report, on_event)?;
-        }
         let stream = TokenStream::new(
             documents,
             self.tokenizer.clone(),
             self.end,
             self.position.clone(),
         );
-        let left = settings.steps.saturating_sub(first);
-        std::thread::scope(|scope| -> Result<(), TrainError> {
+        let course = &self.settings.course;
+        let left = course.steps.saturating_sub(self.step);
+        let (batch, context) = (course.batch, self.settings.size.context);
+        std::thread::scope(|scope| {
             let (send, batches) = mpsc::sync_channel(3);
-            let (batch, context) = (settings.batch, settings.size.context);
             scope.spawn(move || read_ahead(stream, left, (batch, context), &send));
-            while self.step < settings.steps && !stop {
-                let Ok(batch) = batches.recv() else { break };
-                let event = self.step(batch?)?;
-                let GrowEvent::Step {
-                    step,
-                    loss,
-                    rate,
-                    gradient_norm,
-                    ..
-                } = event
-                else {
-                    break;
-                };
-                let done = (step - first) as f64 * (settings.batch * settings.size.context) as f64;
-                report.tokens_per_second = done / begun.elapsed().as_secs_f64();
-                report.losses.push(loss);
-                report.step = step;
-                let line = json!({"step": step, "loss": loss, "rate": rate, "gradient_norm": gradient_norm});
-                writeln!(log, "{line}").map_err(TrainError::file(&path))?;
-                let tokens_per_second = report.tokens_per_second;
-                let event = GrowEvent::Step {
-                    step,
-                    loss,
-                    rate,
-                    gradient_norm,
-                    tokens_per_second,
-                };
-                stop |= on_event(event).is_break();
-                if let Some(note) = self.learner.note() {
-                    stop |= on_event(GrowEvent::Note(note)).is_break();
-                }
-                if settings.is_checkpoint(step) {
-                    stop |= self.checkpoint(&mut report, on_event)?;
-                }
-                stop |= settings
-                    .stop_after
-                    .is_some_and(|limit| begun.elapsed() >= limit);
-                if stop || step == settings.steps || step % settings.save_every == 0 {
-                    log.flush().map_err(TrainError::file(&path))?;
-                    self.save()?;
-                }
-            }
-            Ok(())
-        })?;
-        report.finished = report.step >= settings.steps;
-        Ok(report)
+            self.batches = Some(batches);
+            let report = growth::run(self, stopped, on_event);
+            // The other thread ends when nobody takes what it has encoded.
+            self.batches = None;
+            report
+        })
+    }
+}
+
+impl Growing for Grower<'_> {
+    type Position = Position;
+    type Report = ProbeReport;
+
+    fn course(&self) -> &Course {
+        &self.settings.course
+    }
+
+    fn recipe(&self) -> &str {
+        &self.recipe
+    }
+
+    fn done(&self) -> u64 {
+        self.step
+    }
+
+    fn position(&self) -> Position {
+        self.position.clone()
     }
 
     /// One step: every slot its sequences, one sum, one update.
-    fn step(&mut self, batch: Batch) -> Result<GrowEvent, TrainError> {
+    fn step(&mut self) -> Result<Option<Stepped>, TrainError> {
+        let Some(Ok(batch)) = self.batches.as_ref().map(mpsc::Receiver::recv) else {
+            return Ok(None);
+        };
+        let batch = batch?;
         let weight: f64 = batch.packed.iter().map(Packed::weight).sum();
-        let slots = self.settings.slots.min(self.settings.batch);
+        let course = &self.settings.course;
+        let slots = course.slots();
         let share = batch.packed.len().div_ceil(slots).max(1);
         let work = |packed| Work {
             packed,
@@ -334,67 +210,55 @@ impl<'a> Grower<'a> {
             }
         }
         let step = self.step + 1;
-        let rate = self.settings.optimizer.rate * self.schedule.share(step);
+        let rate = course.optimizer.rate * course.schedule().share(step);
         let (loss, gradient_norm) = self.learner.step(&dealt, weight.max(1.0), (step, rate))?;
         self.step = step;
         self.position = batch.after;
-        Ok(GrowEvent::Step {
-            step,
+        Ok(Some(Stepped {
             loss,
             rate,
             gradient_norm,
-            tokens_per_second: 0.0,
+            tokens: course.batch * self.settings.size.context,
+        }))
+    }
+
+    fn note(&mut self) -> Option<String> {
+        self.learner.note()
+    }
+
+    fn numbers(&mut self) -> Result<Numbers<'_>, TrainError> {
+        self.learner.fetch()?;
+        let lesson = self.learner.lesson();
+        Ok(Numbers {
+            parameters: &lesson.base,
+            moments: &lesson.moments,
         })
     }
 
-    /// Writes a checkpoint and probes it; true when the callback asks to stop.
-    fn checkpoint(
-        &mut self,
-        report: &mut GrowReport,
-        on_event: &mut dyn FnMut(GrowEvent) -> ControlFlow<()>,
-    ) -> Result<bool, TrainError> {
+    fn write(&mut self, folder: &Path) -> Result<(), TrainError> {
         self.learner.fetch()?;
-        let (step, net) = (self.step, self.learner.net());
-        let folder = self.settings.out.join(format!("step{step}"));
         Folder {
             shape: &self.shape,
-            layout: &net.layout,
+            layout: &self.learner.net().layout,
             parameters: &self.learner.lesson().base,
-            storage: self.settings.storage,
+            storage: self.settings.course.storage,
             tokenizer_json: &self.tokenizer_json,
             end_token: self.end,
         }
-        .write(&folder)?;
-        report.last_checkpoint = Some(folder.clone());
-        let mut stop = on_event(GrowEvent::Checkpoint { step, folder }).is_break();
-        if let Some(prober) = &self.prober {
-            let probed = self.learner.with(|net, p| prober.run(step, net, p))?;
-            let path = self.settings.out.join("probes.jsonl");
-            trim_losses(&path, step.saturating_sub(1))?;
-            let line = serde_json::to_string(&probed).map_err(|e| TrainError::content(&path, e))?;
-            append(&path, &line)?;
-            stop |= on_event(GrowEvent::Probed(probed)).is_break();
-        }
-        Ok(stop)
+        .write(folder)
     }
-}
 
-/// The places of all parameters with their weight decay: matrices decay, vectors do not.
-pub(crate) fn groups(net: &Net, decay: f64) -> Vec<(Range<usize>, f64)> {
-    let entries = net.layout.entries.iter();
-    entries
-        .map(|e| (e.place.clone(), if e.dims.len() == 2 { decay } else { 0.0 }))
-        .collect()
-}
+    fn probe(&mut self) -> Result<Option<ProbeReport>, TrainError> {
+        let (step, learner) = (self.step, &mut self.learner);
+        let asked = self.prober.as_ref();
+        asked
+            .map(|prober| learner.with(|net, p| prober.run(step, net, p)))
+            .transpose()
+    }
 
-/// Adds a line to a log.
-pub(crate) fn append(path: &Path, line: &str) -> Result<(), TrainError> {
-    let mut file = std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map_err(TrainError::file(path))?;
-    writeln!(file, "{line}").map_err(TrainError::file(path))
+    fn probed(report: ProbeReport) -> GrowEvent {
+        GrowEvent::Probed(report)
+    }
 }
 
 /// Encodes the batches ahead of the steps that need them.
@@ -424,7 +288,7 @@ fn prepare_tokenizer(
     settings: &GrowSettings,
     documents: &Documents,
 ) -> Result<Tokenizer, TrainError> {
-    let path = settings.out.join("tokenizer.json");
+    let path = settings.course.out.join("tokenizer.json");
     if path.exists() {
         return tokenizer::load(&path);
     }
@@ -450,48 +314,27 @@ fn recipe(
     parameters: usize,
     documents: &Documents,
 ) -> String {
-    let recipe = json!({
-        "what": "a model for trying the laboratory, about which no claim is made",
-        "maker": concat!("mary-train ", env!("CARGO_PKG_VERSION")),
-        "size": settings.size,
-        "shape": shape,
-        "parameters": parameters,
-        "source": settings.source,
-        "documents": documents.count(),
-        "text_mark": format!("{:016x}", documents.mark()),
-        "seed": settings.seed,
-        "steps": settings.steps,
-        "batch": settings.batch,
-        "tokens_per_step": settings.batch * settings.size.context,
-        "optimizer": settings.optimizer,
-        "warm_up": settings.warm_up,
-        "floor": settings.floor,
-        "decline": "cosine",
-        "checkpoint_every": settings.checkpoint_every,
-        "storage": settings.storage,
-        "slots": settings.slots.min(settings.batch),
-    });
-    format!("{recipe:#}")
-}
-
-/// Keeps the lines of a log up to a step: what came after it will be done again.
-pub(crate) fn trim_losses(path: &Path, step: u64) -> Result<(), TrainError> {
-    if !path.exists() {
-        return Ok(());
-    }
-    let text = std::fs::read_to_string(path).map_err(TrainError::file(path))?;
-    let done = |line: &&str| {
-        serde_json::from_str::<serde_json::Value>(line)
-            .ok()
-            .and_then(|v| v.get("step").and_then(serde_json::Value::as_u64))
-            .is_some_and(|s| s <= step)
-    };
-    let kept: String = text
-        .lines()
-        .filter(done)
-        .map(|line| format!("{line}\n"))
-        .collect();
-    write_whole(path, kept.as_bytes())
+    let own = [
+        (
+            "what",
+            json!("a model for trying the laboratory, about which no claim is made"),
+        ),
+        (
+            "maker",
+            json!(concat!("mary-train ", env!("CARGO_PKG_VERSION"))),
+        ),
+        ("size", json!(settings.size)),
+        ("shape", json!(shape)),
+        ("parameters", json!(parameters)),
+        ("source", json!(settings.source)),
+        ("documents", json!(documents.count())),
+        ("text_mark", json!(format!("{:016x}", documents.mark()))),
+    ];
+    let own = own.map(|(name, value)| (name.to_owned(), value));
+    let tokens = settings.course.batch * settings.size.context;
+    settings
+        .course
+        .recipe(own.into_iter().collect(), Some(tokens))
 }
 
 /// New weights: small normal matrices, the two that write to the residual stream smaller still.

@@ -1,12 +1,12 @@
 //! What can be chosen about growing a model that sees, its named sizes, and its `config.json`.
 
 use crate::TrainError;
+use crate::growth::Course;
 use crate::hf::Storage;
 use crate::net::{Activation, Family, Shape};
-use crate::optimizer::{AdamW, Decline, Schedule};
+use crate::optimizer::AdamW;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// The measures of a model that sees.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -112,44 +112,17 @@ impl SightSize {
 /// Everything about one growth. What decides the weights is written into `recipe.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SightSettings {
-    /// The folder for checkpoints, the recipe, the losses and the state to resume from.
-    pub out: PathBuf,
+    /// Steps, rates and what is kept.
+    pub course: Course,
     /// The model's measures.
     pub size: SightSize,
-    /// Seed of the weights and of the pictures.
-    pub seed: u64,
-    /// Training steps in all.
-    pub steps: u64,
-    /// Pictures in a step.
-    pub batch: usize,
-    /// The optimiser.
-    pub optimizer: AdamW,
-    /// Steps of warm-up.
-    pub warm_up: u64,
-    /// Share of the learning rate left at the end.
-    pub floor: f64,
-    /// After step 512, a checkpoint every so many steps.
-    pub checkpoint_every: u64,
-    /// How checkpoints are stored.
-    pub storage: Storage,
-    /// Questions about held-out pictures at every checkpoint.
-    pub probe: bool,
-    /// Worker threads; they change the speed and nothing else.
-    pub threads: usize,
-    /// Sums of gradients kept apart; fixed by the recipe, so that threads do not matter.
-    pub slots: usize,
-    /// The state to resume from is saved every so many steps.
-    pub save_every: u64,
-    /// Stop cleanly, state saved, after this long.
-    pub stop_after: Option<Duration>,
 }
 
 impl SightSettings {
     /// The usual settings for a size.
     pub fn new(out: PathBuf, size: SightSize, steps: u64) -> Self {
-        Self {
+        let course = Course {
             out,
-            size,
             seed: 1,
             steps,
             batch: 32,
@@ -170,41 +143,18 @@ impl SightSettings {
             slots: 8,
             save_every: 100,
             stop_after: None,
-        }
-    }
-
-    pub(crate) fn schedule(&self) -> Schedule {
-        Schedule {
-            warm_up: self.warm_up,
-            steps: self.steps,
-            floor: self.floor,
-            decline: Decline::Cosine,
-        }
+        };
+        Self { course, size }
     }
 
     pub(crate) fn check(&self) -> Result<(), TrainError> {
-        let fail = |what: &str| Err(TrainError::Settings(what.to_owned()));
-        if self.batch == 0 || self.slots == 0 || self.threads == 0 {
-            return fail("batch, slots and threads must each be at least 1");
-        }
-        if self.checkpoint_every == 0 || self.save_every == 0 {
-            return fail("checkpoint and state intervals must be at least 1 step");
-        }
-        if !(self.optimizer.rate > 0.0 && self.optimizer.rate.is_finite()) {
-            return fail("the learning rate must be a positive number");
-        }
+        self.course.check()?;
         let size = &self.size;
         if size.heads == 0 || !size.width.is_multiple_of(2 * size.heads) {
-            return fail("the width must be a multiple of twice the heads");
+            return Err(TrainError::Settings(
+                "the width must be a multiple of twice the heads".to_owned(),
+            ));
         }
         Ok(())
-    }
-
-    /// True for steps whose checkpoint is kept: 0, 1, 2, 4 … 512, then regular ones and the last.
-    pub fn is_checkpoint(&self, step: u64) -> bool {
-        step == 0
-            || step == self.steps
-            || (step <= 512 && step.is_power_of_two())
-            || (step > 512 && step.is_multiple_of(self.checkpoint_every))
     }
 }

@@ -33,16 +33,16 @@ pub fn grow(place: &Place, args: &GrowArgs) -> anyhow::Result<Status> {
     }
     let steps = args.steps.unwrap_or(STEPS);
     let mut settings = GrowSettings::new(args.out.clone(), Size::named(&args.size)?, steps);
-    settings.seed = args.seed;
+    settings.course.seed = args.seed;
     settings.device = super::tune::device(&args.device)?;
     if let Some(threads) = args.threads {
-        settings.threads = threads;
+        settings.course.threads = threads;
     }
     if !args.text.is_empty() {
         settings.source = Source::Files(args.text.clone());
     }
     let probe = args.probe.as_deref();
-    settings.probe = probe == Some(HELD_OUT);
+    settings.course.probe = probe == Some(HELD_OUT);
     let family = probe.filter(|name| *name != HELD_OUT);
     if let Some(name) = family {
         known_probe(&place.registry, name)?;
@@ -91,10 +91,10 @@ fn see(args: &GrowArgs) -> anyhow::Result<Status> {
     }
     let steps = args.steps.unwrap_or(SEEING_STEPS);
     let mut settings = SightSettings::new(args.out.clone(), SightSize::named(&args.size)?, steps);
-    settings.seed = args.seed;
-    settings.probe = args.probe.is_some();
+    settings.course.seed = args.seed;
+    settings.course.probe = args.probe.is_some();
     if let Some(threads) = args.threads {
-        settings.threads = threads;
+        settings.course.threads = threads;
     }
     let mut display = Display::new(steps);
     let report = grow_eyes(&settings, &mut |event| {

@@ -4,7 +4,7 @@
 use crate::learner::{Device, Learner, Lesson, Means, Work};
 use crate::net::{AdapterLayout, Net, Packed, Shape, Stored};
 use crate::optimizer::{AdamW, Moments};
-use crate::{TrainError, grow};
+use crate::{TrainError, grow, growth};
 
 pub use super::Multiply;
 pub use super::reference::{kernels, relative};
@@ -121,7 +121,7 @@ impl Trial {
         };
         let groups = match &adapter {
             Some((table, _)) => vec![(0..table.total, decay)],
-            None => grow::groups(&net, decay),
+            None => growth::groups(&net.layout.entries, decay),
         };
         let trained = adapter
             .as_ref()
