@@ -20,6 +20,7 @@ pub mod sensoryvec;
 mod source;
 mod tuning;
 pub mod upstream;
+mod verdict;
 
 pub use confounds::{Confounds, Material, Norms, material};
 pub use exhibits::{before_after, exhibits};

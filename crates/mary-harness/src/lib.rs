@@ -6,6 +6,7 @@
 //! [`mary_contract::Task`] like any other. A task file and its data are hostile input: templates run on
 //! limited fuel, patterns within a limit of steps, and aliases cannot grow without end.
 
+mod asking;
 mod config;
 mod context;
 mod data;

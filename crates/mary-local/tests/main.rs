@@ -12,6 +12,7 @@ mod alike;
 mod cuda;
 mod gguf;
 mod joint;
+mod mmproj;
 mod parity;
 mod real;
 mod serving;

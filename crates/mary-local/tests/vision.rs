@@ -64,7 +64,7 @@ fn image(name: &str, file: &str) -> Part {
 }
 
 /// A plain prompt from a text in which every picture is one word.
-fn prompt(name: &str, text: &str, pictures: &[&str]) -> Prompt {
+pub fn prompt(name: &str, text: &str, pictures: &[&str]) -> Prompt {
     let mut parts = vec![];
     let mut pictures = pictures.iter();
     for (i, words) in text.split("PICTURE").enumerate() {
@@ -91,7 +91,7 @@ fn hold(name: &str, device: Option<&str>) -> Vec<String> {
 
 /// What a model has wrong beside the golden numbers of this name. Where its tokenizer cannot spell the
 /// words, they are given as ids, and only the pictures are read.
-fn hold_model(name: &str, model: &LocalModel, spells: bool) -> Vec<String> {
+pub fn hold_model(name: &str, model: &LocalModel, spells: bool) -> Vec<String> {
     let told = json(golden(name).join("golden.json"));
     let config = json(golden(name).join("config.json"));
     let token = ["image_token_index", "image_token_id"]
@@ -160,34 +160,6 @@ fn hold_model(name: &str, model: &LocalModel, spells: bool) -> Vec<String> {
 fn every_kind_of_eyes_computes_what_transformers_computes() {
     let wrong: Vec<String> = SPEAKING.iter().flat_map(|name| hold(name, None)).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
-}
-
-/// LLaVA as two GGUF files, the tower in one of its own.
-#[test]
-fn a_tower_in_a_gguf_file_of_its_own_computes_what_transformers_computes() {
-    let (text, tower) = (
-        golden("llava_gguf").join("text.gguf"),
-        golden("llava_gguf").join("mmproj.gguf"),
-    );
-    let settings = ModelSettings {
-        threads: Some(2),
-        args: [("mmproj".to_owned(), tower.display().to_string())].into(),
-        ..ModelSettings::default()
-    };
-    let checkpoint = Checkpoint::open_seeing(&text, &tower).unwrap();
-    let with = checkpoint.fingerprint().unwrap();
-    assert_ne!(
-        with,
-        Checkpoint::open(&text).unwrap().fingerprint().unwrap()
-    );
-    let reference = "gguf/llava".parse().unwrap();
-    let model = LocalModel::from_checkpoint(reference, checkpoint, &settings).unwrap();
-    assert!(model.card().capabilities.images);
-    let wrong = hold_model("llava_gguf", &model, false);
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
-    // A tower is no language model, and a language model no tower.
-    let error = Checkpoint::open_seeing(&text, &text).unwrap_err();
-    assert!(error.message.contains("architecture `llama`"), "{error}");
 }
 
 /// The same on a GPU.

@@ -44,7 +44,13 @@ const WIDTHS: &[&str] = &[
     "num_kv_heads",
     "n_head_kv",
 ];
-const LAYERS: &[&str] = &["num_hidden_layers", "n_layer", "n_layers", "num_layers"];
+const LAYERS: &[&str] = &[
+    "num_hidden_layers",
+    "n_layer",
+    "n_layers",
+    "num_layers",
+    "depth",
+];
 const CONTEXTS: &[&str] = &[
     "max_position_embeddings",
     "n_positions",
@@ -88,9 +94,14 @@ pub(crate) fn check(config: &Value, tensors: &BTreeMap<String, Stored>) -> Resul
     Ok(())
 }
 
-/// The configuration itself and the parts in which some keep a text model or its rotary settings.
+/// The configuration itself and the parts in which some keep a text model, a tower or rotary settings.
 fn parts(config: &Value) -> impl Iterator<Item = &Value> {
-    let inner = ["text_config", "rope_parameters", "rope_scaling"];
+    let inner = [
+        "text_config",
+        "vision_config",
+        "rope_parameters",
+        "rope_scaling",
+    ];
     std::iter::once(config).chain(inner.into_iter().filter_map(|name| config.get(name)))
 }
 

@@ -162,13 +162,13 @@ impl Checkpoint {
         let mut tensors = gguf.tensors;
         tensors.extend(seen.tensors.clone());
         let mut tokenizer = tokenizer;
-        let token = tokenizer
-            .placeholder("<image>")
+        let config = seen
+            .config(gguf.config, &mut tokenizer)
             .map_err(|why| fault::bad(path, why))?;
         Self {
             files,
             tensors,
-            config: seen.config(gguf.config, token),
+            config,
             tokenizer,
             template,
             processors: [Some(seen.processor), None],

@@ -1,11 +1,9 @@
 //! The verdict on one answer.
 
-use mary_contract::{
-    ErrorKind, Finish, Generated, Item, Judgement, Reply, Response, Scored, Target, UnscoredReason,
-};
-use serde_json::json;
+use mary_contract::{Generated, Item, Judgement, Reply, Scored};
 
 use super::{LETTERS, read};
+use crate::verdict::{Answer, Asked, by_scores, by_words, failed, withheld};
 
 /// Judges one item with a choice as its target. `index` is the number that was asked under, where the
 /// paper's reading is to check it.
@@ -14,28 +12,22 @@ use super::{LETTERS, read};
 /// reading, and both come once more for the item's `subtask` and `modality` (`exact[V-CA]`), since the
 /// paper's tables have those columns. `said_a` … `said_d` show a leaning to a place.
 pub fn judge(item: &Item, answers: &[Reply], index: Option<u32>) -> Judgement {
-    let Target::Choice {
-        options, correct, ..
-    } = &item.target
-    else {
-        return failed("expected an item with a choice as its target");
+    let asked = match Asked::read(item, answers) {
+        Ok(asked) => asked,
+        Err(why) => return failed(&why),
     };
-    match answers {
-        [reply] => match &reply.answer {
-            Response::Scored(scored) => judge_letters(options.len(), *correct, scored),
-            Response::Generated(answer) => {
-                let said = read::robustly(&answer.text, options);
-                let exact = read::exactly(&answer.text, index);
-                judge_words(item, *correct, answer, said, exact)
-            }
-            Response::Observed(_) => failed("expected scores or words, found hidden states"),
-        },
-        _ => failed(&format!("expected one answer, found {}", answers.len())),
+    match asked.answer {
+        Answer::Scored(scored) => judge_letters(asked.options.len(), asked.correct, scored),
+        Answer::Written(answer) => {
+            let said = read::robustly(&answer.text, asked.options);
+            let exact = read::exactly(&answer.text, index);
+            judge_words(item, asked.correct, answer, (said, exact))
+        }
     }
 }
 
-fn failed(message: &str) -> Judgement {
-    Judgement::failed(ErrorKind::Internal, message)
+fn letter(place: usize) -> &'static str {
+    LETTERS.get(place).copied().unwrap_or_default()
 }
 
 fn truth(right: bool) -> f64 {
@@ -43,30 +35,11 @@ fn truth(right: bool) -> f64 {
 }
 
 fn judge_letters(options: usize, correct: usize, scored: &Scored) -> Judgement {
-    let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
-    if sums.len() != options {
-        return failed("expected one score for each option");
+    let (mut judgement, winners) = by_scores(options, correct, scored, letter);
+    if winners.is_empty() {
+        return judgement;
     }
-    if !sums.iter().all(|s| s.is_finite()) {
-        return Judgement::failed(
-            ErrorKind::NotFinite,
-            "a letter's log-probability is not a number",
-        );
-    }
-    let best = sums.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let winners: Vec<usize> = (0..sums.len())
-        .filter(|&i| sums.get(i) == Some(&best))
-        .collect();
-    let share = 1.0 / winners.len().max(1) as f64;
-    let mut judgement = Judgement::scored(if winners.contains(&correct) {
-        share
-    } else {
-        0.0
-    });
-    if let [only] = winners.as_slice() {
-        judgement = judgement.read_as(LETTERS.get(*only).copied().unwrap_or_default());
-    }
-    judgement.notes = json!({ "logprob": sums });
+    let share = 1.0 / winners.len() as f64;
     for (place, letter) in LETTERS.iter().enumerate() {
         let said = if winners.contains(&place) { share } else { 0.0 };
         judgement = judgement.measured(&said_name(letter), said);
@@ -82,25 +55,11 @@ fn judge_words(
     item: &Item,
     correct: usize,
     answer: &Generated,
-    said: Option<usize>,
-    exact: Option<usize>,
+    (said, exact): (Option<usize>, Option<usize>),
 ) -> Judgement {
-    let withheld = match answer.finish {
-        Finish::Refusal => Some(UnscoredReason::Refused),
-        Finish::ContentFilter => Some(UnscoredReason::Filtered),
-        _ => None,
-    };
     let score = said.map(|s| truth(s == correct));
-    let is_withheld = withheld.is_some();
-    let mut judgement = match (withheld, said) {
-        (Some(reason), _) => Judgement::unscored(reason),
-        (None, Some(place)) => Judgement::scored(truth(place == correct))
-            .read_as(LETTERS.get(place).copied().unwrap_or_default()),
-        (None, None) if answer.finish == Finish::Length => {
-            Judgement::unscored(UnscoredReason::Truncated)
-        }
-        (None, None) => Judgement::unscored(UnscoredReason::Unparsed),
-    };
+    let is_withheld = withheld(answer).is_some();
+    let mut judgement = by_words(answer, said, correct, letter);
     let conventions = [
         ("accuracy", score.filter(|_| !is_withheld).unwrap_or(0.0)),
         ("exact", truth(!is_withheld && exact == Some(correct))),
@@ -123,7 +82,7 @@ fn judge_words(
 
 #[cfg(test)]
 mod tests {
-    use mary_contract::{ContinuationScore, Outcome};
+    use mary_contract::{ContinuationScore, Finish, Outcome, Response, Target, UnscoredReason};
 
     use super::*;
 

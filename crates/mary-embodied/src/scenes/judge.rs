@@ -1,78 +1,23 @@
 //! The verdict on one answer about a picture.
 
-use mary_contract::{
-    ErrorKind, Finish, Item, Judgement, Reply, Response, Scored, Target, UnscoredReason,
-};
-use serde_json::json;
+use mary_contract::{Item, Judgement, Reply};
+
+use crate::verdict::{Answer, Asked, by_scores, by_words, failed};
 
 /// Judges one item with a choice as its target.
 pub(super) fn judge(item: &Item, answers: &[Reply]) -> Judgement {
-    let Target::Choice {
-        options, correct, ..
-    } = &item.target
-    else {
-        return failed("expected an item with a choice as its target");
+    let asked = match Asked::read(item, answers) {
+        Ok(asked) => asked,
+        Err(why) => return failed(&why),
     };
-    match answers {
-        [reply] => match &reply.answer {
-            Response::Scored(scored) => of_scores(options, *correct, scored),
-            Response::Generated(answer) => {
-                let withheld = match answer.finish {
-                    Finish::Refusal => Some(UnscoredReason::Refused),
-                    Finish::ContentFilter => Some(UnscoredReason::Filtered),
-                    _ => None,
-                };
-                match (withheld, named_first(&answer.text, options)) {
-                    (Some(reason), _) => Judgement::unscored(reason),
-                    (None, Some(said)) => {
-                        let right = if said == *correct { 1.0 } else { 0.0 };
-                        Judgement::scored(right).read_as(option(options, said))
-                    }
-                    (None, None) if answer.finish == Finish::Length => {
-                        Judgement::unscored(UnscoredReason::Truncated)
-                    }
-                    (None, None) => Judgement::unscored(UnscoredReason::Unparsed),
-                }
-            }
-            Response::Observed(_) => failed("expected scores or words, found hidden states"),
-        },
-        _ => failed(&format!("expected one answer, found {}", answers.len())),
+    let (options, correct) = (asked.options, asked.correct);
+    let name = |place: usize| options.get(place).map_or("", String::as_str);
+    match asked.answer {
+        Answer::Scored(scored) => by_scores(options.len(), correct, scored, name).0,
+        Answer::Written(answer) => {
+            by_words(answer, named_first(&answer.text, options), correct, name)
+        }
     }
-}
-
-fn failed(message: &str) -> Judgement {
-    Judgement::failed(ErrorKind::Internal, message)
-}
-
-fn option(options: &[String], place: usize) -> &str {
-    options.get(place).map_or("", String::as_str)
-}
-
-fn of_scores(options: &[String], correct: usize, scored: &Scored) -> Judgement {
-    let sums: Vec<f64> = scored.continuations.iter().map(|c| c.sum()).collect();
-    if sums.len() != options.len() {
-        return failed("expected one score for each answer");
-    }
-    if !sums.iter().all(|s| s.is_finite()) {
-        return Judgement::failed(
-            ErrorKind::NotFinite,
-            "an answer's log-probability is not a number",
-        );
-    }
-    let best = sums.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let winners: Vec<usize> = (0..sums.len())
-        .filter(|i| sums.get(*i) == Some(&best))
-        .collect();
-    let share = match winners.contains(&correct) {
-        true => 1.0 / winners.len() as f64,
-        false => 0.0,
-    };
-    let mut judgement = Judgement::scored(share);
-    if let [only] = winners.as_slice() {
-        judgement = judgement.read_as(option(options, *only));
-    }
-    judgement.notes = json!({ "logprob": sums });
-    judgement
 }
 
 /// The option that is named first in a text, as whole words.
@@ -94,7 +39,9 @@ fn named_first(text: &str, options: &[String]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mary_contract::{ContinuationScore, Generated, Outcome};
+    use mary_contract::{
+        ContinuationScore, Finish, Generated, Outcome, Response, Scored, Target, UnscoredReason,
+    };
 
     fn item() -> Item {
         let target = Target::Choice {

@@ -9,6 +9,9 @@ use crate::kernels::{Backend, NormOf, Weights};
 use crate::transformer::{TableOf, Transformer};
 use crate::vision::TowerConfig;
 
+/// Red, green and blue.
+const COLOURS: usize = 3;
+
 /// A tower's own tensors.
 pub(crate) struct TowerParts<B: Backend> {
     pub transformer: Transformer<B>,
@@ -33,9 +36,12 @@ pub(crate) fn tower<B: Backend>(
 ) -> Result<TowerParts<B>, ModelError> {
     let a = &config.architecture;
     let loader = Loader::new(checkpoint, a, settings)?;
-    let pixels = 3 * config.frames * config.patch * config.patch;
+    let pixels = COLOURS * config.frames * config.patch * config.patch;
     let name = loader.top(a.names.embed, "weight");
-    let patch = loader.dense(&backend, name.trim_end_matches(".weight"), a.hidden, pixels)?;
+    let patch = match loader.has(&format!("{name}.1")) {
+        true => loader.framed(&backend, &name, a.hidden, (pixels, config.frames))?,
+        false => loader.dense(&backend, name.trim_end_matches(".weight"), a.hidden, pixels)?,
+    };
     let own = |name: &str| format!("{}embeddings.{name}", loader.body);
     let class = match config.class {
         true => Some(loader.vector(&own("class_embedding"), a.hidden)?),
@@ -191,6 +197,35 @@ impl Loader<'_> {
             inputs,
         };
         Ok(backend.prepare(vec![weights], bias))
+    }
+
+    /// A layer over patches of several frames, each frame in a tensor of its own (`.weight`, `.weight.1`), as
+    /// GGUF files have it; in a patch, the frames of each colour lie together.
+    fn framed<B: Backend>(
+        &self,
+        backend: &B,
+        name: &str,
+        outputs: usize,
+        (inputs, frames): (usize, usize),
+    ) -> Result<B::Linear, ModelError> {
+        let frame = |n: usize| match n {
+            0 => self.vector(name, outputs * inputs / frames),
+            n => self.vector(&format!("{name}.{n}"), outputs * inputs / frames),
+        };
+        let all: Vec<Vec<f32>> = (0..frames).map(frame).collect::<Result<_, _>>()?;
+        let plane = (inputs / frames / COLOURS).max(1);
+        let mut data = Vec::with_capacity(outputs * inputs);
+        for start in (0..outputs * inputs / frames).step_by(plane) {
+            all.iter()
+                .for_each(|frame| data.extend_from_slice(&frame[start..start + plane]));
+        }
+        let bias = name.replace(".weight", ".bias");
+        let weights = Weights::Plain {
+            data,
+            outputs,
+            inputs,
+        };
+        Ok(backend.prepare(vec![weights], self.optional(&bias, outputs)?))
     }
 
     /// Numbers that must be there, whatever their shape.

@@ -235,10 +235,10 @@ fn qwen(f: &Fields<'_>, five: bool) -> Result<TowerConfig, ModelError> {
         false => f.count("embed_dim").unwrap_or(1280),
     };
     let ratio = f.number("mlp_ratio").unwrap_or(4.0);
-    let inside = match five {
-        true => f.count("intermediate_size").unwrap_or(3420),
+    let inside = f.count("intermediate_size").unwrap_or(match five {
+        true => 3420,
         false => (hidden as f64 * ratio) as usize,
-    };
+    });
     let act = if five { "silu" } else { "quick_gelu" };
     let mut a = Architecture::resolve(&json!({
         "model_type": "clip_text_model",
@@ -261,7 +261,11 @@ fn qwen(f: &Fields<'_>, five: bool) -> Result<TowerConfig, ModelError> {
     a.names.prefixes = &[("visual.", ""), ("model.visual.", "")];
     a.names.embed = "patch_embed.proj";
     a.names.layer = "blocks.{}.";
-    a.names.qkv = QkvNames::Fused("attn.qkv", QkvLayout::Stacked);
+    // GGUF files have them apart, and say so in a field that no `config.json` has.
+    a.names.qkv = match f.flag("separate_qkv", false) {
+        true => QkvNames::Separate("attn.q", "attn.k", "attn.v"),
+        false => QkvNames::Fused("attn.qkv", QkvLayout::Stacked),
+    };
     a.names.attn_out = "attn.proj";
     a.names.attn_norm = "norm1";
     a.names.mlp_norm = "norm2";

@@ -158,6 +158,15 @@ pub(super) fn translate(
     if let Some(scaling) = rope_scaling(&source)? {
         config.insert("rope_scaling".into(), scaling);
     }
+    if let Some(sections) = metadata.integers(&source.key("rope.dimension_sections")) {
+        // Which frequencies turn by time, height and width; files have room for a fourth.
+        let sections: Vec<i64> = sections.into_iter().take(3).collect();
+        let scaling = config.entry("rope_scaling").or_insert_with(|| json!({}));
+        scaling["mrope_section"] = json!(sections);
+        if scaling.get("rope_type").is_none() {
+            scaling["rope_type"] = json!("mrope");
+        }
+    }
     config.retain(|_, value| !value.is_null());
     Ok(Value::Object(config))
 }
@@ -275,7 +284,8 @@ fn gemma(source: &Source<'_>) -> Result<Value, String> {
         "sliding_window": source
             .integer("attention.sliding_window")
             .or((!third).then_some(4096)),
-        "sliding_window_pattern": third.then_some(6),
+        "sliding_window_pattern": third
+            .then(|| source.integer("attention.sliding_window_pattern").unwrap_or(6)),
     }))
 }
 

@@ -208,6 +208,11 @@ impl Tokenizer {
         self.size
     }
 
+    /// Whether the vocabulary has this token.
+    pub(crate) fn knows(&self, token: &str) -> bool {
+        self.inner.token_to_id(token).is_some()
+    }
+
     /// The token that stands where a picture is shown, as a special token; added behind all others where the
     /// vocabulary has none of this name.
     pub(crate) fn placeholder(&mut self, name: &str) -> Result<u32, String> {
