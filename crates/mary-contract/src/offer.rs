@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{Exhibits, RunSummary, Sample, Table, Task, TaskError, TaskSettings, Text};
@@ -133,7 +134,8 @@ pub trait Development: Send + Sync {
 }
 
 /// What an item is shown as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ShownAs {
     /// Words alone.
     Words,
@@ -158,13 +160,14 @@ impl ShownAs {
 }
 
 /// A task as one of several forms of the same items, which have the same ids in all forms.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Twin {
     /// What all forms share: `family/thing`.
     pub name: String,
     /// What the items are shown as.
     pub shown: ShownAs,
     /// Settings that differ from form to form and tell nothing else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub apart: Vec<Text>,
 }
 

@@ -250,6 +250,7 @@ impl TaskRun {
             version: card.version,
             content: card.content.as_deref().map(str::to_owned),
             conventions: task.conventions(&settings),
+            twin: task.twin(&settings),
             settings,
             ..Self::default()
         };

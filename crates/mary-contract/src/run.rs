@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Ask, InForce, Item, Judgement, Key, ModelCard, ModelError, ModelRef, ModelSettings, Reply,
-    Scoring, TaskSettings, Usage,
+    Scoring, TaskSettings, Twin, Usage,
 };
 
 /// A value with its uncertainty. Intervals are 95 % unless `method` says otherwise.
@@ -95,6 +95,9 @@ pub struct TaskRun {
     /// Scale and rule of ties; absent in runs of earlier programs and in imported ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scoring: Option<Scoring>,
+    /// Which form of which items it is, where the task itself says so (a task file that names its twin).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub twin: Option<Twin>,
     /// The program whose log this is, where it is not ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<String>,

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::{
     Ask, Capabilities, DataError, DataSource, ForPeople, InForce, Item, Judgement, Measure,
-    PromptForm, Reference, Reply, Sample, Scoring, TaskCard, Ties,
+    PromptForm, Reference, Reply, Sample, Scoring, TaskCard, Ties, Twin,
 };
 
 /// A stream of items, made or read lazily.
@@ -207,6 +207,12 @@ pub trait Task: Send + Sync {
         settings.judging(self.card())
     }
 
+    /// Which form of which items it is under these settings, where it has a twin. Families answer for their
+    /// own tasks ([`crate::Family::twin`]); this is for a task that no family knows.
+    fn twin(&self, _settings: &TaskSettings) -> Option<Twin> {
+        None
+    }
+
     /// What its score is: scale and rule of ties. Unless a task says otherwise its scores are what
     /// [`crate::Outcome::Scored`] says: 1 right, 0 wrong, one half a tie.
     fn scoring(&self, _settings: &TaskSettings) -> Scoring {
@@ -289,6 +295,10 @@ macro_rules! task_behind_a_pointer {
 
             fn judging(&self, settings: &TaskSettings) -> InForce {
                 (**self).judging(settings)
+            }
+
+            fn twin(&self, settings: &TaskSettings) -> Option<Twin> {
+                (**self).twin(settings)
             }
 
             fn scoring(&self, settings: &TaskSettings) -> Scoring {

@@ -4,6 +4,7 @@
 use mary_contract::{
     ErrorKind, Finish, Generated, Item, Judgement, Reply, Response, Scored, Target, UnscoredReason,
 };
+use mary_items::best;
 use serde_json::json;
 
 /// The one answer to an item with a choice as its target.
@@ -63,19 +64,14 @@ pub(crate) fn by_scores<'n>(
     if sums.len() != options {
         return (failed("expected one score for each option"), vec![]);
     }
-    if !sums.iter().all(|s| s.is_finite()) {
+    let Some((first, score)) = best(&sums, correct) else {
         let why = "an option's log-probability is not a number";
         return (Judgement::failed(ErrorKind::NotFinite, why), vec![]);
-    }
-    let best = sums.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let winners: Vec<usize> = (0..sums.len())
-        .filter(|&i| sums.get(i) == Some(&best))
-        .collect();
-    let share = match winners.contains(&correct) {
-        true => 1.0 / winners.len() as f64,
-        false => 0.0,
     };
-    let mut judgement = Judgement::scored(share);
+    let winners: Vec<usize> = (0..sums.len())
+        .filter(|&i| sums.get(i) == sums.get(first))
+        .collect();
+    let mut judgement = Judgement::scored(score);
     if let [only] = winners.as_slice() {
         judgement = judgement.read_as(name(*only));
     }

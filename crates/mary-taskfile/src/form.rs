@@ -28,6 +28,28 @@ pub(crate) struct Form {
     #[serde(default)]
     pub shots: Shots,
     pub people: Option<People>,
+    pub twin: Option<Twin>,
+}
+
+/// The same items in words.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Twin {
+    /// The task file that asks them.
+    pub words: Placed,
+    #[serde(default)]
+    pub shown: TwinShown,
+}
+
+/// What stands in this file's prompts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TwinShown {
+    /// A picture with the bare question.
+    #[default]
+    Picture,
+    /// The words and the picture.
+    Both,
 }
 
 #[derive(Debug, Deserialize)]

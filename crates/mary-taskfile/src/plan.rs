@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Layers, Pool, Start, TaskError};
+use mary_contract::{Layers, Pool, ShownAs, Start, TaskError, Twin};
 use regex::{Regex, RegexBuilder};
 
 use crate::TaskFileError;
-use crate::form::{Choices, Form, JudgeKind, Kind, LayersForm, Placed, PoolForm, StartForm, Take};
+use crate::form::{
+    Choices, Form, JudgeKind, Kind, LayersForm, Placed, PoolForm, StartForm, Take, TwinShown,
+};
 use crate::rows::Columns;
 use crate::rows::{Row, Table, format_of};
 use crate::template::{Templates, Unrendered};
@@ -33,38 +35,14 @@ pub(crate) struct Plan {
     pub content: String,
     /// How many options every item has, where the file says so.
     pub options: Option<usize>,
+    /// Which form of which items this is, where the file names its twin.
+    pub twin: Option<Twin>,
 }
 
 impl Plan {
     /// Reads a task file.
     pub fn read(path: &Path) -> Result<Self, TaskFileError> {
-        let unreadable = |source, hint: &str| TaskFileError::Unreadable {
-            path: path.to_owned(),
-            what: "the task file",
-            source,
-            hint: hint.to_owned(),
-        };
-        let about = std::fs::metadata(path)
-            .map_err(|e| unreadable(e, "\nhint: `mary tasks new FILE` makes one"))?;
-        if !about.is_file() || about.len() > LONGEST_FILE {
-            let why = std::io::Error::other("expected a file of at most 4 MiB");
-            return Err(unreadable(why, ""));
-        }
-        let bytes = std::fs::read(path).map_err(|e| unreadable(e, ""))?;
-        let source = String::from_utf8(bytes).map_err(|error| {
-            let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
-            let line = 1 + before
-                .unwrap_or_default()
-                .iter()
-                .filter(|b| **b == b'\n')
-                .count();
-            TaskFileError::Wrong {
-                path: path.to_owned(),
-                line,
-                message: "this is not valid UTF-8".into(),
-            }
-        })?;
-        Self::of_source(path, &source)
+        Self::of_source(path, &source_of(path)?)
     }
 
     /// The same of a task whose text is known; `path` is where its data is seen from.
@@ -177,6 +155,36 @@ impl Plan {
     }
 }
 
+/// The text of a task file.
+fn source_of(path: &Path) -> Result<String, TaskFileError> {
+    let unreadable = |source, hint: &str| TaskFileError::Unreadable {
+        path: path.to_owned(),
+        what: "the task file",
+        source,
+        hint: hint.to_owned(),
+    };
+    let about = std::fs::metadata(path)
+        .map_err(|e| unreadable(e, "\nhint: `mary tasks new FILE` makes one"))?;
+    if !about.is_file() || about.len() > LONGEST_FILE {
+        let why = std::io::Error::other("expected a file of at most 4 MiB");
+        return Err(unreadable(why, ""));
+    }
+    let bytes = std::fs::read(path).map_err(|e| unreadable(e, ""))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
+        let line = 1 + before
+            .unwrap_or_default()
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count();
+        TaskFileError::Wrong {
+            path: path.to_owned(),
+            line,
+            message: "this is not valid UTF-8".into(),
+        }
+    })
+}
+
 /// A task file on its way to a plan.
 struct Reading<'a> {
     path: &'a Path,
@@ -197,12 +205,17 @@ impl Reading<'_> {
         }
     }
 
-    fn plan(self) -> Result<Plan, TaskFileError> {
-        let form: Form = toml::from_str(self.source).map_err(|error| {
+    fn form(&self) -> Result<Form, TaskFileError> {
+        toml::from_str(self.source).map_err(|error| {
             let at = error.span().map_or(0, |s| s.start);
             self.wrong(at, error.message().trim_end())
-        })?;
+        })
+    }
+
+    fn plan(self) -> Result<Plan, TaskFileError> {
+        let form = self.form()?;
         let id = self.id(&form)?;
+        let twin = self.twin(&form)?;
         let templates = self.templates(&form)?;
         self.complete(&form)?;
         let data = &form.data;
@@ -239,8 +252,50 @@ impl Reading<'_> {
             layers,
             content: hasher.finalize().to_hex().to_string(),
             options,
+            twin,
             form,
         })
+    }
+
+    /// The form that this file is, where it names the one that asks the same items in words. Only what that
+    /// file is called is looked at; its data may come later.
+    fn twin(&self, form: &Form) -> Result<Option<Twin>, TaskFileError> {
+        let Some(twin) = &form.twin else {
+            return Ok(None);
+        };
+        let at = twin.words.span().start;
+        if form.request.pictures.is_empty() {
+            let why =
+                "a file with a twin in words shows pictures itself (`pictures` under [request])";
+            return Err(self.wrong(at, why));
+        }
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let path = folder.join(twin.words.get_ref());
+        let source = source_of(&path)?;
+        let other = Reading {
+            path: &path,
+            source: &source,
+        };
+        let words = other.form()?;
+        if !words.request.pictures.is_empty() || words.twin.is_some() {
+            let why = format!(
+                "`{}` shows pictures; a twin in words shows none and names no twin itself",
+                twin.words.get_ref()
+            );
+            return Err(self.wrong(at, why));
+        }
+        let name = other.id(&words)?;
+        if name == self.id(form)? {
+            return Err(self.wrong(at, format!("the twin has the same name, `{name}`")));
+        }
+        Ok(Some(Twin {
+            name,
+            shown: match twin.shown {
+                TwinShown::Picture => ShownAs::Picture,
+                TwinShown::Both => ShownAs::Both,
+            },
+            apart: Vec::new(),
+        }))
     }
 
     /// `family/task` from the name, or from the file's.

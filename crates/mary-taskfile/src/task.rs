@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mary_contract::{
     Ask, Changes, Citation, DataSource, ForPeople, Generate, InForce, Item, Items, Judgement,
     Measure, Metric, Needs, Param, Prompt, Reference, Reply, Request, Sample, Sampling, Scoring,
-    Task, TaskCard, TaskError, TaskSettings, Ties,
+    Task, TaskCard, TaskError, TaskSettings, Ties, Twin,
 };
 
 use crate::TaskFileError;
@@ -213,6 +213,10 @@ impl Task for OwnTask {
         asked
     }
 
+    fn twin(&self, _: &TaskSettings) -> Option<Twin> {
+        self.plan.twin.clone()
+    }
+
     fn scoring(&self, _: &TaskSettings) -> Scoring {
         match (self.plan.kind(), self.plan.judge()) {
             (_, JudgeKind::Correlation) => Scoring::number(Metric::Number),
@@ -264,6 +268,12 @@ impl Task for OwnTask {
             say("shots", format!("{shots}, {order}"));
         }
         say("judge", judged(plan, &wanted));
+        if let Some(twin) = &plan.twin {
+            say(
+                "twin",
+                format!("{} in words, here {}", twin.name, twin.shown.words()),
+            );
+        }
         match plan.judge() {
             JudgeKind::Correlation => {
                 say(

@@ -212,3 +212,40 @@ fn data_that_is_no_plain_file_is_refused() {
     let material = mary_taskfile::Material::open(&folder.path("d.jsonl"));
     says(&material.unwrap_err().to_string(), &["FIFO"]);
 }
+
+#[test]
+fn a_twin_in_words_must_be_there_and_be_in_words() {
+    const SHOWN: &str = "[data]\npath = \"d.jsonl\"\nid = \"id\"\n[request]\nkind = \"score\"\n\
+                         pictures = [\"{{ p }}\"]\nprompt = \"a\"\nchoices = [\"x\", \"y\"]\n\
+                         [judge]\nkind = \"choice\"\nanswer = \"x\"\n";
+    let named = |file: &str, more: &str| format!("{SHOWN}[twin]\nwords = \"{file}\"\n{more}");
+    let data = ("d.jsonl", row(1).into_bytes());
+    let fault = |text: &str, other: &str| {
+        let folder = Folder::new(text, (data.0, &data.1));
+        std::fs::write(folder.path("other.toml"), other).unwrap();
+        folder.fault()
+    };
+    let words = SHOWN.replace("pictures = [\"{{ p }}\"]\n", "");
+    says(&fault(&named("nowhere.toml", ""), ""), &["nowhere.toml"]);
+    says(
+        &fault(&named("other.toml", ""), SHOWN),
+        &["mytask.toml:13: ", "`other.toml` shows pictures"],
+    );
+    let pictureless = format!("{words}[twin]\nwords = \"other.toml\"\n");
+    says(
+        &fault(&pictureless, &words),
+        &["mytask.toml:12: ", "shows pictures itself"],
+    );
+    let same = format!("name = \"own/mytask\"\n{words}");
+    says(&fault(&named("other.toml", ""), &same), &["same name"]);
+    says(
+        &fault(&named("other.toml", "shown = \"words\"\n"), &words),
+        &["picture", "both"],
+    );
+    let folder = Folder::new(&named("other.toml", ""), (data.0, &data.1));
+    std::fs::write(folder.path("other.toml"), &words).unwrap();
+    let twin = folder.task().unwrap().twin(&TaskSettings::default());
+    let twin = twin.unwrap();
+    assert_eq!(twin.name, "own/other");
+    assert_eq!(twin.shown, mary_contract::ShownAs::Picture);
+}

@@ -3,39 +3,23 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use mary_testkit::faulty_server::{FaultyServer, Script};
 use serde_json::Value;
 
+use crate::program::{Said, program, said};
+
 const KEY: &str = "sk-test-0815-never-to-be-seen";
 const TASKS: &str = "htest/rhyme,htest/end-punctuation";
 const ITEMS: usize = 12;
 
-struct Said {
-    code: i32,
-    out: String,
-    err: String,
-}
-
 fn mary(home: &Path, args: &[&str]) -> Said {
-    let output = Command::new(env!("CARGO_BIN_EXE_mary"))
-        .args(args)
-        .current_dir(home)
-        .env("MARY_RUNS", home.join("runs"))
-        .env("MARY_CACHE_DIR", home.join("cache"))
+    let mut command = program(home);
+    command
         .env("OPENAI_API_KEY", KEY)
-        .env("ANTHROPIC_API_KEY", KEY)
-        .env_remove("MARY_MODEL")
-        .env_remove("MARY_PRICES")
-        .output()
-        .unwrap();
-    Said {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
+        .env("ANTHROPIC_API_KEY", KEY);
+    said(command.env_remove("MARY_PRICES").args(args))
 }
 
 /// The arguments of a run on the scripted server.

@@ -1,32 +1,12 @@
 //! What a user types and what comes back: exit code, standard output and standard error together.
 
 use std::path::Path;
-use std::process::Command;
 
-struct Said {
-    code: i32,
-    out: String,
-    err: String,
-}
+use crate::program::{Said, program, said};
 
-/// Runs `mary` with its places inside `home`.
+/// Runs `mary` on a terminal of a hundred columns.
 fn mary(home: &Path, args: &[&str]) -> Said {
-    let output = Command::new(env!("CARGO_BIN_EXE_mary"))
-        .args(args)
-        .current_dir(home)
-        .env("MARY_RUNS", home.join("runs"))
-        .env("MARY_CACHE_DIR", home.join("cache"))
-        .env_remove("MARY_DATA_DIR")
-        .env_remove("MARY_MODEL")
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", "100")
-        .output()
-        .unwrap();
-    Said {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
+    said(program(home).args(args).env("COLUMNS", "100"))
 }
 
 fn home() -> tempfile::TempDir {

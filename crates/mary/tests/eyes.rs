@@ -3,11 +3,12 @@
 //! side by side.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use mary_contract::{Response, Sample};
 use mary_store::RunFolder;
 use serde_json::{Value, json};
+
+use crate::program::{done, mary};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -45,28 +46,12 @@ fn model(home: &Path, name: &str, eyes: bool) -> String {
     format!("hf/./{name}")
 }
 
-fn mary(home: &Path, args: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_mary"))
-        .args(args)
-        .current_dir(home)
-        .env("MARY_RUNS", home.join("runs"))
-        .env("MARY_CACHE_DIR", home.join("cache"))
-        .env_remove("MARY_DATA_DIR")
-        .env_remove("MARY_MODEL")
-        .env("NO_COLOR", "1")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {said}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
 /// Runs tasks; gives the summary.
 fn run(home: &Path, models: &str, tasks: &str, more: &[&str]) -> Value {
     let mut words = vec!["run", "--json", "--quiet", "--no-report", "--threads", "1"];
     words.extend(["-m", models, "-t", tasks]);
     words.extend(more);
-    serde_json::from_str(&mary(home, &words)).unwrap()
+    serde_json::from_str(&done(home, &words)).unwrap()
 }
 
 fn samples(home: &Path, summary: &Value) -> Vec<Sample> {
@@ -131,7 +116,7 @@ fn twins_are_scored_on_a_model_that_sees_and_stand_side_by_side() {
     let mut args = vec!["report"];
     args.extend(&ids);
     args.extend(["--out", "page.html", "--tables", "tables"]);
-    mary(home, &args);
+    done(home, &args);
     let page = std::fs::read_to_string(home.join("page.html")).unwrap();
     assert!(page.contains("Words and pictures") && page.contains("Item by item"));
     assert!(page.contains("class=\"twin\""));
@@ -198,6 +183,118 @@ fn an_own_file_with_pictures_is_scored_and_answered() {
     );
 }
 
+/// Three files of the same items, in words, of a picture and of both: the two with pictures name the first,
+/// and a report pairs their items by id.
+#[test]
+fn own_files_that_name_their_twin_stand_side_by_side() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let seeing = model(home, "seer", true);
+    let shapes = root().join("docs/examples/shapes");
+    let names = ["red-circle", "blue-square", "blue-circle", "red-square"];
+    let rows = names.map(|name| {
+        std::fs::copy(
+            shapes.join(format!("{name}.png")),
+            home.join(format!("{name}.png")),
+        )
+        .unwrap();
+        let (_, shape) = name.split_once('-').unwrap();
+        json!({"id": name, "picture": format!("{name}.png"), "shape": shape}).to_string()
+    });
+    std::fs::write(home.join("rows.jsonl"), rows.join("\n")).unwrap();
+    let task = |prompt: &str, pictures: &str, twin: &str| {
+        format!(
+            "[data]\npath = \"rows.jsonl\"\nid = \"id\"\n[request]\nkind = \"score\"\n{pictures}\
+             prompt = \"{prompt}\"\nchoices = \"{{{{ ['circle', 'square'] }}}}\"\n\
+             [judge]\nkind = \"choice\"\nanswer = \"{{{{ shape }}}}\"\n{twin}"
+        )
+    };
+    let picture = "pictures = [\"{{ picture }}\"]\n";
+    let files = [
+        ("words.toml", task("the {{ shape }} is a", "", "")),
+        (
+            "picture.toml",
+            task("is that a", picture, "[twin]\nwords = \"words.toml\"\n"),
+        ),
+        (
+            "both.toml",
+            task(
+                "the {{ shape }} is a",
+                picture,
+                "[twin]\nwords = \"words.toml\"\nshown = \"both\"\n",
+            ),
+        ),
+    ];
+    for (name, text) in &files {
+        std::fs::write(home.join(name), text).unwrap();
+    }
+    let all = run(home, &seeing, "words.toml,picture.toml", &[]);
+    sound(&all, 2);
+    let both = run(home, &seeing, "both.toml", &[]);
+    sound(&both, 1);
+    let ids = [&all, &both].map(|s| s["run"].as_str().unwrap());
+    // A report reads the logs alone.
+    for (name, _) in &files {
+        std::fs::remove_file(home.join(name)).unwrap();
+    }
+    let report = ["report", ids[0], ids[1], "--out", "page.html"];
+    done(home, &[&report[..], &["--tables", "tables"]].concat());
+    let page = std::fs::read_to_string(home.join("page.html")).unwrap();
+    assert!(page.contains("Words and pictures") && page.contains("class=\"twin\""));
+    let forms = std::fs::read_to_string(home.join("tables/twins-forms.csv")).unwrap();
+    let lines: Vec<&str> = forms.lines().collect();
+    assert_eq!(lines.len(), 2, "{forms}");
+    assert!(lines[1].contains("own/words"), "{forms}");
+    for head in ["words", "picture", "both"] {
+        assert!(lines[0].contains(head), "{forms}");
+    }
+    let decided = std::fs::read_to_string(home.join("tables/twins-decided.csv")).unwrap();
+    assert_eq!(
+        decided.lines().count(),
+        4,
+        "three pairs of forms: {decided}"
+    );
+    // One form alone is no twin.
+    done(home, &["report", ids[1], "--out", "alone.html"]);
+    let alone = std::fs::read_to_string(home.join("alone.html")).unwrap();
+    assert!(!alone.contains("class=\"twin\""));
+}
+
+/// Core concepts as one picture of their grids: scored, written, and beside the same grids as numbers.
+#[test]
+fn core_concepts_as_pictures_run_to_the_end() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let seeing = model(home, "seer", true);
+    let tasks = "physico/core-text,physico/core-visual";
+    // One item of each concept of the paper's Table 6: making them all takes longer than asking.
+    let few = "--limit 6 --set per_concept=1 --set split=dev";
+    let few: Vec<&str> = few.split(' ').collect();
+    let with = |more: [&'static str; 2]| [&few[..], &more].concat();
+    let scored = run(home, &seeing, tasks, &with(["--set", "mode=score"]));
+    sound(&scored, 2);
+    assert_eq!(scored["complete"], true);
+    let short = with(["--set", "max_tokens=4"]);
+    let written = run(home, &seeing, "physico/core-visual", &short);
+    sound(&written, 1);
+    assert_eq!(written["complete"], true);
+    let all = samples(home, &scored);
+    let (seen, read): (Vec<&Sample>, Vec<&Sample>) =
+        all.iter().partition(|s| s.id.task == "physico/core-visual");
+    assert_eq!((seen.len(), read.len()), (6, 6));
+    let ids = |all: &[&Sample]| -> Vec<String> { all.iter().map(|s| s.id.item.clone()).collect() };
+    assert_eq!(ids(&seen), ids(&read), "the same items in both forms");
+    // Every item is shown as one picture, and other grids are another picture.
+    let mut numbers: Vec<Vec<f64>> = seen.iter().map(|s| logprobs(s)).collect();
+    assert!(numbers.iter().all(|n| n.len() == 4));
+    numbers.dedup();
+    assert!(numbers.len() > 1, "{numbers:?}");
+    let report = ["report", scored["run"].as_str().unwrap(), "--out", "p.html"];
+    done(home, &report);
+    let page = std::fs::read_to_string(home.join("p.html")).unwrap();
+    assert!(page.contains("Words and pictures") && page.contains("physico/core"));
+}
+
 #[test]
 fn grids_are_asked_of_pictures_in_chat_and_in_plain_text() {
     let home = tempfile::tempdir().unwrap();
@@ -216,18 +313,9 @@ fn grids_are_asked_of_pictures_in_chat_and_in_plain_text() {
     sound(&run(home, &seeing, task, &plain), 1);
     // One without eyes is refused before anything is asked.
     let blind = model(home, "reader", false);
-    let output = Command::new(env!("CARGO_BIN_EXE_mary"))
-        .args(["run", "-m", &blind, "-t", task, "--no-report"])
-        .current_dir(home)
-        .env("MARY_RUNS", home.join("runs"))
-        .env("MARY_CACHE_DIR", home.join("cache"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        !output.status.success() && said.contains("pictures"),
-        "{said}"
-    );
+    let refused = mary(home, &["run", "-m", &blind, "-t", task, "--no-report"]);
+    assert_eq!(refused.code, 3, "{}", refused.err);
+    assert!(refused.err.contains("pictures"), "{}", refused.err);
 }
 
 #[test]
@@ -247,7 +335,7 @@ fn captions_and_pictures_meet_in_one_space() {
     }
     std::fs::write(home.join("pairs.csv"), rows).unwrap();
     let clip = format!("hf/{}", golden.display());
-    let out = mary(
+    let out = done(
         home,
         &[
             "observe",

@@ -34,6 +34,7 @@ mod paid;
 mod paired_import;
 mod physico;
 mod priced;
+mod program;
 mod question;
 mod seeing;
 mod study;

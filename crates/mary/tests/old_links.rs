@@ -4,7 +4,8 @@
 //! the exports which the earlier program made of the same folder.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use crate::program::done;
 
 const RUN: &str = "nano-htest-84dc0678aa";
 
@@ -63,26 +64,12 @@ fn copied(home: &Path) {
     }
 }
 
-fn mary(home: &Path, args: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_mary"))
-        .args(args)
-        .current_dir(home)
-        .env("MARY_RUNS", home.join("runs"))
-        .env("MARY_CACHE_DIR", home.join("cache"))
-        .env_remove("MARY_DATA_DIR")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{args:?}: {said}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
 #[test]
 fn links_into_an_old_report_still_lead_somewhere() {
     let home = tempfile::tempdir().unwrap();
     copied(home.path());
     let args = ["report", RUN, "--out", "r.html", "--tables", "tables"];
-    mary(home.path(), &args);
+    done(home.path(), &args);
     let page = std::fs::read_to_string(home.path().join("r.html")).unwrap();
     let body = &page[page.find("<body").unwrap()..page.find("<script").unwrap()];
     for id in ANCHORS {
@@ -107,7 +94,7 @@ fn exports_of_an_old_run_keep_their_columns() {
     let home = tempfile::tempdir().unwrap();
     copied(home.path());
     let export = |form: &str| -> PathBuf {
-        let said = mary(home.path(), &["export", RUN, "--to", form, "--out", form]);
+        let said = done(home.path(), &["export", RUN, "--to", form, "--out", form]);
         home.path().join(said.lines().last().unwrap())
     };
     let csv = std::fs::read_to_string(export("csv")).unwrap();

@@ -2,36 +2,13 @@
 //! `check`, `run`, `resume`, `rescore`, `audit`, `compare` and `export` on a file.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use mary_contract::Image;
 use mary_remote::wire::data_url;
 use mary_testkit::raw_server::{Heard, RawServer, Say};
 use serde_json::{Value, json};
 
-struct Said {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-fn mary(home: &Path, args: &[&str]) -> Said {
-    let output = Command::new(env!("CARGO_BIN_EXE_mary"))
-        .args(args)
-        .current_dir(home)
-        .env("MARY_RUNS", home.join("runs"))
-        .env("MARY_CACHE_DIR", home.join("cache"))
-        .env_remove("MARY_DATA_DIR")
-        .env_remove("MARY_MODEL")
-        .env("NO_COLOR", "1")
-        .output()
-        .unwrap();
-    Said {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
-}
+use crate::program::mary;
 
 fn home() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()

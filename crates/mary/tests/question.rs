@@ -2,35 +2,15 @@
 //! of earlier programs.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use mary_contract::{DataError, DataSource, TaskRun};
 use mary_report::pairs::{Pair, Paired};
 use mary_suites::embodied::released_runs;
 
-struct Said {
-    code: i32,
-    out: String,
-    err: String,
-}
+use crate::program::{Said, program, said};
 
 fn mary(home: &Path, args: &[&str]) -> Said {
-    let output = Command::new(env!("CARGO_BIN_EXE_mary"))
-        .args(args)
-        .current_dir(home)
-        .env("MARY_RUNS", home.join("runs"))
-        .env("MARY_CACHE_DIR", home.join("cache"))
-        .env_remove("MARY_DATA_DIR")
-        .env_remove("MARY_MODEL")
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", "300")
-        .output()
-        .unwrap();
-    Said {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
+    said(program(home).args(args).env("COLUMNS", "300"))
 }
 
 /// Runs a task of the smallest model and gives the name of its folder.

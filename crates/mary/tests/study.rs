@@ -1,32 +1,7 @@
 //! A study from the command line: made, tried by simulated people, closed as a run beside a model's, exported,
 //! printed and read, a person withdrawn; a task of one's own; forms with judgements read back.
 
-use std::path::Path;
-use std::process::Command;
-
-fn mary(home: &Path, args: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_mary"))
-        .args(args)
-        .current_dir(home)
-        .env("MARY_RUNS", home.join("runs"))
-        .env("MARY_CACHE_DIR", home.join("cache"))
-        .env_remove("MARY_DATA_DIR")
-        .env_remove("MARY_MODEL")
-        .env("NO_COLOR", "1")
-        .output()
-        .unwrap();
-    (
-        output.status.code().unwrap_or(-1),
-        String::from_utf8(output.stdout).unwrap(),
-        String::from_utf8(output.stderr).unwrap(),
-    )
-}
-
-fn done(home: &Path, args: &[&str]) -> String {
-    let (code, out, err) = mary(home, args);
-    assert_eq!(code, 0, "{args:?}: {err}");
-    out
-}
+use crate::program::{Said, done, mary};
 
 #[test]
 fn a_study_from_beginning_to_end() {
@@ -35,8 +10,8 @@ fn a_study_from_beginning_to_end() {
     let new = "study new -t htest/rhyme --shots 4 --people 8 --per-person 6 --items 12 --seed 2 --out rhyme";
     done(home, &new.split(' ').collect::<Vec<_>>());
     assert!(home.join("rhyme/study.toml").exists());
-    let (code, _, err) = mary(home, &new.split(' ').collect::<Vec<_>>());
-    assert_eq!(code, 2, "a study is not written over: {err}");
+    let again = mary(home, &new.split(' ').collect::<Vec<_>>());
+    assert_eq!(again.code, 2, "a study is not written over: {}", again.err);
     // Five by data, two through the page; one place is for paper.
     done(home, &["study", "simulate", "rhyme", "--people", "5"]);
     let said = done(
@@ -90,7 +65,7 @@ fn a_study_from_beginning_to_end() {
     assert!(said.contains("builtin/nano: "), "{said}");
     assert!(said.contains("on 12 items"), "{said}");
     // A model that was asked by log-probability: what differs is named, and may be allowed.
-    let (code, _, err) = mary(home, &["compare", people, model]);
+    let Said { code, err, .. } = mary(home, &["compare", people, model]);
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("--across mode"), "{err}");
     // As one model among models: everybody's answers, people and items both a sample.
@@ -138,7 +113,7 @@ fn a_study_from_beginning_to_end() {
     let log =
         std::fs::read_to_string(home.join("runs").join(people).join("samples.jsonl")).unwrap();
     assert!(!log.contains(who));
-    assert_eq!(mary(home, &["study", "withdraw", "rhyme", who]).0, 4);
+    assert_eq!(mary(home, &["study", "withdraw", "rhyme", who]).code, 4);
     done(home, &["study", "power"]);
 }
 
@@ -226,13 +201,13 @@ fn what_a_model_wrote_is_judged_and_comes_back_to_its_run() {
     let wrong = [
         "study", "new", "--judge", &run, "--form", "prose", "--out", "x",
     ];
-    let (code, _, err) = mary(home, &wrong);
+    let Said { code, err, .. } = mary(home, &wrong);
     assert_eq!(code, 2, "{err}");
     assert!(
         err.contains("--form prose: expected one of form, recall"),
         "{err}"
     );
-    let (code, _, err) = mary(
+    let Said { code, err, .. } = mary(
         home,
         &[
             "study",
@@ -299,5 +274,5 @@ fn a_task_of_ones_own_and_forms_of_judges() {
     assert!(said.contains("m/x: 50.00 % of 3 descriptions"), "{said}");
     assert!(said.contains("kappa 0.40"), "{said}");
     std::fs::write(home.join("two.csv"), form(["1", "yes", "0"])).unwrap();
-    assert_eq!(mary(home, &["study", "read", "one.csv", "two.csv"]).0, 2);
+    assert_eq!(mary(home, &["study", "read", "one.csv", "two.csv"]).code, 2);
 }

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::program::program;
+
 const STEPS: [u64; 12] = [
     0, 16, 64, 128, 256, 512, 1000, 2000, 3000, 5000, 7000, 10000,
 ];
@@ -51,19 +53,8 @@ fn family(root: &Path) -> PathBuf {
     folder
 }
 
-fn mary(home: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mary"));
-    command
-        .current_dir(home)
-        .env("MARY_RUNS", home.join("runs"))
-        .env("MARY_CACHE_DIR", home.join("cache"))
-        .env_remove("MARY_DATA_DIR")
-        .env_remove("MARY_MODEL");
-    command
-}
-
 fn sweep(home: &Path, family: &Path) -> Command {
-    let mut command = mary(home);
+    let mut command = program(home);
     command.arg("sweep").arg(family).args([
         "--tasks",
         "psychometric/grammar-small",
@@ -156,7 +147,7 @@ fn planted_faults_are_reported_and_the_rest_is_followed() {
         .unwrap()
         .path();
     assert!(
-        mary(home.path())
+        program(home.path())
             .arg("report")
             .arg(one)
             .output()
@@ -241,7 +232,7 @@ fn several_sizes_are_swept_together() {
     for step in [0, 16, 512] {
         checkpoint(&folder.join(format!("step{step}")), &weights(step));
     }
-    let output = mary(home.path())
+    let output = program(home.path())
         .args(["sweep", "builtin/nano"])
         .arg(&folder)
         .args([
@@ -281,7 +272,7 @@ fn a_hub_model_is_swept_from_the_hubs_cache() {
         std::fs::create_dir_all(model.join("refs")).unwrap();
         std::fs::write(model.join(format!("refs/step{step}")), commit).unwrap();
     }
-    let output = mary(home.path())
+    let output = program(home.path())
         .env("HF_HOME", home.path().join("hf"))
         .env("HF_HUB_OFFLINE", "1")
         .args([

@@ -57,6 +57,7 @@ fn manifest() -> Result<RunManifest, Trouble> {
             asked: None,
             judging: Default::default(),
             scoring: None,
+            twin: None,
             imported: None,
         }],
         trials: 1,

@@ -63,7 +63,7 @@ function layoutOf(spec, width) {
   const narrow = width < 560;
   Object.assign(l, {
     width, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { family: css("--sans"), size: narrow ? 11 : 12.5, color: ink },
-    margin: { l: narrow ? 44 : 60, r: 16 + 7 * Math.max(0, ...(l.annotations || []).filter((n) => n.xref === "paper").map((n) => n.text.length)), t: 16, b: 50 }, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
+    margin: { l: narrow ? 44 : 60, r: 16 + 7 * Math.max(0, ...(l.annotations || []).filter((n) => n.xref === "paper").map((n) => n.text.length)), t: 16, b: 50 }, legend: { orientation: "h", tracegroupgap: 0, x: 0, y: 1.02, yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
     hoverlabel: { bgcolor: css("--card"), bordercolor: rule, font: { color: ink, family: css("--sans"), size: 12.5 }, align: "left" }, dragmode: "zoom",
   });
   for (const a of ["xaxis", "yaxis"]) {
