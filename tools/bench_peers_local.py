@@ -2,7 +2,8 @@
 """One command: this program and its peers on the same weights, items and threads, with ratios.
 
     python tools/bench_peers_local.py --models DIR [--bench PATH] [--threads 2] [--repeat 3]
-                                      [--only blimp,raven,htest,raw,llama,cold] [--scale 1.0]
+                                      [--only blimp,raven,htest,raw,llama,together,cold] [--scale 1.0]
+                                      [--arg matmul=vectors]
 
 Peers: lm-evaluation-harness with its Hugging Face backend (best of the batch sizes tried), plain
 transformers without any sharing, and llama.cpp (xllamacpp) on the GGUF file. --models is the folder
@@ -16,7 +17,6 @@ import io
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -81,7 +81,8 @@ def raw(scale):
 def ours(args, model, work, *extra):
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as f:
         json.dump(work, f)
-    line = subprocess.run([*args.bench, str(model), f.name, "--threads", str(args.threads), *extra],
+    line = subprocess.run([*args.bench, str(model), f.name, "--threads", str(args.threads),
+                           *(x for a in args.arg for x in ("--arg", a)), *extra],
                           check=True, stdout=subprocess.PIPE, text=True).stdout
     os.unlink(f.name)
     return json.loads(line)
@@ -194,20 +195,62 @@ def run_llama(args):
             best["write"] = max(best.get("write", 0), steps / seconds)
     print(f"llama.cpp: prefill ours {best['read']:.0f}, theirs {best['prompt_per_second']:.0f} tokens/s -> {best['read'] / best['prompt_per_second']:.2f}x;"
           f" generation ours {best.get('write', 0):.0f}, theirs {best['predicted_per_second']:.0f} -> {best.get('write', 0) / best['predicted_per_second']:.2f}x", flush=True)
-    # Of our processes only: llama.cpp runs inside this one.
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    peak = read["peak_bytes"]
     size = gguf.stat().st_size
     print(f"{gguf.name}: {size / 1e6:.0f} MB; our peak memory {peak / 1e6:.0f} MB -> {peak / size:.2f}x the file", flush=True)
+
+
+def run_together(args):
+    """Sixteen answers at a time, and as many as we take by ourselves, beside llama.cpp's server with sixteen
+    slots and all requests sent at once; wall time with the reading of the prompts on both sides."""
+    import threading
+    import urllib.request
+
+    import xllamacpp
+
+    gguf = args.gguf or args.models / "smollm2-135m.gguf"
+    words = "mill tower bridge house lamp gate".split()
+    prompts = [f"{i} The {words[i % 6]} stands near the old {words[i * 5 % 6]}." for i in range(args.answers)]
+    params = xllamacpp.CommonParams()
+    params.model.path = str(gguf)
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = args.threads
+    params.n_ctx, params.n_parallel = 16 * 512, 16
+    server = xllamacpp.Server(params)
+    written = []
+
+    def ask(prompt):
+        body = json.dumps({"prompt": prompt, "n_predict": 64, "temperature": 0, "cache_prompt": False, "ignore_eos": True})
+        request = urllib.request.Request(server.listening_address + "/completion", body.encode(), {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request) as reply:
+            written.append(json.load(reply)["tokens_predicted"])
+
+    mine = free = theirs = 0.0
+    for _ in range(args.repeat):
+        written.clear()
+        begin = time.perf_counter()
+        threads = [threading.Thread(target=ask, args=(p,)) for p in prompts]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        theirs = max(theirs, sum(written) / (time.perf_counter() - begin))
+        work = {"kind": "generate", "prompts": prompts, "max_tokens": 64, "floor": False}
+        out = ours(args, gguf, work, "--batch-size", "16")
+        mine = max(mine, out["completion_tokens"] / out["seconds"])
+        out = ours(args, gguf, work)
+        free = max(free, out["completion_tokens"] / out["seconds"])
+    print(f"together: {len(prompts)} answers, 16 at a time; ours {mine:.0f}, llama.cpp with 16 slots {theirs:.0f} tokens/s in all"
+          f" -> {mine / theirs:.2f}x (target 5x); with as many places as we take {free:.0f} -> {free / theirs:.2f}x", flush=True)
 
 
 def run_cold(args):
     best = None
     for _ in range(args.repeat):
         begin = time.perf_counter()
-        out = ours(args, args.models / "smollm2-135m-hf", {"kind": "score", "requests": [["", ["The cat sleeps."]]]})
+        out = ours(args, args.models / "smollm2-135m-hf", {"kind": "score", "requests": [["", ["The cat sleeps."]]], "floor": False})
         took = time.perf_counter() - begin
         best = took if best is None else min(best, took)
-    print(f"cold start: process start to one scored sentence {best:.2f} s (target < 2 s), of it loading {out['load_s']:.2f} s", flush=True)
+    print(f"cold start: process start to one scored sentence {best:.2f} s (target 0.4 s), of it loading {out['load_s']:.2f} s", flush=True)
 
 
 def main():
@@ -217,6 +260,8 @@ def main():
     parser.add_argument("--bench", help="our binary, if it is built already")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--answers", type=int, default=32, help="answers written by `together`")
+    parser.add_argument("--arg", action="append", default=[], help="a setting of our side, such as matmul=vectors")
     parser.add_argument("--batch", type=int, action="append", help="batch sizes for the harness (default 64; 4 for k = 50, where 64 rows of logits fill 16 GB)")
     parser.add_argument("--only", default="cold,raw,raven,htest,llama,blimp")
     parser.add_argument("--scale", type=float, default=0.1, help="share of the items (1.0 is all of BLiMP)")
@@ -231,6 +276,7 @@ def main():
         "raven": lambda: compare(args, "raven", raven(args.scale), 5),
         "htest": lambda: compare(args, "htest k=50", htest(args.scale), 30, batch=4),
         "llama": lambda: run_llama(args),
+        "together": lambda: run_together(args),
         "blimp": lambda: compare(args, "blimp", blimp(args.scale), 1.7),
     }
     for name in args.only.split(","):

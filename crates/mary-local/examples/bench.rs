@@ -1,14 +1,15 @@
 //! Our side of the benchmark: loads a model, does the work in a file, and prints one JSON line.
 //!
 //!     cargo run --release -p mary-local --example bench -- MODEL JOBS.json [--threads N]
-//!         [--device cuda:0] [--dtype bf16] [--arg K=V]
+//!         [--device cuda:0] [--dtype bf16] [--batch-size N] [--arg K=V]
 //!
 //! `JOBS.json` holds `{"kind": "score", "requests": [[prefix, [continuation, ...]], ...]}`,
 //! `{"kind": "generate", "prompts": [...], "max_tokens": N,
 //! "temperature": T}`, `{"kind": "observe", "texts": [...]}`,
 //! `{"kind": "raw", "sequences": [[id, ...], ...], "rows": N}`, `{"kind": "matmul"}`, or
 //! `{"kind": "golden", "families": [...]}` (MODEL is then the folder of golden files). With
-//! `"repeat": N` the work is done N times and the best time is given.
+//! `"repeat": N` the work is done N times and the best time is given; with `"floor": false` the rate of
+//! products is not measured.
 //! `tools/bench_peers_local.py` and `tools/bench_peers_cuda.py` write such files and run the peers
 //! beside it.
 
@@ -90,6 +91,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let value = words.next().ok_or("a flag needs a value")?;
         match (word.as_str(), value.split_once('=')) {
             ("--threads", _) => settings.threads = Some(value.parse()?),
+            ("--batch-size", _) => settings.batch_size = Some(value.parse()?),
             ("--device", _) => settings.device = Some(value),
             ("--dtype", _) => settings.dtype = Some(value),
             ("--arg", Some((k, v))) => {
@@ -110,7 +112,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         .device
         .as_deref()
         .is_some_and(|d| d.starts_with("cuda"));
-    let floor = if on_card { 0.0 } else { matmul_rate(&model) };
     let (mut seconds, mut processor, mut done) = (f64::INFINITY, 0.0, None);
     for _ in 0..work["repeat"].as_u64().unwrap_or(1).max(1) {
         let (begin, busy) = (Instant::now(), processor_seconds());
@@ -120,6 +121,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             processor = processor_seconds() - busy;
         }
     }
+    // Before the floor is measured, whose weights take memory too.
+    let peak = peak_bytes();
+    let floor = match on_card || work["floor"] == false {
+        true => 0.0,
+        false => matmul_rate(&model),
+    };
     let (usage, mut answers) = done.unwrap_or_default();
     answers.sort_by_key(|(ticket, _)| *ticket);
     let architecture = model.architecture();
@@ -130,6 +137,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "device": model.card().conventions.get("device"),
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
+        "peak_bytes": peak,
         "gflops": floor,
         "flops_per_token": 2 * (architecture.block_parameters() + architecture.head_parameters()),
         "answers": answers.into_iter().map(|(_, v)| v).collect::<Vec<_>>(),
@@ -343,6 +351,14 @@ fn processor_seconds() -> f64 {
         .take(2)
         .filter_map(|f| f.parse::<f64>().ok());
     ticks.sum::<f64>() / 100.0
+}
+
+/// The most memory this process has held, from Linux; 0 elsewhere.
+fn peak_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
 }
 
 /// Billions of operations a second in a product of the model's own shape: the floor that everything

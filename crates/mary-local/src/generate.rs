@@ -1,5 +1,5 @@
-//! Generating: prompts are taken in groups with a common beginning, which is computed once; then
-//! all of a group write one token at a time together.
+//! Generating: prompts with a common beginning, which is computed once, write one token at a time together.
+//! When some are finished, others that share the beginning take their places.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::vision::{Album, Place};
 
 /// Prompts taken at once, at most.
 const WINDOW: usize = 1024;
-/// Prompts that write together unless the user says otherwise.
-const GROUP: usize = 16;
+/// Prompts that write together unless the user says otherwise: weights are unpacked once for all of them.
+const GROUP: usize = 64;
 /// The same where a GPU computes: a step costs it little more.
 const GROUP_ON_CARD: usize = 256;
 /// A common beginning shorter than this is not worth sharing.
@@ -32,8 +32,10 @@ struct Writing {
     prompt: Vec<u32>,
     most: usize,
     sampler: Sampler,
-    /// First cache row of its own.
+    /// First cache row of its own, and how many there are; none while it waits or when it is answered.
     first: usize,
+    rows: usize,
+    answered: bool,
     /// Where its tokens stand in time, height and width, where that is asked; the prompt's, then those
     /// of what was written.
     places: Vec<Place>,
@@ -88,6 +90,8 @@ fn answer(
                     prompt,
                     sampler: Sampler::new(sampling),
                     first: 0,
+                    rows: 0,
+                    answered: false,
                     held: 0,
                     written: vec![],
                     finish: None,
@@ -106,19 +110,39 @@ fn answer(
     let group = model.options().batch_size.unwrap_or(usual).max(1);
     let mut rest = all.as_mut_slice();
     while !rest.is_empty() {
-        let count = model.fitting(rest.iter().map(|w| w.prompt.len() + w.most), group);
-        let (now, later) = rest.split_at_mut(count);
+        let together = model.fitting(rest.iter().map(|w| w.prompt.len() + w.most), group);
+        let (mut now, later) = rest.split_at_mut(alike(rest, together));
         rest = later;
-        let outcome = write((model, &album), desk, jobs, now);
-        for writing in now {
-            let reply = match &outcome {
-                Ok(()) => reply(model, writing),
-                Err(error) => Err(error.clone()),
-            };
-            desk.answer(jobs[writing.job].ticket, reply)?;
+        while !now.is_empty() {
+            let together = together.min(now.len());
+            match write((model, &album), desk, jobs, now, together) {
+                Ok(flow) => flow?,
+                Err(error) => {
+                    for writing in now.iter().filter(|w| !w.answered) {
+                        desk.answer(jobs[writing.job].ticket, Err(error.clone()))?;
+                    }
+                    break;
+                }
+            }
+            // Those that were too long for the places of others have a round of their own.
+            now.sort_by_key(|w| w.answered);
+            let left = now.partition_point(|w| !w.answered);
+            now = &mut now[..left];
         }
     }
     ControlFlow::Continue(())
+}
+
+/// How many prompts share what the first ones share, which write together at once.
+fn alike(sorted: &[Writing], together: usize) -> usize {
+    if together == 1 {
+        return 1;
+    }
+    let shared = common(&sorted[..together]).tokens.len();
+    let begins =
+        |w: &&Writing| w.prompt.len() > shared && w.prompt[..shared] == sorted[0].prompt[..shared];
+    let more = sorted[together..].iter().take_while(begins).count();
+    together + more
 }
 
 fn fit(prompt: Vec<u32>, context: usize) -> Result<Vec<u32>, ModelError> {
@@ -135,36 +159,46 @@ fn fit(prompt: Vec<u32>, context: usize) -> Result<Vec<u32>, ModelError> {
     .hint("shorten the prompt or take fewer shots"))
 }
 
-/// Writes the answers of one group.
+/// Writes answers, so many at a time, and hands each over when it is finished. Some may be left, for whom no
+/// place was long enough.
 fn write(
     (model, album): (&LocalModel, &Album<'_>),
     desk: &mut dyn Desk<Generate, Generated>,
     jobs: &[Job<Generate>],
-    group: &mut [Writing],
-) -> Result<(), ModelError> {
+    pool: &mut [Writing],
+    together: usize,
+) -> Result<ControlFlow<()>, ModelError> {
     let mut told = Told::default();
-    let common = common(group);
-    let mut rows = common.tokens.len();
-    for writing in group.iter_mut() {
-        writing.first = rows;
-        rows += writing.prompt.len() - common.tokens.len() + writing.most;
-    }
-    let mut session = model.session(rows)?;
+    let common = common(pool);
+    let mut seats = Seats::new(model, pool, &common, together);
+    let mut session = model.session(seats.rows)?;
     if !album.is_empty() {
         session.show(Arc::clone(album.shown()));
     }
     read_common((model, album), &mut session, &common)?;
-    read_prompts((model, album), jobs, &mut session, &common, group)?;
     loop {
-        if let [only] = group {
+        let came = seats.fill(pool, &common);
+        if !came.is_empty() {
+            read_prompts((model, album), jobs, &mut session, &common, (pool, &came))?;
+        }
+        if let [only] = pool {
             told.tell(model, desk, jobs, only);
+        }
+        for writing in pool.iter_mut().filter(|w| w.rows > 0) {
+            if writing.finish.is_some() {
+                seats.leave(writing);
+                let reply = reply(model, writing);
+                if desk.answer(jobs[writing.job].ticket, reply).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
         }
         let mut batch = Batch {
             writing: true,
             ..Batch::default()
         };
         let mut writers = vec![];
-        for writing in group.iter_mut().filter(|w| w.finish.is_none()) {
+        for writing in pool.iter_mut().filter(|w| w.rows > 0) {
             let Some(&token) = writing.written.last() else {
                 continue;
             };
@@ -179,7 +213,10 @@ fn write(
             writers.push(writing);
         }
         if writers.is_empty() {
-            return Ok(());
+            if came.is_empty() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            continue;
         }
         let rows: Vec<usize> = (0..batch.len()).collect();
         let samplers = writers.iter_mut().map(|w| &mut w.sampler);
@@ -192,6 +229,73 @@ fn write(
                 take(model, writing, &next, i, &request.sampling.stop);
             });
         });
+    }
+}
+
+/// Places in the cache for those who write.
+struct Seats {
+    /// First row and number of rows of each that is free.
+    free: Vec<(usize, usize)>,
+    /// How many there are.
+    all: usize,
+    /// Rows of the cache in all.
+    rows: usize,
+}
+
+impl Seats {
+    /// Places for so many: as long as anybody needs if there is memory for that, else as long as the first
+    /// ones need.
+    fn new(model: &LocalModel, pool: &[Writing], common: &Common, together: usize) -> Self {
+        let own = |w: &Writing| w.own_rows(common);
+        let longest = pool.iter().map(own).max().unwrap_or(0);
+        let sum: usize = pool[..together].iter().map(own).sum();
+        let spare = pool.len() > together
+            && together * longest <= 2 * sum
+            && model.fitting(std::iter::repeat(longest), together) == together;
+        let mut rows = common.tokens.len();
+        let mut free = vec![];
+        for writing in &pool[..together] {
+            let len = if spare { longest } else { own(writing) };
+            free.push((rows, len));
+            rows += len;
+        }
+        Self {
+            all: free.len(),
+            free,
+            rows,
+        }
+    }
+
+    /// Gives free places to those who wait, in order; numbers them. Reading a prompt is a pass of its own, so
+    /// a few places are filled together.
+    fn fill(&mut self, pool: &mut [Writing], common: &Common) -> Vec<usize> {
+        let waits = |w: &Writing| !w.answered && w.rows == 0;
+        let waiting = pool.iter().filter(|w| waits(w)).count();
+        if waiting == 0 || self.free.len() < self.all.div_ceil(4).min(waiting) {
+            return vec![];
+        }
+        let mut came = vec![];
+        for (i, writing) in pool.iter_mut().enumerate().filter(|(_, w)| waits(w)) {
+            let need = writing.own_rows(common);
+            let Some(place) = self.free.iter().position(|&(_, len)| len >= need) else {
+                continue;
+            };
+            (writing.first, writing.rows) = self.free.remove(place);
+            came.push(i);
+        }
+        came
+    }
+
+    fn leave(&mut self, writing: &mut Writing) {
+        self.free.push((writing.first, writing.rows));
+        (writing.rows, writing.answered) = (0, true);
+    }
+}
+
+impl Writing {
+    /// Rows of the cache it needs beside the common beginning.
+    fn own_rows(&self, common: &Common) -> usize {
+        self.prompt.len() - common.tokens.len() + self.most
     }
 }
 
@@ -276,17 +380,17 @@ fn read_common(
     Ok(())
 }
 
-/// Reads what is left of every prompt and draws its first token.
+/// Reads what is left of some prompts and draws their first tokens.
 fn read_prompts(
     (model, album): (&LocalModel, &Album<'_>),
     jobs: &[Job<Generate>],
     session: &mut Session<'_>,
     common: &Common,
-    group: &mut [Writing],
+    (group, who): (&mut [Writing], &[usize]),
 ) -> Result<(), ModelError> {
     let mut batch = Batch::default();
     let mut ends: Vec<(usize, usize)> = vec![];
-    for i in 0..group.len() {
+    for &i in who {
         loop {
             let writing = &mut group[i];
             let read = common.tokens.len() + writing.held;

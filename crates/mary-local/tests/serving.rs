@@ -318,6 +318,32 @@ fn answers_do_not_depend_on_who_else_is_asked() {
     assert!(alone.iter().any(|a| !a.text.is_empty()));
 }
 
+/// More prompts than places, of very different lengths: whoever takes the place of a finished answer writes
+/// what it would have written alone, and one too long for any place has its turn too.
+#[test]
+fn places_of_finished_answers_are_taken_by_others() {
+    let prompts: Vec<Generate> = (0..23)
+        .map(|i| Generate {
+            prompt: Prompt::plain(format!(
+                "the old cat sleeps near the river and the {}",
+                "stone ".repeat(1 + i * 7 % 11)
+            )),
+            sampling: Sampling::greedy([3, 1, 17, 0, 9, 40][i % 6]),
+        })
+        .collect();
+    let run = |batch| {
+        let mut desk = TestDesk::new(prompts.clone());
+        let model = open("llama", Some(batch), &[]);
+        model.generator().unwrap().generate(&mut desk);
+        let answers = desk.answers().into_iter().map(Result::unwrap);
+        answers.collect::<Vec<_>>()
+    };
+    let alone = run(1);
+    for batch in [2, 3, 8] {
+        assert_eq!(alone, run(batch), "{batch} together");
+    }
+}
+
 #[test]
 fn stop_strings_and_limits_end_an_answer() {
     let model = open("llama", None, &[]);

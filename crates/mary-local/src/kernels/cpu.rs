@@ -8,9 +8,17 @@ pub mod quant;
 #[cfg(target_arch = "x86_64")]
 mod quant_avx512;
 #[cfg(target_arch = "x86_64")]
+mod quant_digits;
+#[cfg(target_arch = "x86_64")]
 mod quant_fixed;
 #[cfg(target_arch = "x86_64")]
 mod quant_k_avx512;
+#[cfg(target_arch = "x86_64")]
+mod quant_kernel;
+#[cfg(target_arch = "x86_64")]
+mod quant_planes;
+#[cfg(target_arch = "x86_64")]
+mod quant_tiles;
 pub use mary_architecture::simd;
 pub use mary_products::{aligned, amx};
 mod slab;
@@ -30,11 +38,19 @@ use super::{
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
 
+/// Below this many answers that are written together, quantised weights are multiplied by vectors: the tile
+/// unit takes sixteen rows at a time, however many there are.
+#[cfg(target_arch = "x86_64")]
+const VECTORS: usize = 4;
+
 /// The processor as a device.
 pub struct Cpu {
     multiplier: Multiplier,
     /// Memory for split activations, lent to one call at a time.
     split: Mutex<Vec<Activations>>,
+    /// The same for products with quantised weights.
+    #[cfg(target_arch = "x86_64")]
+    planes: Mutex<Vec<quant_tiles::Planes>>,
 }
 
 impl Cpu {
@@ -43,6 +59,8 @@ impl Cpu {
         Self {
             multiplier,
             split: Mutex::default(),
+            #[cfg(target_arch = "x86_64")]
+            planes: Mutex::default(),
         }
     }
 
@@ -59,21 +77,46 @@ impl Cpu {
         }
     }
 
-    /// Lends memory for split activations; no lock is held while threads compute.
-    fn with_split<R>(&self, work: impl FnOnce(&mut Activations) -> R) -> R {
-        let lent = self
-            .split
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
-        let mut split = lent.unwrap_or_default();
-        let result = work(&mut split);
-        self.split
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(split);
-        result
+    /// Multiplies with quantised weights from their blocks on the tile unit; false where that is not done.
+    #[cfg(target_arch = "x86_64")]
+    fn digits(&self, x: &Buffer, of: Extent, layer: &Linear, to: &mut Buffer, add: bool) -> bool {
+        if self.multiplier != Multiplier::Tiles || of.writing && of.rows < VECTORS {
+            return false;
+        }
+        let Some(parts) = quant_tiles::parts(layer) else {
+            return false;
+        };
+        let (rows, inputs) = (of.rows, layer.inputs());
+        let out = to.room(rows * layer.outputs());
+        lend(&self.planes, |planes| {
+            planes.set(&x.0[..rows * inputs], rows, inputs);
+            quant_tiles::linear(planes, &parts, out, add);
+        });
+        if let Some(bias) = &layer.bias {
+            elementwise::add_bias(out, bias);
+        }
+        true
     }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn digits(&self, _: &Buffer, _: Extent, _: &Linear, _: &mut Buffer, _: bool) -> bool {
+        false
+    }
+
+    fn with_split<R>(&self, work: impl FnOnce(&mut Activations) -> R) -> R {
+        lend(&self.split, work)
+    }
+}
+
+/// Lends memory for split activations; no lock is held while threads compute.
+fn lend<T: Default, R>(from: &Mutex<Vec<T>>, work: impl FnOnce(&mut T) -> R) -> R {
+    let lent = from.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let mut memory = lent.unwrap_or_default();
+    let result = work(&mut memory);
+    from.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(memory);
+    result
 }
 
 /// Rows of numbers in memory.
@@ -239,6 +282,9 @@ impl Backend for Cpu {
     }
 
     fn linear(&self, x: &Buffer, of: Extent, layer: &Linear, to: &mut Buffer, add: bool) {
+        if self.digits(x, of, layer, to, add) {
+            return;
+        }
         let (rows, inputs) = (of.rows, layer.inputs());
         self.with_split(|split| {
             let mut x = Rows::new(&x.0[..rows * inputs], rows, inputs, split);

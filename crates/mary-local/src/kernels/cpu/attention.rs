@@ -72,13 +72,20 @@ pub fn attend(
     }
     let place = Shared(out.as_mut_ptr());
     let length = out.len();
-    let few = tasks.len() < FEW_TASKS;
+    // So are the last tokens of many answers that are written together.
+    let few = tasks.len() < FEW_TASKS || segments.iter().all(|s| s.len == 1);
     if few {
-        return team::each(tasks.len(), 1, |i| {
+        let share = tasks
+            .len()
+            .div_ceil(4 * rayon::current_num_threads())
+            .max(1);
+        return team::each(tasks.len().div_ceil(share), 1, |i| {
             // SAFETY: as below.
             let out = unsafe { std::slice::from_raw_parts_mut(place.pointer(), length) };
             let scratch = &mut Scratch::default();
-            run(&tasks[i], qkv, cache, heads, settings, scratch, out);
+            for task in tasks.iter().skip(i * share).take(share) {
+                run(task, qkv, cache, heads, settings, scratch, out);
+            }
         });
     }
     tasks

@@ -68,14 +68,30 @@ impl Blocks {
         if self.kind == TensorType::Q4_0 { 2 } else { 3 }
     }
 
-    fn row_bytes(&self) -> usize {
-        self.inputs / self.kind.block_len() * self.kind.block_bytes()
+    /// What the blocks are.
+    pub fn kind(&self) -> TensorType {
+        self.kind
+    }
+
+    /// Bytes of so many inputs, a whole number of blocks.
+    pub(super) fn bytes_of(&self, inputs: usize) -> usize {
+        inputs / self.kind.block_len() * self.kind.block_bytes()
+    }
+
+    pub(super) fn row_bytes(&self) -> usize {
+        self.bytes_of(self.inputs)
     }
 
     /// The bytes of an output, or of the last one.
-    fn row(&self, output: usize) -> &[u8] {
+    pub(super) fn row(&self, output: usize) -> &[u8] {
         let bytes = self.row_bytes();
         &self.data[output.min(self.outputs - 1) * bytes..][..bytes]
+    }
+
+    /// Where the bytes of an output, or of the last one, lie from byte `from` on.
+    pub(super) fn place(&self, output: usize, from: usize) -> *const u8 {
+        let at = output.min(self.outputs - 1) * self.row_bytes() + from;
+        self.data.as_ptr().wrapping_add(at)
     }
 
     /// One row as plain numbers.

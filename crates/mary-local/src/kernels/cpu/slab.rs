@@ -3,6 +3,8 @@
 use super::amx::{self, Activations, Region, Tiles};
 use super::matmul::{Matrix, Multiplier, Rows, Shared, Target, padded, tiles_of};
 use super::quant::Blocks;
+#[cfg(target_arch = "x86_64")]
+use super::quant_tiles::{self, Area, Planes};
 
 /// Rows and the head they are multiplied with. The head never keeps more than a block of logits.
 pub enum Slab<'a> {
@@ -17,6 +19,9 @@ pub enum Slab<'a> {
     },
     /// Rows and weights for the tile unit.
     Tiles(&'a Activations, &'a Tiles),
+    /// Rows for the tile unit and quantised weights whose digits it multiplies.
+    #[cfg(target_arch = "x86_64")]
+    Digits(Planes, &'a Blocks),
     /// Quantised weights, of which a few outputs are unpacked at a time.
     Blocks {
         /// All rows.
@@ -38,6 +43,13 @@ impl<'a> Slab<'a> {
                 inputs: *inputs,
             },
             Matrix::Tiles(tiles) => Self::Tiles(rows.split(), tiles),
+            #[cfg(target_arch = "x86_64")]
+            Matrix::Blocks(q) if quant_tiles::supports(&q.blocks) => {
+                let mut planes = Planes::default();
+                let inputs = q.blocks.inputs();
+                planes.set(rows.x, rows.x.len() / inputs, inputs);
+                Self::Digits(planes, &q.blocks)
+            }
             Matrix::Blocks(q) if q.keep => Self::new(rows, q.whole()),
             Matrix::Blocks(q) => {
                 let x = rows.x;
@@ -65,6 +77,13 @@ impl<'a> Slab<'a> {
                 rows: &[],
                 inputs: w.inputs,
                 weights: ColumnWeights::Tiles(a, w, first),
+            },
+            #[cfg(target_arch = "x86_64")]
+            Self::Digits(planes, blocks) => Columns {
+                count,
+                rows: &[],
+                inputs: blocks.inputs(),
+                weights: ColumnWeights::Digits(planes, blocks, first),
             },
             Self::Blocks { x, split, blocks } => {
                 let last = first + count;
@@ -96,6 +115,8 @@ enum ColumnWeights<'a> {
     Own(Vec<f32>),
     Tiles(&'a Activations, &'a Tiles, usize),
     Unpacked(&'a Activations, Tiles),
+    #[cfg(target_arch = "x86_64")]
+    Digits(&'a Planes, &'a Blocks, usize),
 }
 
 impl Columns<'_> {
@@ -108,6 +129,26 @@ impl Columns<'_> {
             ColumnWeights::Own(weights) => return self.vectors(weights, row, rows, out),
             ColumnWeights::Tiles(a, w, first) => (*a, *w, *first),
             ColumnWeights::Unpacked(a, w) => (*a, w, 0),
+            #[cfg(target_arch = "x86_64")]
+            ColumnWeights::Digits(x, w, first) => {
+                let first = *first;
+                let area = Area {
+                    first,
+                    outputs: count,
+                    row,
+                    rows,
+                };
+                // As below.
+                let at = Shared(out.as_mut_ptr().wrapping_sub(row * count + first));
+                let stride = count;
+                let to = Target {
+                    at,
+                    stride,
+                    add: false,
+                };
+                // SAFETY: only the area, which is `out`, is touched.
+                return unsafe { quant_tiles::multiply(x, w, area, to) };
+            }
         };
         let region = Region {
             row,

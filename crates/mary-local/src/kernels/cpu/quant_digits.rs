@@ -1,0 +1,297 @@
+//! The digits of quantised weights as tiles of bfloat16, which hold them exactly, and the scales they are
+//! multiples of beside them (AVX-512).
+//!
+//! Where thirty-two weights share a scale, a weight is `factor·(digit − middle) + offset`, and a digit
+//! has at most eight bits: one bfloat16. In Q6_K sixteen share one of eight bits, so digit times scale has
+//! up to thirteen bits and becomes two bfloat16 numbers; what is left is a factor for each 256.
+
+use std::arch::x86_64::*;
+
+use mary_weights::TensorType;
+
+/// Rows and columns of a tile of sums.
+pub const TILE: usize = 16;
+/// Numbers in a row of a tile.
+pub const DEPTH: usize = 32;
+/// Tiles of depth that are unpacked at a time: a block of the K kinds.
+pub const CHUNK: usize = 8;
+/// Numbers in a tile.
+pub const TILE_LEN: usize = TILE * DEPTH;
+
+/// Sixteen outputs of up to 256 inputs.
+#[repr(C, align(64))]
+pub struct Digits {
+    /// Tile after tile, output after output; of Q6_K first the upper parts of all, then the lower ones.
+    pub tiles: [u16; 2 * CHUNK * TILE_LEN],
+    /// For each output, factors of the groups and then their offsets; of Q6_K one factor in front.
+    pub heads: [[f32; 16]; TILE],
+}
+
+impl Digits {
+    /// No digits.
+    pub const NONE: Self = Self {
+        tiles: [0; 2 * CHUNK * TILE_LEN],
+        heads: [[0.0; 16]; TILE],
+    };
+}
+
+/// How many bfloat16 numbers a digit is; `None` for kinds that are not multiplied this way.
+pub fn planes(kind: TensorType) -> Option<usize> {
+    match kind {
+        TensorType::Q4_0
+        | TensorType::Q4_1
+        | TensorType::Q5_0
+        | TensorType::Q5_1
+        | TensorType::Q8_0
+        | TensorType::Q4K
+        | TensorType::Q5K => Some(1),
+        TensorType::Q6K => Some(2),
+        _ => None,
+    }
+}
+
+/// Unpacks `groups` tiles of depth of sixteen outputs, each from its own place.
+///
+/// # Safety
+/// The processor has AVX-512 (F, BW, DQ, VL, BF16) and F16C; [`planes`] knows the kind; behind every place there
+/// are whole blocks for so many groups, at most [`CHUNK`], and of the K kinds exactly as many.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+pub unsafe fn unpack(kind: TensorType, rows: [*const u8; TILE], groups: usize, to: &mut Digits) {
+    debug_assert!(groups <= CHUNK);
+    for (output, at) in rows.into_iter().enumerate() {
+        // SAFETY: passed on.
+        unsafe {
+            match kind {
+                TensorType::Q4_0 => blocks::<18, 2, 4>(at, groups, output, to),
+                TensorType::Q4_1 => blocks::<20, 4, 4>(at, groups, output, to),
+                TensorType::Q5_0 => blocks::<22, 2, 5>(at, groups, output, to),
+                TensorType::Q5_1 => blocks::<24, 4, 5>(at, groups, output, to),
+                TensorType::Q8_0 => blocks::<34, 2, 8>(at, groups, output, to),
+                TensorType::Q4K => pairs::<false>(at, output, to),
+                TensorType::Q5K => pairs::<true>(at, output, to),
+                _ => six_bits(at, output, to),
+            }
+        }
+    }
+}
+
+/// The bfloat16 numbers `i - MIDDLE`.
+const fn table<const MIDDLE: i32>() -> [u16; 32] {
+    let (mut out, mut i) = ([0; 32], 0);
+    while i < 32 {
+        out[i] = ((i as i32 - MIDDLE) as f32).to_bits().wrapping_shr(16) as u16;
+        i += 1;
+    }
+    out
+}
+
+static FOUR: [u16; 32] = table::<8>();
+static FIVE: [u16; 32] = table::<16>();
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+fn loaded(table: &[u16; 32]) -> __m512i {
+    // SAFETY: 64 bytes.
+    unsafe { _mm512_loadu_si512(table.as_ptr().cast()) }
+}
+
+/// Thirty-two digits of an output, looked up, into a tile.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+fn put(digits: __m256i, table: __m512i, tile: usize, output: usize, to: &mut Digits) {
+    put_numbers(
+        _mm512_permutexvar_epi16(_mm512_cvtepu8_epi16(digits), table),
+        tile,
+        output,
+        to,
+    );
+}
+
+/// Thirty-two bfloat16 numbers of an output into a tile.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+fn put_numbers(numbers: __m512i, tile: usize, output: usize, to: &mut Digits) {
+    let row = &mut to.tiles[tile * TILE_LEN + output * DEPTH..][..DEPTH];
+    // SAFETY: 64 bytes are written.
+    unsafe { _mm512_storeu_si512(row.as_mut_ptr().cast(), numbers) };
+}
+
+/// Keeps factors and offsets; digits were made relative to their middle.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+fn put_head(head: __m512, middle: f32, output: usize, to: &mut Digits) {
+    let factors = _mm512_shuffle_f32x4::<0x44>(head, head);
+    let head = _mm512_mask3_fmadd_ps(_mm512_set1_ps(middle), factors, head, 0xFF00);
+    // SAFETY: sixteen numbers are written.
+    unsafe { _mm512_storeu_ps(to.heads[output].as_mut_ptr(), head) };
+}
+
+/// Fifth digits, which stand in 32 bits, as bytes of 16 or 0.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+fn fifth(bits: u32) -> __m256i {
+    _mm256_maskz_set1_epi8(bits, 16)
+}
+
+/// Kinds whose blocks hold 32 numbers: `HEAD` bytes of scales, the fifth bits where there are some, and
+/// digits of `BITS` bits.
+///
+/// # Safety
+/// `groups` blocks of `BYTES` bytes can be read.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+unsafe fn blocks<const BYTES: usize, const HEAD: usize, const BITS: u32>(
+    at: *const u8,
+    groups: usize,
+    output: usize,
+    to: &mut Digits,
+) {
+    let table = loaded(if BITS == 5 { &FIVE } else { &FOUR });
+    let nibble = _mm_set1_epi8(15);
+    for group in 0..groups {
+        // SAFETY: the block lies behind `at`, and all that is read of it inside.
+        unsafe {
+            let block = at.add(group * BYTES);
+            if BITS == 8 {
+                let raw = _mm256_loadu_si256(block.add(HEAD).cast());
+                put_numbers(eight_bits(raw), group, output, to);
+                continue;
+            }
+            let raw = _mm_loadu_si128(block.add(BYTES - 16).cast());
+            let (low, high) = (
+                _mm_and_si128(raw, nibble),
+                _mm_and_si128(_mm_srli_epi16::<4>(raw), nibble),
+            );
+            let mut digits = _mm256_set_m128i(high, low);
+            if BITS == 5 {
+                let bits = block.add(HEAD).cast::<u32>().read_unaligned();
+                digits = _mm256_or_si256(digits, fifth(bits));
+            }
+            put(digits, table, group, output, to);
+        }
+    }
+    // SAFETY: `groups` blocks can be read.
+    let (factors, offsets) = unsafe { super::quant_avx512::scales::<BYTES>(at, groups) };
+    // Where a block has an offset of its own it is that of the smallest digit; else the middle has none.
+    let (offsets, middle) = match (HEAD, BITS) {
+        (4, 4) => (offsets, 8.0),
+        (4, _) => (offsets, 16.0),
+        _ => (_mm512_setzero_ps(), 0.0),
+    };
+    let head = _mm512_insertf32x8::<1>(factors, _mm512_castps512_ps256(offsets));
+    put_head(head, middle, output, to);
+}
+
+/// Signed bytes as bfloat16 numbers.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+fn eight_bits(raw: __m256i) -> __m512i {
+    let float = |x: __m128i| _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(x));
+    shortened(
+        float(_mm256_castsi256_si128(raw)),
+        float(_mm256_extracti128_si256::<1>(raw)),
+    )
+}
+
+/// Thirty-two floats that are bfloat16 numbers, as such.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+pub fn shortened(a: __m512, b: __m512) -> __m512i {
+    // SAFETY: both are 512 bits.
+    unsafe { std::mem::transmute(_mm512_cvtne2ps_pbh(b, a)) }
+}
+
+/// A float without what a bfloat16 number does not hold.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+pub fn cut(x: __m512) -> __m512 {
+    let kept = _mm512_set1_epi32(0xFFFF_0000u32.cast_signed());
+    _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(x), kept))
+}
+
+/// Q4_K and Q5_K.
+///
+/// # Safety
+/// The block has the bytes of its kind.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+unsafe fn pairs<const FIVE_BITS: bool>(block: *const u8, output: usize, to: &mut Digits) {
+    let nibble = _mm256_set1_epi8(15);
+    let table = loaded(if FIVE_BITS { &FIVE } else { &FOUR });
+    // SAFETY: a block is longer than its head.
+    let head = unsafe { super::quant_k_avx512::groups(block) };
+    put_head(head, if FIVE_BITS { 16.0 } else { 8.0 }, output, to);
+    // SAFETY: 32 bytes of fifth bits behind the head where there are some, and 32 bytes for each pair.
+    unsafe {
+        let bits = _mm256_loadu_si256(block.add(16).cast());
+        let digits = block.add(if FIVE_BITS { 48 } else { 16 });
+        for pair in 0..4 {
+            let raw = _mm256_loadu_si256(digits.add(32 * pair).cast());
+            let (mut low, mut high) = (
+                _mm256_and_si256(raw, nibble),
+                _mm256_and_si256(_mm256_srli_epi16::<4>(raw), nibble),
+            );
+            if FIVE_BITS {
+                let of = |group: usize| {
+                    let bit = _mm256_set1_epi8((1u8 << group).cast_signed());
+                    fifth(_mm256_test_epi8_mask(bits, bit))
+                };
+                low = _mm256_or_si256(low, of(2 * pair));
+                high = _mm256_or_si256(high, of(2 * pair + 1));
+            }
+            put(low, table, 2 * pair, output, to);
+            put(high, table, 2 * pair + 1, output, to);
+        }
+    }
+}
+
+/// Q6_K: digit times scale in two parts, and the block's own factor.
+///
+/// # Safety
+/// The block has 210 bytes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+unsafe fn six_bits(block: *const u8, output: usize, to: &mut Digits) {
+    let (nibble, upper_two) = (_mm256_set1_epi8(15), _mm256_set1_epi8(48));
+    let middle = _mm512_set1_epi16(32);
+    // SAFETY: 128 bytes of low digits, 64 of high ones, sixteen scales and a half-precision number.
+    unsafe {
+        let halves = u32::from(block.add(208).cast::<u16>().read_unaligned());
+        to.heads[output][0] = _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(halves as i32)));
+        let scales = _mm256_cvtepi8_epi16(_mm_loadu_si128(block.add(192).cast()));
+        let scales = _mm512_castsi256_si512(scales);
+        for half in 0..2 {
+            let a = _mm256_loadu_si256(block.add(64 * half).cast());
+            let b = _mm256_loadu_si256(block.add(64 * half + 32).cast());
+            let h = _mm256_loadu_si256(block.add(128 + 32 * half).cast());
+            let digits = |low: __m256i, high: __m256i| {
+                let low = _mm256_and_si256(low, nibble);
+                _mm256_ternarylogic_epi32::<0xF8>(low, high, upper_two)
+            };
+            let quarters = [
+                digits(a, _mm256_slli_epi16::<4>(h)),
+                digits(b, _mm256_slli_epi16::<2>(h)),
+                digits(_mm256_srli_epi16::<4>(a), h),
+                digits(_mm256_srli_epi16::<4>(b), _mm256_srli_epi16::<2>(h)),
+            ];
+            for (quarter, digits) in quarters.into_iter().enumerate() {
+                let group = 4 * half + quarter;
+                // Scales 2·group and 2·group + 1, sixteen times each.
+                let first = _mm512_set1_epi16(2 * group as i16);
+                let which = _mm512_mask_add_epi16(first, 0xFFFF_0000, first, _mm512_set1_epi16(1));
+                let scale = _mm512_permutexvar_epi16(which, scales);
+                let digits = _mm512_sub_epi16(_mm512_cvtepu8_epi16(digits), middle);
+                let whole = _mm512_mullo_epi16(digits, scale);
+                let float = |x: __m256i| _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(x));
+                let (x, y) = (
+                    float(_mm512_castsi512_si256(whole)),
+                    float(_mm512_extracti64x4_epi64::<1>(whole)),
+                );
+                let (first, second) = (cut(x), cut(y));
+                put_numbers(shortened(first, second), group, output, to);
+                let (x, y) = (_mm512_sub_ps(x, first), _mm512_sub_ps(y, second));
+                put_numbers(shortened(x, y), CHUNK + group, output, to);
+            }
+        }
+    }
+}

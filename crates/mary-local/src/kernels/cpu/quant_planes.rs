@@ -1,0 +1,157 @@
+//! Rows of activations for products with quantised weights on the tile unit: each number as three bfloat16
+//! numbers, whose sum it is exactly, and sums of thirty-two inputs for the offsets of weights.
+
+use std::arch::x86_64::*;
+
+use rayon::prelude::*;
+
+use super::aligned::Aligned;
+use super::matmul::Shared;
+use super::quant_digits::{self, CHUNK, DEPTH, TILE, TILE_LEN};
+use super::team;
+
+/// Numbers that an activation is split into.
+pub const PLANES: usize = 3;
+
+/// Rows of activations, split and laid out in tiles.
+#[derive(Default)]
+pub struct Planes {
+    pub(super) rows: usize,
+    pub(super) groups: usize,
+    /// By strips of sixteen rows, groups of thirty-two inputs and planes: pairs of inputs of every row.
+    data: Aligned<u16>,
+    /// By strips and groups: the sum of each row's inputs.
+    sums: Aligned<f32>,
+}
+
+impl Planes {
+    /// Splits `rows` rows of `inputs` numbers, a multiple of 32.
+    pub fn set(&mut self, x: &[f32], rows: usize, inputs: usize) {
+        let (strips, groups) = (rows.div_ceil(TILE), inputs / DEPTH);
+        (self.rows, self.groups) = (rows, groups);
+        self.data.reserve(strips * groups * PLANES * TILE_LEN);
+        self.sums.reserve(strips * groups * TILE);
+        let data = SharedWords(self.data.as_mut_ptr());
+        let sums = Shared(self.sums.as_mut_ptr());
+        let chunks = groups.div_ceil(CHUNK);
+        each(rows, strips * chunks, 4, |i| {
+            let (strip, chunk) = (i / chunks, i % chunks);
+            let last = rows.min((strip + 1) * TILE);
+            let of = &x[strip * TILE * inputs..last * inputs];
+            for group in chunk * CHUNK..groups.min((chunk + 1) * CHUNK) {
+                let at = strip * groups + group;
+                // SAFETY: every group of a strip is written once, and memory for it is there; this type
+                // is used only where `supports` found AVX-512.
+                unsafe {
+                    let tile = data.at(at * PLANES * TILE_LEN);
+                    split(of, inputs, group, tile, sums.pointer().add(at * TILE));
+                }
+            }
+        });
+    }
+
+    pub(super) fn tiles(&self, strip: usize, group: usize) -> *const u16 {
+        self.data[(strip * self.groups + group) * PLANES * TILE_LEN..].as_ptr()
+    }
+
+    pub(super) fn sums(&self, strip: usize, group: usize) -> *const f32 {
+        self.sums[(strip * self.groups + group) * TILE..].as_ptr()
+    }
+}
+
+/// Rows from which on rayon's threads do the work: fewer are a step of answers being written, whose short
+/// pieces are for a [team].
+const MANY: usize = 129;
+
+/// Calls `work` for every number below `count` on all threads, in runs of `share`.
+pub(super) fn each(rows: usize, count: usize, share: usize, work: impl Fn(usize) + Send + Sync) {
+    if rows < MANY {
+        return team::each(count, share, work);
+    }
+    (0..count)
+        .into_par_iter()
+        .with_min_len(share)
+        .for_each(work);
+}
+
+/// A pointer that threads share, each writing its own part.
+#[derive(Clone, Copy)]
+struct SharedWords(*mut u16);
+
+impl SharedWords {
+    fn at(self, n: usize) -> *mut u16 {
+        self.0.wrapping_add(n)
+    }
+}
+
+// SAFETY: whoever writes through it takes care that no two threads write the same place.
+unsafe impl Send for SharedWords {}
+// SAFETY: as above.
+unsafe impl Sync for SharedWords {}
+
+/// Thirty-two inputs of up to sixteen rows: three planes of pairs of inputs, and the sums.
+///
+/// # Safety
+/// The processor has AVX-512; `x` holds whole rows of `inputs` numbers, which have this group; the targets
+/// have room for three tiles and sixteen sums.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+unsafe fn split(x: &[f32], inputs: usize, group: usize, tiles: *mut u16, sums: *mut f32) {
+    let mut planes = [[_mm512_setzero_si512(); TILE]; PLANES];
+    let mut totals = [0.0f32; TILE];
+    for (r, row) in x.chunks_exact(inputs).enumerate() {
+        let row = &row[group * DEPTH..][..DEPTH];
+        // SAFETY: thirty-two numbers.
+        let mut rest = unsafe {
+            [
+                _mm512_loadu_ps(row.as_ptr()),
+                _mm512_loadu_ps(row.as_ptr().add(16)),
+            ]
+        };
+        totals[r] = _mm512_reduce_add_ps(_mm512_add_ps(rest[0], rest[1]));
+        for plane in &mut planes {
+            let first = rest.map(|x| quant_digits::cut(x));
+            plane[r] = quant_digits::shortened(first[0], first[1]);
+            rest = [0, 1].map(|i| _mm512_sub_ps(rest[i], first[i]));
+        }
+    }
+    for (p, plane) in planes.into_iter().enumerate() {
+        for (pair, line) in transpose(plane).into_iter().enumerate() {
+            // SAFETY: the tile has sixteen lines of 64 bytes.
+            unsafe { _mm512_storeu_si512(tiles.add(p * TILE_LEN + pair * DEPTH).cast(), line) };
+        }
+    }
+    // SAFETY: sixteen numbers.
+    unsafe { _mm512_storeu_ps(sums, _mm512_loadu_ps(totals.as_ptr())) };
+}
+
+/// Sixteen by sixteen numbers of 32 bits, turned around.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+pub(super) fn transpose(x: [__m512i; TILE]) -> [__m512i; TILE] {
+    let mut a = x;
+    for i in (0..TILE).step_by(2) {
+        a[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
+        a[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
+    }
+    // In every 128 bits: column 4·lane + j of rows 4·i to 4·i + 3.
+    let mut b = a;
+    for i in (0..TILE).step_by(4) {
+        b[i] = _mm512_unpacklo_epi64(a[i], a[i + 2]);
+        b[i + 1] = _mm512_unpackhi_epi64(a[i], a[i + 2]);
+        b[i + 2] = _mm512_unpacklo_epi64(a[i + 1], a[i + 3]);
+        b[i + 3] = _mm512_unpackhi_epi64(a[i + 1], a[i + 3]);
+    }
+    let mut out = x;
+    for j in 0..4 {
+        let [r0, r1, r2, r3] = [b[j], b[4 + j], b[8 + j], b[12 + j]];
+        let low = _mm512_shuffle_i32x4::<0x44>(r0, r1);
+        let high = _mm512_shuffle_i32x4::<0xEE>(r0, r1);
+        let low2 = _mm512_shuffle_i32x4::<0x44>(r2, r3);
+        let high2 = _mm512_shuffle_i32x4::<0xEE>(r2, r3);
+        out[j] = _mm512_shuffle_i32x4::<0x88>(low, low2);
+        out[4 + j] = _mm512_shuffle_i32x4::<0xDD>(low, low2);
+        out[8 + j] = _mm512_shuffle_i32x4::<0x88>(high, high2);
+        out[12 + j] = _mm512_shuffle_i32x4::<0xDD>(high, high2);
+    }
+    out
+}
