@@ -23,7 +23,7 @@ pub(crate) mod stored;
 
 pub use adapter::AdapterLayout;
 pub use attention::Segment;
-pub use eyes::{Eyes, EyesSpace, patches};
+pub use eyes::{DEVIATION, Eyes, EyesSpace, MEAN, patches};
 pub use given::Given;
 pub use layout::{Entry, Layout};
 pub use model::{Gradients, Net, Packed, Parameters, Workspace};
