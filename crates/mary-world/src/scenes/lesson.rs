@@ -1,9 +1,9 @@
 //! What is learned from: a picture with questions and their answers, or with a description.
 //!
-//! Descriptions are there for binding. In "A red circle at the top left" the word to be found stands right
+//! Descriptions were added for binding. In "A red circle at the top left" the word to be found stands right
 //! behind the word that says where to look, and a picture of four shapes has eight such words; a question has
-//! one, twenty words behind its subject. From questions alone a small model learns which colours there are
-//! and not whose they are (docs/vision.md has the figures).
+//! one, twenty words behind its subject. That alone was not enough: docs/vision.md has the figures, and says
+//! what is still to be tried.
 
 use super::{COLOURS, Content, Kind, PLACES, Question, SHAPES, Scene, Thing};
 use crate::dice::Dice;
