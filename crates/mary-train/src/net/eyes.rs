@@ -268,12 +268,18 @@ impl EyesSpace {
     }
 }
 
+/// The brightness that becomes zero: about that of paper. Paper is most of a picture, and at one half its patches
+/// would begin as one long vector beside which the learned positions cannot be seen.
+pub const MEAN: f64 = 0.94;
+/// What brightness is divided by then.
+pub const DEVIATION: f64 = 0.5;
+
 /// The patches of a picture of red, green and blue bytes: row by row, in each patch one colour after the
-/// other, as the numbers that a processor with mean and deviation one half gives.
+/// other, as the numbers that a processor with [`MEAN`] and [`DEVIATION`] gives.
 pub fn patches(rgb: &[u8], image: usize, patch: usize, out: &mut Vec<f32>) {
     // A byte has 256 values, and each is computed once, as processors compute it.
     let table: Vec<f32> = (0..=255u8)
-        .map(|byte| ((f64::from(byte) * (1.0 / 255.0)) as f32 - 0.5) / 0.5)
+        .map(|byte| ((f64::from(byte) * (1.0 / 255.0)) as f32 - MEAN as f32) / DEVIATION as f32)
         .collect();
     let side = image / patch.max(1);
     for (row, column) in (0..side * side).map(|i| (i / side, i % side)) {

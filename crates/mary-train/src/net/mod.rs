@@ -24,7 +24,7 @@ pub(crate) mod stored;
 
 pub use adapter::AdapterLayout;
 pub use attention::Segment;
-pub use eyes::{Eyes, EyesSpace, patches};
+pub use eyes::{DEVIATION, Eyes, EyesSpace, MEAN, patches};
 pub use frozen::Frozen;
 pub use given::Given;
 pub use layout::{Entry, Layout};

@@ -4,7 +4,7 @@ use super::SightSize;
 use super::lessons::{IMAGE, Pupil};
 use crate::grow::normal_pair;
 use crate::hf::{Storage, Writer, write_whole};
-use crate::net::SeeingNet;
+use crate::net::{DEVIATION, MEAN, SeeingNet};
 use crate::{TrainError, tokenizer};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -66,8 +66,8 @@ impl SightFolder<'_> {
             "do_rescale": true,
             "rescale_factor": 1.0 / 255.0,
             "do_normalize": true,
-            "image_mean": [0.5, 0.5, 0.5],
-            "image_std": [0.5, 0.5, 0.5],
+            "image_mean": [MEAN, MEAN, MEAN],
+            "image_std": [DEVIATION, DEVIATION, DEVIATION],
         })
     }
 
@@ -103,7 +103,10 @@ pub(super) fn initial(size: &SightSize, net: &SeeingNet, seed: u64) -> Vec<f32> 
             true => size.tower_layers,
             false => size.layers,
         };
-        let deviation = if named(&["embed_tokens.weight", "position_embedding.weight"]) {
+        let deviation = if named(&["position_embedding.weight"]) {
+            // Of the size that a patch with ink on it has: what is where must be told from the first step on.
+            0.5
+        } else if named(&["embed_tokens.weight"]) {
             0.02
         } else if named(&[
             "out_proj.weight",

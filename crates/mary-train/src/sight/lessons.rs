@@ -1,6 +1,6 @@
 //! From pictures with questions to what the model learns from: tokens, the places of pictures, patches.
 
-use crate::corpus::scenes::{Lesson, Question, Scene, lesson};
+use crate::corpus::scenes::{Phrase, Question, Scene, lesson};
 use crate::net::{Segment, Sight, patches};
 use crate::{TrainError, tokenizer};
 use tokenizers::{AddedToken, Tokenizer};
@@ -19,9 +19,8 @@ const TOKENIZER_LESSONS: u64 = 2_000;
 /// A tokenizer trained on the words of lessons, with a token for pictures behind all others.
 pub(super) fn train_tokenizer(vocabulary: usize) -> Result<Tokenizer, TrainError> {
     let words = |number| {
-        let questions = lesson(0, number).questions.into_iter();
-        let said = questions.map(|q| format!("{} {}", q.prompt(), q.right()));
-        said.collect::<String>()
+        let phrases = lesson(0, number).phrases.into_iter();
+        phrases.map(|phrase| phrase.text).collect::<String>()
     };
     let texts = (0..TOKENIZER_LESSONS).map(words);
     let mut tokenizer = tokenizer::train(texts, vocabulary.saturating_sub(1))?;
@@ -56,22 +55,17 @@ impl Pupil {
     }
 
     /// Adds one picture and the texts about it, in which the tokens of answers count.
-    fn add(
-        &self,
-        sight: &mut Sight,
-        scene: &Scene,
-        texts: &[(String, f32)],
-    ) -> Result<(), TrainError> {
+    fn add(&self, sight: &mut Sight, scene: &Scene, phrases: &[Phrase]) -> Result<(), TrainError> {
         let size = &self.size;
         let side = size.image / size.patch.max(1);
         let mut tokens = vec![self.image; side * side];
         let mut counts = vec![0.0; side * side];
-        for (text, counted) in texts {
-            tokens.extend(tokenizer::encode(&self.tokenizer, text)?);
-            counts.resize(tokens.len(), *counted);
-            if *counted > 0.0 {
+        for phrase in phrases {
+            tokens.extend(tokenizer::encode(&self.tokenizer, &phrase.text)?);
+            counts.resize(tokens.len(), if phrase.learned { 1.0 } else { 0.0 });
+            if phrase.ends {
                 tokens.push(self.end);
-                counts.push(END_WEIGHT * counted);
+                counts.push(END_WEIGHT);
             }
         }
         let start = sight.packed.tokens.len();
@@ -98,12 +92,8 @@ impl Pupil {
     ) -> Result<Sight, TrainError> {
         let mut sight = Sight::default();
         for number in numbers {
-            let Lesson { scene, questions } = lesson(seed, number);
-            let texts: Vec<(String, f32)> = questions
-                .iter()
-                .flat_map(|q| [(q.prompt(), 0.0), (format!(" {}", q.right()), 1.0)])
-                .collect();
-            self.add(&mut sight, &scene, &texts)?;
+            let lesson = lesson(seed, number);
+            self.add(&mut sight, &lesson.scene, &lesson.phrases)?;
         }
         Ok(sight)
     }
@@ -119,8 +109,7 @@ impl Pupil {
         answers
             .map(|answer| {
                 let mut sight = Sight::default();
-                let texts = [(question.prompt(), 0.0), (format!(" {answer}"), 1.0)];
-                self.add(&mut sight, scene, &texts)?;
+                self.add(&mut sight, scene, &question.answered(answer))?;
                 // The end is no part of the answer.
                 for target in &mut sight.packed.targets {
                     target.1 = if target.0 == self.end { 0.0 } else { target.1 };
@@ -144,21 +133,21 @@ mod tests {
     #[test]
     fn a_text_in_parts_has_the_tokens_of_the_whole() {
         let pupil = pupil();
-        let sight = pupil.lessons(1, 4..5).expect("a lesson");
-        let mut text = IMAGE.repeat(36);
-        for question in lesson(1, 4).questions {
-            text += &format!(
-                "{} {}{}",
-                question.prompt(),
-                question.right(),
-                tokenizer::END
-            );
+        let rows = (pupil.size.image / pupil.size.patch).pow(2);
+        // Among so many are grids, questions and descriptions.
+        for number in 0..16 {
+            let sight = pupil.lessons(1, number..number + 1).expect("a lesson");
+            let mut text = IMAGE.repeat(rows);
+            for phrase in lesson(1, number).phrases {
+                text += &phrase.text;
+                text += if phrase.ends { tokenizer::END } else { "" };
+            }
+            let ids = tokenizer::encode(&pupil.tokenizer, &text).expect("encodes");
+            assert_eq!(sight.packed.tokens, ids[..ids.len() - 1], "{text}");
+            assert_eq!(sight.places, (0..rows).collect::<Vec<_>>());
+            assert_eq!(sight.patches.len(), 3 * 48 * 48);
+            assert!(ids.len() < rows + 4 * 30, "words are tokens: {}", ids.len());
         }
-        let ids = tokenizer::encode(&pupil.tokenizer, &text).expect("encodes");
-        assert_eq!(sight.packed.tokens, ids[..ids.len() - 1]);
-        assert_eq!(sight.places, (0..36).collect::<Vec<_>>());
-        assert_eq!(sight.patches.len(), 3 * 48 * 48);
-        assert!(ids.len() < 36 + 4 * 30, "words are tokens: {}", ids.len());
     }
 
     #[test]

@@ -33,9 +33,9 @@ impl SightSize {
     /// A size by its name: `pico`, `nano` or `micro`.
     pub fn named(name: &str) -> Result<Self, TrainError> {
         let (width, tower_layers, layers, heads) = match name {
-            "pico" => (48, 2, 2, 3),
-            "nano" => (64, 3, 3, 4),
-            "micro" => (128, 4, 4, 4),
+            "pico" => (48, 2, 3, 3),
+            "nano" => (64, 3, 4, 4),
+            "micro" => (128, 4, 6, 4),
             other => {
                 return Err(TrainError::Settings(format!(
                     "no size is called \"{other}\"; there are pico, nano and micro"
@@ -44,7 +44,7 @@ impl SightSize {
         };
         Ok(Self {
             image: 48,
-            patch: 8,
+            patch: 12,
             width,
             tower_layers,
             layers,

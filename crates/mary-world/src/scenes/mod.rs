@@ -6,8 +6,10 @@
 
 mod draw;
 mod exam;
+mod lesson;
 
 pub use exam::{Posed, exam};
+pub use lesson::{Lesson, Phrase, lesson};
 
 use crate::dice::Dice;
 use crate::stable_hash;
@@ -250,92 +252,10 @@ impl Scene {
     }
 }
 
-/// A picture to learn from, with its questions and their answers.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Lesson {
-    /// The picture.
-    pub scene: Scene,
-    /// Questions of different kinds about different shapes, in any order.
-    pub questions: Vec<Question>,
-}
-
-/// The lesson of this number.
-pub fn lesson(seed: u64, number: u64) -> Lesson {
-    let dice = &mut Dice::for_document(seed, number);
-    // Shapes are told apart before they are told from one another: half of the pictures have one alone.
-    let (grid, most) = (dice.one_in(4), if dice.one_in(3) { 1 } else { 4 });
-    let scene = loop {
-        let scene = match grid {
-            true => Scene::grid(dice),
-            false => Scene::things(dice, 1, most),
-        };
-        if !scene.is_held_out() {
-            break scene;
-        }
-    };
-    let asked: Vec<(Kind, usize)> = match &scene.content {
-        Content::Grid { colour, .. } => vec![(Kind::Line, *colour)],
-        Content::Things(things) => {
-            // No shape is asked about twice: no answer can be read off another question's words.
-            let mut kinds = dice.shuffled(&[Kind::Colour, Kind::Shape, Kind::Place]);
-            // Shapes are the hardest to see: a shape alone is mostly asked for what it is.
-            if things.len() == 1 && !dice.one_in(3) {
-                kinds = vec![Kind::Shape];
-            }
-            let pairs = kinds.into_iter().zip(dice.shuffled(things));
-            let mut asked: Vec<(Kind, usize)> = pairs
-                .map(|(kind, thing)| match kind {
-                    Kind::Colour => (kind, thing.shape),
-                    _ => (kind, thing.colour),
-                })
-                .collect();
-            // Counting is the easiest, and needs the fewest questions.
-            if dice.one_in(3) {
-                asked.push((Kind::Count, 0));
-            }
-            dice.shuffled(&asked)
-        }
-    };
-    let questions = asked
-        .into_iter()
-        .filter_map(|(kind, subject)| scene.ask(kind, subject))
-        .collect();
-    Lesson { scene, questions }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::{BTreeMap, HashSet};
-
-    #[test]
-    fn a_lesson_is_a_function_of_seed_and_number() {
-        assert_eq!(lesson(3, 9), lesson(3, 9));
-        assert_ne!(lesson(3, 9), lesson(3, 10));
-        assert_ne!(lesson(3, 9), lesson(4, 9));
-    }
-
-    #[test]
-    fn no_lesson_shows_a_layout_of_an_exam() {
-        let kept: HashSet<String> = exam(1, 40).iter().map(|p| p.scene.layout()).collect();
-        assert!(kept.len() > 300, "{}", kept.len());
-        for number in 0..20_000 {
-            let layout = lesson(1, number).scene.layout();
-            assert!(!kept.contains(&layout), "{layout}");
-        }
-    }
-
-    #[test]
-    fn lessons_ask_every_kind_and_every_answer_of_it() {
-        let mut met: BTreeMap<(Kind, usize), usize> = BTreeMap::new();
-        for number in 0..4_000 {
-            for question in lesson(5, number).questions {
-                *met.entry((question.kind, question.answer)).or_default() += 1;
-            }
-        }
-        assert_eq!(met.len(), 20);
-        assert!(met.values().all(|n| *n > 100), "{met:?}");
-    }
+    use std::collections::HashSet;
 
     /// Asked of the cells alone, by another rule than the one that drew them.
     #[test]
