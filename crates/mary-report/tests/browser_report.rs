@@ -6,8 +6,6 @@ use crate::fixture;
 use std::path::PathBuf;
 
 use chromium::Browser;
-use fixture::Bench;
-use mary_contract::{Axis, Exhibits, Figure, FigureKind, Point, Scale, Series};
 use mary_report::html::{Chapter, ReportOptions, report};
 
 fn written(folder: &tempfile::TempDir) -> PathBuf {
@@ -20,16 +18,12 @@ fn written(folder: &tempfile::TempDir) -> PathBuf {
             exhibits,
         })
         .collect();
-    of_chapters(folder, &bench, &chapters)
-}
-
-fn of_chapters(folder: &tempfile::TempDir, bench: &Bench, chapters: &[Chapter]) -> PathBuf {
     let path = folder.path().join("report.html");
     let mut file = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
     let runs = [bench.run.clone()];
     report(
         &runs,
-        chapters,
+        &chapters,
         &mut bench.tagged(),
         &ReportOptions::default(),
         &mut file,
@@ -245,66 +239,5 @@ fn a_report_reads_well_by_day_and_night_on_a_phone_and_without_eyes() {
     let findings = browser.axe();
     assert!(findings.is_empty(), "phone: {findings:#?}");
     browser.picture("report-phone", false);
-    browser.quiet("file://");
-}
-
-/// Ten curves with their names, as a report of ten tuned models has them: on a phone every name stands above
-/// the figure, inside of it, and none has to be scrolled to.
-#[test]
-fn ten_names_stand_above_a_narrow_figure() {
-    let Some(mut browser) = chromium::start() else {
-        return;
-    };
-    let curve = |n: u32| Series {
-        name: format!("tuned-on-task-number-{n}/merged"),
-        published: false,
-        points: (0..20)
-            .map(|x| Point {
-                x: f64::from(x),
-                y: f64::from(x * n),
-                ..Point::default()
-            })
-            .collect(),
-    };
-    let axis = |title: &str| Axis {
-        title: title.into(),
-        scale: Scale::Linear,
-        range: None,
-    };
-    let figure = Figure {
-        id: "ten".into(),
-        title: "Ten".into(),
-        caption: String::new(),
-        kind: FigureKind::Line,
-        x: axis("step"),
-        y: axis("loss"),
-        series: (0..10).map(curve).collect(),
-        references: vec![],
-        ranges: vec![],
-    };
-    let chapter = Chapter {
-        id: "learning".into(),
-        title: "Learning".into(),
-        exhibits: Exhibits {
-            figures: vec![figure],
-            ..Exhibits::default()
-        },
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let path = of_chapters(&folder, &fixture::usual(), &[chapter]);
-    for width in [400, 1_300] {
-        browser.size(width, 900, width < 500);
-        browser.open_file(&path);
-        browser.until("document.querySelector('#fig-ten')");
-        browser.eval("document.querySelector('#fig-ten').scrollIntoView()");
-        browser.until("document.querySelectorAll('#fig-ten .legend .traces').length === 10");
-        let cut = "(() => { const box = document.querySelector('#fig-ten .canvas').getBoundingClientRect(); \
-                   const plot = document.querySelector('#fig-ten .cartesianlayer .plot').getBoundingClientRect(); \
-                   const clip = document.querySelector('#fig-ten .legend .bg').getBoundingClientRect(); \
-                   return [...document.querySelectorAll('#fig-ten .legend .legendtext')].filter(t => { \
-                     const r = t.getBoundingClientRect(); \
-                     return r.left < box.left || r.right > box.right || r.bottom > clip.bottom + 1 || r.bottom > plot.top + 1; }).length; })()";
-        assert_eq!(browser.eval(cut), 0, "at {width} pixels");
-    }
     browser.quiet("file://");
 }
