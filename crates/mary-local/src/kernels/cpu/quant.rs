@@ -88,10 +88,9 @@ impl Blocks {
         &self.data[output.min(self.outputs - 1) * bytes..][..bytes]
     }
 
-    /// Where the bytes of an output, or of the last one, lie from byte `from` on.
-    pub(super) fn place(&self, output: usize, from: usize) -> *const u8 {
-        let at = output.min(self.outputs - 1) * self.row_bytes() + from;
-        self.data.as_ptr().wrapping_add(at)
+    /// Where the first output's bytes lie; the others follow.
+    pub(super) fn start(&self) -> *const u8 {
+        self.data.as_ptr()
     }
 
     /// One row as plain numbers.

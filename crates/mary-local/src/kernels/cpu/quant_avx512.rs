@@ -86,8 +86,7 @@ pub(super) unsafe fn scales<const BYTES: usize>(at: *const u8, count: usize) -> 
         _mm512_mask_i32gather_epi32::<1>(_mm512_setzero_si512(), mask, places, at.cast())
     };
     let factor = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(heads));
-    // Q4_1 and Q5_1 have an offset behind the factor.
-    let offset = if BYTES == 20 || BYTES == 24 {
+    let offset = if BYTES == 20 {
         _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(heads)))
     } else {
         _mm512_mul_ps(factor, _mm512_set1_ps(-8.0))

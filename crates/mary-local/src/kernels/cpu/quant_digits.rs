@@ -170,15 +170,23 @@ unsafe fn blocks<const BYTES: usize, const HEAD: usize, const BITS: u32>(
             put(digits, table, group, output, to);
         }
     }
-    // SAFETY: `groups` blocks can be read.
-    let (factors, offsets) = unsafe { super::quant_avx512::scales::<BYTES>(at, groups) };
+    let places = _mm256_mullo_epi32(
+        _mm256_set1_epi32(BYTES as i32),
+        _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0),
+    );
+    let mask = ((1u32 << groups) - 1) as u8;
+    let nothing = _mm256_setzero_si256();
+    // SAFETY: the mask lets only whole blocks be read, each longer than the four bytes taken of it.
+    let heads = unsafe { _mm256_mmask_i32gather_epi32::<1>(nothing, mask, places, at.cast()) };
+    let widened = |x: __m256i| _mm256_cvtph_ps(_mm256_cvtepi32_epi16(x));
+    let factors = widened(heads);
     // Where a block has an offset of its own it is that of the smallest digit; else the middle has none.
     let (offsets, middle) = match (HEAD, BITS) {
-        (4, 4) => (offsets, 8.0),
-        (4, _) => (offsets, 16.0),
-        _ => (_mm512_setzero_ps(), 0.0),
+        (4, 4) => (widened(_mm256_srli_epi32::<16>(heads)), 8.0),
+        (4, _) => (widened(_mm256_srli_epi32::<16>(heads)), 16.0),
+        _ => (_mm256_setzero_ps(), 0.0),
     };
-    let head = _mm512_insertf32x8::<1>(factors, _mm512_castps512_ps256(offsets));
+    let head = _mm512_insertf32x8::<1>(_mm512_castps256_ps512(factors), offsets);
     put_head(head, middle, output, to);
 }
 

@@ -151,17 +151,21 @@ unsafe fn band(x: &Planes, w: &Blocks, area: Area, to: Target, scratch: &mut Scr
     scratch.sums.reserve(pairs * PAIR * strips * TILE * TILE);
     let two = quant_digits::planes(w.kind()) == Some(2);
     // Outputs follow one another in memory: each chunk fetches its share of the next ones.
-    let ahead = (OUTPUTS * w.row_bytes()).div_ceil(chunks);
+    let (start, row_bytes, chunk_bytes) = (w.start(), w.row_bytes(), w.bytes_of(CHUNK * DEPTH));
+    let ahead = (OUTPUTS * row_bytes).div_ceil(chunks);
+    let last = w.outputs() - 1;
     let step = |pair: usize, chunk: usize, scratch: &mut Scratch| {
-        let next = w.place(area.first + (pair + 1) * OUTPUTS, chunk * ahead);
+        let next =
+            start.wrapping_add((area.first + (pair + 1) * OUTPUTS) * row_bytes + chunk * ahead);
         for line in (0..ahead).step_by(64) {
             _mm_prefetch::<_MM_HINT_T1>(next.wrapping_add(line).cast());
         }
         let groups = CHUNK.min(x.groups - chunk * CHUNK);
         let first = area.first + pair * OUTPUTS;
-        let here = w.bytes_of(chunk * CHUNK * DEPTH);
+        let here = start.wrapping_add(chunk * chunk_bytes);
         for (t, digits) in scratch.digits.iter_mut().enumerate() {
-            let row = |i: usize| w.place(first + t * TILE + i, here);
+            // Beyond the last output, its digits once more.
+            let row = |i: usize| here.wrapping_add((first + t * TILE + i).min(last) * row_bytes);
             // SAFETY: the rest of a row has whole blocks for its groups.
             unsafe {
                 quant_digits::unpack(w.kind(), std::array::from_fn(row), groups, digits);
