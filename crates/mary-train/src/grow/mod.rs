@@ -193,6 +193,7 @@ impl<'a> Grower<'a> {
             device: settings.device,
             threads: settings.threads,
             slots: settings.slots.min(settings.batch),
+            split: false,
         };
         Ok(Self {
             settings,
