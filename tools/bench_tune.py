@@ -1,21 +1,27 @@
 """LoRA on the processor: `mary tune` beside PEFT and transformers on the same model and the same texts.
 
-    python tools/bench_tune.py MARY FOLDER_OF_A_MODEL [--examples 32] [--tokens 128] [--threads 2]
+    python tools/bench_tune.py MARY FOLDER_OF_A_MODEL [--examples 16] [--tokens 128] [--threads 2] [--rounds 3] [--json FILE]
 
 Both train rank 8 on queries and values, in 32 bits, batches of eight texts of equal length, so that PEFT
 needs no padding; as plain text, so that no chat template makes ours longer (a token before and one behind
-each text are ours alone, and not counted). What loading costs is taken away by running one and three rounds. Printed are tokens a
-second by the clock and by processor time; on a busy machine the second is the fair one.
+each text are ours alone, and not counted). What loading costs is taken away: ours runs one epoch and three
+epochs, PEFT's model is loaded once and takes a step before it is timed. The two sides take turns, so that a
+busy machine troubles both alike; printed are medians of the rounds, in tokens a second by the clock and by
+processor time. On a busy machine the second is the fair one.
 """
 import argparse
 import json
 import pathlib
+import platform
 import resource
+import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
 WORDS = "stone water leaf table kitchen rope well bucket book bag air floor apple pear lamp wire room candle".split()
+BATCH = 8
 
 
 def texts(tokenizer, count, length):
@@ -30,56 +36,114 @@ def texts(tokenizer, count, length):
     return out
 
 
-def peft(folder, lines, rounds, threads):
-    import torch
-    from peft import LoraConfig, get_peft_model
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-    torch.set_num_threads(threads)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    model = get_peft_model(model, LoraConfig(r=8, lora_alpha=16, lora_dropout=0.0, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM"))
-    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-4)
-    ids = torch.tensor([tokenizer(t)["input_ids"] for t in lines])
-    model.train()
-    begun, used = time.time(), time.process_time()
-    for _ in range(rounds):
-        for batch in ids.split(8):
-            loss = model(input_ids=batch, labels=batch).loss
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-    return time.time() - begun, time.process_time() - used
+class Peft:
+    """PEFT's side, loaded once."""
+
+    def __init__(self, folder, lines, threads):
+        import torch
+        from peft import LoraConfig, get_peft_model
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+        torch.set_num_threads(threads)
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        config = LoraConfig(r=8, lora_alpha=16, lora_dropout=0.0, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM")
+        self.model = get_peft_model(model, config)
+        self.optimizer = torch.optim.AdamW([p for p in self.model.parameters() if p.requires_grad], lr=1e-4)
+        self.ids = torch.tensor([tokenizer(t)["input_ids"] for t in lines])
+        self.model.train()
+        self.step(self.ids[:BATCH])
+
+    def step(self, batch):
+        loss = self.model(input_ids=batch, labels=batch).loss
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+    def epochs(self, count):
+        begun, used = time.time(), time.process_time()
+        for _ in range(count):
+            for batch in self.ids.split(BATCH):
+                self.step(batch)
+        return time.time() - begun, time.process_time() - used
 
 
-def mary(program, folder, lines, rounds, threads, work):
+def mary(program, folder, lines, epochs, threads, work):
     data = work / "set.jsonl"
     data.write_text("".join(json.dumps({"messages": [{"role": "user", "content": ""}, {"role": "assistant", "content": t}]}) + "\n" for t in lines))
-    command = [program, "tune", "-m", f"hf/{folder}", "--data", str(data), "--out", str(work / f"adapter-{rounds}-{time.time()}"),
-               "--epochs", str(rounds), "--batch-size", "8", "--rank", "8", "--dropout", "0", "--held-out", "0", "--lr", "1e-4",
+    command = [program, "tune", "-m", f"hf/{folder}", "--data", str(data), "--out", str(work / f"adapter-{time.time()}"),
+               "--epochs", str(epochs), "--batch-size", str(BATCH), "--rank", "8", "--dropout", "0", "--held-out", "0", "--lr", "1e-4",
                "--threads", str(threads), "--plain-text"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begun = time.time()
-    subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
+    wall = time.time() - begun
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.time() - begun, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def machine():
+    names = [line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    flags = pathlib.Path("/proc/cpuinfo").read_text()
+    units = [name for name in ("avx2", "avx512f", "amx_bf16") if f" {name}" in flags]
+    return {"processor": names[0] if names else platform.processor(), "cores": len(names), "instructions": units}
+
+
+def commit():
+    here = pathlib.Path(__file__).resolve().parent
+    git = lambda *args: subprocess.run(["git", "-C", str(here), *args], capture_output=True, text=True).stdout.strip()
+    return git("rev-parse", "--short", "HEAD") + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else "")
+
+
+def versions():
+    import peft
+    import torch
+    import transformers
+    return {"torch": torch.__version__, "transformers": transformers.__version__, "peft": peft.__version__}
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def measure(args):
+    from transformers import AutoTokenizer
+    lines = texts(AutoTokenizer.from_pretrained(args.folder), args.examples, args.tokens)
+    tokens = 2 * args.examples * args.tokens
+    say("loading PEFT's side, and a step of it")
+    peft = Peft(args.folder, lines, args.threads)
+    rounds = []
+    with tempfile.TemporaryDirectory() as work:
+        for number in range(1, args.rounds + 1):
+            one, three = (mary(args.program, args.folder, lines, epochs, args.threads, pathlib.Path(work)) for epochs in (1, 3))
+            ours = (three[0] - one[0], three[1] - one[1])
+            theirs = peft.epochs(2)
+            rounds.append({"mary": [tokens / t for t in ours], "peft": [tokens / t for t in theirs]})
+            say(f"round {number} of {args.rounds}: ours {tokens / ours[0]:.0f}, PEFT's {tokens / theirs[0]:.0f} tokens/s by the clock; "
+                f"{tokens / ours[1]:.0f} and {tokens / theirs[1]:.0f} by processor time")
+    middle = {side: [statistics.median(r[side][i] for r in rounds) for i in (0, 1)] for side in ("mary", "peft")}
+    return {"machine": machine(), "commit": commit(), "versions": versions(), "model": pathlib.Path(args.folder).name,
+            "tokens_a_text": args.tokens, "texts_a_step": BATCH, "threads": args.threads, "rounds": rounds,
+            "tokens_per_second": {side: middle[side][0] for side in middle},
+            "tokens_per_processor_second": {side: middle[side][1] for side in middle},
+            "ratio": {"clock": middle["mary"][0] / middle["peft"][0], "processor": middle["mary"][1] / middle["peft"][1]}}
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("folder")
-    parser.add_argument("--examples", type=int, default=32)
+    parser.add_argument("--examples", type=int, default=16)
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=pathlib.Path, help="write machine, commit, versions, rounds and ratios here")
     args = parser.parse_args()
-    from transformers import AutoTokenizer
-    lines = texts(AutoTokenizer.from_pretrained(args.folder), args.examples, args.tokens)
-    tokens = 2 * args.examples * args.tokens
-    with tempfile.TemporaryDirectory() as work:
-        one = mary(args.program, args.folder, lines, 1, args.threads, pathlib.Path(work))
-        three = mary(args.program, args.folder, lines, 3, args.threads, pathlib.Path(work))
-    ours = (three[0] - one[0], three[1] - one[1])
-    theirs = peft(args.folder, lines, 2, args.threads)
-    for name, (wall, used) in (("mary", ours), ("PEFT", theirs)):
-        print(f"{name}: {tokens / wall:.0f} tokens/s by the clock, {tokens / used:.0f} tokens a second of processor time")
-    print(f"ratio: {theirs[0] / ours[0]:.2f} by the clock, {theirs[1] / ours[1]:.2f} by processor time")
+    found = measure(args)
+    for name in ("mary", "peft"):
+        print(f"{name}: {found['tokens_per_second'][name]:.0f} tokens/s by the clock, "
+              f"{found['tokens_per_processor_second'][name]:.0f} tokens a second of processor time")
+    print(f"ratio: {found['ratio']['clock']:.2f} by the clock, {found['ratio']['processor']:.2f} by processor time")
+    if args.json:
+        args.json.write_text(json.dumps(found, indent=1) + "\n")

@@ -25,7 +25,7 @@ use mary_architecture::simd;
 #[cfg(target_arch = "x86_64")]
 use kernel::Block;
 #[cfg(target_arch = "x86_64")]
-pub use product::{Factor, How, product};
+pub use product::{Factor, Right, product};
 pub use tiles::{Activations, Tiles, planes};
 
 /// Rows and columns of a tile of sums.

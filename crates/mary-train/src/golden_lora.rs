@@ -57,6 +57,7 @@ fn losses(model: &Path, golden: &Value, most: usize) -> Vec<f64> {
         device: Device::Cpu,
         threads: 2,
         slots: 2,
+        split: true,
     };
     let mut learner = Learner::new(lesson, &means).expect("a learner");
     let steps: Vec<Vec<Vec<u32>>> = serde_json::from_value(golden["steps"].clone()).expect("steps");

@@ -75,6 +75,8 @@ pub(crate) struct Means {
     pub(crate) threads: usize,
     /// Sums of gradients kept apart on the processor.
     pub(crate) slots: usize,
+    /// A base that is not trained may be kept split for the tile unit.
+    pub(crate) split: bool,
 }
 
 enum Engine {
@@ -85,8 +87,9 @@ enum Engine {
 
 /// Room of every slot.
 struct Processor {
+    split: bool,
     /// What is known of the base where only an adapter is trained.
-    frozen: Option<Frozen>,
+    frozen: Option<Box<Frozen>>,
     workspaces: Vec<Workspace>,
     gradients: Vec<Vec<f32>>,
 }
@@ -128,6 +131,7 @@ impl Processor {
     fn new(lesson: &Lesson, means: &Means) -> Self {
         let trained = lesson.moments.first.len();
         Self {
+            split: means.split,
             frozen: None,
             workspaces: (0..means.slots).map(|_| Workspace::default()).collect(),
             gradients: vec![vec![0.0; trained]; means.slots],
@@ -142,7 +146,7 @@ impl Processor {
         work: &[Vec<Work>],
         scale: f32,
     ) -> Result<f64, TrainError> {
-        let frozen = self.frozen.as_ref();
+        let frozen = self.frozen.as_deref();
         let losses: Vec<f64> = self
             .gradients
             .par_iter_mut()
@@ -373,8 +377,9 @@ impl Learner {
             Engine::Processor(processor) => {
                 if processor.frozen.is_none() && lesson.adapter.is_some() {
                     let (layout, stored) = (&lesson.net.layout, lesson.stored.as_ref());
-                    let look = || Frozen::new(layout, &lesson.base, stored);
-                    processor.frozen = Some(self.pool.install(look));
+                    let split = processor.split;
+                    let look = || Frozen::new(layout, &lesson.base, stored, split);
+                    processor.frozen = Some(Box::new(self.pool.install(look)));
                 }
                 if lesson.adapter.is_some() && !Frozen::wants_transpose() {
                     return;
@@ -425,7 +430,7 @@ impl Learner {
             self.transpose();
         }
         let frozen = match &self.engine {
-            Engine::Processor(processor) => processor.frozen.as_ref(),
+            Engine::Processor(processor) => processor.frozen.as_deref(),
             #[cfg(feature = "cuda")]
             Engine::Gpu(_) => None,
         };

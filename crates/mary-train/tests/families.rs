@@ -172,8 +172,10 @@ fn check(name: &str) {
     for (tensor, dims, place) in &names {
         values[place.clone()].copy_from_slice(&numbers(tensor, dims, false));
     }
-    let frozen = Frozen::new(&net.layout, &base, None);
-    for frozen in [None, Some(&frozen)] {
+    // Multiplied with vectors, by the quickest unit, and by that with matrices split before.
+    let units = [false, true].map(|keep| Frozen::new(&net.layout, &base, None, keep));
+    let mut found: Vec<Vec<f32>> = Vec::new();
+    for frozen in [None, Some(&units[0]), Some(&units[1])] {
         let mut gradient = vec![0.0; table.total];
         let p = Parameters {
             frozen,
@@ -200,7 +202,7 @@ fn check(name: &str) {
         }
         eprintln!(
             "{name}, {}: adapters {:.1e} ({})",
-            ["vectors", "the quickest unit"][usize::from(frozen.is_some())],
+            ["vectors", "the quickest unit", "split before"][found.len()],
             worst.0,
             worst.1
         );
@@ -210,7 +212,9 @@ fn check(name: &str) {
             worst.1,
             worst.0
         );
+        found.push(gradient);
     }
+    assert!(found[1] == found[2], "{name}: split before, other bits");
     let adapted = tensors
         .names()
         .iter()

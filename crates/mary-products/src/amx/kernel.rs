@@ -26,6 +26,28 @@ pub(super) unsafe fn configure() {
     unsafe { std::arch::asm!("ldtilecfg [{}]", in(reg) &raw const CONFIG, options(nostack)) };
 }
 
+/// Tiles for a block of fewer than 32 rows: the unit takes as long as there are rows.
+///
+/// # Safety
+/// As for [`configure`].
+#[inline]
+pub(super) unsafe fn configure_rows(rows: usize) {
+    let mut config = TileConfig(CONFIG.0);
+    let (first, second) = (rows.clamp(1, TILE), rows.saturating_sub(TILE).max(1));
+    for (tile, rows) in [
+        (0, first),
+        (1, first),
+        (2, second),
+        (3, second),
+        (4, first),
+        (5, second),
+    ] {
+        config.0[48 + tile] = rows as u8;
+    }
+    // SAFETY: the caller vouches for the processor; the configuration is valid and aligned.
+    unsafe { std::arch::asm!("ldtilecfg [{}]", in(reg) &raw const config, options(nostack)) };
+}
+
 /// Frees the tile registers, so that switching threads stays cheap.
 ///
 /// # Safety

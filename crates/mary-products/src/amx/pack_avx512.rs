@@ -224,6 +224,10 @@ pub(super) unsafe fn b_columns(
 ) {
     let top = _mm512_set1_epi32(0xFFFF_0000_u32 as i32);
     let split = |row: usize| {
+        // Rows lie far apart, and the processor does not foresee the next one; beyond the end, a place is
+        // only named.
+        let next = from.at.wrapping_add((row + DEPTH) * from.step);
+        _mm_prefetch::<_MM_HINT_T0>(next.cast());
         let x = match row < depth {
             // SAFETY: the caller vouches for the rows.
             true => unsafe { from.load(row, 0, outputs) },

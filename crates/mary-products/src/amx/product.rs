@@ -9,7 +9,7 @@ use std::cell::RefCell;
 
 use super::kernel::{self, Block};
 use super::pack_avx512::{self as pack, Source};
-use super::{A_PLANES, DEPTH, Edge, TILE, TILE_LEN};
+use super::{A_PLANES, DEPTH, Edge, LATER, TILE, TILE_LEN, Tiles};
 use crate::aligned::Aligned;
 
 /// Most tiles of depth between two visits to the sums in memory.
@@ -46,7 +46,7 @@ impl<'a> Factor<'a> {
         }
     }
 
-    fn covers(&self, rows: usize, columns: usize) -> bool {
+    pub(super) fn covers(&self, rows: usize, columns: usize) -> bool {
         let (rows, columns) = match self.turned {
             true => (columns, rows),
             false => (rows, columns),
@@ -67,16 +67,14 @@ impl<'a> Factor<'a> {
     }
 }
 
-/// What a product does beside multiplying.
+/// The right factor: plain, or split before.
 #[derive(Clone, Copy)]
-pub struct How {
-    /// A factor on the product.
-    pub scale: f32,
-    /// Add to what is there.
-    pub add: bool,
-    /// Planes of the right factor that are not zero: one for numbers that bfloat16 holds, two for
+pub enum Right<'a> {
+    /// Split while it is multiplied, into so many planes: one for numbers that bfloat16 holds, two for
     /// float16's, otherwise three.
-    pub planes: usize,
+    Plain(Factor<'a>, usize),
+    /// As [`Tiles::split`] made it. The product has the same bits.
+    Split(&'a Tiles),
 }
 
 /// Room for the planes of both factors.
@@ -98,23 +96,26 @@ thread_local! {
 pub fn product(
     (m, k, n): (usize, usize, usize),
     a: Factor<'_>,
-    b: Factor<'_>,
-    how: How,
+    b: Right<'_>,
+    (scale, add): (f32, bool),
     (out, step): (&mut [f32], usize),
 ) {
     if m == 0 || n == 0 {
         return;
     }
-    let fits = a.covers(m, k) && b.covers(k, n) && n <= step && (m - 1) * step + n <= out.len();
+    let right = match b {
+        Right::Plain(b, planes) => b.covers(k, n) && (1..=3).contains(&planes),
+        Right::Split(tiles) => tiles.inputs == k && tiles.outputs == n,
+    };
+    let fits = a.covers(m, k) && right && n <= step && (m - 1) * step + n <= out.len();
     assert!(
-        fits && super::available() && (1..=3).contains(&how.planes),
+        fits && super::available(),
         "matrix product {m} x {k} x {n} reaches past its slices"
     );
     if k == 0 {
-        if !how.add {
-            out.chunks_mut(step)
-                .take(m)
-                .for_each(|row| row[..n].fill(0.0));
+        if !add {
+            let rows = out.chunks_mut(step).take(m);
+            rows.for_each(|row| row[..n].fill(0.0));
         }
         return;
     }
@@ -123,7 +124,7 @@ pub fn product(
         // SAFETY: the processor has tiles and with them AVX-512; factors and target hold the product.
         unsafe {
             kernel::configure();
-            whole((m, k, n), (a, b), how, to, room);
+            whole((m, k, n), (a, b), (scale, add), to, room);
             kernel::release();
         }
     });
@@ -133,105 +134,157 @@ pub fn product(
 /// The unit is configured; the factors hold their sizes and `out` has `m` rows of `n` numbers.
 unsafe fn whole(
     (m, k, n): (usize, usize, usize),
-    (a, b): (Factor<'_>, Factor<'_>),
-    how: How,
+    (a, b): (Factor<'_>, Right<'_>),
+    (scale, add): (f32, bool),
     (out, step): (*mut f32, usize),
     room: &mut Room,
 ) {
     let depth = k.div_ceil(DEPTH);
     let chunk = depth.div_ceil(depth.div_ceil(CHUNK));
     let block = m.div_ceil(m.div_ceil(ROWS)).next_multiple_of(2 * TILE);
-    let (a_strip, b_strip) = (chunk * A_PLANES * TILE_LEN, chunk * how.planes * TILE_LEN);
-    room.a
-        .reserve(block.min(m.next_multiple_of(2 * TILE)) / TILE * a_strip);
-    room.b.reserve(GROUP / TILE * b_strip);
+    let a_strip = chunk * A_PLANES * TILE_LEN;
+    room.a.reserve(block / TILE * a_strip);
     for row in (0..m).step_by(block) {
         let rows = block.min(m - row);
         for first in (0..k).step_by(chunk * DEPTH) {
             let part = (chunk * DEPTH).min(k - first);
-            for (i, strip) in room.a.chunks_exact_mut(a_strip).enumerate() {
-                let at = i * TILE;
-                if at >= rows {
-                    break;
-                }
-                let (from, count) = (a.from(row + at, first), (rows - at).min(TILE));
-                // SAFETY: `count` rows of `part` numbers are there; the strip holds `chunk` tiles of all planes.
-                unsafe {
-                    match a.turned {
-                        false => pack::a_rows(from, (count, part), how.scale, strip),
-                        true => pack::a_columns(from, (count, part), how.scale, strip),
-                    }
-                }
+            let strips = room.a.chunks_exact_mut(a_strip);
+            for (at, strip) in (0..rows).step_by(TILE).zip(strips) {
+                let count = (rows - at).min(TILE);
+                // SAFETY: the rows are there; the strip holds `chunk` tiles of all planes.
+                unsafe { a.split_rows((row + at, first), (count, part), scale, strip) };
             }
-            let inner = Inner {
+            let mut inner = Inner {
                 rows,
-                part,
-                strips: (a_strip, b_strip),
-                add: how.add || first > 0,
+                a: (room.a.as_ptr(), a_strip),
+                b: (std::ptr::null(), 0),
+                planes: 0,
+                steps: part.div_ceil(DEPTH),
+                ahead: 0,
+                add: add || first > 0,
                 step,
-                planes: how.planes,
             };
-            for output in (0..n).step_by(GROUP) {
-                let outputs = GROUP.min(n - output);
-                for (i, strip) in room.b.chunks_exact_mut(b_strip).enumerate() {
-                    let at = i * TILE;
-                    if at >= outputs {
-                        break;
-                    }
-                    let (from, count) = (b.from(first, output + at), (outputs - at).min(TILE));
-                    // SAFETY: as above, with `count` columns.
-                    unsafe {
-                        match b.turned {
-                            true => pack::b_rows(from, (count, part), how.planes, strip),
-                            false => pack::b_columns(from, (count, part), how.planes, strip),
+            match b {
+                Right::Split(tiles) => {
+                    let strip = Tiles::strip_len(k, tiles.planes);
+                    let from = &tiles.data[first / DEPTH * tiles.planes * TILE_LEN..];
+                    (inner.b, inner.planes) = ((from.as_ptr(), strip), tiles.planes);
+                    inner.ahead = 2 * strip;
+                    // SAFETY: row and output lie inside the target; all strips are split.
+                    unsafe { inner.multiply(n, out.add(row * step)) };
+                }
+                Right::Plain(b, planes) => {
+                    let strip = chunk * planes * TILE_LEN;
+                    room.b.reserve(GROUP / TILE * strip);
+                    inner.planes = planes;
+                    for output in (0..n).step_by(GROUP) {
+                        let outputs = GROUP.min(n - output);
+                        let strips = room.b.chunks_exact_mut(strip);
+                        for (at, to) in (0..outputs).step_by(TILE).zip(strips) {
+                            let count = (outputs - at).min(TILE);
+                            let from = (first, output + at);
+                            // SAFETY: as above, with `count` columns.
+                            unsafe { b.split_columns(from, (part, count), planes, to) };
                         }
+                        inner.b = (room.b.as_ptr(), strip);
+                        // SAFETY: as above.
+                        unsafe { inner.multiply(outputs, out.add(row * step + output)) };
                     }
                 }
-                // SAFETY: row and output lie inside the target.
-                let at = unsafe { out.add(row * step + output) };
-                // SAFETY: the strips of these rows and outputs were just split.
-                unsafe { inner.multiply(room, outputs, at) };
             }
         }
     }
 }
 
-/// Split rows times split outputs.
+impl Factor<'_> {
+    /// Splits up to sixteen rows, from a row and a column on.
+    ///
+    /// # Safety
+    /// The processor has AVX-512; the rows and columns are there, and `out` holds their tiles.
+    unsafe fn split_rows(
+        &self,
+        (row, column): (usize, usize),
+        size: (usize, usize),
+        scale: f32,
+        out: &mut [u16],
+    ) {
+        let from = self.from(row, column);
+        // SAFETY: the caller vouches for both.
+        unsafe {
+            match self.turned {
+                false => pack::a_rows(from, size, scale, out),
+                true => pack::a_columns(from, size, scale, out),
+            }
+        }
+    }
+
+    /// Splits `depth` numbers of up to sixteen columns, from a row and a column on.
+    ///
+    /// # Safety
+    /// As for [`Factor::split_rows`].
+    pub(super) unsafe fn split_columns(
+        &self,
+        (row, column): (usize, usize),
+        (depth, count): (usize, usize),
+        planes: usize,
+        out: &mut [u16],
+    ) {
+        let from = self.from(row, column);
+        // SAFETY: the caller vouches for both.
+        unsafe {
+            match self.turned {
+                true => pack::b_rows(from, (count, depth), planes, out),
+                false => pack::b_columns(from, (count, depth), planes, out),
+            }
+        }
+    }
+}
+
+/// Split rows times split outputs. Of both factors: the first strip, and numbers from one to the next.
 struct Inner {
     rows: usize,
-    part: usize,
-    strips: (usize, usize),
+    a: (*const u16, usize),
+    b: (*const u16, usize),
+    planes: usize,
+    steps: usize,
+    /// Numbers to what is fetched while two strips of outputs are multiplied: the next two.
+    ahead: usize,
     add: bool,
     step: usize,
-    planes: usize,
 }
 
 impl Inner {
     /// # Safety
-    /// `room` holds the strips; `out` has the rows of these outputs.
-    unsafe fn multiply(&self, room: &Room, outputs: usize, out: *mut f32) {
-        let (a_strip, b_strip) = self.strips;
-        let steps = self.part.div_ceil(DEPTH);
+    /// The strips of these rows and outputs are split; `out` has the rows of these outputs.
+    unsafe fn multiply(&self, outputs: usize, out: *mut f32) {
         let mut edge = Edge([0.0; 4 * TILE * TILE]);
         for output in (0..outputs).step_by(2 * TILE) {
-            let b = room.b[output / TILE * b_strip..][..2 * b_strip].as_ptr();
+            let wide = (outputs - output).min(2 * TILE);
             for row in (0..self.rows).step_by(2 * TILE) {
-                let a = room.a[row / TILE * a_strip..][..2 * a_strip].as_ptr();
-                let block = Block {
-                    planes: self.planes,
-                    // SAFETY: two strips lie behind each pointer.
-                    tiles: unsafe { [a, a.add(a_strip), b, b.add(b_strip), b, b] },
-                    steps,
-                    add: self.add,
-                };
-                let size = (
-                    (self.rows - row).min(2 * TILE),
-                    (outputs - output).min(2 * TILE),
-                );
-                // SAFETY: the block lies inside `out`.
+                let high = (self.rows - row).min(2 * TILE);
+                // Each 32 rows fetch an eighth of the next strips; beyond the end, places are only named.
+                let later = self.ahead + row / (2 * TILE) * self.steps * self.planes * LATER;
+                // SAFETY: two strips lie behind each pointer, and the block inside `out`.
                 unsafe {
-                    edge.through(&block, (out.add(row * self.step + output), self.step), size)
-                };
+                    let a = self.a.0.add(row / TILE * self.a.1);
+                    let b = self.b.0.add(output / TILE * self.b.1);
+                    let (b0, b1) = (b, b.add(self.b.1));
+                    let (n0, n1) = (b0.wrapping_add(later), b1.wrapping_add(later));
+                    let block = Block {
+                        planes: self.planes,
+                        tiles: [a, a.add(self.a.1), b0, b1, n0, n1],
+                        steps: self.steps,
+                        add: self.add,
+                    };
+                    let at = (out.add(row * self.step + output), self.step);
+                    if high < 2 * TILE {
+                        kernel::configure_rows(high);
+                    }
+                    edge.through(&block, at, (high, wide));
+                    if high < 2 * TILE {
+                        kernel::configure();
+                    }
+                }
             }
         }
     }
@@ -306,14 +359,15 @@ mod tests {
                 f64::from(f.data[row * f.step + column])
             };
             for add in [false, true] {
-                let how = How {
-                    scale: 0.3,
-                    add,
-                    planes: 3,
-                };
                 let step = n + 1;
                 let mut out = vec![0.25; m * step];
-                product((m, k, n), a, b, how, (&mut out, step));
+                let to = (out.as_mut_slice(), step);
+                product((m, k, n), a, Right::Plain(b, 3), (0.3, add), to);
+                let mut again = vec![0.25; m * step];
+                let tiles = Tiles::split(b, (k, n), 3);
+                let to = (again.as_mut_slice(), step);
+                product((m, k, n), a, Right::Split(&tiles), (0.3, add), to);
+                assert!(out == again, "{m}x{k}x{n}: split before has other bits");
                 for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
                     let pairs = (0..k).map(|l| at(&a, i, l) * at(&b, l, j));
                     let (sum, size) = pairs.fold((0.0, 1.0), |(s, t), x| (s + x, t + x.abs()));
@@ -337,15 +391,11 @@ mod tests {
         }
         let (m, k, n) = (330, 1300, 70);
         let (x, y) = (numbers(m * k, 3), numbers(k * n, 4));
-        let how = How {
-            scale: 1.0,
-            add: false,
-            planes: 3,
-        };
         let ask = |first: usize, rows: usize| {
             let mut out = vec![0.0; rows * n];
             let a = Factor::rows(&x[first * k..], k);
-            product((rows, k, n), a, Factor::rows(&y, n), how, (&mut out, n));
+            let b = Right::Plain(Factor::rows(&y, n), 3);
+            product((rows, k, n), a, b, (1.0, false), (&mut out, n));
             out
         };
         let all = ask(0, m);
@@ -358,8 +408,9 @@ mod tests {
             turned[j * k + i] = y[i * n + j];
         }
         let mut out = vec![0.0; m * n];
-        let b = Factor::turned(&turned, k);
-        product((m, k, n), Factor::rows(&x, k), b, how, (&mut out, n));
+        let b = Right::Plain(Factor::turned(&turned, k), 3);
+        let a = Factor::rows(&x, k);
+        product((m, k, n), a, b, (1.0, false), (&mut out, n));
         assert!(out == all);
     }
 
@@ -378,14 +429,10 @@ mod tests {
             let y: Vec<f32> = numbers(k * n, 6).into_iter().map(shorten).collect();
             assert_eq!(crate::amx::planes(&y), planes);
             let ask = |planes: usize| {
-                let how = How {
-                    scale: 1.0,
-                    add: false,
-                    planes,
-                };
                 let mut out = vec![0.0; m * n];
                 let (a, b) = (Factor::rows(&x, k), Factor::rows(&y, n));
-                product((m, k, n), a, b, how, (&mut out, n));
+                let b = Right::Plain(b, planes);
+                product((m, k, n), a, b, (1.0, false), (&mut out, n));
                 out
             };
             let (few, all) = (ask(planes), ask(3));

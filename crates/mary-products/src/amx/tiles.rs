@@ -98,8 +98,35 @@ impl Tiles {
         }
     }
 
+    /// Splits a right factor of `k` rows and `n` columns, whichever way it lies, for [`super::product`].
+    ///
+    /// # Panics
+    /// Where the factor is too short, or the processor has no tile unit ([`super::available`]).
+    #[cfg(target_arch = "x86_64")]
+    pub fn split(b: super::Factor<'_>, (k, n): (usize, usize), planes: usize) -> Self {
+        use rayon::prelude::*;
+        assert!(b.covers(k, n) && super::available() && (1..=3).contains(&planes));
+        let strip = Self::strip_len(k, planes);
+        let mut data = Aligned::<u16>::zeroed(n.div_ceil(2 * TILE) * 2 * strip);
+        let work = |(i, out): (usize, &mut [u16])| {
+            let count = n.saturating_sub(i * TILE).min(TILE);
+            if count > 0 {
+                // SAFETY: the processor has tiles, and the factor these columns.
+                unsafe { b.split_columns((0, i * TILE), (k, count), planes, out) };
+            }
+        };
+        data.par_chunks_mut(strip.max(1)).enumerate().for_each(work);
+        Self {
+            outputs: n,
+            inputs: k,
+            planes,
+            data,
+            lent: false,
+        }
+    }
+
     /// Numbers in a strip of sixteen outputs.
-    fn strip_len(inputs: usize, planes: usize) -> usize {
+    pub(super) fn strip_len(inputs: usize, planes: usize) -> usize {
         depth_tiles(inputs) * planes * TILE_LEN
     }
 

@@ -124,6 +124,7 @@ impl<'a> Grower<'a> {
             device: settings.device,
             threads: course.threads,
             slots: course.slots(),
+            split: false,
         };
         Ok(Self {
             settings,

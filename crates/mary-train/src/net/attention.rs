@@ -4,7 +4,7 @@
 //! grows with the length of a sequence and not with its square.
 
 use super::kernels::{self, Seen, dot, masked_softmax, masked_softmax_again, softmax_back};
-use super::matmul::{Unit, View, Write, transpose};
+use super::matmul::{Unit, View, Write, multiply, transpose};
 use mary_architecture::Architecture;
 use mary_architecture::config::{QkvLayout, QkvNames, Rope};
 
@@ -237,8 +237,8 @@ pub(crate) fn forward(
                 let at = segment.start + first;
                 let query = &qkv[at * row + joint.query_at(h)..];
                 let scores = &mut scratch.scores[..rows * seen];
-                how.unit.matmul(
-                    (rows, w, seen),
+                multiply(
+                    (how.unit, (rows, w, seen)),
                     View::rows(query, row),
                     View::rows(&scratch.keys, segment.length),
                     scale,
@@ -250,8 +250,8 @@ pub(crate) fn forward(
                 }
                 let sums = &mut log_sums[h * tokens + at..h * tokens + at + rows];
                 masked_softmax(scores, how.seen(first, seen), sums);
-                how.unit.matmul(
-                    (rows, seen, w),
+                multiply(
+                    (how.unit, (rows, seen, w)),
                     View::rows(scores, seen),
                     View::rows(values, row),
                     1.0,
@@ -308,8 +308,14 @@ pub(crate) fn backward(
                     View::rows(query, row),
                     View::rows(&scratch.keys, segment.length),
                 );
-                how.unit
-                    .matmul((rows, w, seen), q, k, scale, (p, seen), Write::Replace);
+                multiply(
+                    (how.unit, (rows, w, seen)),
+                    q,
+                    k,
+                    scale,
+                    (p, seen),
+                    Write::Replace,
+                );
                 if let Some(cap) = how.cap {
                     scratch.squashed.resize(rows * seen, 0.0);
                     kernels::soft_cap(p, cap, Some(&mut scratch.squashed));
@@ -317,23 +323,47 @@ pub(crate) fn backward(
                 masked_softmax_again(p, how.seen(first, seen), sums);
                 let dvalues = &mut dqkv[origin + v_at..];
                 let (pt, go) = (View::transposed(p, seen), View::rows(slope_out, out_row));
-                how.unit
-                    .matmul((seen, rows, w), pt, go, 1.0, (dvalues, row), Write::Add);
+                multiply(
+                    (how.unit, (seen, rows, w)),
+                    pt,
+                    go,
+                    1.0,
+                    (dvalues, row),
+                    Write::Add,
+                );
                 let vt = View::rows(&scratch.values, segment.length);
-                how.unit
-                    .matmul((rows, w, seen), go, vt, 1.0, (ds, seen), Write::Replace);
+                multiply(
+                    (how.unit, (rows, w, seen)),
+                    go,
+                    vt,
+                    1.0,
+                    (ds, seen),
+                    Write::Replace,
+                );
                 softmax_back(p, ds, seen, &dots[..rows], scale);
                 if how.cap.is_some() {
                     kernels::multiply(ds, &scratch.squashed);
                 }
                 let dquery = &mut dqkv[at * row + q_at..];
                 let (s, kr) = (View::rows(ds, seen), View::rows(keys, row));
-                how.unit
-                    .matmul((rows, seen, w), s, kr, 1.0, (dquery, row), Write::Add);
+                multiply(
+                    (how.unit, (rows, seen, w)),
+                    s,
+                    kr,
+                    1.0,
+                    (dquery, row),
+                    Write::Add,
+                );
                 let dkeys = &mut dqkv[origin + k_at..];
                 let (st, qr) = (View::transposed(ds, seen), View::rows(query, row));
-                how.unit
-                    .matmul((seen, rows, w), st, qr, 1.0, (dkeys, row), Write::Add);
+                multiply(
+                    (how.unit, (seen, rows, w)),
+                    st,
+                    qr,
+                    1.0,
+                    (dkeys, row),
+                    Write::Add,
+                );
             }
         }
     }

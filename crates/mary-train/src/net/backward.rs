@@ -2,11 +2,10 @@
 
 use super::attention;
 use super::forward::{gather, scatter};
-use super::frozen::Frozen;
 use super::kernels::{self, NormSaved};
 use super::layout::Norm;
 use super::linear::{LowBack, apply_back};
-use super::matmul::{View, Write, matmul};
+use super::matmul::{View, Write, matmul, multiply};
 use super::model::{Gradients, Net, Packed, Parameters, Workspace, size};
 
 impl Net {
@@ -59,18 +58,20 @@ impl Net {
                 }
             }
             size(&mut ws.chosen_slope, rows * d);
-            match p.stored {
+            let split = p.frozen.and_then(|f| f.head().backward());
+            match p.stored.filter(|_| split.is_none()) {
                 Some(stored) => stored.head().product_back(
                     (&ws.logits, v, rows),
                     &mut ws.chosen_slope,
                     Write::Replace,
                     (p.unit(), &mut ws.room),
                 ),
-                None => p.unit().matmul(
-                    (rows, v, d),
+                None => multiply(
+                    (p.unit(), (rows, v, d)),
                     View::rows(&ws.logits, v),
                     View::rows(&p.base[self.layout.head.clone()], d)
-                        .planes(p.frozen.map_or(3, Frozen::head)),
+                        .planes(p.frozen.map_or(3, |f| f.head().planes))
+                        .split(split),
                     1.0,
                     (&mut ws.chosen_slope, d),
                     Write::Replace,

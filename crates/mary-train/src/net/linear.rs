@@ -1,8 +1,9 @@
 //! Linear layers with their adapters, forward and backward.
 
+use super::frozen::Weight;
 use super::kernels;
 use super::layout::Linear;
-use super::matmul::{View, Write};
+use super::matmul::{View, Write, multiply};
 use super::model::{Gradients, Parameters, size};
 use super::stored::Room;
 
@@ -54,7 +55,7 @@ pub(super) fn apply(
 ) {
     let (inputs, outputs) = (linear.inputs, linear.outputs);
     let rows = x.len() / inputs;
-    let (unit, planes) = (p.unit(), p.frozen.map_or(3, |f| f.planes(linear.index)));
+    let (unit, frozen) = (p.unit(), p.frozen.map(|f| f.linear(linear.index)));
     let mut write = write;
     if let Some(bias) = &linear.bias {
         let bias = &p.base[bias.clone()];
@@ -65,16 +66,20 @@ pub(super) fn apply(
             y.chunks_mut(y_step).for_each(|row| kernels::add(row, bias));
         }
     }
-    if let Some(matrix) = p.stored.and_then(|s| s.matrix(linear.index)) {
+    let split = frozen.and_then(Weight::forward);
+    let stored = p.stored.and_then(|s| s.matrix(linear.index));
+    if let (Some(matrix), None) = (stored, split) {
         matrix.product(x, (y, y_step), write, (unit, low.room));
     } else {
         let weight = match p.transposed {
             Some(values) => View::rows(&values[linear.weight.clone()], outputs),
+            // What is stored elsewhere has an empty place here, and was split.
             None => View::transposed(&p.base[linear.weight.clone()], inputs),
         }
-        .planes(planes);
-        unit.matmul(
-            (rows, inputs, outputs),
+        .planes(frozen.map_or(3, |f| f.planes))
+        .split(split);
+        multiply(
+            (unit, (rows, inputs, outputs)),
             View::rows(x, inputs),
             weight,
             1.0,
@@ -103,8 +108,8 @@ pub(super) fn apply(
     let kept = &mut low.kept[linear.index];
     size(kept, rows * table.rank);
     let a = View::transposed(&values[site.down.clone()], inputs);
-    unit.matmul(
-        (rows, inputs, table.rank),
+    multiply(
+        (unit, (rows, inputs, table.rank)),
         View::rows(x, inputs),
         a,
         1.0,
@@ -113,8 +118,8 @@ pub(super) fn apply(
     );
     let b = View::transposed(&values[site.up.clone()], table.rank);
     let shape = (rows, table.rank, outputs);
-    unit.matmul(
-        shape,
+    multiply(
+        (unit, shape),
         View::rows(kept, table.rank),
         b,
         table.scale,
@@ -134,15 +139,19 @@ pub(super) fn apply_back(
 ) {
     let (inputs, outputs) = (linear.inputs, linear.outputs);
     let rows = x.len() / inputs;
-    let (unit, planes) = (p.unit(), p.frozen.map_or(3, |f| f.planes(linear.index)));
+    let (unit, frozen) = (p.unit(), p.frozen.map(|f| f.linear(linear.index)));
     let slope = View::rows(dy, dy_step);
-    if let Some(matrix) = p.stored.and_then(|s| s.matrix(linear.index)) {
+    let split = frozen.and_then(Weight::backward);
+    let stored = p.stored.and_then(|s| s.matrix(linear.index));
+    if let (Some(matrix), None) = (stored, split) {
         matrix.product_back((dy, dy_step, rows), dx, write, (unit, low.room));
     } else {
-        unit.matmul(
-            (rows, outputs, inputs),
+        multiply(
+            (unit, (rows, outputs, inputs)),
             slope,
-            View::rows(&p.base[linear.weight.clone()], inputs).planes(planes),
+            View::rows(&p.base[linear.weight.clone()], inputs)
+                .planes(frozen.map_or(3, |f| f.planes))
+                .split(split),
             1.0,
             (dx, inputs),
             write,
@@ -151,8 +160,8 @@ pub(super) fn apply_back(
     if let Some(base) = g.base.as_deref_mut() {
         let dw = &mut base[linear.weight.clone()];
         let shape = (outputs, rows, inputs);
-        unit.matmul(
-            shape,
+        multiply(
+            (unit, shape),
             View::transposed(dy, dy_step),
             View::rows(x, inputs),
             1.0,
@@ -175,8 +184,8 @@ pub(super) fn apply_back(
         .map(|seed| seed ^ ((linear.index as u64) << 40));
     size(low.slope, rows * rank);
     let b = View::rows(&values[site.up.clone()], rank);
-    unit.matmul(
-        (rows, outputs, rank),
+    multiply(
+        (unit, (rows, outputs, rank)),
         slope,
         b,
         table.scale,
@@ -186,8 +195,8 @@ pub(super) fn apply_back(
     if let Some(adapter) = g.adapter.as_deref_mut() {
         let db = &mut adapter[site.up.clone()];
         let shape = (outputs, rows, rank);
-        unit.matmul(
-            shape,
+        multiply(
+            (unit, shape),
             View::transposed(dy, dy_step),
             View::rows(kept, rank),
             table.scale,
@@ -203,8 +212,8 @@ pub(super) fn apply_back(
         };
         let da = &mut adapter[site.down.clone()];
         let shape = (rank, rows, inputs);
-        unit.matmul(
-            shape,
+        multiply(
+            (unit, shape),
             View::transposed(low.slope, rank),
             View::rows(x, inputs),
             1.0,
@@ -214,8 +223,8 @@ pub(super) fn apply_back(
     }
     let a = View::rows(&values[site.down.clone()], inputs);
     match seed {
-        None => unit.matmul(
-            (rows, rank, inputs),
+        None => multiply(
+            (unit, (rows, rank, inputs)),
             View::rows(low.slope, rank),
             a,
             1.0,
@@ -225,8 +234,8 @@ pub(super) fn apply_back(
         Some(seed) => {
             size(low.dropped, rows * inputs);
             let through = (low.dropped.as_mut_slice(), inputs);
-            unit.matmul(
-                (rows, rank, inputs),
+            multiply(
+                (unit, (rows, rank, inputs)),
                 View::rows(low.slope, rank),
                 a,
                 1.0,

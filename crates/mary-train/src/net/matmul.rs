@@ -4,8 +4,9 @@
 //! fixed and a run does not depend on the number of threads.
 
 use gemm_common::Parallelism;
+use mary_products::amx::Tiles;
 #[cfg(target_arch = "x86_64")]
-use mary_products::amx::{Factor, How, product};
+use mary_products::amx::{Factor, Right, product};
 
 /// A read-only matrix somewhere in a slice.
 #[derive(Clone, Copy)]
@@ -14,6 +15,7 @@ pub(crate) struct View<'a> {
     row_step: usize,
     column_step: usize,
     planes: usize,
+    split: Option<&'a Tiles>,
 }
 
 impl<'a> View<'a> {
@@ -24,6 +26,7 @@ impl<'a> View<'a> {
             row_step,
             column_step: 1,
             planes: 3,
+            split: None,
         }
     }
 
@@ -34,7 +37,13 @@ impl<'a> View<'a> {
             row_step: 1,
             column_step: row_step,
             planes: 3,
+            split: None,
         }
+    }
+
+    /// Says what was made of it for the tile unit.
+    pub(crate) fn split(self, split: Option<&'a Tiles>) -> Self {
+        Self { split, ..self }
     }
 
     /// Says how many bfloat16 numbers hold each of these: the tile unit multiplies as often.
@@ -108,28 +117,27 @@ impl Unit {
             false => Self::Vectors,
         }
     }
+}
 
-    /// `out (m × n, rows of out_step) = scale · a (m × k) · b (k × n)`, or added to it.
-    pub(crate) fn matmul(
-        self,
-        (m, k, n): (usize, usize, usize),
-        a: View<'_>,
-        b: View<'_>,
-        scale: f32,
-        (out, out_step): (&mut [f32], usize),
-        write: Write,
-    ) {
-        #[cfg(target_arch = "x86_64")]
-        if self == Self::Tiles && out_step > 1 {
-            let how = How {
-                scale,
-                add: write == Write::Add,
-                planes: b.planes,
-            };
-            return product((m, k, n), a.factor(), b.factor(), how, (out, out_step));
-        }
-        matmul((m, k, n), a, b, scale, (out, out_step), write);
+/// `out (m × n, rows of out_step) = scale · a (m × k) · b (k × n)`, or added to it, by a unit.
+pub(crate) fn multiply(
+    (unit, (m, k, n)): (Unit, (usize, usize, usize)),
+    a: View<'_>,
+    b: View<'_>,
+    scale: f32,
+    (out, out_step): (&mut [f32], usize),
+    write: Write,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if unit == Unit::Tiles && out_step > 1 {
+        let right = match b.split {
+            Some(tiles) => Right::Split(tiles),
+            None => Right::Plain(b.factor(), b.planes),
+        };
+        let how = (scale, write == Write::Add);
+        return product((m, k, n), a.factor(), right, how, (out, out_step));
     }
+    matmul((m, k, n), a, b, scale, (out, out_step), write);
 }
 
 /// `out (m × n, rows of out_step) = scale · a (m × k) · b (k × n)`, or added to it, with vectors.

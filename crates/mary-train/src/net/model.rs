@@ -10,7 +10,7 @@ use super::frozen::Frozen;
 use super::given::Given;
 use super::kernels::{self, NormKind};
 use super::layout::{Layout, Norm, Tensors};
-use super::matmul::{Unit, View, Write, transpose};
+use super::matmul::{Unit, View, Write, multiply, transpose};
 use super::shape::Shape;
 use super::stored::{Room, Stored};
 use crate::TrainError;
@@ -243,7 +243,8 @@ impl Net {
             Some(values) => View::rows(&values[place], self.architecture.vocab),
             None => View::transposed(&p.base[place], self.architecture.hidden),
         }
-        .planes(p.frozen.map_or(3, Frozen::head))
+        .planes(p.frozen.map_or(3, |f| f.head().planes))
+        .split(p.frozen.and_then(|f| f.head().forward()))
     }
 
     pub(super) fn norm_kind(&self) -> NormKind {
@@ -411,10 +412,11 @@ impl Net {
             kernels::fill_rows(out, v, &p.base[bias.clone()]);
             write = Write::Add;
         }
-        match p.stored {
+        let split = p.frozen.is_some_and(|f| f.head().forward().is_some());
+        match p.stored.filter(|_| !split) {
             Some(stored) => stored.head().product(x, (out, v), write, (p.unit(), room)),
-            None => p.unit().matmul(
-                (x.len() / d, d, v),
+            None => multiply(
+                (p.unit(), (x.len() / d, d, v)),
                 View::rows(x, d),
                 self.head(p),
                 1.0,

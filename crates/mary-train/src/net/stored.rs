@@ -2,7 +2,7 @@
 //! file, and unpacked a few rows at a time when they multiply. Nothing of the base is trained then.
 
 use super::layout::Layout;
-use super::matmul::{Unit, View, Write};
+use super::matmul::{Unit, View, Write, multiply};
 use crate::TrainError;
 use mary_architecture::simd::dispatch;
 use mary_weights::{Checkpoint, RawBytes, TensorType, unpack_blocks};
@@ -152,6 +152,15 @@ impl Matrix {
         }
     }
 
+    /// All rows.
+    pub(super) fn all(&self) -> Vec<f32> {
+        use rayon::prelude::*;
+        let mut out = vec![0.0; self.outputs * self.inputs];
+        let some = out.par_chunks_mut(TURNED * self.inputs.max(1)).enumerate();
+        some.for_each(|(i, rows)| self.rows(i * TURNED, rows));
+        out
+    }
+
     /// The rows `first..first + count` turned: `inputs × count`.
     fn turned(&self, first: usize, count: usize, rows: &mut Vec<f32>, out: &mut Vec<f32>) {
         out.resize(count * self.inputs, 0.0);
@@ -194,8 +203,8 @@ impl Matrix {
                     View::transposed(&room.rows, self.inputs).planes(self.planes())
                 }
             };
-            unit.matmul(
-                (rows, self.inputs, count),
+            multiply(
+                (unit, (rows, self.inputs, count)),
                 View::rows(x, self.inputs),
                 weight,
                 1.0,
@@ -217,8 +226,8 @@ impl Matrix {
             let count = self.slice().min(self.outputs - first);
             room.rows.resize(count * self.inputs, 0.0);
             self.rows(first, &mut room.rows);
-            unit.matmul(
-                (rows, count, self.inputs),
+            multiply(
+                (unit, (rows, count, self.inputs)),
                 View::rows(&dy[first..], dy_step),
                 View::rows(&room.rows, self.inputs).planes(self.planes()),
                 1.0,

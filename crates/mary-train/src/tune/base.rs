@@ -4,13 +4,13 @@
 use std::path::Path;
 
 use mary_architecture::Architecture;
-use mary_weights::Checkpoint;
+use mary_weights::{Checkpoint, TensorType};
 
 use crate::TrainError;
 use crate::learner::{Device, NumberType};
 use crate::net::layout::Tensors;
 use crate::net::stored::{Stored, read_flat};
-use crate::net::{Layout, Net};
+use crate::net::{Frozen, Layout, Net};
 
 /// A model, opened for tuning.
 pub(crate) struct Base {
@@ -18,6 +18,7 @@ pub(crate) struct Base {
     pub(crate) net: Net,
     /// Matrices stay as they are stored.
     pub(crate) apart: bool,
+    device: Device,
 }
 
 impl Base {
@@ -43,6 +44,7 @@ impl Base {
             net: Net::of(architecture, layout, pack),
             checkpoint,
             apart,
+            device,
         })
     }
 
@@ -94,6 +96,26 @@ impl Base {
             .map(|bytes| bytes as u64)
             .sum();
         mapped + 4 * self.net.layout.total as u64
+    }
+
+    /// Bytes that the matrices would take split for the tile unit, at most; none where there is no such unit
+    /// or a GPU multiplies.
+    pub(crate) fn split_bytes(&self) -> u64 {
+        if self.device != Device::Cpu || Frozen::wants_transpose() {
+            return 0;
+        }
+        let matrices = self.net.layout.entries.iter().filter(|e| e.dims.len() == 2);
+        let bytes = |name: &str, numbers: usize| {
+            let planes = match self.checkpoint.info(name).map(|info| info.dtype) {
+                Some(TensorType::BF16) => 1,
+                Some(TensorType::F16) => 2,
+                _ => 3,
+            };
+            4 * planes * numbers as u64
+        };
+        matrices
+            .map(|e| bytes(&e.name, e.dims.iter().product()))
+            .sum()
     }
 
     /// The numbers in the flat slice, and the matrices that are not there.

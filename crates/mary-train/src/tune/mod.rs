@@ -24,7 +24,7 @@ use crate::optimizer::{Moments, Schedule};
 use crate::provenance::{End, Ending, Provenance, forget};
 pub(crate) use base::Base;
 use conversation::{Example, Reader};
-use mary_contract::PromptForm;
+use mary_contract::{PromptForm, available_memory};
 use progress::Progress;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -171,9 +171,15 @@ pub fn tune(
         Device::Cuda(_) => Estimate::beside_card(layout.total, adapter.total),
     }
     .check(settings.memory_limit)?;
+    // Where a quarter of the memory is left then, the base is kept split for the tile unit: no result
+    // depends on it.
+    let limit = settings.memory_limit.or_else(available_memory);
+    let more = base.split_bytes();
+    let split = limit.is_none_or(|limit| memory + more <= limit / 4 * 3);
+    let memory = if split { memory + more } else { memory };
     let steps = (train.len().div_ceil(settings.batch) * settings.epochs) as u64;
     let (base_parameters, trained_parameters) = (base.parameters(), adapter.total);
-    let mut tuner = Tuner::new(settings, base, adapter, steps)?;
+    let mut tuner = Tuner::new(settings, (base, split), adapter, steps)?;
     tuner.recipe =
         serde_json::to_string(&provenance).map_err(|e| TrainError::content(&settings.out, e))?;
     let started = TuneEvent::Started {
@@ -302,7 +308,7 @@ fn packs(examples: &[&Example], most: usize) -> Vec<Packed> {
 impl<'a> Tuner<'a> {
     fn new(
         settings: &'a TuneSettings,
-        base: Base,
+        (base, split): (Base, bool),
         adapter: AdapterLayout,
         steps: u64,
     ) -> Result<Self, TrainError> {
@@ -321,6 +327,7 @@ impl<'a> Tuner<'a> {
             device: settings.device,
             threads: settings.threads,
             slots: settings.slots.min(settings.batch),
+            split,
         };
         Ok(Self {
             settings,

@@ -139,6 +139,7 @@ impl Trial {
             device,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             slots: 1,
+            split: false,
         };
         Ok(Self {
             learner: Learner::multiplying(lesson, &means, how)?,
