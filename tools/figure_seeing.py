@@ -69,7 +69,7 @@ class Panel:
             kind = "chance" if share == 25 else "grid"
             self.out.append(f'<line class="{kind}" x1="{left}" x2="{left + width}" y1="{y:.1f}" y2="{y:.1f}"/>')
             self.out.append(f'<text class="soft" x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{share} %</text>')
-        for step in [0, *(s for s in (1, 4, 16, 64, 256, 1000) if s < max(steps) / 1.7), max(steps)]:
+        for step in [0, *(s for s in (1, 4, 16, 64, 256, 1000) if 2**self.first <= s < max(steps) / 1.7), max(steps)]:
             x = self.x(step)
             self.out.append(f'<text class="soft" x="{x:.1f}" y="{TOP + PANEL + 20}" text-anchor="middle">{step}</text>')
         self.out.append(
