@@ -12,13 +12,14 @@ processor time. On a busy machine the second is the fair one.
 import argparse
 import json
 import pathlib
-import platform
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+from figures import Figures, versions
 
 WORDS = "stone water leaf table kitchen rope well bucket book bag air floor apple pear lamp wire room candle".split()
 BATCH = 8
@@ -83,26 +84,6 @@ def mary(program, folder, lines, epochs, threads, work):
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def machine():
-    names = [line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    flags = pathlib.Path("/proc/cpuinfo").read_text()
-    units = [name for name in ("avx2", "avx512f", "amx_bf16") if f" {name}" in flags]
-    return {"processor": names[0] if names else platform.processor(), "cores": len(names), "instructions": units}
-
-
-def commit():
-    here = pathlib.Path(__file__).resolve().parent
-    git = lambda *args: subprocess.run(["git", "-C", str(here), *args], capture_output=True, text=True).stdout.strip()
-    return git("rev-parse", "--short", "HEAD") + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else "")
-
-
-def versions():
-    import peft
-    import torch
-    import transformers
-    return {"torch": torch.__version__, "transformers": transformers.__version__, "peft": peft.__version__}
-
-
 def say(text):
     print(text, file=sys.stderr, flush=True)
 
@@ -123,11 +104,7 @@ def measure(args):
             say(f"round {number} of {args.rounds}: ours {tokens / ours[0]:.0f}, PEFT's {tokens / theirs[0]:.0f} tokens/s by the clock; "
                 f"{tokens / ours[1]:.0f} and {tokens / theirs[1]:.0f} by processor time")
     middle = {side: [statistics.median(r[side][i] for r in rounds) for i in (0, 1)] for side in ("mary", "peft")}
-    return {"machine": machine(), "commit": commit(), "versions": versions(), "model": pathlib.Path(args.folder).name,
-            "tokens_a_text": args.tokens, "texts_a_step": BATCH, "threads": args.threads, "rounds": rounds,
-            "tokens_per_second": {side: middle[side][0] for side in middle},
-            "tokens_per_processor_second": {side: middle[side][1] for side in middle},
-            "ratio": {"clock": middle["mary"][0] / middle["peft"][0], "processor": middle["mary"][1] / middle["peft"][1]}}
+    return middle
 
 
 if __name__ == "__main__":
@@ -138,12 +115,14 @@ if __name__ == "__main__":
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=pathlib.Path, help="write machine, commit, versions, rounds and ratios here")
+    parser.add_argument("--json", type=pathlib.Path, help="where the figures go, with machine and commit")
     args = parser.parse_args()
-    found = measure(args)
+    figures = Figures(threads=args.threads, **versions("torch", "transformers", "peft"))
+    middle = measure(args)
     for name in ("mary", "peft"):
-        print(f"{name}: {found['tokens_per_second'][name]:.0f} tokens/s by the clock, "
-              f"{found['tokens_per_processor_second'][name]:.0f} tokens a second of processor time")
-    print(f"ratio: {found['ratio']['clock']:.2f} by the clock, {found['ratio']['processor']:.2f} by processor time")
-    if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n")
+        print(f"{name}: {middle[name][0]:.0f} tokens/s by the clock, {middle[name][1]:.0f} tokens a second of processor time")
+    what = f"LoRA on {pathlib.Path(args.folder).name}, {BATCH} texts of {args.tokens} tokens a step"
+    clock = figures.add(what, "PEFT", middle["mary"][0], middle["peft"][0], "tokens/s", 1.2)
+    work = figures.add(f"{what}, of processor time", "PEFT", middle["mary"][1], middle["peft"][1], "tokens/s")
+    print(f"ratio: {clock['ratio']:.2f} by the clock, {work['ratio']:.2f} by processor time")
+    figures.save(args.json)
