@@ -291,7 +291,7 @@ def main():
         "htest": lambda: compare(args, "htest k=50", htest(args.scale), 30, batch=4),
         "llama": lambda: run_llama(args),
         "together": lambda: run_together(args),
-        "blimp": lambda: compare(args, "blimp", blimp(args.scale), 1.7),
+        "blimp": lambda: compare(args, "blimp", blimp(args.scale), 4.5),
     }
     for name in args.only.split(","):
         runs[name]()
