@@ -5,8 +5,9 @@
     python3 tools/compile_cuda_kernels.py --check    # also compiles to machine code, prints registers
 
 Needs `pip` and a Linux machine; neither a GPU nor a driver. The PTX is for compute capability 8.0;
-the driver turns it into code for whatever GPU it finds. Its first line names the source it was made
-from, and a test compares that with the source that is there.
+the driver turns it into code for whatever GPU it finds. `hopper.cu` runs on Hopper GPUs alone and becomes
+machine code for them, in four minutes. The first line names the source it was made from, and a test compares
+that with the source that is there.
 """
 
 import argparse
@@ -37,6 +38,7 @@ SOURCES = {
         "product_b_lean": ["-DPRODUCTS_B", "-DSTAGES_LARGE=2"],
         "product_h_lean": ["-DPRODUCTS_H", "-DSTAGES_LARGE=2"],
     },
+    "mary-local/src/kernels/cuda/hopper.cu": {"hopper_b": ["-DPRODUCTS_B"], "hopper_h": ["-DPRODUCTS_H"]},
     "mary-train/src/net/cuda/train.cu": {"train": []},
     "mary-train/src/net/cuda/attention.cu": {"attention": []},
     "mary-train/src/net/cuda/attention16.cu": {"attention16": []},
@@ -102,24 +104,34 @@ def read(path):
     return re.sub(rb'#include "([^"]+)"\n', beside, text)
 
 
+def keep(folder, name, content):
+    packed = os.path.join(folder, name)
+    with open(packed, "wb") as file:
+        file.write(gzip.compress(content, mtime=0))
+    print(f"{name}: {len(content) >> 10} KiB, packed {os.path.getsize(packed) >> 10}")
+
+
 def compile_source(lib, path, parts, check):
     source = read(path)
     options = ["--std=c++17", "--extra-device-vectorization"]
     name = fingerprint(source)
     folder = os.path.join(os.path.dirname(path), "ptx")
     os.makedirs(folder, exist_ok=True)
+    origin = os.path.basename(path)
+    title = f"// from {origin}, FNV-1a {name}\n"
     for part, defines in parts.items():
+        if origin == "hopper.cu":
+            machine = ["--gpu-architecture=sm_90a"] + (["--ptxas-options=-v"] if check else [])
+            code = title.encode() + compile_to(lib, source, options + defines + machine, True)
+            keep(folder, part + ".cubin.gz", code)
+            continue
         if check and not part.endswith("lean"):
             machine = ["--gpu-architecture=sm_90", "--ptxas-options=-v"]
             compile_to(lib, source, options + defines + machine, True)
         ptx = compile_to(lib, source, options + defines + ["--gpu-architecture=compute_80"], False)
         lines = ptx.decode().rstrip("\0").splitlines()
-        origin = os.path.basename(path)
-        text = f"// from {origin}, FNV-1a {name}\n" + "\n".join(line.rstrip() for line in lines) + "\n"
-        packed = os.path.join(folder, part + ".ptx.gz")
-        with open(packed, "wb") as file:
-            file.write(gzip.compress(text.encode(), mtime=0))
-        print(f"{part}: {len(text) >> 10} KiB, packed {os.path.getsize(packed) >> 10}")
+        text = title + "\n".join(line.rstrip() for line in lines) + "\n"
+        keep(folder, part + ".ptx.gz", text.encode())
 
 
 main()

@@ -50,6 +50,9 @@ library! {
         event_query = "cuEventQuery"(Handle);
         event_wait = "cuEventSynchronize"(Handle);
         event_destroy = "cuEventDestroy_v2"(Handle);
+        tensor_map = "cuTensorMapEncodeTiled"(
+            *mut c_void, i32, u32, u64, *const u64, *const u64, *const u32, *const u32, i32, i32, i32, i32,
+        );
         error_text = "cuGetErrorString"(i32, *mut *const c_char);
     }
 }
@@ -309,11 +312,10 @@ impl Device {
         if let Some(&module) = modules.get(part_name) {
             return Ok(module);
         }
-        let text = CString::new(self.parts.text(part_name)?)
-            .map_err(|e| ModelError::new(ErrorKind::Internal, format!("{part_name}: {e}")))?;
+        let content = self.parts.module(part_name)?;
         let mut module = std::ptr::null_mut();
-        // SAFETY: the text ends in a zero and the driver copies what it needs.
-        let code = unsafe { (self.api.module)(&mut module, text.as_ptr().cast()) };
+        // SAFETY: text ends in a zero, machine code knows its length, and the driver copies what it needs.
+        let code = unsafe { (self.api.module)(&mut module, content.as_ptr().cast()) };
         self.check(
             code,
             &format!("compiling the kernels `{part_name}` for {}", self.name),

@@ -1,5 +1,5 @@
 //! NVIDIA GPUs without a toolkit: the driver and cuBLASLt are found when a GPU is asked for, kernels
-//! are embedded as PTX text by whoever uses them ([`Parts`]), and memory frees itself.
+//! are embedded by whoever uses them ([`Parts`]), and memory frees itself.
 //!
 //! Nothing here knows a model. `mary-local` scores with it, `mary-train` trains with it; each brings
 //! its own kernels.
@@ -7,12 +7,14 @@
 mod blas;
 mod device;
 mod library;
+mod map;
 mod memory;
 mod parts;
 mod upload;
 
 pub use blas::{Blas, Factor, Places, Product};
 pub use device::Device;
+pub use map::{Map, Matrix};
 pub use memory::{Lender, Lent, Memory, Staged};
 pub use parts::Parts;
 pub use upload::Uploader;

@@ -10,6 +10,7 @@ mod attention;
 mod backend;
 mod bring;
 mod head;
+mod hopper;
 mod plan;
 mod products;
 #[cfg(test)]
@@ -151,6 +152,8 @@ const PARTS: Parts = Parts(&[
         "product_h_lean",
         include_bytes!("cuda/ptx/product_h_lean.ptx.gz"),
     ),
+    ("hopper_b", include_bytes!("cuda/ptx/hopper_b.cubin.gz")),
+    ("hopper_h", include_bytes!("cuda/ptx/hopper_h.cubin.gz")),
 ]);
 const BASE: &str = "base";
 

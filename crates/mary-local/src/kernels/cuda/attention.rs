@@ -159,7 +159,11 @@ impl Cuda {
         let words = args![
             at, shape, q, k, rms, eps, turned, half, places, keys, values, slots
         ];
-        self.launch((BASE, &name), (plan.rows, 1), 256, words);
+        // Few rows are shared out to more blocks, so that the whole GPU takes part.
+        let numbers = heads.q_width() + 2 * heads.kv_width();
+        let each = if plan.rows < 1024 { 1024 } else { 4096 };
+        let grid = (plan.rows, numbers.div_ceil(each).min(16));
+        self.launch((BASE, &name), grid, 256, words);
     }
 
     /// Attention of every tile over its spans of the cache.
@@ -229,7 +233,9 @@ impl Cuda {
                 };
                 let rows = rows.next_power_of_two();
                 let name = format!("attend_last_{letter}{}_{rows}", heads.head_dim);
-                return self.launch((part, &name), grid, 256, words);
+                // A block does the same sums whatever its size; short texts keep small ones busy.
+                let threads = if plan.most_keys > 128 { 256 } else { 128 };
+                return self.launch((part, &name), grid, threads, words);
             }
             match self.kind {
                 Kind::Bf16 | Kind::F16 if units => {

@@ -3,6 +3,7 @@
 
 use mary_cuda::{Kind, Lent, Memory, args};
 
+use super::hopper::End;
 use super::{BASE, Cuda, Linear, Pending, Scratch, Tensor, Vector, int};
 use crate::kernels::{Draw, Wanted};
 
@@ -37,9 +38,15 @@ impl Cuda {
     ) -> u64 {
         let out = self.grow(&mut scratch.normalisers, rows * 4);
         let operand = self.operand(scratch, x, rows * head.inputs, head);
-        let count = int(rows);
         let weights = head.weights.as_ref().map_or(0, Memory::at);
         let bias = head.bias.as_ref().map_or(0, Vector::at);
+        if self.hopper_takes(head) {
+            let tiles = Self::hopper_tiles(head);
+            let parts = self.grow(&mut scratch.parts, rows * tiles * 8);
+            self.hopper_multiply(operand, rows, head, (parts, End::Exponentials), cap);
+            self.gather_exponentials((parts, tiles), rows, out);
+            return out;
+        }
         if head.inputs.is_multiple_of(8) && !self.library_takes(head) {
             let tiling = self.tiling(rows, head.outputs);
             let tiles = head.outputs.div_ceil(tiling.columns);
@@ -63,9 +70,7 @@ impl Cuda {
                 words,
             );
             self.keep(launched);
-            let tiles = int(tiles);
-            let words = args![parts, tiles, count, out];
-            self.launch((BASE, "normalise"), (rows.div_ceil(8), 1), 256, words);
+            self.gather_exponentials((parts, tiles), rows, out);
             return out;
         }
         // Blocks of logits that lie in memory, so few that they stay in the GPU's cache.
@@ -83,6 +88,13 @@ impl Cuda {
             self.launch((BASE, "normalise_logits"), (rows, 1), 512, words);
         }
         out
+    }
+
+    /// The normaliser of each row from what its tiles of columns left.
+    fn gather_exponentials(&self, (parts, tiles): (u64, usize), rows: usize, out: u64) {
+        let (tiles, count) = (int(tiles), int(rows));
+        let words = args![parts, tiles, count, out];
+        self.launch((BASE, "normalise"), (rows.div_ceil(8), 1), 256, words);
     }
 
     /// Log-probabilities of the wanted tokens, on their way.

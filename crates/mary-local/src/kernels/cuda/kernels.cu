@@ -411,7 +411,7 @@ POOL(f16, h)
 
 struct Heads { int heads, kv_heads, head_dim; };
 
-// A block takes a row; a warp takes a head. Queries are written back, keys and values go to the cache.
+// Blocks of a column take a row, a warp of them a head. Queries are written back, keys and values go to the cache.
 template <class T>
 DEVICE void place(T *qkv, Heads n, const float *q_norm, const float *k_norm, int rms, float eps,
                   const float *turns, int half, const int *places, T *keys, T *values,
@@ -421,7 +421,42 @@ DEVICE void place(T *qkv, Heads n, const float *q_norm, const float *k_norm, int
     T *line = qkv + (u64)row * (n.heads * width + 2 * kv);
     u64 slot = (u64)slots[row] * kv;
     const float *cosine = turns ? turns + (u64)places[row] * 2 * half : nullptr;
-    for (int h = threadIdx.x >> 5; h < n.heads + 2 * n.kv_heads; h += blockDim.x >> 5) {
+    int turned = turns ? half : 0;
+    if (!q_norm && ((width | turned) & 3) == 0) {
+        // Four numbers a thread: pairs that are turned, what is only copied of the keys, and the values.
+        int pairs = turned / 4, copied = width / 4 - 2 * pairs;
+        int queries = n.heads * pairs, turning = queries + n.kv_heads * (pairs + copied);
+        int all = turning + kv / 4;
+        for (int i = blockIdx.y * blockDim.x + threadIdx.x; i < all; i += gridDim.y * blockDim.x) {
+            if (i >= turning) {
+                int at = (i - turning) * 4;
+                store4(values + slot + at, load4(line + n.heads * width + kv + at));
+                continue;
+            }
+            bool query = i < queries;
+            int each = query ? pairs : pairs + copied, own = query ? i : i - queries;
+            int head = own / each, at = own % each;
+            const T *x = line + (query ? head : n.heads + head) * width;
+            T *to = query ? line + head * width : keys + slot + head * width;
+            if (at >= pairs) {
+                at = 2 * turned + (at - pairs) * 4;
+                store4(to + at, load4(x + at));
+                continue;
+            }
+            at *= 4;
+            four a = load4(x + at), b = load4(x + at + turned), c = load4(cosine + at), s = load4(cosine + half + at);
+            four first, second;
+            for (int j = 0; j < 4; j++) {
+                first.x[j] = a.x[j] * c.x[j] - b.x[j] * s.x[j];
+                second.x[j] = b.x[j] * c.x[j] + a.x[j] * s.x[j];
+            }
+            store4(to + at, first);
+            store4(to + at + turned, second);
+        }
+        return;
+    }
+    int warps = blockDim.x >> 5;
+    for (int h = blockIdx.y * warps + (threadIdx.x >> 5); h < n.heads + 2 * n.kv_heads; h += gridDim.y * warps) {
         T *x = line + h * width;
         if (h >= n.heads + n.kv_heads) {
             T *to = values + slot + (h - n.heads - n.kv_heads) * width;
@@ -448,7 +483,6 @@ DEVICE void place(T *qkv, Heads n, const float *q_norm, const float *k_norm, int
             }
             scale = 1.f / sqrtf(warp_sum(squares) / width + eps);
         }
-        int turned = turns ? half : 0;
         for (int i = lane; i < turned; i += 32) {
             float a = wide(x[i]), b = wide(x[i + turned]);
             if (weight) {
@@ -854,65 +888,69 @@ DEVICE void attend_last(const T *qkv, Heads n, const T *keys, const T *values, c
     int group = n.heads / n.kv_heads, kv = n.kv_heads * HD;
     int first = blockIdx.y * group + t.begin, place = t.position;
     const T *x = qkv + (u64)t.first * (n.heads * HD + 2 * kv) + first * HD + member * EACH;
-    float q[R][EACH], sums[R][EACH], most[R], total[R];
-    for (int r = 0; r < R; r++) {
-        spread(*(const uint4 *)(x + (r < t.rows ? r : 0) * HD), q[r], T());
-        most[r] = -INF;
-        total[r] = 0.f;
-        for (int i = 0; i < EACH; i++) sums[r][i] = 0.f;
-    }
+    float q[R][EACH];
+    for (int r = 0; r < R; r++) spread(*(const uint4 *)(x + (r < t.rows ? r : 0) * HD), q[r], T());
     int end = w.causal ? place + 1 : t.keys;
     int begin = w.window && place + 1 > w.window ? place + 1 - w.window : 0;
     int shift = blockIdx.y * HD + member * EACH;
-    Walk walk(stretches, t);
-    for (int block = begin + warp * KEYS; block < end; block += 8 * KEYS) {
-        int at = walk.row(min(block + lane % KEYS, end - 1));
-        uint4 k[STEPS], v[STEPS];
-#pragma unroll
-        for (int u = 0; u < STEPS; u++) {
-            u64 from = (u64)__shfl_sync(~0u, at, u * GROUPS + own) * kv + shift;
-            k[u] = *(const uint4 *)(keys + from);
-            v[u] = *(const uint4 *)(values + from);
-        }
-#pragma unroll
+    // Keys are shared out to eight warps; a smaller block does the work of several one after the other.
+    for (int turn = warp; turn < 8; turn += blockDim.x >> 5) {
+        float sums[R][EACH], most[R], total[R];
         for (int r = 0; r < R; r++) {
-            float s[STEPS], peak = most[r];
+            most[r] = -INF;
+            total[r] = 0.f;
+            for (int i = 0; i < EACH; i++) sums[r][i] = 0.f;
+        }
+        Walk walk(stretches, t);
+        for (int block = begin + turn * KEYS; block < end; block += 8 * KEYS) {
+            int at = walk.row(min(block + lane % KEYS, end - 1));
+            uint4 k[STEPS], v[STEPS];
 #pragma unroll
             for (int u = 0; u < STEPS; u++) {
-                float f[EACH], dot = 0.f;
-                spread(k[u], f, T());
-                for (int i = 0; i < EACH; i++) dot += f[i] * q[r][i];
-                for (int d = LANES / 2; d; d >>= 1) dot += __shfl_xor_sync(~0u, dot, d);
-                int key = block + u * GROUPS + own;
-                s[u] = key < end ? weigh_any(dot * w.scale, w, slopes, first + r, key, place) : -INF;
-                peak = fmaxf(peak, s[u]);
+                u64 from = (u64)__shfl_sync(~0u, at, u * GROUPS + own) * kv + shift;
+                k[u] = *(const uint4 *)(keys + from);
+                v[u] = *(const uint4 *)(values + from);
             }
-            float shrink = most[r] == -INF ? 0.f : exponential(most[r] - peak, T());
-            most[r] = peak;
-            total[r] *= shrink;
-            for (int i = 0; i < EACH; i++) sums[r][i] *= shrink;
 #pragma unroll
-            for (int u = 0; u < STEPS; u++) {
-                float p = s[u] == -INF ? 0.f : exponential(s[u] - peak, T()), f[EACH];
-                if (s[u] != s[u]) p = s[u];
-                total[r] += p;
-                spread(v[u], f, T());
-                // A key that is not there repeats the last one's numbers, with no weight.
-                for (int i = 0; i < EACH; i++) sums[r][i] += p * f[i];
+            for (int r = 0; r < R; r++) {
+                float s[STEPS], peak = most[r];
+#pragma unroll
+                for (int u = 0; u < STEPS; u++) {
+                    float f[EACH], dot = 0.f;
+                    spread(k[u], f, T());
+                    for (int i = 0; i < EACH; i++) dot += f[i] * q[r][i];
+                    for (int d = LANES / 2; d; d >>= 1) dot += __shfl_xor_sync(~0u, dot, d);
+                    int key = block + u * GROUPS + own;
+                    s[u] = key < end ? weigh_any(dot * w.scale, w, slopes, first + r, key, place) : -INF;
+                    peak = fmaxf(peak, s[u]);
+                }
+                float shrink = most[r] == -INF ? 0.f : exponential(most[r] - peak, T());
+                most[r] = peak;
+                total[r] *= shrink;
+                for (int i = 0; i < EACH; i++) sums[r][i] *= shrink;
+#pragma unroll
+                for (int u = 0; u < STEPS; u++) {
+                    float p = s[u] == -INF ? 0.f : exponential(s[u] - peak, T()), f[EACH];
+                    if (s[u] != s[u]) p = s[u];
+                    total[r] += p;
+                    spread(v[u], f, T());
+                    // A key that is not there repeats the last one's numbers, with no weight.
+                    for (int i = 0; i < EACH; i++) sums[r][i] += p * f[i];
+                }
             }
         }
-    }
-    int part = warp * GROUPS + own;
-    for (int r = 0; r < R; r++) {
-        if (member == 0) {
-            part_most[r][part] = most[r];
-            part_total[r][part] = total[r];
+        int part = turn * GROUPS + own;
+        for (int r = 0; r < R; r++) {
+            if (member == 0) {
+                part_most[r][part] = most[r];
+                part_total[r][part] = total[r];
+            }
+            for (int i = 0; i < EACH; i++) part_sums[r][part][member * EACH + i] = sums[r][i];
         }
-        for (int i = 0; i < EACH; i++) part_sums[r][part][member * EACH + i] = sums[r][i];
     }
     __syncthreads();
     int rows = min(R, t.rows);
-    for (int i = threadIdx.x; i < rows * HD; i += 256) {
+    for (int i = threadIdx.x; i < rows * HD; i += blockDim.x) {
         int r = i / HD, column = i % HD;
         float peak = -INF, all = 0.f, sum = 0.f;
         for (int p = 0; p < PARTS; p++) peak = fmaxf(peak, part_most[r][p]);

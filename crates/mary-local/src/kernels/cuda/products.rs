@@ -3,6 +3,7 @@
 use mary_contract::{ErrorKind, ModelError};
 use mary_cuda::{Factor, Kind, Memory, Places, Product, args};
 
+use super::hopper::End;
 use super::{BASE, Cuda, Linear, Scratch, Tensor, Vector, int};
 
 #[repr(C)]
@@ -231,6 +232,16 @@ impl Cuda {
         let weights = layer.weights.as_ref().map_or(0, Memory::at);
         let bias = layer.bias.as_ref().map_or(0, Vector::at);
         let (to, out_kind) = out;
+        let end = match (add, out_kind) {
+            (false, kind) => Some(End::Store(kind)),
+            (true, Kind::Single) => Some(End::Add),
+            (true, _) => None,
+        };
+        if let Some(end) = end
+            && self.hopper_suits(rows, layer, self.library_takes(layer))
+        {
+            return self.hopper_multiply(x, rows, layer, (to, end), 0.0);
+        }
         if self.by_library(x, rows, layer, out, add) {
             return;
         }

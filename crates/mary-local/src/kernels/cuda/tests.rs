@@ -1,6 +1,8 @@
 //! The embedded kernels belong to their source, tokens drawn on a GPU are those that the same whole
 //! numbers give on the processor, and attention while writing is that of reading.
 
+mod products;
+
 use super::*;
 use crate::batch::Batch;
 use crate::config::Norm;
@@ -36,7 +38,7 @@ fn noise(count: usize, mut state: u64) -> Vec<f32> {
 /// The embedded kernels were compiled from the source that is there.
 #[test]
 fn kernels_come_from_their_source() {
-    let stale = PARTS.stale(include_bytes!("kernels.cu"));
+    let stale = PARTS.stale(&[include_bytes!("kernels.cu"), include_bytes!("hopper.cu")]);
     assert_eq!(stale, None, "run tools/compile_cuda_kernels.py");
 }
 

@@ -174,7 +174,7 @@ mod tests {
             let source = source
                 .replace("#include \"numbers.cuh\"\n", include_str!("numbers.cuh"))
                 .replace("#include \"heads.cuh\"\n", include_str!("heads.cuh"));
-            let stale = mary_cuda::Parts(part).stale(source.as_bytes());
+            let stale = mary_cuda::Parts(part).stale(&[source.as_bytes()]);
             assert_eq!(stale, None, "run tools/compile_cuda_kernels.py");
         }
     }
