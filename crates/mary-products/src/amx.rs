@@ -14,6 +14,8 @@ mod kernel;
 #[cfg(target_arch = "x86_64")]
 mod pack_avx512;
 #[cfg(target_arch = "x86_64")]
+mod panels;
+#[cfg(target_arch = "x86_64")]
 mod product;
 mod split;
 mod tiles;
@@ -24,6 +26,8 @@ use mary_architecture::simd;
 
 #[cfg(target_arch = "x86_64")]
 use kernel::Block;
+#[cfg(target_arch = "x86_64")]
+pub use panels::{PANEL, Panel, panels};
 #[cfg(target_arch = "x86_64")]
 pub use product::{Factor, Right, product};
 pub use tiles::{Activations, Tiles, planes};
