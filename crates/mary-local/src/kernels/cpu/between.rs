@@ -22,6 +22,9 @@ use crate::kernels::{Beginning, Between, Ending, NormOf};
 /// Fewer rows for each thread are better multiplied by all of them together, each with some of the outputs:
 /// the weights would be read from memory by each thread, for too few rows.
 const FEWEST: usize = 96;
+/// Columns between the two feed-forward layers that are computed together: with the rows of a block and their
+/// stream they fill a second-level cache.
+const MIDDLE: usize = 8 * PANEL;
 /// Rows that are split together.
 const STRIP: usize = amx::TILE;
 
@@ -33,9 +36,9 @@ pub fn worth_it(rows: usize) -> bool {
 /// Memory a thread works in.
 #[derive(Default)]
 struct Room {
-    /// What is multiplied.
+    /// The normalised stream.
     rows: Activations,
-    /// What stands between the two feed-forward products.
+    /// What attention left; then some of what stands between the two feed-forward layers.
     middle: Activations,
     panels: Aligned<f32>,
     normed: Vec<f32>,
@@ -109,13 +112,20 @@ impl Block {
         }
     }
 
-    /// Adds a product to the residual stream.
-    fn add(&self, a: &Activations, layer: &Linear) {
-        let Some(w) = layer.tiles() else { return };
+    /// Adds the share of some inputs in a product to the residual stream: those from `first` on.
+    fn add(&self, a: &Activations, w: &Tiles, first: usize) {
         let x = self.stream(w.outputs);
-        multiply(a, w, x, true);
-        if let Some(bias) = &layer.bias {
-            add_bias_rows(x, bias);
+        let region = Region {
+            add: true,
+            ..whole(a, w)
+        };
+        // SAFETY: tiles exist only where the unit is available, and `x` is the region.
+        unsafe { amx::multiply_from(a, w, first, x.as_mut_ptr(), region) };
+    }
+
+    fn add_bias(&self, of: &Linear) {
+        if let Some(bias) = &of.bias {
+            add_bias_rows(self.stream(bias.len()), bias);
         }
     }
 
@@ -143,19 +153,26 @@ impl Block {
 
     /// The end of a block: what attention found, and the feed-forward layers.
     fn end(&self, of: &Ending<'_, Cpu>, room: &mut Room) {
-        let join = |room: &mut Room| {
-            self.attended(of.attended, of.out.inputs(), &mut room.rows);
-            self.add(&room.rows, of.out);
+        let (Some(out), Some(up), Some(down)) = (of.out.tiles(), of.up.tiles(), of.down.tiles())
+        else {
+            return;
         };
-        if !of.parallel {
-            join(room);
-        }
-        self.norm(of.norm, room);
-        up(of, room);
         if of.parallel {
-            join(room);
+            self.norm(of.norm, room);
         }
-        self.add(&room.middle, of.down);
+        self.attended(of.attended, out.inputs, &mut room.middle);
+        self.add(&room.middle, out, 0);
+        self.add_bias(of.out);
+        if !of.parallel {
+            self.norm(of.norm, room);
+        }
+        let width = of.shape.0;
+        for first in (0..width).step_by(MIDDLE) {
+            let columns = first..(first + MIDDLE).min(width);
+            middle(of, up, columns, room);
+            self.add(&room.middle, down, first);
+        }
+        self.add_bias(of.down);
     }
 
     /// The beginning of a block: queries, keys and values, turned and placed.
@@ -168,7 +185,8 @@ impl Block {
             let at = to.qkv.pointer().add(first * width);
             std::slice::from_raw_parts_mut(at, self.rows.len() * width)
         };
-        multiply(&room.rows, w, qkv, false);
+        // SAFETY: tiles exist only where the unit is available, and `qkv` is the region.
+        unsafe { amx::multiply(&room.rows, w, qkv.as_mut_ptr(), whole(&room.rows, w)) };
         if let Some(bias) = &of.qkv.bias {
             add_bias_rows(qkv, bias);
         }
@@ -191,45 +209,49 @@ impl Block {
     }
 }
 
-/// A product on this thread; rows stand side by side in `out`.
-fn multiply(a: &Activations, w: &Tiles, out: &mut [f32], add: bool) {
-    debug_assert!(out.len() == a.rows() * w.outputs && a.inputs() == w.inputs);
-    let region = Region {
+/// All rows of all outputs.
+fn whole(a: &Activations, w: &Tiles) -> Region {
+    Region {
         row: 0,
         rows: a.rows(),
         output: 0,
         outputs: w.outputs,
         stride: w.outputs,
-        add,
-    };
-    // SAFETY: tiles exist only where the unit is available, and `out` is the region.
-    unsafe { amx::multiply(a, w, out.as_mut_ptr(), region) };
+        add: false,
+    }
 }
 
-/// The first feed-forward product: activated and split as it is made.
-fn up(of: &Ending<'_, Cpu>, room: &mut Room) {
-    let Some(w) = of.up.tiles() else { return };
+/// Some columns of what stands between the feed-forward layers: multiplied, activated and split at once.
+fn middle(of: &Ending<'_, Cpu>, up: &Tiles, columns: Range<usize>, room: &mut Room) {
     let Room {
         rows,
         middle,
         panels,
         ..
     } = room;
-    let (width, gated) = of.shape;
-    middle.shape(rows.rows(), width);
+    let ((width, gated), first) = (of.shape, columns.start);
+    middle.shape(rows.rows(), columns.len());
     let bias = of.up.bias.as_deref();
     let at = |first: usize| bias.map_or(&[][..], |b| &b[first..first + PANEL]);
     let mut see = |panel: amx::Panel<'_>, wide: usize| {
-        let (gates, second) = match gated {
-            true => (PANEL, at(width + panel.column)),
-            false => (0, &[][..]),
+        let own = at(first + panel.column);
+        let (gates, bias) = match gated {
+            true => (PANEL, [own, at(width + first + panel.column)]),
+            false => (0, [own, &[]]),
         };
         let sums = &mut panel.sums[..panel.rows * wide];
-        activate_rows(sums, wide, gates, [at(panel.column), second], of.activation);
+        activate_rows(sums, wide, gates, bias, of.activation);
         middle.put_square((panel.row, panel.column), panel.rows, (sums, wide));
     };
+    let count = columns.len();
     match gated {
-        true => amx::panels(rows, w, ([0, width], width), panels, |p| see(p, 2 * PANEL)),
-        false => amx::panels(rows, w, ([0], width), panels, |p| see(p, PANEL)),
+        true => {
+            let both = ([first, width + first], count);
+            amx::panels(rows, up, both, panels, |panel| see(panel, 2 * PANEL));
+        }
+        false => amx::panels(rows, up, ([first], count), panels, |panel| see(panel, PANEL)),
     }
 }
+
+#[cfg(test)]
+mod tests;
