@@ -167,6 +167,18 @@ pub trait Backend: Send + Sync {
         cache: (&mut Self::Cache, usize),
         plan: &Self::Plan<'_>,
     );
+    /// Whether so many rows are taken through what lies between two attentions in one go
+    /// ([`Backend::between`]), for layers that are multiplied there.
+    fn goes_between(&self, _rows: Extent, _layers: &[&Self::Linear]) -> bool {
+        false
+    }
+    /// Takes all rows from one attention to the next. Asked only where [`Backend::goes_between`] says so; a
+    /// row gets the bits that the single steps give it.
+    fn between(&self, _work: Between<'_, '_, Self>)
+    where
+        Self: Sized,
+    {
+    }
     /// Attention of every segment over its rows of the cache.
     fn attend(
         &self,
@@ -255,6 +267,58 @@ impl Extent {
             writing: false,
         }
     }
+}
+
+/// What lies between two attentions: the end of one block and the beginning of the next.
+pub struct Between<'a, 'p, B: Backend + 'p> {
+    /// Rows.
+    pub rows: usize,
+    /// The residual stream.
+    pub x: &'a mut B::Tensor,
+    /// The rest of the block whose attention is done; none before the first.
+    pub ending: Option<Ending<'a, B>>,
+    /// The queries, keys and values of the next block; none after the last.
+    pub beginning: Option<Beginning<'a, 'p, B>>,
+}
+
+/// What follows attention in a block.
+pub struct Ending<'a, B: Backend> {
+    /// What attention left.
+    pub attended: &'a B::Tensor,
+    /// Brings that into the residual stream.
+    pub out: &'a B::Linear,
+    /// Before the feed-forward layers.
+    pub norm: &'a NormOf<B::Vector>,
+    /// The feed-forward layers read what attention read, not what it wrote.
+    pub parallel: bool,
+    /// The first of them, with its gate where it has one.
+    pub up: &'a B::Linear,
+    /// Numbers between them, and whether there is a gate.
+    pub shape: (usize, bool),
+    /// What stands between them.
+    pub activation: Activation,
+    /// The second of them.
+    pub down: &'a B::Linear,
+}
+
+/// What precedes attention in a block.
+pub struct Beginning<'a, 'p, B: Backend + 'p> {
+    /// Before the product.
+    pub norm: &'a NormOf<B::Vector>,
+    /// Queries, keys and values.
+    pub qkv: &'a B::Linear,
+    /// Where they go.
+    pub to: &'a mut B::Tensor,
+    /// Their shape.
+    pub heads: &'a Heads,
+    /// Norms of queries and keys.
+    pub norms: Option<(&'a B::Vector, &'a B::Vector, Norm)>,
+    /// Turns queries and keys.
+    pub rotary: Option<&'a B::Rotary>,
+    /// Where keys and values go.
+    pub cache: (&'a mut B::Cache, usize),
+    /// The batch.
+    pub plan: &'a B::Plan<'p>,
 }
 
 /// Groups of rows whose means are wanted.

@@ -1,5 +1,7 @@
 //! The one transformer: every architecture is a configuration of this forward pass.
 
+mod between;
+
 use mary_contract::{ErrorKind, ModelError};
 
 pub use crate::batch::Batch;
@@ -337,16 +339,26 @@ impl<B: Backend> Transformer<B> {
             _ => Ok(self.backend.rotary(rope, &batch.positions)),
         };
         let rotary: Vec<B::Rotary> = a.ropes.iter().map(rotate).collect::<Result<_, _>>()?;
+        let pass = |layer: usize| Pass::<'_, '_, B> {
+            rows,
+            plan: plans.of(layer),
+            layer,
+            store: if self.tower { 0 } else { layer },
+            rotary: &rotary,
+            reach: &batch.reach,
+        };
+        let fused = self.fusable() && self.goes_between(work.extent(rows));
+        if fused {
+            self.between(None, Some(&pass(0)), cache, work);
+        }
         for (layer, block) in self.blocks.iter().enumerate() {
-            let pass = Pass::<'_, '_, B> {
-                rows,
-                plan: plans.of(layer),
-                layer,
-                store: if self.tower { 0 } else { layer },
-                rotary: &rotary,
-                reach: &batch.reach,
-            };
-            self.block(block, &pass, cache, work);
+            if fused {
+                self.attend(&pass(layer), cache, work);
+                let next = (layer + 1 < a.layers).then(|| pass(layer + 1));
+                self.between(Some(&pass(layer)), next.as_ref(), cache, work);
+            } else {
+                self.block(block, &pass(layer), cache, work);
+            }
             if let Some(watch) = &mut watch
                 && layer + 1 < a.layers
             {
@@ -548,8 +560,15 @@ impl<B: Backend> Transformer<B> {
         let rotary = kind.rope.and_then(|r| pass.rotary.get(r));
         let place = (&mut *cache, pass.store);
         b.place(&mut work.qkv, &heads, norms, rotary, place, pass.plan);
+        self.attend(pass, cache, work);
+    }
+
+    /// Reads queries and what is cached, writes `attended`.
+    fn attend(&self, pass: &Pass<'_, '_, B>, cache: &B::Cache, work: &mut Workspace<B>) {
+        let (a, b, heads) = (&self.architecture, &self.backend, self.heads());
+        let kind = a.kinds.get(pass.layer).copied().unwrap_or_default();
         let call = AttentionCall {
-            cache: &*cache,
+            cache,
             layer: pass.store,
             heads: &heads,
             settings: AttentionSettings {

@@ -14,6 +14,8 @@ mod kernel;
 #[cfg(target_arch = "x86_64")]
 mod pack_avx512;
 #[cfg(target_arch = "x86_64")]
+mod panels;
+#[cfg(target_arch = "x86_64")]
 mod product;
 mod split;
 mod tiles;
@@ -24,6 +26,8 @@ use mary_architecture::simd;
 
 #[cfg(target_arch = "x86_64")]
 use kernel::Block;
+#[cfg(target_arch = "x86_64")]
+pub use panels::{PANEL, Panel, panels};
 #[cfg(target_arch = "x86_64")]
 pub use product::{Factor, Right, product};
 pub use tiles::{Activations, Tiles, planes};
@@ -115,9 +119,29 @@ pub struct Region {
 /// other thread touches the region meanwhile.
 #[cfg(target_arch = "x86_64")]
 pub unsafe fn multiply(a: &Activations, w: &Tiles, out: *mut f32, region: Region) {
-    let depth = depth_tiles(w.inputs);
+    debug_assert!(a.inputs() == w.inputs);
+    // SAFETY: passed on.
+    unsafe { multiply_from(a, w, 0, out, region) };
+}
+
+/// The share of some inputs in a product: those of the weights from `input`, a multiple of 32, on, as many as
+/// there are activations. Shares that are added in the order of the inputs have the bits of the whole.
+///
+/// # Safety
+/// As for [`multiply`].
+#[cfg(target_arch = "x86_64")]
+pub unsafe fn multiply_from(
+    a: &Activations,
+    w: &Tiles,
+    input: usize,
+    out: *mut f32,
+    region: Region,
+) {
+    let depth = depth_tiles(a.inputs());
+    let skip = input / DEPTH * w.planes * TILE_LEN;
     let a_strip = depth * A_PLANES * TILE_LEN;
-    let w_strip = depth * w.planes * TILE_LEN;
+    let w_strip = depth_tiles(w.inputs) * w.planes * TILE_LEN;
+    assert!(input.is_multiple_of(DEPTH) && input / DEPTH + depth <= depth_tiles(w.inputs));
     let mut edge = Edge([0.0; 4 * TILE * TILE]);
     let (last_row, last_output) = (region.row + region.rows, region.output + region.outputs);
     // SAFETY: the caller vouches for the processor.
@@ -129,8 +153,8 @@ pub unsafe fn multiply(a: &Activations, w: &Tiles, out: *mut f32, region: Region
             let add = region.add || chunk > 0;
             for output in (region.output..last_output).step_by(2 * TILE) {
                 let strip = &w.data[output / TILE * w_strip..][..2 * w_strip];
-                let w0 = strip[chunk * w.planes * TILE_LEN..].as_ptr();
-                let w1 = strip[w_strip + chunk * w.planes * TILE_LEN..].as_ptr();
+                let w0 = strip[skip + chunk * w.planes * TILE_LEN..].as_ptr();
+                let w1 = strip[skip + w_strip + chunk * w.planes * TILE_LEN..].as_ptr();
                 for row in (first..last).step_by(2 * TILE) {
                     let strip = &a.data[row / TILE * a_strip..][..2 * a_strip];
                     let a0 = strip[chunk * A_PLANES * TILE_LEN..].as_ptr();

@@ -1,6 +1,8 @@
 //! The processor: fused kernels over packed rows, with the widest instructions it has.
 
 mod attention;
+#[cfg(target_arch = "x86_64")]
+mod between;
 mod elementwise;
 pub(crate) mod head;
 pub mod matmul;
@@ -31,6 +33,8 @@ use amx::Activations;
 use attention::LayerCache;
 use matmul::{Linear, Matrix, Multiplier, Rows};
 
+#[cfg(target_arch = "x86_64")]
+use super::Between;
 use super::{
     AttentionCall, Backend, Extent, Groups, Heads, Look, Looked, NormOf, Rotary, Spans, Wanted,
     Weights,
@@ -357,6 +361,21 @@ impl Backend for Cpu {
             cache.keys[layer][at.clone()].copy_from_slice(&row[q..q + kv]);
             cache.values[layer][at].copy_from_slice(&row[q + kv..]);
         }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn goes_between(&self, of: Extent, layers: &[&Linear]) -> bool {
+        let whole =
+            |layer: &&Linear| layer.tiles().is_some() && layer.outputs().is_multiple_of(amx::PANEL);
+        self.multiplier == Multiplier::Tiles
+            && !of.writing
+            && between::worth_it(of.rows)
+            && layers.iter().all(whole)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn between(&self, work: Between<'_, '_, Self>) {
+        between::run(work);
     }
 
     fn attend(

@@ -65,6 +65,22 @@ pub unsafe fn rows(rows: &[f32], inputs: usize, out: &mut [u16]) {
     }
 }
 
+/// Splits rows of 32 activations, `stride` apart, into the tiles of three planes.
+///
+/// # Safety
+/// The processor has AVX-512 (F, BW, DQ, VL); the rows are there, at most sixteen.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+pub(super) unsafe fn square((from, stride): (*const f32, usize), rows: usize, tiles: &mut [u16]) {
+    for row in 0..rows {
+        // SAFETY: the caller vouches for the rows.
+        let (low, high) = unsafe {
+            let at = from.add(row * stride);
+            (_mm512_loadu_ps(at), _mm512_loadu_ps(at.add(TILE)))
+        };
+        write_row(tiles, row, (low, high));
+    }
+}
+
 /// A factor from some row and column on: places, and numbers from one row in memory to the next.
 #[derive(Clone, Copy)]
 pub(super) struct Source {

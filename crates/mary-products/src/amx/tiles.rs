@@ -2,6 +2,10 @@
 
 use std::cell::RefCell;
 
+#[cfg(target_arch = "x86_64")]
+use super::DEPTH;
+#[cfg(target_arch = "x86_64")]
+use super::pack_avx512;
 use super::split::{pack_strip, scan_planes, split_rows};
 use super::{A_PLANES, TILE, TILE_LEN, depth_tiles};
 use crate::aligned::Aligned;
@@ -154,13 +158,55 @@ pub struct Activations {
 }
 
 impl Activations {
+    /// Room for `rows` rows of `inputs` numbers, which are put there in pieces.
+    pub fn shape(&mut self, rows: usize, inputs: usize) {
+        let strips = rows.div_ceil(2 * TILE) * 2;
+        self.data.reserve(strips * Self::strip_len(inputs));
+        (self.rows, self.inputs) = (rows, inputs);
+    }
+
+    /// Numbers in a strip of sixteen rows.
+    fn strip_len(inputs: usize) -> usize {
+        depth_tiles(inputs) * A_PLANES * TILE_LEN
+    }
+
+    /// Splits up to sixteen rows from row `first`, a multiple of sixteen, on.
+    pub fn put_rows(&mut self, first: usize, x: &[f32]) {
+        debug_assert!(first.is_multiple_of(TILE) && x.len() <= TILE * self.inputs);
+        let strip = Self::strip_len(self.inputs);
+        let out = &mut self.data[first / TILE * strip..][..strip];
+        split_rows(x, self.inputs, out);
+    }
+
+    /// Splits 32 columns of up to 32 rows, `stride` numbers apart: from row `first`, a multiple of 32, and
+    /// column `column`, a multiple of 32, on.
+    ///
+    /// # Panics
+    /// Where the rows are too short, or the processor has no tile unit ([`super::available`]).
+    #[cfg(target_arch = "x86_64")]
+    pub fn put_square(
+        &mut self,
+        (first, column): (usize, usize),
+        rows: usize,
+        (x, stride): (&[f32], usize),
+    ) {
+        assert!(rows == 0 || (rows - 1) * stride + DEPTH <= x.len() && super::available());
+        let strip = Self::strip_len(self.inputs);
+        for top in (0..rows).step_by(TILE) {
+            let at = (first + top) / TILE * strip + column / DEPTH * A_PLANES * TILE_LEN;
+            let tiles = &mut self.data[at..][..A_PLANES * TILE_LEN];
+            let from = x[top * stride..].as_ptr();
+            // SAFETY: the processor has tiles and with them AVX-512; the rows were just compared.
+            unsafe { pack_avx512::square((from, stride), (rows - top).min(TILE), tiles) };
+        }
+    }
+
     /// Splits `rows` rows of `inputs` numbers.
     pub fn set(&mut self, x: &[f32], rows: usize, inputs: usize) {
         use rayon::prelude::*;
-        let strip = depth_tiles(inputs) * A_PLANES * TILE_LEN;
+        self.shape(rows, inputs);
+        let strip = Self::strip_len(inputs);
         let strips = rows.div_ceil(2 * TILE) * 2;
-        self.data.reserve(strips * strip);
-        (self.rows, self.inputs) = (rows, inputs);
         let work = |(i, out): (usize, &mut [u16])| {
             let first = (i * TILE).min(rows);
             let last = (first + TILE).min(rows);
@@ -178,11 +224,15 @@ impl Activations {
     pub fn rows(&self) -> usize {
         self.rows
     }
+
+    /// Numbers in each.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::DEPTH;
     use super::super::split::{pack_strip_inner, planes_of, split, split_rows_inner};
     use super::*;
 

@@ -94,6 +94,13 @@ pub fn add_bias(x: &mut [f32], bias: &[f32]) {
     });
 }
 
+/// The same on this thread.
+pub fn add_bias_rows(x: &mut [f32], bias: &[f32]) {
+    for row in x.chunks_exact_mut(bias.len()) {
+        add_row(row, bias);
+    }
+}
+
 /// `x += y`.
 pub fn add(x: &mut [f32], y: &[f32]) {
     x.par_chunks_mut(GRAIN)
@@ -137,6 +144,30 @@ pub fn activate_gated(x: &[f32], width: usize, kind: Activation, out: &mut [f32]
     x.par_chunks(rows * 2 * width)
         .zip(out.par_chunks_mut(rows * width))
         .for_each(work);
+}
+
+widest! {
+    /// Adds a bias to rows of `width` numbers, `gates` of which are gates whose activation is multiplied onto
+    /// the others; with no gates, all are activated. What comes out stands first in each row.
+    pub fn activate_rows(x: &mut [f32], width: usize, gates: usize, bias: [&[f32]; 2], kind: Activation)
+        = activate_rows_inner
+}
+
+#[inline(always)]
+fn activate_rows_inner<const FMA: bool>(
+    x: &mut [f32],
+    width: usize,
+    gates: usize,
+    bias: [&[f32]; 2],
+    kind: Activation,
+) {
+    for row in x.chunks_exact_mut(width) {
+        let (first, rest) = row.split_at_mut(if gates == 0 { width } else { gates });
+        add_row_inner::<FMA>(first, bias[0]);
+        add_row_inner::<FMA>(rest, bias[1]);
+        apply_inner::<FMA>(kind, first);
+        multiply_inner::<FMA>(first, rest);
+    }
 }
 
 widest! {
@@ -219,39 +250,55 @@ pub fn rotate(
     let rows = grain(width);
     qkv.par_chunks_mut(rows * width)
         .enumerate()
-        .for_each(|(i, chunk)| {
-            let mut spare = vec![0.0f32; heads.head_dim];
-            for (j, row) in chunk.chunks_exact_mut(width).enumerate() {
-                let turned = heads.heads + heads.kv_heads;
-                let each = row.chunks_exact_mut(heads.head_dim).take(turned);
-                for (h, head) in each.enumerate() {
-                    if let Some((q, k, how)) = norms {
-                        let weight = if h < heads.heads { q } else { k };
-                        norm_row(head, weight, None, how, &mut spare);
-                        head.copy_from_slice(&spare);
-                    }
-                    if let Some(rotary) = rotary {
-                        let (cos, sin) = rotary.at(i * rows + j);
-                        rotate_head(head, cos, sin);
-                    }
-                }
+        .for_each(|(i, chunk)| rotate_rows(chunk, i * rows, heads, norms, rotary));
+}
+
+/// The same on this thread, for rows of the batch from `first` on.
+pub fn rotate_rows(
+    qkv: &mut [f32],
+    first: usize,
+    heads: &Heads,
+    norms: Option<(&[f32], &[f32], Norm)>,
+    rotary: Option<&Rotary>,
+) {
+    let mut spare = vec![0.0f32; heads.head_dim];
+    let turned = heads.heads + heads.kv_heads;
+    for (i, row) in qkv.chunks_exact_mut(heads.qkv_width()).enumerate() {
+        if let Some((q, k, how)) = norms {
+            let each = row.chunks_exact_mut(heads.head_dim).take(turned);
+            for (h, head) in each.enumerate() {
+                let weight = if h < heads.heads { q } else { k };
+                norm_row(head, weight, None, how, &mut spare);
+                head.copy_from_slice(&spare);
             }
-        });
+        }
+        if let Some(rotary) = rotary {
+            let (cos, sin) = rotary.at(first + i);
+            rotate_heads(
+                &mut row[..turned * heads.head_dim],
+                heads.head_dim,
+                cos,
+                sin,
+            );
+        }
+    }
 }
 
 widest! {
-    fn rotate_head(head: &mut [f32], cos: &[f32], sin: &[f32]) = rotate_head_inner
+    fn rotate_heads(heads: &mut [f32], width: usize, cos: &[f32], sin: &[f32]) = rotate_heads_inner
 }
 
 /// Dimension i is rotated with dimension i + half, as in GPT-NeoX and everything after it.
 #[inline(always)]
-fn rotate_head_inner<const FMA: bool>(head: &mut [f32], cos: &[f32], sin: &[f32]) {
+fn rotate_heads_inner<const FMA: bool>(heads: &mut [f32], width: usize, cos: &[f32], sin: &[f32]) {
     let half = cos.len();
-    let (first, rest) = head.split_at_mut(half);
-    for (((a, b), c), s) in first.iter_mut().zip(&mut rest[..half]).zip(cos).zip(sin) {
-        let (x, y) = (*a, *b);
-        *a = x * c - y * s;
-        *b = y * c + x * s;
+    for head in heads.chunks_exact_mut(width) {
+        let (first, rest) = head.split_at_mut(half);
+        for (((a, b), c), s) in first.iter_mut().zip(&mut rest[..half]).zip(cos).zip(sin) {
+            let (x, y) = (*a, *b);
+            *a = x * c - y * s;
+            *b = y * c + x * s;
+        }
     }
 }
 

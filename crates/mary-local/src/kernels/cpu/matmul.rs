@@ -164,6 +164,14 @@ impl Linear {
     pub fn inputs(&self) -> usize {
         self.parts.first().map_or(0, Matrix::inputs)
     }
+
+    /// The one matrix, where it is split for the tile unit and has whole tiles.
+    pub fn tiles(&self) -> Option<&Tiles> {
+        match self.parts.as_slice() {
+            [Matrix::Tiles(tiles)] => (tiles.inputs.is_multiple_of(amx::DEPTH)).then_some(tiles),
+            _ => None,
+        }
+    }
 }
 
 /// Rows to be multiplied: plain, and split for the tile unit once asked for.

@@ -1,0 +1,257 @@
+//! Everything between two attentions, a block of rows at a time: each thread takes some rows from the end of
+//! one attention to the queries, keys and values of the next.
+//!
+//! Step by step over all rows, every product, norm and activation reads from memory what the one before it
+//! wrote there, and waits for the slowest thread. Here a block's rows stay in the second-level cache of the
+//! thread that has them: norms are split for the tile unit as they are made, and what the first feed-forward
+//! product gives is activated and split before it leaves the first-level cache. Threads meet once before and
+//! once after attention.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::aligned::Aligned;
+use super::amx::{self, Activations, PANEL, Region, Tiles};
+use super::elementwise::{activate_rows, add_bias_rows, norm_row, rotate_rows};
+use super::matmul::{Linear, Shared};
+use super::{Buffer, Cpu};
+use crate::kernels::{Beginning, Between, Ending, NormOf};
+
+/// Fewer rows for each thread are better multiplied by all of them together, each with some of the outputs:
+/// the weights would be read from memory by each thread, for too few rows.
+const FEWEST: usize = 96;
+/// Columns between the two feed-forward layers that are computed together: with the rows of a block and their
+/// stream they fill a second-level cache.
+const MIDDLE: usize = 8 * PANEL;
+/// Rows that are split together.
+const STRIP: usize = amx::TILE;
+
+/// Whether so many rows go this way.
+pub fn worth_it(rows: usize) -> bool {
+    rows >= FEWEST * rayon::current_num_threads()
+}
+
+/// Memory a thread works in.
+#[derive(Default)]
+struct Room {
+    /// The normalised stream.
+    rows: Activations,
+    /// What attention left; then some of what stands between the two feed-forward layers.
+    middle: Activations,
+    panels: Aligned<f32>,
+    normed: Vec<f32>,
+}
+
+thread_local! {
+    static ROOM: RefCell<Option<Room>> = const { RefCell::new(None) };
+}
+
+/// Takes all rows from one attention to the next.
+pub fn run(work: Between<'_, '_, Cpu>) {
+    let Between {
+        rows,
+        x,
+        ending,
+        mut beginning,
+    } = work;
+    let x = Shared(x.0.as_mut_ptr());
+    let to = beginning.as_mut().map(|b| Places::new(b, rows));
+    let threads = rayon::current_num_threads();
+    let blocks = rows.div_ceil(amx::ROWS).next_multiple_of(threads);
+    let size = rows.div_ceil(blocks).next_multiple_of(PANEL);
+    let starts: Vec<usize> = (0..rows).step_by(size).collect();
+    starts.into_par_iter().with_max_len(1).for_each(|first| {
+        let block = Block {
+            x,
+            rows: first..(first + size).min(rows),
+        };
+        let mut room = ROOM.take().unwrap_or_default();
+        if let Some(ending) = &ending {
+            block.end(ending, &mut room);
+        }
+        if let (Some(beginning), Some(to)) = (&beginning, &to) {
+            block.begin(beginning, to, &mut room);
+        }
+        ROOM.set(Some(room));
+    });
+}
+
+/// Where queries, keys and values go.
+struct Places {
+    qkv: Shared,
+    keys: Shared,
+    values: Shared,
+}
+
+impl Places {
+    fn new(of: &mut Beginning<'_, '_, Cpu>, rows: usize) -> Self {
+        let (cache, layer) = &mut of.cache;
+        Self {
+            qkv: Shared(of.to.room(rows * of.heads.qkv_width()).as_mut_ptr()),
+            keys: Shared(cache.keys[*layer].as_mut_ptr()),
+            values: Shared(cache.values[*layer].as_mut_ptr()),
+        }
+    }
+}
+
+/// Some rows of a batch, which one thread has to itself.
+struct Block {
+    /// The residual stream of all rows.
+    x: Shared,
+    rows: Range<usize>,
+}
+
+impl Block {
+    fn stream(&self, width: usize) -> &mut [f32] {
+        // SAFETY: the stream has rows of this width, and nobody else touches those of this block.
+        unsafe {
+            let at = self.x.pointer().add(self.rows.start * width);
+            std::slice::from_raw_parts_mut(at, self.rows.len() * width)
+        }
+    }
+
+    /// Adds the share of some inputs in a product to the residual stream: those from `first` on.
+    fn add(&self, a: &Activations, w: &Tiles, first: usize) {
+        let x = self.stream(w.outputs);
+        let region = Region {
+            add: true,
+            ..whole(a, w)
+        };
+        // SAFETY: tiles exist only where the unit is available, and `x` is the region.
+        unsafe { amx::multiply_from(a, w, first, x.as_mut_ptr(), region) };
+    }
+
+    fn add_bias(&self, of: &Linear) {
+        if let Some(bias) = &of.bias {
+            add_bias_rows(self.stream(bias.len()), bias);
+        }
+    }
+
+    fn attended(&self, of: &Buffer, width: usize, to: &mut Activations) {
+        let of = &of.0[self.rows.start * width..self.rows.end * width];
+        to.shape(self.rows.len(), width);
+        for (i, part) in of.chunks(STRIP * width).enumerate() {
+            to.put_rows(i * STRIP, part);
+        }
+    }
+
+    /// The rows of the stream, normalised and split.
+    fn norm(&self, by: &NormOf<Vec<f32>>, room: &mut Room) {
+        let width = by.weight.len();
+        room.rows.shape(self.rows.len(), width);
+        room.normed.resize(STRIP * width, 0.0);
+        for (i, part) in self.stream(width).chunks(STRIP * width).enumerate() {
+            let normed = &mut room.normed[..part.len()];
+            for (x, y) in part.chunks_exact(width).zip(normed.chunks_exact_mut(width)) {
+                norm_row(x, &by.weight, by.bias.as_deref(), by.how, y);
+            }
+            room.rows.put_rows(i * STRIP, normed);
+        }
+    }
+
+    /// The end of a block: what attention found, and the feed-forward layers.
+    fn end(&self, of: &Ending<'_, Cpu>, room: &mut Room) {
+        let (Some(out), Some(up), Some(down)) = (of.out.tiles(), of.up.tiles(), of.down.tiles())
+        else {
+            return;
+        };
+        if of.parallel {
+            self.norm(of.norm, room);
+        }
+        self.attended(of.attended, out.inputs, &mut room.middle);
+        self.add(&room.middle, out, 0);
+        self.add_bias(of.out);
+        if !of.parallel {
+            self.norm(of.norm, room);
+        }
+        let width = of.shape.0;
+        for first in (0..width).step_by(MIDDLE) {
+            let columns = first..(first + MIDDLE).min(width);
+            middle(of, up, columns, room);
+            self.add(&room.middle, down, first);
+        }
+        self.add_bias(of.down);
+    }
+
+    /// The beginning of a block: queries, keys and values, turned and placed.
+    fn begin(&self, of: &Beginning<'_, '_, Cpu>, to: &Places, room: &mut Room) {
+        let Some(w) = of.qkv.tiles() else { return };
+        self.norm(of.norm, room);
+        let (width, first) = (w.outputs, self.rows.start);
+        // SAFETY: there is room for all rows, and nobody else touches those of this block.
+        let qkv = unsafe {
+            let at = to.qkv.pointer().add(first * width);
+            std::slice::from_raw_parts_mut(at, self.rows.len() * width)
+        };
+        // SAFETY: tiles exist only where the unit is available, and `qkv` is the region.
+        unsafe { amx::multiply(&room.rows, w, qkv.as_mut_ptr(), whole(&room.rows, w)) };
+        if let Some(bias) = &of.qkv.bias {
+            add_bias_rows(qkv, bias);
+        }
+        let norms = of
+            .norms
+            .map(|(q, k, how)| (q.as_slice(), k.as_slice(), how));
+        rotate_rows(qkv, first, of.heads, norms, of.rotary);
+        let (q, kv) = (of.heads.q_width(), of.heads.kv_width());
+        for (row, &slot) in qkv
+            .chunks_exact(width)
+            .zip(&of.plan.slots[self.rows.clone()])
+        {
+            // SAFETY: the cache has a row for every slot, and no two rows of a batch have the same.
+            unsafe {
+                let (keys, values) = (to.keys.offset(slot * kv), to.values.offset(slot * kv));
+                std::ptr::copy_nonoverlapping(row[q..].as_ptr(), keys.pointer(), kv);
+                std::ptr::copy_nonoverlapping(row[q + kv..].as_ptr(), values.pointer(), kv);
+            }
+        }
+    }
+}
+
+/// All rows of all outputs.
+fn whole(a: &Activations, w: &Tiles) -> Region {
+    Region {
+        row: 0,
+        rows: a.rows(),
+        output: 0,
+        outputs: w.outputs,
+        stride: w.outputs,
+        add: false,
+    }
+}
+
+/// Some columns of what stands between the feed-forward layers: multiplied, activated and split at once.
+fn middle(of: &Ending<'_, Cpu>, up: &Tiles, columns: Range<usize>, room: &mut Room) {
+    let Room {
+        rows,
+        middle,
+        panels,
+        ..
+    } = room;
+    let ((width, gated), first) = (of.shape, columns.start);
+    middle.shape(rows.rows(), columns.len());
+    let bias = of.up.bias.as_deref();
+    let at = |first: usize| bias.map_or(&[][..], |b| &b[first..first + PANEL]);
+    let mut see = |panel: amx::Panel<'_>, wide: usize| {
+        let own = at(first + panel.column);
+        let (gates, bias) = match gated {
+            true => (PANEL, [own, at(width + first + panel.column)]),
+            false => (0, [own, &[]]),
+        };
+        let sums = &mut panel.sums[..panel.rows * wide];
+        activate_rows(sums, wide, gates, bias, of.activation);
+        middle.put_square((panel.row, panel.column), panel.rows, (sums, wide));
+    };
+    let count = columns.len();
+    match gated {
+        true => {
+            let both = ([first, width + first], count);
+            amx::panels(rows, up, both, panels, |panel| see(panel, 2 * PANEL));
+        }
+        false => amx::panels(rows, up, ([first], count), panels, |panel| see(panel, PANEL)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

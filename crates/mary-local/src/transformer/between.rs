@@ -1,0 +1,92 @@
+//! Blocks cut at attention instead of at their ends: what a device may take through in one go.
+
+use super::{BlockOf, DenseOf, MlpOf, Pass, Transformer, Workspace};
+use crate::config::{Block, QkNorm};
+use crate::kernels::{Backend, Beginning, Between, Ending, Extent, NormOf};
+
+impl<B: Backend> BlockOf<B> {
+    /// The norms before attention and before the feed-forward layers, and those layers, where they are dense.
+    /// A norm that both share is named twice.
+    fn parts(&self) -> Option<((&NormOf<B::Vector>, &NormOf<B::Vector>), &DenseOf<B>)> {
+        let first = self.attn_norm.as_ref()?;
+        match &self.mlp {
+            MlpOf::Dense(dense) => Some(((first, self.mlp_norm.as_ref().unwrap_or(first)), dense)),
+            MlpOf::Sparse(_) => None,
+        }
+    }
+}
+
+impl<B: Backend> Transformer<B> {
+    /// Whether blocks are made of what [`Between`] describes.
+    pub(super) fn fusable(&self) -> bool {
+        let a = &self.architecture;
+        let ordered = matches!(a.block, Block::Sequential | Block::Parallel { .. });
+        let norms = matches!(a.attention.qk_norm, QkNorm::None | QkNorm::Shared);
+        ordered && norms && a.attention.clip.is_none() && !self.blocks.is_empty()
+    }
+
+    /// Whether the device takes so many rows from one attention to the next in one go.
+    pub(super) fn goes_between(&self, of: Extent) -> bool {
+        let parts = self
+            .blocks
+            .iter()
+            .map(|block| Some((block, block.parts()?)));
+        let Some(parts) = parts.collect::<Option<Vec<_>>>() else {
+            return false;
+        };
+        let layers: Vec<&B::Linear> = parts
+            .into_iter()
+            .flat_map(|(block, (_, mlp))| [&block.qkv, &block.attn_out, &mlp.up, &mlp.down])
+            .collect();
+        self.backend.goes_between(of, &layers)
+    }
+
+    /// From one attention to the next: the rest of one block and the beginning of another.
+    pub(super) fn between(
+        &self,
+        last: Option<&Pass<'_, '_, B>>,
+        next: Option<&Pass<'_, '_, B>>,
+        cache: &mut B::Cache,
+        work: &mut Workspace<B>,
+    ) {
+        let (a, heads) = (&self.architecture, self.heads());
+        let rows = last.map_or(0, |pass| pass.rows);
+        let rows = next.map_or(rows, |pass| pass.rows);
+        let ending = last
+            .and_then(|pass| self.blocks.get(pass.layer))
+            .and_then(|block| {
+                let ((_, norm), mlp) = block.parts()?;
+                Some(Ending {
+                    attended: &work.attended,
+                    out: &block.attn_out,
+                    norm,
+                    parallel: matches!(a.block, Block::Parallel { .. }),
+                    up: &mlp.up,
+                    shape: (a.intermediate, a.mlp.gated),
+                    activation: a.mlp.activation,
+                    down: &mlp.down,
+                })
+            });
+        let beginning = next.and_then(|pass| {
+            let block = self.blocks.get(pass.layer)?;
+            let kind = a.kinds.get(pass.layer).copied().unwrap_or_default();
+            let norms = block.qk_norms.as_ref();
+            Some(Beginning {
+                norm: block.parts()?.0.0,
+                qkv: &block.qkv,
+                to: &mut work.qkv,
+                heads: &heads,
+                norms: norms.map(|n| (&n.queries.weight, &n.keys.weight, n.queries.how)),
+                rotary: kind.rope.and_then(|r| pass.rotary.get(r)),
+                cache: (cache, pass.store),
+                plan: pass.plan,
+            })
+        });
+        self.backend.between(Between {
+            rows,
+            x: &mut work.x,
+            ending,
+            beginning,
+        });
+    }
+}
