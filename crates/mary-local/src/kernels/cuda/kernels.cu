@@ -879,7 +879,7 @@ template <class T, int HD, int R>
 DEVICE void attend_last(const T *qkv, Heads n, const T *keys, const T *values, const Tile *tiles,
                         const int *stretches, Weighing w, const float *slopes, T *out) {
     constexpr int EACH = 16 / sizeof(T), LANES = HD / EACH, GROUPS = 32 / LANES;
-    constexpr int MOST = R > 1 ? 4 : 8, STEPS = 32 / GROUPS < MOST ? 32 / GROUPS : MOST, KEYS = GROUPS * STEPS;
+    constexpr int STEPS = 32 / GROUPS < 4 ? 32 / GROUPS : 4, KEYS = GROUPS * STEPS;
     constexpr int PARTS = 8 * GROUPS;
     __shared__ float part_most[R][PARTS], part_total[R][PARTS], part_sums[R][PARTS][HD];
     int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
@@ -965,7 +965,7 @@ DEVICE void attend_last(const T *qkv, Heads n, const T *keys, const T *values, c
     }
 }
 #define ATTEND_LAST(T, N, HD, R)                                                                         \
-    extern "C" __global__ void __launch_bounds__(256, 2)                                                 \
+    extern "C" __global__ void __launch_bounds__(256, 3)                                                 \
         attend_last_##N##HD##_##R(const T *qkv, Heads n, const T *keys, const T *values,                 \
                                   const Tile *tiles, const int *stretches, Weighing w,                   \
                                   const float *slopes, T *out) {                                         \
