@@ -18,6 +18,8 @@ mod quant_k_avx512;
 #[cfg(target_arch = "x86_64")]
 mod quant_kernel;
 #[cfg(target_arch = "x86_64")]
+mod quant_memory;
+#[cfg(target_arch = "x86_64")]
 mod quant_planes;
 #[cfg(target_arch = "x86_64")]
 mod quant_tiles;

@@ -4,10 +4,15 @@
 //! Where thirty-two weights share a scale, a weight is `factor·(digit − middle) + offset`, and a digit
 //! has at most eight bits: one bfloat16. In Q6_K sixteen share one of eight bits, so digit times scale has
 //! up to thirteen bits and becomes two bfloat16 numbers; what is left is a factor for each 256.
+//!
+//! Of the thirty-two inputs of a tile those with even numbers come first ([`ORDER`]): bytes of digits become
+//! numbers of sixteen bits by shifts alone.
 
 use std::arch::x86_64::*;
 
 use mary_weights::TensorType;
+
+use super::quant_memory::{get, set};
 
 /// Rows and columns of a tile of sums.
 pub const TILE: usize = 16;
@@ -17,6 +22,15 @@ pub const DEPTH: usize = 32;
 pub const CHUNK: usize = 8;
 /// Numbers in a tile.
 pub const TILE_LEN: usize = TILE * DEPTH;
+/// Which input of thirty-two stands at a place of a tile's row.
+pub const ORDER: [u16; DEPTH] = {
+    let (mut order, mut i) = ([0; DEPTH], 0);
+    while i < DEPTH {
+        order[i] = (i as u16 * 2) % DEPTH as u16 + (i >= DEPTH / 2) as u16;
+        i += 1;
+    }
+    order
+};
 
 /// Sixteen outputs of up to 256 inputs.
 #[repr(C, align(64))]
@@ -75,11 +89,12 @@ pub unsafe fn unpack(kind: TensorType, rows: [*const u8; TILE], groups: usize, t
     }
 }
 
-/// The bfloat16 numbers `i - MIDDLE`.
+/// The bfloat16 numbers `i - MIDDLE` for whatever has `i` as its lowest bits.
 const fn table<const MIDDLE: i32>() -> [u16; 32] {
     let (mut out, mut i) = ([0; 32], 0);
     while i < 32 {
-        out[i] = ((i as i32 - MIDDLE) as f32).to_bits().wrapping_shr(16) as u16;
+        let digit = i as i32 % (2 * MIDDLE);
+        out[i] = ((digit - MIDDLE) as f32).to_bits().wrapping_shr(16) as u16;
         i += 1;
     }
     out
@@ -92,28 +107,34 @@ static FIVE: [u16; 32] = table::<16>();
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 fn loaded(table: &[u16; 32]) -> __m512i {
     // SAFETY: 64 bytes.
-    unsafe { _mm512_loadu_si512(table.as_ptr().cast()) }
+    unsafe { get(table.as_ptr()) }
 }
 
-/// Thirty-two digits of an output, looked up, into a tile.
+/// Numbers of sixteen bits, eight times each.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+fn quarters(a: i16, b: i16, c: i16, d: i16) -> __m512i {
+    let two = |x: i16, y: i16| _mm256_set_m128i(_mm_set1_epi16(y), _mm_set1_epi16(x));
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(two(a, b)), two(c, d))
+}
+
+/// Thirty-two digits of an output, in the order of inputs, looked up and put into a tile.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 fn put(digits: __m256i, table: __m512i, tile: usize, output: usize, to: &mut Digits) {
-    put_numbers(
-        _mm512_permutexvar_epi16(_mm512_cvtepu8_epi16(digits), table),
-        tile,
-        output,
-        to,
-    );
+    let digits = _mm512_permutexvar_epi16(loaded(&ORDER), _mm512_cvtepu8_epi16(digits));
+    put_numbers(_mm512_permutexvar_epi16(digits, table), tile, output, to);
 }
 
 /// Thirty-two bfloat16 numbers of an output into a tile.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 fn put_numbers(numbers: __m512i, tile: usize, output: usize, to: &mut Digits) {
-    let row = &mut to.tiles[tile * TILE_LEN + output * DEPTH..][..DEPTH];
-    // SAFETY: 64 bytes are written.
-    unsafe { _mm512_storeu_si512(row.as_mut_ptr().cast(), numbers) };
+    debug_assert!(tile < 2 * CHUNK && output < TILE);
+    let row = to.tiles.as_mut_ptr();
+    let row = row.wrapping_add(tile * TILE_LEN + output * DEPTH);
+    // SAFETY: 64 bytes inside the tile are written.
+    unsafe { set(row, numbers) };
 }
 
 /// Keeps factors and offsets; digits were made relative to their middle.
@@ -123,7 +144,7 @@ fn put_head(head: __m512, middle: f32, output: usize, to: &mut Digits) {
     let factors = _mm512_shuffle_f32x4::<0x44>(head, head);
     let head = _mm512_mask3_fmadd_ps(_mm512_set1_ps(middle), factors, head, 0xFF00);
     // SAFETY: sixteen numbers are written.
-    unsafe { _mm512_storeu_ps(to.heads[output].as_mut_ptr(), head) };
+    unsafe { set(to.heads[output].as_mut_ptr(), head) };
 }
 
 /// Fifth digits, which stand in 32 bits, as bytes of 16 or 0.
@@ -148,25 +169,29 @@ unsafe fn blocks<const BYTES: usize, const HEAD: usize, const BITS: u32>(
 ) {
     let table = loaded(if BITS == 5 { &FIVE } else { &FOUR });
     let nibble = _mm_set1_epi8(15);
+    let by = quarters(0, 4, 8, 12);
     for group in 0..groups {
         // SAFETY: the block lies behind `at`, and all that is read of it inside.
         unsafe {
-            let block = at.add(group * BYTES);
+            let block = at.wrapping_add(group * BYTES);
             if BITS == 8 {
-                let raw = _mm256_loadu_si256(block.add(HEAD).cast());
+                let raw = get(block.wrapping_add(HEAD));
                 put_numbers(eight_bits(raw), group, output, to);
                 continue;
             }
-            let raw = _mm_loadu_si128(block.add(BYTES - 16).cast());
+            let raw = get(block.wrapping_add(BYTES - 16));
+            if BITS == 4 {
+                // Low digits of even bytes, high ones, and the same of odd bytes.
+                let digits = _mm512_srlv_epi16(_mm512_broadcast_i32x4(raw), by);
+                put_numbers(_mm512_permutexvar_epi16(digits, table), group, output, to);
+                continue;
+            }
             let (low, high) = (
                 _mm_and_si128(raw, nibble),
                 _mm_and_si128(_mm_srli_epi16::<4>(raw), nibble),
             );
-            let mut digits = _mm256_set_m128i(high, low);
-            if BITS == 5 {
-                let bits = block.add(HEAD).cast::<u32>().read_unaligned();
-                digits = _mm256_or_si256(digits, fifth(bits));
-            }
+            let bits = get(block.wrapping_add(HEAD));
+            let digits = _mm256_or_si256(_mm256_set_m128i(high, low), fifth(bits));
             put(digits, table, group, output, to);
         }
     }
@@ -190,14 +215,23 @@ unsafe fn blocks<const BYTES: usize, const HEAD: usize, const BITS: u32>(
     put_head(head, middle, output, to);
 }
 
-/// Signed bytes as bfloat16 numbers.
+/// Signed bytes as bfloat16 numbers, in the order of a tile.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 fn eight_bits(raw: __m256i) -> __m512i {
-    let float = |x: __m128i| _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(x));
-    shortened(
-        float(_mm256_castsi256_si128(raw)),
-        float(_mm256_extracti128_si256::<1>(raw)),
+    let upper = _mm512_sllv_epi16(_mm512_broadcast_i64x4(raw), quarters(8, 8, 0, 0));
+    let (x, y) = floats(_mm512_srai_epi16::<8>(upper));
+    shortened(x, y)
+}
+
+/// Thirty-two whole numbers as floats.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+fn floats(whole: __m512i) -> (__m512, __m512) {
+    let float = |x: __m256i| _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(x));
+    (
+        float(_mm512_castsi512_si256(whole)),
+        float(_mm512_extracti64x4_epi64::<1>(whole)),
     )
 }
 
@@ -224,31 +258,32 @@ pub fn cut(x: __m512) -> __m512 {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 unsafe fn pairs<const FIVE_BITS: bool>(block: *const u8, output: usize, to: &mut Digits) {
-    let nibble = _mm256_set1_epi8(15);
     let table = loaded(if FIVE_BITS { &FIVE } else { &FOUR });
+    let nibble = _mm512_set1_epi16(15);
+    let (low, high) = (quarters(0, 0, 8, 8), quarters(4, 4, 12, 12));
     // SAFETY: a block is longer than its head.
     let head = unsafe { super::quant_k_avx512::groups(block) };
     put_head(head, if FIVE_BITS { 16.0 } else { 8.0 }, output, to);
     // SAFETY: 32 bytes of fifth bits behind the head where there are some, and 32 bytes for each pair.
-    unsafe {
-        let bits = _mm256_loadu_si256(block.add(16).cast());
-        let digits = block.add(if FIVE_BITS { 48 } else { 16 });
-        for pair in 0..4 {
-            let raw = _mm256_loadu_si256(digits.add(32 * pair).cast());
-            let (mut low, mut high) = (
-                _mm256_and_si256(raw, nibble),
-                _mm256_and_si256(_mm256_srli_epi16::<4>(raw), nibble),
-            );
+    let twice = |at: usize| unsafe { _mm512_broadcast_i64x4(get(block.wrapping_add(at))) };
+    let mut bits = _mm512_setzero_si512();
+    if FIVE_BITS {
+        // Bit 0 of every byte comes to stand at place 4 of its number.
+        let up = _mm512_sllv_epi16(twice(16), quarters(4, 4, 0, 0));
+        bits = _mm512_srlv_epi16(up, quarters(0, 0, 4, 4));
+    }
+    let digits = if FIVE_BITS { 48 } else { 16 };
+    for pair in 0..4 {
+        let raw = twice(digits + 32 * pair);
+        for (side, by) in [low, high].into_iter().enumerate() {
+            // A look-up reads the lowest five bits only.
+            let mut digits = _mm512_srlv_epi16(raw, by);
             if FIVE_BITS {
-                let of = |group: usize| {
-                    let bit = _mm256_set1_epi8((1u8 << group).cast_signed());
-                    fifth(_mm256_test_epi8_mask(bits, bit))
-                };
-                low = _mm256_or_si256(low, of(2 * pair));
-                high = _mm256_or_si256(high, of(2 * pair + 1));
+                digits = _mm512_ternarylogic_epi32::<0xCA>(nibble, digits, bits);
+                bits = _mm512_srli_epi16::<1>(bits);
             }
-            put(low, table, 2 * pair, output, to);
-            put(high, table, 2 * pair + 1, output, to);
+            let numbers = _mm512_permutexvar_epi16(digits, table);
+            put_numbers(numbers, 2 * pair + side, output, to);
         }
     }
 }
@@ -261,17 +296,18 @@ unsafe fn pairs<const FIVE_BITS: bool>(block: *const u8, output: usize, to: &mut
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 unsafe fn six_bits(block: *const u8, output: usize, to: &mut Digits) {
     let (nibble, upper_two) = (_mm256_set1_epi8(15), _mm256_set1_epi8(48));
-    let middle = _mm512_set1_epi16(32);
+    let (six, middle) = (_mm512_set1_epi16(63), _mm512_set1_epi16(32));
+    let odd = quarters(0, 0, 8, 8);
     // SAFETY: 128 bytes of low digits, 64 of high ones, sixteen scales and a half-precision number.
     unsafe {
-        let halves = u32::from(block.add(208).cast::<u16>().read_unaligned());
+        let halves = u32::from(get::<u16, _>(block.wrapping_add(208)));
         to.heads[output][0] = _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(halves as i32)));
-        let scales = _mm256_cvtepi8_epi16(_mm_loadu_si128(block.add(192).cast()));
+        let scales = _mm256_cvtepi8_epi16(get(block.wrapping_add(192)));
         let scales = _mm512_castsi256_si512(scales);
         for half in 0..2 {
-            let a = _mm256_loadu_si256(block.add(64 * half).cast());
-            let b = _mm256_loadu_si256(block.add(64 * half + 32).cast());
-            let h = _mm256_loadu_si256(block.add(128 + 32 * half).cast());
+            let a = get(block.wrapping_add(64 * half));
+            let b = get(block.wrapping_add(64 * half + 32));
+            let h = get(block.wrapping_add(128 + 32 * half));
             let digits = |low: __m256i, high: __m256i| {
                 let low = _mm256_and_si256(low, nibble);
                 _mm256_ternarylogic_epi32::<0xF8>(low, high, upper_two)
@@ -284,17 +320,13 @@ unsafe fn six_bits(block: *const u8, output: usize, to: &mut Digits) {
             ];
             for (quarter, digits) in quarters.into_iter().enumerate() {
                 let group = 4 * half + quarter;
-                // Scales 2·group and 2·group + 1, sixteen times each.
+                // Scales 2·group and 2·group + 1 for sixteen inputs each.
                 let first = _mm512_set1_epi16(2 * group as i16);
-                let which = _mm512_mask_add_epi16(first, 0xFFFF_0000, first, _mm512_set1_epi16(1));
+                let which = _mm512_mask_add_epi16(first, 0xFF00_FF00, first, _mm512_set1_epi16(1));
                 let scale = _mm512_permutexvar_epi16(which, scales);
-                let digits = _mm512_sub_epi16(_mm512_cvtepu8_epi16(digits), middle);
-                let whole = _mm512_mullo_epi16(digits, scale);
-                let float = |x: __m256i| _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(x));
-                let (x, y) = (
-                    float(_mm512_castsi512_si256(whole)),
-                    float(_mm512_extracti64x4_epi64::<1>(whole)),
-                );
+                let digits = _mm512_srlv_epi16(_mm512_broadcast_i64x4(digits), odd);
+                let digits = _mm512_sub_epi16(_mm512_and_si512(digits, six), middle);
+                let (x, y) = floats(_mm512_mullo_epi16(digits, scale));
                 let (first, second) = (cut(x), cut(y));
                 put_numbers(shortened(first, second), group, output, to);
                 let (x, y) = (_mm512_sub_ps(x, first), _mm512_sub_ps(y, second));

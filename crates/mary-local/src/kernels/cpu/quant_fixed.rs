@@ -12,6 +12,8 @@ use std::sync::OnceLock;
 
 use mary_weights::TensorType;
 
+use super::quant_memory::{get, set};
+
 /// Activations that share a scale.
 const GROUP: usize = 32;
 /// Activations whose bytes lie together: two vectors of 64 weights.
@@ -98,7 +100,8 @@ impl Fixed {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
     fn set(&mut self, group: usize, x: &[f32; GROUP]) {
         // SAFETY: two vectors of sixteen numbers.
-        let [a, b] = [0, 16].map(|at| unsafe { _mm512_loadu_ps(x.as_ptr().add(at)) });
+        let (a, b): (__m512, __m512) =
+            unsafe { (get(x.as_ptr()), get(x.as_ptr().wrapping_add(16))) };
         self.sums[group] = _mm512_reduce_add_ps(_mm512_add_ps(a, b));
         let sizes = [a, b].map(|x| _mm512_abs_ps(x));
         let infinite = _mm512_set1_ps(f32::INFINITY);
@@ -125,7 +128,7 @@ impl Fixed {
                 let last = _mm512_cvtepi32_epi8(rest);
                 let bytes = &mut self.bytes[span][vector][plane][place..place + 16];
                 // SAFETY: sixteen bytes are written.
-                unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), last) };
+                unsafe { set(bytes.as_mut_ptr(), last) };
                 // What is left is a multiple of 256 once the signed byte is taken away.
                 let rounded = _mm512_sub_epi32(rest, _mm512_cvtepi8_epi32(last));
                 rest = _mm512_srai_epi32::<8>(rounded);
@@ -137,7 +140,7 @@ impl Fixed {
                 let less = _mm512_maskz_compress_epi32(0x1111, less);
                 let to = &mut self.less[span][vector][place / 4..place / 4 + 4];
                 // SAFETY: four numbers are written.
-                unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), _mm512_castsi512_si128(less)) };
+                unsafe { set(to.as_mut_ptr(), _mm512_castsi512_si128(less)) };
             }
         }
     }
@@ -204,13 +207,7 @@ pub unsafe fn dot(kind: TensorType, rows: [&[u8]; TOGETHER], x: &Fixed) -> [f32;
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 fn load(x: &[[i8; 64]; 3]) -> [__m512i; 3] {
     // SAFETY: each is 64 bytes.
-    unsafe {
-        [
-            _mm512_loadu_si512(x[0].as_ptr().cast()),
-            _mm512_loadu_si512(x[1].as_ptr().cast()),
-            _mm512_loadu_si512(x[2].as_ptr().cast()),
-        ]
-    }
+    unsafe { [get(x[0].as_ptr()), get(x[1].as_ptr()), get(x[2].as_ptr())] }
 }
 
 /// Digits times numbers, four to a sum, without rounding.
@@ -231,7 +228,7 @@ fn products(digits: __m512i, [high, middle, low]: [__m512i; 3]) -> __m512i {
 unsafe fn sixteen(all: &[f32], from: usize) -> __m512 {
     debug_assert!(from + HEADS <= all.len());
     // SAFETY: sixteen more than there are groups were reserved.
-    unsafe { _mm512_loadu_ps(all.as_ptr().add(from)) }
+    unsafe { get(all.as_ptr().wrapping_add(from)) }
 }
 
 /// Q4_K and Q5_K.
@@ -271,14 +268,13 @@ unsafe fn pairs<const FIVE: bool>(
             // SAFETY: 64 bytes of digits for each half stand behind the head, and of Q5_K 32 bytes with
             // the fifth bits of all groups before them.
             let (mut a, mut b) = unsafe {
-                let raw = _mm512_loadu_si512(blocks[r].add(digits + 64 * half).cast());
+                let raw = get(blocks[r].wrapping_add(digits + 64 * half));
                 let above = _mm512_and_si512(_mm512_srli_epi16::<4>(raw), nibble);
                 (_mm512_and_si512(raw, nibble), above)
             };
             if FIVE {
                 // SAFETY: as above.
-                let bits =
-                    unsafe { _mm512_broadcast_i64x4(_mm256_loadu_si256(blocks[r].add(16).cast())) };
+                let bits = unsafe { _mm512_broadcast_i64x4(get(blocks[r].wrapping_add(16))) };
                 // Bit `group` of every byte becomes bit 4; what comes over from a neighbour is cut off.
                 let by = |left: i16, right: i16| {
                     _mm512_inserti64x4::<1>(
@@ -336,20 +332,15 @@ unsafe fn six_bits(blocks: [*const u8; TOGETHER], x: &Fixed, i: usize, sums: &mu
         let (low, high) = (load(low), load(high));
         let [less, less_high] = &x.less[span];
         // SAFETY: sixteen numbers each.
-        let (less, less_high) = unsafe {
-            (
-                _mm512_loadu_si512(less.as_ptr().cast()),
-                _mm512_loadu_si512(less_high.as_ptr().cast()),
-            )
-        };
+        let (less, less_high) = unsafe { (get(less.as_ptr()), get(less_high.as_ptr())) };
         let first = _mm512_add_epi32(fourfold, _mm512_set1_epi32(8 * half as i32));
         let second = _mm512_add_epi32(first, _mm512_set1_epi32(4));
         for r in 0..TOGETHER {
             // SAFETY: each half has 64 bytes of low digits and 32 bytes of high ones.
             let (raw, above) = unsafe {
-                let above = _mm256_loadu_si256(blocks[r].add(128 + 32 * half).cast());
+                let above = get(blocks[r].wrapping_add(128 + 32 * half));
                 (
-                    _mm512_loadu_si512(blocks[r].add(64 * half).cast()),
+                    get(blocks[r].wrapping_add(64 * half)),
                     _mm512_broadcast_i64x4(above),
                 )
             };
@@ -431,15 +422,15 @@ unsafe fn four_bits<const BYTES: usize, const HEAD: usize>(
 unsafe fn four_blocks<const BYTES: usize>(at: *const u8, left: usize) -> __m512i {
     // SAFETY: only blocks that are there are read.
     unsafe {
-        let mut all = _mm512_zextsi128_si512(_mm_loadu_si128(at.cast()));
+        let mut all = _mm512_zextsi128_si512(get(at));
         if left > 1 {
-            all = _mm512_inserti32x4::<1>(all, _mm_loadu_si128(at.add(BYTES).cast()));
+            all = _mm512_inserti32x4::<1>(all, get(at.wrapping_add(BYTES)));
         }
         if left > 2 {
-            all = _mm512_inserti32x4::<2>(all, _mm_loadu_si128(at.add(2 * BYTES).cast()));
+            all = _mm512_inserti32x4::<2>(all, get(at.wrapping_add(2 * BYTES)));
         }
         if left > 3 {
-            all = _mm512_inserti32x4::<3>(all, _mm_loadu_si128(at.add(3 * BYTES).cast()));
+            all = _mm512_inserti32x4::<3>(all, get(at.wrapping_add(3 * BYTES)));
         }
         all
     }

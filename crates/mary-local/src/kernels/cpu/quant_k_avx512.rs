@@ -9,6 +9,8 @@ use std::arch::x86_64::*;
 
 use mary_weights::TensorType;
 
+use super::quant_memory::get;
+
 /// Numbers in a block.
 const BLOCK: usize = 256;
 /// Outputs multiplied together: enough to hide the latency of a sum, few enough for registers.
@@ -57,20 +59,19 @@ pub unsafe fn dot(kind: TensorType, rows: [&[u8]; TOGETHER], x: &[f32]) -> [f32;
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 pub(super) unsafe fn groups(block: *const u8) -> __m512 {
     // SAFETY: the caller vouches for the bytes.
-    let [halves, a, b, c] = unsafe { block.cast::<[u32; 4]>().read_unaligned() };
-    let low = 0x3F3F_3F3F;
-    let packed = [
-        a & low,
-        (c & 0x0F0F_0F0F) | (a >> 2 & 0x3030_3030),
-        b & low,
-        (c >> 4 & 0x0F0F_0F0F) | (b >> 2 & 0x3030_3030),
-    ];
-    let both = _mm_cvtph_ps(_mm_cvtsi32_si128(halves as i32));
+    let head = unsafe { get(block) };
+    // Three words a, b and c hold them: a's lower six bits, c's lower four with a's upper two, b's lower
+    // six, and c's upper four with b's upper two.
+    let words = |even: i32, odd: i32| _mm_set_epi32(odd, even, odd, even);
+    let lower = _mm_srlv_epi32(_mm_shuffle_epi32::<0xED>(head), _mm_set_epi32(4, 0, 0, 0));
+    let lower = _mm_and_si128(lower, words(0x3F3F_3F3F, 0x0F0F_0F0F));
+    let upper = _mm_srli_epi32::<2>(_mm_shuffle_epi32::<0x84>(head));
+    let upper = _mm_and_si128(upper, words(0, 0x3030_3030));
+    let digits = _mm512_cvtepu8_epi32(_mm_or_si128(lower, upper));
+    let both = _mm_cvtph_ps(head);
     let scale = _mm512_broadcastss_ps(both);
     let least = _mm512_broadcastss_ps(_mm_movehdup_ps(both));
     let unit = _mm512_mask_sub_ps(scale, 0xFF00, _mm512_setzero_ps(), least);
-    let [a, b, c, d] = packed.map(u32::cast_signed);
-    let digits = _mm512_cvtepu8_epi32(_mm_set_epi32(d, c, b, a));
     _mm512_mul_ps(_mm512_cvtepi32_ps(digits), unit)
 }
 
@@ -83,8 +84,8 @@ pub(super) unsafe fn groups(block: *const u8) -> __m512 {
 pub(super) unsafe fn factors(block: *const u8) -> __m512 {
     // SAFETY: sixteen scales and a half-precision number stand at the end of a block.
     unsafe {
-        let scales = _mm512_cvtepi8_epi32(_mm_loadu_si128(block.add(192).cast()));
-        let unit = block.add(208).cast::<u16>().read_unaligned();
+        let scales = _mm512_cvtepi8_epi32(get(block.wrapping_add(192)));
+        let unit: u16 = get(block.wrapping_add(208));
         let unit = _mm512_broadcastss_ps(_mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(unit))));
         _mm512_mul_ps(_mm512_cvtepi32_ps(scales), unit)
     }

@@ -3,7 +3,8 @@
 
 use std::arch::x86_64::*;
 
-use super::quant_digits::{CHUNK, Digits, TILE, TILE_LEN};
+use super::quant_digits::{Digits, TILE, TILE_LEN};
+use super::quant_memory::{get, set};
 use super::quant_planes::PLANES;
 
 /// Tiles of outputs multiplied together: with the planes of a strip they fit into the first-level cache.
@@ -17,20 +18,24 @@ pub struct Tiles<'a> {
     pub digits: &'a [Digits; PAIR],
     /// Memory for what the unit leaves.
     pub fresh: *mut f32,
-    /// Nothing was added up yet.
-    pub first: bool,
     /// Groups of thirty-two inputs in the chunk.
     pub groups: usize,
 }
 
-/// A strip of rows in a chunk of depth.
+/// The strips of sixteen rows that a chunk of depth is multiplied with; steps lead from one to the next.
 #[derive(Clone, Copy)]
-pub struct Strip {
-    /// Its planes, group after group.
+pub struct Strips {
+    /// How many there are.
+    pub count: usize,
+    /// Planes of the first one, group after group.
     pub tiles: *const u16,
+    /// From there to the next strip.
+    pub tiles_step: usize,
     /// The sums of its inputs, group after group.
     pub sums: *const f32,
-    /// Its sums with the first tile of outputs.
+    /// From there to the next strip.
+    pub sums_step: usize,
+    /// Its sums with the first tile of outputs; those of the next strip follow.
     pub to: *mut f32,
     /// From there to the next tile of outputs.
     pub stride: usize,
@@ -140,130 +145,413 @@ macro_rules! store {
     };
 }
 
+impl Strips {
+    fn tiles(&self, strip: usize, group: usize) -> *const u16 {
+        let at = strip * self.tiles_step + group * PLANES * TILE_LEN;
+        self.tiles.wrapping_add(at)
+    }
+
+    fn to(&self, strip: usize, output: usize) -> *mut f32 {
+        self.to
+            .wrapping_add(strip * TILE * TILE + output * self.stride)
+    }
+}
+
+/// Products of a group that the unit has left in memory and that wait for their scales: two tiles of
+/// outputs for each of `N` strips.
+struct Left<const N: usize> {
+    fresh: *const f32,
+    /// Scales of the group of each tile's first output.
+    heads: [*const f32; PAIR],
+    inputs: [__m512; N],
+    to: [[*mut f32; N]; PAIR],
+}
+
+/// Adds the products of some outputs of a tile, times their factors, and their offsets times the sums of the
+/// inputs.
+macro_rules! lines {
+    ($left:ident, 1, $output:literal: $($line:literal)+) => {
+        std::arch::asm!(
+            $(concat!(
+                "vmovups zmm16,[{to}+64*", $line, "]
+                 vbroadcastss zmm18,[{head}+64*", $line, "]
+                 vfmadd231ps zmm16,zmm18,[{fresh}+64*", $line, "]
+                 vfmadd231ps zmm16,{inputs},[{head}+64*", $line, "+32]{{1to16}}
+                 vmovups [{to}+64*", $line, "],zmm16"
+            ),)+
+            to = in(reg) $left.to[$output][0],
+            head = in(reg) $left.heads[$output],
+            fresh = in(reg) $left.fresh.wrapping_add($output * TILE * TILE),
+            inputs = in(zmm_reg) $left.inputs[0],
+            out("zmm16") _, out("zmm18") _,
+            options(nostack),
+        )
+    };
+    ($left:ident, 2, $output:literal: $($line:literal)+) => {
+        std::arch::asm!(
+            $(concat!(
+                "vbroadcastss zmm18,[{head}+64*", $line, "]
+                 vbroadcastss zmm19,[{head}+64*", $line, "+32]
+                 vmovups zmm16,[{to0}+64*", $line, "]
+                 vmovups zmm17,[{to1}+64*", $line, "]
+                 vfmadd231ps zmm16,zmm18,[{fresh}+64*", $line, "]
+                 vfmadd231ps zmm17,zmm18,[{fresh}+1024+64*", $line, "]
+                 vfmadd231ps zmm16,{in0},zmm19
+                 vfmadd231ps zmm17,{in1},zmm19
+                 vmovups [{to0}+64*", $line, "],zmm16
+                 vmovups [{to1}+64*", $line, "],zmm17"
+            ),)+
+            to0 = in(reg) $left.to[$output][0],
+            to1 = in(reg) $left.to[$output][1],
+            head = in(reg) $left.heads[$output],
+            fresh = in(reg) $left.fresh.wrapping_add($output * 2 * TILE * TILE),
+            in0 = in(zmm_reg) $left.inputs[0],
+            in1 = in(zmm_reg) $left.inputs[1],
+            out("zmm16") _, out("zmm17") _, out("zmm18") _, out("zmm19") _,
+            options(nostack),
+        )
+    };
+}
+
+/// One instruction of the unit, or a few.
+macro_rules! unit {
+    ($($line:expr),+ $(; $at:expr)?) => {
+        std::arch::asm!(
+            $($line,)+
+            $(at = in(reg) $at, row = in(reg) 64usize,)?
+            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+            options(nostack),
+        )
+    };
+}
+macro_rules! load {
+    ($tile:literal, $at:expr) => { unit!(concat!("tileloadd ", $tile, ",[{at}+{row}*1]"); $at) };
+}
+macro_rules! leave {
+    ($tile:literal, $at:expr) => { unit!(concat!("tilestored [{at}+{row}*1],", $tile); $at) };
+}
+macro_rules! dot {
+    ($sum:literal, $a:literal, $b:literal) => {
+        unit!(concat!("tdpbf16ps ", $sum, ",", $a, ",", $b))
+    };
+    (fresh $sum:literal, $a:literal, $b:literal) => {
+        unit!(
+            concat!("tilezero ", $sum),
+            concat!("tdpbf16ps ", $sum, ",", $a, ",", $b)
+        )
+    };
+}
+
+/// What a step does: multiply a group, leave the products of an earlier one in memory, scale those of a
+/// still earlier one. The three run side by side, so instructions of all are mixed.
+#[derive(Clone, Copy)]
+struct Does {
+    multiply: bool,
+    leave: bool,
+    scale: bool,
+}
+
+/// Scales some outputs of a tile where that is to be done.
+macro_rules! scale {
+    ($does:ident, $left:ident, $strips:tt, $output:literal: $($line:literal)+) => {
+        if $does.scale {
+            lines!($left, $strips, $output: $($line)+);
+        }
+    };
+}
+
 impl Tiles<'_> {
     fn tile(&self, output: usize, tile: usize) -> *const u16 {
-        self.digits[output].tiles[tile * TILE_LEN..].as_ptr()
+        let tiles = self.digits[output].tiles.as_ptr();
+        tiles.wrapping_add(tile * TILE_LEN)
     }
 
-    /// Where the products of a group are left: two groups are under way.
-    fn fresh(&self, group: usize) -> *mut f32 {
-        self.fresh.wrapping_add(group % 2 * FRESH)
+    /// Where the products of a step are left: two are under way.
+    fn fresh(&self, step: usize) -> *mut f32 {
+        self.fresh.wrapping_add(step % 2 * FRESH)
     }
 
-    /// One plane of digits, two strips.
+    /// # Safety
+    /// The strips have sums for the group.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+    unsafe fn left<const N: usize>(
+        &self,
+        strips: &Strips,
+        (first, group): (usize, usize),
+        fresh: *const f32,
+    ) -> Left<N> {
+        let mut left = Left {
+            fresh,
+            heads: [std::ptr::null(); PAIR],
+            inputs: [_mm512_setzero_ps(); N],
+            to: [[std::ptr::null_mut(); N]; PAIR],
+        };
+        for output in 0..PAIR {
+            let heads = self.digits[output].heads.as_ptr().cast::<f32>();
+            left.heads[output] = heads.wrapping_add(group);
+            for i in 0..N {
+                left.to[output][i] = strips.to(first + i, output);
+            }
+        }
+        for i in 0..N {
+            let at = (first + i) * strips.sums_step + group * TILE;
+            // SAFETY: the caller vouches for it.
+            left.inputs[i] = unsafe { get(strips.sums.wrapping_add(at)) };
+        }
+        left
+    }
+
+    /// One plane of digits.
     ///
     /// # Safety
     /// The strips have tiles, sums and places for all groups and outputs.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-    pub unsafe fn one_plane_two_strips(&self, strips: [Strip; 2]) {
-        let issue = |group: usize| {
-            // SAFETY: passed on.
-            unsafe {
-                let at = group * PLANES * TILE_LEN;
-                tiles!(
-                    zero!(),
-                    both!(outputs, "0"), both!(strips, "2048"), square!(),
-                    both!(strips, "1024"), square!(),
-                    both!(strips, "0"), square!(),
-                    store!(two);
-                    a0 = self.tile(0, group), a1 = self.tile(1, group),
-                    b0 = strips[0].tiles.add(at), b1 = strips[1].tiles.add(at),
-                    to = self.fresh(group)
-                );
-            }
-        };
-        self.each_group(issue, strips);
-    }
-
-    /// The same for one strip.
-    ///
-    /// # Safety
-    /// As above.
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-    pub unsafe fn one_plane(&self, strip: Strip) {
-        let issue = |group: usize| {
-            // SAFETY: passed on.
-            unsafe {
-                tiles!(
-                    zero!(),
-                    both!(outputs, "0"),
-                    "tileloadd tmm6,[{b}+{row}*1+2048]", column!("tmm6"),
-                    "tileloadd tmm7,[{b}+{row}*1+1024]", column!("tmm7"),
-                    "tileloadd tmm6,[{b}+{row}*1]", column!("tmm6"),
-                    store!(one);
-                    a0 = self.tile(0, group), a1 = self.tile(1, group),
-                    b = strip.tiles.add(group * PLANES * TILE_LEN),
-                    to = self.fresh(group)
-                );
-            }
-        };
-        self.each_group(issue, [strip]);
-    }
-
-    /// Gives the unit the next group before the last one's products are scaled.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-    fn each_group<const N: usize>(&self, issue: impl Fn(usize), strips: [Strip; N]) {
-        issue(0);
-        for group in 0..self.groups {
-            if group + 1 < self.groups {
-                issue(group + 1);
-            }
-            for output in 0..PAIR {
-                // SAFETY: whoever made the strips vouches for them; the group was issued.
+    pub unsafe fn one_plane(&self, strips: &Strips) {
+        let (groups, twos) = (self.groups, strips.count / 2);
+        let steps = twos * groups;
+        let place = |step: usize| (step / groups * 2, step % groups);
+        if steps > 0 {
+            for step in 0..steps + 2 {
+                let does = Does {
+                    multiply: step < steps,
+                    leave: (1..=steps).contains(&step),
+                    scale: step >= 2,
+                };
+                let steady = step >= 2 && step < steps;
+                let (strip, group) = place(step.min(steps - 1));
+                let fresh = self.fresh(step + 1);
+                // SAFETY: passed on.
                 unsafe {
-                    let fresh = self.fresh(group).add(output * N * TILE * TILE);
-                    self.scale(fresh, output, group, strips);
+                    let left = self.left(strips, place(step.max(2) - 2), self.fresh(step));
+                    let rows = [strips.tiles(strip, group), strips.tiles(strip + 1, group)];
+                    if steady {
+                        self.square::<true>(group, rows, fresh, &left, does);
+                    } else {
+                        self.square::<false>(group, rows, fresh, &left, does);
+                    }
+                }
+            }
+        }
+        if strips.count % 2 == 1 {
+            let strip = 2 * twos;
+            for step in 0..groups + 3 {
+                let does = Does {
+                    multiply: step < groups,
+                    leave: step >= 2 && step - 2 < groups,
+                    scale: step >= 3,
+                };
+                let group = step.min(groups - 1);
+                let fresh = self.fresh(step);
+                // SAFETY: passed on.
+                unsafe {
+                    let last = (strip, step.max(3) - 3);
+                    let left = self.left(strips, last, self.fresh(step + 1));
+                    let row = strips.tiles(strip, group);
+                    if step % 2 == 0 {
+                        self.even(group, row, fresh, &left, does);
+                    } else {
+                        self.odd(group, row, fresh, &left, does);
+                    }
                 }
             }
         }
     }
 
-    /// Adds a group's products, each output's times its factor, and its offset times the sum of the inputs.
+    /// A step of two strips.
     ///
     /// # Safety
     /// As above.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-    unsafe fn scale<const N: usize>(
+    unsafe fn square<const STEADY: bool>(
         &self,
-        fresh: *const f32,
-        output: usize,
         group: usize,
-        strips: [Strip; N],
+        rows: [*const u16; 2],
+        fresh: *mut f32,
+        left: &Left<2>,
+        mut does: Does,
     ) {
-        let first = self.first && group == 0;
-        let group = group % CHUNK;
+        if STEADY {
+            does = Does {
+                multiply: true,
+                leave: true,
+                scale: true,
+            };
+        }
+        let outputs = [self.tile(0, group), self.tile(1, group)];
+        let plane = |strip: usize, plane: usize| rows[strip].wrapping_add(plane * TILE_LEN);
+        let leave = |tile: usize| fresh.wrapping_add(tile * TILE * TILE);
         // SAFETY: passed on.
         unsafe {
-            let inputs = strips.map(|s| _mm512_loadu_ps(s.sums.add(group * TILE)));
-            let to = strips.map(|s| s.to.add(output * s.stride));
-            for (o, head) in self.digits[output].heads.iter().enumerate() {
-                let factor = _mm512_set1_ps(head[group]);
-                let offset = _mm512_set1_ps(head[CHUNK + group]);
-                for i in 0..N {
-                    let sum = match first {
-                        true => _mm512_setzero_ps(),
-                        false => _mm512_load_ps(to[i].add(o * TILE)),
-                    };
-                    let fresh = _mm512_load_ps(fresh.add((i * TILE + o) * TILE));
-                    let sum = _mm512_fmadd_ps(fresh, factor, sum);
-                    let sum = _mm512_fmadd_ps(inputs[i], offset, sum);
-                    _mm512_store_ps(to[i].add(o * TILE), sum);
+            if does.multiply {
+                load!("tmm4", outputs[0]);
+                load!("tmm6", plane(0, 2));
+            }
+            if does.leave {
+                leave!("tmm0", leave(0));
+            }
+            if does.multiply {
+                dot!(fresh "tmm0", "tmm4", "tmm6");
+                load!("tmm7", plane(1, 2));
+            }
+            scale!(does, left, 2, 0: 0 1 2);
+            if does.leave {
+                leave!("tmm1", leave(1));
+            }
+            if does.multiply {
+                dot!(fresh "tmm1", "tmm4", "tmm7");
+                load!("tmm5", outputs[1]);
+            }
+            scale!(does, left, 2, 0: 3 4 5);
+            if does.leave {
+                leave!("tmm2", leave(2));
+            }
+            if does.multiply {
+                dot!(fresh "tmm2", "tmm5", "tmm6");
+                load!("tmm6", plane(0, 1));
+            }
+            scale!(does, left, 2, 0: 6 7 8);
+            if does.leave {
+                leave!("tmm3", leave(3));
+            }
+            if does.multiply {
+                dot!(fresh "tmm3", "tmm5", "tmm7");
+                load!("tmm7", plane(1, 1));
+            }
+            scale!(does, left, 2, 0: 9 10 11);
+            if does.multiply {
+                dot!("tmm0", "tmm4", "tmm6");
+            }
+            scale!(does, left, 2, 0: 12 13);
+            if does.multiply {
+                dot!("tmm1", "tmm4", "tmm7");
+            }
+            scale!(does, left, 2, 0: 14 15);
+            if does.multiply {
+                dot!("tmm2", "tmm5", "tmm6");
+                load!("tmm6", plane(0, 0));
+            }
+            scale!(does, left, 2, 1: 0 1 2);
+            if does.multiply {
+                dot!("tmm3", "tmm5", "tmm7");
+                load!("tmm7", plane(1, 0));
+            }
+            scale!(does, left, 2, 1: 3 4 5);
+            if does.multiply {
+                dot!("tmm0", "tmm4", "tmm6");
+            }
+            scale!(does, left, 2, 1: 6 7 8);
+            if does.multiply {
+                dot!("tmm1", "tmm4", "tmm7");
+            }
+            scale!(does, left, 2, 1: 9 10 11);
+            if does.multiply {
+                dot!("tmm2", "tmm5", "tmm6");
+            }
+            scale!(does, left, 2, 1: 12 13);
+            if does.multiply {
+                dot!("tmm3", "tmm5", "tmm7");
+            }
+            scale!(does, left, 2, 1: 14 15);
+        }
+    }
+}
+
+/// A step of one strip with two tiles of sums; two groups are multiplied side by side.
+macro_rules! column_step {
+    ($name:ident, $first:literal, $second:literal) => {
+        impl Tiles<'_> {
+            /// A step of one strip.
+            ///
+            /// # Safety
+            /// As above.
+            #[inline]
+            #[target_feature(
+                enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c"
+            )]
+            unsafe fn $name(
+                &self,
+                group: usize,
+                row: *const u16,
+                fresh: *mut f32,
+                left: &Left<1>,
+                does: Does,
+            ) {
+                // SAFETY: passed on.
+                unsafe {
+                    if does.multiply {
+                        load!("tmm4", self.tile(0, group));
+                        load!("tmm6", row.wrapping_add(2 * TILE_LEN));
+                    }
+                    if does.leave {
+                        leave!($first, fresh);
+                    }
+                    if does.multiply {
+                        dot!(fresh $first, "tmm4", "tmm6");
+                        load!("tmm5", self.tile(1, group));
+                    }
+                    scale!(does, left, 1, 0: 0 1 2 3 4);
+                    if does.leave {
+                        leave!($second, fresh.wrapping_add(TILE * TILE));
+                    }
+                    if does.multiply {
+                        dot!(fresh $second, "tmm5", "tmm6");
+                        load!("tmm7", row.wrapping_add(TILE_LEN));
+                    }
+                    scale!(does, left, 1, 0: 5 6 7 8 9);
+                    if does.multiply {
+                        dot!($first, "tmm4", "tmm7");
+                        load!("tmm6", row);
+                    }
+                    scale!(does, left, 1, 0: 10 11 12 13 14 15);
+                    if does.multiply {
+                        dot!($second, "tmm5", "tmm7");
+                    }
+                    scale!(does, left, 1, 1: 0 1 2 3 4);
+                    if does.multiply {
+                        dot!($first, "tmm4", "tmm6");
+                    }
+                    scale!(does, left, 1, 1: 5 6 7 8 9);
+                    if does.multiply {
+                        dot!($second, "tmm5", "tmm6");
+                    }
+                    scale!(does, left, 1, 1: 10 11 12 13 14 15);
+                }
+            }
+        }
+    };
+}
+
+column_step!(even, "tmm0", "tmm1");
+column_step!(odd, "tmm2", "tmm3");
+
+impl Tiles<'_> {
+    /// Digits in two parts.
+    ///
+    /// # Safety
+    /// As for one plane.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+    pub unsafe fn two_planes(&self, strips: &Strips) {
+        for strip in (0..strips.count).step_by(2) {
+            // SAFETY: passed on.
+            unsafe {
+                if strip + 1 < strips.count {
+                    self.two_planes_two_strips(strips, strip);
+                } else {
+                    self.two_planes_one_strip(strips, strip);
                 }
             }
         }
     }
 
-    /// Digits in two parts, two strips.
-    ///
     /// # Safety
-    /// As above.
+    /// As above; there is a strip behind this one.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-    pub unsafe fn two_planes_two_strips(&self, strips: [Strip; 2]) {
+    unsafe fn two_planes_two_strips(&self, strips: &Strips, strip: usize) {
         clear();
         for group in 0..self.groups {
-            let at = group * PLANES * TILE_LEN;
             // SAFETY: passed on.
             unsafe {
                 tiles!(
@@ -273,23 +561,21 @@ impl Tiles<'_> {
                     both!(strips, "0"), square!(),
                     both!(outputs, "0"), square!();
                     a0 = self.tile(0, group), a1 = self.tile(1, group),
-                    b0 = strips[0].tiles.add(at), b1 = strips[1].tiles.add(at)
+                    b0 = strips.tiles(strip, group), b1 = strips.tiles(strip + 1, group)
                 );
             }
         }
         // SAFETY: passed on.
         unsafe {
             tiles!(store!(two); to = self.fresh);
-            self.scale_block(strips);
+            self.scale_block::<2>(strips, strip);
         }
     }
 
-    /// The same for one strip.
-    ///
     /// # Safety
     /// As above.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-    pub unsafe fn two_planes(&self, strip: Strip) {
+    unsafe fn two_planes_one_strip(&self, strips: &Strips, strip: usize) {
         clear();
         for group in 0..self.groups {
             // SAFETY: passed on.
@@ -302,38 +588,34 @@ impl Tiles<'_> {
                     "tileloadd tmm6,[{b}+{row}*1]", column!("tmm6"),
                     both!(outputs, "0"), column!("tmm6");
                     a0 = self.tile(0, group), a1 = self.tile(1, group),
-                    b = strip.tiles.add(group * PLANES * TILE_LEN)
+                    b = strips.tiles(strip, group)
                 );
             }
         }
         // SAFETY: passed on.
         unsafe {
             tiles!(store!(one); to = self.fresh);
-            self.scale_block([strip]);
+            self.scale_block::<1>(strips, strip);
         }
     }
 
-    /// The same for whole blocks of Q6_K, which have one factor.
+    /// Adds what the unit left of whole blocks of Q6_K, which have one factor.
     ///
     /// # Safety
     /// As above.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-    unsafe fn scale_block<const N: usize>(&self, strips: [Strip; N]) {
+    unsafe fn scale_block<const N: usize>(&self, strips: &Strips, strip: usize) {
         for (output, digits) in self.digits.iter().enumerate() {
-            for (i, strip) in strips.iter().enumerate() {
-                // SAFETY: passed on.
-                unsafe {
-                    let from = self.fresh.add((output * N + i) * TILE * TILE);
-                    let to = strip.to.add(output * strip.stride);
-                    for (o, head) in digits.heads.iter().enumerate() {
-                        let sum = match self.first {
-                            true => _mm512_setzero_ps(),
-                            false => _mm512_load_ps(to.add(o * TILE)),
-                        };
-                        let fresh = _mm512_load_ps(from.add(o * TILE));
-                        let sum = _mm512_fmadd_ps(fresh, _mm512_set1_ps(head[0]), sum);
-                        _mm512_store_ps(to.add(o * TILE), sum);
+            for i in 0..N {
+                let from = self.fresh.wrapping_add((output * N + i) * TILE * TILE);
+                let to = strips.to(strip + i, output);
+                for (o, head) in digits.heads.iter().enumerate() {
+                    // SAFETY: passed on.
+                    unsafe {
+                        let to = to.wrapping_add(o * TILE);
+                        let fresh: __m512 = get(from.wrapping_add(o * TILE));
+                        set(to, _mm512_fmadd_ps(fresh, _mm512_set1_ps(head[0]), get(to)));
                     }
                 }
             }

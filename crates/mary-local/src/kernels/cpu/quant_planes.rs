@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::aligned::Aligned;
 use super::matmul::Shared;
 use super::quant_digits::{self, CHUNK, DEPTH, TILE, TILE_LEN};
+use super::quant_memory::{get, set};
 use super::team;
 
 /// Numbers that an activation is split into.
@@ -97,31 +98,33 @@ unsafe impl Sync for SharedWords {}
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 unsafe fn split(x: &[f32], inputs: usize, group: usize, tiles: *mut u16, sums: *mut f32) {
     let mut planes = [[_mm512_setzero_si512(); TILE]; PLANES];
+    // Inputs with even numbers first, as digits stand.
+    let even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    let odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
     let mut totals = [0.0f32; TILE];
     for (r, row) in x.chunks_exact(inputs).enumerate() {
         let row = &row[group * DEPTH..][..DEPTH];
         // SAFETY: thirty-two numbers.
-        let mut rest = unsafe {
-            [
-                _mm512_loadu_ps(row.as_ptr()),
-                _mm512_loadu_ps(row.as_ptr().add(16)),
-            ]
-        };
-        totals[r] = _mm512_reduce_add_ps(_mm512_add_ps(rest[0], rest[1]));
+        let (x, y) = unsafe { (get(row.as_ptr()), get(row.as_ptr().wrapping_add(16))) };
+        totals[r] = _mm512_reduce_add_ps(_mm512_add_ps(x, y));
+        let (mut first, mut second) = (
+            _mm512_permutex2var_ps(x, even, y),
+            _mm512_permutex2var_ps(x, odd, y),
+        );
         for plane in &mut planes {
-            let first = rest.map(|x| quant_digits::cut(x));
-            plane[r] = quant_digits::shortened(first[0], first[1]);
-            rest = [0, 1].map(|i| _mm512_sub_ps(rest[i], first[i]));
+            let (a, b) = (quant_digits::cut(first), quant_digits::cut(second));
+            plane[r] = quant_digits::shortened(a, b);
+            (first, second) = (_mm512_sub_ps(first, a), _mm512_sub_ps(second, b));
         }
     }
     for (p, plane) in planes.into_iter().enumerate() {
         for (pair, line) in transpose(plane).into_iter().enumerate() {
             // SAFETY: the tile has sixteen lines of 64 bytes.
-            unsafe { _mm512_storeu_si512(tiles.add(p * TILE_LEN + pair * DEPTH).cast(), line) };
+            unsafe { set(tiles.wrapping_add(p * TILE_LEN + pair * DEPTH), line) };
         }
     }
     // SAFETY: sixteen numbers.
-    unsafe { _mm512_storeu_ps(sums, _mm512_loadu_ps(totals.as_ptr())) };
+    unsafe { set(sums, totals) };
 }
 
 /// Sixteen by sixteen numbers of 32 bits, turned around.

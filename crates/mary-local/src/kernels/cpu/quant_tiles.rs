@@ -15,10 +15,11 @@ use super::aligned::Aligned;
 use super::amx;
 use super::matmul::{Linear, Matrix, Shared, Target};
 use super::quant::Blocks;
-use super::quant_digits::{self, CHUNK, DEPTH, Digits, TILE};
-use super::quant_kernel::{FRESH, PAIR, Strip, Tiles, configure};
+use super::quant_digits::{self, CHUNK, DEPTH, Digits, TILE, TILE_LEN};
+use super::quant_kernel::{FRESH, PAIR, Strips, Tiles, configure};
+use super::quant_memory::{get, set};
 pub use super::quant_planes::Planes;
-use super::quant_planes::{each, transpose};
+use super::quant_planes::{PLANES, each, transpose};
 
 /// Strips of sixteen rows that are handled between two walks over the weights.
 const STRIPS: usize = 16;
@@ -148,7 +149,9 @@ unsafe fn band(x: &Planes, w: &Blocks, area: Area, to: Target, scratch: &mut Scr
     let (strips, first_strip) = (area.rows.div_ceil(TILE), area.row / TILE);
     let pairs = area.outputs.div_ceil(OUTPUTS);
     let chunks = x.groups.div_ceil(CHUNK);
-    scratch.sums.reserve(pairs * PAIR * strips * TILE * TILE);
+    let room = pairs * PAIR * strips * TILE * TILE;
+    scratch.sums.reserve(room);
+    scratch.sums[..room].fill(0.0);
     let two = quant_digits::planes(w.kind()) == Some(2);
     // Outputs follow one another in memory: each chunk fetches its share of the next ones.
     let (start, row_bytes, chunk_bytes) = (w.start(), w.row_bytes(), w.bytes_of(CHUNK * DEPTH));
@@ -171,28 +174,25 @@ unsafe fn band(x: &Planes, w: &Blocks, area: Area, to: Target, scratch: &mut Scr
                 quant_digits::unpack(w.kind(), std::array::from_fn(row), groups, digits);
             }
         }
-        let sums = scratch.sums[pair * PAIR * strips * TILE * TILE..].as_mut_ptr();
         let of = Tiles {
             digits: &scratch.digits,
             fresh: scratch.fresh.0.as_mut_ptr(),
-            first: chunk == 0,
             groups,
         };
-        for strip in (0..strips).step_by(2) {
-            let at = |strip: usize| Strip {
-                tiles: x.tiles(first_strip + strip, chunk * CHUNK),
-                sums: x.sums(first_strip + strip, chunk * CHUNK),
-                to: sums.wrapping_add(strip * TILE * TILE),
-                stride: strips * TILE * TILE,
-            };
-            // SAFETY: every strip has its tiles and sums, and every tile of outputs its place.
-            unsafe {
-                match (strip + 1 < strips, two) {
-                    (true, false) => of.one_plane_two_strips([at(strip), at(strip + 1)]),
-                    (false, false) => of.one_plane(at(strip)),
-                    (true, true) => of.two_planes_two_strips([at(strip), at(strip + 1)]),
-                    (false, true) => of.two_planes(at(strip)),
-                }
+        let at = Strips {
+            count: strips,
+            tiles: x.tiles(first_strip, chunk * CHUNK),
+            tiles_step: x.groups * PLANES * TILE_LEN,
+            sums: x.sums(first_strip, chunk * CHUNK),
+            sums_step: x.groups * TILE,
+            to: scratch.sums[pair * PAIR * strips * TILE * TILE..].as_mut_ptr(),
+            stride: strips * TILE * TILE,
+        };
+        // SAFETY: every strip has its tiles and sums, and every tile of outputs its place.
+        unsafe {
+            match two {
+                false => of.one_plane(&at),
+                true => of.two_planes(&at),
             }
         }
     };
@@ -226,12 +226,29 @@ unsafe fn band(x: &Planes, w: &Blocks, area: Area, to: Target, scratch: &mut Scr
 /// `at` is the place of the first output of the first row, and there are so many outputs and rows.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
 unsafe fn write(sums: &[f32], (outputs, rows): (usize, usize), at: *mut f32, to: Target) {
-    // SAFETY: 256 sums.
-    let lines = std::array::from_fn(|o| unsafe {
-        _mm512_loadu_si512(sums[o * TILE..][..TILE].as_ptr().cast())
-    });
+    let sums = sums.as_ptr();
+    let mut lines = [_mm512_setzero_si512(); TILE];
+    for (o, line) in lines.iter_mut().enumerate() {
+        // SAFETY: 256 sums.
+        *line = unsafe { get(sums.wrapping_add(o * TILE)) };
+    }
+    let lines = transpose(lines);
+    if (outputs, rows) == (TILE, TILE) {
+        for (row, line) in lines.into_iter().enumerate() {
+            let at = at.wrapping_add(row.wrapping_mul(to.stride));
+            // SAFETY: all of it is there.
+            unsafe {
+                let mut line = _mm512_castsi512_ps(line);
+                if to.add {
+                    line = _mm512_add_ps(get(at), line);
+                }
+                set(at, line);
+            }
+        }
+        return;
+    }
     let mask = ((1u32 << outputs) - 1) as u16;
-    for (row, line) in transpose(lines).into_iter().enumerate().take(rows) {
+    for (row, line) in lines.into_iter().enumerate().take(rows) {
         let mut line = _mm512_castsi512_ps(line);
         // SAFETY: the mask leaves only what is there.
         unsafe {
