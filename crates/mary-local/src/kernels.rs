@@ -70,6 +70,12 @@ pub trait Backend: Send + Sync {
     fn vector(&self, x: Vec<f32>) -> Self::Vector;
     /// Brings vectors of this width onto the device.
     fn table(&self, data: Vec<f32>, width: usize) -> Self::Table;
+    /// The same as the checkpoint stores them, which a device may keep as they are. Asked only of a device that
+    /// [takes](Backend::takes_stored) such weights.
+    fn table_stored(&self, stored: Stored) -> Self::Table {
+        let data = mary_weights::numbers(stored.kind, &stored.bytes);
+        self.table(data, stored.inputs)
+    }
     /// The same from quantised blocks, which a device may keep as they are.
     fn table_of(&self, blocks: cpu::quant::Blocks) -> Self::Table {
         self.table(blocks.unpack(0, blocks.outputs()), blocks.inputs())

@@ -465,9 +465,10 @@ impl<'a> Loader<'a> {
         let blocks = kind
             .filter(|&k| Blocks::supports(k) && self.settings.precision == Precision::Single)
             .and_then(|kind| self.blocks(&name, kind, a.vocab, width));
-        let table = match blocks {
-            Some(blocks) => backend.table_of(blocks),
-            None => backend.table(self.read(&name)?, width),
+        let table = match (blocks, self.stored(&name, a.vocab, width)) {
+            (Some(blocks), _) => backend.table_of(blocks),
+            (None, Some(stored)) => backend.table_stored(stored),
+            (None, None) => backend.table(self.read(&name)?, width),
         };
         Ok(TableOf {
             table,

@@ -30,7 +30,7 @@ use kernel::Block;
 pub use panels::{PANEL, Panel, panels};
 #[cfg(target_arch = "x86_64")]
 pub use product::{Factor, Right, product};
-pub use tiles::{Activations, Tiles, planes};
+pub use tiles::{Activations, Tiles, planes, planes_here};
 
 /// Rows and columns of a tile of sums.
 pub const TILE: usize = 16;
@@ -44,8 +44,6 @@ const A_PLANES: usize = 3;
 pub const ROWS: usize = 256;
 /// Depth handled before sums go back to memory, in tiles.
 const CHUNK: usize = 18;
-/// Numbers of a plane of the next outputs' weights that are fetched in a step: `ROWS` rows fetch them all.
-const LATER: usize = TILE_LEN / (ROWS / (2 * TILE));
 
 /// Whether the processor has tiles and the kernel lets us use them.
 pub fn available() -> bool {
@@ -148,6 +146,7 @@ pub unsafe fn multiply_from(
     unsafe { kernel::configure() };
     for first in (region.row..last_row).step_by(ROWS) {
         let last = (first + ROWS).min(last_row);
+        let share = kernel::Share::of(last - first);
         for chunk in (0..depth).step_by(CHUNK) {
             let steps = CHUNK.min(depth - chunk);
             let add = region.add || chunk > 0;
@@ -165,14 +164,15 @@ pub unsafe fn multiply_from(
                     );
                     // SAFETY: the region lies inside `out`.
                     let at = unsafe { out.add(row * region.stride + output) };
-                    // Each 32 rows fetch an eighth of the weights of the next outputs; beyond the end,
-                    // places are only named.
-                    let share = (row - first) / (2 * TILE) * steps * w.planes * LATER;
-                    let next = 2 * w_strip + share;
+                    // All rows together fetch the weights of the next outputs; beyond the end, places are
+                    // only named.
+                    let next = (row - first) / (2 * TILE) * steps * w.planes * share.numbers();
+                    let next = 2 * w_strip + next;
                     let (n0, n1) = (w0.wrapping_add(next), w1.wrapping_add(next));
                     let block = Block {
                         planes: w.planes,
                         tiles: [a0, a1, w0, w1, n0, n1],
+                        share,
                         steps,
                         add,
                     };

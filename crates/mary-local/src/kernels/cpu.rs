@@ -5,6 +5,7 @@ mod attention;
 mod between;
 mod elementwise;
 pub(crate) mod head;
+mod lazy;
 pub mod matmul;
 pub mod quant;
 #[cfg(target_arch = "x86_64")]
@@ -33,13 +34,14 @@ use std::sync::{Mutex, PoisonError};
 use aligned::Aligned;
 use amx::Activations;
 use attention::LayerCache;
+use lazy::Lazy;
 use matmul::{Linear, Matrix, Multiplier, Rows};
 
 #[cfg(target_arch = "x86_64")]
 use super::Between;
 use super::{
-    AttentionCall, Backend, Extent, Groups, Heads, Look, Looked, NormOf, Rotary, Spans, Wanted,
-    Weights,
+    AttentionCall, Backend, Extent, Groups, Heads, Look, Looked, NormOf, Rotary, Spans, Stored,
+    Wanted, Weights,
 };
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
@@ -152,6 +154,8 @@ pub enum Table {
         /// Numbers in a row.
         width: usize,
     },
+    /// As the checkpoint stores them.
+    Stored(Stored),
     /// Quantised, and unpacked where a row is used.
     Blocks(quant::Blocks),
 }
@@ -160,6 +164,7 @@ impl Table {
     fn width(&self) -> usize {
         match self {
             Self::Plain { width, .. } => *width,
+            Self::Stored(stored) => stored.inputs,
             Self::Blocks(blocks) => blocks.inputs(),
         }
     }
@@ -167,6 +172,10 @@ impl Table {
     fn copy(&self, i: usize, to: &mut [f32]) {
         match self {
             Self::Plain { data, width } => to.copy_from_slice(&data[i * width..(i + 1) * width]),
+            Self::Stored(stored) => {
+                let width = stored.bytes.len() / stored.outputs;
+                lazy::numbers(stored.kind, &stored.bytes[i * width..(i + 1) * width], to);
+            }
             Self::Blocks(blocks) => blocks.unpack_into(i, to),
         }
     }
@@ -182,7 +191,23 @@ impl Backend for Cpu {
     type Rotary = Rotary;
     type Pending = Vec<f32>;
 
-    fn prepare(&self, parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
+    fn takes_stored(&self) -> bool {
+        self.multiplier == Multiplier::Tiles
+    }
+
+    fn prepare(&self, mut parts: Vec<Weights>, bias: Option<Vec<f32>>) -> Linear {
+        // Outputs that are stored apart and multiplied with the same rows are one product.
+        if self.takes_stored()
+            && !parts.is_empty()
+            && parts.iter().all(|p| matches!(p, Weights::Stored(_)))
+        {
+            let stored = parts.drain(..).filter_map(|part| match part {
+                Weights::Stored(stored) => Some(stored),
+                _ => None,
+            });
+            let parts = vec![Matrix::Lazy(Lazy::new(stored.collect()))];
+            return Linear { parts, bias };
+        }
         let prepare = |weights| match weights {
             Weights::Plain {
                 data,
@@ -207,6 +232,10 @@ impl Backend for Cpu {
 
     fn table(&self, data: Vec<f32>, width: usize) -> Table {
         Table::Plain { data, width }
+    }
+
+    fn table_stored(&self, stored: Stored) -> Table {
+        Table::Stored(stored)
     }
 
     fn table_of(&self, blocks: quant::Blocks) -> Table {

@@ -1,6 +1,6 @@
 //! The tile unit's inner loop: 32 × 32 sums, by hand, since no compiler schedules tiles.
 
-use super::TILE;
+use super::{TILE, TILE_LEN};
 
 #[repr(C, align(64))]
 struct TileConfig([u8; 64]);
@@ -130,7 +130,6 @@ macro_rules! later {
 /// A 32 × 32 block of sums over `steps` tiles of depth; `$body` holds the products of one step.
 macro_rules! kernel {
     ($name:ident, $w_planes:literal, $($body:expr),+) => {
-        #[inline]
         unsafe fn $name(tiles: [*const u16; 6], steps: usize, out: *mut f32, stride: usize, add: bool) {
             let [a0, a1, w0, w1, n0, n1] = tiles;
             // SAFETY: the caller vouches for the memory behind every pointer.
@@ -181,71 +180,130 @@ macro_rules! kernel {
     };
 }
 
-// Small products first within a step. Each tile is loaded as seldom as eight registers allow.
-kernel!(
-    three_planes,
-    3,
-    load_a!(0),
-    load_w!(2),
-    four!(),
-    ahead!("a0", 0),
-    load_w!(1),
-    four!(),
-    ahead!("a1", 0),
-    load_w!(0),
-    four!(),
-    ahead!("a0", 2),
-    load_a!(2),
-    four!(),
-    ahead!("a1", 2),
-    load_a!(1),
-    four!(),
-    ahead!("a0", 1),
-    load_w!(1),
-    four!(),
-    ahead!("a1", 1),
-    later!("0,1,2,3,4,5", "384")
+// Small products first within a step. Each tile is loaded as seldom as eight registers allow. Of each there are
+// three, which fetch an eighth, a quarter or half of the next outputs' weights.
+macro_rules! three {
+    ($name:ident, $lines:literal, $bytes:literal) => {
+        kernel!(
+            $name,
+            3,
+            load_a!(0),
+            load_w!(2),
+            four!(),
+            ahead!("a0", 0),
+            load_w!(1),
+            four!(),
+            ahead!("a1", 0),
+            load_w!(0),
+            four!(),
+            ahead!("a0", 2),
+            load_a!(2),
+            four!(),
+            ahead!("a1", 2),
+            load_a!(1),
+            four!(),
+            ahead!("a0", 1),
+            load_w!(1),
+            four!(),
+            ahead!("a1", 1),
+            later!($lines, $bytes)
+        );
+    };
+}
+macro_rules! two {
+    ($name:ident, $lines:literal, $bytes:literal) => {
+        kernel!(
+            $name,
+            2,
+            load_a!(2),
+            load_w!(0),
+            four!(),
+            ahead!("a0", 2),
+            ahead!("a1", 2),
+            load_a!(0),
+            four!(),
+            ahead!("a0", 0),
+            load_w!(1),
+            four!(),
+            ahead!("a1", 0),
+            load_a!(1),
+            four!(),
+            ahead!("a0", 1),
+            load_w!(0),
+            four!(),
+            ahead!("a1", 1),
+            later!($lines, $bytes)
+        );
+    };
+}
+macro_rules! one {
+    ($name:ident, $lines:literal, $bytes:literal) => {
+        kernel!(
+            $name,
+            1,
+            load_w!(0),
+            load_a!(2),
+            four!(),
+            ahead!("a0", 2),
+            ahead!("a1", 2),
+            load_a!(1),
+            four!(),
+            ahead!("a0", 1),
+            ahead!("a1", 1),
+            load_a!(0),
+            four!(),
+            ahead!("a0", 0),
+            ahead!("a1", 0),
+            later!($lines, $bytes)
+        );
+    };
+}
+three!(three_planes_eighth, "0,1,2,3,4,5", "384");
+three!(three_planes_quarter, "0,1,2,3,4,5,6,7,8,9,10,11", "768");
+three!(
+    three_planes_half,
+    "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23",
+    "1536"
 );
-kernel!(
-    two_planes,
-    2,
-    load_a!(2),
-    load_w!(0),
-    four!(),
-    ahead!("a0", 2),
-    ahead!("a1", 2),
-    load_a!(0),
-    four!(),
-    ahead!("a0", 0),
-    load_w!(1),
-    four!(),
-    ahead!("a1", 0),
-    load_a!(1),
-    four!(),
-    ahead!("a0", 1),
-    load_w!(0),
-    four!(),
-    ahead!("a1", 1),
-    later!("0,1,2,3", "256")
+two!(two_planes_eighth, "0,1,2,3", "256");
+two!(two_planes_quarter, "0,1,2,3,4,5,6,7", "512");
+two!(
+    two_planes_half,
+    "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+    "1024"
 );
-kernel!(
-    one_plane,
-    1,
-    load_w!(0),
-    load_a!(2),
-    four!(),
-    ahead!("a0", 2),
-    ahead!("a1", 2),
-    load_a!(1),
-    four!(),
-    ahead!("a0", 1),
-    ahead!("a1", 1),
-    load_a!(0),
-    four!(),
-    ahead!("a0", 0),
-    ahead!("a1", 0),
-    later!("0,1", "128")
-);
+one!(one_plane_eighth, "0,1", "128");
+one!(one_plane_quarter, "0,1,2,3", "256");
+one!(one_plane_half, "0,1,2,3,4,5,6,7", "512");
+
+/// How much of the next outputs' weights a block fetches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Share {
+    Eighth,
+    Quarter,
+    Half,
+}
+
+impl Share {
+    /// For blocks of so many rows in all, 32 at a time: together they fetch everything.
+    pub(super) fn of(rows: usize) -> Self {
+        match rows.div_ceil(2 * TILE) {
+            0..=3 => Self::Half,
+            4..=7 => Self::Quarter,
+            _ => Self::Eighth,
+        }
+    }
+
+    /// Numbers of a plane fetched in a step.
+    pub(super) fn numbers(self) -> usize {
+        TILE_LEN
+            / match self {
+                Self::Eighth => 8,
+                Self::Quarter => 4,
+                Self::Half => 2,
+            }
+    }
+}
 
 /// A block of 32 × 32 sums.
 pub(super) struct Block {
@@ -253,6 +311,8 @@ pub(super) struct Block {
     pub(super) planes: usize,
     /// Two strips of activations, two of weights, and places to fetch into the second-level cache.
     pub(super) tiles: [*const u16; 6],
+    /// How much is fetched there.
+    pub(super) share: Share,
     /// Tiles of depth.
     pub(super) steps: usize,
     /// Add to what is there.
@@ -270,16 +330,24 @@ impl Block {
         let Self {
             planes,
             tiles,
+            share,
             steps,
             add,
         } = *self;
         // SAFETY: the caller vouches for the memory behind every pointer.
         unsafe {
-            match planes {
-                1 => one_plane(tiles, steps, out, stride, add),
-                2 => two_planes(tiles, steps, out, stride, add),
-                _ => three_planes(tiles, steps, out, stride, add),
-            }
+            let kernel = match (planes, share) {
+                (1, Share::Eighth) => one_plane_eighth,
+                (1, Share::Quarter) => one_plane_quarter,
+                (1, Share::Half) => one_plane_half,
+                (2, Share::Eighth) => two_planes_eighth,
+                (2, Share::Quarter) => two_planes_quarter,
+                (2, Share::Half) => two_planes_half,
+                (_, Share::Eighth) => three_planes_eighth,
+                (_, Share::Quarter) => three_planes_quarter,
+                (_, Share::Half) => three_planes_half,
+            };
+            kernel(tiles, steps, out, stride, add);
         }
     }
 }

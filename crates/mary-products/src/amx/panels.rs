@@ -2,8 +2,8 @@
 //! time, while they are in the first-level cache. A product of a few hundred rows that is written out takes a
 //! third longer, since its sums leave the second-level cache and what reads them waits for them again.
 
-use super::kernel::{self, Block};
-use super::{A_PLANES, Activations, CHUNK, LATER, TILE, TILE_LEN, Tiles, depth_tiles};
+use super::kernel::{self, Block, Share};
+use super::{A_PLANES, Activations, CHUNK, TILE, TILE_LEN, Tiles, depth_tiles};
 use crate::aligned::Aligned;
 
 /// Rows and outputs of a panel.
@@ -55,6 +55,7 @@ pub fn panels<const N: usize>(
         false => (GROUP, blocks * GROUP / PANEL),
     };
     room.reserve(places * size);
+    let share = Share::of(rows);
     // SAFETY: the processor has tiles.
     unsafe { kernel::configure() };
     for first in (0..columns).step_by(group) {
@@ -72,13 +73,14 @@ pub fn panels<const N: usize>(
                         let strips = &w.data[(from + column) / TILE * w_strip..][..2 * w_strip];
                         let w0 = strips[chunk * w.planes * TILE_LEN..].as_ptr();
                         let w1 = strips[w_strip + chunk * w.planes * TILE_LEN..].as_ptr();
-                        // Each 32 rows fetch an eighth of the weights of the next outputs; beyond the end,
-                        // places are only named.
-                        let next = 2 * w_strip + row / PANEL * steps * w.planes * LATER;
+                        // All rows together fetch the weights of the next outputs; beyond the end, places
+                        // are only named.
+                        let next = 2 * w_strip + row / PANEL * steps * w.planes * share.numbers();
                         let (n0, n1) = (w0.wrapping_add(next), w1.wrapping_add(next));
                         let block = Block {
                             planes: w.planes,
                             tiles: [a0, a1, w0, w1, n0, n1],
+                            share,
                             steps,
                             add: chunk > 0,
                         };

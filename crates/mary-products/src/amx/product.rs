@@ -7,9 +7,9 @@
 
 use std::cell::RefCell;
 
-use super::kernel::{self, Block};
+use super::kernel::{self, Block, Share};
 use super::pack_avx512::{self as pack, Source};
-use super::{A_PLANES, DEPTH, Edge, LATER, TILE, TILE_LEN, Tiles};
+use super::{A_PLANES, DEPTH, Edge, TILE, TILE_LEN, Tiles};
 use crate::aligned::Aligned;
 
 /// Most tiles of depth between two visits to the sums in memory.
@@ -258,12 +258,18 @@ impl Inner {
     /// The strips of these rows and outputs are split; `out` has the rows of these outputs.
     unsafe fn multiply(&self, outputs: usize, out: *mut f32) {
         let mut edge = Edge([0.0; 4 * TILE * TILE]);
+        // What is split while it is multiplied lies in a cache already.
+        let share = match self.ahead {
+            0 => Share::Eighth,
+            _ => Share::of(self.rows),
+        };
         for output in (0..outputs).step_by(2 * TILE) {
             let wide = (outputs - output).min(2 * TILE);
             for row in (0..self.rows).step_by(2 * TILE) {
                 let high = (self.rows - row).min(2 * TILE);
-                // Each 32 rows fetch an eighth of the next strips; beyond the end, places are only named.
-                let later = self.ahead + row / (2 * TILE) * self.steps * self.planes * LATER;
+                // All rows together fetch the next strips; beyond the end, places are only named.
+                let later = row / (2 * TILE) * self.steps * self.planes * share.numbers();
+                let later = self.ahead + later;
                 // SAFETY: two strips lie behind each pointer, and the block inside `out`.
                 unsafe {
                     let a = self.a.0.add(row / TILE * self.a.1);
@@ -273,6 +279,7 @@ impl Inner {
                     let block = Block {
                         planes: self.planes,
                         tiles: [a, a.add(self.a.1), b0, b1, n0, n1],
+                        share,
                         steps: self.steps,
                         add: self.add,
                     };

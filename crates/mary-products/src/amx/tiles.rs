@@ -44,6 +44,11 @@ pub fn planes(numbers: &[f32]) -> usize {
     some.reduce(|| 1, usize::max)
 }
 
+/// The same on this thread.
+pub fn planes_here(numbers: &[f32]) -> usize {
+    scan_planes(numbers)
+}
+
 impl Tiles {
     /// Packs `outputs` rows of `inputs` weights.
     pub fn pack(weights: &[f32], outputs: usize, inputs: usize) -> Self {
@@ -76,29 +81,67 @@ impl Tiles {
         row: impl Fn(usize, &mut [f32]) + Sync,
     ) -> Self {
         use rayon::prelude::*;
-        let pairs = outputs.div_ceil(2 * TILE);
+        let (mut tiles, strip) = Self::lend(outputs, inputs, planes);
+        let strips = tiles.data.par_chunks_mut(strip).enumerate();
+        let used = strips.take(outputs.div_ceil(TILE));
+        used.for_each_init(Vec::new, |rows, (i, out)| {
+            pack_made((outputs, inputs, planes), &row, i, rows, out);
+        });
+        tiles
+    }
+
+    /// The same on this thread alone, for a few outputs.
+    pub fn pack_rows_here(
+        outputs: usize,
+        inputs: usize,
+        planes: usize,
+        row: impl Fn(usize, &mut [f32]),
+    ) -> Self {
+        let (mut tiles, strip) = Self::lend(outputs, inputs, planes);
+        let mut rows = Vec::new();
+        let strips = tiles.data.chunks_mut(strip).enumerate();
+        for (i, out) in strips.take(outputs.div_ceil(TILE)) {
+            pack_made((outputs, inputs, planes), &row, i, &mut rows, out);
+        }
+        tiles
+    }
+
+    /// Tiles in memory of earlier ones, and numbers in a strip.
+    fn lend(outputs: usize, inputs: usize, planes: usize) -> (Self, usize) {
         let strip = Self::strip_len(inputs, planes);
         let mut data = SPARE.take().unwrap_or_default();
-        data.reserve(pairs * 2 * strip);
-        let work = |rows: &mut Vec<f32>, (i, out): (usize, &mut [u16])| {
-            let first = (i * TILE).min(outputs);
-            let last = (first + TILE).min(outputs);
-            rows.resize(TILE * inputs, 0.0);
-            for (output, numbers) in (first..last).zip(rows.chunks_exact_mut(inputs)) {
-                row(output, numbers);
-            }
-            pack_strip(&rows[..(last - first) * inputs], inputs, planes, out);
-        };
-        data[..pairs * 2 * strip]
-            .par_chunks_mut(strip)
-            .enumerate()
-            .for_each_init(Vec::new, work);
-        Self {
+        data.reserve(outputs.div_ceil(2 * TILE) * 2 * strip);
+        let tiles = Self {
             outputs,
             inputs,
             planes,
             data,
             lent: true,
+        };
+        (tiles, strip.max(1))
+    }
+
+    /// Tiles that stay, of rows that are made where they are needed.
+    pub fn keep_rows(
+        outputs: usize,
+        inputs: usize,
+        planes: usize,
+        row: impl Fn(usize, &mut [f32]) + Sync,
+    ) -> Self {
+        use rayon::prelude::*;
+        let strip = Self::strip_len(inputs, planes);
+        let mut data = Aligned::<u16>::zeroed(outputs.div_ceil(2 * TILE) * 2 * strip);
+        let strips = data.par_chunks_mut(strip.max(1)).enumerate();
+        let used = strips.take(outputs.div_ceil(TILE));
+        used.for_each_init(Vec::new, |rows, (i, out)| {
+            pack_made((outputs, inputs, planes), &row, i, rows, out);
+        });
+        Self {
+            outputs,
+            inputs,
+            planes,
+            data,
+            lent: false,
         }
     }
 
@@ -147,6 +190,22 @@ impl Tiles {
             _ => 6,
         }
     }
+}
+
+/// Makes the rows of strip `i` and splits them.
+fn pack_made(
+    (outputs, inputs, planes): (usize, usize, usize),
+    row: &impl Fn(usize, &mut [f32]),
+    i: usize,
+    rows: &mut Vec<f32>,
+    out: &mut [u16],
+) {
+    let (first, last) = (i * TILE, ((i + 1) * TILE).min(outputs));
+    rows.resize(TILE * inputs, 0.0);
+    for (output, numbers) in (first..last).zip(rows.chunks_exact_mut(inputs.max(1))) {
+        row(output, numbers);
+    }
+    pack_strip(&rows[..(last - first) * inputs], inputs, planes, out);
 }
 
 /// Activations split into planes and laid out in tiles.

@@ -59,14 +59,9 @@ pub fn run(work: Between<'_, '_, Cpu>) {
     let x = Shared(x.0.as_mut_ptr());
     let to = beginning.as_mut().map(|b| Places::new(b, rows));
     let threads = rayon::current_num_threads();
-    let blocks = rows.div_ceil(amx::ROWS).next_multiple_of(threads);
-    let size = rows.div_ceil(blocks).next_multiple_of(PANEL);
-    let starts: Vec<usize> = (0..rows).step_by(size).collect();
-    starts.into_par_iter().with_max_len(1).for_each(|first| {
-        let block = Block {
-            x,
-            rows: first..(first + size).min(rows),
-        };
+    let blocks: Vec<Range<usize>> = divide(rows, threads).collect();
+    blocks.into_par_iter().with_max_len(1).for_each(|rows| {
+        let block = Block { x, rows };
         let mut room = ROOM.take().unwrap_or_default();
         if let Some(ending) = &ending {
             block.end(ending, &mut room);
@@ -76,6 +71,18 @@ pub fn run(work: Between<'_, '_, Cpu>) {
         }
         ROOM.set(Some(room));
     });
+}
+
+/// Blocks of nearly the same size, whole panels each, as many for one thread as for another: enough of them
+/// that a thread which is held up leaves some to the others, and of enough rows to be worth a walk over the
+/// weights.
+fn divide(rows: usize, threads: usize) -> impl Iterator<Item = Range<usize>> {
+    let size = (rows / (8 * threads)).clamp(amx::ROWS / 2, amx::ROWS);
+    let blocks = rows.div_ceil(size).next_multiple_of(threads);
+    let panels = rows.div_ceil(PANEL);
+    let edge = move |i: usize| (i * panels / blocks * PANEL).min(rows);
+    let all = (0..blocks).map(move |i| edge(i)..edge(i + 1));
+    all.filter(|block| !block.is_empty())
 }
 
 /// Where queries, keys and values go.
@@ -249,7 +256,9 @@ fn middle(of: &Ending<'_, Cpu>, up: &Tiles, columns: Range<usize>, room: &mut Ro
             let both = ([first, width + first], count);
             amx::panels(rows, up, both, panels, |panel| see(panel, 2 * PANEL));
         }
-        false => amx::panels(rows, up, ([first], count), panels, |panel| see(panel, PANEL)),
+        false => amx::panels(rows, up, ([first], count), panels, |panel| {
+            see(panel, PANEL)
+        }),
     }
 }
 

@@ -2,6 +2,7 @@
 //! keeping the logits of a whole vocabulary. A block of logits is computed, its share of the sums is
 //! taken, the wanted entries are picked out, and the block is forgotten.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
@@ -16,6 +17,9 @@ use crate::kernels::{Look, Looked, Seen, Wanted};
 const COLUMNS: usize = 256;
 /// Rows in a block.
 const ROWS: usize = 256;
+/// Rows that a thread takes through a part of the vocabulary: half of a second-level cache, which may be shared
+/// with another thread.
+const TOGETHER: usize = 128;
 
 /// Rows, the head they are multiplied with, and what is wanted of the product.
 struct Walk<'a> {
@@ -29,8 +33,15 @@ struct Walk<'a> {
     order: Vec<usize>,
 }
 
-/// What a block of the vocabulary came to: something for each row, and the wanted logits by place.
-type Part<S> = (Vec<S>, Vec<(usize, f32)>);
+/// What a block of the vocabulary came to for some rows.
+struct Part<S> {
+    /// The first of the rows.
+    row: usize,
+    /// Something for each of them.
+    seen: Vec<S>,
+    /// The wanted logits, by place.
+    picked: Vec<(usize, f32)>,
+}
 
 impl<'a> Walk<'a> {
     /// `None` where the head has no weights.
@@ -60,47 +71,105 @@ impl<'a> Walk<'a> {
     }
 
     /// Computes all logits, block by block on all threads. `see` gets a row, the first token of a block
-    /// and the row's logits there.
+    /// and the row's logits there. What comes back is in the order of the vocabulary for every row.
+    ///
+    /// A thread takes some rows through a part of the vocabulary: split for the tile unit they stay in its
+    /// cache, and weights come by in the order in which they lie.
     fn each<S: Send>(&self, see: impl Fn(usize, usize, &[f32]) -> S + Sync) -> Vec<Part<S>> {
-        let work = |logits: &mut Vec<f32>, group: usize| {
-            let mut next = self.order.partition_point(|&i| self.group_of(i) < group);
-            let first = group * COLUMNS;
-            let columns = COLUMNS.min(self.vocabulary - first);
-            let (mut seen, mut picked) = (Vec::with_capacity(self.rows), Vec::new());
-            logits.resize(ROWS * COLUMNS, 0.0);
-            let weights = self.slab.columns(first, columns);
-            for row in (0..self.rows).step_by(ROWS) {
-                let rows = ROWS.min(self.rows - row);
-                let block = &mut logits[..rows * columns];
-                weights.compute(row, rows, block);
-                for (row, line) in (row..).zip(block.chunks_exact_mut(columns)) {
-                    if let Some(bias) = &self.head.bias {
-                        line.iter_mut()
-                            .zip(&bias[first..])
-                            .for_each(|(x, b)| *x += b);
-                    }
-                    if let Some(cap) = self.cap {
-                        soft_cap(line, cap);
-                    }
-                    while let Some(&place) = self.order.get(next) {
-                        let want = self.wanted[place];
-                        if self.group_of(place) != group || want.row as usize != row {
-                            break;
-                        }
-                        picked.push((place, line[want.token as usize - first]));
-                        next += 1;
-                    }
-                    seen.push(see(row, first, line));
-                }
-            }
-            (seen, picked)
+        let rows = match self.slab.stays() {
+            true => TOGETHER,
+            false => self.rows.max(1),
         };
-        (0..self.vocabulary.div_ceil(COLUMNS))
+        let blocks = self.rows.div_ceil(rows).max(1);
+        let groups = self.vocabulary.div_ceil(COLUMNS);
+        let pieces = (4 * rayon::current_num_threads()).div_ceil(blocks).max(4);
+        let share = groups.div_ceil(pieces).max(1);
+        let tasks: Vec<(usize, usize)> = (0..groups)
+            .step_by(share)
+            .flat_map(|group| (0..blocks).map(move |block| (group, block * rows)))
+            .collect();
+        let work = |logits: &mut Vec<f32>, (group, row): (usize, usize)| {
+            let last = (group + share).min(groups);
+            let rows = row..(row + rows).min(self.rows);
+            let part = |group| self.block(group, rows.clone(), logits, &see);
+            (group..last).map(part).collect::<Vec<_>>()
+        };
+        let parts: Vec<Vec<Part<S>>> = tasks
             .into_par_iter()
-            .with_min_len(1)
+            .with_max_len(1)
             .map_init(Vec::new, work)
-            .collect()
+            .collect();
+        parts.into_iter().flatten().collect()
     }
+
+    /// The logits of some rows for a block of the vocabulary.
+    fn block<S>(
+        &self,
+        group: usize,
+        all: Range<usize>,
+        logits: &mut Vec<f32>,
+        see: &impl Fn(usize, usize, &[f32]) -> S,
+    ) -> Part<S> {
+        let mut next = self.order.partition_point(|&i| {
+            (self.group_of(i), self.wanted[i].row as usize) < (group, all.start)
+        });
+        let first = group * COLUMNS;
+        let columns = COLUMNS.min(self.vocabulary - first);
+        let (mut seen, mut picked) = (Vec::with_capacity(all.len()), Vec::new());
+        logits.resize(ROWS * COLUMNS, 0.0);
+        let weights = self.slab.columns(first, columns);
+        for row in all.clone().step_by(ROWS) {
+            let rows = ROWS.min(all.end - row);
+            let block = &mut logits[..rows * columns];
+            weights.compute(row, rows, block);
+            for (row, line) in (row..).zip(block.chunks_exact_mut(columns)) {
+                if let Some(bias) = &self.head.bias {
+                    line.iter_mut()
+                        .zip(&bias[first..])
+                        .for_each(|(x, b)| *x += b);
+                }
+                if let Some(cap) = self.cap {
+                    soft_cap(line, cap);
+                }
+                while let Some(&place) = self.order.get(next) {
+                    let want = self.wanted[place];
+                    if self.group_of(place) != group || want.row as usize != row {
+                        break;
+                    }
+                    picked.push((place, line[want.token as usize - first]));
+                    next += 1;
+                }
+                seen.push(see(row, first, line));
+            }
+        }
+        Part {
+            row: all.start,
+            seen,
+            picked,
+        }
+    }
+}
+
+/// What all blocks of the vocabulary came to, row by row, joined in the order of the vocabulary.
+fn together<S: Sync, T: Copy + Send + Sync>(
+    parts: &[Part<S>],
+    nothing: T,
+    join: impl Fn(T, &S) -> T + Sync,
+) -> Vec<T> {
+    let mut starts: Vec<usize> = parts.iter().map(|part| part.row).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    let of = |start: usize| {
+        let mut sums: Vec<T> = vec![];
+        for part in parts.iter().filter(|part| part.row == start) {
+            sums.resize(part.seen.len(), nothing);
+            for (sum, share) in sums.iter_mut().zip(&part.seen) {
+                *sum = join(*sum, share);
+            }
+        }
+        sums
+    };
+    starts.into_par_iter().flat_map_iter(of).collect()
 }
 
 /// Log-probabilities of the wanted tokens, in the order asked; not finite where the model's numbers
@@ -116,18 +185,14 @@ pub fn log_probs(
         return vec![f32::NAN; wanted.len()];
     };
     let parts = walk.each(|_, _, line| share(line));
-    let mut whole = vec![(f32::NEG_INFINITY, 0.0f64); count];
-    for (shares, _) in &parts {
-        for (sum, share) in whole.iter_mut().zip(shares) {
-            *sum = join(*sum, *share);
-        }
-    }
+    let nothing = (f32::NEG_INFINITY, 0.0f64);
+    let whole = together(&parts, nothing, |sum, share| join(sum, *share));
     let normalisers: Vec<f64> = whole
         .into_iter()
         .map(|(most, sum)| f64::from(most) + sum.ln())
         .collect();
     let mut answer = vec![f32::NAN; wanted.len()];
-    for (i, logit) in parts.into_iter().flat_map(|(_, picked)| picked) {
+    for (i, logit) in parts.into_iter().flat_map(|part| part.picked) {
         answer[i] = (f64::from(logit) - normalisers[wanted[i].row as usize]) as f32;
     }
     answer
@@ -151,15 +216,10 @@ pub fn distributions(
     };
     let parts =
         walk.each(|_, first, line| Distribution::block(line, look.block(first, line.len())));
-    let mut whole = vec![Distribution::NOTHING; count];
+    let whole = together(&parts, Distribution::NOTHING, |sum, block| sum.join(*block));
     let mut own = vec![f32::NAN; wanted.len()];
-    for (blocks, picked) in parts {
-        for (sum, block) in whole.iter_mut().zip(blocks) {
-            *sum = sum.join(block);
-        }
-        for (place, logit) in picked {
-            own[place] = logit;
-        }
+    for (place, logit) in parts.into_iter().flat_map(|part| part.picked) {
+        own[place] = logit;
     }
     let above = look.ranks.then(|| more_probable(&walk, &own));
     let seen = wanted.iter().enumerate().map(|(i, want)| {
@@ -347,7 +407,10 @@ fn join(a: (f32, f64), b: (f32, f64)) -> (f32, f64) {
         return a;
     }
     let most = a.0.max(b.0);
-    let scaled = |(m, s): (f32, f64)| s * (f64::from(m) - f64::from(most)).exp();
+    let scaled = |(m, s): (f32, f64)| match m == most {
+        true => s,
+        false => s * (f64::from(m) - f64::from(most)).exp(),
+    };
     (most, scaled(a) + scaled(b))
 }
 

@@ -9,6 +9,7 @@ use gemm_common::Parallelism;
 use rayon::prelude::*;
 
 use super::amx::{self, Activations, Region, Tiles};
+use super::lazy::Lazy;
 use super::quant::{self, Blocks, Prepared};
 
 /// From this many answers on that are written together, quantised weights are unpacked for the tile unit
@@ -36,6 +37,8 @@ pub enum Matrix {
     },
     /// Split for the tile unit.
     Tiles(Tiles),
+    /// As the checkpoint stores it, split for the tile unit when that is worth it.
+    Lazy(Lazy),
     /// ggml's blocks as they came.
     Blocks(Quantised),
 }
@@ -123,6 +126,7 @@ impl Matrix {
         match self {
             Self::Dense { outputs, .. } => *outputs,
             Self::Tiles(t) => t.outputs,
+            Self::Lazy(l) => l.outputs(),
             Self::Blocks(q) => q.blocks.outputs(),
         }
     }
@@ -132,6 +136,7 @@ impl Matrix {
         match self {
             Self::Dense { inputs, .. } => *inputs,
             Self::Tiles(t) => t.inputs,
+            Self::Lazy(l) => l.inputs(),
             Self::Blocks(q) => q.blocks.inputs(),
         }
     }
@@ -141,6 +146,7 @@ impl Matrix {
         match self {
             Self::Dense { data, .. } => data.len() * 4,
             Self::Tiles(t) => t.bytes(),
+            Self::Lazy(l) => l.bytes(),
             Self::Blocks(q) => q.blocks.bytes() + q.unpacked.get().map_or(0, |m| m.bytes()),
         }
     }
@@ -165,11 +171,16 @@ impl Linear {
         self.parts.first().map_or(0, Matrix::inputs)
     }
 
-    /// The one matrix, where it is split for the tile unit and has whole tiles.
+    /// The one matrix, split for the tile unit for good, where it may be and has whole tiles.
     pub fn tiles(&self) -> Option<&Tiles> {
-        match self.parts.as_slice() {
-            [Matrix::Tiles(tiles)] => (tiles.inputs.is_multiple_of(amx::DEPTH)).then_some(tiles),
-            _ => None,
+        let [matrix] = self.parts.as_slice() else {
+            return None;
+        };
+        match matrix {
+            _ if !matrix.inputs().is_multiple_of(amx::DEPTH) => None,
+            Matrix::Tiles(tiles) => Some(tiles),
+            Matrix::Lazy(lazy) => Some(lazy.keep()),
+            Matrix::Dense { .. } | Matrix::Blocks(_) => None,
         }
     }
 }
@@ -203,6 +214,10 @@ impl<'a> Rows<'a> {
     /// whichever way is quickest for so few.
     pub fn writing(&mut self, writing: bool) {
         self.writing = writing;
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.rows
     }
 
     pub(super) fn split(&mut self) -> &Activations {
@@ -291,6 +306,13 @@ unsafe fn product(rows: &mut Rows<'_>, matrix: &Matrix, to: Target, parallel: bo
         Matrix::Tiles(tiles) => {
             // SAFETY: passed on.
             unsafe { tiled(rows.split(), tiles, to, parallel) }
+        }
+        Matrix::Lazy(lazy) => {
+            // SAFETY: passed on.
+            match lazy.kept(rows.rows) {
+                Some(tiles) => unsafe { tiled(rows.split(), tiles, to, parallel) },
+                None => unsafe { lazy.product(rows.split(), to, parallel) },
+            }
         }
         Matrix::Blocks(q) if rows.writing && rows.rows < FEW_ROWS => {
             let x = (rows.x, rows.rows);

@@ -1,6 +1,7 @@
 //! Rows beside the weights of a head, whose outputs are multiplied a few at a time by one thread each.
 
 use super::amx::{self, Activations, Region, Tiles};
+use super::lazy::Lazy;
 use super::matmul::{Matrix, Multiplier, Rows, Shared, Target, padded, tiles_of};
 use super::quant::Blocks;
 #[cfg(target_arch = "x86_64")]
@@ -22,6 +23,8 @@ pub enum Slab<'a> {
     /// Rows for the tile unit and quantised weights whose digits it multiplies.
     #[cfg(target_arch = "x86_64")]
     Digits(Planes, &'a Blocks),
+    /// Rows for the tile unit and weights of which some outputs are split at a time.
+    Lazy(&'a Activations, &'a Lazy),
     /// Quantised weights, of which a few outputs are unpacked at a time.
     Blocks {
         /// All rows.
@@ -43,6 +46,10 @@ impl<'a> Slab<'a> {
                 inputs: *inputs,
             },
             Matrix::Tiles(tiles) => Self::Tiles(rows.split(), tiles),
+            Matrix::Lazy(lazy) => match lazy.kept(rows.count()) {
+                Some(tiles) => Self::Tiles(rows.split(), tiles),
+                None => Self::Lazy(rows.split(), lazy),
+            },
             #[cfg(target_arch = "x86_64")]
             Matrix::Blocks(q) if quant_tiles::supports(&q.blocks) => {
                 let mut planes = Planes::default();
@@ -63,6 +70,17 @@ impl<'a> Slab<'a> {
         }
     }
 
+    /// Whether weights are multiplied as they lie, so that some rows can be taken through all of them; where
+    /// they are unpacked first, all rows are multiplied with what was unpacked.
+    pub fn stays(&self) -> bool {
+        match self {
+            Self::Tiles(..) => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Digits(..) => true,
+            Self::Vectors { .. } | Self::Lazy(..) | Self::Blocks { .. } => false,
+        }
+    }
+
     /// Outputs `first..first + count`, ready to be multiplied by one thread.
     pub fn columns(&'a self, first: usize, count: usize) -> Columns<'a> {
         match self {
@@ -77,6 +95,12 @@ impl<'a> Slab<'a> {
                 rows: &[],
                 inputs: w.inputs,
                 weights: ColumnWeights::Tiles(a, w, first),
+            },
+            Self::Lazy(a, w) => Columns {
+                count,
+                rows: &[],
+                inputs: w.inputs(),
+                weights: ColumnWeights::Unpacked(a, w.some(first, first + count)),
             },
             #[cfg(target_arch = "x86_64")]
             Self::Digits(planes, blocks) => Columns {

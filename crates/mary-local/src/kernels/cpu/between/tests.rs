@@ -177,8 +177,35 @@ fn rows_taken_through_at_once_have_the_bits_of_the_single_steps() {
             let at_once = pool.install(|| case.run(&cpu, &of, true));
             let names = ["stream", "queries, keys and values", "keys", "values"];
             for ((a, b), name) in alone.iter().zip(&at_once).zip(names) {
-                assert!(a == b, "{name} of {rows} rows: gated {gated}, biased {biased}");
+                assert!(
+                    a == b,
+                    "{name} of {rows} rows: gated {gated}, biased {biased}"
+                );
             }
         }
+    }
+}
+
+#[test]
+fn blocks_are_whole_panels_that_cover_all_rows_in_order() {
+    for (rows, threads) in [
+        (192, 2),
+        (613, 2),
+        (679, 2),
+        (2048, 2),
+        (2048, 5),
+        (9000, 16),
+    ] {
+        let blocks: Vec<_> = divide(rows, threads).collect();
+        let ends = blocks.iter().map(|b| b.end).chain([0]);
+        let mut starts: Vec<usize> = ends.collect();
+        starts.rotate_right(1);
+        assert!(blocks.iter().zip(&starts).all(|(b, &end)| b.start == end));
+        assert_eq!(starts[0], 0);
+        assert_eq!(blocks.last().unwrap().end, rows);
+        let sizes = || blocks.iter().map(|b| b.len());
+        assert!(blocks.iter().all(|b| b.start.is_multiple_of(PANEL)));
+        assert!(sizes().max().unwrap() - sizes().min().unwrap() < 2 * PANEL);
+        assert!(sizes().max().unwrap() <= amx::ROWS, "{rows} rows");
     }
 }

@@ -1,0 +1,265 @@
+//! Plain weights that stay where the checkpoint stores them until they are worth splitting for the tile unit.
+//!
+//! Split weights of 32 bits take half as much memory again as the file, and the kernel clears every page of
+//! it first: for a small model that was most of the time from the start of a process to its first score. A
+//! few short texts are multiplied by splitting some outputs at a time in the cache instead, which gives the
+//! same bits; many rows, or the third use, make the split weights stay.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mary_weights::{TensorType, unpack_blocks};
+use rayon::prelude::*;
+
+use super::amx::{self, Activations, Region, Tiles};
+use super::matmul::Target;
+use super::simd;
+use crate::kernels::Stored;
+
+/// So many rows at once are worth splitting the weights for good.
+const MANY: usize = 64;
+/// So many uses before are.
+const OFTEN: usize = 2;
+/// Outputs split at a time: with 576 inputs a tenth of a second-level cache.
+const SOME: usize = 64;
+
+/// Matrices under one another, as they are stored.
+pub struct Lazy {
+    pieces: Vec<Stored>,
+    outputs: usize,
+    inputs: usize,
+    planes: OnceLock<usize>,
+    uses: AtomicUsize,
+    tiles: OnceLock<Tiles>,
+}
+
+impl Lazy {
+    /// Plain numbers (float32, float16 or bfloat16) of the same width.
+    pub fn new(pieces: Vec<Stored>) -> Self {
+        Self {
+            outputs: pieces.iter().map(|p| p.outputs).sum(),
+            inputs: pieces.first().map_or(0, |p| p.inputs),
+            pieces,
+            planes: OnceLock::new(),
+            uses: AtomicUsize::new(0),
+            tiles: OnceLock::new(),
+        }
+    }
+
+    /// Rows: the width of what comes out.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// Columns: the width of what goes in.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Bytes taken beside the file.
+    pub fn bytes(&self) -> usize {
+        self.tiles.get().map_or(0, Tiles::bytes)
+    }
+
+    /// The split weights, where they stay: because they do already, or since so many rows are worth it.
+    pub fn kept(&self, rows: usize) -> Option<&Tiles> {
+        let worth_it = || rows >= MANY || self.uses.fetch_add(1, Ordering::Relaxed) >= OFTEN;
+        match self.tiles.get() {
+            Some(tiles) => Some(tiles),
+            None => worth_it().then(|| self.keep()),
+        }
+    }
+
+    /// The split weights, which stay from now on.
+    pub fn keep(&self) -> &Tiles {
+        if let Some(tiles) = self.tiles.get() {
+            return tiles;
+        }
+        // No lock is held meanwhile: a thread of the pool that waits for its part may be given other work that
+        // comes here too. Both split then, and one of them for nothing.
+        let row = |row: usize, out: &mut [f32]| self.row(row, out);
+        let tiles = Tiles::keep_rows(self.outputs, self.inputs, self.planes(), row);
+        self.tiles.get_or_init(|| tiles)
+    }
+
+    /// Outputs `first..last`, split on this thread for one product.
+    pub fn some(&self, first: usize, last: usize) -> Tiles {
+        let row = |row: usize, out: &mut [f32]| self.row(first + row, out);
+        Tiles::pack_rows_here(last - first, self.inputs, self.planes(), row)
+    }
+
+    /// Multiplies a few rows, with some outputs at a time.
+    ///
+    /// # Safety
+    /// The target holds all rows of all outputs, and nobody else touches them meanwhile.
+    pub unsafe fn product(&self, a: &Activations, to: Target, parallel: bool) {
+        let work = |first: usize| {
+            let last = (first + SOME).min(self.outputs);
+            let region = Region {
+                row: 0,
+                rows: a.rows(),
+                output: 0,
+                outputs: last - first,
+                stride: to.stride,
+                add: to.add,
+            };
+            let whole = to;
+            // SAFETY: these matrices are made only where the unit is available; the outputs lie inside the
+            // target, and each is written once.
+            unsafe {
+                let at = whole.at.offset(first);
+                amx::multiply(a, &self.some(first, last), at.pointer(), region);
+            }
+        };
+        let firsts = (0..self.outputs.div_ceil(SOME)).map(|i| i * SOME);
+        match parallel {
+            true => firsts.collect::<Vec<_>>().into_par_iter().for_each(work),
+            false => firsts.for_each(work),
+        }
+    }
+
+    fn row(&self, mut row: usize, out: &mut [f32]) {
+        for piece in &self.pieces {
+            if row < piece.outputs {
+                let width = piece.bytes.len() / piece.outputs;
+                return numbers(
+                    piece.kind,
+                    &piece.bytes[row * width..(row + 1) * width],
+                    out,
+                );
+            }
+            row -= piece.outputs;
+        }
+    }
+
+    /// How many bfloat16 numbers it takes to hold each weight.
+    fn planes(&self) -> usize {
+        let of = |piece: &Stored| match piece.kind {
+            TensorType::BF16 => 1,
+            TensorType::F16 => 2,
+            _ => wide(piece),
+        };
+        let count = || self.pieces.iter().map(of).max().unwrap_or(1);
+        *self.planes.get_or_init(count)
+    }
+}
+
+/// The same of numbers of 32 bits. Most need three, which the first few tell.
+fn wide(piece: &Stored) -> usize {
+    const LOOK: usize = 1 << 14;
+    let mut some = vec![0.0; LOOK];
+    let mut planes = 1;
+    for bytes in piece.bytes.chunks(4 * LOOK) {
+        let some = &mut some[..bytes.len() / 4];
+        numbers(piece.kind, bytes, some);
+        planes = planes.max(amx::planes_here(some));
+        if planes == 3 {
+            break;
+        }
+    }
+    planes
+}
+
+/// Stored numbers as they are computed with, converted with the widest instructions.
+pub fn numbers(kind: TensorType, bytes: &[u8], out: &mut [f32]) {
+    simd::dispatch(
+        #[inline(always)]
+        || unpack_blocks(kind, bytes, out),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::matmul::Shared;
+    use super::*;
+
+    fn stored(outputs: usize, inputs: usize, kind: TensorType, seed: f32) -> Stored {
+        let numbers = (0..outputs * inputs).map(|i| (i as f32 * seed).sin());
+        let bytes: Vec<u8> = match kind {
+            TensorType::BF16 => numbers
+                .flat_map(|x| half::bf16::from_f32(x).to_le_bytes())
+                .collect(),
+            TensorType::F16 => numbers
+                .flat_map(|x| half::f16::from_f32(x).to_le_bytes())
+                .collect(),
+            _ => numbers.flat_map(f32::to_le_bytes).collect(),
+        };
+        Stored {
+            bytes: bytes.into(),
+            kind,
+            outputs,
+            inputs,
+        }
+    }
+
+    #[test]
+    fn a_product_has_the_same_bits_before_and_after_weights_are_split_for_good() {
+        if !amx::available() {
+            let what = "this processor has no tile unit";
+            return mary_testkit::skip(mary_testkit::Lacking::Processor, what);
+        }
+        let inputs = 96;
+        for kind in [TensorType::F32, TensorType::F16, TensorType::BF16] {
+            let pieces = [(100, 0.37), (33, 0.71), (7, 1.3)]
+                .map(|(outputs, seed)| stored(outputs, inputs, kind, seed));
+            let lazy = Lazy::new(pieces.into());
+            let (rows, outputs) = (5, lazy.outputs());
+            let x: Vec<f32> = (0..rows * inputs).map(|i| (i as f32 * 0.9).sin()).collect();
+            let mut a = Activations::default();
+            a.set(&x, rows, inputs);
+            let ask = |parallel: bool| {
+                let mut out = vec![0.5f32; rows * outputs];
+                let to = Target {
+                    at: Shared(out.as_mut_ptr()),
+                    stride: outputs,
+                    add: true,
+                };
+                // SAFETY: the target holds all rows of all outputs.
+                unsafe { lazy.product(&a, to, parallel) };
+                out
+            };
+            assert_eq!(lazy.bytes(), 0);
+            let (alone, together) = (ask(false), ask(true));
+            assert!(lazy.kept(1).is_none() && lazy.kept(1).is_none());
+            let tiles = lazy.kept(1).unwrap();
+            let mut kept = vec![0.5f32; rows * outputs];
+            let region = Region {
+                row: 0,
+                rows,
+                output: 0,
+                outputs,
+                stride: outputs,
+                add: true,
+            };
+            // SAFETY: as above.
+            unsafe { amx::multiply(&a, tiles, kept.as_mut_ptr(), region) };
+            assert!(alone == kept && together == kept, "{kind}");
+            assert!(lazy.bytes() > 0);
+        }
+    }
+
+    #[test]
+    fn many_rows_split_weights_for_good_at_once() {
+        let lazy = Lazy::new(vec![stored(40, 32, TensorType::F32, 0.3)]);
+        assert!(lazy.kept(MANY - 1).is_none());
+        assert!(lazy.kept(MANY).is_some());
+    }
+
+    #[test]
+    fn numbers_of_32_bits_that_are_shorter_take_fewer_planes() {
+        let short: Vec<u8> = (0..40_000u32)
+            .flat_map(|i| half::bf16::from_f32(i as f32).to_f32().to_le_bytes())
+            .collect();
+        let of = |bytes: Vec<u8>| Stored {
+            bytes: bytes.into(),
+            kind: TensorType::F32,
+            outputs: 1,
+            inputs: 40_000,
+        };
+        assert_eq!(wide(&of(short.clone())), 1);
+        // The one long number stands beyond what is looked at first.
+        let mut long = short;
+        long.splice(4 * 39_999.., 0.1234f32.to_le_bytes());
+        assert_eq!(wide(&of(long)), 3);
+    }
+}
