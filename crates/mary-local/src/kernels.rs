@@ -138,6 +138,18 @@ pub trait Backend: Send + Sync {
         kind: Activation,
         to: &mut Self::Tensor,
     );
+    /// `to = act(x · Wᵀ + b)` in one go, for layers without a gate; false, and nothing done, where the device
+    /// takes two steps.
+    fn linear_activated(
+        &self,
+        _x: &Self::Tensor,
+        _rows: Extent,
+        _layer: &Self::Linear,
+        _kind: Activation,
+        _to: &mut Self::Tensor,
+    ) -> bool {
+        false
+    }
     /// `x += y` over the first `len` numbers.
     fn add(&self, x: &mut Self::Tensor, y: &Self::Tensor, len: usize);
     /// Normalises neighbouring spans of every row in place.

@@ -592,9 +592,12 @@ impl<B: Backend> Transformer<B> {
             MlpOf::Sparse(experts) => return self.experts(experts, rows, work),
         };
         let of = work.extent(rows);
-        b.linear(&work.normed, of, &dense.up, &mut work.wide, false);
-        let shape = (a.intermediate, a.mlp.gated);
-        b.activate(&work.wide, rows, shape, a.mlp.activation, &mut work.narrow);
+        let (gated, act) = (a.mlp.gated, a.mlp.activation);
+        if gated || !b.linear_activated(&work.normed, of, &dense.up, act, &mut work.narrow) {
+            b.linear(&work.normed, of, &dense.up, &mut work.wide, false);
+            let shape = (a.intermediate, gated);
+            b.activate(&work.wide, rows, shape, act, &mut work.narrow);
+        }
         let (out, add) = match to {
             Target::Stream => (&mut work.x, true),
             Target::Normed => (&mut work.normed, true),

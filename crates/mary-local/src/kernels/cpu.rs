@@ -3,7 +3,7 @@
 mod attention;
 #[cfg(target_arch = "x86_64")]
 mod between;
-mod elementwise;
+pub(crate) mod elementwise;
 pub(crate) mod head;
 mod lazy;
 pub mod matmul;

@@ -5,12 +5,24 @@ use std::sync::PoisonError;
 use mary_contract::ModelError;
 use mary_cuda::{Kind, Memory, args};
 
+use super::hopper::End;
 use super::{BASE, Cache, Cuda, Linear, Pending, Plan, Rotary, Table, Tensor, Vector, int, plan};
 use crate::batch::Batch;
 use crate::config::{Activation, Norm, Rope};
 use crate::kernels::{
     AttentionCall, Backend, Draw, Extent, Groups, Heads, NormOf, Spans, Wanted, Weights,
 };
+
+/// An activation as `kernels.cu` numbers it.
+fn number_of(kind: Activation) -> i32 {
+    match kind {
+        Activation::Gelu => 0,
+        Activation::GeluTanh => 1,
+        Activation::QuickGelu => 2,
+        Activation::Silu => 3,
+        Activation::Relu => 4,
+    }
+}
 
 impl Backend for Cuda {
     type Tensor = Tensor;
@@ -232,16 +244,30 @@ impl Backend for Cuda {
         let len = (rows * width) as u64;
         let grid = (rows * width).div_ceil(2048);
         let (from, width, gated) = (x.at(), int(width), i32::from(gated));
-        let kind = match kind {
-            Activation::Gelu => 0i32,
-            Activation::GeluTanh => 1,
-            Activation::QuickGelu => 2,
-            Activation::Silu => 3,
-            Activation::Relu => 4,
-        };
+        let kind = number_of(kind);
         let name = format!("activate_{}", self.kind.letter());
         let words = args![from, out, width, gated, kind, len];
         self.launch((BASE, &name), (grid, 1), 256, words);
+    }
+
+    fn linear_activated(
+        &self,
+        x: &Tensor,
+        rows: Extent,
+        layer: &Linear,
+        kind: Activation,
+        to: &mut Tensor,
+    ) -> bool {
+        let rows = rows.rows;
+        if !Self::hopper_activates(kind) || !self.hopper_suits(rows, layer, false) {
+            return false;
+        }
+        let mut scratch = self.lock();
+        let operand = self.operand(&mut scratch, x, rows * layer.inputs, layer);
+        let out = self.room(to, rows * layer.outputs, self.kind);
+        let end = End::Activate(number_of(kind));
+        self.hopper_multiply(operand, rows, layer, (out, end), 0.0);
+        true
     }
 
     fn add(&self, x: &mut Tensor, y: &Tensor, len: usize) {

@@ -124,10 +124,11 @@ DEVICE u64 tile_at(u32 at) {
 
 struct Product {
     int m, n, k;
-    float cap;  // squashes what the head gives; 0: not
+    float cap;       // squashes what the head gives; 0: not
+    int activation;  // as in `kernels.cu`; for ACTIVATE
 };
 
-enum { STORE, ACCUMULATE, EXPONENTIALS };
+enum { STORE, ACTIVATE, ACCUMULATE, EXPONENTIALS };
 
 constexpr int BM = 64, BN = 256, BK = 64;  // rows, columns and width of a tile
 constexpr int CLUSTER = 2, SHARE = BN / CLUSTER;
@@ -215,6 +216,36 @@ DEVICE float two_to(float x) {
 DEVICE float capped(float x, float cap) {
     float t = two_to(-2.f * LOG2_E * fabsf(x) / cap);
     return x != x ? x : copysignf(cap * __fdividef(1.f - t, 1.f + t), x);
+}
+// The activations of feed-forward layers without a gate, as `act` of `kernels.cu` computes them.
+DEVICE float gelu(float v) {
+    float x = v * 0.70710678118654752f, a = fabsf(x), t = __fdividef(1.f, 1.f + 0.3275911f * a);
+    float p = t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+    return 0.5f * v * (1.f + copysignf(1.f - p * two_to(-LOG2_E * a * a), x));
+}
+DEVICE float tanh_gelu(float v) {
+    float inner = 1.5957691216057308f * (v + 0.044715f * v * v * v);
+    return v * (1.f - __fdividef(1.f, two_to(LOG2_E * inner) + 1.f));
+}
+DEVICE void activate(float (&d)[COUNT], const float *bias, Product s, int n0) {
+    int c = threadIdx.x & 3;
+    if (bias) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            int n = n0 + (i >> 2) * 8 + 2 * c + (i & 1);
+            if (n < s.n) d[i] += bias[n];
+        }
+    }
+    if (s.activation == 0) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) d[i] = gelu(d[i]);
+    } else if (s.activation == 1) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) d[i] = tanh_gelu(d[i]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) d[i] = d[i] < 0.f ? 0.f : d[i];
+    }
 }
 // Keeps no product: for each row and column tile, the largest number and the sum of exponentials.
 DEVICE void squash(float (&d)[COUNT], const float *bias, float2 *out, Product s, int m0, int n0, int tiles) {
@@ -330,7 +361,10 @@ DEVICE void product(const Map *a, const Map *b, const float *bias, O *out, Produ
             int m0 = (row * CLUSTER + rank) * BM, n0 = column * BN;
             if constexpr (END == EXPONENTIALS)
                 squash(d, bias, (float2 *)out, s, m0, n0, order.columns);
-            else
+            else if constexpr (END == ACTIVATE) {
+                activate(d, bias, s, n0);
+                write<O, END>(d, room, nullptr, out, s, m0, n0);
+            } else
                 write<O, END>(d, room, bias, out, s, m0, n0);
         }
     }
@@ -347,6 +381,7 @@ DEVICE void product(const Map *a, const Map *b, const float *bias, O *out, Produ
 #define PRODUCTS(T, N)                                                                                      \
     PRODUCT(T, T, N##_store_##N, STORE)                                                                     \
     PRODUCT(T, float, N##_store_s, STORE)                                                                   \
+    PRODUCT(T, T, N##_activate_##N, ACTIVATE)                                                               \
     PRODUCT(T, float, N##_add_s, ACCUMULATE)                                                                \
     PRODUCT(T, float, N##_exponentials, EXPONENTIALS)
 #ifdef PRODUCTS_B

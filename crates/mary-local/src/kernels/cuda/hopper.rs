@@ -2,6 +2,8 @@
 
 use mary_cuda::{Kind, Matrix, Memory, args};
 
+use crate::config::Activation;
+
 use super::{Cuda, Linear, Vector, int};
 
 /// As in `hopper.cu`: rows of a cluster's tile and of a block's, columns, blocks in a cluster.
@@ -20,12 +22,15 @@ struct Shape {
     n: i32,
     k: i32,
     cap: f32,
+    activation: i32,
 }
 
 /// What becomes of a product.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Store(Kind),
+    /// Activated and stored in the type of the rows; the activation as `kernels.cu` numbers it.
+    Activate(i32),
     /// Added to 32-bit numbers.
     Add,
     /// For each row and tile of columns, the largest number and the sum of exponentials.
@@ -49,6 +54,14 @@ impl Cuda {
         let busy = 2 * CLUSTER * tiles >= self.device.multiprocessors;
         let short = layer.inputs <= 1024 && rows >= 1024;
         self.hopper_takes(layer) && busy && (!library || short)
+    }
+
+    /// Whether a product can be activated before it is written down.
+    pub(super) fn hopper_activates(kind: Activation) -> bool {
+        matches!(
+            kind,
+            Activation::Gelu | Activation::GeluTanh | Activation::Relu
+        )
     }
 
     /// Columns of a tile, one result each where exponentials are summed.
@@ -91,6 +104,10 @@ impl Cuda {
             n: int(layer.outputs),
             k: int(width),
             cap,
+            activation: match end {
+                End::Activate(kind) => kind,
+                _ => 0,
+            },
         };
         let (part, letter) = match kind {
             Kind::F16 => ("hopper_h", 'h'),
@@ -98,6 +115,7 @@ impl Cuda {
         };
         let what = match end {
             End::Store(kind) => format!("store_{}", kind.letter()),
+            End::Activate(_) => format!("activate_{letter}"),
             End::Add => "add_s".to_owned(),
             End::Exponentials => "exponentials".to_owned(),
         };

@@ -2,7 +2,9 @@
 //! every sum is exact and must come out to the last bit, in whatever order it is taken.
 
 use super::*;
+use crate::config::Activation;
 use crate::kernels::Weights;
+use crate::kernels::cpu::elementwise::activate;
 use crate::kernels::cuda::hopper::End;
 
 /// Multiples of a sixteenth between -1 and 1.
@@ -70,6 +72,25 @@ impl Case {
         self.cuda.check().unwrap();
         self.cuda.device.read(to.at(), before.len()).unwrap()
     }
+
+    /// Two 16-bit numbers in each word, rounded to the nearest.
+    fn compare(&self, words: &[f32], wanted: &[f32], tolerated: f64, said: &str) {
+        let halves = words
+            .iter()
+            .flat_map(|w| [w.to_bits() as u16, (w.to_bits() >> 16) as u16]);
+        for (found, &wanted) in halves.zip(wanted) {
+            let (found, step) = match self.cuda.kind {
+                Kind::F16 => (f64::from(half::f16::from_bits(found)), 2f64.powi(-11)),
+                _ => (f64::from(half::bf16::from_bits(found)), 2f64.powi(-8)),
+            };
+            let wanted = f64::from(wanted);
+            let apart = (found - wanted).abs();
+            assert!(
+                apart <= wanted.abs() * step + tolerated,
+                "{said}: {found} and {wanted}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -88,21 +109,17 @@ fn products_on_a_hopper_gpu_are_exact() {
             let added = case.run(End::Add, &before, 0.0);
             let sums = case.wanted.iter().zip(&before).map(|(a, b)| a + b);
             assert!(sums.eq(added), "{said}, added");
-            // Two 16-bit numbers in each word, rounded to the nearest.
             let short = case.run(End::Store(case.cuda.kind), &nothing, 0.0);
-            let halves = short
-                .iter()
-                .flat_map(|w| [w.to_bits() as u16, (w.to_bits() >> 16) as u16]);
-            for (found, wanted) in halves.zip(&case.wanted) {
-                let (found, step) = match precision {
-                    Precision::F16 => (f64::from(half::f16::from_bits(found)), 2f64.powi(-11)),
-                    _ => (f64::from(half::bf16::from_bits(found)), 2f64.powi(-8)),
-                };
-                let wanted = f64::from(*wanted);
-                assert!(
-                    (found - wanted).abs() <= wanted.abs() * step,
-                    "{said}: {found} and {wanted}"
-                );
+            case.compare(&short, &case.wanted, 0.0, &said);
+            for (kind, number) in [
+                (Activation::Gelu, 0),
+                (Activation::GeluTanh, 1),
+                (Activation::Relu, 4),
+            ] {
+                let found = case.run(End::Activate(number), &nothing, 0.0);
+                let mut wanted = vec![0.0; case.wanted.len()];
+                activate(&case.wanted, kind, &mut wanted);
+                case.compare(&found, &wanted, 1e-5, &format!("{said}, {kind:?}"));
             }
             for cap in [0.0f32, 30.0] {
                 let tiles = Cuda::hopper_tiles(&case.layer);
