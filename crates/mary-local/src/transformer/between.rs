@@ -4,13 +4,24 @@ use super::{BlockOf, DenseOf, MlpOf, Pass, Transformer, Workspace};
 use crate::config::{Block, QkNorm};
 use crate::kernels::{Backend, Beginning, Between, Ending, Extent, NormOf};
 
+/// The norms before attention and before the feed-forward layers, and those layers. A norm that both share is
+/// named twice.
+struct Parts<'a, B: Backend> {
+    attn_norm: &'a NormOf<B::Vector>,
+    mlp_norm: &'a NormOf<B::Vector>,
+    mlp: &'a DenseOf<B>,
+}
+
 impl<B: Backend> BlockOf<B> {
-    /// The norms before attention and before the feed-forward layers, and those layers, where they are dense.
-    /// A norm that both share is named twice.
-    fn parts(&self) -> Option<((&NormOf<B::Vector>, &NormOf<B::Vector>), &DenseOf<B>)> {
-        let first = self.attn_norm.as_ref()?;
+    /// `None` where the feed-forward layers are not dense, or no norm stands before attention.
+    fn parts(&self) -> Option<Parts<'_, B>> {
+        let attn_norm = self.attn_norm.as_ref()?;
         match &self.mlp {
-            MlpOf::Dense(dense) => Some(((first, self.mlp_norm.as_ref().unwrap_or(first)), dense)),
+            MlpOf::Dense(mlp) => Some(Parts {
+                attn_norm,
+                mlp_norm: self.mlp_norm.as_ref().unwrap_or(attn_norm),
+                mlp,
+            }),
             MlpOf::Sparse(_) => None,
         }
     }
@@ -36,7 +47,7 @@ impl<B: Backend> Transformer<B> {
         };
         let layers: Vec<&B::Linear> = parts
             .into_iter()
-            .flat_map(|(block, (_, mlp))| [&block.qkv, &block.attn_out, &mlp.up, &mlp.down])
+            .flat_map(|(block, of)| [&block.qkv, &block.attn_out, &of.mlp.up, &of.mlp.down])
             .collect();
         self.backend.goes_between(of, &layers)
     }
@@ -55,11 +66,11 @@ impl<B: Backend> Transformer<B> {
         let ending = last
             .and_then(|pass| self.blocks.get(pass.layer))
             .and_then(|block| {
-                let ((_, norm), mlp) = block.parts()?;
+                let Parts { mlp_norm, mlp, .. } = block.parts()?;
                 Some(Ending {
                     attended: &work.attended,
                     out: &block.attn_out,
-                    norm,
+                    norm: mlp_norm,
                     parallel: matches!(a.block, Block::Parallel { .. }),
                     up: &mlp.up,
                     shape: (a.intermediate, a.mlp.gated),
@@ -72,7 +83,7 @@ impl<B: Backend> Transformer<B> {
             let kind = a.kinds.get(pass.layer).copied().unwrap_or_default();
             let norms = block.qk_norms.as_ref();
             Some(Beginning {
-                norm: block.parts()?.0.0,
+                norm: block.parts()?.attn_norm,
                 qkv: &block.qkv,
                 to: &mut work.qkv,
                 heads: &heads,

@@ -191,6 +191,21 @@ fn run_inner<const FMA: bool>(
             if r >= rows {
                 break;
             }
+            // What none of these rows sees is left out: it would be weighed with zero.
+            let sees = |row: usize| match settings.causal {
+                true => {
+                    let own_end = reach(first_row + row / group).1;
+                    (first_position + row / group + 1).max(own_end)
+                }
+                false => end,
+            };
+            let farthest = (r..rows.min(r + QUERIES)).map(sees).max().unwrap_or(0);
+            let count = farthest.saturating_sub(block).min(count);
+            if count == 0 {
+                continue;
+            }
+            let span = count.next_multiple_of(16);
+            let key_rows = &key_rows[..count];
             let scores = &mut scores[..QUERIES * KEYS];
             if rows >= FEW {
                 score_block::<FMA>(&queries[r * width..], width, transposed, span, scores);
@@ -218,13 +233,9 @@ fn run_inner<const FMA: bool>(
                         *s += alibi.bias(head, block + j);
                     }
                 }
-                let (own_first, own_end) = reach(first_row + row / group);
-                let last = if settings.causal {
-                    (position + 1).max(own_end).saturating_sub(block)
-                } else {
-                    count
-                };
+                let last = sees(row).saturating_sub(block);
                 line[last.min(count)..].fill(f32::NEG_INFINITY);
+                let own_first = reach(first_row + row / group).0;
                 if let Some(window) = settings.window {
                     let begin = (position + 1).saturating_sub(window).min(own_first);
                     let visible = begin.saturating_sub(block);
@@ -235,16 +246,23 @@ fn run_inner<const FMA: bool>(
                     line.fill(0.0);
                     continue;
                 }
-                let shrink = exp::<FMA>(row_max[row] - most);
                 for s in line.iter_mut() {
                     *s = exp::<FMA>(*s - most);
                 }
-                totals[row] = madd::<FMA>(totals[row], shrink, sum(line));
-                if shrink != 1.0 {
-                    for x in sums[row * padded..][..padded].iter_mut() {
-                        *x *= shrink;
+                let total = sum(line);
+                // Before a row's first block there is nothing to shrink.
+                totals[row] = match row_max[row] {
+                    f32::NEG_INFINITY => total,
+                    before => {
+                        let shrink = exp::<FMA>(before - most);
+                        if shrink != 1.0 {
+                            for x in sums[row * padded..][..padded].iter_mut() {
+                                *x *= shrink;
+                            }
+                        }
+                        madd::<FMA>(totals[row], shrink, total)
                     }
-                }
+                };
                 row_max[row] = most;
             }
             let sums = &mut sums[r * padded..][..QUERIES * padded];

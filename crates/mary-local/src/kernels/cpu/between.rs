@@ -61,7 +61,7 @@ pub fn run(work: Between<'_, '_, Cpu>) {
     let threads = rayon::current_num_threads();
     let blocks: Vec<Range<usize>> = divide(rows, threads).collect();
     blocks.into_par_iter().with_max_len(1).for_each(|rows| {
-        let block = Block { x, rows };
+        let mut block = Block { x, rows };
         let mut room = ROOM.take().unwrap_or_default();
         if let Some(ending) = &ending {
             block.end(ending, &mut room);
@@ -111,7 +111,7 @@ struct Block {
 }
 
 impl Block {
-    fn stream(&self, width: usize) -> &mut [f32] {
+    fn stream(&mut self, width: usize) -> &mut [f32] {
         // SAFETY: the stream has rows of this width, and nobody else touches those of this block.
         unsafe {
             let at = self.x.pointer().add(self.rows.start * width);
@@ -120,7 +120,7 @@ impl Block {
     }
 
     /// Adds the share of some inputs in a product to the residual stream: those from `first` on.
-    fn add(&self, a: &Activations, w: &Tiles, first: usize) {
+    fn add(&mut self, a: &Activations, w: &Tiles, first: usize) {
         let x = self.stream(w.outputs);
         let region = Region {
             add: true,
@@ -130,7 +130,7 @@ impl Block {
         unsafe { amx::multiply_from(a, w, first, x.as_mut_ptr(), region) };
     }
 
-    fn add_bias(&self, of: &Linear) {
+    fn add_bias(&mut self, of: &Linear) {
         if let Some(bias) = &of.bias {
             add_bias_rows(self.stream(bias.len()), bias);
         }
@@ -145,7 +145,7 @@ impl Block {
     }
 
     /// The rows of the stream, normalised and split.
-    fn norm(&self, by: &NormOf<Vec<f32>>, room: &mut Room) {
+    fn norm(&mut self, by: &NormOf<Vec<f32>>, room: &mut Room) {
         let width = by.weight.len();
         room.rows.shape(self.rows.len(), width);
         room.normed.resize(STRIP * width, 0.0);
@@ -159,7 +159,7 @@ impl Block {
     }
 
     /// The end of a block: what attention found, and the feed-forward layers.
-    fn end(&self, of: &Ending<'_, Cpu>, room: &mut Room) {
+    fn end(&mut self, of: &Ending<'_, Cpu>, room: &mut Room) {
         let (Some(out), Some(up), Some(down)) = (of.out.tiles(), of.up.tiles(), of.down.tiles())
         else {
             return;
@@ -183,7 +183,7 @@ impl Block {
     }
 
     /// The beginning of a block: queries, keys and values, turned and placed.
-    fn begin(&self, of: &Beginning<'_, '_, Cpu>, to: &Places, room: &mut Room) {
+    fn begin(&mut self, of: &Beginning<'_, '_, Cpu>, to: &Places, room: &mut Room) {
         let Some(w) = of.qkv.tiles() else { return };
         self.norm(of.norm, room);
         let (width, first) = (w.outputs, self.rows.start);
