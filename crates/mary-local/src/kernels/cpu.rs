@@ -29,6 +29,7 @@ pub use mary_products::{aligned, amx};
 mod slab;
 mod team;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use aligned::Aligned;
@@ -51,9 +52,15 @@ use crate::config::{Activation, Norm, Rope};
 #[cfg(target_arch = "x86_64")]
 const VECTORS: usize = 4;
 
+/// Rows of a batch where weights stay packed: as many as are multiplied between two walks over them, twice.
+/// More would take memory that packing saves.
+const PACKED_ROWS: usize = 512;
+
 /// The processor as a device.
 pub struct Cpu {
     multiplier: Multiplier,
+    /// Whether some weights stay packed.
+    packed: AtomicBool,
     /// Memory for split activations, lent to one call at a time.
     split: Mutex<Vec<Activations>>,
     /// The same for products with quantised weights.
@@ -66,6 +73,7 @@ impl Cpu {
     pub fn new(multiplier: Multiplier) -> Self {
         Self {
             multiplier,
+            packed: AtomicBool::new(false),
             split: Mutex::default(),
             #[cfg(target_arch = "x86_64")]
             planes: Mutex::default(),
@@ -191,6 +199,13 @@ impl Backend for Cpu {
     type Rotary = Rotary;
     type Pending = Vec<f32>;
 
+    fn best_rows(&self) -> usize {
+        match self.packed.load(Ordering::Relaxed) {
+            true => PACKED_ROWS,
+            false => 2048,
+        }
+    }
+
     fn takes_stored(&self) -> bool {
         self.multiplier == Multiplier::Tiles
     }
@@ -218,7 +233,10 @@ impl Backend for Cpu {
                 let data = mary_weights::numbers(stored.kind, &stored.bytes);
                 Matrix::dense(data, stored.outputs, stored.inputs, self.multiplier)
             }
-            Weights::Blocks { blocks, keep } => Matrix::blocks(blocks, keep),
+            Weights::Blocks { blocks, keep } => {
+                self.packed.store(true, Ordering::Relaxed);
+                Matrix::blocks(blocks, keep)
+            }
         };
         Linear {
             parts: parts.into_iter().map(prepare).collect(),

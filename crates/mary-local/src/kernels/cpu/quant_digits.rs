@@ -64,27 +64,73 @@ pub fn planes(kind: TensorType) -> Option<usize> {
     }
 }
 
-/// Unpacks `groups` tiles of depth of sixteen outputs, each from its own place.
+/// Two tiles of outputs in a chunk of depth that are unpacked a few outputs at a time, while the tile unit
+/// multiplies others.
+pub struct Unpacking {
+    /// What the blocks are; [`planes`] knows it.
+    pub kind: TensorType,
+    /// The first output's blocks.
+    pub at: *const u8,
+    /// From an output to the next one.
+    pub row_bytes: usize,
+    /// Groups to be unpacked.
+    pub groups: usize,
+    /// Outputs that are there; beyond them the last one stands once more.
+    pub outputs: usize,
+    /// From here to what is unpacked next, which is fetched.
+    pub ahead: isize,
+    /// Where the digits go: two tiles, which nobody else uses meanwhile.
+    pub to: *mut Digits,
+    /// Outputs done.
+    pub done: usize,
+}
+
+impl Unpacking {
+    /// Unpacks so many more outputs, if there are so many.
+    ///
+    /// # Safety
+    /// The processor has AVX-512 (F, BW, DQ, VL, BF16) and F16C; behind every output's place there are whole
+    /// blocks for so many groups, at most [`CHUNK`], and of the K kinds exactly as many.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
+    pub unsafe fn more(&mut self, outputs: usize) {
+        let until = (self.done + outputs).min(2 * TILE);
+        let bytes = self.groups * DEPTH / self.kind.block_len() * self.kind.block_bytes();
+        for i in self.done..until {
+            let at = self
+                .at
+                .wrapping_add(i.min(self.outputs - 1) * self.row_bytes);
+            let next = at.wrapping_offset(self.ahead);
+            for line in (0..bytes + 63).step_by(64) {
+                _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(line).cast());
+            }
+            // SAFETY: passed on.
+            unsafe {
+                let to = &mut *self.to.wrapping_add(i / TILE);
+                unpack(self.kind, at, self.groups, i % TILE, to);
+            }
+        }
+        self.done = until;
+    }
+}
+
+/// Unpacks `groups` tiles of depth of an output.
 ///
 /// # Safety
-/// The processor has AVX-512 (F, BW, DQ, VL, BF16) and F16C; [`planes`] knows the kind; behind every place there
-/// are whole blocks for so many groups, at most [`CHUNK`], and of the K kinds exactly as many.
+/// As for [`Unpacking::more`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-pub unsafe fn unpack(kind: TensorType, rows: [*const u8; TILE], groups: usize, to: &mut Digits) {
+unsafe fn unpack(kind: TensorType, at: *const u8, groups: usize, output: usize, to: &mut Digits) {
     debug_assert!(groups <= CHUNK);
-    for (output, at) in rows.into_iter().enumerate() {
-        // SAFETY: passed on.
-        unsafe {
-            match kind {
-                TensorType::Q4_0 => blocks::<18, 2, 4>(at, groups, output, to),
-                TensorType::Q4_1 => blocks::<20, 4, 4>(at, groups, output, to),
-                TensorType::Q5_0 => blocks::<22, 2, 5>(at, groups, output, to),
-                TensorType::Q5_1 => blocks::<24, 4, 5>(at, groups, output, to),
-                TensorType::Q8_0 => blocks::<34, 2, 8>(at, groups, output, to),
-                TensorType::Q4K => pairs::<false>(at, output, to),
-                TensorType::Q5K => pairs::<true>(at, output, to),
-                _ => six_bits(at, output, to),
-            }
+    // SAFETY: passed on.
+    unsafe {
+        match kind {
+            TensorType::Q4_0 => blocks::<18, 2, 4>(at, groups, output, to),
+            TensorType::Q4_1 => blocks::<20, 4, 4>(at, groups, output, to),
+            TensorType::Q5_0 => blocks::<22, 2, 5>(at, groups, output, to),
+            TensorType::Q5_1 => blocks::<24, 4, 5>(at, groups, output, to),
+            TensorType::Q8_0 => blocks::<34, 2, 8>(at, groups, output, to),
+            TensorType::Q4K => pairs::<false>(at, output, to),
+            TensorType::Q5K => pairs::<true>(at, output, to),
+            _ => six_bits(at, output, to),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::quant_digits::{Digits, TILE, TILE_LEN};
+use super::quant_digits::{Digits, TILE, TILE_LEN, Unpacking};
 use super::quant_memory::{get, set};
 use super::quant_planes::PLANES;
 
@@ -303,13 +303,20 @@ impl Tiles<'_> {
         left
     }
 
-    /// One plane of digits.
+    /// Outputs to be unpacked in every step, so that all are when the last one is done.
+    fn share(&self, strips: &Strips) -> usize {
+        let steps = strips.count.div_ceil(2) * self.groups;
+        (PAIR * TILE).div_ceil(steps.max(1))
+    }
+
+    /// One plane of digits; what comes next is unpacked beside it.
     ///
     /// # Safety
-    /// The strips have tiles, sums and places for all groups and outputs.
+    /// The strips have tiles, sums and places for all groups and outputs; the other digits are there.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-    pub unsafe fn one_plane(&self, strips: &Strips) {
+    pub unsafe fn one_plane(&self, strips: &Strips, next: &mut Unpacking) {
         let (groups, twos) = (self.groups, strips.count / 2);
+        let share = self.share(strips);
         let steps = twos * groups;
         let place = |step: usize| (step / groups * 2, step % groups);
         if steps > 0 {
@@ -331,6 +338,7 @@ impl Tiles<'_> {
                     } else {
                         self.square::<false>(group, rows, fresh, &left, does);
                     }
+                    next.more(share);
                 }
             }
         }
@@ -354,6 +362,7 @@ impl Tiles<'_> {
                     } else {
                         self.odd(group, row, fresh, &left, does);
                     }
+                    next.more(share);
                 }
             }
         }
@@ -533,14 +542,14 @@ impl Tiles<'_> {
     /// # Safety
     /// As for one plane.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-    pub unsafe fn two_planes(&self, strips: &Strips) {
+    pub unsafe fn two_planes(&self, strips: &Strips, next: &mut Unpacking) {
         for strip in (0..strips.count).step_by(2) {
             // SAFETY: passed on.
             unsafe {
                 if strip + 1 < strips.count {
-                    self.two_planes_two_strips(strips, strip);
+                    self.two_planes_two_strips(strips, strip, next);
                 } else {
-                    self.two_planes_one_strip(strips, strip);
+                    self.two_planes_one_strip(strips, strip, next);
                 }
             }
         }
@@ -549,7 +558,8 @@ impl Tiles<'_> {
     /// # Safety
     /// As above; there is a strip behind this one.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-    unsafe fn two_planes_two_strips(&self, strips: &Strips, strip: usize) {
+    unsafe fn two_planes_two_strips(&self, strips: &Strips, strip: usize, next: &mut Unpacking) {
+        let share = self.share(strips);
         clear();
         for group in 0..self.groups {
             // SAFETY: passed on.
@@ -563,6 +573,7 @@ impl Tiles<'_> {
                     a0 = self.tile(0, group), a1 = self.tile(1, group),
                     b0 = strips.tiles(strip, group), b1 = strips.tiles(strip + 1, group)
                 );
+                next.more(share);
             }
         }
         // SAFETY: passed on.
@@ -575,7 +586,8 @@ impl Tiles<'_> {
     /// # Safety
     /// As above.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")]
-    unsafe fn two_planes_one_strip(&self, strips: &Strips, strip: usize) {
+    unsafe fn two_planes_one_strip(&self, strips: &Strips, strip: usize, next: &mut Unpacking) {
+        let share = self.share(strips);
         clear();
         for group in 0..self.groups {
             // SAFETY: passed on.
@@ -590,6 +602,7 @@ impl Tiles<'_> {
                     a0 = self.tile(0, group), a1 = self.tile(1, group),
                     b = strips.tiles(strip, group)
                 );
+                next.more(share);
             }
         }
         // SAFETY: passed on.

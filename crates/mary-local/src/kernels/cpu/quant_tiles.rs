@@ -15,7 +15,7 @@ use super::aligned::Aligned;
 use super::amx;
 use super::matmul::{Linear, Matrix, Shared, Target};
 use super::quant::Blocks;
-use super::quant_digits::{self, CHUNK, DEPTH, Digits, TILE, TILE_LEN};
+use super::quant_digits::{self, CHUNK, DEPTH, Digits, TILE, TILE_LEN, Unpacking};
 use super::quant_kernel::{FRESH, PAIR, Strips, Tiles, configure};
 use super::quant_memory::{get, set};
 pub use super::quant_planes::Planes;
@@ -96,7 +96,8 @@ pub struct Area {
 
 /// Memory a thread works in.
 struct Scratch {
-    digits: Box<[Digits; PAIR]>,
+    /// Those that are multiplied and those that come next, in turn.
+    digits: Box<[[Digits; PAIR]; 2]>,
     /// Sums by tile of outputs and strip: sixteen outputs of sixteen rows.
     sums: Aligned<f32>,
     fresh: Box<Fresh>,
@@ -113,7 +114,7 @@ thread_local! {
 impl Scratch {
     fn new() -> Self {
         Self {
-            digits: Box::new([const { Digits::NONE }; PAIR]),
+            digits: Box::new([const { [const { Digits::NONE }; PAIR] }; 2]),
             sums: Aligned::default(),
             fresh: Box::new(Fresh([0.0; 2 * FRESH])),
         }
@@ -153,31 +154,45 @@ unsafe fn band(x: &Planes, w: &Blocks, area: Area, to: Target, scratch: &mut Scr
     scratch.sums.reserve(room);
     scratch.sums[..room].fill(0.0);
     let two = quant_digits::planes(w.kind()) == Some(2);
-    // Outputs follow one another in memory: each chunk fetches its share of the next ones.
-    let (start, row_bytes, chunk_bytes) = (w.start(), w.row_bytes(), w.bytes_of(CHUNK * DEPTH));
-    let ahead = (OUTPUTS * row_bytes).div_ceil(chunks);
-    let last = w.outputs() - 1;
-    let step = |pair: usize, chunk: usize, scratch: &mut Scratch| {
-        let next =
-            start.wrapping_add((area.first + (pair + 1) * OUTPUTS) * row_bytes + chunk * ahead);
-        for line in (0..ahead).step_by(64) {
-            _mm_prefetch::<_MM_HINT_T1>(next.wrapping_add(line).cast());
-        }
-        let groups = CHUNK.min(x.groups - chunk * CHUNK);
+    let (row_bytes, chunk_bytes) = (w.row_bytes(), w.bytes_of(CHUNK * DEPTH));
+    // With few rows a pair of outputs is finished before the next one; with many, the planes of a chunk stay
+    // in a cache while all outputs are multiplied with them.
+    let steps = pairs * chunks;
+    let place = |step: usize| match strips <= 2 {
+        true => (step / chunks, step % chunks),
+        false => (step % pairs, step / pairs),
+    };
+    let blocks_of = |(pair, chunk): (usize, usize)| {
         let first = area.first + pair * OUTPUTS;
-        let here = start.wrapping_add(chunk * chunk_bytes);
-        for (t, digits) in scratch.digits.iter_mut().enumerate() {
-            // Beyond the last output, its digits once more.
-            let row = |i: usize| here.wrapping_add((first + t * TILE + i).min(last) * row_bytes);
-            // SAFETY: the rest of a row has whole blocks for its groups.
-            unsafe {
-                quant_digits::unpack(w.kind(), std::array::from_fn(row), groups, digits);
-            }
+        let at = w.start().wrapping_add(first * row_bytes);
+        at.wrapping_add(chunk * chunk_bytes)
+    };
+    let groups_of = |chunk: usize| CHUNK.min(x.groups - chunk * CHUNK);
+    let unpacking = |step: usize, to: &mut [Digits; PAIR]| {
+        let here = place(step.min(steps - 1));
+        let (at, then) = (blocks_of(here), blocks_of(place((step + 1).min(steps - 1))));
+        Unpacking {
+            kind: w.kind(),
+            at,
+            row_bytes,
+            groups: groups_of(here.1),
+            outputs: w.outputs() - (area.first + here.0 * OUTPUTS),
+            ahead: (then as isize).wrapping_sub(at as isize),
+            to: to.as_mut_ptr(),
+            // After the last step there is nothing.
+            done: if step < steps { 0 } else { OUTPUTS },
         }
+    };
+    let [first, second] = &mut *scratch.digits;
+    let (mut now, mut later) = (first, second);
+    // SAFETY: the rest of a row has whole blocks for its groups.
+    unsafe { unpacking(0, &mut *now).more(OUTPUTS) };
+    for step in 0..steps {
+        let (pair, chunk) = place(step);
         let of = Tiles {
-            digits: &scratch.digits,
+            digits: now,
             fresh: scratch.fresh.0.as_mut_ptr(),
-            groups,
+            groups: groups_of(chunk),
         };
         let at = Strips {
             count: strips,
@@ -188,23 +203,16 @@ unsafe fn band(x: &Planes, w: &Blocks, area: Area, to: Target, scratch: &mut Scr
             to: scratch.sums[pair * PAIR * strips * TILE * TILE..].as_mut_ptr(),
             stride: strips * TILE * TILE,
         };
-        // SAFETY: every strip has its tiles and sums, and every tile of outputs its place.
+        let mut next = unpacking(step + 1, &mut *later);
+        // SAFETY: every strip has its tiles and sums, and every tile of outputs its place; digits as above.
         unsafe {
             match two {
-                false => of.one_plane(&at),
-                true => of.two_planes(&at),
+                false => of.one_plane(&at, &mut next),
+                true => of.two_planes(&at, &mut next),
             }
+            next.more(OUTPUTS);
         }
-    };
-    if strips <= 2 {
-        for pair in 0..pairs {
-            (0..chunks).for_each(|chunk| step(pair, chunk, scratch));
-        }
-    } else {
-        // The planes of a chunk stay in a cache while all outputs are multiplied with them.
-        for chunk in 0..chunks {
-            (0..pairs).for_each(|pair| step(pair, chunk, scratch));
-        }
+        std::mem::swap(&mut now, &mut later);
     }
     for tile in 0..area.outputs.div_ceil(TILE) {
         for strip in 0..strips {
