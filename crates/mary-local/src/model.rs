@@ -49,7 +49,7 @@ impl LocalModel {
         checkpoint: Checkpoint,
         settings: &ModelSettings,
     ) -> Result<Self, ModelError> {
-        let options = Options::read(settings)?;
+        let options = Options::read_for(settings, checkpoint.config())?;
         let architecture = Architecture::resolve(checkpoint.config())?;
         let mut card = describe(model, &checkpoint, &architecture, &options);
         let masking = masking(&checkpoint, &architecture, &options);
@@ -386,6 +386,8 @@ pub(crate) fn describe(
         let about = masking.about().to_owned();
         card.conventions.insert("scoring".to_owned(), about);
     }
+    let chosen = options.chosen_16().map(str::to_owned);
+    card.remarks.extend(chosen);
     let dated = checkpoint
         .template()
         .is_some_and(|t| t.source().contains("strftime_now"));

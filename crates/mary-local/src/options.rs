@@ -1,10 +1,11 @@
 //! Where and how a model is opened, read from the settings that all backends share.
 
 use mary_contract::{ErrorKind, ModelError, ModelSettings};
+use serde_json::Value;
 
 use crate::kernels::cpu::matmul::Multiplier;
 use crate::masked::Masking;
-use crate::precision::Precision;
+use crate::precision::{Precision, SAFE_16};
 
 /// Where a model runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,9 +72,39 @@ pub struct Options {
     pub own_kernels: bool,
     /// Bytes that may be taken on a GPU, where the user limits it.
     pub memory: Option<u64>,
+    /// The user left the choice between 16-bit types to the program.
+    pub safe_16: bool,
 }
 
+/// Families whose rows are known to outgrow float16, which ends at 65,504.
+const WIDE_FAMILIES: &[&str] = &["gemma", "paligemma"];
+
 impl Options {
+    /// Reads and checks the settings for a checkpoint, from whose configuration `--dtype 16` is chosen.
+    pub fn read_for(settings: &ModelSettings, config: &Value) -> Result<Self, ModelError> {
+        let mut options = Self::read(settings)?;
+        let kinds = [&config["model_type"], &config["text_config"]["model_type"]];
+        let wide = kinds
+            .iter()
+            .filter_map(|k| k.as_str())
+            .any(|kind| WIDE_FAMILIES.iter().any(|family| kind.starts_with(family)));
+        if options.safe_16 && wide {
+            (options.precision, options.exact_rows) = (Precision::Bf16, true);
+        }
+        Ok(options)
+    }
+
+    /// What was chosen for `--dtype 16`, in words.
+    pub(crate) fn chosen_16(&self) -> Option<&'static str> {
+        self.safe_16.then_some(match self.precision {
+            Precision::Bf16 => {
+                "--dtype 16: weights are rounded to bf16 and rows are not, since rows of this family \
+                 outgrow f16"
+            }
+            _ => "--dtype 16: f16",
+        })
+    }
+
     /// Reads and checks the settings.
     pub fn read(settings: &ModelSettings) -> Result<Self, ModelError> {
         let wrong = |message: String, hint: &str| {
@@ -92,6 +123,7 @@ impl Options {
             exact_rows: false,
             own_kernels: false,
             memory: None,
+            safe_16: settings.dtype.as_deref() == Some(SAFE_16),
         };
         for (key, value) in &settings.args {
             match (key.as_str(), value.as_str()) {
@@ -135,6 +167,8 @@ impl Options {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn read(args: &[(&str, &str)]) -> Result<Options, ModelError> {
@@ -155,6 +189,33 @@ mod tests {
         let error = read(&[("tree", "off")]).unwrap_err();
         assert!(error.message.contains("tree=off") && error.hint.unwrap().contains("trie=on|off"));
         assert!(read(&[("rows", "0")]).is_err());
+    }
+
+    #[test]
+    fn sixteen_bits_are_float16_unless_rows_outgrow_it() {
+        let read = |dtype: &str, config: Value| {
+            let settings = ModelSettings {
+                dtype: Some(dtype.to_owned()),
+                ..ModelSettings::default()
+            };
+            let options = Options::read_for(&settings, &config).unwrap();
+            (options.precision, options.exact_rows, options.chosen_16())
+        };
+        let (precision, exact, said) = read("16", json!({"model_type": "llama"}));
+        assert_eq!((precision, exact), (Precision::F16, false));
+        assert!(said.unwrap().ends_with("f16"));
+        for config in [
+            json!({"model_type": "gemma2"}),
+            json!({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}}),
+            json!({"model_type": "other", "text_config": {"model_type": "gemma3_text"}}),
+        ] {
+            let (precision, exact, said) = read("16", config);
+            assert_eq!((precision, exact), (Precision::Bf16, true));
+            assert!(said.unwrap().contains("bf16"));
+        }
+        // Who names a type gets it.
+        let (precision, exact, said) = read("f16", json!({"model_type": "gemma2"}));
+        assert_eq!((precision, exact, said), (Precision::F16, false, None));
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use mary_contract::{ErrorKind, ModelError};
 use rayon::prelude::*;
 
+/// The `--dtype` that leaves the choice between the 16-bit types to the program.
+pub(crate) const SAFE_16: &str = "16";
+
 /// The type weights are held in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
@@ -21,12 +24,12 @@ impl Precision {
         match text.unwrap_or("f32") {
             "f32" | "float32" | "auto" => Ok(Self::Single),
             "bf16" | "bfloat16" => Ok(Self::Bf16),
-            "f16" | "fp16" | "float16" => Ok(Self::F16),
+            "f16" | "fp16" | "float16" | SAFE_16 => Ok(Self::F16),
             other => Err(ModelError::new(
                 ErrorKind::BadRequest,
                 format!("`{other}` is not a number type for weights"),
             )
-            .hint("use --dtype f32, bf16 or f16")),
+            .hint("use --dtype f32, bf16, f16, or 16 for whichever of these two is safe")),
         }
     }
 

@@ -39,7 +39,7 @@ pub fn card_of(
     checkpoint: &Checkpoint,
     settings: &ModelSettings,
 ) -> Result<ModelCard, ModelError> {
-    let options = first(settings)?;
+    let options = first(settings, checkpoint)?;
     let architecture = Architecture::resolve(checkpoint.config())?;
     crate::load::check(checkpoint, &architecture)?;
     Ok(describe(model.clone(), checkpoint, &architecture, &options))
@@ -50,7 +50,7 @@ pub fn fingerprint_of(
     checkpoint: &Checkpoint,
     settings: &ModelSettings,
 ) -> Result<String, ModelError> {
-    fingerprint(checkpoint, &first(settings)?)
+    fingerprint(checkpoint, &first(settings, checkpoint)?)
 }
 
 /// Whether a second model of this size has room beside the first: a third of what is free, so that
@@ -60,7 +60,7 @@ pub fn fits_beside(checkpoint: &Checkpoint, settings: &ModelSettings) -> bool {
         return false;
     };
     each.iter().all(|settings| {
-        Options::read(settings).is_ok_and(|options| {
+        Options::read_for(settings, checkpoint.config()).is_ok_and(|options| {
             let free = free_on(options.device);
             let needed = memory::estimate(checkpoint, options.precision, options.multiplier);
             let needed = needed.weights + needed.unpacked;
@@ -89,9 +89,9 @@ fn checkpoint(path: &Path, settings: &ModelSettings) -> Result<Checkpoint, Model
 }
 
 /// How the model is opened on the first of its devices; the others are of the same kind.
-fn first(settings: &ModelSettings) -> Result<Options, ModelError> {
+fn first(settings: &ModelSettings, checkpoint: &Checkpoint) -> Result<Options, ModelError> {
     let each = devices(settings)?;
-    Options::read(each.first().unwrap_or(settings))
+    Options::read_for(each.first().unwrap_or(settings), checkpoint.config())
 }
 
 impl Provider for LocalProvider {

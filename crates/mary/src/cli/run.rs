@@ -48,7 +48,7 @@ pub struct RunArgs {
     /// work
     #[arg(long, default_value = "cpu", help_heading = "Models")]
     pub device: String,
-    /// Precision of local models: f32, bf16, f16
+    /// Precision of local models: f32, bf16, f16, or 16 for whichever of these two is safe
     #[arg(long, help_heading = "Models")]
     pub dtype: Option<String>,
     /// CPU threads of local models [default: all]
