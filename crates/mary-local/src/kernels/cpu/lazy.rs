@@ -103,6 +103,7 @@ impl Lazy {
                 stride: to.stride,
                 add: to.add,
             };
+            // Captured as a whole: a pointer alone may not go to other threads.
             let whole = to;
             // SAFETY: these matrices are made only where the unit is available; the outputs lie inside the
             // target, and each is written once.

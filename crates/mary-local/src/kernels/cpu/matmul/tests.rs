@@ -1,0 +1,176 @@
+//! Products of both multipliers beside 64-bit sums.
+
+use super::*;
+
+fn numbers(n: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+/// Largest error against 64-bit sums, in units of the sum of magnitudes.
+fn worst(x: &[f32], w: &[f32], bias: f32, got: &[f32], (m, n, k): (usize, usize, usize)) -> f64 {
+    let mut worst = 0.0f64;
+    for i in 0..m {
+        for j in 0..n {
+            let pairs = (0..k).map(|p| (f64::from(x[i * k + p]), f64::from(w[j * k + p])));
+            let (want, size) = pairs.fold((0.0, 1e-30), |(s, t), (a, b)| {
+                (s + a * b, t + (a * b).abs())
+            });
+            let error = (f64::from(got[i * n + j]) - f64::from(bias) - want).abs() / size;
+            worst = worst.max(error);
+        }
+    }
+    worst
+}
+
+#[test]
+fn both_multipliers_reach_single_precision_on_awkward_sizes() {
+    for (m, n, k) in [(1, 5, 7), (3, 33, 64), (37, 70, 100), (290, 40, 1300)] {
+        let (x, w) = (numbers(m * k, 1), numbers(n * k, 2));
+        let mut hows = vec![Multiplier::Vectors];
+        if amx::available() {
+            hows.push(Multiplier::Tiles);
+        }
+        for how in hows {
+            let layer = Linear {
+                parts: vec![Matrix::dense(w.clone(), n, k, how)],
+                bias: Some(vec![0.5; n]),
+            };
+            let mut out = vec![f32::NAN; m * n];
+            let mut split = Activations::default();
+            linear(Rows::new(&x, m, k, &mut split), &layer, &mut out, false);
+            let error = worst(&x, &w, 0.5, &out, (m, n, k));
+            assert!(error < 2e-6, "{how:?} {m}x{n}x{k}: {error:e}");
+        }
+    }
+}
+
+#[test]
+fn a_row_is_multiplied_alike_whatever_stands_beside_it() {
+    let mut hows = vec![Multiplier::Vectors];
+    if amx::available() {
+        hows.push(Multiplier::Tiles);
+    }
+    for (how, (n, k)) in hows.iter().flat_map(|&how| {
+        [(5, 7), (1, 40), (33, 64), (70, 512), (300, 1300)].map(|size| (how, size))
+    }) {
+        let most = 290;
+        let (x, w) = (numbers(most * k, 1), numbers(n * k, 2));
+        let layer = Linear {
+            parts: vec![Matrix::dense(w, n, k, how)],
+            bias: Some(numbers(n, 3)),
+        };
+        let ask = |first: usize, m: usize, add: bool| {
+            let mut out = vec![0.25; m * n];
+            let mut split = Activations::default();
+            let rows = Rows::new(&x[first * k..(first + m) * k], m, k, &mut split);
+            linear(rows, &layer, &mut out, add);
+            out
+        };
+        for add in [false, true] {
+            let all = ask(0, most, add);
+            for threads in [1, 2] {
+                let pool = rayon::ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .build()
+                    .unwrap();
+                for m in [1, 2, 3, 4, 5, 8, 11, 12, 16, 17, 33, 64, 65, 100] {
+                    let first = (m * 7) % (most - m);
+                    let part = pool.install(|| ask(first, m, add));
+                    let same = &all[first * n..(first + m) * n];
+                    let alike = part
+                        .iter()
+                        .zip(same)
+                        .all(|(a, b)| a.to_bits() == b.to_bits());
+                    assert!(alike, "{how:?} {m}x{n}x{k}, added {add}, {threads} threads");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tiles_lose_nothing_against_vectors() {
+    if !amx::available() {
+        mary_testkit::skip(
+            mary_testkit::Lacking::Processor,
+            "this processor has no tile unit",
+        );
+        return;
+    }
+    let (m, n, k) = (64, 64, 1024);
+    let (x, w) = (numbers(m * k, 3), numbers(n * k, 4));
+    let error = |how| {
+        let layer = Linear {
+            parts: vec![Matrix::dense(w.clone(), n, k, how)],
+            bias: None,
+        };
+        let mut out = vec![0.0; m * n];
+        linear(
+            Rows::new(&x, m, k, &mut Activations::default()),
+            &layer,
+            &mut out,
+            true,
+        );
+        worst(&x, &w, 0.0, &out, (m, n, k))
+    };
+    let (tiles, vectors) = (error(Multiplier::Tiles), error(Multiplier::Vectors));
+    eprintln!("largest error: tiles {tiles:e}, vectors {vectors:e}");
+    assert!(
+        tiles < 8.0 * vectors.max(1e-7),
+        "tiles {tiles:e}, vectors {vectors:e}"
+    );
+}
+
+#[test]
+fn weights_stored_in_sixteen_bits_are_multiplied_exactly() {
+    if !amx::available() {
+        return;
+    }
+    let (m, n, k) = (33, 31, 96);
+    let x = numbers(m * k, 5);
+    for round in [
+        |v: f32| half::bf16::from_f32(v).to_f32(),
+        |v| half::f16::from_f32(v).to_f32(),
+    ] {
+        let w: Vec<f32> = numbers(n * k, 6).into_iter().map(round).collect();
+        let matrix = Matrix::dense(w.clone(), n, k, Multiplier::Tiles);
+        let layer = Linear {
+            parts: vec![matrix],
+            bias: None,
+        };
+        let mut out = vec![0.0; m * n];
+        linear(
+            Rows::new(&x, m, k, &mut Activations::default()),
+            &layer,
+            &mut out,
+            false,
+        );
+        assert!(worst(&x, &w, 0.0, &out, (m, n, k)) < 1e-6);
+    }
+}
+
+#[test]
+fn regions_cover_the_product_once() {
+    for (rows, outputs, threads) in [(1, 1, 1), (2048, 960, 2), (300, 49152, 2), (33, 100, 16)] {
+        let whole = Region {
+            row: 0,
+            rows,
+            output: 0,
+            outputs,
+            stride: outputs,
+            add: false,
+        };
+        let area: usize = divide(whole, threads)
+            .iter()
+            .map(|r| r.rows * r.outputs)
+            .sum();
+        assert_eq!(area, rows * outputs);
+    }
+}
