@@ -1,16 +1,47 @@
-//! Files that somebody else may have made: opened only when they are plain files.
+//! The one way to open a file of the user's or of somebody else's: only when it is a plain file, and
+//! whole only up to a size.
 //!
 //! A folder from elsewhere can hold a FIFO, on which reading waits for ever, a device without end, or
-//! a link to a file of the user's that would be written to in its place.
+//! a link to a file of the user's that would be written to in its place. Reading through a link is
+//! allowed where it ends at a plain file: the hub's cache and many model folders consist of links.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
+/// Largest file of settings, keys, prices or marks that is read.
+pub const LARGEST_SETTINGS: u64 = 4 << 20;
+/// Largest table, text or tensor file that is read whole.
+pub const LARGEST_DATA: u64 = 4 << 30;
+
+/// Makes opening a FIFO return instead of waiting for somebody to write.
+#[cfg(all(
+    any(target_os = "linux", target_os = "android"),
+    not(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64"))
+))]
+const WITHOUT_WAITING: i32 = 0o4000;
+#[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
+const WITHOUT_WAITING: i32 = 0x4;
+
 /// Opens a file for reading, unless it is a FIFO, a device, a socket or a folder.
 pub fn open_plain(path: &Path) -> io::Result<File> {
+    // Opening a device can have effects of its own, so the name is looked at first.
     plain(&fs::metadata(path)?)?;
-    File::open(path)
+    let mut options = fs::OpenOptions::new();
+    options.read(true);
+    #[cfg(any(
+        all(
+            any(target_os = "linux", target_os = "android"),
+            not(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64"))
+        ),
+        target_vendor = "apple",
+        target_os = "freebsd"
+    ))]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, WITHOUT_WAITING);
+    let file = options.open(path)?;
+    // Something else may have taken the name in between.
+    plain(&file.metadata()?)?;
+    Ok(file)
 }
 
 /// Reads a whole file, unless it is no plain file or larger than `most` bytes.

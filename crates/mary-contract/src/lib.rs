@@ -19,6 +19,7 @@ mod model;
 mod moments;
 mod offer;
 mod outcome;
+mod panics;
 mod people;
 mod prompt;
 mod question;
@@ -45,7 +46,8 @@ pub use exhibit::{
 };
 pub use family::{Family, built_in};
 pub use files::{
-    append_plain, open_plain, private_folder, read_plain, read_plain_text, writable_place,
+    LARGEST_DATA, LARGEST_SETTINGS, append_plain, open_plain, private_folder, read_plain,
+    read_plain_text, writable_place,
 };
 pub use item::{Ask, Item, ModelRole, Target};
 pub use key::Key;
@@ -62,6 +64,7 @@ pub use offer::{
     TuningRequest, TuningSet, Twin,
 };
 pub use outcome::{Failure, Judgement, Outcome, UnscoredReason};
+pub use panics::caught;
 pub use people::{ForPeople, LabelledExample, PeopleAnswer, PeopleOption};
 pub use prompt::{Image, Part, Prompt, PromptForm, Speaker, Turn};
 pub use question::{

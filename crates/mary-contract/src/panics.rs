@@ -1,0 +1,55 @@
+//! Panics of other people's code, turned into errors without a word on the terminal.
+//!
+//! A few libraries panic on damaged input instead of returning an error. Catching the panic is not
+//! enough: the hook prints it first, and a person reads "thread panicked" above a clean message.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+static HOOK: Once = Once::new();
+
+/// Runs code that may panic on hostile input. A panic is returned as its message and not printed;
+/// panics elsewhere are reported as before.
+pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+    HOOK.call_once(|| {
+        let usual = take_hook();
+        set_hook(Box::new(move |panic| {
+            // A thread that is ending has no flag any more; its panic is nobody's to hide.
+            if !QUIET.try_with(Cell::get).unwrap_or(false) {
+                usual(panic);
+            }
+        }));
+    });
+    let before = QUIET.replace(true);
+    let outcome = catch_unwind(AssertUnwindSafe(run));
+    QUIET.set(before);
+    outcome.map_err(|payload| message(&*payload))
+}
+
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic without a message".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_its_message_and_the_flag_is_put_back() {
+        assert_eq!(caught(|| 3), Ok(3));
+        let inner = || caught(|| panic!("inner {}", 1)).map(|()| 0);
+        let outer = caught(|| (inner(), QUIET.get()));
+        assert_eq!(outer, Ok((Err("inner 1".to_owned()), true)));
+        assert!(!QUIET.get());
+        assert_eq!(caught(|| panic!("plain")), Err::<(), _>("plain".to_owned()));
+        assert!(!QUIET.get());
+    }
+}
