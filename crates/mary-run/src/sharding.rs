@@ -26,7 +26,9 @@ impl<'lab> PreparedRun<'lab> {
         let part = Arc::new(parts.swap_remove(shard.index));
         let place = ShardPlace::new(whole.path(), shard.index, shard.of);
         let mut folder = RunFolder::create_or_open_at(&place.path, whole.manifest())?;
-        adopt(&whole, &place, &layout.ids(&part), &mut folder)?;
+        let ours = layout.ids(&part);
+        plan(&folder, &ours)?;
+        adopt(&whole, &place, &ours, &mut folder)?;
         // The run's money is divided like its work.
         if let Some(budget) = &mut self.spec.execution.budget {
             *budget *= part.share;
@@ -48,6 +50,22 @@ impl<'lab> PreparedRun<'lab> {
         self.part = Some(part);
         Ok(Run::new(self, folder).of_shard(place, status))
     }
+}
+
+/// Notes in the shard's folder which items it is there for, so that joining can tell them from others.
+fn plan(folder: &RunFolder, ours: &HashMap<(usize, usize), HashSet<&str>>) -> Result<(), RunError> {
+    let manifest = folder.manifest();
+    let names: Vec<String> = manifest
+        .models
+        .iter()
+        .map(|card| card.model.to_string())
+        .collect();
+    let items = ours.iter().flat_map(|((model, task), ids)| {
+        let model = names.get(*model).map_or("", String::as_str);
+        let task = manifest.tasks.get(*task).map_or("", |task| &task.id);
+        ids.iter().map(move |id| (model, task, *id))
+    });
+    Ok(ShardPlace::write_plan(folder, items)?)
 }
 
 /// Copies what belongs to this part from the log of the whole run and from parts of other numbers of

@@ -128,7 +128,7 @@ impl RunFolder {
         let healed = heal(&log)?;
         let mut index = Index::default();
         index.extend(&log)?;
-        let writer = LogWriter::open(&log)?;
+        let writer = LogWriter::open(&log, &manifest.id)?;
         Ok(Self {
             path,
             manifest,
@@ -294,7 +294,8 @@ impl RunFolder {
     #[cfg(test)]
     pub(crate) fn on_medium(&mut self, medium: Box<dyn crate::log::Medium>) {
         let len = fs::metadata(self.path.join(SAMPLES)).map_or(0, |m| m.len());
-        self.writer = Some(LogWriter::onto(&self.path.join(SAMPLES), medium, len));
+        let log = self.path.join(SAMPLES);
+        self.writer = Some(LogWriter::onto(&log, &self.manifest.id, medium, len));
     }
 }
 

@@ -106,6 +106,22 @@ pub fn holder(folder: &Path) -> Option<Holder> {
     read_holder(&mut open_plain(&folder.join(FILE)).ok()?)
 }
 
+/// When a lock was last written, in seconds since 1970.
+pub(crate) fn last_seen(folder: &Path) -> Option<u64> {
+    let written = std::fs::metadata(folder.join(FILE)).ok()?.modified().ok()?;
+    let since = written.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(since.as_secs())
+}
+
+/// Whether a holder on another node has not moved its number for so long that it is taken for dead. Where
+/// no number moves, nothing can be said.
+pub(crate) fn is_silent(folder: &Path) -> bool {
+    let written = std::fs::metadata(folder.join(FILE)).and_then(|m| m.modified());
+    let age = written.ok().and_then(|at| at.elapsed().ok());
+    // Twice as long as whoever takes the folder over watches it: clocks of nodes differ.
+    network_file_system(folder).is_some() && age.is_some_and(|age| age > BEAT * BEATS * 2)
+}
+
 /// What decides whether a lock can be had; apart for tests.
 struct Rules {
     us: Holder,

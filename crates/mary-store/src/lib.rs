@@ -26,6 +26,7 @@ mod manifest;
 mod merge;
 mod mounts;
 mod paid;
+mod plan;
 mod read;
 mod recorder;
 mod shards;

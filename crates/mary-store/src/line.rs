@@ -1,9 +1,10 @@
 //! One line of the log: how a sample is written, and how its head is read without the rest.
 //!
-//! A line is a JSON object with the keys `id`, `judgement`, `usage`, `item`, `exchanges` in this
-//! order. What
-//! a summary or a resuming run needs stands first, so that reading stops before the prompts,
-//! answers and vectors that make up most of the bytes.
+//! A line is a JSON object with the keys `id`, `judgement`, `usage`, `item`, `exchanges` and `sum` in
+//! this order. What a summary or a resuming run needs stands first, so that reading stops before the
+//! prompts, answers and vectors that make up most of the bytes. The checksum stands in the line itself,
+//! not in a file beside the log: whatever a kill leaves behind, a line and its checksum are there
+//! together or not at all.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -60,6 +61,79 @@ pub(crate) fn write(sample: &Sample, out: &mut Vec<u8>) -> Result<(), serde_json
             Err(e)
         }
     }
+}
+
+/// What stands before the checksum of a line, and its hexadecimal digits.
+const SUM_KEY: &[u8] = b",\"sum\":\"";
+const SUM_DIGITS: usize = 16;
+const SUM_END: &[u8] = b"\"}\n";
+
+/// The checksum of a line that has none yet, newline included. The run is part of it, so that a line of
+/// another run, which may name the same items, is told apart.
+fn checksum(run: &str, body: &[u8]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&(run.len() as u64).to_le_bytes());
+    hasher.update(run.as_bytes());
+    hasher.update(body);
+    let mut hex = hasher.finalize().to_hex().to_string();
+    hex.truncate(SUM_DIGITS);
+    hex
+}
+
+/// Appends the line of a sample with the checksum that it has in this run.
+pub(crate) fn write_sealed(
+    sample: &Sample,
+    run: &str,
+    out: &mut Vec<u8>,
+) -> Result<(), serde_json::Error> {
+    let start = out.len();
+    write(sample, out)?;
+    seal(run, start, out);
+    Ok(())
+}
+
+/// Puts a checksum into the line that begins at `start` and ends with its newline.
+pub(crate) fn seal(run: &str, start: usize, out: &mut Vec<u8>) {
+    let sum = checksum(run, out.get(start..).unwrap_or_default());
+    // The closing brace and the newline come again behind the checksum.
+    out.truncate(out.len().saturating_sub(2));
+    out.extend_from_slice(SUM_KEY);
+    out.extend_from_slice(sum.as_bytes());
+    out.extend_from_slice(SUM_END);
+}
+
+/// What the checksum of a line says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seal {
+    /// The line is what this run wrote.
+    Sound,
+    /// It was changed, or another run wrote it.
+    Broken,
+    /// It has none: an earlier version wrote it.
+    Absent,
+}
+
+/// Checks a line that ends with its newline, and takes its checksum out where it holds.
+pub(crate) fn unseal(run: &str, line: &mut Vec<u8>) -> Seal {
+    let length = SUM_KEY.len() + SUM_DIGITS + SUM_END.len();
+    let Some(start) = line.len().checked_sub(length) else {
+        return Seal::Absent;
+    };
+    let tail = line.get(start..).unwrap_or_default();
+    let digits = tail
+        .strip_prefix(SUM_KEY)
+        .and_then(|rest| rest.strip_suffix(SUM_END));
+    let Some(digits) = digits.map(<[u8]>::to_vec) else {
+        return Seal::Absent;
+    };
+    let sealed = line.split_off(start);
+    line.extend_from_slice(b"}\n");
+    if checksum(run, line).as_bytes() == digits {
+        return Seal::Sound;
+    }
+    line.truncate(start);
+    line.extend_from_slice(&sealed);
+    Seal::Broken
 }
 
 /// Whether a reply names another model than the one that was asked. A date or a variant behind the
@@ -122,6 +196,15 @@ impl BorrowedId<'_> {
 
     pub(crate) fn describe(&self) -> String {
         describe(&self.model, &self.task, &self.item, self.trial)
+    }
+
+    /// As [`BorrowedId::digest`], whatever the trial.
+    pub(crate) fn item_digest(&self) -> u128 {
+        digest(&self.model, &self.task, &self.item, 0)
+    }
+
+    pub(crate) fn trial(&self) -> u32 {
+        self.trial
     }
 
     pub(crate) fn model(&self) -> &str {

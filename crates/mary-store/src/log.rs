@@ -39,6 +39,8 @@ impl Medium for File {
 /// Appends samples. Whatever happens, the file ends with a whole line after every call.
 pub(crate) struct LogWriter {
     path: PathBuf,
+    /// The run's name, which is part of every line's checksum.
+    run: String,
     medium: Box<dyn Medium>,
     /// Whole lines that are not in the file yet.
     buffer: Vec<u8>,
@@ -52,7 +54,7 @@ pub(crate) struct LogWriter {
 }
 
 impl LogWriter {
-    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: &Path, run: &str) -> Result<Self, StoreError> {
         writable_place(path).map_err(io_at(path))?;
         let file = OpenOptions::new()
             .append(true)
@@ -60,12 +62,13 @@ impl LogWriter {
             .open(path)
             .map_err(io_at(path))?;
         let len = file.metadata().map_err(io_at(path))?.len();
-        Ok(Self::onto(path, Box::new(file), len))
+        Ok(Self::onto(path, run, Box::new(file), len))
     }
 
-    pub(crate) fn onto(path: &Path, medium: Box<dyn Medium>, len: u64) -> Self {
+    pub(crate) fn onto(path: &Path, run: &str, medium: Box<dyn Medium>, len: u64) -> Self {
         Self {
             path: path.to_owned(),
+            run: run.to_owned(),
             medium,
             buffer: Vec::with_capacity(FLUSH_BYTES * 2),
             len,
@@ -92,7 +95,7 @@ impl LogWriter {
                 name()
             )));
         }
-        line::write(sample, &mut self.buffer).map_err(|e| {
+        line::write_sealed(sample, &self.run, &mut self.buffer).map_err(|e| {
             corrupt(
                 &self.path,
                 0,

@@ -8,10 +8,10 @@ use mary_contract::{RunManifest, StoreError};
 use crate::atomic;
 use crate::fault::io_at;
 use crate::folder::{MANIFEST, SAMPLES, folder_name};
-use crate::join::{Differing, join};
+use crate::join::{Source, join};
 use crate::lease::Lock;
 use crate::manifest::{difference, shard_difference};
-use crate::{RunFolder, run_digest};
+use crate::{RunFolder, ShardPlace, run_digest};
 
 /// What came of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,18 +30,31 @@ pub struct MergeReport {
     pub differing: usize,
     /// Logs that ended in the middle of a line.
     pub torn: usize,
+    /// Logs with lines from before lines had checksums.
+    pub unchecked: usize,
+    /// Damaged lines that stood in the joined log from before and were set aside.
+    pub damaged: usize,
 }
 
-/// Merges run folders into one under `root`, its samples sorted by id. The sources are only read. The
-/// same sample with different content in two shards is a conflict: it is reported, and nothing is
-/// written. Done again, with more shards or the same, it takes in what is new.
+/// Merges run folders into one under `root`, its samples sorted by id: their logs, and those of the shards
+/// that lie in them. The sources are only read. The same sample with different content in two folders is a
+/// conflict: it is reported, and nothing is written. Done again, with more folders or the same, it takes
+/// in what is new.
 pub fn merge(root: &Path, sources: &[&Path]) -> Result<MergeReport, StoreError> {
-    let folders = sources
-        .iter()
-        .map(|path| RunFolder::open(path))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut folders = Vec::new();
+    let mut logs = Vec::new();
+    for (place, path) in sources.iter().enumerate() {
+        let folder = RunFolder::open(path)?;
+        logs.push(source(&folder, place + 1));
+        for shard in shards_of(path) {
+            let shard = part_of(&folder, &shard)?;
+            logs.push(source(&shard, place + 1));
+        }
+        folders.push(folder);
+    }
     let manifest = merged_manifest(&folders)?;
     let path = root.join(folder_name(&manifest.id)?);
+    logs.insert(0, replaced(&path, &manifest));
     let fresh = !path.join(MANIFEST).exists();
     let made: Vec<PathBuf> = [root, &path]
         .iter()
@@ -49,12 +62,9 @@ pub fn merge(root: &Path, sources: &[&Path]) -> Result<MergeReport, StoreError> 
         .map(|p| p.to_path_buf())
         .collect();
     fs::create_dir_all(&path).map_err(io_at(&path))?;
-    let logs: Vec<PathBuf> = std::iter::once(path.join(SAMPLES))
-        .chain(sources.iter().map(|source| source.join(SAMPLES)))
-        .collect();
     let joined = {
         let _lock = Lock::take(&path)?;
-        join(&manifest, &logs, &path.join(SAMPLES), Differing::Refuse)
+        join(&manifest, &logs, &path.join(SAMPLES))
     };
     let counts = match joined {
         Ok(counts) => counts,
@@ -79,28 +89,54 @@ pub fn merge(root: &Path, sources: &[&Path]) -> Result<MergeReport, StoreError> 
 /// the same manifest. The parts are only read. A sample that was answered twice keeps its first answer.
 pub fn join_into(run: &Path, parts: &[PathBuf]) -> Result<MergeReport, StoreError> {
     let whole = RunFolder::open(run)?;
+    let mut logs = vec![replaced(run, whole.manifest())];
     for part in parts {
-        let folder = RunFolder::open(part)?;
-        if let Some(field) = difference(whole.manifest(), folder.manifest())? {
-            return Err(StoreError::Mismatch(format!(
-                "{} is no part of run {}; {field}\nhint: nothing was written; move the folder away",
-                part.display(),
-                whole.manifest().id
-            )));
-        }
+        logs.push(source(&part_of(&whole, part)?, 0));
     }
-    let logs: Vec<PathBuf> = std::iter::once(run)
-        .chain(parts.iter().map(PathBuf::as_path))
-        .map(|folder| folder.join(SAMPLES))
-        .collect();
     let _lock = Lock::take(run)?;
-    let counts = join(
-        whole.manifest(),
-        &logs,
-        &run.join(SAMPLES),
-        Differing::KeepFirst,
-    )?;
+    let counts = join(whole.manifest(), &logs, &run.join(SAMPLES))?;
     Ok(MergeReport::of(run.to_owned(), &counts))
+}
+
+/// The shards in a run's folder that have begun.
+pub(crate) fn shards_of(run: &Path) -> Vec<PathBuf> {
+    ShardPlace::all(run)
+        .into_iter()
+        .map(|place| place.path)
+        .filter(|path| path.join(MANIFEST).exists())
+        .collect()
+}
+
+/// A part of a run, if that is what it is.
+fn part_of(whole: &RunFolder, part: &Path) -> Result<RunFolder, StoreError> {
+    let folder = RunFolder::open(part)?;
+    match difference(whole.manifest(), folder.manifest())? {
+        None => Ok(folder),
+        Some(field) => Err(StoreError::Mismatch(format!(
+            "{} is no part of run {}; {field}\nhint: nothing was written; move the folder away",
+            part.display(),
+            whole.manifest().id
+        ))),
+    }
+}
+
+fn source(folder: &RunFolder, place: usize) -> Source {
+    Source {
+        log: folder.path().join(SAMPLES),
+        run: folder.manifest().id.clone(),
+        folder: place,
+        replaced: false,
+    }
+}
+
+/// What a joined log holds from before.
+fn replaced(folder: &Path, manifest: &RunManifest) -> Source {
+    Source {
+        log: folder.join(SAMPLES),
+        run: manifest.id.clone(),
+        folder: 0,
+        replaced: true,
+    }
 }
 
 impl MergeReport {
@@ -113,6 +149,8 @@ impl MergeReport {
             replaced: counts.replaced,
             differing: counts.differing,
             torn: counts.torn,
+            unchecked: counts.unchecked,
+            damaged: counts.damaged,
         }
     }
 }

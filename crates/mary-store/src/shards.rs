@@ -13,8 +13,8 @@ use crate::fault::io_at;
 use crate::folder::{MANIFEST, folder_name, read_json};
 use crate::lease::{self, Holder};
 use crate::manifest::difference;
-use crate::merge::{MergeReport, join_into};
-use crate::{ResponseCache, RunFolder, network_file_system};
+use crate::merge::{MergeReport, join_into, shards_of};
+use crate::{ResponseCache, RunFolder, network_file_system, plan};
 
 /// Where parts lie in a run or sweep folder.
 pub const SHARDS: &str = "shards";
@@ -131,6 +131,15 @@ impl ShardPlace {
         atomic::write_json(&self.path.join(STATUS), status)
     }
 
+    /// Notes which items, by model, task and id, this shard is there for, in `plan.jsonl` of its folder.
+    /// Joining lets no other in. Done before the first answer, whenever the shard is started.
+    pub fn write_plan<'a>(
+        folder: &RunFolder,
+        items: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>,
+    ) -> Result<(), StoreError> {
+        plan::write(folder, items)
+    }
+
     /// Makes sure that one process at a time works on a shard whose folder holds no log of its own.
     pub fn lock(&self) -> Result<ShardLock, StoreError> {
         fs::create_dir_all(&self.path).map_err(io_at(&self.path))?;
@@ -160,7 +169,20 @@ impl ShardPlace {
     /// its lock says.
     pub fn at_work(&self) -> Option<Holder> {
         let holder = lease::holder(&self.path)?;
-        holder.lives().unwrap_or(true).then_some(holder)
+        let lives = holder
+            .lives()
+            .unwrap_or_else(|| !lease::is_silent(&self.path));
+        lives.then_some(holder)
+    }
+
+    /// The process that left its lock behind: it was killed, or its node died. With the time, in seconds
+    /// since 1970, at which it was last seen.
+    pub fn killed(&self) -> Option<(Holder, u64)> {
+        let holder = lease::holder(&self.path)?;
+        match self.at_work() {
+            Some(_) => None,
+            None => Some((holder, lease::last_seen(&self.path).unwrap_or(0))),
+        }
     }
 }
 
@@ -194,12 +216,7 @@ impl RunFolder {
 /// Joins every part that lies in a run's folder into its log. Parts that are not there yet, or not
 /// whole, are no error; what they lack is lacking afterwards.
 pub fn join_shards(run: &Path) -> Result<MergeReport, StoreError> {
-    let parts: Vec<PathBuf> = ShardPlace::all(run)
-        .into_iter()
-        .map(|place| place.path)
-        .filter(|path| path.join(MANIFEST).exists())
-        .collect();
-    join_into(run, &parts)
+    join_into(run, &shards_of(run))
 }
 
 /// Takes the answers that shards kept into one cache; returns how many were new. The shards' files are

@@ -9,6 +9,7 @@
 
 mod eight;
 mod exchange;
+mod joining;
 mod kill;
 mod old_runs;
 mod peers;

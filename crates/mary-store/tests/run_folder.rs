@@ -412,7 +412,7 @@ fn a_conflict_between_shards_is_reported_and_nothing_is_written() {
     let out = dir.path().join("out");
     let error = merge(&out, &[&a, other.path()]).unwrap_err().to_string();
     assert!(
-        error.contains("1 samples have different content"),
+        error.contains("1 sample with different content"),
         "{error}"
     );
     assert!(error.contains("item-00001"), "{error}");

@@ -21,6 +21,8 @@ pub(super) const FORM: i32 = 1;
 const ONE_WAIT: Duration = Duration::from_secs(5);
 /// Answers above this many bytes are compressed.
 const LARGE: usize = 1024;
+/// Bytes that are written to find out whether there is room: what SQLite needs to begin.
+const PROBE: usize = 64 << 10;
 /// No answer is larger than this; a damaged row must not fill the memory.
 const LARGEST: u64 = 1 << 30;
 
@@ -241,7 +243,17 @@ pub(super) fn said(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
         };
         let hint = "answers can be asked again: move the file away (with its -wal and -shm), or run \
                     with --no-cache";
-        match error.sqlite_error_code() {
+        let code = error.sqlite_error_code();
+        // SQLite tells a full disk apart in some places only: not where it maps its index into memory, makes
+        // a file beside the database, or meets a quota.
+        if matches!(
+            code,
+            Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen)
+        ) && let Some(kind) = no_room(path)
+        {
+            return full(kind);
+        }
+        match code {
             Some(ErrorCode::DiskFull) => full(io::ErrorKind::StorageFull),
             Some(ErrorCode::PermissionDenied) => full(io::ErrorKind::PermissionDenied),
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => corrupt(
@@ -268,6 +280,22 @@ pub(super) fn said(path: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
             },
         }
     }
+}
+
+/// What the disk says when something is written beside a file, if it says that there is no room.
+fn no_room(path: &Path) -> Option<io::ErrorKind> {
+    let probe = path.with_extension(format!("room-{}", std::process::id()));
+    let written = fs::File::create_new(&probe).and_then(|mut file| {
+        file.write_all(&[0; PROBE])?;
+        file.sync_data()
+    });
+    let _ = fs::remove_file(&probe);
+    let kind = written.err()?.kind();
+    matches!(
+        kind,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+    .then_some(kind)
 }
 
 fn advice(code: Option<ErrorCode>) -> &'static str {

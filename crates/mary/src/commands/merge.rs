@@ -1,7 +1,9 @@
 //! `mary merge`: the shards of a run or sweep into its own folder, or run folders into a new one.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use mary_contract::counted;
 use mary_report::html::ReportOptions;
 use mary_store::{MergeReport, ResponseCache, RunFolder, ShardPlace, network_file_system};
 
@@ -16,10 +18,18 @@ pub fn merge(place: &Place, args: &MergeArgs) -> anyhow::Result<Status> {
         (Some(into), runs) => {
             let sources: Vec<&Path> = runs.iter().map(|p| p.as_path()).collect();
             let merged = mary_store::merge(into, &sources)?;
-            export::add_up(place, &merged.path, merged.samples)?;
+            let whole = planned(&sources)?.max(merged.samples);
+            export::add_up(place, &merged.path, whole)?;
             say(&merged);
+            for source in sources {
+                join_caches(place, source)?;
+            }
             super::print(&format!("{}\n", merged.path.display()))?;
-            Ok(Status::Done)
+            if merged.samples == whole {
+                return Ok(Status::Done);
+            }
+            missing(whole - merged.samples, whole);
+            Ok(Status::Incomplete)
         }
         (None, [run]) => {
             let folder = jobs::find(place, Some(&run.to_string_lossy()))?;
@@ -37,22 +47,61 @@ pub fn merge(place: &Place, args: &MergeArgs) -> anyhow::Result<Status> {
     }
 }
 
+/// How many samples the runs in these folders have in all, as far as their shards say.
+fn planned(folders: &[&Path]) -> anyhow::Result<usize> {
+    let mut wholes: BTreeMap<String, usize> = BTreeMap::new();
+    for folder in folders {
+        let run = RunFolder::open(folder)?.manifest().id.clone();
+        for shard in ShardPlace::all(folder) {
+            let whole = shard.status()?.map_or(0, |status| status.whole);
+            let most = wholes.entry(run.clone()).or_default();
+            *most = whole.max(*most);
+        }
+    }
+    Ok(wholes.values().sum())
+}
+
+fn missing(lacking: usize, whole: usize) {
+    let verb = if lacking == 1 { "is" } else { "are" };
+    super::tell(&format!(
+        "{lacking} of {} {verb} missing",
+        counted(whole, "sample")
+    ));
+}
+
 fn say(merged: &MergeReport) {
     super::tell(&format!(
-        "{} samples ({} were in several shards, {} failures were replaced by answers)",
-        merged.samples, merged.duplicates, merged.replaced
+        "{} ({} in several shards, {} replaced by answers)",
+        counted(merged.samples, "sample"),
+        merged.duplicates,
+        counted(merged.replaced, "failure"),
     ));
-    if merged.differing > 0 {
-        super::tell(&format!(
-            "note: {} samples were answered twice, and not alike; the first answers stayed",
-            merged.differing
-        ));
-    }
-    if merged.torn > 0 {
-        super::tell(&format!(
-            "note: {} logs end in the middle of a line, which was left out",
-            merged.torn
-        ));
+    let notes = [
+        (
+            merged.differing,
+            "sample",
+            "answered twice and differently; the first answer was kept",
+        ),
+        (
+            merged.torn,
+            "log",
+            "ending in the middle of a line, which was left out",
+        ),
+        (
+            merged.unchecked,
+            "log",
+            "with lines from before lines had checksums; they were read but could not be verified",
+        ),
+        (
+            merged.damaged,
+            "damaged line",
+            "in the joined log from before; kept in samples.jsonl.torn",
+        ),
+    ];
+    for (count, noun, what) in notes {
+        if count > 0 {
+            super::tell(&format!("note: {} {what}", counted(count, noun)));
+        }
     }
 }
 
@@ -91,10 +140,7 @@ fn shards(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status> {
     super::tell(&format!("report: {}", path.display()));
     super::tell(&format!("run:    {}", folder.display()));
     if merged.samples < whole {
-        super::tell(&format!(
-            "{} of {whole} samples are missing",
-            whole - merged.samples
-        ));
+        missing(whole - merged.samples, whole);
         jobs::say_missing(folder)?;
     }
     Ok(if added.complete {
@@ -124,6 +170,6 @@ fn join_caches(place: &Place, folder: &Path) -> anyhow::Result<()> {
     }
     let mut cache = ResponseCache::open(&answers)?;
     let new = mary_store::join_caches(&mut cache, folder)?;
-    super::tell(&format!("cache:  {new} answers of the shards were new"));
+    super::tell(&format!("cache:  {new} new answers from the shards"));
     Ok(())
 }
