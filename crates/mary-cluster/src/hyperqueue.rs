@@ -62,6 +62,11 @@ fn submit(job: &Job) -> String {
     )
 }
 
+/// The line that submits the array, for people.
+pub fn line(job: &Job) -> String {
+    quoted(&job.file("hyperqueue-submit.sh").to_string_lossy())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

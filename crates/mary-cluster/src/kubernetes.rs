@@ -83,7 +83,7 @@ fn pod(job: &Job, command: &str, restart: &str, works: bool) -> String {
         "  template:\n    spec:\n      restartPolicy: {restart}\n      terminationGracePeriodSeconds: 120\n      containers:\n        \
          - name: mary\n          image: {}\n          command: [\"/bin/sh\", \"-c\"]\n          args:\n            - {}\n",
         scalar(needs.image.as_deref().unwrap_or("mary:latest")),
-        scalar(command),
+        scalar(&literal(command)),
     );
     let mut limits = Vec::new();
     if works {
@@ -115,6 +115,11 @@ fn pod(job: &Job, command: &str, restart: &str, works: bool) -> String {
         scalar(needs.claim.as_deref().unwrap_or("mary")),
     ));
     text
+}
+
+/// A text that Kubernetes hands on as it is: it fills in `$(NAME)` and takes `$$` for one `$`.
+fn literal(text: &str) -> String {
+    text.replace('$', "$$")
 }
 
 /// A string of YAML: JSON's strings are.

@@ -88,33 +88,56 @@ pub fn shards(folder: &Path, of: usize) -> Result<Vec<ShardProgress>, StoreError
                 let task = s.task_of(index).map(|(job, task)| format!(" {job}_{task}"));
                 let engine = serde_json::to_value(s.engine).ok();
                 let engine = engine.as_ref().and_then(|e| e.as_str()).unwrap_or_default();
-                (s.at, format!("{engine}{}", task.unwrap_or_default()))
+                Submitted {
+                    at: s.at,
+                    name: format!("{engine}{}", task.unwrap_or_default()),
+                    lost: s.submitter_is_dead(),
+                }
             });
-            shard(&place, submitted)
+            shard(&place, submitted.as_ref())
         })
         .collect()
 }
 
-fn shard(
-    place: &ShardPlace,
-    submitted: Option<(u64, String)>,
-) -> Result<ShardProgress, StoreError> {
+/// The last submission of a shard.
+struct Submitted {
+    at: u64,
+    name: String,
+    /// The process that would have started it, where there is one, is dead: nobody will.
+    lost: Option<String>,
+}
+
+impl Submitted {
+    fn standing(&self) -> Standing {
+        match &self.lost {
+            Some(who) => Standing::Died(who.clone()),
+            None => Standing::Queued(self.name.clone()),
+        }
+    }
+}
+
+fn shard(place: &ShardPlace, submitted: Option<&Submitted>) -> Result<ShardProgress, StoreError> {
     let status = place.status()?;
     let (done, failed) = counts(place)?;
     let planned = status.as_ref().map(|s| s.planned);
     let standing = match (&status, place.at_work()) {
         (_, Some(holder)) => Standing::Running(holder.to_string()),
         (Some(status), None) if done >= status.planned && failed == 0 => Standing::Complete,
-        (Some(status), None) => match &submitted {
-            // It was submitted again since it was started last.
-            Some((at, name)) if *at > status.started && status.end.is_some() => {
-                Standing::Queued(name.clone())
-            }
-            _ => ended(status, failed),
-        },
-        (None, None) => match submitted {
-            Some((_, name)) => Standing::Queued(name),
-            None => Standing::New,
+        (status, None) => match (place.killed(), submitted) {
+            // It was submitted again since it was killed, or since it was started last.
+            (Some((_, seen)), Some(submitted)) if submitted.at > seen => submitted.standing(),
+            // A lock is left behind by nobody else; the shard may not have come to write its status.
+            (Some((holder, _)), _) => Standing::Died(holder.to_string()),
+            (None, submitted) => match (status, submitted) {
+                (Some(status), Some(submitted))
+                    if submitted.at > status.started && status.end.is_some() =>
+                {
+                    submitted.standing()
+                }
+                (Some(status), _) => ended(status, failed),
+                (None, Some(submitted)) => submitted.standing(),
+                (None, None) => Standing::New,
+            },
         },
     };
     Ok(ShardProgress {
@@ -246,11 +269,54 @@ mod tests {
                 array_limit: 1000,
                 merge: None,
                 at: 2000,
+                submitter: None,
             })
             .unwrap();
         let all = shards(folder.path(), 5).unwrap();
         assert_eq!(all[4].standing, Standing::Queued("slurm 17_1".into()));
         assert_eq!(all[2].standing, Standing::Queued("slurm 17_0".into()));
         assert_eq!(divisions(folder.path()).unwrap(), [5]);
+    }
+
+    /// Killed before it wrote its status, or while whoever starts the shards was killed too: nobody will
+    /// start it, and it must not be said to wait.
+    #[test]
+    fn a_killed_shard_does_not_wait_for_an_engine() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut dead = Holder::this();
+        dead.started += 1;
+        let mut submissions = Submissions::of(folder.path()).unwrap();
+        let submission = |number, submitter: Option<Holder>| Submission {
+            number,
+            engine: Engine::Local,
+            of: 3,
+            shards: vec![0, 1],
+            jobs: Vec::new(),
+            array_limit: usize::MAX,
+            merge: None,
+            at: 1000,
+            submitter,
+        };
+        submissions
+            .note(submission(1, Some(Holder::this())))
+            .unwrap();
+        let standing = |index: usize| shards(folder.path(), 3).unwrap()[index].standing.clone();
+        assert_eq!(standing(0), Standing::Queued("local".into()));
+        // Shard 0 left its lock behind and nothing else.
+        let place = ShardPlace::new(folder.path(), 0, 3);
+        fs::create_dir_all(&place.path).unwrap();
+        let lock = place.path.join("run.lock");
+        fs::write(&lock, serde_json::to_string(&dead).unwrap()).unwrap();
+        assert_eq!(standing(0), Standing::Died(dead.to_string()));
+        assert_eq!(standing(1), Standing::Queued("local".into()));
+        // An earlier end says nothing about the process that was killed since.
+        let mut before = status(0, Some(ShardEnd::Interrupted));
+        before.of = 3;
+        place.write_status(&before).unwrap();
+        assert_eq!(standing(0), Standing::Died(dead.to_string()));
+        // The process that starts shards is dead as well.
+        submissions.note(submission(2, Some(dead.clone()))).unwrap();
+        assert_eq!(standing(1), Standing::Died(dead.to_string()));
+        assert_eq!(standing(2), Standing::New);
     }
 }

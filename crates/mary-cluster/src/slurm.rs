@@ -23,12 +23,12 @@ pub fn scripts(job: &Job, array_limit: usize) -> Vec<Script> {
 fn array(job: &Job, part: usize, tasks: usize) -> String {
     let needs = &job.needs;
     let mut lines = vec![
-        format!("--job-name={}", job.name),
+        format!("--job-name={}", directive(&job.name)),
         match needs.at_once {
             Some(most) => format!("--array=0-{}%{most}", tasks - 1),
             None => format!("--array=0-{}", tasks - 1),
         },
-        format!("--output={}", job.file("%A_%a.log").display()),
+        output(job, "%A_%a.log"),
         "--open-mode=append".into(),
         "--requeue".into(),
         format!("--signal=B:TERM@{WARNING}"),
@@ -37,9 +37,13 @@ fn array(job: &Job, part: usize, tasks: usize) -> String {
     if needs.gpus > 0 {
         lines.push(format!("--gres=gpu:{}", needs.gpus));
     }
-    lines.extend(needs.memory.iter().map(|m| format!("--mem={m}")));
-    lines.extend(needs.time.iter().map(|t| format!("--time={t}")));
-    lines.extend(needs.partition.iter().map(|p| format!("--partition={p}")));
+    let option = |name: &str, value: &Option<String>| {
+        let value = value.as_deref()?;
+        Some(format!("--{name}={}", directive(value)))
+    };
+    lines.extend(option("mem", &needs.memory));
+    lines.extend(option("time", &needs.time));
+    lines.extend(option("partition", &needs.partition));
     lines.extend(needs.extra.iter().cloned());
     let list = job.file(&format!("shards-{part}.txt"));
     format!(
@@ -65,7 +69,9 @@ fn array(job: &Job, part: usize, tasks: usize) -> String {
          fi\n\
          exit \"$code\"\n",
         folder = one_line(job.folder.display()),
-        script = one_line(job.file(&format!("slurm-{part}.sh")).display()),
+        script = one_line(quoted(
+            &job.file(&format!("slurm-{part}.sh")).to_string_lossy()
+        )),
         lines = lines
             .iter()
             .map(|l| format!("#SBATCH {}\n", one_line(l)))
@@ -76,17 +82,40 @@ fn array(job: &Job, part: usize, tasks: usize) -> String {
     )
 }
 
+/// A value in a directive. `sbatch` does not hand these lines to a shell: it cuts them at spaces, takes
+/// quotes away and `#` for a comment, and a backslash keeps the next character, also between quotes. So
+/// every such character gets a backslash.
+fn directive(value: &str) -> String {
+    let mut text = String::new();
+    for c in one_line(value).chars() {
+        if c.is_whitespace() || matches!(c, '\'' | '"' | '#' | '\\') {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text
+}
+
+/// Where a job prints to. Slurm fills in what stands behind `%` in the name; in the folder there is no such
+/// thing.
+fn output(job: &Job, name: &str) -> String {
+    let path = job.file(name);
+    let folder = path.parent().unwrap_or(&path).to_string_lossy();
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("--output={}/{file}", directive(&folder.replace('%', "%%")))
+}
+
 fn merge(job: &Job) -> String {
     let mut lines = vec![
-        format!("--job-name={}-merge", job.name),
-        format!("--output={}", job.file("merge-%j.log").display()),
+        format!("--job-name={}-merge", directive(&job.name)),
+        output(job, "merge-%j.log"),
         "--open-mode=append".into(),
     ];
     lines.extend(
         job.needs
             .partition
             .iter()
-            .map(|p| format!("--partition={p}")),
+            .map(|p| format!("--partition={}", directive(p))),
     );
     lines.extend(job.needs.extra.iter().cloned());
     format!(
@@ -179,6 +208,55 @@ mod tests {
                 "{}",
                 String::from_utf8_lossy(&checked.stderr)
             );
+        }
+    }
+
+    /// As `sbatch` reads a directive (`get_argument` in its `opt.c`): words end at spaces, a backslash keeps
+    /// the next character, quotes group, `#` begins a comment.
+    fn read(line: &str) -> Vec<String> {
+        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+        let mut chars = line.chars();
+        while let Some(c) = chars.next() {
+            match (c, quote) {
+                ('\\', _) => word.extend(chars.next()),
+                (c, Some(open)) if c == open => quote = None,
+                ('"' | '\'', None) => quote = Some(c),
+                ('#', None) => break,
+                (c, None) if c.is_whitespace() => words.push(std::mem::take(&mut word)),
+                (c, _) => word.push(c),
+            }
+        }
+        words.push(word);
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    #[test]
+    fn a_folder_of_any_name_reaches_sbatch_as_it_is() {
+        for folder in [
+            "/home/me/my runs/nano",
+            "/home/o'brien/runs",
+            "/data/a#b \"c\"/runs",
+            "/data/100% sure/runs",
+        ] {
+            let mut job = job();
+            job.folder = folder.into();
+            job.needs.partition = Some("two words".into());
+            for script in scripts(&job, 1001) {
+                let lines = script.text.lines();
+                for line in lines.filter_map(|l| l.strip_prefix("#SBATCH ")) {
+                    let words = read(line);
+                    assert_eq!(words.len(), 1, "{line}");
+                    if let Some(path) = words[0].strip_prefix("--output=") {
+                        let expected = format!("{}/submit/002-", folder.replace('%', "%%"));
+                        assert!(path.starts_with(&expected), "{line}");
+                        assert!(path.ends_with("%A_%a.log") || path.ends_with("merge-%j.log"));
+                    }
+                    if let Some(name) = words[0].strip_prefix("--partition=") {
+                        assert_eq!(name, "two words");
+                    }
+                }
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use mary_contract::{StoreError, append_plain, read_plain_text, replace_file};
+use mary_store::Holder;
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Engine, Script, submit_folder};
@@ -33,6 +34,9 @@ pub struct Submission {
     pub merge: Option<String>,
     /// Seconds since 1970.
     pub at: u64,
+    /// The process that starts the shards, where no engine does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitter: Option<Holder>,
 }
 
 impl Submission {
@@ -42,6 +46,12 @@ impl Submission {
         let limit = self.array_limit.max(1);
         let job = self.jobs.get(place / limit)?;
         Some((job, place % limit))
+    }
+
+    /// The process that would have started the shards, if it is known to be dead.
+    pub fn submitter_is_dead(&self) -> Option<String> {
+        let submitter = self.submitter.as_ref()?;
+        (submitter.lives() == Some(false)).then(|| submitter.to_string())
     }
 }
 
@@ -151,6 +161,7 @@ mod tests {
             array_limit: 0,
             merge: None,
             at: u64::MAX,
+            submitter: None,
         };
         let line = serde_json::to_string(&submission(usize::MAX)).unwrap();
         fs::write(&list, format!("{line}\n")).unwrap();
@@ -188,6 +199,7 @@ mod tests {
             array_limit: 2,
             merge: Some("19".into()),
             at: 0,
+            submitter: None,
         };
         all.note(submission.clone()).unwrap();
         let again = Submissions::of(folder.path()).unwrap();

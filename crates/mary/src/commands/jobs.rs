@@ -50,8 +50,10 @@ fn state(standing: &Standing) -> String {
         Standing::Complete => "complete".into(),
         Standing::Running(who) => format!("running: {who}"),
         Standing::Queued(job) => format!("waits for the engine to start it: {job}"),
-        Standing::Stopped => "stopped by a signal; waits for being started again".into(),
-        Standing::Died(who) => format!("ended without a word: {who}; submit again"),
+        Standing::Stopped => {
+            "stopped by a signal; submit again unless the engine requeues it".into()
+        }
+        Standing::Died(who) => format!("killed: {who} is gone; submit again"),
         Standing::Failed(why) => format!("failed: {why}; submit again"),
         Standing::New => "not submitted".into(),
     }
@@ -83,7 +85,8 @@ pub fn say_missing(folder: &Path) -> anyhow::Result<bool> {
         ));
     }
     if open.len() > 20 {
-        super::tell(&format!("missing: {} shards more", open.len() - 20));
+        let more = mary_contract::counted(open.len() - 20, "shard");
+        super::tell(&format!("missing: {more} more"));
     }
     Ok(open.is_empty())
 }

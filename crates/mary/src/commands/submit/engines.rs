@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use mary_cluster::progress::now;
-use mary_cluster::{Engine, Job, Submission, Submissions, kubernetes, slurm};
+use mary_cluster::{Engine, Job, Submission, Submissions, hyperqueue, kubernetes, slurm};
+use mary_contract::counted;
 
 use crate::commands::{print_json, tell};
 use crate::exit::{MissingError, Status};
@@ -100,11 +101,8 @@ impl Call<'_> {
             Engine::Hyperqueue => {
                 let script = self.job.file("hyperqueue-submit.sh");
                 self.note(Vec::new(), None)?;
-                self.by_script(
-                    "hq",
-                    Command::new(&script),
-                    &format!("{}", script.display()),
-                )
+                let line = hyperqueue::line(self.job);
+                self.by_script("hq", Command::new(&script), &line)
             }
             Engine::Kubernetes => {
                 self.note(Vec::new(), None)?;
@@ -128,6 +126,7 @@ impl Call<'_> {
             array_limit: self.limit,
             merge,
             at: now(),
+            submitter: (self.engine == Engine::Local).then(mary_store::Holder::this),
         };
         if self.json {
             print_json(&submission)?;
@@ -185,8 +184,8 @@ impl Call<'_> {
             Err(error) => (None, Some(error)),
         };
         tell(&format!(
-            "submitted {} shards as {}{}",
-            self.job.shards.len(),
+            "submitted {} as {}{}",
+            counted(self.job.shards.len(), "shard"),
             jobs.join(", "),
             merge
                 .as_ref()

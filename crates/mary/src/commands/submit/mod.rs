@@ -20,9 +20,6 @@ use crate::{own, specification};
 
 /// Shards of a command that says nothing about their number.
 const SHARDS: usize = 8;
-/// Billions of operations a second: a core, and a GPU, as far as nothing is known.
-const CORE_GFLOPS: f64 = 20.0;
-const GPU_GFLOPS: f64 = 50_000.0;
 /// Variables that decide where a command finds and leaves things.
 const VARIABLES: [&str; 6] = [
     "MARY_MODEL",
@@ -249,9 +246,9 @@ fn say(work: &Work, job: &Job, standing: &[ShardProgress], queued: &[usize]) {
         .filter(|s| matches!(s.standing, Standing::Running(_)))
         .count();
     super::tell(&format!(
-        "{}: {} shards; {complete} complete, {running} running, {} waiting, {} to be submitted",
+        "{}: {}; {complete} complete, {running} running, {} waiting, {} to be submitted",
         work.folder.display(),
-        job.of,
+        mary_contract::counted(job.of, "shard"),
         queued.len(),
         job.shards.len()
     ));
@@ -322,10 +319,8 @@ fn hours(args: &SubmitArgs, work: &Work, standing: &[ShardProgress]) -> Option<(
         let how = format!("at {mean:.2} {} a second, as its shards reached", work.unit);
         return Some((total as f64 / mean / 3600.0, how));
     }
-    let gflops = args.gflops.unwrap_or(match args.gpus {
-        0 => CORE_GFLOPS * args.cpus as f64,
-        n => GPU_GFLOPS * n as f64,
-    });
+    let usual = mary_run::Speed::new(args.cpus, args.gpus).gflops();
+    let gflops = args.gflops.unwrap_or(usual);
     // A token costs two operations for each weight.
     let operations = work.cost? * 2.0e6;
     let how = format!("at {gflops} billion operations a second (--gflops)");
