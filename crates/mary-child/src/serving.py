@@ -140,7 +140,7 @@ class Adapter:
             seed = asked["sampling"].get("seed")
             return self._call(method, shown(asked["prompt"]), seed=seed, **drawn(asked["sampling"]))
         if kind == "score":
-            return self._call(method, shown(asked["prefix"]), asked["continuations"], start=asked["start"])
+            return self._call(method, shown(asked["prefix"]), asked["continuations"], start=start_of(asked))
         return self._call(method, asked["text"])
 
     def _said_together(self, kind, asked):
@@ -151,7 +151,7 @@ class Adapter:
             said = self._call(method, prompts, seeds=seeds, **drawn(asked[0]["sampling"]))
         elif kind == "score":
             prefixes, continuations = [shown(a["prefix"]) for a in asked], [a["continuations"] for a in asked]
-            said = self._call(method, prefixes, continuations, start=asked[0]["start"])
+            said = self._call(method, prefixes, continuations, start=start_of(asked[0]))
         else:
             said = self._call(method, [a["text"] for a in asked])
         found = listed(said)
@@ -235,7 +235,13 @@ def settings_of(kind, asked):
     """What requests that are asked in one call must agree in."""
     if kind == "generate":
         return json.dumps(drawn(asked["sampling"]))
-    return asked["start"] if kind == "score" else ""
+    return start_of(asked) if kind == "score" else ""
+
+
+def start_of(asked):
+    """What stands before the first token: always, model, never, auto, or the token itself."""
+    start = asked["start"]
+    return start["token"] if isinstance(start, dict) else "auto" if start == "text" else start
 
 
 def accepted(method):

@@ -6,6 +6,7 @@
 
 mod card;
 mod cell;
+mod counted;
 mod data;
 mod event;
 mod exhibit;
@@ -29,7 +30,10 @@ mod request;
 mod response;
 mod run;
 mod scoring;
+mod separated;
+mod source;
 mod spreadsheet;
+mod start;
 mod store;
 mod task;
 mod terminal;
@@ -38,6 +42,7 @@ mod vector;
 
 pub use card::{Citation, Param, Reference, TaskCard, Text, text};
 pub use cell::{Basis, Cell};
+pub use counted::{counted, plural};
 pub use data::{DataError, DataSource, NoData};
 pub use event::{Event, Observer as EventObserver};
 pub use exhibit::{
@@ -73,19 +78,22 @@ pub use question::{
 pub use registry::{Registry, RegistryError};
 pub use replacement::{Replacement, move_into_place, replace_file};
 pub use request::{
-    Details, Generate, Layers, Observe, Pool, Request, RequestKind, Sampling, Score, Start,
+    Details, Generate, Layers, Observe, Pool, Request, RequestKind, Sampling, Score,
 };
 pub use response::{
     ContinuationScore, Finish, Generated, LayerVector, Observed, PooledVectors, Response, Scored,
     TokenDetails,
 };
 pub use run::{
-    ANISOTROPIC, Breakdown, ConstantAnswer, Estimate, Exchange, ExecutionSettings, FAMILIES_FIXED,
-    FLOOR, JudgeChoice, Limit, Measure, OVER_FLOOR, RunManifest, RunSummary, Sample, SampleId,
+    ANISOTROPIC, Breakdown, ChanceTest, ConstantAnswer, Estimate, Exchange, ExecutionSettings,
+    FAMILIES_FIXED, FLOOR, JudgeChoice, Limit, Measure, OVER_FLOOR, RunManifest, RunSummary, Sample, SampleId,
     SummaryRow, TaskRun,
 };
 pub use scoring::{Metric, Scoring, Ties};
+pub use separated::{SPREADSHEET_HINT, Separated, TextFault};
+pub use source::{ItemSource, SOURCE, source_word};
 pub use spreadsheet::{for_spreadsheet, from_spreadsheet};
+pub use start::{NamedToken, START_MEASURE, Start, StartError, StartTokens, TEXT_ENDS};
 pub use store::{Cache, StoreError};
 pub use task::{Items, Needs, Task, TaskError, TaskSettings};
 pub use terminal::{hear_notices, notice, visible, visible_line};

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::{Generate, Generated, Observe, Observed, Response, Score, Scored};
+use crate::{Generate, Generated, Observe, Observed, Response, Score, Scored, StartTokens};
 
 /// `provider/name[@revision]`, as users of Inspect write it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -184,6 +184,9 @@ pub struct ModelCard {
     /// Tokens of training that this checkpoint has seen, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_seen: Option<u64>,
+    /// What each convention puts before a text that is scored, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<StartTokens>,
     /// What a reader must know to compare: template, BOS, dtype, quantisation, device.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conventions: BTreeMap<String, String>,
@@ -205,6 +208,7 @@ impl ModelCard {
             layers: None,
             context_length: None,
             tokens_seen: None,
+            starts: None,
             conventions: BTreeMap::new(),
             remarks: Vec::new(),
         }

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PromptForm, RunManifest, Task, TaskCard, TaskRun, TaskSettings};
+use crate::source::source_word;
+use crate::{ItemSource, PromptForm, RunManifest, Start, SOURCE, Task, TaskCard, TaskRun, TaskSettings};
 
 /// Settings by name, as they were in force: defaults are filled in.
 pub type InForce = BTreeMap<String, String>;
@@ -93,7 +94,13 @@ impl Conditions {
 
     /// In which settings these conditions differ from others: name, own value, the other's value.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
-        let (own, others) = (self.named(), other.named());
+        let (mut own, mut others) = (self.named(), other.named());
+        // Tasks of whole texts did not say what stands before them while it was always the same.
+        match (own.contains_key("start"), others.contains_key("start")) {
+            (true, false) => others.insert("start", Start::Always.name().to_owned()),
+            (false, true) => own.insert("start", Start::Always.name().to_owned()),
+            _ => None,
+        };
         let mut names: Vec<&str> = own.keys().chain(others.keys()).copied().collect();
         names.sort_unstable();
         names.dedup();
@@ -264,7 +271,11 @@ impl TaskRun {
         let card = task.card();
         let changed =
             self.version != card.version || self.content.as_deref() != card.content.as_deref();
-        if self.asked.is_some() || self.is_imported() || changed {
+        if self.is_imported() || changed {
+            return;
+        }
+        self.source = self.source.or_else(|| Some(task.source(&self.settings)));
+        if self.asked.is_some() {
             return;
         }
         self.asked = Some(task.asked(&self.settings));
@@ -277,16 +288,28 @@ impl TaskRun {
         self.imported.is_some() || self.conventions.contains_key("imported")
     }
 
+    /// Where its items came from: as recorded, or as its settings say.
+    pub fn item_source(&self) -> Option<ItemSource> {
+        let asked = self.asked.as_ref().and_then(|asked| asked.get(SOURCE));
+        let word = || asked.or_else(|| self.settings.params.get(SOURCE));
+        self.source
+            .or_else(|| word().map(|word| ItemSource::by_word(word)))
+    }
+
     /// The question and how answers were judged. Where an old run says no more, every setting that
     /// somebody made counts.
     pub fn conditions(&self) -> Conditions {
-        let asked = self.asked.clone().unwrap_or_else(|| {
+        let mut asked = self.asked.clone().unwrap_or_else(|| {
             let mut set = self.settings.params.clone();
             if !self.is_imported() {
                 set.extend(self.settings.of_every_task());
             }
             set
         });
+        // Families once had words of their own for where items come from.
+        if let Some(word) = asked.get_mut(SOURCE) {
+            *word = source_word(word).to_owned();
+        }
         Conditions {
             question: Question {
                 task: self.id.clone(),
@@ -405,6 +428,20 @@ mod tests {
         assert!(a.differences(&with("0123456789")).is_empty());
         let said = with("abcdefghij").differences(&with("0123456789"));
         assert_eq!(said[0].to_string(), "dataset abcdefgh against 01234567");
+    }
+
+    #[test]
+    fn a_run_that_did_not_say_its_start_token_had_the_harness_own() {
+        let with = |start: &str| {
+            let mut run = run("4", "sum");
+            let asked = run.asked.get_or_insert_default();
+            asked.insert("start".into(), start.into());
+            run.conditions()
+        };
+        let old = run("4", "sum").conditions();
+        assert!(with("harness").differences(&old).is_empty());
+        let said = with("auto").differences(&old);
+        assert_eq!(said[0].to_string(), "start auto against harness");
     }
 
     #[test]

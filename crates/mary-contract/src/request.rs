@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Image, Prompt};
+use crate::{Image, Prompt, Start};
 
 /// One question to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -140,22 +140,6 @@ impl Details {
     pub fn of_distributions(&self) -> bool {
         self.entropy || self.rank || self.word_starts
     }
-}
-
-/// What stands before the first token of a scored text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Start {
-    /// What the model's tokenizer adds by itself. If that is nothing and the prefix is empty, the
-    /// first token cannot be scored and is left out (minicons' convention for such models).
-    #[default]
-    Model,
-    /// Always a begin-of-sequence token, or end-of-sequence for models that have no other, so that
-    /// every token is scored (lm-evaluation-harness' convention for texts without a prefix; with
-    /// one, it does as [`Start::Model`]).
-    Always,
-    /// Never; the first token of an empty prefix is left out.
-    Never,
 }
 
 /// Ask what a model thinks while it reads.

@@ -383,16 +383,14 @@ impl<'a, 'b> ExecutionState<'a, 'b> {
     fn ask(&mut self, pending: &mut Pending, asks: Vec<Ask>) -> Result<(), EngineError> {
         for mut ask in asks {
             self.set_seed(&mut ask.request, pending);
-            let fingerprint = self
-                .run
-                .participants
-                .play(ask.role)
-                .map_or("", |model| model.card().fingerprint.as_str());
+            let card = self.run.participants.play(ask.role).map(Model::card);
+            let fingerprint = card.map_or("", |card| card.fingerprint.as_str());
+            let earlier = card.and_then(|card| card.keyed_as(&ask.request));
             let key = Key::of(
                 fingerprint,
                 self.run.task.card(),
                 pending.trial,
-                &ask.request,
+                earlier.as_ref().unwrap_or(&ask.request),
             )
             .map_err(|e| StoreError::Mismatch(format!("a request cannot be written: {e}")))?;
             let known = self.cache.recall(&key)?;

@@ -13,6 +13,7 @@ pub mod execute;
 mod flight;
 pub mod plan;
 pub mod select;
+mod starts;
 pub mod summarise;
 
 mod error;

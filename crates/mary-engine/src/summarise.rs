@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use mary_contract::{
     Breakdown, Estimate, FAMILIES_FIXED, Judgement, Measure, Metric, Outcome, RunManifest,
-    RunSummary, Sample, SampleId, SummaryRow, Task, TaskCard, Usage,
+    RunSummary, START_MEASURE, Sample, SampleId, SummaryRow, Task, TaskCard, Usage,
 };
 use mary_stats::score_interval;
 
 use crate::constant::Answers;
+use crate::starts;
 
 /// What is known of a finished sample when its questions are no longer at hand.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +88,11 @@ impl Values {
 
     fn len(&self) -> usize {
         self.of.len()
+    }
+
+    /// Each value with its sample.
+    fn each(&self) -> impl Iterator<Item = (u32, f64)> {
+        self.of.iter().copied().zip(self.values.iter().copied())
     }
 
     fn entries(&self, places: &[(u64, u64)]) -> Vec<Entry> {
@@ -191,7 +197,7 @@ impl Summariser {
     /// The summary. `overall` gives a task's metrics that are not means (see [`Task::overall`]).
     pub fn finish(
         self,
-        manifest: RunManifest,
+        mut manifest: RunManifest,
         planned: usize,
         tasks: &[Arc<dyn Task>],
         mut overall: impl FnMut(&str, &dyn Task) -> Vec<Measure>,
@@ -199,6 +205,7 @@ impl Summariser {
         let seen: usize = self.tallies.values().map(|t| t.samples).sum();
         let failed: usize = self.tallies.values().flat_map(|t| t.failed.values()).sum();
         let mut rows = Vec::new();
+        let mut depending: BTreeMap<String, Vec<String>> = BTreeMap::new();
         // Rows stand in the order of the manifest: models as named, tasks as listed.
         let mut tallies = self.tallies;
         for card in &manifest.models {
@@ -208,11 +215,16 @@ impl Summariser {
                 let Some(tally) = tallies.remove(&key) else {
                     continue;
                 };
-                let more = overall(&model, task.as_ref());
+                let mut more = overall(&model, task.as_ref());
                 let run = manifest.tasks.iter().find(|t| t.id == key.1);
                 let settings = run.map(|t| t.settings.clone()).unwrap_or_default();
                 // One half is a tie only where a score is a share of right answers.
                 let is_share = run.is_none_or(|t| t.metric() == Some(Metric::Share));
+                for (measure, said) in is_share.then(|| tally.starts()).into_iter().flatten() {
+                    more.push(measure);
+                    let said = said.map(|said| format!("{}: {said}", key.1));
+                    depending.entry(model.clone()).or_default().extend(said);
+                }
                 let unit = if task.fixed_items(&settings) {
                     Unit::Fixed
                 } else {
@@ -227,6 +239,14 @@ impl Summariser {
                 });
             }
         }
+        starts::remark(&mut manifest);
+        for card in &mut manifest.models {
+            card.remarks.extend(
+                depending
+                    .remove(&card.model.to_string())
+                    .unwrap_or_default(),
+            );
+        }
         RunSummary {
             manifest,
             rows,
@@ -236,6 +256,21 @@ impl Summariser {
 }
 
 impl Tally {
+    /// Scores beside those after other start tokens, where both were asked for.
+    fn starts(&self) -> Vec<(Measure, Option<String>)> {
+        let others = self
+            .measures
+            .iter()
+            .filter(|(name, _)| name.starts_with(START_MEASURE));
+        let mut scores = None;
+        others
+            .filter_map(|(name, values)| {
+                let scores = scores.get_or_insert_with(|| self.scores.each().collect());
+                starts::paired(name, scores, values.each())
+            })
+            .collect()
+    }
+
     fn add_usage(&mut self, usage: Usage) {
         if let Some(cost) = usage.cost {
             *self.nanodollars.get_or_insert(0) += (cost * 1e9).round() as i128;
@@ -325,6 +360,7 @@ impl Tally {
             samples: self.samples,
             ties: self.ties,
             constant_answer: self.answers.constant(),
+            chance_test: None,
             unscored: self.unscored,
             failed: self.failed,
             measures,

@@ -212,7 +212,7 @@ fn hand_in(
 
 fn read(model: &LocalModel, request: &Score) -> Result<Vec<Reading>, ModelError> {
     let reader = Reader::new(model.checkpoint());
-    let (prefix, _) = reader.render(&request.prefix, Start::Never)?;
+    let (prefix, _) = reader.render(&request.prefix, &Start::Never)?;
     let context = model.architecture().context;
     let mut parts = Vec::new();
     for continuation in &request.continuations {

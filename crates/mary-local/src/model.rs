@@ -6,9 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use mary_contract::{
     Desk, ErrorKind, Generate, Generated, Generator, Model, ModelCard, ModelError, ModelRef,
-    ModelSettings, Observe, Observed, Observer, Prompt, Score, Scored, Scorer,
+    ModelSettings, NamedToken, Observe, Observed, Observer, Prompt, Score, Scored, Scorer,
+    StartTokens,
 };
-use mary_weights::Checkpoint;
+use mary_weights::{Checkpoint, Tokenizer};
 
 use crate::config::Architecture;
 use crate::engine::{Engine, Placed, Session};
@@ -347,11 +348,13 @@ pub(crate) fn describe(
     let mut stored: Vec<(usize, &str)> = stored.into_iter().map(|(name, n)| (n, name)).collect();
     stored.sort_unstable_by(|a, b| b.cmp(a));
     let stored: Vec<&str> = stored.into_iter().map(|(_, name)| name).collect();
-    let tokenizer = checkpoint.tokenizer();
-    let start = match tokenizer.bos().filter(|_| tokenizer.adds_bos()) {
-        Some(id) => format!("{} is put first", tokenizer.piece(id)),
-        None => "nothing is put first".to_owned(),
+    let starts = match architecture.causal {
+        true => checkpoint.start_tokens(),
+        // Encoders read a text between their own two tokens, whatever is asked.
+        false => around(checkpoint.tokenizer()),
     };
+    let start = starts.words();
+    card.starts = Some(starts);
     let dtype = match (options.precision, options.rounds_rows()) {
         (Precision::Single, _) => "f32",
         (Precision::Bf16, false) => "weights rounded to bf16, arithmetic f32",
@@ -399,6 +402,19 @@ pub(crate) fn describe(
         );
     }
     card
+}
+
+/// What an encoder's tokenizer puts before a text.
+fn around(tokenizer: &Tokenizer) -> StartTokens {
+    let read = tokenizer.encode("a", true).unwrap_or_default();
+    let special = read.special.first() == Some(&true);
+    let first = read.ids.first().filter(|_| special);
+    let first = first.map(|&id| NamedToken::new(tokenizer.piece(id), id, None));
+    StartTokens {
+        model: first.clone(),
+        harness: first.clone(),
+        auto: first,
+    }
 }
 
 /// How a checkpoint scores, where it is a masked language model.

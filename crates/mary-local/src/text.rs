@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
     pub fn render(
         &self,
         prompt: &Prompt,
-        start: Start,
+        start: &Start,
     ) -> Result<(String, Option<u32>), ModelError> {
         let nothing = Album::default();
         let album = self.album.unwrap_or(&nothing);
@@ -68,10 +68,9 @@ impl<'a> Reader<'a> {
     fn words(
         &self,
         prompt: &Prompt,
-        start: Start,
+        start: &Start,
         picture: &str,
     ) -> Result<(String, Option<u32>), ModelError> {
-        let tokenizer = self.checkpoint.tokenizer();
         match prompt.form {
             PromptForm::Plain => {
                 let mut text = prompt.system.clone().unwrap_or_default();
@@ -81,12 +80,7 @@ impl<'a> Reader<'a> {
                         Part::Image(_) => picture,
                     });
                 }
-                let first = match start {
-                    Start::Model => tokenizer.bos().filter(|_| tokenizer.adds_bos()),
-                    Start::Always => tokenizer.bos().or(tokenizer.eos()),
-                    Start::Never => None,
-                };
-                Ok((text, first))
+                Ok((text, self.checkpoint.start_token(start)?))
             }
             PromptForm::Chat => {
                 let template = self.checkpoint.template().ok_or_else(|| {
@@ -105,7 +99,7 @@ impl<'a> Reader<'a> {
 
     /// The tokens of a prompt to be answered; never none.
     pub fn prompt(&self, prompt: &Prompt) -> Result<Vec<u32>, ModelError> {
-        let (text, first) = self.render(prompt, Start::Model)?;
+        let (text, first) = self.render(prompt, &Start::Model)?;
         let tokenizer = self.checkpoint.tokenizer();
         let mut tokens: Vec<u32> = first.into_iter().collect();
         tokens.extend(tokenizer.encode(&text, false)?.ids);
@@ -124,7 +118,7 @@ impl<'a> Reader<'a> {
 
     /// Each continuation of a request, tokenised together with the prefix.
     pub fn continuations(&self, request: &Score) -> Result<Vec<Reading>, ModelError> {
-        let (prefix, first) = self.render(&request.prefix, request.start)?;
+        let (prefix, first) = self.render(&request.prefix, &request.start)?;
         let read = |continuation: &String| {
             let mut reading = self.reading(&prefix, continuation, first)?;
             self.put(&mut reading.tokens, &request.prefix)?;

@@ -135,3 +135,35 @@ fn a_real_encoder_shows_the_same_states_in_every_layer() {
         }
     }
 }
+
+#[test]
+fn a_plain_text_of_a_chat_model_begins_with_end_of_text_and_not_with_a_role() {
+    let Some(model) = model("smollm2-135m.gguf", Lacking::Models) else {
+        return;
+    };
+    let starts = model.card().starts.clone().unwrap();
+    assert_eq!(starts.shown(&Start::Model), "nothing");
+    assert_eq!(starts.shown(&Start::Text), "<|endoftext|> (id 0)");
+    assert_eq!(
+        starts.shown(&Start::Always),
+        "<|im_start|> (id 1, a chat role)"
+    );
+    let key = |start: Start| {
+        let ask = Score {
+            prefix: Prompt::plain("The"),
+            continuations: vec![" key".into()],
+            start,
+            details: Default::default(),
+        };
+        let mut desk: List<Score, Scored> = List::new(vec![ask]);
+        model.scorer().unwrap().score(&mut desk);
+        -desk.1[0].1.continuations[0].sum() / std::f64::consts::LN_2
+    };
+    let (auto, harness, none) = (key(Start::Text), key(Start::Always), key(Start::Never));
+    // After the marker of a role " key" is nine bits less probable than in running text.
+    assert!((harness - 19.7).abs() < 0.1, "{harness}");
+    assert!((none - 10.6).abs() < 0.1, "{none}");
+    assert!((auto - none).abs() < 2.0, "{auto}");
+    let named = key(Start::Token("<|endoftext|>".into()));
+    assert_eq!(named, auto);
+}

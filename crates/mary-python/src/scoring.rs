@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use mary_contract::{ContinuationScore, Prompt, Score, Start};
+use mary_contract::{ContinuationScore, ErrorKind, ModelError, Prompt, Score, Start, StartError};
 use mary_instruments::score::{ScoreOptions, words};
 use pyo3::prelude::*;
 
@@ -38,7 +38,9 @@ pub(crate) fn score(args: Args<'_, '_>) -> Given {
             "token" => By::Token,
             _ => By::Text,
         };
-        let start: Start = serde_json::from_value(start.into())?;
+        let start: Start = start
+            .parse()
+            .map_err(|e: StartError| ModelError::new(ErrorKind::BadRequest, e.to_string()))?;
         // What the command asks, whatever the rows: asked for less, a model may round otherwise.
         let details = ScoreOptions::default().details();
         let requests = contexts
@@ -47,7 +49,7 @@ pub(crate) fn score(args: Args<'_, '_>) -> Given {
             .map(|(context, text)| Score {
                 prefix: Prompt::plain(context),
                 continuations: vec![text.clone()],
-                start,
+                start: start.clone(),
                 details,
             });
         let scorer = model

@@ -1,12 +1,12 @@
 //! Who is at the other end: what a server tells about itself when a model is opened, before anything
 //! is spent.
 
-use mary_contract::{ErrorKind, ModelError};
+use mary_contract::{ErrorKind, ModelError, NamedToken, StartTokens, TEXT_ENDS};
 use serde_json::{Value, json};
 
 use crate::catalogue::Entry;
 use crate::connection::{Connection, Question};
-use crate::llamacpp::{read_tokens, tokenize_body};
+use crate::llamacpp::{Token, read_tokens, tokenize_body};
 use crate::wire::{count, text};
 
 /// What a server tells about itself.
@@ -28,6 +28,8 @@ pub struct Identity {
     pub start_token: Option<u64>,
     /// The start token's text: begin of sequence, or end of sequence for models without (llama.cpp).
     pub start_text: Option<String>,
+    /// The token that ends a text in training and is no marker of a role (llama.cpp).
+    pub text_start: Option<String>,
     /// Number of weights.
     pub parameters: Option<u64>,
 }
@@ -125,6 +127,26 @@ async fn by_list(connection: &Connection, entry: &Entry) -> Result<Identity, Mod
     })
 }
 
+/// What [`mary_contract::Start::Text`] puts before a text where the server's tokenizer adds nothing, by the
+/// rule of local models. `ends` are the known names of such tokens as the server reads them: those it has
+/// are one token each.
+fn text_start(props: &Value, ends: &[Token]) -> Option<String> {
+    let template = text(props, "/chat_template");
+    let named = |name: String| NamedToken::new(name, 0, template.as_deref());
+    let told = |path: &str| text(props, path).filter(|name| !name.is_empty());
+    let known = ends.iter().filter_map(|t| {
+        let name = TEXT_ENDS.iter().find(|name| name.as_bytes() == t.bytes)?;
+        Some((*name).to_owned())
+    });
+    let ends: Vec<NamedToken> = told("/eos_token")
+        .into_iter()
+        .chain(known)
+        .map(named)
+        .collect();
+    let bos = told("/bos_token").map(named);
+    Some(StartTokens::of_tokenizer(None, bos, &ends).auto?.text)
+}
+
 /// Asks a llama.cpp server for everything that scoring needs. It serves one model, whatever it is
 /// called.
 async fn llamacpp(connection: &Connection) -> Result<Identity, ModelError> {
@@ -172,6 +194,7 @@ async fn llamacpp(connection: &Connection) -> Result<Identity, ModelError> {
         vocabulary: count(&meta, "/n_vocab"),
         plain_token: plain.first().map_or(0, |t| t.id),
         start_token,
+        text_start: text_start(&props, &tokens(&TEXT_ENDS.concat()).await?),
         start_text,
         parameters: Some(count(&meta, "/n_params")).filter(|n| *n > 0),
     })

@@ -111,7 +111,7 @@ pub struct Echo<'a> {
     /// What is scored.
     pub continuation: &'a str,
     /// What stands before the first token.
-    pub start: Start,
+    pub start: &'a Start,
     /// The start token's text, where the user gave it.
     pub bos: Option<&'a str>,
     /// The server understands `add_special_tokens` (vLLM).
@@ -119,19 +119,19 @@ pub struct Echo<'a> {
 }
 
 impl Echo<'_> {
-    /// The start token is written by us, since the user told us its text.
-    fn writes_bos(&self) -> bool {
-        self.start == Start::Always && self.bos.is_some()
+    /// The start token that is written by us, since the user told us its text.
+    fn written(&self) -> Option<&str> {
+        match self.start {
+            Start::Token(token) => Some(token),
+            Start::Always | Start::Text => self.bos,
+            Start::Model | Start::Never => None,
+        }
     }
 
     /// The body: the text echoed with log-probabilities, and one new token, because not every server
     /// takes a limit of none.
     pub fn body(&self) -> Value {
-        let bos = if self.writes_bos() {
-            self.bos.unwrap_or_default()
-        } else {
-            ""
-        };
+        let bos = self.written().unwrap_or_default();
         let mut body = json!({
             "model": self.model,
             "prompt": format!("{bos}{}{}", self.prefix, self.continuation),
@@ -140,7 +140,7 @@ impl Echo<'_> {
             "echo": true,
             "logprobs": 1,
         });
-        let added_by_server = self.start != Start::Never && !self.writes_bos();
+        let added_by_server = *self.start != Start::Never && self.written().is_none();
         if let (true, Some(body)) = (self.special_tokens_switch, body.as_object_mut()) {
             body.insert("add_special_tokens".into(), added_by_server.into());
         }
@@ -149,7 +149,7 @@ impl Echo<'_> {
 
     /// Whether the server can be asked this at all.
     pub fn check(&self) -> Result<(), ModelError> {
-        if self.start == Start::Never && !self.special_tokens_switch {
+        if *self.start == Start::Never && !self.special_tokens_switch {
             return Err(ModelError::new(
                 ErrorKind::BadRequest,
                 "this server adds a start token as its tokenizer pleases and cannot be told not to",
@@ -197,7 +197,7 @@ impl Echo<'_> {
         if unscored && first > 0 {
             return Err(Unreadable("a token in the middle has no log-probability".into()).into());
         }
-        if unscored && self.start == Start::Always {
+        if unscored && matches!(self.start, Start::Always | Start::Text) {
             return Err(ReadError::Final(
                 ModelError::new(
                     ErrorKind::BadRequest,

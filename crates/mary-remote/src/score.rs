@@ -148,7 +148,7 @@ impl Remote {
                 model: &self.connection.model,
                 prefix: &prefix,
                 continuation,
-                start: score.start,
+                start: &score.start,
                 bos: self.options.bos.as_deref(),
                 special_tokens_switch: self.entry.name == "vllm",
             };
@@ -180,7 +180,7 @@ impl Remote {
         let mut continuations = Vec::with_capacity(score.continuations.len());
         for continuation in &score.continuations {
             let cut = self
-                .cut(&prefix, continuation, score.start, rendered)
+                .cut(&prefix, continuation, &score.start, rendered)
                 .await?;
             let mut logprobs = Vec::new();
             for stretch in cut.stretches() {
@@ -241,11 +241,12 @@ impl Remote {
         &self,
         prefix: &str,
         continuation: &str,
-        start: Start,
+        start: &Start,
         rendered: bool,
     ) -> Result<Cut, ModelError> {
         // A rendered template spells its own start token.
-        let special = start != Start::Never && !rendered;
+        let named = matches!(start, Start::Token(_));
+        let special = *start != Start::Never && !named && !rendered;
         let tokens = self
             .tokenize(&format!("{prefix}{continuation}"), special)
             .await?;
@@ -253,17 +254,23 @@ impl Remote {
             .first()
             .is_some_and(|t| Some(t.id) == self.identity.start_token);
         let mut before = Vec::new();
-        if start == Start::Always && !started && !rendered {
-            let name = self
-                .options
-                .bos
-                .clone()
-                .or(self.identity.start_text.clone());
-            let name = name.ok_or_else(|| {
-                bad("the server does not tell its start token".into())
-                    .hint("name it, for example --model-arg bos='<s>'")
-            })?;
-            before = self.tokenize(&name, false).await?;
+        let wanted = matches!(start, Start::Always | Start::Text) && !started || named;
+        if wanted && !rendered {
+            let told = match start {
+                Start::Token(token) => Some(token.clone()),
+                Start::Text => self.identity.text_start.clone(),
+                _ => self.identity.start_text.clone(),
+            };
+            let chosen = self.options.bos.clone().filter(|_| !named);
+            before = match chosen.or(told) {
+                Some(name) => self.tokenize(&name, false).await?,
+                // Where every token is the marker of a role, none of them is put first.
+                None if *start == Start::Text => Vec::new(),
+                None => {
+                    return Err(bad("the server does not tell its start token".into())
+                        .hint("name it, for example --model-arg bos='<s>'"));
+                }
+            };
         }
         cut(before, tokens, prefix, continuation).map_err(final_error)
     }

@@ -47,7 +47,27 @@ pub struct PreparedRun<'lab> {
 impl Laboratory {
     /// Compares models with tasks, reads every item once, and computes fingerprints.
     pub fn prepare(&self, spec: &RunSpec) -> Result<PreparedRun<'_>, RunError> {
-        let mut prepared = self.prepare_estimate(spec)?;
+        self.prepare_as_stored(&self.started(spec))
+    }
+
+    /// The specification with what stands before scored texts, where nobody said it: a run that says nothing
+    /// of it is one of an earlier program, and goes on as it was begun.
+    fn started(&self, spec: &RunSpec) -> RunSpec {
+        let mut spec = spec.clone();
+        for choice in &mut spec.tasks {
+            let task = self.task(&choice.id);
+            if let Some(("start", value)) =
+                task.and_then(|t| t.default_for(&choice.settings, false))
+            {
+                let params = &mut choice.settings.params;
+                params.insert("start".to_owned(), value.to_owned());
+            }
+        }
+        spec
+    }
+
+    fn prepare_as_stored(&self, spec: &RunSpec) -> Result<PreparedRun<'_>, RunError> {
+        let mut prepared = self.described(spec)?;
         prepared.fingerprint()?;
         moment("models fingerprinted");
         Ok(prepared)
@@ -56,6 +76,10 @@ impl Laboratory {
     /// As [`Laboratory::prepare`], for an estimate alone: no fingerprint is computed, so that neither a
     /// key nor a server is needed.
     pub fn prepare_estimate(&self, spec: &RunSpec) -> Result<PreparedRun<'_>, RunError> {
+        self.described(&self.started(spec))
+    }
+
+    fn described(&self, spec: &RunSpec) -> Result<PreparedRun<'_>, RunError> {
         let settings = spec.model_settings();
         let cards = spec
             .subjects
@@ -72,12 +96,19 @@ impl Laboratory {
         spec: &RunSpec,
         cards: Vec<ModelCard>,
     ) -> Result<PreparedRun<'_>, RunError> {
-        let mut prepared = self.admitted(spec, cards)?;
+        let mut prepared = self.admitted(&self.started(spec), cards)?;
         prepared.fingerprint()?;
         Ok(prepared)
     }
 
-    fn admitted(&self, spec: &RunSpec, cards: Vec<ModelCard>) -> Result<PreparedRun<'_>, RunError> {
+    fn admitted(
+        &self,
+        spec: &RunSpec,
+        mut cards: Vec<ModelCard>,
+    ) -> Result<PreparedRun<'_>, RunError> {
+        for card in &mut cards {
+            spec.execution.label(card);
+        }
         if cards.is_empty() || spec.tasks.is_empty() {
             return Err(RunError::Specification(
                 "a run needs at least one model and one task".into(),
@@ -131,9 +162,7 @@ impl Laboratory {
             (JudgeChoice::Model(_), Some(card)) => Judge::Model(card),
             _ => Judge::Nobody,
         };
-        admit::admit(cards, judge, tasks, |task, settings| {
-            self.fitting(task, settings)
-        })?;
+        admit::admit(cards, judge, tasks)?;
         Ok(())
     }
 }
@@ -244,7 +273,7 @@ impl Laboratory {
         spec.execution.budget = budget.or(spec.execution.budget);
         // Batches that were submitted are paid for: they are fetched, whatever the manifest says.
         spec.execution.batch |= batch::folder(folder, false).is_some();
-        let prepared = self.prepare(&spec)?;
+        let prepared = self.prepare_as_stored(&spec)?;
         let made = prepared.manifest()?;
         let folder = RunFolder::continue_at(folder, &made)?;
         foreign::names_itself(folder.manifest(), &made)?;

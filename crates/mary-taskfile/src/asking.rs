@@ -380,11 +380,12 @@ impl<'a> Seen<'a> {
                         details: Default::default(),
                     }))
                 };
-                let mut asks = vec![score(self.prompt(settings, shots)?, plan.start())];
+                let start = plan.start(settings)?;
+                let mut asks = vec![score(self.prompt(settings, shots)?, start.clone())];
                 if wanted.normalisation == Normalisation::Unconditional {
                     let bare = self.text_if("unconditional")?;
                     let bare = bare.unwrap_or_else(|| UNCONDITIONAL.to_owned());
-                    asks.push(score(Prompt::plain(bare), plan.start()));
+                    asks.push(score(Prompt::plain(bare), start));
                 }
                 asks
             }

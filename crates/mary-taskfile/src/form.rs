@@ -1,6 +1,7 @@
 //! What a task file may say, as it is written. Unknown keys are refused, so that a misspelt one is not
 //! silently ignored.
 
+use mary_contract::{Start, StartError};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -144,12 +145,17 @@ impl Normalisation {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum StartForm {
-    Model,
-    Always,
-    Never,
+/// What stands before the first token, by the name of the convention.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct StartForm(pub Start);
+
+impl TryFrom<String> for StartForm {
+    type Error = StartError;
+
+    fn try_from(text: String) -> Result<Self, StartError> {
+        text.parse().map(Self)
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Layers, Pool, ShownAs, Start, TaskError, Twin};
+use mary_contract::{Layers, Pool, ShownAs, Start, StartError, TaskError, TaskSettings, Twin};
 use regex::{Regex, RegexBuilder};
 
 use crate::TaskFileError;
@@ -143,14 +143,25 @@ impl Plan {
         }
     }
 
-    /// What stands before the first token, by the file or by whether there is a prompt.
-    pub fn start(&self) -> Start {
-        match self.form.request.start {
-            Some(StartForm::Model) => Start::Model,
-            Some(StartForm::Always) => Start::Always,
-            Some(StartForm::Never) => Start::Never,
-            None if self.form.request.prompt.is_none() => Start::Always,
-            None => Start::Model,
+    /// Whether what stands before the first token is left to the settings: texts that are scored whole, and
+    /// a file that does not say it.
+    pub fn asks_for_start(&self) -> bool {
+        let request = &self.form.request;
+        self.kind() == Kind::Score && request.start.is_none() && request.prompt.is_none()
+    }
+
+    /// What stands before the first token, by the file, the settings, or whether there is a prompt. Runs of
+    /// earlier programs, whose settings do not say it, had the harness' token before whole texts.
+    pub fn start(&self, settings: &TaskSettings) -> Result<Start, TaskError> {
+        if let Some(StartForm(start)) = &self.form.request.start {
+            return Ok(start.clone());
+        }
+        match settings.params.get("start") {
+            _ if !self.asks_for_start() => Ok(Start::Model),
+            None => Ok(Start::Always),
+            Some(name) => name
+                .parse()
+                .map_err(|e: StartError| TaskError::Setting(format!("{}: start: {e}", self.id))),
         }
     }
 }
@@ -169,7 +180,7 @@ fn source_of(path: &Path) -> Result<String, TaskFileError> {
         let why = std::io::Error::other("expected a file of at most 4 MiB");
         return Err(unreadable(why, ""));
     }
-    let bytes = std::fs::read(path).map_err(|e| unreadable(e, ""))?;
+    let bytes = mary_contract::read_plain(path, LONGEST_FILE).map_err(|e| unreadable(e, ""))?;
     String::from_utf8(bytes).map_err(|error| {
         let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
         let line = 1 + before

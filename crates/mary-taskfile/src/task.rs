@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mary_contract::{
     Ask, Changes, Citation, DataSource, ForPeople, Generate, InForce, Item, Items, Judgement,
     Measure, Metric, Needs, Param, Prompt, Reference, Reply, Request, Sample, Sampling, Scoring,
-    Task, TaskCard, TaskError, TaskSettings, Ties, Twin,
+    Start, Task, TaskCard, TaskError, TaskSettings, Ties, Twin,
 };
 
 use crate::TaskFileError;
@@ -128,6 +128,14 @@ fn params(plan: &Plan) -> Vec<Param> {
         }
         Kind::Observe => {}
     }
+    if plan.asks_for_start() {
+        params.push(param(
+            "start",
+            "harness".into(),
+            Start::VALUES,
+            "What stands before the first token: the tokenizer's own start token or else end of text (auto), or a begin-of-sequence token as in lm-evaluation-harness.",
+        ));
+    }
     if plan.judge() == JudgeKind::Number {
         params.push(
             param(
@@ -161,6 +169,15 @@ impl Task for OwnTask {
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {
         Ok(Box::new(ItemStream::new(Arc::clone(&self.plan), settings)?))
+    }
+
+    fn default_for(
+        &self,
+        settings: &TaskSettings,
+        _builtin: bool,
+    ) -> Option<(&'static str, &'static str)> {
+        let open = self.plan.asks_for_start() && !settings.params.contains_key("start");
+        open.then_some(("start", "auto"))
     }
 
     fn for_people(&self, _: &TaskSettings, item: &Item) -> Option<ForPeople> {
@@ -242,7 +259,9 @@ impl Task for OwnTask {
         match plan.kind() {
             Kind::Score => {
                 say("normalisation", wanted.normalisation.name().into());
-                say("start", format!("{:?}", plan.start()).to_lowercase());
+                if let Ok(start) = plan.start(settings) {
+                    say("start", start.stated());
+                }
             }
             Kind::Generate => {
                 let limit = wanted.max_tokens;

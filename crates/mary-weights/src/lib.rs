@@ -18,6 +18,7 @@ mod locate;
 mod mapped;
 mod remembered;
 pub mod series;
+mod start;
 mod stored;
 mod template;
 mod tensor;

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use clap::Parser as _;
-use mary_contract::{RunManifest, RunSummary, Task};
+use mary_contract::{RunManifest, RunSummary, Start, Task};
 use mary_run::Run;
 
-use crate::cli::instruments::{ObserveArgs, ScoreArgs};
+use crate::cli::instruments::{ObserveArgs, ScoreArgs, StartArg};
 use crate::cli::{Cli, Command};
 use crate::commands::{observe, score, tell};
 use crate::exit::{MissingError, Status};
@@ -24,7 +24,17 @@ impl Stored {
         let words = manifest.command.iter().map(String::as_str);
         let cli = Cli::try_parse_from(std::iter::once("mary").chain(words)).ok()?;
         match cli.command {
-            Command::Score(args) => Some(Self::Score(args)),
+            Command::Score(mut args) => {
+                // Earlier programs put the harness' start token first where the command says nothing.
+                let stated = manifest
+                    .tasks
+                    .first()
+                    .and_then(|t| t.conventions.get("start"));
+                if args.start.is_none() && stated.is_some_and(|s| *s == Start::Always.stated()) {
+                    args.start = Some(StartArg::One(Start::Always));
+                }
+                Some(Self::Score(args))
+            }
             Command::Observe(args) => Some(Self::Observe(args)),
             _ => None,
         }

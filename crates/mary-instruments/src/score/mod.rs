@@ -11,8 +11,8 @@ use std::path::Path;
 
 use mary_contract::{
     Ask, ContinuationScore, DataSource, Details, ErrorKind, InForce, Item, Items, Judgement,
-    Metric, Needs, Prompt, Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard,
-    TaskError, TaskSettings, Ties,
+    Metric, Needs, Outcome, Prompt, Reply, Request, Response, START_MEASURE, Score, Scoring, Start,
+    Target, Task, TaskCard, TaskError, TaskSettings, Ties,
 };
 use mary_taskfile::Material;
 use serde::Serialize;
@@ -45,6 +45,9 @@ pub struct ScoreOptions {
     pub separator: String,
     /// What stands before the first token.
     pub start: Start,
+    /// Ask with several start tokens instead ([`Start::COMPARED`]); the first decides.
+    #[serde(skip)]
+    pub compare: bool,
     /// Tell the entropy of each distribution.
     pub entropy: bool,
     /// Tell the rank of each token.
@@ -64,7 +67,8 @@ impl Default for ScoreOptions {
             region: None,
             marks: None,
             separator: " ".into(),
-            start: Start::Always,
+            start: Start::Text,
+            compare: false,
             entropy: false,
             rank: false,
             correction: true,
@@ -73,6 +77,24 @@ impl Default for ScoreOptions {
 }
 
 impl ScoreOptions {
+    /// What stands before the first token; where it is several, the first decides.
+    pub fn starts(&self) -> Vec<Start> {
+        match self.compare {
+            true => Start::COMPARED.to_vec(),
+            false => vec![self.start.clone()],
+        }
+    }
+
+    /// What a task is made of beside its file. The start token stands in every request and among what is
+    /// asked; here it is as earlier programs had it by default, so that answers that they kept are found.
+    fn made_of(&self) -> String {
+        let mut options = self.clone();
+        if matches!(self.start, Start::Text | Start::Token(_)) {
+            options.start = Start::Always;
+        }
+        serde_json::to_string(&options).unwrap_or_default()
+    }
+
     /// What is asked of each token besides its log-probability.
     pub fn details(&self) -> Details {
         Details {
@@ -115,7 +137,7 @@ impl ScoreTask {
         let id = material::task_id("score", &material);
         let mut card = TaskCard::new(id, name.into_owned(), about);
         card.chance = options.pair.as_ref().map(|_| 0.5);
-        let made_of = serde_json::to_string(&options).unwrap_or_default();
+        let made_of = options.made_of();
         let content = blake3::hash(format!("{}\n{made_of}", material.hash()).as_bytes());
         card.content = Some(content.to_hex().to_string().into());
         Ok(Self {
@@ -136,13 +158,17 @@ impl ScoreTask {
     }
 
     fn item(&self, text: &Text) -> Item {
-        let continuations = text.parts.iter().map(|p| p.continuation.clone()).collect();
-        let ask = Ask::subject(Request::Score(Score {
-            prefix: Prompt::plain(text.context.clone()),
-            continuations,
-            start: self.options.start,
-            details: self.options.details(),
-        }));
+        let continuations: Vec<String> =
+            text.parts.iter().map(|p| p.continuation.clone()).collect();
+        let ask = |start: Start| {
+            Ask::subject(Request::Score(Score {
+                prefix: Prompt::plain(text.context.clone()),
+                continuations: continuations.clone(),
+                start,
+                details: self.options.details(),
+            }))
+        };
+        let asks = self.options.starts().into_iter().map(ask).collect();
         let target = match text.parts.as_slice() {
             [good, bad] => Target::Pair {
                 good: good.text.clone(),
@@ -150,7 +176,7 @@ impl ScoreTask {
             },
             _ => Target::Data(json!({ "line": text.line })),
         };
-        let mut item = Item::new(text.id.clone(), target, vec![ask]);
+        let mut item = Item::new(text.id.clone(), target, asks);
         for (name, value) in self.options.keep.iter().zip(&text.kept) {
             item = item.tagged(name, value.clone());
         }
@@ -163,11 +189,41 @@ pub(crate) fn bits(nats: f64) -> f64 {
     nats / std::f64::consts::LN_2
 }
 
-/// The scores of a sample's only question, one for each text.
-pub(crate) fn scores(answers: &[Reply]) -> &[ContinuationScore] {
-    match answers.first().map(|r| &r.answer) {
-        Some(Response::Scored(scored)) => &scored.continuations,
+/// The scores of an answer, one for each text.
+fn scores(answer: &Reply) -> &[ContinuationScore] {
+    match &answer.answer {
+        Response::Scored(scored) => &scored.continuations,
         _ => &[],
+    }
+}
+
+/// The verdict on one answer.
+fn judged(answer: &Reply) -> Judgement {
+    match scores(answer) {
+        [only] => {
+            let mut judgement = Judgement::scored(-bits(only.sum()));
+            if let Some(mean) = only.mean() {
+                judgement = judgement.measured("surprisal_per_token", -bits(mean));
+            }
+            judgement.measured("tokens", only.tokens.len() as f64)
+        }
+        [good, bad] => {
+            let margin = good.sum() - bad.sum();
+            let verdict = |margin: f64| match margin {
+                m if m > 0.0 => 1.0,
+                m if m < 0.0 => 0.0,
+                _ => 0.5,
+            };
+            let mut judgement = Judgement::scored(verdict(margin)).measured("margin", margin);
+            if let (Some(good), Some(bad)) = (good.mean(), bad.mean()) {
+                judgement = judgement.measured("per_token", verdict(good - bad));
+            }
+            judgement
+        }
+        _ => Judgement::failed(
+            ErrorKind::Internal,
+            "the answer does not hold one score for each text",
+        ),
     }
 }
 
@@ -196,38 +252,28 @@ impl Task for ScoreTask {
     }
 
     fn judge(&self, _: &TaskSettings, _: &Item, answers: &[Reply]) -> Judgement {
-        match scores(answers) {
-            [only] => {
-                let mut judgement = Judgement::scored(-bits(only.sum()));
-                if let Some(mean) = only.mean() {
-                    judgement = judgement.measured("surprisal_per_token", -bits(mean));
-                }
-                judgement.measured("tokens", only.tokens.len() as f64)
+        let Some((first, others)) = answers.split_first() else {
+            return Judgement::failed(ErrorKind::Internal, "there is no answer");
+        };
+        let mut judgement = judged(first);
+        for (start, other) in self.options.starts().iter().skip(1).zip(others) {
+            if let Outcome::Scored(score) = judged(other).outcome {
+                let name = format!("{START_MEASURE}{}", start.name());
+                judgement = judgement.measured(&name, score);
             }
-            [good, bad] => {
-                let margin = good.sum() - bad.sum();
-                let verdict = |margin: f64| match margin {
-                    m if m > 0.0 => 1.0,
-                    m if m < 0.0 => 0.0,
-                    _ => 0.5,
-                };
-                let mut judgement = Judgement::scored(verdict(margin)).measured("margin", margin);
-                if let (Some(good), Some(bad)) = (good.mean(), bad.mean()) {
-                    judgement = judgement.measured("per_token", verdict(good - bad));
-                }
-                judgement
-            }
-            _ => Judgement::failed(
-                ErrorKind::Internal,
-                "the answer does not hold one score for each text",
-            ),
         }
+        judgement
     }
 
     fn asked(&self, settings: &TaskSettings) -> InForce {
         let mut asked = settings.asked(&self.card);
         // Nothing here is drawn.
         asked.remove("seed");
+        let start = match self.options.compare {
+            true => "compare",
+            false => self.options.start.name(),
+        };
+        asked.insert("start".to_owned(), start.to_owned());
         asked
     }
 
@@ -250,7 +296,10 @@ impl Task for ScoreTask {
                 self.material.hash()
             ),
         );
-        say("start", &format!("{:?}", self.options.start).to_lowercase());
+        match self.options.compare {
+            true => say("start", "compare: auto decides, harness and none beside it"),
+            false => say("start", &self.options.start.stated()),
+        };
         say("words", "runs without white space; plain sum over tokens");
         if self.options.correction {
             say(

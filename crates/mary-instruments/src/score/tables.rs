@@ -4,7 +4,7 @@
 use std::io;
 use std::ops::Range;
 
-use mary_contract::{ContinuationScore, Outcome, Response, Sample, Task as _};
+use mary_contract::{ContinuationScore, Outcome, Response, Sample, Start, Task as _};
 use mary_store::{RunFolder, Seeker};
 
 use super::words::{self, Word};
@@ -128,7 +128,7 @@ impl By {
         if options.rank && self == Self::Token {
             head.push(("rank", Type::Count));
         }
-        head.push(("scoring", Type::Text));
+        head.extend([("start_token", Type::Text), ("scoring", Type::Text)]);
         let mut head: Head = head.into_iter().map(|(n, t)| (n.to_owned(), t)).collect();
         let columns = options.keep.iter().map(|name| (name.clone(), Type::Text));
         head.splice(kept..kept, columns);
@@ -165,9 +165,17 @@ pub fn tables(
     let mut seeker: Seeker = folder.seeker()?;
     let mut done = Tables::default();
     for (at, card) in models.iter().enumerate() {
+        let called = card.label.as_deref().unwrap_or(&names[at]);
         // The convention stands beside every score.
         let scoring = card.conventions.get("scoring");
         let scoring = scoring.map_or("chain rule", String::as_str);
+        let starts = task.options().starts();
+        let first = |start: &Start| match &card.starts {
+            Some(known) => known.shown(start),
+            // A server or a program of the user's does not tell.
+            None => start.name().to_owned(),
+        };
+        let first: Vec<String> = starts.iter().map(first).collect();
         for text in task.texts()? {
             let text = text?;
             let id = sample_id(&names[at], &task.card().id, &text.id);
@@ -176,19 +184,23 @@ pub fn tables(
                 continue;
             };
             let sample = seeker.sample(offset)?;
-            let mut rows = Rows {
-                options: task.options(),
-                model: &names[at],
-                scoring,
-                text: &text,
-                wanted,
-                sink: &mut *sink,
-                done: &mut done,
-            };
-            rows.of(&sample).map_err(|source| InstrumentError::Write {
-                path: "table".into(),
-                source,
-            })?;
+            for (which, start) in first.iter().enumerate() {
+                let mut rows = Rows {
+                    options: task.options(),
+                    model: called,
+                    start,
+                    scoring,
+                    text: &text,
+                    wanted,
+                    sink: &mut *sink,
+                    done: &mut done,
+                };
+                rows.of(&sample, which)
+                    .map_err(|source| InstrumentError::Write {
+                        path: "table".into(),
+                        source,
+                    })?;
+            }
         }
     }
     Ok(done)
@@ -198,6 +210,8 @@ pub fn tables(
 struct Rows<'a, 'b> {
     options: &'a ScoreOptions,
     model: &'a str,
+    /// What stood before the text.
+    start: &'a str,
     scoring: &'a str,
     text: &'a Text,
     wanted: &'a [By],
@@ -235,12 +249,14 @@ impl Rows<'_, '_> {
     }
 
     fn put(&mut self, by: By, mut cells: Vec<Cell>) -> io::Result<()> {
-        cells.push(self.scoring.into());
+        cells.extend([self.start.into(), self.scoring.into()]);
         (self.sink)(by, cells)
     }
 
-    fn of(&mut self, sample: &Sample) -> io::Result<()> {
-        let answer = sample.exchanges.first().and_then(|e| e.reply.as_ref().ok());
+    /// Rows of one of the sample's questions, of which there are as many as start tokens.
+    fn of(&mut self, sample: &Sample, which: usize) -> io::Result<()> {
+        let asked = sample.exchanges.get(which);
+        let answer = asked.and_then(|e| e.reply.as_ref().ok());
         let scores = match answer.map(|r| &r.answer) {
             Some(Response::Scored(s)) if s.continuations.len() == self.text.parts.len() => {
                 s.continuations.as_slice()
@@ -252,10 +268,10 @@ impl Rows<'_, '_> {
             Outcome::Unscored(reason) => reason.name().to_owned(),
             Outcome::Failed(failure) => failure.message.clone(),
         };
-        if scores.is_empty() {
-            self.done.failed += 1;
-        } else {
-            self.done.scored += 1;
+        match (which, scores.is_empty()) {
+            (0, true) => self.done.failed += 1,
+            (0, false) => self.done.scored += 1,
+            _ => {}
         }
         let text = self.text;
         for (at, part) in text.parts.iter().enumerate() {

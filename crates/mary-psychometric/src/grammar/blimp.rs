@@ -7,11 +7,12 @@ use mary_contract::{
     Task, TaskCard, TaskError, TaskSettings, text,
 };
 
-use super::pair::{self, CONVENTION, Convention};
+use super::pair::{self, CONVENTION, Convention, Manner, START};
 use super::upstream;
 
-static PARAMS: [Param; 2] = [
+static PARAMS: [Param; 3] = [
     CONVENTION,
+    START,
     Param::new(
         "set",
         "all",
@@ -73,24 +74,30 @@ impl Task for Blimp {
         Some(pair::FAMILY)
     }
 
+    fn default_for(
+        &self,
+        settings: &TaskSettings,
+        _builtin: bool,
+    ) -> Option<(&'static str, &'static str)> {
+        pair::default_start(&CARD, settings)
+    }
+
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
         settings.check(&CARD)?;
-        let convention = Convention::read(&CARD, settings)?;
+        let manner = Manner::read(&CARD, settings)?;
         let only = match settings.param(&CARD, "set") {
             "all" | "" => None,
             set => Some(set),
         };
         let pairs = upstream::pairs(data, only)?;
         Ok(Box::new(
-            pairs
-                .into_iter()
-                .map(move |p| Ok(pair::item(convention, p))),
+            pairs.into_iter().map(move |p| Ok(pair::item(&manner, p))),
         ))
     }
 
     fn judge(&self, settings: &TaskSettings, _item: &Item, answers: &[Reply]) -> Judgement {
-        match Convention::read(&CARD, settings) {
-            Ok(convention) => pair::judge(convention, answers),
+        match Manner::read(&CARD, settings) {
+            Ok(manner) => pair::judge(&manner, answers),
             Err(error) => Judgement::failed(mary_contract::ErrorKind::Internal, error.to_string()),
         }
     }
@@ -104,10 +111,10 @@ impl Task for Blimp {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let Ok(convention) = Convention::read(&CARD, settings) else {
+        let Ok(manner) = Manner::read(&CARD, settings) else {
             return BTreeMap::new();
         };
-        let mut said = pair::conventions(convention);
+        let mut said = pair::conventions(&manner);
         said.insert(
             "phenomena".to_owned(),
             "twelve; upstream's `s-selection` is filed under argument structure".to_owned(),

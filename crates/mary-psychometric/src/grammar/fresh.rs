@@ -7,7 +7,7 @@ use mary_contract::{
     TaskSettings, text,
 };
 
-use super::pair::{self, CONVENTION, Convention, Pair};
+use super::pair::{self, CONVENTION, Convention, Manner, Pair, START};
 use super::writer::{FreshPair, fresh_pairs, small_pairs};
 use crate::CITATION;
 
@@ -18,7 +18,7 @@ const PAIRS: Param = Param::new(
     "Pairs of each of the twelve phenomena.",
 );
 
-static WIDE_PARAMS: [Param; 3] = [
+static WIDE_PARAMS: [Param; 4] = [
     Param::new(
         "lexicon",
         "wide",
@@ -28,6 +28,7 @@ static WIDE_PARAMS: [Param; 3] = [
     ),
     PAIRS,
     CONVENTION,
+    START,
 ];
 
 static WIDE_CARD: TaskCard = TaskCard {
@@ -49,7 +50,7 @@ static WIDE_CARD: TaskCard = TaskCard {
     content: None,
 };
 
-static SMALL_PARAMS: [Param; 2] = [PAIRS, CONVENTION];
+static SMALL_PARAMS: [Param; 3] = [PAIRS, CONVENTION, START];
 
 static SMALL_CARD: TaskCard = TaskCard {
     id: text("psychometric/grammar-small"),
@@ -132,9 +133,17 @@ impl Task for Grammar {
         Some(pair::FAMILY)
     }
 
+    fn default_for(
+        &self,
+        settings: &TaskSettings,
+        _builtin: bool,
+    ) -> Option<(&'static str, &'static str)> {
+        pair::default_start(self.card, settings)
+    }
+
     fn items(&self, settings: &TaskSettings, _data: &dyn DataSource) -> Result<Items, TaskError> {
         settings.check(self.card)?;
-        let convention = Convention::read(self.card, settings)?;
+        let manner = Manner::read(self.card, settings)?;
         let seed = settings.seed;
         let items = self
             .pairs(settings)?
@@ -150,14 +159,14 @@ impl Task for Grammar {
                     good: made.good,
                     bad: made.bad,
                 };
-                Ok(pair::item(convention, pair))
+                Ok(pair::item(&manner, pair))
             });
         Ok(Box::new(items))
     }
 
     fn judge(&self, settings: &TaskSettings, _item: &Item, answers: &[Reply]) -> Judgement {
-        match Convention::read(self.card, settings) {
-            Ok(convention) => pair::judge(convention, answers),
+        match Manner::read(self.card, settings) {
+            Ok(manner) => pair::judge(&manner, answers),
             Err(error) => Judgement::failed(mary_contract::ErrorKind::Internal, error.to_string()),
         }
     }
@@ -167,13 +176,11 @@ impl Task for Grammar {
     }
 
     fn conventions(&self, settings: &TaskSettings) -> BTreeMap<String, String> {
-        let (Ok(convention), Ok(lexicon)) = (
-            Convention::read(self.card, settings),
-            self.lexicon(settings),
-        ) else {
+        let (Ok(manner), Ok(lexicon)) = (Manner::read(self.card, settings), self.lexicon(settings))
+        else {
             return BTreeMap::new();
         };
-        let mut said = pair::conventions(convention);
+        let mut said = pair::conventions(&manner);
         let source = match lexicon {
             Lexicon::Wide => format!("fresh pairs of seed {}, wide lexicon", settings.seed),
             Lexicon::Small => {

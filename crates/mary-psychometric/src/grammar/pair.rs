@@ -7,9 +7,9 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, ContinuationScore, ErrorKind, FLOOR, Item, Judgement, Needs, OVER_FLOOR, Param, Prompt,
-    Reply, Request, Response, Score, Scoring, Start, Target, TaskCard, TaskError, TaskSettings,
-    Ties,
+    Ask, ContinuationScore, ErrorKind, FLOOR, Item, Judgement, Needs, OVER_FLOOR, Outcome, Param,
+    Prompt, Reply, Request, Response, START_MEASURE, Score, Scoring, Start, Target, TaskCard,
+    TaskError, TaskSettings, Ties,
 };
 use serde_json::json;
 
@@ -26,6 +26,66 @@ pub const CONVENTION: Param = Param::new(
     "mary: the sentence as it is, a tie is one half. lm-eval: as lm-evaluation-harness does it, \
             a space before the sentence and a tie counted as right.",
 );
+
+/// What stands before a sentence. Runs of earlier programs, which did not say it, had the harness' token;
+/// [`default_start`] is what is asked when nobody says anything.
+pub const START: Param = Param::new(
+    "start",
+    "harness",
+    "auto, harness, model, none, compare, or a token such as <|endoftext|>",
+    "What stands before the first word. auto: the tokenizer's own start token, or else end of text. harness: \
+            as lm-evaluation-harness does it, a begin-of-sequence token, which may be a chat role. compare: \
+            auto decides, harness and none stand beside it.",
+);
+
+/// The start token of runs in which nobody chose one.
+pub fn default_start(
+    card: &TaskCard,
+    settings: &TaskSettings,
+) -> Option<(&'static str, &'static str)> {
+    let lm_eval = Convention::read(card, settings).is_ok_and(|c| c == Convention::LmEval);
+    let chosen = settings.params.contains_key("start");
+    (!chosen && !lm_eval).then_some(("start", "auto"))
+}
+
+/// How pairs are asked and judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manner {
+    /// How sentences are scored and ties counted.
+    pub convention: Convention,
+    /// What stands before the first word; the first decides, verdicts after the others stand beside it.
+    pub starts: Vec<Start>,
+}
+
+impl Manner {
+    /// Reads the settings.
+    pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
+        let start = settings.param(card, &START.name);
+        let starts = match start {
+            "compare" => Start::COMPARED.to_vec(),
+            one => vec![
+                one.parse::<Start>()
+                    .map_err(|e| TaskError::Setting(format!("{}: start: {e}", card.id)))?,
+            ],
+        };
+        Ok(Self {
+            convention: Convention::read(card, settings)?,
+            starts,
+        })
+    }
+
+    /// The convention in the words that a run states.
+    fn start_words(&self) -> String {
+        match self.starts.as_slice() {
+            // As earlier programs said it, so that their runs are found again.
+            [Start::Always] => "always a start token, so that the first word counts".into(),
+            [one] => one.words(),
+            _ => "auto decides; `start_harness` and `start_none` are the verdicts after the \
+                  harness' start token and after none, and their `_p` are paired, exact"
+                .into(),
+        }
+    }
+}
 
 /// How sentences are scored and ties counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,19 +146,22 @@ pub struct Pair {
 }
 
 /// The item of a pair.
-pub fn item(convention: Convention, pair: Pair) -> Item {
-    let sentences = [&pair.good, &pair.bad].map(|s| convention.sentence(s));
-    let ask = Ask::subject(Request::Score(Score {
-        prefix: Prompt::plain(""),
-        continuations: sentences.to_vec(),
-        start: Start::Always,
-        details: Default::default(),
-    }));
+pub fn item(manner: &Manner, pair: Pair) -> Item {
+    let sentences = [&pair.good, &pair.bad].map(|s| manner.convention.sentence(s));
+    let ask = |start: &Start| {
+        Ask::subject(Request::Score(Score {
+            prefix: Prompt::plain(""),
+            continuations: sentences.to_vec(),
+            start: start.clone(),
+            details: Default::default(),
+        }))
+    };
+    let asks = manner.starts.iter().map(ask).collect();
     let target = Target::Pair {
         good: pair.good,
         bad: pair.bad,
     };
-    Item::new(pair.id, target, vec![ask])
+    Item::new(pair.id, target, asks)
         .tagged("phenomenon", pair.phenomenon.name())
         .tagged("field", pair.field)
         .tagged("set", pair.set.clone())
@@ -116,22 +179,37 @@ fn preferred(good: f64, bad: f64, tie: f64) -> f64 {
 /// The verdict. The score is by the sum of log-probabilities over the sentence; `per_token` compares
 /// means per token; `peer_ties` counts a tie as right; `tie_rate` averages to the share of ties;
 /// `good_logprob` is the mean log-probability per token of the good sentence (minus the loss); `floor`
-/// is what counting tokens would score, `over_floor` the score less that.
-pub fn judge(convention: Convention, answers: &[Reply]) -> Judgement {
-    let [
-        Reply {
-            answer: Response::Scored(scored),
-            ..
-        },
-    ] = answers
-    else {
+/// is what counting tokens would score, `over_floor` the score less that. `start_…` are verdicts after other
+/// start tokens.
+pub fn judge(manner: &Manner, answers: &[Reply]) -> Judgement {
+    let expected = manner.starts.len();
+    let (Some((first, others)), true) = (answers.split_first(), answers.len() == expected) else {
         return Judgement::failed(
             ErrorKind::Internal,
             format!(
-                "expected one answer with scores, found {} answers",
+                "expected {expected} answers with scores, found {}",
                 answers.len()
             ),
         );
+    };
+    let mut judgement = judge_one(manner.convention, first);
+    for (start, other) in manner.starts.iter().skip(1).zip(others) {
+        // A failure after one token is no verdict after another.
+        match judge_one(manner.convention, other).outcome {
+            Outcome::Scored(score) => {
+                let name = format!("{START_MEASURE}{}", start.name());
+                judgement = judgement.measured(&name, score);
+            }
+            Outcome::Unscored(_) => {}
+            failed @ Outcome::Failed(_) => judgement.outcome = failed,
+        }
+    }
+    judgement
+}
+
+fn judge_one(convention: Convention, answer: &Reply) -> Judgement {
+    let Response::Scored(scored) = &answer.answer else {
+        return Judgement::failed(ErrorKind::Internal, "expected an answer with scores");
     };
     let [good, bad] = scored.continuations.as_slice() else {
         return Judgement::failed(ErrorKind::Internal, "expected the scores of two sentences");
@@ -188,10 +266,10 @@ pub fn scoring(convention: Convention) -> Scoring {
 }
 
 /// The conventions a score of pairs was made under.
-pub fn conventions(convention: Convention) -> BTreeMap<String, String> {
+pub fn conventions(manner: &Manner) -> BTreeMap<String, String> {
     let mut said = BTreeMap::new();
     let mut say = |name: &str, text: &str| said.insert(name.to_owned(), text.to_owned());
-    match convention {
+    match manner.convention {
         Convention::Mary => {
             say("template", "the sentence alone");
             say(
@@ -210,10 +288,7 @@ pub fn conventions(convention: Convention) -> BTreeMap<String, String> {
             );
         }
     }
-    say(
-        "start",
-        "always a start token, so that the first word counts",
-    );
+    say("start", &manner.start_words());
     say(
         "score",
         "sum of token log-probabilities over the whole sentence; `per_token` compares means",
@@ -232,9 +307,16 @@ pub fn conventions(convention: Convention) -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use mary_contract::Scored;
+    use mary_contract::{Scored, Task};
 
     use super::*;
+
+    fn harness(convention: Convention) -> Manner {
+        Manner {
+            convention,
+            starts: vec![Start::Always],
+        }
+    }
 
     fn answered(good: &[f32], bad: &[f32]) -> Vec<Reply> {
         let continuation = |logprobs: &[f32]| ContinuationScore {
@@ -253,7 +335,7 @@ mod tests {
     #[test]
     fn sum_and_mean_may_disagree_and_both_are_said() {
         let verdict = judge(
-            Convention::Mary,
+            &harness(Convention::Mary),
             &answered(&[-2.0, -2.0, -2.0], &[-2.5, -2.5]),
         );
         assert_eq!(verdict.outcome, mary_contract::Outcome::Scored(0.0));
@@ -264,19 +346,19 @@ mod tests {
     #[test]
     fn a_tie_is_one_half_and_right_only_by_the_peers_name() {
         let tied = answered(&[-1.0, -2.0], &[-2.0, -1.0]);
-        let ours = judge(Convention::Mary, &tied);
+        let ours = judge(&harness(Convention::Mary), &tied);
         assert_eq!(ours.outcome, mary_contract::Outcome::Scored(0.5));
         assert_eq!(
             (ours.measures["peer_ties"], ours.measures["tie_rate"]),
             (1.0, 1.0)
         );
-        let theirs = judge(Convention::LmEval, &tied);
+        let theirs = judge(&harness(Convention::LmEval), &tied);
         assert_eq!(theirs.outcome, mary_contract::Outcome::Scored(1.0));
     }
 
     #[test]
     fn a_nan_is_an_error_never_a_score() {
-        let verdict = judge(Convention::Mary, &answered(&[f32::NAN], &[-1.0]));
+        let verdict = judge(&harness(Convention::Mary), &answered(&[f32::NAN], &[-1.0]));
         assert!(matches!(
             verdict.outcome,
             mary_contract::Outcome::Failed(ref f) if f.kind == ErrorKind::NotFinite
@@ -293,11 +375,56 @@ mod tests {
             good: "A b.".into(),
             bad: "A c.".into(),
         };
-        let item = item(Convention::LmEval, pair);
+        let item = item(&harness(Convention::LmEval), pair);
         let Request::Score(score) = &item.asks[0].request else {
             panic!()
         };
         assert_eq!(score.continuations, [" A b.", " A c."]);
         assert_eq!(score.start, Start::Always);
+    }
+
+    #[test]
+    fn the_default_is_no_chat_role_and_earlier_runs_keep_the_harness_token() {
+        let card = Task::card(&crate::grammar::BLIMP);
+        let starts = |settings: &TaskSettings| Manner::read(card, settings).unwrap().starts;
+        // A run of an earlier program says nothing.
+        let mut settings = TaskSettings::default();
+        assert_eq!(starts(&settings), [Start::Always]);
+        let said = conventions(&Manner::read(card, &settings).unwrap());
+        assert_eq!(
+            said["start"],
+            "always a start token, so that the first word counts"
+        );
+        let (name, value) = default_start(card, &settings).unwrap();
+        settings.params.insert(name.to_owned(), value.to_owned());
+        assert_eq!(starts(&settings), [Start::Text]);
+        assert_eq!(default_start(card, &settings), None);
+        // The harness' own convention stays the harness', start token and all.
+        let lm_eval = [("convention".to_owned(), "lm-eval".to_owned())];
+        settings.params = lm_eval.into();
+        assert_eq!(default_start(card, &settings), None);
+        assert_eq!(starts(&settings), [Start::Always]);
+        settings.params.insert("start".into(), "allways".into());
+        let error = Manner::read(card, &settings).unwrap_err().to_string();
+        assert!(error.contains("auto, harness"), "{error}");
+    }
+
+    #[test]
+    fn verdicts_after_other_start_tokens_stand_beside_the_first() {
+        let mut answers = answered(&[-1.0], &[-2.0]);
+        answers.extend(answered(&[-3.0], &[-2.0]));
+        answers.extend(answered(&[-1.0], &[-1.0]));
+        let manner = Manner {
+            convention: Convention::Mary,
+            starts: Start::COMPARED.to_vec(),
+        };
+        let verdict = judge(&manner, &answers);
+        assert_eq!(verdict.outcome, Outcome::Scored(1.0));
+        assert_eq!(verdict.measures["start_harness"], 0.0);
+        assert_eq!(verdict.measures["start_none"], 0.5);
+        assert!(matches!(
+            judge(&manner, &answers[..2]).outcome,
+            Outcome::Failed(_)
+        ));
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, ContinuationScore, DataSource, ErrorKind, FLOOR, Item, Items, Judgement, Measure, Metric,
-    Needs, OVER_FLOOR, Param, Prompt, Reply, Request, Response, Sample, Score, Scoring, Start,
-    Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    Ask, ContinuationScore, DataSource, ErrorKind, FLOOR, Item, ItemSource, Items, Judgement,
+    Measure, Metric, Needs, OVER_FLOOR, Param, Prompt, Reply, Request, Response, Sample, Score,
+    Scoring, Start, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
 };
 
 use super::{
@@ -22,9 +22,9 @@ static PARAMS: [Param; 4] = [
     Param::new(
         "start",
         "model",
-        "model, always",
-        "What stands before the first token: what the tokenizer adds by itself, or always a \
-                begin-of-sequence token.",
+        "model, auto, harness, none, or a token such as <|endoftext|>",
+        "What stands before the first token: what the tokenizer adds by itself; that or else end of \
+                text (auto); always a begin-of-sequence token (harness).",
     ),
 ];
 
@@ -54,7 +54,7 @@ pub struct Surprisal;
 /// The task, as listed.
 pub static TYPICALITY_SURPRISAL: Surprisal = Surprisal;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct SurprisalSettings {
     seed: u64,
     shots: usize,
@@ -74,12 +74,10 @@ impl SurprisalSettings {
                 "exemplars",
                 &[("drawn", false), ("typical", true)],
             )?,
-            start: choose(
-                &CARD,
-                settings,
-                "start",
-                &[("model", Start::Model), ("always", Start::Always)],
-            )?,
+            start: settings
+                .param(&CARD, "start")
+                .parse::<Start>()
+                .map_err(|e| TaskError::Setting(format!("{}: start: {e}", CARD.id)))?,
         })
     }
 }
@@ -93,7 +91,7 @@ fn ending(category: &str) -> String {
     format!(" is {} {category}", article(category))
 }
 
-fn item(setup: SurprisalSettings, category: &Category) -> Result<Item, TaskError> {
+fn item(setup: &SurprisalSettings, category: &Category) -> Result<Item, TaskError> {
     let order = exemplars(&CARD, category, setup.seed, setup.shots, setup.typical)?;
     let shown_first: String = order
         .iter()
@@ -115,7 +113,7 @@ fn item(setup: SurprisalSettings, category: &Category) -> Result<Item, TaskError
     let ask = Ask::subject(Request::Score(Score {
         prefix: Prompt::plain(shown_first),
         continuations,
-        start: setup.start,
+        start: setup.start.clone(),
         details: Default::default(),
     }));
     Ok(Item::new(category.name.clone(), shown.target(), vec![ask])
@@ -125,6 +123,10 @@ fn item(setup: SurprisalSettings, category: &Category) -> Result<Item, TaskError
 impl Task for Surprisal {
     fn card(&self) -> &TaskCard {
         &CARD
+    }
+
+    fn source(&self, settings: &TaskSettings) -> ItemSource {
+        super::item_source(&CARD, settings)
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
@@ -146,7 +148,7 @@ impl Task for Surprisal {
         let setup = SurprisalSettings::read(settings)?;
         let categories = categories(&CARD, settings, data)?;
         Ok(Box::new(
-            categories.into_iter().map(move |c| item(setup, &c)),
+            categories.into_iter().map(move |c| item(&setup, &c)),
         ))
     }
 
@@ -188,8 +190,11 @@ impl Task for Surprisal {
             }
         };
         let start = match setup.start {
-            Start::Always => "always a begin-of-sequence token",
-            _ => "what the tokenizer adds; without it the first token is not scored",
+            Start::Always => "always a begin-of-sequence token".to_owned(),
+            Start::Model => {
+                "what the tokenizer adds; without it the first token is not scored".to_owned()
+            }
+            other => other.words(),
         };
         let say = |name: &str, text: &str| (name.to_owned(), text.to_owned());
         BTreeMap::from([
@@ -197,7 +202,7 @@ impl Task for Surprisal {
             say("norms", &source_convention(&CARD, settings)),
             say("template", "a MEMBER is a CATEGORY, plain text"),
             say("exemplars", &exemplars),
-            say("start", start),
+            say("start", &start),
             say(
                 "score",
                 "Spearman's correlation of the sum of token log-probabilities of the whole sentence \

@@ -57,19 +57,18 @@ class Model:
         *,
         by: str = "text",
         context: str | Sequence[str] = "",
-        start: str = "always",
+        start: str = "auto",
     ) -> Table:
         """How probable texts are: a row for each text, word or token, with natural log-probabilities and
         surprisals in bits.
 
         `context` is what stands before the texts (one for all, or one for each) and is not scored. `start`
-        says what stands before the first token: `always` a begin-of-sequence token, `model` what the
-        tokenizer adds by itself, `never` nothing. The numbers are those of `mary score`.
+        says what stands before the first token: `auto` what the tokenizer adds by itself, or else end of
+        text; `harness` a begin-of-sequence token, as in lm-evaluation-harness; `model` what the tokenizer
+        adds; `none` nothing; or a token such as `<|endoftext|>`. The numbers are those of `mary score`.
         """
         if by not in ("text", "word", "token"):
             raise UsageError(f"by={by!r} is no kind of row", "there are text, word and token")
-        if start not in ("always", "model", "never"):
-            raise UsageError(f"start={start!r} is not known", "there are always, model and never")
         texts = [texts] if isinstance(texts, str) else list(texts)
         contexts = [context] * len(texts) if isinstance(context, str) else list(context)
         if len(contexts) != len(texts):

@@ -99,7 +99,7 @@ class Task:
         elif "continuations" in item:
             options = [str(c) for c in item["continuations"]]
             prefix = str(item.get("prefix", ""))
-            request = {"score": {"prefix": prompt(prefix), "continuations": options, "start": start}}
+            request = {"score": {"prefix": prompt(prefix), "continuations": options, "start": _start(start)}}
             known = {"data": target}
             if isinstance(target, int) and 0 <= target < len(options):
                 known = {"choice": {"question": prefix, "options": options, "correct": target}}
@@ -198,3 +198,10 @@ def source_of(function: Callable[..., Any]) -> str:
         if code is None:
             return repr(type(function))
         return str(code.co_code.hex()) + repr([c for c in code.co_consts if not inspect.iscode(c)])
+
+
+def _start(name: str) -> str | dict[str, str]:
+    """A convention of `mary score --start` as a request writes it."""
+    known = {"auto": "text", "harness": "always", "none": "never"}
+    name = known.get(name, name)
+    return name if name in ("text", "always", "model", "never") else {"token": name.removeprefix("token:")}

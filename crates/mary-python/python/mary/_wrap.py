@@ -8,6 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 
+# Tokens that end a text in training; before a plain text stands one of them where the tokenizer adds nothing.
+TEXT_ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<｜end▁of▁sentence｜>")
+
+
 class TransformersModel:
     """A causal language model of transformers with its tokenizer, asked as Mary's own engine is: prefix and
     continuation are tokenised together, and hidden states are those of `output_hidden_states`."""
@@ -44,16 +48,35 @@ class TransformersModel:
         return self._fingerprint
 
     def _encoded(self, text: str, start: str) -> tuple[list[int], list[tuple[int, int]]]:
-        encoded = self._tokenizer(text, return_offsets_mapping=True, add_special_tokens=start != "never")
+        named = start not in ("auto", "always", "harness", "model", "never", "none")
+        bare = named or start in ("never", "none")
+        encoded = self._tokenizer(text, return_offsets_mapping=True, add_special_tokens=not bare)
         ids, offsets = list(encoded["input_ids"]), [tuple(o) for o in encoded["offset_mapping"]]
         begins = bool(ids) and ids[0] in self._tokenizer.all_special_ids and offsets[0][0] == offsets[0][1]
-        if start == "always" and not begins:
-            first = self._tokenizer.bos_token_id
-            ids.insert(0, first if first is not None else self._tokenizer.eos_token_id)
-            offsets.insert(0, (0, 0))
+        if start in ("auto", "always", "harness") and not begins or named:
+            first = self._first(start)
+            if first is not None:
+                ids.insert(0, first)
+                offsets.insert(0, (0, 0))
         if self.context_length and len(ids) > self.context_length:
             raise TooLong(len(ids), self.context_length)
         return ids, offsets
+
+    def _first(self, start: str) -> int | None:
+        """The token before a plain text: by the harness' rule, by name, or the one that ends a text."""
+        tokenizer = self._tokenizer
+        if start in ("always", "harness"):
+            return tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+        known = tokenizer.get_vocab()
+        if start != "auto":
+            if start not in known:
+                raise ValueError(f"this model has no token {start!r} to put before a text")
+            return int(known[start])
+        template = getattr(tokenizer, "chat_template", None)
+        template = template if isinstance(template, str) else ""
+        ends = [tokenizer.eos_token, *TEXT_ENDS, tokenizer.bos_token]
+        plain = [t for t in ends if t in known and (t in (*TEXT_ENDS, "<s>", "<bos>") or t not in template)]
+        return int(known[plain[0]]) if plain else None
 
     def _text(self, prompt: Any) -> str:
         if isinstance(prompt, str):

@@ -85,10 +85,11 @@ impl Reader<'_> {
             example.tokens.extend_from_slice(ids);
             example.said.resize(example.tokens.len(), said);
         };
+        // As before a plain text that is scored: never the marker of a role.
         if self.form == PromptForm::Plain
-            && let Some(start) = self.tokenizer.bos().or(self.tokenizer.eos())
+            && let Some(start) = self.tokenizer.start_tokens(self.template).auto
         {
-            add(&[start], false);
+            add(&[start.id], false);
         }
         let answered = pieces.last().is_some_and(|(_, said)| *said);
         for (piece, said) in pieces {

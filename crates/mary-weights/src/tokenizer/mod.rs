@@ -6,11 +6,10 @@
 
 pub(crate) mod files;
 pub(crate) mod ggml;
+mod limits;
 pub(crate) mod pipeline;
 pub(crate) mod sentencepiece;
 mod tiktoken;
-
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use mary_contract::{ErrorKind, ModelError};
 use serde_json::{Value, json};
@@ -60,6 +59,8 @@ pub struct Tokenizer {
     eos: Vec<u32>,
     adds_bos: bool,
     size: usize,
+    /// How many times longer its pipeline makes a text, at most.
+    growth: u64,
 }
 
 impl std::fmt::Debug for Tokenizer {
@@ -86,7 +87,8 @@ impl Tokenizer {
             surround(&mut inner, &specials)?;
         }
         let spelling = spelling(&inner);
-        let size = size(&inner);
+        let size = limits::check_vocabulary(&inner)?;
+        let growth = growth(&inner)?;
         let first = inner.encode("a", true).map_err(|e| e.to_string())?;
         let adds_bos = specials.bos.is_some()
             && first.get_special_tokens_mask().first() == Some(&1)
@@ -98,6 +100,7 @@ impl Tokenizer {
             eos: specials.eos,
             adds_bos,
             size,
+            growth,
         })
     }
 
@@ -107,6 +110,7 @@ impl Tokenizer {
     pub fn encode(&self, text: &str, add_special: bool) -> Result<Encoding, ModelError> {
         // A regular expression of the tokenizer's may give up, which the crate takes for a panic.
         let encoded = guarded(|| {
+            limits::check_text(text, self.growth)?;
             self.inner
                 .encode(text, add_special)
                 .map_err(|e| e.to_string())
@@ -208,9 +212,14 @@ impl Tokenizer {
         self.size
     }
 
+    /// The number of a token.
+    pub(crate) fn id(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+
     /// Whether the vocabulary has this token.
     pub(crate) fn knows(&self, token: &str) -> bool {
-        self.inner.token_to_id(token).is_some()
+        self.id(token).is_some()
     }
 
     /// The token that stands where a picture is shown, as a special token; added behind all others where the
@@ -252,10 +261,10 @@ impl Tokenizer {
     }
 }
 
-/// The `tokenizers` crate trusts its parts in places; damaged ones must not take us down.
+/// The `tokenizers` crate trusts its parts in places; damaged ones must not take us down, and what they
+/// panic with is no message for a person.
 pub(crate) fn guarded<T>(build: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(build))
-        .unwrap_or_else(|_| Err("its parts contradict each other".into()))
+    mary_contract::caught(build).unwrap_or_else(|_| Err("its parts contradict each other".into()))
 }
 
 /// Byte-level post-processors may cut the space off a token's offsets; then a token of spaces lies
@@ -312,7 +321,11 @@ fn spelling(inner: &tokenizers::Tokenizer) -> Spelling {
     }
 }
 
-fn size(inner: &tokenizers::Tokenizer) -> usize {
-    let largest = inner.get_vocab(true).into_values().max();
-    largest.map_or(0, |id| id as usize + 1)
+/// What its parts may do to a text.
+fn growth(inner: &tokenizers::Tokenizer) -> Result<u64, String> {
+    let value = |part: Result<Value, serde_json::Error>| part.map_err(|e| e.to_string());
+    let normalizer = value(serde_json::to_value(inner.get_normalizer()))?;
+    let pre = value(serde_json::to_value(inner.get_pre_tokenizer()))?;
+    let decoder = value(serde_json::to_value(inner.get_decoder()))?;
+    limits::check(&normalizer, &pre, &decoder)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use mary_contract::Limit;
+use mary_contract::{Limit, Start, StartError};
 
 /// Which models, and how they are opened and asked.
 #[derive(Debug, Args)]
@@ -76,14 +76,23 @@ pub enum TableForm {
 }
 
 /// What stands before the first token of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartArg {
-    /// A begin-of-sequence token, or end-of-sequence where there is no other: every token is scored
-    Always,
-    /// What the model's tokenizer puts there
-    Model,
-    /// Nothing: the first token of a text without context has no score
-    Never,
+    /// By one convention.
+    One(Start),
+    /// By several, side by side.
+    Compare,
+}
+
+impl std::str::FromStr for StartArg {
+    type Err = StartError;
+
+    fn from_str(text: &str) -> Result<Self, StartError> {
+        match text {
+            "compare" => Ok(Self::Compare),
+            one => one.parse().map(Self::One),
+        }
+    }
 }
 
 /// Arguments of `score`.
@@ -123,9 +132,11 @@ pub struct ScoreArgs {
     /// Regions of interest are marked in the texts, with these two marks
     #[arg(long, value_name = "OPEN CLOSE", num_args = 0..=1, default_missing_value = "[[ ]]")]
     pub marks: Option<String>,
-    /// What stands before the first token of a text
-    #[arg(long, value_enum, default_value_t = StartArg::Always)]
-    pub start: StartArg,
+    /// What stands before the first token of a text: auto (the tokenizer's own start token, or else end of
+    /// text), harness (as lm-evaluation-harness does it), model (what the tokenizer puts there), none, a
+    /// token such as '<|endoftext|>', or compare (auto, harness and none side by side) [default: auto]
+    #[arg(long, value_name = "CONVENTION")]
+    pub start: Option<StartArg>,
     /// Also the entropy of each next-token distribution, in bits
     #[arg(long)]
     pub entropy: bool,

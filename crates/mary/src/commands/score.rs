@@ -65,10 +65,13 @@ fn written(
     wanted: &Wanted,
 ) -> anyhow::Result<Status> {
     let done = write(task, run.folder(), wanted)?;
+    for note in start_notes(task, summary) {
+        super::tell(&note);
+    }
     if done.without_words > 0 {
         super::tell(&format!(
-            "warning: {} texts have no words: their tokens, as the model names them, do not make up the text",
-            done.without_words
+            "warning: {} without words: the tokens, as the model names them, do not make up the text",
+            mary_contract::counted(done.without_words, "text")
         ));
     }
     if done.failed > 0 {
@@ -78,6 +81,32 @@ fn written(
         true => Status::Done,
         false => Status::Incomplete,
     })
+}
+
+/// What is said of the tokens before the texts: where the tokenizer would put another one, and how many
+/// verdicts depend on it.
+fn start_notes(task: &ScoreTask, summary: &RunSummary) -> Vec<String> {
+    let options = task.options();
+    let mut notes = Vec::new();
+    for card in &summary.manifest.models {
+        let model = &card.model;
+        if let Some(starts) = card.starts.as_ref().filter(|_| !options.compare) {
+            let said = starts.overriding(&options.start);
+            notes.extend(said.map(|said| format!("note: {model}: {said}")));
+            if options.pair.is_some() && starts.auto != starts.harness {
+                notes.push(format!(
+                    "hint: `--start compare` shows whether verdicts depend on it; start=harness puts {} there",
+                    starts.shown(&Start::Always)
+                ));
+            }
+        }
+        let depending = card
+            .remarks
+            .iter()
+            .filter(|r| r.contains("depend on the start token"));
+        notes.extend(depending.map(|said| format!("{model}: {said}")));
+    }
+    notes
 }
 
 fn options(args: &ScoreArgs) -> Result<ScoreOptions, UsageError> {
@@ -92,11 +121,11 @@ fn options(args: &ScoreArgs) -> Result<ScoreOptions, UsageError> {
         region: args.region.clone(),
         marks,
         separator: args.separator.clone(),
-        start: match args.start {
-            StartArg::Always => Start::Always,
-            StartArg::Model => Start::Model,
-            StartArg::Never => Start::Never,
+        start: match &args.start {
+            Some(StartArg::One(start)) => start.clone(),
+            Some(StartArg::Compare) | None => Start::Text,
         },
+        compare: args.start == Some(StartArg::Compare),
         entropy: args.entropy,
         rank: args.rank,
         correction: !args.no_correction,

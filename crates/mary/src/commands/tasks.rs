@@ -130,10 +130,17 @@ fn show(
     data: &dyn DataSource,
 ) -> anyhow::Result<String> {
     let card = task.card();
-    let (_, settings) = task_options
+    let (_, mut settings) = task_options
         .settings(std::slice::from_ref(task))?
         .pop()
         .ok_or_else(|| crate::exit::UsageError::new("no task"))?;
+    // What stands before scored texts is recorded with every run, whatever the card says of earlier ones.
+    let start = task
+        .default_for(&settings, false)
+        .filter(|(name, _)| *name == "start");
+    if let Some((name, value)) = start {
+        settings.params.insert(name.to_owned(), value.to_owned());
+    }
     let mut text = format!(
         "{}  {}  (version {})\n\n{}\n\n",
         card.id, card.title, card.version, card.about
@@ -162,7 +169,12 @@ fn show(
             };
             text.push_str(&format!(
                 "  {:<12} {} [{}; default {}{changes}]\n",
-                p.name, p.about, p.values, p.default
+                p.name,
+                p.about,
+                p.values,
+                start
+                    .filter(|(name, _)| *name == p.name)
+                    .map_or(&*p.default, |(_, value)| value)
             ));
         }
     }

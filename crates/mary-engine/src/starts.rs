@@ -1,0 +1,111 @@
+//! What is said of the tokens that stand before scored texts: where they are not what the tokenizer would put
+//! there, and how many verdicts depend on the choice.
+
+use std::collections::BTreeMap;
+
+use mary_contract::{Estimate, Measure, RunManifest, START_MEASURE, Start};
+use mary_stats::paired::mcnemar;
+
+/// The same samples judged after two start tokens: a measure with the p-value, and a sentence where verdicts
+/// differ. `scores` and `others` are verdicts by sample.
+pub(crate) fn paired(
+    name: &str,
+    scores: &BTreeMap<u32, f64>,
+    others: impl Iterator<Item = (u32, f64)>,
+) -> Option<(Measure, Option<String>)> {
+    let other = name.strip_prefix(START_MEASURE)?;
+    let own = Start::Text;
+    let own = own.name();
+    let (mut n, mut only_own, mut only_other) = (0, 0, 0);
+    for (sample, value) in others {
+        let Some(score) = scores.get(&sample) else {
+            continue;
+        };
+        n += 1;
+        only_own += u64::from(*score > value);
+        only_other += u64::from(*score < value);
+    }
+    let p = mcnemar(only_own, only_other).exact_p;
+    let method =
+        format!("exact McNemar: {only_own} right only with {own}, {only_other} only with {other}");
+    let differ = only_own + only_other;
+    let said = (differ > 0).then(|| {
+        format!(
+            "warning: {differ} of {n} verdicts depend on the start token: {only_own} are right only with \
+             start={own}, {only_other} only with start={other} (exact McNemar p = {})",
+            shown(p)
+        )
+    });
+    let estimate = Estimate {
+        value: p,
+        low: p,
+        high: p,
+        n,
+        method,
+    };
+    let name = format!("{name}_p");
+    Some((Measure { name, estimate }, said))
+}
+
+fn shown(p: f64) -> String {
+    match p < 0.001 {
+        true => format!("{p:.1e}"),
+        false => format!("{p:.3}"),
+    }
+}
+
+/// Adds to each model's card where its texts began with another token than its tokenizer puts there.
+pub(crate) fn remark(manifest: &mut RunManifest) {
+    for card in &mut manifest.models {
+        let Some(starts) = &card.starts else {
+            continue;
+        };
+        let mut said: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for run in &manifest.tasks {
+            let start = run.asked.as_ref().and_then(|asked| asked.get("start"));
+            let start = start.and_then(|name| name.parse::<Start>().ok());
+            if let Some(text) = start.and_then(|start| starts.overriding(&start)) {
+                said.entry(text).or_default().push(&run.id);
+            }
+        }
+        let remarks = said
+            .into_iter()
+            .map(|(text, tasks)| format!("{}: {text}", tasks.join(", ")));
+        card.remarks.extend(remarks);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_after_two_start_tokens_are_paired_sample_by_sample() {
+        // 68 : 32 of 402, as in the finding that asked for this; p = 2 Σ C(100, k) for k ≤ 32, over 2^100.
+        let scores: BTreeMap<u32, f64> = (0..402)
+            .map(|i| (i, f64::from(u8::from(i < 368))))
+            .collect();
+        let other = |i: u32| match i {
+            0..68 => 0.0,
+            370..402 => 1.0,
+            _ => scores[&i],
+        };
+        let (measure, said) =
+            paired("start_harness", &scores, (0..402).map(|i| (i, other(i)))).unwrap();
+        assert_eq!(
+            (measure.name.as_str(), measure.estimate.n),
+            ("start_harness_p", 402)
+        );
+        assert!(
+            (measure.estimate.value - 0.000_408_777_167_4).abs() < 1e-12,
+            "{}",
+            measure.estimate.value
+        );
+        let said = said.unwrap();
+        assert!(said.contains("100 of 402 verdicts depend"), "{said}");
+        assert!(said.contains("68 are right only with start=auto"), "{said}");
+        let same = scores.iter().map(|(i, s)| (*i, *s));
+        let (measure, said) = paired("start_none", &scores, same).unwrap();
+        assert_eq!((measure.estimate.value, said), (1.0, None));
+    }
+}
