@@ -522,7 +522,19 @@ impl Architecture {
                 ));
             }
         }
+        if !(self.norm.eps.is_finite() && self.norm.eps >= 0.0) {
+            return wrong(format!(
+                "config.json: the epsilon of the norms is {}; expected a number from 0",
+                self.norm.eps
+            ));
+        }
         for rope in &self.ropes {
+            if rope.frequencies.iter().any(|f| !f.is_finite()) {
+                return wrong(
+                    "config.json: the rotary frequencies are not finite; expected a `rope_theta` above 0"
+                        .to_owned(),
+                );
+            }
             if rope.dim > self.head_dim || !rope.dim.is_multiple_of(2) {
                 return wrong(format!(
                     "config.json: {} rotary dimensions do not fit a head of {}",

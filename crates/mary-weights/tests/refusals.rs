@@ -223,3 +223,98 @@ fn locating_says_what_can_be_done() {
     let error = find("hf/justaname").unwrap_err();
     assert!(error.hint.unwrap().contains("all-minilm-l6-v2"));
 }
+
+/// A GGUF file whose 32-bit metadata value of this name is replaced.
+fn with_value(file: &str, key: &str, value: [u8; 4]) -> (TempDir, std::path::PathBuf) {
+    let mut bytes = std::fs::read(golden(file)).unwrap();
+    let at = bytes.windows(key.len()).position(|w| w == key.as_bytes());
+    // The key is followed by its type, then by the value.
+    let at = at.unwrap() + key.len() + 4;
+    bytes[at..at + 4].copy_from_slice(&value);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.gguf");
+    std::fs::write(&path, bytes).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn a_gguf_number_that_is_none_is_refused_and_no_default_takes_its_place() {
+    let cases = [
+        (
+            "llama.rope.freq_base",
+            f32::NAN,
+            "NaN; expected a finite number",
+        ),
+        (
+            "llama.rope.freq_base",
+            f32::INFINITY,
+            "inf; expected a finite number",
+        ),
+        (
+            "llama.rope.freq_base",
+            -1.0,
+            "-1; expected a number above 0",
+        ),
+        (
+            "llama.attention.layer_norm_rms_epsilon",
+            f32::NAN,
+            "NaN; expected a finite number",
+        ),
+        (
+            "llama.attention.layer_norm_rms_epsilon",
+            -1.0,
+            "-1; expected a number from 0",
+        ),
+    ];
+    for (key, value, said) in cases {
+        let (_folder, path) = with_value("llama.gguf", key, value.to_le_bytes());
+        let error = Checkpoint::open(&path).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::BadModel, "{key} {value}");
+        let said = format!("metadata `{key}` is {said}");
+        assert!(error.message.contains(&said), "{}", error.message);
+    }
+}
+
+/// A GGUF file that says how many dimensions of a head turn.
+fn turning(file: &str, architecture: &str, dimensions: u32) -> (TempDir, std::path::PathBuf) {
+    let mut bytes = std::fs::read(golden(file)).unwrap();
+    let text = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
+    let entry = |key: &str, kind: u32, value: &[u8]| {
+        [&text(key)[..], &kind.to_le_bytes()[..], value].concat()
+    };
+    let key = format!("{architecture}.rope.dimension_count");
+    let mut more = entry(&key, 4, &dimensions.to_le_bytes());
+    // Tensors begin at multiples of 32 bytes: a second entry fills up to the next one.
+    let empty = entry("general.name.filler", 8, &text("")).len();
+    let filler = "x".repeat((more.len() + empty).next_multiple_of(32) - more.len() - empty);
+    more.extend(entry("general.name.filler", 8, &text(&filler)));
+    let count = u64::from_le_bytes(bytes[16..24].try_into().unwrap()) + 2;
+    bytes[16..24].copy_from_slice(&count.to_le_bytes());
+    bytes.splice(24..24, more);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.gguf");
+    std::fs::write(&path, bytes).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn rotary_dimensions_of_a_gguf_file_are_read_or_refused() {
+    let open = |file: &str, architecture: &str, dimensions: u32| {
+        let (_folder, path) = turning(file, architecture, dimensions);
+        let opened = Checkpoint::open(&path);
+        opened.map(|c| c.config()["partial_rotary_factor"].clone())
+    };
+    // All of a head turns in LLaMA.
+    open("llama.gguf", "llama", 8).unwrap();
+    let message = open("llama.gguf", "llama", 4).unwrap_err().message;
+    let said = "metadata `llama.rope.dimension_count` is 4; expected the 8 dimensions of a head";
+    assert!(message.contains(said), "{message}");
+    // Phi-3 turns part of one where the file says so.
+    assert_eq!(open("phi3.gguf", "phi3", 8).unwrap(), 1.0);
+    assert_eq!(open("phi3.gguf", "phi3", 4).unwrap(), 0.5);
+    let message = open("phi3.gguf", "phi3", 99).unwrap_err().message;
+    assert!(
+        message.contains("is 99; expected at most the 8 dimensions"),
+        "{message}"
+    );
+}

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::Metadata;
 use super::names::KNOWN;
+use super::{Meta, Metadata};
 use crate::mapped::Mapped;
 use crate::stored::Stored;
 
@@ -96,6 +96,7 @@ pub(super) fn translate(
         tensors,
         files,
     };
+    sound(&source)?;
     let (name, class) = match architecture {
         "llama" if source.experts() > 0 => ("mixtral", "MixtralForCausalLM"),
         "llama" => ("llama", "LlamaForCausalLM"),
@@ -132,6 +133,7 @@ pub(super) fn translate(
     let mut config = shared(&source)?;
     config.insert("model_type".into(), json!(name));
     config.insert("architectures".into(), json!([class]));
+    let turning = rotary(&source)?;
     let own = match architecture {
         "llama" | "qwen2" | "qwen2vl" | "qwen3" | "phi3" | "olmo2" => llama_like(&source)?,
         "qwen2moe" | "qwen3moe" | "olmoe" => sparse(&source)?,
@@ -147,6 +149,9 @@ pub(super) fn translate(
     };
     if let Value::Object(own) = own {
         config.extend(own);
+    }
+    if architecture == "phi3" {
+        config.insert("partial_rotary_factor".into(), json!(turning));
     }
     if name == "mixtral" {
         config.insert("num_local_experts".into(), json!(source.experts()));
@@ -169,6 +174,82 @@ pub(super) fn translate(
     }
     config.retain(|_, value| !value.is_null());
     Ok(Value::Object(config))
+}
+
+/// Numbers of which the computation is made. One that is not a number must not become a default in silence.
+const NUMBERS: [&str; 7] = [
+    "rope.freq_base",
+    "rope.freq_base_swa",
+    "rope.scaling.factor",
+    "attention.layer_norm_rms_epsilon",
+    "attention.layer_norm_epsilon",
+    "attn_logit_softcapping",
+    "final_logit_softcapping",
+];
+
+/// Refuses numbers of the architecture that are none, or that nothing can be computed with.
+fn sound(source: &Source<'_>) -> Result<(), String> {
+    let begin = format!("{}.", source.architecture);
+    let own = source.metadata.0.iter();
+    let mut own: Vec<(&str, &Meta)> = own
+        .filter_map(|(key, value)| Some((key.strip_prefix(&begin)?, value)))
+        .collect();
+    own.sort_unstable_by_key(|(name, _)| *name);
+    for (name, value) in own {
+        let number = match value {
+            Meta::Float(x) => Some(*x),
+            Meta::Integer(n) => Some(*n as f64),
+            Meta::Floats(all) => all.iter().find(|x| !x.is_finite()).map(|x| f64::from(*x)),
+            _ => None,
+        };
+        let wrong = |found: String, expected: &str| {
+            Err(format!(
+                "metadata `{begin}{name}` is {found}; expected {expected}"
+            ))
+        };
+        match number {
+            Some(x) if !x.is_finite() => return wrong(x.to_string(), "a finite number"),
+            Some(x) if x <= 0.0 && name.starts_with("rope.freq_base") => {
+                return wrong(x.to_string(), "a number above 0");
+            }
+            Some(x) if x < 0.0 && name.ends_with("epsilon") => {
+                return wrong(x.to_string(), "a number from 0");
+            }
+            None if NUMBERS.contains(&name) => return wrong(format!("{value:?}"), "a number"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Which share of a head's dimensions turns. Where the architecture turns all of them, a file that says
+/// otherwise is refused.
+fn rotary(source: &Source<'_>) -> Result<f64, String> {
+    let key = source.key("rope.dimension_count");
+    if !source.metadata.0.contains_key(&key)
+        || matches!(source.architecture, "gpt2" | "bloom" | "bert")
+    {
+        return Ok(1.0);
+    }
+    let head = head_dim(source)?;
+    let found = source.integer("rope.dimension_count");
+    let some = matches!(
+        source.architecture,
+        "gptneox" | "phi2" | "phi3" | "stablelm"
+    );
+    match found {
+        Some(n) if n == head || some && n > 0 && n < head => Ok(n as f64 / head as f64),
+        _ => {
+            let found = found.map_or("no whole number".to_owned(), |n| n.to_string());
+            let expected = match some {
+                true => format!("at most the {head} dimensions of a head"),
+                false => format!(
+                    "the {head} dimensions of a head, all of which turn in this architecture"
+                ),
+            };
+            Err(format!("metadata `{key}` is {found}; expected {expected}"))
+        }
+    }
 }
 
 fn shared(source: &Source<'_>) -> Result<Map<String, Value>, String> {
