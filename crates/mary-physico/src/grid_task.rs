@@ -331,12 +331,7 @@ impl Task for GridTask {
             Mode::Score
         };
         let mode = self.setup(settings).map_or(default, |s| s.mode);
-        Needs {
-            score: mode == Mode::Score,
-            generate: mode == Mode::Generate,
-            images: self.seen,
-            ..Needs::default()
-        }
+        mode.needs(self.seen)
     }
 
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, ErrorKind, Estimate, Finish, Generate, Generated, Judgement, Measure, Outcome, Prompt,
-    PromptForm, Request, Response, Sample, Sampling, Score, Scored, Scoring, Start, Ties,
-    UnscoredReason,
+    Ask, ErrorKind, Estimate, FLOOR, Finish, Generate, Generated, Judgement, Measure, OVER_FLOOR,
+    Outcome, Prompt, PromptForm, Request, Response, Sample, Sampling, Score, Scored, Scoring,
+    Start, Ties, UnscoredReason,
 };
 use mary_items::best;
 use mary_stats::score_interval;
@@ -18,22 +18,39 @@ use crate::setup::{Mode, PhysicoSettings};
 
 /// The question to the model under study, by mode.
 pub fn ask(setup: &PhysicoSettings, shots: &[Shot], asked: &Asked, options: &[String]) -> Ask {
-    let whole = prompt(setup.form, shots, asked, setup.mode == Mode::Score);
+    let (asked, said) = match setup.mode {
+        Mode::Letters => lettered(asked, options),
+        Mode::Score | Mode::Generate => (asked.clone(), options.to_vec()),
+    };
+    let whole = prompt(setup.form, shots, &asked, setup.mode != Mode::Generate);
     Ask::subject(match setup.mode {
         Mode::Generate => Request::Generate(generate(setup, whole)),
-        Mode::Score => {
+        Mode::Score | Mode::Letters => {
             let before = match whole.form {
                 PromptForm::Plain => " ",
                 PromptForm::Chat => "",
             };
             Request::Score(Score {
-                continuations: options.iter().map(|o| format!("{before}{o}")).collect(),
+                continuations: said.iter().map(|o| format!("{before}{o}")).collect(),
                 prefix: whole,
                 start: Start::Model,
                 details: Default::default(),
             })
         }
     })
+}
+
+/// The question with its options once more behind letters, and the letters. All have one length, so that no
+/// option is more probable for being short.
+fn lettered(asked: &Asked, options: &[String]) -> (Asked, Vec<String>) {
+    let letters: Vec<String> = ('A'..='Z').map(String::from).take(options.len()).collect();
+    let mut asked = asked.clone();
+    asked.words.push_str("\n\n");
+    for (letter, option) in letters.iter().zip(options) {
+        asked.words.push_str(&format!("{letter}. {option}\n"));
+    }
+    asked.words.push_str("\nGive the letter of your choice.");
+    (asked, letters)
 }
 
 /// A written answer under these settings.
@@ -73,7 +90,17 @@ fn by_scores(options: &[String], correct: usize, scored: &Scored) -> Judgement {
             "an option's log-probability is not a number",
         );
     };
-    let mut judgement = Judgement::scored(score).measured("accuracy", score);
+    // A model that knows nothing finds the option with the fewest tokens the most probable.
+    let lengths: Vec<f64> = scored
+        .continuations
+        .iter()
+        .map(|c| -(c.logprobs.len() as f64))
+        .collect();
+    let floor = best(&lengths, correct).map_or(0.0, |(_, share)| share);
+    let mut judgement = Judgement::scored(score)
+        .measured("accuracy", score)
+        .measured(FLOOR, floor)
+        .measured(OVER_FLOOR, score - floor);
     if let Some(option) = options.get(said) {
         judgement = judgement.read_as(option.clone());
     }
@@ -120,7 +147,7 @@ fn by_words(options: &[String], correct: usize, answer: &Generated) -> Judgement
 /// What a score of one choice is.
 pub fn scoring(setup: &PhysicoSettings) -> Scoring {
     match setup.mode {
-        Mode::Score => Scoring::share(Ties::Shared),
+        Mode::Score | Mode::Letters => Scoring::share(Ties::Shared),
         Mode::Generate => Scoring::WRITTEN,
     }
 }
@@ -133,6 +160,15 @@ pub fn conventions(setup: &PhysicoSettings, say: &mut dyn FnMut(&str, String)) {
                 "answer",
                 "the most probable of the four options after `Answer:` (plain) or as the reply (chat), sum \
                  of token log-probabilities; `mean_logprob` per token beside it"
+                    .into(),
+            );
+            say("ties", "shared among the options that tie".into());
+        }
+        Mode::Letters => {
+            say(
+                "answer",
+                "the most probable of the letters A to D, which stand before the options at the end of the \
+                 question, after `Answer:` (plain) or as the reply (chat)"
                     .into(),
             );
             say("ties", "shared among the options that tie".into());
@@ -270,4 +306,68 @@ fn sd_over_runs(of: &[&Seen]) -> Option<Estimate> {
         n: accuracies.len(),
         method: "population-sd".into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use mary_contract::{ContinuationScore, TaskSettings};
+
+    use super::*;
+
+    fn options() -> Vec<String> {
+        ["gravity", "optical filters", "wave", "melting"]
+            .map(String::from)
+            .into()
+    }
+
+    /// Each option with as many tokens as it has words, all equally probable.
+    fn scored(options: &[String]) -> Response {
+        let score = |option: &String| {
+            let tokens: Vec<String> = option.split(' ').map(str::to_owned).collect();
+            ContinuationScore {
+                logprobs: vec![-1.0; tokens.len()],
+                tokens,
+                boundary_merged: false,
+                first_unscored: false,
+                windowed: false,
+                details: None,
+            }
+        };
+        Response::Scored(Scored {
+            continuations: options.iter().map(score).collect(),
+        })
+    }
+
+    #[test]
+    fn the_floor_is_what_counting_tokens_scores() {
+        let options = options();
+        // The three short ones tie, by tokens as by sums.
+        let short = judged(&options, 0, &scored(&options));
+        assert_eq!(short.measures[FLOOR], 1.0 / 3.0);
+        assert_eq!(short.measures[OVER_FLOOR], 0.0);
+        let long = judged(&options, 1, &scored(&options));
+        assert_eq!(
+            (long.measures[FLOOR], long.measures["mean_logprob"]),
+            (0.0, 0.25)
+        );
+    }
+
+    #[test]
+    fn letters_are_scored_in_place_of_phrases() {
+        let card = mary_contract::Task::card(&crate::low_level::Definition);
+        let mut settings = TaskSettings::default();
+        settings.params.insert("mode".into(), "letters".into());
+        let setup = PhysicoSettings::read(card, &settings).unwrap();
+        let asked = crate::prompt::guess("[PHENOMENON] makes things fall.", &options());
+        let Request::Score(score) = ask(&setup, &[], &asked, &options()).request else {
+            panic!("not scored");
+        };
+        assert_eq!(score.continuations, [" A", " B", " C", " D"]);
+        let shown = score.prefix.text();
+        assert!(
+            shown.ends_with("A. gravity\nB. optical filters\nC. wave\nD. melting\n\nGive the letter of your choice.\n\nAnswer:"),
+            "{shown}"
+        );
+        assert!(Mode::Letters.needs(false).score_single_token);
+    }
 }

@@ -68,11 +68,7 @@ impl Task for Definition {
     fn needs(&self, settings: &TaskSettings) -> Needs {
         let mode =
             PhysicoSettings::read(&DEFINITION_CARD, settings).map_or(Mode::Score, |s| s.mode);
-        Needs {
-            score: mode == Mode::Score,
-            generate: mode == Mode::Generate,
-            ..Needs::default()
-        }
+        mode.needs(false)
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {

@@ -386,12 +386,7 @@ impl Task for Perception {
             Mode::Score
         };
         let mode = PhysicoSettings::read(self.card, settings).map_or(default, |s| s.mode);
-        Needs {
-            score: mode == Mode::Score,
-            generate: mode == Mode::Generate,
-            images: self.seen,
-            ..Needs::default()
-        }
+        mode.needs(self.seen)
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {

@@ -3,12 +3,11 @@
 //! parrot gap.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use mary_contract::{
-    DataSource, Image, Item, Items, Judgement, Measure, Needs, Param, Reply, Sample, Scoring, Task,
-    TaskCard, TaskError, TaskSettings, text,
+    DataSource, Image, Item, ItemSource, Items, Judgement, Measure, Needs, Param, Reply, Sample,
+    Scoring, Task, TaskCard, TaskError, TaskSettings, text,
 };
 use mary_items::{below, shuffle, stream};
 use serde::Deserialize;
@@ -72,7 +71,7 @@ pub fn manifest(file: &Path) -> Result<Vec<Photograph>, TaskError> {
         line,
         message,
     };
-    let text = fs::read_to_string(file)
+    let text = mary_contract::read_plain_text(file, mary_contract::LARGEST_DATA)
         .map_err(|e| fault(0, format!("expected a manifest of photographs: {e}")))?;
     let base = file.parent().unwrap_or(Path::new("."));
     let mut found = Vec::new();
@@ -159,8 +158,8 @@ fn photograph(path: &Path) -> Result<Image, TaskError> {
             )));
         }
     };
-    let data =
-        fs::read(path).map_err(|e| TaskError::Generator(format!("{}: {e}", path.display())))?;
+    let data = mary_contract::read_plain(path, mary_contract::LARGEST_SETTINGS << 4)
+        .map_err(|e| TaskError::Generator(format!("{}: {e}", path.display())))?;
     Ok(Image {
         media_type: media_type.into(),
         data,
@@ -211,14 +210,13 @@ impl Task for Photo {
         &PHOTO_CARD
     }
 
+    fn source(&self, _: &TaskSettings) -> ItemSource {
+        ItemSource::File
+    }
+
     fn needs(&self, settings: &TaskSettings) -> Needs {
         let mode = PhysicoSettings::read(&PHOTO_CARD, settings).map_or(Mode::Generate, |s| s.mode);
-        Needs {
-            score: mode == Mode::Score,
-            generate: mode == Mode::Generate,
-            images: true,
-            ..Needs::default()
-        }
+        mode.needs(true)
     }
 
     fn items(&self, settings: &TaskSettings, _: &dyn DataSource) -> Result<Items, TaskError> {

@@ -113,6 +113,7 @@ impl<'a> Outcome<'a> {
         words.push(
             match self.setup.mode {
                 Mode::Score => "score",
+                Mode::Letters => "letters",
                 Mode::Generate => "generate",
             }
             .into(),

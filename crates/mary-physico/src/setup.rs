@@ -1,6 +1,6 @@
 //! What a user can set for a PHYSICO task, read once and checked.
 
-use mary_contract::{Citation, Param, PromptForm, TaskCard, TaskError, TaskSettings};
+use mary_contract::{Citation, Needs, Param, PromptForm, TaskCard, TaskError, TaskSettings};
 
 use crate::prompt::GridText;
 
@@ -15,14 +15,16 @@ pub const CITATION: Citation = Citation::new(
 const MODE: Param = Param::new(
     "mode",
     "score",
-    "score, generate",
-    "Compare the options' log-probabilities, or let the model write its answer (the paper).",
+    "score, letters, generate",
+    "Compare the options' log-probabilities, or those of their letters (A to D), or let the model write its \
+     answer (the paper).",
 );
 const MODE_SEEN: Param = Param::new(
     "mode",
     "generate",
-    "generate, score",
-    "Let the model write its answer (the paper), or compare the options' log-probabilities.",
+    "generate, score, letters",
+    "Let the model write its answer (the paper), or compare the log-probabilities of the options or of their \
+     letters (A to D).",
 );
 const COT: Param = Param::new(
     "cot",
@@ -198,10 +200,25 @@ pub enum Source {
 /// How a model is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// By log-probability.
+    /// By the log-probabilities of the options, which are phrases of different length.
     Score,
+    /// By the log-probabilities of the letters that stand before the options in the prompt.
+    Letters,
     /// In words.
     Generate,
+}
+
+impl Mode {
+    /// What a model must be able to do.
+    pub fn needs(self, images: bool) -> Needs {
+        Needs {
+            score: self != Self::Generate,
+            score_single_token: self == Self::Letters,
+            generate: self == Self::Generate,
+            images,
+            ..Needs::default()
+        }
+    }
 }
 
 /// Shots before the question.
@@ -286,6 +303,7 @@ impl PhysicoSettings {
         let unknown = |name: &str| Err(unknown(card, name, get(name)));
         let mode = match get("mode") {
             "score" => Mode::Score,
+            "letters" => Mode::Letters,
             "generate" | "" => Mode::Generate,
             _ => return unknown("mode"),
         };
@@ -345,8 +363,10 @@ impl PhysicoSettings {
     }
 
     fn refuse_contradictions(&self, card: &TaskCard) -> Result<(), TaskError> {
-        let message = if self.cot && self.mode == Mode::Score {
+        let message = if self.cot && self.mode != Mode::Generate {
             "cot=on needs written answers: add --set mode=generate"
+        } else if self.icl != Icl::None && self.mode == Mode::Letters {
+            "mode=letters has no shots, whose answers are phrases: leave icl at 0, or add --set mode=score"
         } else if self.source == Source::Arc && self.file.is_empty() {
             "source=arc needs your labels: add --set labels=FILE with lines `task,concept`"
         } else if !self.n.is_multiple_of(4) {
