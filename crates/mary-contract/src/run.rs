@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Ask, InForce, Item, Judgement, Key, ModelCard, ModelError, ModelRef, ModelSettings, Reply,
+    Ask, InForce, Item, ItemSource, Judgement, Key, ModelCard, ModelError, ModelRef, ModelSettings, Reply,
     Scoring, TaskSettings, Twin, Usage,
 };
 
@@ -92,6 +92,10 @@ pub struct TaskRun {
     /// Settings in force that change how answers are judged.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub judging: InForce,
+    /// Where its items came from; absent in runs of earlier programs and in imported ones
+    /// ([`TaskRun::item_source`] knows some of those too).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<ItemSource>,
     /// Scale and rule of ties; absent in runs of earlier programs and in imported ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scoring: Option<Scoring>,
@@ -271,6 +275,21 @@ pub struct ConstantAnswer {
     pub of: usize,
 }
 
+/// A score tested against chance and, where there is one, against the guesser who counts tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ChanceTest {
+    /// Two-sided p-value against chance, by the method of the score's interval: below 0.05 exactly where
+    /// the 95 % interval leaves chance out.
+    pub p: f64,
+    /// The same against the guesser who counts tokens ([`FLOOR`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_floor: Option<f64>,
+    /// The larger of the two, corrected by Holm over the tasks of this model in this run.
+    pub p_holm: f64,
+    /// How many tasks that are.
+    pub tasks: usize,
+}
+
 /// The measure that holds a score's interval with the families of its items taken as fixed: narrower
 /// than the score's own, and about these families only.
 pub const FAMILIES_FIXED: &str = "families_fixed";
@@ -317,6 +336,9 @@ pub struct SummaryRow {
     /// Where one option took more than 95 % of the answers: which.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constant_answer: Option<ConstantAnswer>,
+    /// How the score was tested against chance, where both are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chance_test: Option<ChanceTest>,
     /// Unscored, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unscored: BTreeMap<String, usize>,

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Ask, Capabilities, DataError, DataSource, ForPeople, InForce, Item, Judgement, Measure,
-    PromptForm, Reference, Reply, Sample, Scoring, TaskCard, Ties, Twin,
+    Ask, Capabilities, DataError, DataSource, ForPeople, InForce, Item, ItemSource, Judgement,
+    Measure, PromptForm, Reference, Reply, SOURCE, Sample, Scoring, TaskCard, Ties, Twin,
 };
 
 /// A stream of items, made or read lazily.
@@ -98,10 +98,15 @@ pub struct TaskSettings {
 }
 
 impl TaskSettings {
-    /// The value of a parameter: the user's, or the card's default.
+    /// The value of a parameter: the user's, or the card's default. Old words for the source of items
+    /// are read as today's.
     pub fn param<'a>(&'a self, card: &'a TaskCard, name: &str) -> &'a str {
-        let default = card.param(name).map_or("", |p| &p.default);
-        self.params.get(name).map_or(default, String::as_str)
+        let param = card.param(name);
+        match self.params.get(name) {
+            Some(set) if name == SOURCE => crate::source::source_value(param, set),
+            Some(set) => set,
+            None => param.map_or("", |p| &p.default),
+        }
     }
 
     /// Refuses parameters that the task does not have.
@@ -146,6 +151,11 @@ pub trait Task: Send + Sync {
     /// items (or their clusters) were drawn one by one. docs/units.md says which and why.
     fn family_tag(&self, _settings: &TaskSettings) -> Option<&'static str> {
         None
+    }
+
+    /// Where its items come from under these settings.
+    fn source(&self, settings: &TaskSettings) -> ItemSource {
+        ItemSource::by_card(self.card(), settings)
     }
 
     /// A setting whose default depends on who is asked, with its value there: for the `builtin` model
@@ -250,6 +260,10 @@ macro_rules! task_behind_a_pointer {
 
             fn family_tag(&self, settings: &TaskSettings) -> Option<&'static str> {
                 (**self).family_tag(settings)
+            }
+
+            fn source(&self, settings: &TaskSettings) -> ItemSource {
+                (**self).source(settings)
             }
 
             fn default_for(

@@ -1,5 +1,5 @@
 //! The material of the family: triples of words with their sentences, and questions with four
-//! options, whoever wrote them. Our own set (`own`) and the authors' released files (`upstream`) are
+//! options, whoever wrote them. Our own set (`fresh`) and the authors' released files (`published`) are
 //! both made of these, and the tasks see nothing else.
 //!
 //! Text is `Cow<'static, str>` so that a set compiled in costs nothing and a file that is read needs

@@ -88,12 +88,6 @@ pub(crate) fn tuning_set(
     settings
         .params
         .insert("template".to_owned(), template.to_owned());
-    // What other families call published.
-    if let Some(source) = settings.params.get_mut("source")
-        && source == "published"
-    {
-        *source = "upstream".to_owned();
-    }
     settings.check(&CARD)?;
     let items = crate::tuning_set(&settings, data)?;
     let lines: Vec<String> = items.iter().map(ToString::to_string).collect();

@@ -66,7 +66,7 @@ pub fn released_runs(
 /// The settings under which the released questions were asked.
 fn settings(language: Language) -> TaskSettings {
     let params = [
-        ("source", Source::Upstream.name()),
+        ("source", Source::Published.stored()),
         ("mode", "generate"),
         ("language", language.code()),
     ];
@@ -99,7 +99,7 @@ fn answers(
         text,
     } in outputs.answers
     {
-        let id = perceptualqa::item_id(Source::Upstream, index, order);
+        let id = perceptualqa::item_id(Source::Published, index, order);
         if !items.contains_key(&id) {
             return Err(TaskError::Record {
                 file: path.display().to_string(),
@@ -182,7 +182,7 @@ const COSINES: &str =
 fn stored_vectors(path: &Path) -> Result<Vec<ReleasedRun>, TaskError> {
     let triples = upstream::triples_of(path)?;
     let settings = TaskSettings {
-        params: [("source".to_owned(), Source::Upstream.name().to_owned())].into(),
+        params: [("source".to_owned(), Source::Published.stored().to_owned())].into(),
         ..TaskSettings::default()
     };
     let runs = upstream::stored_cosines(path)?.into_iter().map(|stored| {

@@ -4,11 +4,11 @@ use mary_contract::{Param, TaskCard, TaskError, TaskSettings};
 
 use crate::choice::not_one_of;
 
-/// The parameter `source`.
+/// The parameter `source`. Its old words `own` and `upstream` are read as these.
 pub const SOURCE: Param = Param::new(
-    "source",
-    "own",
-    "own, upstream",
+    mary_contract::SOURCE,
+    "fresh",
+    "fresh, published",
     "Our own set, which needs no download, or the authors' released files.",
 );
 
@@ -16,34 +16,43 @@ pub const SOURCE: Param = Param::new(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// Written here.
-    Own,
+    Fresh,
     /// The authors' files.
-    Upstream,
+    Published,
 }
 
 impl Source {
     /// Reads [`SOURCE`].
     pub fn read(card: &TaskCard, settings: &TaskSettings) -> Result<Self, TaskError> {
         match settings.param(card, &SOURCE.name) {
-            "own" => Ok(Self::Own),
-            "upstream" => Ok(Self::Upstream),
+            "fresh" => Ok(Self::Fresh),
+            "published" => Ok(Self::Published),
             other => Err(not_one_of(card, &SOURCE.name, other)),
         }
     }
 
-    /// As in settings and ids.
+    /// As in settings.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Own => "own",
-            Self::Upstream => "upstream",
+            Self::Fresh => "fresh",
+            Self::Published => "published",
+        }
+    }
+
+    /// As in ids of items and in imported runs, which keep the words they were first stored with, so that
+    /// old and new samples pair and an import finds its folder again.
+    pub fn stored(self) -> &'static str {
+        match self {
+            Self::Fresh => "own",
+            Self::Published => "upstream",
         }
     }
 
     /// As among the conventions.
     pub fn convention(self) -> &'static str {
         match self {
-            Self::Own => "Mary's own set (not the paper's)",
-            Self::Upstream => "the released files of Yang et al. 2025",
+            Self::Fresh => "Mary's own set (not the paper's)",
+            Self::Published => "the released files of Yang et al. 2025",
         }
     }
 }

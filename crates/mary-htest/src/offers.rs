@@ -3,7 +3,7 @@
 
 use mary_contract::{
     AuditExpectations, DataSource, FamilyError, TaskCard, TaskSettings, Text, TuningForm,
-    TuningRequest, TuningSet, text,
+    TuningRequest, TuningSet, source_word, text,
 };
 
 use super::{AB_TASKS, ab_task, released_tuning_set, rule_baselines, tuning_set};
@@ -44,7 +44,7 @@ pub(super) fn write_tuning_set(
             "H-TEST's fine-tuning sets take the setting source alone; found {setting}={value}\nhint: leave it out"
         )));
     }
-    let (lines, hint) = match wanted.params.get("source").map(String::as_str) {
+    let (lines, hint) = match wanted.params.get("source").map(|word| source_word(word)) {
         None | Some("fresh") => (tuning_set(task, wanted.seed)?, None),
         Some("published") => (
             released_tuning_set(task, data)?,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use mary_contract::{
     Action, Argument, ArgumentKind, Arguments, AuditExpectations, Cell, DataSource, FamilyCommand,
     FamilyError, Made, Sample, ShownAs, SurfaceFinding, Table, TaskCard, TaskError, TaskRun,
-    TaskSettings, Text, TuningForm, TuningRequest, TuningSet, Twin, text,
+    TaskSettings, Text, TuningForm, TuningRequest, TuningSet, Twin, source_word, text,
 };
 
 use crate::instances::sample_pairs;
@@ -58,7 +58,10 @@ pub(crate) fn tuning_set(
             "PHYSICO's fine-tuning sets take the setting source alone; found {setting}={value}\nhint: leave it out; -n says how many"
         )));
     }
-    let released = match (kind, wanted.params.get("source").map(String::as_str)) {
+    let released = match (
+        kind,
+        wanted.params.get("source").map(|word| source_word(word)),
+    ) {
         (_, None | Some("fresh")) => false,
         // ARC is somebody's release whatever is said.
         (Kind::Core | Kind::Arc, Some("published")) => true,
@@ -162,7 +165,11 @@ pub(crate) fn command() -> FamilyCommand {
                         ArgumentKind::Flag,
                         "Numbers instead of names, for a look without knowing what it is",
                     ),
-                    Argument::out("physico-sheet.png", "PNG file to write; pages are numbered"),
+                    Argument::out(
+                        "physico-sheet",
+                        "Folder to write the pages into; a name that ends in .png is a file, numbered \
+                         where there are several pages",
+                    ),
                 ],
             ),
             action(
@@ -280,10 +287,10 @@ fn sheet(names: &[String], seed: u64, titled: bool, out: &Path) -> Result<Made, 
     let pages: Vec<&[&'static Concept]> = chosen.chunks(PER_PAGE).collect();
     let mut made = Made::default();
     for (number, page) in pages.iter().enumerate() {
-        let path = if pages.len() == 1 {
-            out.to_owned()
-        } else {
-            numbered(out, number + 1)
+        let path = match (out.extension(), pages.len()) {
+            (None, _) => numbered(&out.join("sheet.png"), number + 1),
+            (Some(_), 1) => out.to_owned(),
+            (Some(_), _) => numbered(out, number + 1),
         };
         made.files
             .push((path, png(&picture::sheet(page, seed, titled))?));

@@ -13,6 +13,7 @@ mod offers;
 pub mod potemkin;
 pub mod published;
 mod settings;
+mod tables;
 pub mod trajectories;
 pub mod typicality;
 pub mod windows;

@@ -6,19 +6,19 @@
 //! ours. A run by itself gives surprisals; the ages of acquisition are made from a sweep (`windows`).
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use mary_contract::{
-    Ask, DataError, DataSource, Details, ErrorKind, Item, Items, Judgement, Metric, Needs, Param,
-    Prompt, Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError,
-    TaskSettings, text,
+    Ask, DataError, DataSource, Details, ErrorKind, Item, ItemSource, Items, Judgement, Metric,
+    Needs, Param, Prompt, Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard,
+    TaskError, TaskSettings, text,
 };
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::choice::failed;
 use crate::settings::{no_shots, number};
+use crate::tables;
 
 /// The task's name.
 pub const ID: &str = "psychometric/word-age";
@@ -128,19 +128,18 @@ struct Record {
 }
 
 fn read(path: &Path, what: &str) -> Result<String, TaskError> {
-    let text = fs::read_to_string(path).map_err(|e| DataError::Damaged {
-        path: path.to_owned(),
-        message: format!("expected {what}: {e}"),
+    let text = mary_contract::read_plain_text(path, mary_contract::LARGEST_DATA).map_err(|e| {
+        DataError::Damaged {
+            path: path.to_owned(),
+            message: format!("expected {what}: {e}"),
+        }
     })?;
     Ok(text.trim_start_matches('\u{feff}').to_owned())
 }
 
 /// The words of a file of norms.
 fn norms(path: &Path) -> Result<Vec<Norm>, TaskError> {
-    let text = read(path, "a CSV file with the columns word,age")?;
-    let mut reader = csv::ReaderBuilder::new()
-        .trim(csv::Trim::All)
-        .from_reader(text.as_bytes());
+    let mut reader = tables::open(path, "a CSV file with the columns word,age")?;
     let mut found: Vec<Norm> = Vec::new();
     for (index, record) in reader.deserialize().enumerate() {
         let wrong = |message: String| TaskError::Record {
@@ -148,7 +147,7 @@ fn norms(path: &Path) -> Result<Vec<Norm>, TaskError> {
             line: index + 2,
             message,
         };
-        let Record { word, age } = record.map_err(|e| wrong(e.to_string()))?;
+        let Record { word, age } = record.map_err(|e| tables::wrong(path, index + 2, &e))?;
         if word.is_empty() || !age.is_finite() || age <= 0.0 {
             return Err(wrong(format!(
                 "expected a word and an age in months above 0, found `{word}` and {age}"
@@ -225,6 +224,13 @@ fn items_of(norm: &Norm, prefixes: &[&str]) -> Vec<Item> {
 impl Task for WordAge {
     fn card(&self) -> &TaskCard {
         &CARD
+    }
+
+    fn source(&self, settings: &TaskSettings) -> ItemSource {
+        match settings.param(&CARD, "norms_file") {
+            "" => ItemSource::Fresh,
+            _ => ItemSource::File,
+        }
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
@@ -328,7 +334,7 @@ mod tests {
 
     fn file(text: &str) -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), text).unwrap();
+        std::fs::write(file.path(), text).unwrap();
         file
     }
 

@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
-use mary_contract::{Part, replace_file};
+use mary_contract::{Part, Separated, TextFault, replace_file};
 
 use crate::StudyError;
 use crate::error::io_at;
 use crate::question::{AnswerForm, NONE_FITS};
 use crate::session::{Session, now};
-use crate::store::{Step, Submission};
+use crate::store::{self, CopyKind, Step, Submission};
 
 /// Writes `sheets.html` (one sheet for each place of a range), `key.csv` and an empty `marks.csv`.
 pub fn print(
@@ -172,6 +172,18 @@ fn sheet_question(session: &Session, trial: usize, item: usize, order: &[usize])
     out
 }
 
+/// An error of reading a table near a line, or in the line that it names itself.
+pub(crate) fn fault<T>(
+    near: usize,
+    error: &(dyn std::error::Error + 'static),
+    wrong: &dyn Fn(usize, String) -> T,
+) -> T {
+    match TextFault::of(error) {
+        Some(fault) => wrong(fault.line, fault.message.clone()),
+        None => wrong(near, error.to_string()),
+    }
+}
+
 /// Reads marks back: `sheet`, `question`, `mark` (a letter, several letters, a number or words; `-` or the
 /// letter after the last option is "none fits"), `seconds` where they were taken. Each sheet becomes a
 /// person with the place of that sheet. How many sheets.
@@ -181,11 +193,13 @@ pub fn read(session: &Session, marks: &Path) -> Result<usize, StudyError> {
         message: format!("line {line}: {message}"),
         hint: "`mary study print` writes an empty marks.csv to fill in".into(),
     };
-    let mut reader = csv::Reader::from_path(marks).map_err(|e| wrong(1, e.to_string()))?;
-    let head = reader
-        .headers()
-        .map_err(|e| wrong(1, e.to_string()))?
-        .clone();
+    let text = mary_contract::open_plain(marks)
+        .and_then(|file| Separated::fields(file, None, true))
+        .map_err(|e| fault(1, &e, &wrong))?;
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(text.delimiter())
+        .from_reader(text);
+    let head = reader.headers().map_err(|e| fault(1, &e, &wrong))?.clone();
     let column = |name: &str| head.iter().position(|h| h.trim() == name);
     let (Some(sheet), Some(question), Some(mark)) =
         (column("sheet"), column("question"), column("mark"))
@@ -201,8 +215,8 @@ pub fn read(session: &Session, marks: &Path) -> Result<usize, StudyError> {
     let seconds = column("seconds");
     let mut sheets: std::collections::BTreeMap<usize, Vec<Marked>> = Default::default();
     for (row, record) in reader.records().enumerate() {
-        let line = row + 2;
-        let record = record.map_err(|e| wrong(line, e.to_string()))?;
+        let record = record.map_err(|e| fault(row + 2, &e, &wrong))?;
+        let line = record.position().map_or(row + 2, |p| p.line() as usize);
         let number = |at: usize| record.get(at).and_then(|v| v.trim().parse::<usize>().ok());
         let (Some(place), Some(trial)) = (number(sheet), number(question)) else {
             return Err(wrong(
@@ -226,6 +240,12 @@ pub fn read(session: &Session, marks: &Path) -> Result<usize, StudyError> {
         if given.iter().all(|(_, text, ..)| text.trim().is_empty()) {
             continue; // a sheet that nobody filled in
         }
+        // Noted first: whoever withdraws is taken out of the marks too.
+        let path = std::path::absolute(marks).map_err(io_at(marks))?;
+        let noted = path.to_string_lossy().into_owned();
+        session
+            .store
+            .wait(move |db| store::record(db, &noted, CopyKind::Marks, place + 1))?;
         take_sheet(session, place, &given).map_err(|(line, message)| wrong(line, message))?;
         read += 1;
     }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use mary_contract::{DataError, TaskError, open_plain};
+use mary_contract::{DataError, Separated, TaskError, TextFault, open_plain};
 use serde_json::{Map, Value};
 
 use crate::rows::{Rows, Table, format_of};
@@ -96,6 +96,14 @@ impl Material {
         }
     }
 
+    /// An error of reading near a line, or in the line that it names itself.
+    fn unreadable(&self, near: usize, error: &std::io::Error) -> TaskError {
+        match TextFault::of(error) {
+            Some(fault) => self.wrong(fault.line, fault.message.clone()),
+            None => self.wrong(near, error.to_string()),
+        }
+    }
+
     /// Its rows, from the first.
     pub fn rows(&self) -> Result<MaterialRows, TaskError> {
         match &self.0 {
@@ -117,7 +125,10 @@ impl Material {
                 })?;
                 Ok(Box::new(Lines {
                     material: self.clone(),
-                    reader: BufReader::with_capacity(1 << 16, file),
+                    reader: BufReader::with_capacity(
+                        1 << 16,
+                        Separated::lines(file).map_err(|e| self.unreadable(1, &e))?,
+                    ),
                     line: 0,
                     ended: false,
                 }))
@@ -142,7 +153,7 @@ fn hash(path: &Path) -> std::io::Result<String> {
 /// Lines that are not blank; a line ends at a line feed, with or without a carriage return.
 struct Lines {
     material: Material,
-    reader: BufReader<File>,
+    reader: BufReader<Separated<File>>,
     line: usize,
     ended: bool,
 }
@@ -169,7 +180,7 @@ impl Lines {
             let mut bounded = self.reader.by_ref().take(LONGEST_LINE);
             let n = bounded
                 .read_until(b'\n', &mut bytes)
-                .map_err(|e| self.material.wrong(self.line, e.to_string()))?;
+                .map_err(|e| self.material.unreadable(self.line, &e))?;
             if n == 0 {
                 return Ok(None);
             }
@@ -177,18 +188,10 @@ impl Lines {
                 let message = format!("the line is longer than {} MiB", LONGEST_LINE >> 20);
                 return Err(self.material.wrong(self.line, message));
             }
-            let text = std::str::from_utf8(&bytes).map_err(|e| {
-                let at = e.valid_up_to() + 1;
-                let message =
-                    format!("byte {at} is not valid UTF-8\nhint: `iconv -t UTF-8` converts a file");
-                self.material.wrong(self.line, message)
-            })?;
-            let text = text.strip_suffix('\n').unwrap_or(text);
+            // Nothing is lost: what comes from `Separated` is UTF-8, without a byte order mark.
+            let text = String::from_utf8_lossy(&bytes);
+            let text = text.strip_suffix('\n').unwrap_or(&text);
             let text = text.strip_suffix('\r').unwrap_or(text);
-            let text = match self.line {
-                1 => text.trim_start_matches('\u{feff}'),
-                _ => text,
-            };
             if text.trim().is_empty() {
                 continue;
             }

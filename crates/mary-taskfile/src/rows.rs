@@ -1,6 +1,7 @@
 //! Rows of JSONL, CSV, TSV and Parquet files, read one by one, so that a file of any length takes the
 //! memory of one row (of Parquet: of the pages being read). Whatever is wrong is told with file and
-//! line. A table may lie in several files, as a folder of Parquet does.
+//! line. A table may lie in several files, as a folder of Parquet does. Text may be UTF-8 or UTF-16, and
+//! the separator of CSV a comma, a semicolon or a tab ([`Separated`]).
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use mary_contract::{DataError, TaskError, open_plain};
+use mary_contract::{DataError, SPREADSHEET_HINT, Separated, TaskError, TextFault, open_plain};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -25,7 +26,7 @@ pub type Columns = serde_json::Map<String, Value>;
 pub enum Format {
     /// One object a line.
     Jsonl,
-    /// Fields with commas, the names of columns in the first line.
+    /// Fields with commas (or semicolons or tabs), the names of columns in the first line.
     Csv,
     /// Fields with tabs.
     Tsv,
@@ -193,45 +194,40 @@ impl Table {
             Format::Jsonl | Format::Json => Source::Lines {
                 reader: BufReader::with_capacity(
                     1 << 16,
-                    Bounded {
+                    Separated::lines(Bounded {
                         inner: file,
                         left: Arc::clone(&budget),
-                    },
+                    })
+                    .map_err(|e| unreadable(&name, 1, &e))?,
                 ),
                 line: 0,
                 buffer: Vec::new(),
             },
             Format::Csv | Format::Tsv => {
-                let delimiter = if self.format == Format::Csv {
-                    b','
-                } else {
-                    b'\t'
+                let bounded = Bounded {
+                    inner: file,
+                    left: Arc::clone(&budget),
                 };
+                let delimiter = (self.format == Format::Tsv).then_some(b'\t');
+                let text = Separated::fields(bounded, delimiter, self.quotes)
+                    .map_err(|e| unreadable(&name, 1, &e))?;
                 let mut reader = csv::ReaderBuilder::new()
-                    .delimiter(delimiter)
+                    .delimiter(text.delimiter())
                     .quoting(self.quotes)
-                    .from_reader(Bounded {
-                        inner: file,
-                        left: Arc::clone(&budget),
-                    });
+                    .from_reader(text);
                 let head = reader
-                    .byte_headers()
-                    .map_err(|e| self.of_csv(&name, &e, 1))?
-                    .clone();
-                let head = texts(&head).map_err(|at| {
-                    wrong(
-                        &name,
-                        1,
-                        format!("the name of column {at} is not valid UTF-8"),
-                    )
-                })?;
+                    .headers()
+                    .map_err(|e| self.of_csv(&name, &e, (1, 1)))?
+                    .iter()
+                    .map(str::to_owned)
+                    .collect::<Vec<String>>();
                 if let Some(twin) = twice(&head) {
                     return Err(wrong(&name, 1, format!("two columns are called `{twin}`")));
                 }
                 Source::Fields {
                     reader: Box::new(reader),
                     head,
-                    record: csv::ByteRecord::new(),
+                    record: csv::StringRecord::new(),
                 }
             }
         };
@@ -242,25 +238,33 @@ impl Table {
         })
     }
 
-    fn of_csv(&self, file: &str, error: &csv::Error, near: usize) -> TaskError {
+    /// What is wrong with a row that began in the first of these lines and was read up to the second.
+    fn of_csv(&self, file: &str, error: &csv::Error, (near, end): (usize, usize)) -> TaskError {
         let line = error.position().map_or(near, |p| p.line() as usize);
         match error.kind() {
             csv::ErrorKind::UnequalLengths {
                 expected_len, len, ..
-            } => wrong(
-                file,
-                line,
-                format!(
-                    "expected {expected_len} fields, as in the first line, found {len}\n\
-                     hint: a field that holds the separator stands in double quotes{}",
-                    if self.quotes {
-                        ""
-                    } else {
-                        " (with `quotes = true` under [data])"
+            } => {
+                let hint = match (self.quotes, end > line + 1) {
+                    (true, true) => {
+                        format!("the row goes on to line {}: is a quote left open?", end - 1)
                     }
-                ),
-            ),
-            csv::ErrorKind::Io(e) => wrong(file, line, e.to_string()),
+                    (true, false) => {
+                        "a field that holds the separator stands in double quotes".to_owned()
+                    }
+                    (false, _) => "a field that holds the separator stands in double quotes (with \
+                                   `quotes = true` under [data])"
+                        .to_owned(),
+                };
+                wrong(
+                    file,
+                    line,
+                    format!(
+                        "expected {expected_len} fields, as in the first line, found {len}\nhint: {hint}"
+                    ),
+                )
+            }
+            csv::ErrorKind::Io(e) => unreadable(file, line, e),
             _ => wrong(file, line, error.to_string()),
         }
     }
@@ -298,6 +302,14 @@ fn list(file: &File, name: &str, size: u64) -> Result<Vec<Value>, TaskError> {
     })
 }
 
+/// An error of reading near a line, or in the line that it names itself.
+pub(crate) fn unreadable(file: &str, near: usize, error: &std::io::Error) -> TaskError {
+    match TextFault::of(error) {
+        Some(fault) => wrong(file, fault.line, fault.message.clone()),
+        None => wrong(file, near, error.to_string()),
+    }
+}
+
 /// An error in a line of a file.
 pub(crate) fn wrong(file: &str, line: usize, message: impl Into<String>) -> TaskError {
     TaskError::Record {
@@ -327,6 +339,9 @@ pub fn format_of(path: &Path) -> Result<Format, String> {
         "tsv" | "tab" => Ok(Format::Tsv),
         "parquet" => Ok(Format::Parquet),
         "json" => Ok(Format::Json),
+        "xlsx" | "xls" | "xlsm" | "xlsb" | "ods" | "numbers" => Err(format!(
+            "it is a spreadsheet; expected .csv, .tsv, .jsonl, .json or .parquet\n{SPREADSHEET_HINT}"
+        )),
         other => Err(format!(
             "`.{other}` says nothing about the format; expected .jsonl, .json, .csv, .tsv or .parquet, or `format = \"jsonl\"` \
              under [data]"
@@ -353,14 +368,14 @@ struct Opened {
 
 enum Source {
     Lines {
-        reader: BufReader<Bounded>,
+        reader: BufReader<Separated<Bounded>>,
         line: usize,
         buffer: Vec<u8>,
     },
     Fields {
-        reader: Box<csv::Reader<Bounded>>,
+        reader: Box<csv::Reader<Separated<Bounded>>>,
         head: Vec<String>,
-        record: csv::ByteRecord,
+        record: csv::StringRecord,
     },
     Parquet(ParquetRows),
     List(std::vec::IntoIter<Value>, usize),
@@ -378,7 +393,7 @@ impl Read for Bounded {
         let left = self.left.load(Ordering::Relaxed);
         if n > left {
             return Err(std::io::Error::other(format!(
-                "a row is longer than {} MiB; is a quote left open?",
+                "a row is longer than {} MiB",
                 LONGEST_ROW >> 20
             )));
         }
@@ -473,7 +488,7 @@ pub(crate) type Numbered = (usize, Columns);
 
 fn next_line(
     file: &str,
-    reader: &mut BufReader<Bounded>,
+    reader: &mut BufReader<Separated<Bounded>>,
     line: &mut usize,
     buffer: &mut Vec<u8>,
 ) -> Option<Result<Numbered, TaskError>> {
@@ -481,21 +496,13 @@ fn next_line(
         buffer.clear();
         *line += 1;
         match reader.read_until(b'\n', buffer) {
-            Err(error) => return Some(Err(wrong(file, *line, error.to_string()))),
+            Err(error) => return Some(Err(unreadable(file, *line, &error))),
             Ok(0) => return None,
             Ok(_) => {}
         }
-        let text = match std::str::from_utf8(buffer) {
-            Ok(text) => text.trim_start_matches('\u{feff}').trim(),
-            Err(error) => {
-                let at = error.valid_up_to() + 1;
-                return Some(Err(wrong(
-                    file,
-                    *line,
-                    format!("byte {at} is not valid UTF-8\nhint: `iconv -t UTF-8` converts a file"),
-                )));
-            }
-        };
+        // Nothing is lost: what comes from `Separated` is UTF-8.
+        let text = String::from_utf8_lossy(buffer);
+        let text = text.trim();
         if text.is_empty() {
             continue;
         }
@@ -525,44 +532,22 @@ fn next_line(
 fn next_record(
     table: &Table,
     file: &str,
-    reader: &mut csv::Reader<Bounded>,
+    reader: &mut csv::Reader<Separated<Bounded>>,
     head: &[String],
-    record: &mut csv::ByteRecord,
+    record: &mut csv::StringRecord,
 ) -> Option<Result<Numbered, TaskError>> {
     let near = reader.position().line() as usize;
-    match reader.read_byte_record(record) {
-        Err(error) => return Some(Err(table.of_csv(file, &error, near))),
+    match reader.read_record(record) {
+        Err(error) => {
+            let end = reader.position().line() as usize;
+            return Some(Err(table.of_csv(file, &error, (near, end))));
+        }
         Ok(false) => return None,
         Ok(true) => {}
     }
     let line = record.position().map_or(near, |p| p.line() as usize);
-    Some(match texts(record) {
-        Ok(fields) => {
-            let values = fields.into_iter().map(Value::String);
-            Ok((line, head.iter().cloned().zip(values).collect()))
-        }
-        Err(at) => {
-            let column = head.get(at - 1).map_or("", String::as_str);
-            Err(wrong(
-                file,
-                line,
-                format!(
-                    "column `{column}` is not valid UTF-8\nhint: `iconv -t UTF-8` converts a file"
-                ),
-            ))
-        }
-    })
-}
-
-/// The fields as text, or which (from 1) is none.
-fn texts(record: &csv::ByteRecord) -> Result<Vec<String>, usize> {
-    let fields = record.iter().enumerate();
-    fields
-        .map(|(at, field)| {
-            let text = std::str::from_utf8(field).map_err(|_| at + 1)?;
-            Ok(text.to_owned())
-        })
-        .collect()
+    let values = record.iter().map(|field| Value::String(field.to_owned()));
+    Some(Ok((line, head.iter().cloned().zip(values).collect())))
 }
 
 fn twice(names: &[String]) -> Option<&String> {

@@ -35,7 +35,73 @@ fn invalid_utf8_is_told_with_its_line() {
     says(&of_data(&bytes), &["d.jsonl:7: ", "UTF-8"]);
     let csv = PAIRS.replace("d.jsonl", "d.csv");
     let folder = Folder::new(&csv, ("d.csv", b"id,good,bad\n1,a,b\n2,\xe9,b\n"));
-    says(&folder.fault(), &["d.csv:3: ", "`good`", "UTF-8"]);
+    says(
+        &folder.fault(),
+        &[
+            "d.csv:3: byte 3 is not valid UTF-8",
+            "`é`",
+            "iconv -f WINDOWS-1252",
+        ],
+    );
+}
+
+#[test]
+fn tables_as_spreadsheet_programs_save_them_are_read() {
+    let csv = PAIRS.replace("d.jsonl", "d.csv");
+    let rows = "id;good;bad\r\n1;Er sagt „ja“, wie 3,5;b\r\n2;x;\"y;\nz\"\r\n";
+    let wide: Vec<u8> = "\u{feff}"
+        .encode_utf16()
+        .chain(rows.encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    for bytes in [
+        rows.as_bytes().to_vec(),
+        format!("sep=;\r\n{rows}").into_bytes(),
+        format!("\u{feff}{rows}").into_bytes(),
+        rows.replace(';', "\t").into_bytes(),
+        wide,
+    ] {
+        let folder = Folder::new(&csv, ("d.csv", &bytes));
+        let task = folder.task().unwrap();
+        let items = task.items(&TaskSettings::default(), &NoData).unwrap();
+        let items: Vec<_> = items.map(|item| item.unwrap()).collect();
+        assert_eq!(items.len(), 2);
+        let asked = format!("{:?}", items[0].asks);
+        assert!(asked.contains("„ja“, wie 3,5"), "{asked}");
+    }
+}
+
+#[test]
+fn a_quote_that_is_never_closed_swallows_nothing() {
+    let csv = PAIRS.replace("d.jsonl", "d.csv");
+    let fault = |text: &str| Folder::new(&csv, ("d.csv", text.as_bytes())).fault();
+    // The last field of the row: without a look at the quote, the rest of the file would be this field.
+    let open = "id,good,bad\n1,a,b\n2,a,\"b\n3,a,b\n4,a,b\n";
+    says(
+        &fault(open),
+        &["d.csv:3: ", "never closed", "written twice"],
+    );
+    says(
+        &fault("id,good,bad\n1,a,\"b\n2,a,b\n3,\"a\",b\n"),
+        &["d.csv:2: ", "line 4", "not closed"],
+    );
+    says(
+        &fault("id,good,bad\n1,\"a\n2,a,b\n3,a,b\"\n"),
+        &["d.csv:2: ", "found 2", "goes on to line 4"],
+    );
+    // Lines keep their numbers behind a `sep=` and a field of two lines.
+    let late = "sep=;\nid;good;bad\n1;\"a\nb\";c\n2;a\n";
+    says(&fault(late), &["d.csv:5: ", "3 fields", "found 2"]);
+}
+
+#[test]
+fn a_spreadsheet_with_the_ending_of_a_table_is_called_one() {
+    let csv = PAIRS.replace("d.jsonl", "d.csv");
+    let folder = Folder::new(&csv, ("d.csv", b"PK\x03\x04\x14\0\x06\0"));
+    says(
+        &folder.fault(),
+        &["d.csv:1: ", "spreadsheets", "convert-to"],
+    );
 }
 
 #[test]
@@ -99,7 +165,7 @@ fn broken_task_files_are_told_with_their_line() {
     );
     says(
         &with("d.jsonl", "d.xlsx"),
-        &["mytask.toml:2: ", "`.xlsx`", ".parquet"],
+        &["mytask.toml:2: ", "a spreadsheet", ".parquet", "convert-to"],
     );
     says(
         &with("d.jsonl", "absent.jsonl"),

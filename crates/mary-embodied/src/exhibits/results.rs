@@ -209,7 +209,7 @@ pub(super) fn places(runs: &[RunSummary]) -> Vec<Places> {
 
 /// Whether the released set was run: only then do published rows stand beside ours.
 pub(super) fn is_released(source: Source) -> bool {
-    source == Source::Upstream
+    source == Source::Published
 }
 
 pub(super) fn cell(columns: &Columns, column: &str) -> Cell {

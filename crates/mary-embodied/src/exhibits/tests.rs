@@ -72,6 +72,7 @@ fn row(model: &str, task: &str) -> SummaryRow {
         scored: 90,
         ties: 0,
         constant_answer: None,
+        chance_test: None,
         unscored: [("not_applicable".to_owned(), 10)].into(),
         failed: Default::default(),
         measures: vec![],
@@ -224,7 +225,7 @@ fn before_and_after_stand_side_by_side_only_within_one_question() {
     assert_eq!(measured, 1);
     assert_eq!(overall.rows[0][2..], ["40.00", "50.00"]);
     assert!(
-        shown[0].caption.contains("Left out: hf/tuned (upstream zh"),
+        shown[0].caption.contains("Left out: hf/tuned (published zh"),
         "{}",
         shown[0].caption
     );

@@ -17,8 +17,8 @@ pub fn questions(
     data: &dyn DataSource,
 ) -> Result<Vec<Asked>, TaskError> {
     let mut all = match setup.source {
-        Source::Upstream => upstream::questions(data, setup.language, order)?,
-        Source::Own => own_questions(setup, order),
+        Source::Published => upstream::questions(data, setup.language, order)?,
+        Source::Fresh => own_questions(setup, order),
     };
     if setup.part != Part::All {
         let test = held_out(&all, setup.seed);

@@ -54,8 +54,8 @@ pub struct PerceptualQa;
 /// The id of a question in one order: the same in both languages.
 pub(crate) fn item_id(source: Source, index: u32, order: u32) -> String {
     match source {
-        Source::Own => format!("own-{index}-{order}"),
-        Source::Upstream => format!("{index}-{order}"),
+        Source::Fresh => format!("own-{index}-{order}"),
+        Source::Published => format!("{index}-{order}"),
     }
 }
 
@@ -99,7 +99,7 @@ impl Task for PerceptualQa {
     /// People were asked the authors' questions, not ours, and not one part of them.
     fn human(&self, settings: &TaskSettings) -> Option<Reference> {
         let seen = PerceptualQaSettings::read(&CARD, settings)
-            .is_ok_and(|s| s.source == Source::Upstream && s.part == Part::All);
+            .is_ok_and(|s| s.source == Source::Published && s.part == Part::All);
         CARD.human.clone().filter(|_| seen)
     }
 
@@ -169,8 +169,8 @@ impl Task for PerceptualQa {
         say("source", setup.source.convention().into());
         say("language", setup.language.code().into());
         let orders = match (setup.source, setup.orders.len()) {
-            (Source::Upstream, 2) => "the two released orders of options, each once".to_owned(),
-            (Source::Own, 2) => format!("two orders of options, shuffled by seed {}", setup.seed),
+            (Source::Published, 2) => "the two released orders of options, each once".to_owned(),
+            (Source::Fresh, 2) => format!("two orders of options, shuffled by seed {}", setup.seed),
             _ => format!("one order of options ({:?})", setup.orders),
         };
         say("orders", orders);

@@ -71,12 +71,16 @@ fn labelled(source: Source, place: usize, triple: &Triple, target: Target, asks:
         antonym,
         ..
     } = triple;
-    Item::new(format!("{}-{:03}", source.name(), place + 1), target, asks)
-        .in_stratum(sense.name())
-        .tagged("sense", sense.name())
-        .tagged("modality", sense.modality())
-        .tagged("looks_closer", form::looks_closer(word, synonym, antonym))
-        .tagged("shares_stem", form::shares_stem(word, synonym, antonym))
+    Item::new(
+        format!("{}-{:03}", source.stored(), place + 1),
+        target,
+        asks,
+    )
+    .in_stratum(sense.name())
+    .tagged("sense", sense.name())
+    .tagged("modality", sense.modality())
+    .tagged("looks_closer", form::looks_closer(word, synonym, antonym))
+    .tagged("shares_stem", form::shares_stem(word, synonym, antonym))
 }
 
 fn ask(setup: &SensoryVecSettings, sentence: &str, word: &str) -> Ask {
@@ -107,7 +111,7 @@ pub(crate) fn stored_item(place: usize, triple: &Triple, cosines: Option<(f64, f
         ROLES[0]: triple.word, ROLES[1]: triple.synonym, ROLES[2]: triple.antonym,
         "stored_cosines": stored,
     }));
-    labelled(Source::Upstream, place, triple, target, vec![])
+    labelled(Source::Published, place, triple, target, vec![])
 }
 
 /// Right when the synonym is nearer; a tie is one half.
@@ -181,8 +185,8 @@ impl Task for SensoryVec {
     fn items(&self, settings: &TaskSettings, data: &dyn DataSource) -> Result<Items, TaskError> {
         let setup = SensoryVecSettings::read(&CARD, settings)?;
         let triples = match setup.source {
-            Source::Own => own::triples_in(setup.language).to_vec(),
-            Source::Upstream => upstream::triples(data)?,
+            Source::Fresh => own::triples_in(setup.language).to_vec(),
+            Source::Published => upstream::triples(data)?,
         };
         let items = triples
             .into_iter()

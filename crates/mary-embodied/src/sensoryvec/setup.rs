@@ -90,7 +90,7 @@ impl SensoryVecSettings {
         let source = Source::read(card, settings)?;
         let language = match settings.param(card, "language") {
             "" | "en" => Language::En,
-            "zh" if source == Source::Own => Language::Zh,
+            "zh" if source == Source::Fresh => Language::Zh,
             "zh" => {
                 return Err(TaskError::Setting(format!(
                     "{}: the released triples are English\nhint: --set source=own has them in Chinese",

@@ -8,7 +8,7 @@ mod vectors;
 
 use std::path::Path;
 
-use mary_contract::{Citation, Param, Target, TaskCard, TaskError, TaskSettings};
+use mary_contract::{Citation, ItemSource, Param, Target, TaskCard, TaskError, TaskSettings};
 
 pub use prompting::{ANALOGIES_PROMPTING, AnalogiesPrompting};
 pub use sat::{Question, WordPair};
@@ -54,6 +54,14 @@ fn questions(card: &TaskCard, settings: &TaskSettings) -> Result<Vec<Question>, 
             card.id
         ))),
         (false, path) => sat::read(Path::new(path)),
+    }
+}
+
+/// Our own questions, or those of a file.
+fn item_source(card: &TaskCard, settings: &TaskSettings) -> ItemSource {
+    match settings.param(card, "questions") {
+        "own" => ItemSource::Fresh,
+        _ => ItemSource::File,
     }
 }
 

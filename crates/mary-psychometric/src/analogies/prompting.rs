@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, Finish, Generate, Generated, InForce, Item, Items, Judgement, Needs, Param,
-    Prompt, Reply, Request, Response, Sampling, Scoring, Target, Task, TaskCard, TaskError,
-    TaskSettings, UnscoredReason, text,
+    Ask, DataSource, Finish, Generate, Generated, InForce, Item, ItemSource, Items, Judgement,
+    Needs, Param, Prompt, Reply, Request, Response, Sampling, Scoring, Target, Task, TaskCard,
+    TaskError, TaskSettings, UnscoredReason, text,
 };
 
 use super::{
-    QUESTIONS, QUESTIONS_FILE, Question, id, questions, source_convention, target, written,
+    QUESTIONS, QUESTIONS_FILE, Question, id, item_source, questions, source_convention, target,
+    written,
 };
 use crate::choice::failed;
 use crate::settings::{no_shots, number};
@@ -74,6 +75,10 @@ fn prompt(question: &Question) -> String {
 impl Task for AnalogiesPrompting {
     fn card(&self) -> &TaskCard {
         &CARD
+    }
+
+    fn source(&self, settings: &TaskSettings) -> ItemSource {
+        item_source(&CARD, settings)
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {

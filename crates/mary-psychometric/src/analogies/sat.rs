@@ -5,7 +5,6 @@
 //! stem, the choices, the letter of the right one. A pair is two words, with a third for their parts of
 //! speech (`n:n`) or without; `word:word` is read too.
 
-use std::fs;
 use std::path::Path;
 
 use mary_contract::{DataError, TaskError};
@@ -33,9 +32,11 @@ pub fn own() -> Result<Vec<Question>, TaskError> {
 
 /// The questions of a file in the SAT layout.
 pub fn read(path: &Path) -> Result<Vec<Question>, TaskError> {
-    let text = fs::read_to_string(path).map_err(|e| DataError::Damaged {
-        path: path.to_owned(),
-        message: format!("expected analogy questions in the SAT layout: {e}"),
+    let text = mary_contract::read_plain_text(path, mary_contract::LARGEST_DATA).map_err(|e| {
+        DataError::Damaged {
+            path: path.to_owned(),
+            message: format!("expected analogy questions in the SAT layout: {e}"),
+        }
     })?;
     parse(&text, &path.display().to_string())
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, InForce, Item, Items, Judgement, Needs, Param, Prompt, Reply, Request,
-    Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings, Ties, text,
+    Ask, DataSource, InForce, Item, ItemSource, Items, Judgement, Needs, Param, Prompt, Reply,
+    Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings,
+    Ties, text,
 };
 
-use super::{QUESTIONS, QUESTIONS_FILE, id, questions, source_convention, target};
+use super::{QUESTIONS, QUESTIONS_FILE, id, item_source, questions, source_convention, target};
 use crate::choice::{self, By, failed};
 use crate::settings::no_shots;
 
@@ -43,6 +44,10 @@ fn check(settings: &TaskSettings) -> Result<(), TaskError> {
 impl Task for AnalogiesSurprisal {
     fn card(&self) -> &TaskCard {
         &CARD
+    }
+
+    fn source(&self, settings: &TaskSettings) -> ItemSource {
+        item_source(&CARD, settings)
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, InForce, Item, Items, Judgement, Layers, Needs, Param, Reply, Scoring, Target,
-    Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
+    DataSource, InForce, Item, ItemSource, Items, Judgement, Layers, Needs, Param, Reply, Scoring,
+    Target, Task, TaskCard, TaskError, TaskSettings, Ties, UnscoredReason, text,
 };
 use mary_items::best;
 
 use super::formulas::{FORMULAS, Formula, Quad};
-use super::{QUESTIONS, QUESTIONS_FILE, id, questions, source_convention, target};
+use super::{QUESTIONS, QUESTIONS_FILE, id, item_source, questions, source_convention, target};
 use crate::choice::failed;
 use crate::observed::{Layer, Pooling, layers, look, mean};
 use crate::settings::{LAYERS, POOLING, choose, no_shots};
@@ -53,6 +53,10 @@ fn read(settings: &TaskSettings) -> Result<(Pooling, bool), TaskError> {
 impl Task for AnalogiesVectors {
     fn card(&self) -> &TaskCard {
         &CARD
+    }
+
+    fn source(&self, settings: &TaskSettings) -> ItemSource {
+        item_source(&CARD, settings)
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {

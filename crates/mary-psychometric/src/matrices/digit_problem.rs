@@ -6,7 +6,6 @@
 //! digits. Answer digits are drawn first and evenly, so that no digit is right more often than another.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs;
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
@@ -278,7 +277,7 @@ pub fn upstream_digits(data: &dyn DataSource) -> Result<Vec<DigitProblem>, TaskE
         path: path.clone(),
         message,
     };
-    let file = fs::File::open(&path).map_err(|e| damaged(e.to_string()))?;
+    let file = mary_contract::open_plain(&path).map_err(|e| damaged(e.to_string()))?;
     let mut text = String::new();
     GzDecoder::new(file)
         .read_to_string(&mut text)

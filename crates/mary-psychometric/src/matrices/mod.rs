@@ -14,9 +14,9 @@ mod upstream;
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, Changes, DataSource, Item, Items, Judgement, Needs, Param, Prompt, PromptForm, Reply,
-    Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError, TaskSettings,
-    Ties, text,
+    Ask, Changes, DataSource, Item, ItemSource, Items, Judgement, Needs, Param, Prompt, PromptForm,
+    Reply, Request, Response, Score, Scoring, Start, Target, Task, TaskCard, TaskError,
+    TaskSettings, Ties, text,
 };
 
 pub use digit_problem::{DigitProblem, fresh_digits, upstream_digits};
@@ -210,6 +210,11 @@ fn distinct(rules: &[String; 3]) -> usize {
 impl Task for Matrices {
     fn card(&self) -> &TaskCard {
         &CARD
+    }
+
+    fn source(&self, settings: &TaskSettings) -> ItemSource {
+        // Here the setting is called `matrices`; its words are fresh and the names of published sets.
+        ItemSource::by_word(settings.param(&CARD, "matrices"))
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {

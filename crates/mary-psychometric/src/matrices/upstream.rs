@@ -1,7 +1,6 @@
 //! RAVEN and I-RAVEN (centre-single) in symbolic form: the 500 problems of lm-raven.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use mary_contract::{DataError, DataSource, TaskError};
@@ -49,9 +48,11 @@ impl Symbol {
 /// fixed for each problem.
 pub fn problems(data: &dyn DataSource, file: &str) -> Result<Vec<Matrix>, TaskError> {
     let path = data.folder(DATASET)?.join(file);
-    let text = fs::read_to_string(&path).map_err(|e| DataError::Damaged {
-        path: path.clone(),
-        message: format!("expected RAVEN's matrices in symbolic form: {e}"),
+    let text = mary_contract::read_plain_text(&path, mary_contract::LARGEST_DATA).map_err(|e| {
+        DataError::Damaged {
+            path: path.clone(),
+            message: format!("expected RAVEN's matrices in symbolic form: {e}"),
+        }
     })?;
     let records: BTreeMap<String, Record> =
         serde_json::from_str(&text).map_err(|e| DataError::Damaged {

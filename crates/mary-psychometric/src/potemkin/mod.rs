@@ -6,7 +6,7 @@
 //! numbers. The score is use; `defined` is the definition, and `potemkin` the share of wrong uses among
 //! items whose concept was defined rightly (half is blind guessing, 0 is understanding). A file of other
 //! concepts can be given (`--set source=file --set file=PATH`), one JSON object a line, or the benchmark's
-//! own examples (`source=released`, see `released`).
+//! own examples (`source=published`, see `released`).
 
 mod released;
 
@@ -29,16 +29,16 @@ static PARAMS: [Param; 3] = [
     Param::new(
         "source",
         "fresh",
-        "fresh, file, released",
-        "Items made from the seed, those of the file `file`, or the benchmark's released examples \
-            (BenchmarkDataset/classify, one CSV file or the folder).",
+        "fresh, published, file",
+        "Items made from the seed, the benchmark's released examples (`file` is its folder \
+            BenchmarkDataset/classify or one of its CSV files), or those of a file of yours.",
     ),
     Param::new(
         "file",
         "",
         "a path",
         "With source=file: one JSON object a line with the fields concept, definitions (the right one \
-            first), instance and other. With source=released: CSV with the columns Concept, Example and \
+            first), instance and other. With source=published: CSV with the columns Concept, Example and \
             True Label.",
     ),
     Param::new(
@@ -354,9 +354,11 @@ fn fresh(seed: u64, n: usize) -> Result<Vec<Problem>, TaskError> {
 }
 
 fn from_file(path: &Path) -> Result<Vec<Problem>, TaskError> {
-    let whole = std::fs::read_to_string(path).map_err(|e| DataError::Damaged {
-        path: path.to_owned(),
-        message: format!("expected a file of concepts: {e}"),
+    let whole = mary_contract::read_plain_text(path, mary_contract::LARGEST_DATA).map_err(|e| {
+        DataError::Damaged {
+            path: path.to_owned(),
+            message: format!("expected a file of concepts: {e}"),
+        }
     })?;
     let mut all = Vec::new();
     for (index, row) in whole.lines().enumerate() {
@@ -384,7 +386,7 @@ fn from_file(path: &Path) -> Result<Vec<Problem>, TaskError> {
 enum Source {
     Fresh,
     File,
-    Released,
+    Published,
 }
 
 fn read(settings: &TaskSettings) -> Result<(Source, usize), TaskError> {
@@ -397,7 +399,7 @@ fn read(settings: &TaskSettings) -> Result<(Source, usize), TaskError> {
         &[
             ("fresh", Source::Fresh),
             ("file", Source::File),
-            ("released", Source::Released),
+            ("published", Source::Published),
         ],
     )?;
     if settings.param(&CARD, "file").is_empty() {
@@ -406,8 +408,8 @@ fn read(settings: &TaskSettings) -> Result<(Source, usize), TaskError> {
             Source::File => Some(
                 "source=file needs a file\nhint: --set file=PATH names a file with one JSON object a line",
             ),
-            Source::Released => Some(
-                "source=released needs a file\nhint: --set file=PATH names the folder BenchmarkDataset/classify of the \
+            Source::Published => Some(
+                "source=published needs a file\nhint: --set file=PATH names the folder BenchmarkDataset/classify of the \
                  released benchmark, or one of its CSV files",
             ),
         };
@@ -491,7 +493,7 @@ impl Task for DefineUse {
         let problems = match source {
             Source::Fresh => fresh(settings.seed, n)?,
             Source::File => from_file(file)?,
-            Source::Released => {
+            Source::Published => {
                 let examples = released::from_path(file)?.into_iter().enumerate();
                 return Ok(Box::new(
                     examples.map(move |(i, e)| Ok(released::item(i, form, &e))),
@@ -509,7 +511,7 @@ impl Task for DefineUse {
         else {
             return failed("an item has two things as its target");
         };
-        if settings.param(&CARD, "source") == "released" {
+        if settings.param(&CARD, "source") == "published" {
             return match answers {
                 [
                     Reply {
@@ -538,10 +540,10 @@ impl Task for DefineUse {
         let source = match origin {
             Source::Fresh => format!("fresh items of seed {}, twelve concepts", settings.seed),
             Source::File => format!("concepts of {}", settings.param(&CARD, "file")),
-            Source::Released => format!("released examples of {}", settings.param(&CARD, "file")),
+            Source::Published => format!("released examples of {}", settings.param(&CARD, "file")),
         };
         let (answer, rate) = match origin {
-            Source::Released => (
+            Source::Published => (
                 "the more probable of yes and no, mean log-probability per token",
                 "not measured: the files hold no definitions to choose from; the paper's rate is twice the \
                  share of wrong answers among concepts that a model defined rightly",

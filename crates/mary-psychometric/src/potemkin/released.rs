@@ -15,6 +15,8 @@ use mary_contract::{
 use mary_items::best;
 use serde::Deserialize;
 
+use crate::tables;
+
 /// A row; columns about the authors' models are left aside.
 #[derive(Debug, Deserialize)]
 struct Row {
@@ -70,10 +72,7 @@ fn read_file(
     known: &mut BTreeMap<(String, String), bool>,
     all: &mut Vec<Example>,
 ) -> Result<(), TaskError> {
-    let mut reader = csv::Reader::from_path(path).map_err(|e| DataError::Damaged {
-        path: path.to_owned(),
-        message: format!("expected a CSV file of examples: {e}"),
-    })?;
+    let mut reader = tables::open(path, "a CSV file of examples")?;
     let headers = reader.headers().cloned().unwrap_or_default();
     let mut record = csv::StringRecord::new();
     loop {
@@ -85,7 +84,7 @@ fn read_file(
         };
         if !reader
             .read_record(&mut record)
-            .map_err(|e| record_error(e.to_string()))?
+            .map_err(|e| tables::wrong(path, line, &e))?
         {
             return Ok(());
         }

@@ -10,7 +10,9 @@ mod vectors;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use mary_contract::{DataSource, Estimate, Item, Measure, Param, Sample, Target, TaskCard};
+use mary_contract::{
+    DataSource, Estimate, Item, ItemSource, Measure, Param, Sample, Target, TaskCard,
+};
 use mary_contract::{TaskError, TaskSettings};
 use mary_items::{shuffle, stream};
 use mary_stats::correlation::{Correlation, spearman};
@@ -97,6 +99,15 @@ fn categories(
             ))),
             path => norms::proportions(Path::new(path)),
         },
+    }
+}
+
+/// The norms decide which words are asked.
+fn item_source(card: &TaskCard, settings: &TaskSettings) -> ItemSource {
+    match source(card, settings) {
+        Ok(Source::Rosch) => ItemSource::Published,
+        Ok(Source::Castro) => ItemSource::File,
+        Ok(Source::World) | Err(_) => ItemSource::Fresh,
     }
 }
 

@@ -2,11 +2,12 @@
 //! 1975), how many people name it (Castro et al. 2021's format), or how often our own small world
 //! mentions it.
 
-use std::fs;
 use std::path::Path;
 
-use mary_contract::{DataError, DataSource, TaskError};
+use mary_contract::{DataSource, TaskError};
 use serde::Deserialize;
+
+use crate::tables;
 
 /// The dataset of Rosch's norms.
 pub const DATASET: &str = "rosch-typicality";
@@ -79,14 +80,7 @@ fn read<R: for<'de> Deserialize<'de>>(
     path: &Path,
     parts: impl Fn(R) -> (String, String, f64),
 ) -> Result<Vec<Category>, TaskError> {
-    let text = fs::read_to_string(path).map_err(|e| DataError::Damaged {
-        path: path.to_owned(),
-        message: format!("expected a file of typicality norms: {e}"),
-    })?;
-    let text = text.trim_start_matches('\u{feff}');
-    let mut reader = csv::ReaderBuilder::new()
-        .trim(csv::Trim::All)
-        .from_reader(text.as_bytes());
+    let mut reader = tables::open(path, "a file of typicality norms")?;
     let mut categories: Vec<Category> = Vec::new();
     for (index, record) in reader.deserialize().enumerate() {
         let record_error = |message: String| TaskError::Record {
@@ -94,7 +88,8 @@ fn read<R: for<'de> Deserialize<'de>>(
             line: index + 2,
             message,
         };
-        let (category, name, typicality) = parts(record.map_err(|e| record_error(e.to_string()))?);
+        let (category, name, typicality) =
+            parts(record.map_err(|e| tables::wrong(path, index + 2, &e))?);
         if !typicality.is_finite() || name.is_empty() || category.is_empty() {
             return Err(record_error(
                 "expected a category, an item and a finite number".into(),
@@ -147,7 +142,7 @@ mod tests {
 
     fn file(text: &str) -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), text).unwrap();
+        std::fs::write(file.path(), text).unwrap();
         file
     }
 

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    Ask, DataSource, Estimate, Finish, Generate, Generated, Item, Items, Judgement, Measure,
-    Metric, Needs, Outcome, Param, Prompt, Reply, Request, Response, Sample, Sampling, Scoring,
-    Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    Ask, DataSource, Estimate, Finish, Generate, Generated, Item, ItemSource, Items, Judgement,
+    Measure, Metric, Needs, Outcome, Param, Prompt, Reply, Request, Response, Sample, Sampling,
+    Scoring, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
 };
 use mary_items::{shuffle, stream};
 use mary_stats::correlation::spearman_rho;
@@ -149,6 +149,10 @@ fn item(
 impl Task for Prompting {
     fn card(&self) -> &TaskCard {
         &CARD
+    }
+
+    fn source(&self, settings: &TaskSettings) -> ItemSource {
+        super::item_source(&CARD, settings)
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    DataSource, InForce, Item, Items, Judgement, Layers, Measure, Metric, Needs, Param, Reply,
-    Sample, Scoring, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
+    DataSource, InForce, Item, ItemSource, Items, Judgement, Layers, Measure, Metric, Needs, Param,
+    Reply, Sample, Scoring, Task, TaskCard, TaskError, TaskSettings, UnscoredReason, text,
 };
 
 use super::{
@@ -55,6 +55,10 @@ fn read(settings: &TaskSettings) -> Result<(Pooling, bool), TaskError> {
 impl Task for Vectors {
     fn card(&self) -> &TaskCard {
         &CARD
+    }
+
+    fn source(&self, settings: &TaskSettings) -> ItemSource {
+        super::item_source(&CARD, settings)
     }
 
     fn needs(&self, _: &TaskSettings) -> Needs {
