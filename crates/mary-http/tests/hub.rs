@@ -54,6 +54,7 @@ impl Scene {
             attempts: 4,
             first: Duration::from_millis(1),
             longest: Duration::from_millis(5),
+            asked: Duration::from_secs(1),
         };
         Hub::at(&self.server.endpoint(), self.folder.path().to_owned()).with_patience(patience)
     }
@@ -225,7 +226,7 @@ fn a_wrong_content_is_fetched_again_once_and_then_refused() {
 fn a_busy_hub_is_waited_for_as_long_as_it_asks() {
     let scene = Scene::new();
     scene.server.plan("", HubFault::TooMany(0), 6);
-    scene.server.plan("/resolve/", HubFault::TooMany(1), 3);
+    scene.server.plan("/resolve/", HubFault::TooMany(1), 1);
     scene.server.plan("/store/", HubFault::Unavailable, 2);
     everything(&scene.hub(), &at("main")).unwrap();
     scene.server.plan("", HubFault::TooMany(0), 100);
@@ -235,6 +236,54 @@ fn a_busy_hub_is_waited_for_as_long_as_it_asks() {
     scene.server.plan("", HubFault::Unavailable, 100);
     let refused = everything(&scene.hub(), &at("step2")).unwrap_err();
     assert!(matches!(refused, HubError::Unreachable { .. }), "{refused}");
+}
+
+/// A year is not waited for, and not in silence: it is an error that says so, and the file that was begun
+/// stays.
+#[test]
+fn a_hub_that_asks_for_a_year_is_left_at_once() {
+    let scene = Scene::new();
+    scene.server.plan("/store/", HubFault::CutAfter(1000), 1);
+    let year = HubFault::TooMany(365 * 24 * 3600);
+    scene.server.plan("/store/", year, 100);
+    let refused = everything(&scene.hub(), &at("main")).unwrap_err();
+    assert!(
+        matches!(refused, HubError::Busy { asked: Some(_), .. }),
+        "{refused}"
+    );
+    assert!(refused.to_string().contains("wait 365 days"), "{refused}");
+    assert!(refused.hint().unwrap().contains("where it stopped"));
+    scene.server.calm();
+    everything(&scene.hub(), &at("main")).unwrap();
+    let requests = scene.server.requests();
+    assert!(
+        requests.iter().any(|r| r.from == Some(1000)),
+        "{requests:?}"
+    );
+}
+
+/// What comes behind the size that the hub told is neither read nor kept.
+#[test]
+fn a_file_is_not_longer_than_the_hub_says() {
+    let scene = Scene::new();
+    for part in ["/store/", "resolve-cache"] {
+        scene.server.plan(part, HubFault::Longer(8 << 20), 2);
+        let refused = everything(&scene.hub(), &at("main")).unwrap_err();
+        let HubError::WrongContent { found, .. } = &refused else {
+            panic!("{refused}");
+        };
+        // The whole of it would have been counted.
+        assert_eq!(found, "more", "{refused}");
+        let left = scene.blobs();
+        assert!(
+            left.iter().all(|p| p.extension().is_none()),
+            "nothing of it stays: {left:?}"
+        );
+        scene.server.calm();
+    }
+    // Once is bad luck.
+    scene.server.plan("/store/", HubFault::Longer(1), 1);
+    everything(&scene.hub(), &at("main")).unwrap();
 }
 
 #[test]

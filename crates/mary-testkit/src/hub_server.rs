@@ -33,6 +33,8 @@ pub enum HubFault {
     Expired,
     /// The whole content, whatever part was asked for.
     WholeInstead,
+    /// The content, and so many bytes behind it.
+    Longer(usize),
 }
 
 /// One request as it came.
@@ -304,7 +306,10 @@ impl State {
         // What breaks a content cannot break an answer that has none.
         let of_content = matches!(
             planned.fault,
-            HubFault::CutAfter(_) | HubFault::WrongByte | HubFault::WholeInstead
+            HubFault::CutAfter(_)
+                | HubFault::WrongByte
+                | HubFault::WholeInstead
+                | HubFault::Longer(_)
         );
         if of_content && incoming.method == "HEAD" {
             return None;

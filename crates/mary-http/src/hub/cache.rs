@@ -61,7 +61,7 @@ impl Cache {
             return None;
         }
         let name = self.repository(&repository.id).join("refs").join(revision);
-        let commit = match fs::read_to_string(name) {
+        let commit = match mary_contract::read_plain_text(&name, mary_contract::LARGEST_SETTINGS) {
             Ok(commit) if is_name(commit.trim()) => commit.trim().to_owned(),
             // A commit may be named itself.
             _ if is_name(revision) => revision.to_owned(),
@@ -87,7 +87,9 @@ impl Cache {
             return Ok(());
         }
         let file = self.repository(&repository.id).join("refs").join(revision);
-        if fs::read_to_string(&file).is_ok_and(|known| known.trim() == commit) {
+        if mary_contract::read_plain_text(&file, mary_contract::LARGEST_SETTINGS)
+            .is_ok_and(|known| known.trim() == commit)
+        {
             return Ok(());
         }
         if let Some(folder) = file.parent() {

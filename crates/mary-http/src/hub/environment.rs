@@ -62,7 +62,8 @@ fn token() -> Option<String> {
         .or_else(|| text("HUGGING_FACE_HUB_TOKEN"))
         .or_else(|| {
             let file = folder("HF_TOKEN_PATH").or_else(|| home().map(|h| h.join("token")))?;
-            let token = std::fs::read_to_string(file).ok()?;
+            let token =
+                mary_contract::read_plain_text(&file, mary_contract::LARGEST_SETTINGS).ok()?;
             let token = token.trim();
             (!token.is_empty()).then(|| token.to_owned())
         })

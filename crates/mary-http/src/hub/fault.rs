@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -63,12 +64,17 @@ pub enum HubError {
         cause: String,
     },
     /// The hub limits the rate, after all waiting.
-    #[error("`{id}`: the hub limits the rate of requests, after {attempts} attempts")]
+    #[error(
+        "`{id}`: the hub limits the rate of requests, after {attempts} attempts{}",
+        waiting(*asked)
+    )]
     Busy {
         /// What was asked for.
         id: String,
         /// How often it was tried.
         attempts: u32,
+        /// How long it asks to wait, where that is longer than anybody waits.
+        asked: Option<Duration>,
     },
     /// What came is not what the hub says it is, twice.
     #[error("`{id}`: {path}: expected {expected}, found {found}")]
@@ -112,6 +118,22 @@ fn said(message: &str) -> String {
     }
 }
 
+fn waiting(asked: Option<Duration>) -> String {
+    asked.map_or_else(String::new, |asked| {
+        format!("; it asks to wait {}", in_words(asked))
+    })
+}
+
+/// A wait as people say it.
+pub(super) fn in_words(wait: Duration) -> String {
+    match wait.as_secs() {
+        seconds @ 0..=120 => format!("{seconds} s"),
+        seconds @ ..=7_200 => format!("{} min", seconds.div_ceil(60)),
+        seconds @ ..=172_800 => format!("{} h", seconds.div_ceil(3_600)),
+        seconds => format!("{} days", seconds.div_ceil(86_400)),
+    }
+}
+
 fn at(revision: &Option<String>) -> String {
     revision
         .as_ref()
@@ -135,6 +157,10 @@ impl HubError {
                 "without a network: give the path of a folder or file (hf/./my-model, \
                  gguf/./model.gguf), copy a hub cache here, or see mary models for what can be \
                  pulled elsewhere"
+            }
+            Self::Busy { asked: Some(_), .. } => {
+                "give the same command after that; it goes on where it stopped; with HF_TOKEN the \
+                 limits are wider"
             }
             Self::Busy { .. } => {
                 "wait a few minutes and give the same command; with HF_TOKEN the limits are wider"

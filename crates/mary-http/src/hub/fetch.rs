@@ -1,6 +1,6 @@
 //! One file from the hub into the cache: continued where it broke off, checked, put in place whole.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -20,6 +20,9 @@ use crate::client::chain;
 const SMALL: u64 = 16 << 20;
 /// Large files fetched at a time.
 const TOGETHER: usize = 4;
+
+/// Most that is taken of a file whose size the hub does not tell.
+const UNDECLARED: u64 = 1 << 30;
 
 /// What the hub says about a file before it is fetched.
 struct Told {
@@ -191,7 +194,8 @@ impl Hub {
                     return Err(self.refusal(repository, Some(path), &answer));
                 }
                 let id = &repository.id;
-                let received = receive(answer, &part, have, |done| {
+                let most = told.bytes.unwrap_or(UNDECLARED);
+                let received = receive(answer, &part, (have, most), |done| {
                     tell(Progress {
                         id,
                         file: path,
@@ -199,6 +203,23 @@ impl Hub {
                         total: told.bytes,
                     });
                 })?;
+                if received.total > most {
+                    fs::remove_file(&part).map_err(io_at(&part))?;
+                    wrong += 1;
+                    if wrong >= 2 {
+                        let expected = match told.bytes {
+                            Some(bytes) => format!("{bytes} bytes"),
+                            None => format!("at most {UNDECLARED} bytes"),
+                        };
+                        return Err(HubError::WrongContent {
+                            id: id.clone(),
+                            path: path.to_owned(),
+                            expected,
+                            found: "more".into(),
+                        });
+                    }
+                    continue;
+                }
                 let short = told.bytes.is_some_and(|bytes| received.total < bytes);
                 if let (true, cause) | (_, cause @ Some(_)) = (short, received.broke) {
                     if received.total > have {
@@ -245,11 +266,12 @@ struct Received {
     broke: Option<String>,
 }
 
-/// Writes an answer behind what is there, if it begins there, or instead of it.
+/// Writes an answer behind what is there, if it begins there, or instead of it. An answer that is longer
+/// than `most` bytes in all is not read on, and what is too much is not written.
 fn receive(
     mut answer: Response,
     part: &Path,
-    have: u64,
+    (have, most): (u64, u64),
     progress: impl Fn(u64),
 ) -> Result<Received, HubError> {
     let resumed =
@@ -277,9 +299,12 @@ fn receive(
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(e) => break Some(chain(&e)),
         };
+        total = total.saturating_add(n as u64);
+        if total > most {
+            break None;
+        }
         file.write_all(buffer.get(..n).unwrap_or_default())
             .map_err(io_at(part))?;
-        total += n as u64;
         progress(total);
     };
     file.sync_data().map_err(io_at(part))?;
@@ -317,7 +342,7 @@ fn check(told: &Told, part: &Path) -> Result<Option<(String, String)>, HubError>
 fn digest<D: sha2::Digest>(path: &Path, head: &[u8]) -> Result<String, HubError> {
     let mut hasher = D::new();
     hasher.update(head);
-    let mut file = File::open(path).map_err(io_at(path))?;
+    let mut file = mary_contract::open_plain(path).map_err(io_at(path))?;
     let mut buffer = vec![0; 1 << 18];
     loop {
         match file.read(&mut buffer) {

@@ -101,8 +101,10 @@ pub struct Patience {
     pub attempts: u32,
     /// The first wait; each further one is twice as long.
     pub first: Duration,
-    /// The longest wait.
+    /// The longest wait of our own choice.
     pub longest: Duration,
+    /// The longest wait that a hub may ask for; it is not waited for if it asks for more.
+    pub asked: Duration,
 }
 
 impl Default for Patience {
@@ -111,6 +113,7 @@ impl Default for Patience {
             attempts: 5,
             first: Duration::from_millis(500),
             longest: Duration::from_secs(60),
+            asked: Duration::from_secs(600),
         }
     }
 }

@@ -7,6 +7,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, LOCATION};
 use reqwest::{StatusCode, Url};
 use serde::de::DeserializeOwned;
 
+use super::fault::in_words;
 use super::{Hub, HubError, Repository};
 use crate::client::{blocking, chain, retry_after};
 
@@ -14,6 +15,8 @@ use crate::client::{blocking, chain, retry_after};
 const REDIRECTS: usize = 5;
 /// Attempts for a hub to which no connection can be made: a missing network does not come back.
 const CONNECTS: u32 = 2;
+/// A wait that somebody might take for a hang.
+const NOTABLE: Duration = Duration::from_secs(5);
 /// The longest answer of the hub's interface that is read.
 const LARGEST_ANSWER: u64 = 64 << 20;
 
@@ -269,7 +272,12 @@ impl<'a> Tries<'a> {
             Trouble::Busy(_) => patience.attempts * 2,
             Trouble::Passing(_) => patience.attempts,
         };
-        if self.failed >= allowed {
+        let asked = match trouble {
+            Trouble::Busy(asked) => asked,
+            _ => None,
+        };
+        let too_long = asked.filter(|asked| *asked > patience.asked);
+        if self.failed >= allowed || too_long.is_some() {
             return Err(match trouble {
                 Trouble::Connect(cause) | Trouble::Passing(cause) => HubError::Unreachable {
                     id: self.id.to_owned(),
@@ -279,15 +287,20 @@ impl<'a> Tries<'a> {
                 Trouble::Busy(_) => HubError::Busy {
                     id: self.id.to_owned(),
                     attempts: self.failed,
+                    asked: too_long,
                 },
             });
         }
         let doubled = patience.first * (1 << (self.failed - 1).min(10));
-        let asked = match trouble {
-            Trouble::Busy(asked) => asked,
-            _ => None,
-        };
-        std::thread::sleep(asked.unwrap_or(doubled).min(patience.longest));
+        let wait = asked.unwrap_or(doubled.min(patience.longest));
+        if wait >= NOTABLE {
+            mary_contract::notice(&format!(
+                "{}: the hub is busy; trying again in {} (Ctrl-C stops, the same command goes on)",
+                self.id,
+                in_words(wait)
+            ));
+        }
+        std::thread::sleep(wait);
         Ok(())
     }
 }

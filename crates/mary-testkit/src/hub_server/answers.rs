@@ -271,6 +271,9 @@ fn sized(
     if let (Some(HubFault::WrongByte), Some(last)) = (fault, bytes.last_mut()) {
         *last ^= 1;
     }
+    if let Some(HubFault::Longer(more)) = fault {
+        bytes.resize(all + more, 0);
+    }
     headers.push(("accept-ranges".into(), "bytes".into()));
     let from = incoming
         .range
