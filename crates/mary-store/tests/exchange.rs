@@ -154,7 +154,10 @@ fn the_table_has_a_row_for_each_sample_and_survives_hostile_text() {
     run.flush().unwrap();
     let files = export(&run, ExportForm::Csv, dir.path()).unwrap();
     let mut reader = csv::Reader::from_path(&files[0]).unwrap();
+    let head = reader.headers().unwrap().clone();
+    let source = head.iter().position(|name| name == "source").unwrap();
     let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+    assert!(rows.iter().all(|row| &row[source] == "published"));
     assert_eq!(rows.len(), 14);
     assert_eq!(&rows[13][7], "a \"quote\", a comma,\r\na line");
     assert_eq!(&rows[12][4], "failed");
@@ -194,7 +197,8 @@ fn a_parquet_table_keeps_types_and_tells_absent_from_empty() {
     assert_eq!(rows.len(), stored.len());
     let text = |value: &str| Field::Str(value.to_owned());
     for (row, sample) in rows.iter().zip(&stored) {
-        assert_eq!(row.len(), 29);
+        assert_eq!(row.len(), 30);
+        assert_eq!(row["source"], text("published"));
         assert_eq!(row["item"], text(&sample.id.item));
         assert_eq!(row["trial"], Field::Int(0));
         let score = match sample.judgement.outcome {
@@ -355,7 +359,7 @@ fn bad_inspect_logs_are_refused_with_place_and_remedy() {
         ),
         (
             inspect_log(json!("none")).to_string().into_bytes(),
-            "field `samples`: expected a list, found \"none\"",
+            "string \"none\", expected a list in the field `samples`",
         ),
         (
             inspect_log(json!([])).to_string().into_bytes(),

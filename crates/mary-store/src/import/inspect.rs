@@ -1,16 +1,23 @@
 //! Inspect's logs, as JSON and as `.eval` archives.
 
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::File;
 use std::io::BufReader;
+use std::io::ErrorKind::InvalidData;
 use std::path::Path;
 
 use mary_contract::{
     ErrorKind, Exchange, Finish, Item, Judgement, Part, Prompt, PromptForm, Sample, Speaker,
     StoreError, Target, Turn, UnscoredReason, open_plain,
 };
-use serde_json::Value;
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
-use super::lenient::{LARGEST, id, number, parse, read_all, shown};
-use super::{Foreign, ImportOptions, generated, model_name, sample_id};
+use super::bounded::{Bounded, LARGEST_RECORD, Lenient};
+use super::lenient::{id, number, shown, whole};
+use super::{Foreign, ImportOptions, Room, generated, model_name, sample_id};
 use crate::fault::{corrupt, io_at};
 
 const HINT: &str = "write the log again with `inspect log dump` or `inspect log convert`";
@@ -18,84 +25,208 @@ const HINT: &str = "write the log again with `inspect log dump` or `inspect log 
 /// No honest archive unpacks to more than this many times its own size, beside what is small anyway.
 const RATIO: u64 = 100;
 const SMALL: u64 = 16 << 20;
+/// More scorers than any log has.
+const MOST_SCORERS: usize = 10_000;
+
+/// No archive unpacks to more.
+const LARGEST: u64 = 4 << 30;
+
+/// What takes one sample after the other, with about how much memory each takes.
+type Take<'a> = dyn FnMut(Value, u64) -> Result<(), StoreError> + 'a;
+
+/// A log whose samples can be gone through as often as needed, one at a time.
+trait Log {
+    /// All but the samples, which are handed on.
+    fn read(&mut self, take: &mut Take) -> Result<Value, StoreError>;
+}
 
 pub(super) fn read_json(path: &Path, options: &ImportOptions) -> Result<Foreign, StoreError> {
-    let file = open_plain(path).map_err(io_at(path))?;
-    let bytes = read_all(file, LARGEST, path)?;
-    let log = value_of(path, &bytes)?;
-    let samples = match log.get("samples") {
-        Some(Value::Array(samples)) => samples.clone(),
-        None | Some(Value::Null) => Vec::new(),
-        other => {
-            let found = shown(other);
-            return Err(wrong(
-                path,
-                format!("field `samples`: expected a list, found {found}"),
-            ));
+    build(path, options, &mut Json(path))
+}
+
+struct Json<'a>(&'a Path);
+
+impl Log for Json<'_> {
+    fn read(&mut self, take: &mut Take) -> Result<Value, StoreError> {
+        let path = self.0;
+        let file = open_plain(path).map_err(io_at(path))?;
+        let lenient = Lenient::new(BufReader::with_capacity(1 << 16, file), u64::MAX);
+        let mut from = serde_json::Deserializer::from_reader(BufReader::new(lenient));
+        let mut stopped = None;
+        let whole = Whole {
+            take,
+            stopped: &mut stopped,
+        };
+        let read = from.deserialize_map(whole);
+        let read = read.and_then(|log| from.end().map(|()| log));
+        read.map_err(|e| {
+            let ours = e.io_error_kind().is_none_or(|k| k == InvalidData);
+            match stopped {
+                Some(error) => error,
+                None if ours => corrupt(path, e.line(), format!("expected JSON, found: {e}"), HINT),
+                None => io_at(path)(e.into()),
+            }
+        })
+    }
+}
+
+/// The object that a log is.
+struct Whole<'a, 'b> {
+    take: &'a mut Take<'b>,
+    stopped: &'a mut Option<StoreError>,
+}
+
+impl<'de> Visitor<'de> for Whole<'_, '_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an Inspect log with a field `eval`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
+        let left = Cell::new(LARGEST_RECORD);
+        let mut log = Map::new();
+        while let Some(key) = from.next_key::<String>()? {
+            if key == "samples" {
+                from.next_value_seed(Samples {
+                    take: &mut *self.take,
+                    stopped: &mut *self.stopped,
+                })?;
+            } else {
+                log.insert(key, from.next_value_seed(Bounded(&left))?);
+            }
         }
-    };
-    build(path, options, &log, samples)
+        Ok(Value::Object(log))
+    }
+}
+
+/// Its samples: a list, or nothing.
+struct Samples<'a, 'b> {
+    take: &'a mut Take<'b>,
+    stopped: &'a mut Option<StoreError>,
+}
+
+impl<'de> DeserializeSeed<'de> for Samples<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Samples<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a list in the field `samples`")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
+        loop {
+            let left = Cell::new(LARGEST_RECORD);
+            let Some(sample) = from.next_element_seed(Bounded(&left))? else {
+                return Ok(());
+            };
+            if let Err(error) = (self.take)(sample, LARGEST_RECORD - left.get()) {
+                *self.stopped = Some(error);
+                return Err(de::Error::custom("stopped"));
+            }
+        }
+    }
 }
 
 pub(super) fn read_archive(path: &Path, options: &ImportOptions) -> Result<Foreign, StoreError> {
-    let broken = |e: zip::result::ZipError| {
+    let file = open_plain(path).map_err(io_at(path))?;
+    let size = file.metadata().map_err(io_at(path))?.len();
+    let zip = zip::ZipArchive::new(BufReader::new(file)).map_err(broken(path))?;
+    // By ratio too: an archive that unpacks to a thousand times its size is a trap.
+    let most = LARGEST.min(size.saturating_mul(RATIO).saturating_add(SMALL));
+    build(path, options, &mut Archive { path, zip, most })
+}
+
+fn broken(path: &Path) -> impl Fn(zip::result::ZipError) -> StoreError {
+    move |e| {
         corrupt(
             path,
             0,
             format!("the archive is damaged or incomplete: {e}"),
             "copy or download the file again; a log whose run was killed is mended by `inspect log recover`",
         )
-    };
-    let file = open_plain(path).map_err(io_at(path))?;
-    let size = file.metadata().map_err(io_at(path))?.len();
-    // By ratio too: what is unpacked is kept until the run is written.
-    let mut left = LARGEST.min(size.saturating_mul(RATIO).saturating_add(SMALL));
-    let mut zip = zip::ZipArchive::new(BufReader::new(file)).map_err(broken)?;
-    let header = match zip.index_for_name("header.json") {
-        Some(_) => "header.json",
-        // A run that was killed has only its beginning.
-        None => "_journal/start.json",
-    };
-    let mut names = zip
-        .file_names()
-        .map(|name| name.map(std::borrow::Cow::into_owned))
-        .collect::<Result<Vec<String>, _>>()
-        .map_err(broken)?;
-    names.retain(|n| n.starts_with("samples/") && n.ends_with(".json"));
-    names.sort_unstable();
-    let mut member = |name: &str| -> Result<Value, StoreError> {
-        let bad = |message: String| corrupt(path, 0, format!("member `{name}`: {message}"), HINT);
-        let entry = zip.by_name(name).map_err(|e| bad(e.to_string()))?;
-        let bytes = read_all(entry, left, path).map_err(|e| match e {
+    }
+}
+
+struct Archive<'a> {
+    path: &'a Path,
+    zip: zip::ZipArchive<BufReader<File>>,
+    /// Bytes that all members together may unpack to.
+    most: u64,
+}
+
+impl Archive<'_> {
+    fn member(&mut self, name: &str, left: &mut u64) -> Result<(Value, u64), StoreError> {
+        let bad =
+            |message: String| corrupt(self.path, 0, format!("member `{name}`: {message}"), HINT);
+        let entry = self.zip.by_name(name).map_err(|e| bad(e.to_string()))?;
+        let most = self.most;
+        if entry.size() > *left {
+            return Err(bad(format!("unpacks to more than {most} bytes")));
+        }
+        let mut lenient = Lenient::new(BufReader::with_capacity(1 << 16, entry), *left);
+        let mut from = serde_json::Deserializer::from_reader(BufReader::new(&mut lenient));
+        let read = whole(&mut from).map_err(|e| match e.is_io() {
             // Damaged content shows while it is unpacked; the member is what helps here.
-            StoreError::Io { source, .. } => bad(source.to_string()),
-            other => other,
-        })?;
-        left = left.saturating_sub(bytes.len() as u64);
-        parse(&bytes).map_err(|e| bad(format!("expected JSON, found: {e}")))
-    };
-    let log = member(header)?;
-    let samples = names
-        .iter()
-        .map(|n| member(n))
-        .collect::<Result<Vec<_>, _>>()?;
-    build(path, options, &log, samples)
+            true => bad(e.to_string()),
+            false => bad(format!("expected JSON, found: {e}")),
+        });
+        drop(from);
+        *left = lenient.left();
+        read
+    }
+}
+
+impl Log for Archive<'_> {
+    fn read(&mut self, take: &mut Take) -> Result<Value, StoreError> {
+        let header = match self.zip.index_for_name("header.json") {
+            Some(_) => "header.json",
+            // A run that was killed has only its beginning.
+            None => "_journal/start.json",
+        };
+        let names = self.zip.file_names();
+        let mut names = names
+            .map(|name| name.map(std::borrow::Cow::into_owned))
+            .collect::<Result<Vec<String>, _>>()
+            .map_err(broken(self.path))?;
+        names.retain(|n| n.starts_with("samples/") && n.ends_with(".json"));
+        names.sort_unstable();
+        let mut left = self.most;
+        let (log, _) = self.member(header, &mut left)?;
+        for name in names {
+            let (sample, size) = self.member(&name, &mut left)?;
+            take(sample, size)?;
+        }
+        Ok(log)
+    }
 }
 
 fn wrong(path: &Path, message: impl Into<String>) -> StoreError {
     corrupt(path, 0, message, HINT)
 }
 
-fn value_of(path: &Path, bytes: &[u8]) -> Result<Value, StoreError> {
-    parse(bytes).map_err(|e| corrupt(path, e.line(), format!("expected JSON, found: {e}"), HINT))
-}
-
-fn build(
-    path: &Path,
-    options: &ImportOptions,
-    log: &Value,
-    samples: Vec<Value>,
-) -> Result<Foreign, StoreError> {
+fn build(path: &Path, options: &ImportOptions, from: &mut dyn Log) -> Result<Foreign, StoreError> {
+    // Which scorers the samples have must be known before the first of them is judged.
+    let mut scorers = BTreeSet::new();
+    let log = &from.read(&mut |sample, _| {
+        let scores = sample.get("scores").and_then(Value::as_object);
+        let names = scores.into_iter().flat_map(Map::keys);
+        let new = names.filter(|name| !scorers.contains(*name));
+        let new: Vec<String> = new.take(MOST_SCORERS - scorers.len()).cloned().collect();
+        scorers.extend(new);
+        Ok(())
+    })?;
     let eval = log.get("eval").filter(|e| e.is_object()).ok_or_else(|| {
         wrong(
             path,
@@ -129,7 +260,7 @@ fn build(
             .unwrap_or_default()
             .to_owned(),
         trials: 1,
-        samples: Vec::with_capacity(samples.len()),
+        samples: Vec::new(),
         remarks: Vec::new(),
         model,
         task,
@@ -137,12 +268,16 @@ fn build(
     let mut scorer = options
         .score
         .clone()
-        .or_else(|| first_scorer(log, &samples));
-    for (n, value) in samples.iter().enumerate() {
-        let sample = sample_of(path, n + 1, value, &foreign, &mut scorer)?;
-        foreign.trials = foreign.trials.max(sample.id.trial + 1);
-        foreign.samples.push((n + 1, sample));
-    }
+        .or_else(|| first_scorer(log, &scorers));
+    let (mut room, mut n) = (Room::of(path), 0);
+    from.read(&mut |value, size| {
+        n += 1;
+        room.take(size)?;
+        let sample = sample_of(path, n, &value, &foreign, &mut scorer)?;
+        foreign.trials = foreign.trials.max(sample.id.trial.saturating_add(1));
+        foreign.samples.push((n, sample));
+        Ok(())
+    })?;
     if let (Some(scorer), None) = (scorer, &options.score) {
         let remark = format!("the score is `{scorer}`, the first scorer of the log");
         foreign.remarks.push(remark);
@@ -151,14 +286,10 @@ fn build(
 }
 
 /// The scorer that the log's own results name first, where the samples have it.
-fn first_scorer(log: &Value, samples: &[Value]) -> Option<String> {
+fn first_scorer(log: &Value, scorers: &BTreeSet<String>) -> Option<String> {
     let results = log.get("results")?.get("scores")?.as_array()?;
-    let names = results.iter().filter_map(|s| s.get("name")?.as_str());
-    let in_samples = |name: &&str| {
-        let mut scores = samples.iter().filter_map(|s| s.get("scores")?.as_object());
-        scores.any(|s| s.contains_key(*name))
-    };
-    names.into_iter().find(in_samples).map(str::to_owned)
+    let mut names = results.iter().filter_map(|s| s.get("name")?.as_str());
+    names.find(|n| scorers.contains(*n)).map(str::to_owned)
 }
 
 fn sample_of(

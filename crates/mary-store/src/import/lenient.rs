@@ -1,67 +1,26 @@
 //! Python's JSON is not quite JSON: it may hold NaN and Infinity. And numbers may be words.
 
-use std::io::Read;
-use std::path::Path;
+use serde_json::{Deserializer, Value};
 
-use mary_contract::StoreError;
-use serde_json::Value;
+use super::bounded::{Lenient, bounded};
 
-use crate::fault::{corrupt, io_at};
-
-/// No log is larger than this in one piece; a hostile archive must not fill the memory.
-pub(super) const LARGEST: u64 = 4 << 30;
-
-/// Reads to the end, within bounds.
-pub(super) fn read_all(from: impl Read, most: u64, path: &Path) -> Result<Vec<u8>, StoreError> {
-    let mut bytes = Vec::new();
-    from.take(most.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(io_at(path))?;
-    if bytes.len() as u64 > most {
-        return Err(corrupt(
-            path,
-            0,
-            format!("unpacks to more than {most} bytes"),
-            "split the log, or export it as .eval",
-        ));
-    }
-    Ok(bytes)
+/// JSON with `NaN`, `Infinity` and `-Infinity` read as null, and about how much memory it takes.
+pub(super) fn parse(bytes: &[u8]) -> Result<(Value, u64), serde_json::Error> {
+    let strict = whole(&mut Deserializer::from_slice(bytes));
+    strict.or_else(|error| {
+        let mut lenient = Lenient::new(bytes, u64::MAX);
+        let read = whole(&mut Deserializer::from_reader(&mut lenient));
+        if lenient.found { read } else { Err(error) }
+    })
 }
 
-/// JSON with `NaN`, `Infinity` and `-Infinity` read as null. Those stand outside of strings only.
-pub(super) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
-    match serde_json::from_slice(bytes) {
-        Ok(value) => Ok(value),
-        Err(e) => match without_nan(bytes) {
-            Some(cleaned) => serde_json::from_slice(&cleaned),
-            None => Err(e),
-        },
-    }
-}
-
-fn without_nan(bytes: &[u8]) -> Option<Vec<u8>> {
-    const WORDS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
-    let mut out = Vec::with_capacity(bytes.len());
-    let (mut in_string, mut escaped, mut found) = (false, false, false);
-    let mut rest = bytes;
-    while let Some((&byte, tail)) = rest.split_first() {
-        let word = WORDS.iter().find(|w| !in_string && rest.starts_with(w));
-        if let Some(word) = word {
-            out.extend_from_slice(b"null");
-            rest = rest.get(word.len()..).unwrap_or_default();
-            found = true;
-            continue;
-        }
-        if in_string {
-            in_string = escaped || byte != b'"';
-            escaped = !escaped && byte == b'\\';
-        } else {
-            in_string = byte == b'"';
-        }
-        out.push(byte);
-        rest = tail;
-    }
-    found.then_some(out)
+/// One value and nothing behind it.
+pub(super) fn whole<'de, R: serde_json::de::Read<'de>>(
+    from: &mut Deserializer<R>,
+) -> Result<(Value, u64), serde_json::Error> {
+    let read = bounded(&mut *from)?;
+    from.end()?;
+    Ok(read)
 }
 
 /// A score as a number: numbers, truth values, and the words Inspect uses. `None` for null, NaN
@@ -109,7 +68,8 @@ mod tests {
 
     #[test]
     fn nan_is_read_as_null_but_not_inside_text() {
-        let value = parse(br#"{"a": NaN, "b": [-Infinity, 1], "c": "NaN \" Infinity"}"#).unwrap();
+        let (value, _) =
+            parse(br#"{"a": NaN, "b": [-Infinity, 1], "c": "NaN \" Infinity"}"#).unwrap();
         assert_eq!(
             value,
             serde_json::json!({"a": null, "b": [null, 1], "c": "NaN \" Infinity"})
@@ -139,7 +99,7 @@ mod tests {
         #[test]
         fn good_json_is_read_as_it_is(text in any::<String>(), n in any::<i64>()) {
             let value = serde_json::json!({ "text": text, "n": n });
-            prop_assert_eq!(parse(value.to_string().as_bytes()).unwrap(), value);
+            prop_assert_eq!(parse(value.to_string().as_bytes()).unwrap().0, value);
         }
 
         #[test]

@@ -1,6 +1,6 @@
 //! `samples_*.jsonl` of lm-evaluation-harness.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
 use mary_contract::{
@@ -9,8 +9,9 @@ use mary_contract::{
 };
 use serde_json::{Map, Value};
 
+use super::bounded::LARGEST_RECORD;
 use super::lenient::{id, number, parse, shown};
-use super::{Foreign, ImportOptions, exchange, generated, model_name, sample_id};
+use super::{Foreign, ImportOptions, Room, exchange, generated, model_name, sample_id};
 use crate::fault::{corrupt, io_at};
 
 const HINT: &str = "write the samples again with `lm_eval --log_samples`, or remove the line from a copy of the file";
@@ -27,6 +28,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Foreign, Stor
         filter: None,
         metric: options.score.clone(),
         other_filters: 0,
+        room: Room::of(path),
     };
     let file = open_plain(path).map_err(io_at(path))?;
     let mut samples = Vec::new();
@@ -34,8 +36,14 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Foreign, Stor
     let mut bytes = Vec::new();
     for number in 1.. {
         bytes.clear();
-        if buffer.read_until(b'\n', &mut bytes).map_err(io_at(path))? == 0 {
+        let mut line = buffer.by_ref().take(LARGEST_RECORD + 1);
+        let length = line.read_until(b'\n', &mut bytes).map_err(io_at(path))?;
+        if length == 0 {
             break;
+        }
+        if length as u64 > LARGEST_RECORD {
+            let most = LARGEST_RECORD >> 20;
+            return Err(reader.wrong(number, format!("the line is longer than {most} MiB")));
         }
         if bytes.trim_ascii().is_empty() {
             continue;
@@ -97,6 +105,7 @@ struct Lines<'a> {
     filter: Option<String>,
     metric: Option<String>,
     other_filters: usize,
+    room: Room<'a>,
 }
 
 impl Lines<'_> {
@@ -109,7 +118,7 @@ impl Lines<'_> {
             let at = e.valid_up_to() + 1;
             return Err(self.wrong(number_of_line, format!("byte {at} is not UTF-8")));
         }
-        let value = parse(bytes)
+        let (value, size) = parse(bytes)
             .map_err(|e| self.wrong(number_of_line, format!("expected JSON, found: {e}")))?;
         let Some(line) = value.as_object() else {
             let found = shown(Some(&value));
@@ -128,6 +137,7 @@ impl Lines<'_> {
                 format!("field `doc_id`: expected a number or text, found {found}"),
             )
         })?;
+        self.room.take(size)?;
         let judgement = self.judge(number_of_line, line)?;
         let target = line.get("target").map_or_else(String::new, plain);
         let mut whole = Item::new(item.clone(), Target::Text(target), vec![]);

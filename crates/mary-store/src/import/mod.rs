@@ -3,6 +3,7 @@
 //! Imported samples keep their scores as they came: nothing is judged again. Every refusal names
 //! the file, the line or member, and what to do.
 
+mod bounded;
 mod inspect;
 mod lenient;
 mod lm_eval;
@@ -82,6 +83,41 @@ pub fn read_foreign(file: &Path, options: &ImportOptions) -> Result<Foreign, Sto
             format!("expected a file ending in .eval, .json or .jsonl, found `.{other}`"),
             "give an Inspect log, or a samples_*.jsonl of lm-eval",
         )),
+    }
+}
+
+/// Samples are kept in memory until they are written; they may take this much whatever is free.
+const ALWAYS_ROOM: u64 = 512 << 20;
+/// What a sample takes beside the record it was read from.
+const SAMPLE: u64 = 2048;
+
+/// Memory for what is read: half of what is free.
+struct Room<'a> {
+    file: &'a Path,
+    left: u64,
+}
+
+impl<'a> Room<'a> {
+    fn of(file: &'a Path) -> Self {
+        let free = mary_contract::available_memory().unwrap_or(0) / 2;
+        Self {
+            file,
+            left: free.max(ALWAYS_ROOM),
+        }
+    }
+
+    /// Takes room for a sample made from a record of this size.
+    fn take(&mut self, record: u64) -> Result<(), StoreError> {
+        let left = self.left.checked_sub(record.saturating_add(SAMPLE));
+        self.left = left.ok_or_else(|| {
+            corrupt(
+                self.file,
+                0,
+                "its samples take more than half of the free memory",
+                "divide the file and import the parts",
+            )
+        })?;
+        Ok(())
     }
 }
 
@@ -169,12 +205,14 @@ pub fn keep(file: &Path, foreign: Foreign, root: &Path) -> Result<Imported, Stor
         ));
     }
     check_unique(file, &foreign.samples)?;
-    let mut content = Vec::new();
+    let (mut content, mut hasher) = (Vec::new(), blake3::Hasher::new());
     for (_, sample) in &foreign.samples {
+        content.clear();
         line::write(sample, &mut content)
             .map_err(|e| corrupt(file, 0, e.to_string(), "please report this file"))?;
+        hasher.update(&content);
     }
-    let digest = blake3::hash(&content).to_hex().to_string();
+    let digest = hasher.finalize().to_hex().to_string();
     let manifest = manifest(file, &foreign, digest.get(..12).unwrap_or(&digest))?;
     let mut run = RunFolder::create_or_open(root, &manifest)?;
     // The same file imported again finds everything there.
