@@ -41,9 +41,17 @@ fn message(payload: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn a_panic_becomes_its_message_and_the_flag_is_put_back() {
+    fn a_panic_becomes_its_message_is_not_printed_and_the_flag_is_put_back() {
+        static PRINTED: AtomicUsize = AtomicUsize::new(0);
+        // The only test of this crate that calls `caught`: its hook goes around this one.
+        let usual = take_hook();
+        set_hook(Box::new(move |panic| {
+            PRINTED.fetch_add(1, Ordering::Relaxed);
+            usual(panic);
+        }));
         assert_eq!(caught(|| 3), Ok(3));
         let inner = || caught(|| panic!("inner {}", 1)).map(|()| 0);
         let outer = caught(|| (inner(), QUIET.get()));
@@ -51,5 +59,8 @@ mod tests {
         assert!(!QUIET.get());
         assert_eq!(caught(|| panic!("plain")), Err::<(), _>("plain".to_owned()));
         assert!(!QUIET.get());
+        assert_eq!(PRINTED.load(Ordering::Relaxed), 0);
+        let elsewhere = std::thread::spawn(|| panic!("seen")).join();
+        assert!(elsewhere.is_err() && PRINTED.load(Ordering::Relaxed) == 1);
     }
 }

@@ -1,7 +1,6 @@
 //! Rows of a Parquet file as JSON objects. Bytes that are no text (a picture) become base64.
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use mary_contract::TaskError;
@@ -75,7 +74,7 @@ impl ParquetRows {
 
 /// The reader of Parquet trusts its files in places; a damaged one must not take us down.
 fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+    mary_contract::caught(read).unwrap_or_else(|_| {
         Err(ParquetError::General(
             "its parts contradict each other".into(),
         ))

@@ -51,10 +51,14 @@ pub fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, TrainError>
         .to_vec())
 }
 
+/// Larger than any tokenizer there is.
+const LARGEST_TOKENIZER: u64 = 512 << 20;
+
 /// Reads a `tokenizer.json`.
 pub fn load(path: &Path) -> Result<Tokenizer, TrainError> {
-    let bytes = std::fs::read(path).map_err(TrainError::file(path))?;
-    Tokenizer::from_bytes(bytes).map_err(|e| TrainError::content(path, e))
+    let bytes =
+        mary_contract::read_plain(path, LARGEST_TOKENIZER).map_err(TrainError::file(path))?;
+    mary_weights::read_tokenizer(&bytes).map_err(|e| TrainError::content(path, e))
 }
 
 /// The tokenizer as the text of a `tokenizer.json`.

@@ -33,5 +33,5 @@ pub use mapped::RawBytes;
 pub use remembered::remember_hashes_in;
 pub use template::ChatTemplate;
 pub use tensor::{TensorInfo, TensorType};
-pub use tokenizer::{Encoding, Tokenizer};
+pub use tokenizer::{Encoding, Tokenizer, read_tokenizer};
 pub use vectors::StaticVectors;

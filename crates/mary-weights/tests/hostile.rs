@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use golden_files::{folder_of, golden};
 use mary_weights::{Checkpoint, StaticVectors};
 use proptest::prelude::*;
+use serde_json::json;
 
 /// Counts what is allocated, and what was at most.
 struct Counting;
@@ -210,38 +211,82 @@ fn damaged_torch_files() {
 #[test]
 fn damaged_tokenizers_and_configurations() {
     let folder = folder_of(&[("llama", &["config.json", "model.safetensors"])]);
-    let hook = std::panic::take_hook();
-    // A damaged tokenizer.json may trip the tokenizers crate; that is caught and refused, and its
-    // report need not be seen.
-    std::panic::set_hook(Box::new(|_| {}));
-    let result = std::panic::catch_unwind(|| {
-        watched(|| {
-            for (from, to) in [
-                ("llama/tokenizer.json", "tokenizer.json"),
-                ("spm-bpe/tokenizer.model", "tokenizer.model"),
-                ("bert-files/vocab.txt", "vocab.txt"),
-            ] {
-                let target = folder.path().join(to);
-                damaged_copies(&golden(from), &target, 15_000, 60, folder.path());
-                std::fs::remove_file(&target).unwrap();
-            }
-            std::fs::copy(
-                golden("llama/tokenizer.json"),
-                folder.path().join("tokenizer.json"),
-            )
-            .unwrap();
-            let target = folder.path().join("config.json");
-            damaged_copies(
-                &golden("llama/config.json"),
-                &target,
-                700,
-                60,
-                folder.path(),
-            );
-        });
+    watched(|| {
+        for (from, to) in [
+            ("llama/tokenizer.json", "tokenizer.json"),
+            ("spm-bpe/tokenizer.model", "tokenizer.model"),
+            ("bert-files/vocab.txt", "vocab.txt"),
+        ] {
+            let target = folder.path().join(to);
+            damaged_copies(&golden(from), &target, 15_000, 60, folder.path());
+            std::fs::remove_file(&target).unwrap();
+        }
+        let tokenizer = folder.path().join("tokenizer.json");
+        std::fs::copy(golden("llama/tokenizer.json"), tokenizer).unwrap();
+        let target = folder.path().join("config.json");
+        let config = golden("llama/config.json");
+        damaged_copies(&config, &target, 700, 60, folder.path());
     });
-    std::panic::set_hook(hook);
-    assert!(result.is_ok(), "a reader panicked");
+}
+
+/// Pipelines of a few kilobytes that would take gigabytes, or a million passes, for a single letter.
+#[test]
+fn a_pipeline_that_multiplies_a_text_is_refused_before_it_runs() {
+    let files = ["config.json", "tokenizer.json", "model.safetensors"];
+    let llama = folder_of(&[("llama", &files)]);
+    let file = llama.path().join("tokenizer.json");
+    let good = std::fs::read(golden("llama/tokenizer.json")).unwrap();
+    let good: serde_json::Value = serde_json::from_slice(&good).unwrap();
+    let replace =
+        json!({"type": "Replace", "pattern": {"String": "a"}, "content": "a".repeat(4096)});
+    let text = json!({"Sequence": {"id": "A", "type_id": 0}});
+    let cases = [
+        (
+            "normalizer",
+            json!({"type": "Sequence", "normalizers": vec![replace.clone(); 3]}),
+            "times longer",
+        ),
+        (
+            "normalizer",
+            json!({"type": "Prepend", "prepend": "b".repeat(8 << 20)}),
+            "`prepend`",
+        ),
+        (
+            "decoder",
+            json!({"type": "Sequence", "decoders": vec![replace; 3]}),
+            "times longer",
+        ),
+        (
+            "pre_tokenizer",
+            json!({"type": "Sequence", "pretokenizers":
+            vec![json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}); 40]}),
+            "times longer",
+        ),
+        (
+            "normalizer",
+            json!({"type": "Sequence", "normalizers": vec![json!({"type": "NFC"}); 100_000]}),
+            "parts",
+        ),
+        (
+            "post_processor",
+            json!({"type": "TemplateProcessing", "single": vec![text; 100_000],
+            "pair": [], "special_tokens": {}}),
+            "repeats a text",
+        ),
+    ];
+    for (part, value, said) in cases {
+        let mut bad = good.clone();
+        bad[part] = value;
+        std::fs::write(&file, bad.to_string()).unwrap();
+        watched(|| {
+            let error = Checkpoint::open(llama.path()).map(drop).expect_err(said);
+            assert!(error.message.contains(said), "{part}: {error}");
+        });
+    }
+    let mut bad = good;
+    bad["model"]["vocab"]["zzz"] = json!(u32::MAX - 1);
+    std::fs::write(&file, bad.to_string()).unwrap();
+    watched(|| assert!(Checkpoint::open(llama.path()).is_err()));
 }
 
 #[test]
@@ -424,7 +469,7 @@ fn counts_in_a_header_are_held_against_its_tensors() {
         let text = std::fs::read_to_string(&config).unwrap();
         for name in ["hidden_size", "num_hidden_layers", "head_dim", "vocab_size"] {
             let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
-            value[name] = serde_json::json!(1u64 << 63);
+            value[name] = json!(1u64 << 63);
             std::fs::write(&config, value.to_string()).unwrap();
             refused(llama.path(), "9223372036854775808");
         }
@@ -458,14 +503,11 @@ fn a_tokenizer_whose_pattern_gives_up_is_an_error_of_the_text() {
     let mut value: serde_json::Value =
         serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     // Every way to divide a row of letters is tried before it is known that none ends right.
-    value["pre_tokenizer"] = serde_json::json!({"type": "Split", "behavior": "Isolated",
+    value["pre_tokenizer"] = json!({"type": "Split", "behavior": "Isolated",
         "invert": false, "pattern": {"Regex": r"(?:(a|aa)+)+\1!"}});
     std::fs::write(&file, value.to_string()).unwrap();
     let checkpoint = Checkpoint::open(llama.path()).unwrap();
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
     let error = checkpoint.tokenizer().encode(&"a".repeat(60), false);
-    std::panic::set_hook(hook);
     let error = error.unwrap_err();
     assert!(error.message.contains("could not read a text"), "{error}");
     assert!(checkpoint.tokenizer().encode("b", false).is_ok());

@@ -27,7 +27,7 @@ const ROLES: [&str; 7] = [
 /// Loads the tokenizer that belongs to a folder.
 pub(crate) fn load(files: &Sidecars, config: &Value) -> Result<Tokenizer, ModelError> {
     let (name, built) = if let Some(bytes) = files.get("tokenizer.json") {
-        ("tokenizer.json", guarded(|| from_json(bytes)))
+        ("tokenizer.json", super::read_tokenizer(bytes))
     } else if let Some((name, bytes)) = files.sentencepiece() {
         (name, guarded(|| from_sentencepiece(bytes, files)))
     } else if let (Some(vocab), Some(merges)) = (files.get("vocab.json"), files.get("merges.txt")) {
@@ -64,10 +64,6 @@ pub(crate) fn load(files: &Sidecars, config: &Value) -> Result<Tokenizer, ModelE
             guarded(|| Tokenizer::new(inner, specials))
         })
         .map_err(|why| fault::bad(&path, format!("is not a usable tokenizer: {why}")))
-}
-
-fn from_json(bytes: &[u8]) -> Result<tokenizers::Tokenizer, String> {
-    tokenizers::Tokenizer::from_bytes(bytes).map_err(|e| e.to_string())
 }
 
 fn from_sentencepiece(bytes: &[u8], files: &Sidecars) -> Result<tokenizers::Tokenizer, String> {

@@ -261,6 +261,17 @@ impl Tokenizer {
     }
 }
 
+/// Reads a `tokenizer.json` as the `tokenizers` crate does, unless its pipeline asks for more than can be
+/// borne.
+pub fn read_tokenizer(bytes: &[u8]) -> Result<tokenizers::Tokenizer, String> {
+    guarded(|| {
+        limits::check_file(bytes)?;
+        let read = tokenizers::Tokenizer::from_bytes(bytes).map_err(|e| e.to_string())?;
+        limits::check_vocabulary(&read)?;
+        Ok(read)
+    })
+}
+
 /// The `tokenizers` crate trusts its parts in places; damaged ones must not take us down, and what they
 /// panic with is no message for a person.
 pub(crate) fn guarded<T>(build: impl FnOnce() -> Result<T, String>) -> Result<T, String> {

@@ -36,6 +36,7 @@ impl Parts {
         fn part<T: serde::de::DeserializeOwned>(value: Value) -> Result<Option<T>, String> {
             serde_json::from_value(value).map_err(|e| e.to_string())
         }
+        super::limits::check(&self.normalizer, &self.pre_tokenizer, &self.decoder)?;
         let mut tokenizer = tokenizers::Tokenizer::new(self.model);
         tokenizer
             .with_normalizer(part::<NormalizerWrapper>(self.normalizer)?)
