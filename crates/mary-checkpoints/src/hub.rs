@@ -25,7 +25,8 @@ pub struct Log {
 impl Log {
     /// The log at this path, with what earlier processes wrote.
     pub fn at(path: &Path) -> Self {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let text = mary_contract::read_plain_text(path, mary_contract::LARGEST_SETTINGS)
+            .unwrap_or_default();
         Self {
             path: path.to_owned(),
             earlier: text.lines().filter_map(|l| l.parse().ok()).collect(),
@@ -46,10 +47,7 @@ impl Log {
             return false;
         }
         let line = format!("{model}\n");
-        let file = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.path);
+        let file = mary_contract::append_plain(&self.path);
         // A log that cannot be written costs room on the disk, not the sweep.
         let _ = file.and_then(|mut file| std::io::Write::write_all(&mut file, line.as_bytes()));
         true
@@ -113,8 +111,9 @@ pub fn evict(held: &Held) -> std::io::Result<()> {
         .flatten()
         .flatten()
     {
-        let points_here = std::fs::read_to_string(name.path())
-            .is_ok_and(|text| Some(text.trim()) == commit.as_deref());
+        let points_here =
+            mary_contract::read_plain_text(&name.path(), mary_contract::LARGEST_SETTINGS)
+                .is_ok_and(|text| Some(text.trim()) == commit.as_deref());
         if points_here {
             std::fs::remove_file(name.path())?;
         }

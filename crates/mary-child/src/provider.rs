@@ -231,9 +231,10 @@ fn interpreter(settings: &ModelSettings) -> String {
 
 /// Of the file, the name in it, the settings, and what the object says of itself.
 fn fingerprint(served: &Served, own: &str) -> Result<String, ModelError> {
-    let bytes = std::fs::read(&served.file).map_err(|error| {
-        ModelError::new(ErrorKind::NotFound, format!("{}: {error}", served.file))
-    })?;
+    let bytes = mary_contract::read_plain(Path::new(&served.file), mary_contract::LARGEST_SETTINGS)
+        .map_err(|error| {
+            ModelError::new(ErrorKind::NotFound, format!("{}: {error}", served.file))
+        })?;
     let mut hasher = blake3::Hasher::new();
     // Where it is computed changes no answer of its own.
     let mut settings: Value = serde_json::from_str(&served.settings).unwrap_or_default();

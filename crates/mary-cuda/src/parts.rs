@@ -32,7 +32,8 @@ impl Parts {
         let broken = |why: String| ModelError::new(ErrorKind::Internal, why);
         if let Some(folder) = std::env::var_os("MARY_CUDA_PTX") {
             let path = std::path::Path::new(&folder).join(format!("{name}.ptx"));
-            return std::fs::read(&path).map_err(|e| broken(format!("{}: {e}", path.display())));
+            return mary_contract::read_plain(&path, mary_contract::LARGEST_DATA)
+                .map_err(|e| broken(format!("{}: {e}", path.display())));
         }
         let Some((_, packed)) = self.0.iter().find(|(n, _)| *n == name) else {
             return Err(broken(format!(

@@ -1,6 +1,6 @@
 //! SHA-256 of files and of listings of files.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
@@ -39,12 +39,12 @@ fn of_reader(mut reader: impl Read) -> io::Result<Content> {
 }
 
 pub(crate) fn of_file(path: &Path) -> io::Result<Content> {
-    of_reader(File::open(path)?)
+    of_reader(mary_contract::open_plain(path)?)
 }
 
 /// Of what a gzipped file holds, but of no more than `at_most` bytes.
 pub(crate) fn of_gzipped(path: &Path, at_most: u64) -> io::Result<Content> {
-    let plain = MultiGzDecoder::new(BufReader::new(File::open(path)?));
+    let plain = MultiGzDecoder::new(BufReader::new(mary_contract::open_plain(path)?));
     of_reader(plain.take(at_most.saturating_add(1)))
 }
 

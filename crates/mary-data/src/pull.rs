@@ -326,7 +326,7 @@ fn copy(path: &str, from: &Path, to: &Path) -> Result<(), PullError> {
 }
 
 fn gzip(plain: &Path, target: &Path) -> Result<(), PullError> {
-    let mut from = File::open(plain).map_err(io_at(plain))?;
+    let mut from = mary_contract::open_plain(plain).map_err(io_at(plain))?;
     let to = File::create(target).map_err(io_at(target))?;
     let mut encoder = GzEncoder::new(to, Compression::default());
     io::copy(&mut from, &mut encoder)

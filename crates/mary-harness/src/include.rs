@@ -118,7 +118,7 @@ fn read(
         let why = std::io::Error::other("expected a file of at most 16 MiB");
         return Err(unreadable(why, ""));
     }
-    let bytes = std::fs::read(&whole).map_err(|e| unreadable(e, ""))?;
+    let bytes = mary_contract::read_plain(&whole, LONGEST).map_err(|e| unreadable(e, ""))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
         let lines = before.unwrap_or_default().iter().filter(|b| **b == b'\n');

@@ -2,7 +2,6 @@
 //! their quirks (`start_vowel_dev.jsonl` says `question` where the others say `centerpiece`; the
 //! challenge folder is spelled "challange").
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use mary_contract::{DataError, DataSource, TaskError};
@@ -150,9 +149,11 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
 }
 
 fn lines<T>(path: &Path, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, TaskError> {
-    let text = fs::read_to_string(path).map_err(|e| DataError::Damaged {
-        path: path.to_owned(),
-        message: format!("expected a file of the H-TEST release: {e}"),
+    let text = mary_contract::read_plain_text(path, mary_contract::LARGEST_DATA).map_err(|e| {
+        DataError::Damaged {
+            path: path.to_owned(),
+            message: format!("expected a file of the H-TEST release: {e}"),
+        }
     })?;
     text.lines()
         .enumerate()
@@ -186,8 +187,8 @@ mod tests {
     fn with_file(name: &str, text: &str) -> (tempfile::TempDir, Folder) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
         let source = Folder(dir.path().to_owned());
         (dir, source)
     }

@@ -7,7 +7,6 @@
 //! the paper's core-dev and core-test: instances are put into the split of their concept.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use mary_contract::{DataError, DataSource, TaskError};
@@ -68,7 +67,7 @@ fn damaged(path: &Path, message: impl Into<String>) -> TaskError {
 
 /// Files of a folder with these endings, in order, numbers in their names by value.
 fn files(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, TaskError> {
-    let entries = fs::read_dir(folder).map_err(|e| damaged(folder, e.to_string()))?;
+    let entries = std::fs::read_dir(folder).map_err(|e| damaged(folder, e.to_string()))?;
     let mut found: Vec<PathBuf> = entries
         .filter_map(|e| Some(e.ok()?.path()))
         .filter(|p| {
@@ -181,7 +180,8 @@ pub fn published(data: &dyn DataSource, level: Level) -> Result<Vec<Instance>, T
 
 /// Reads an export of the hub's form, one record a line or one list; gives how many are withheld.
 fn hub_file(path: &Path, level: Level, found: &mut Vec<Instance>) -> Result<usize, TaskError> {
-    let text = fs::read_to_string(path).map_err(|e| damaged(path, e.to_string()))?;
+    let text = mary_contract::read_plain_text(path, mary_contract::LARGEST_DATA)
+        .map_err(|e| damaged(path, e.to_string()))?;
     let stem = path
         .file_stem()
         .map(|s| s.to_string_lossy().into_owned())
@@ -222,7 +222,8 @@ fn hub_file(path: &Path, level: Level, found: &mut Vec<Instance>) -> Result<usiz
 }
 
 fn supplement_file(path: &Path) -> Result<Instance, TaskError> {
-    let text = fs::read_to_string(path).map_err(|e| damaged(path, e.to_string()))?;
+    let text = mary_contract::read_plain_text(path, mary_contract::LARGEST_DATA)
+        .map_err(|e| damaged(path, e.to_string()))?;
     let file: Supplement = serde_json::from_str(&text).map_err(|e| damaged(path, e.to_string()))?;
     let (pairs, rest) = file.question.as_chunks::<2>();
     if pairs.len() < PAIRS || !rest.is_empty() || file.choices.len() != 4 {
@@ -252,7 +253,8 @@ fn supplement_file(path: &Path) -> Result<Instance, TaskError> {
 
 /// Reads a file of ARC's form.
 pub fn arc_task(path: &Path) -> Result<ArcTask, TaskError> {
-    let text = fs::read_to_string(path).map_err(|e| damaged(path, e.to_string()))?;
+    let text = mary_contract::read_plain_text(path, mary_contract::LARGEST_DATA)
+        .map_err(|e| damaged(path, e.to_string()))?;
     serde_json::from_str(&text).map_err(|e| damaged(path, e.to_string()))
 }
 
@@ -323,7 +325,7 @@ fn with_options(
 /// ConceptARC: every folder is a concept.
 pub fn concept_arc(data: &dyn DataSource, seed: u64) -> Result<Vec<Instance>, TaskError> {
     let corpus = data.folder(CONCEPT_ARC)?.join("corpus");
-    let entries = fs::read_dir(&corpus).map_err(|e| damaged(&corpus, e.to_string()))?;
+    let entries = std::fs::read_dir(&corpus).map_err(|e| damaged(&corpus, e.to_string()))?;
     let mut folders: Vec<PathBuf> = entries
         .filter_map(|e| Some(e.ok()?.path()))
         .filter(|p| p.is_dir())
@@ -348,7 +350,8 @@ pub fn concept_arc(data: &dyn DataSource, seed: u64) -> Result<Vec<Instance>, Ta
 pub fn arc(data: &dyn DataSource, labels: &str, seed: u64) -> Result<Vec<Instance>, TaskError> {
     let folder = data.folder(ARC)?;
     let file = Path::new(labels);
-    let text = fs::read_to_string(file).map_err(|e| damaged(file, e.to_string()))?;
+    let text = mary_contract::read_plain_text(file, mary_contract::LARGEST_DATA)
+        .map_err(|e| damaged(file, e.to_string()))?;
     let mut wanted = BTreeMap::new();
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = line.trim();

@@ -1,5 +1,6 @@
 use super::*;
 use mary_testkit::lacking::datasets;
+use std::fs;
 
 struct Folder(PathBuf);
 

@@ -342,9 +342,11 @@ fn fresh(seed: u64, kind: Kind, n: usize) -> Result<(String, Vec<(bool, Problem)
 
 /// One published file: the examples before its questions are its own first lines.
 fn published(path: &Path, kind: Kind) -> Result<(String, Vec<Problem>), TaskError> {
-    let whole = std::fs::read_to_string(path).map_err(|e| DataError::Damaged {
-        path: path.to_owned(),
-        message: format!("expected a file of CUTE: {e}"),
+    let whole = mary_contract::read_plain_text(path, mary_contract::LARGEST_DATA).map_err(|e| {
+        DataError::Damaged {
+            path: path.to_owned(),
+            message: format!("expected a file of CUTE: {e}"),
+        }
     })?;
     let mut all = Vec::new();
     for (index, row) in whole.lines().enumerate().skip(1) {

@@ -82,12 +82,13 @@ impl Prices {
         let mut prices = Self::ours()?;
         let from_environment = || std::env::var_os("MARY_PRICES").map(PathBuf::from);
         if let Some(path) = options.prices.clone().or_else(from_environment) {
-            let text = std::fs::read_to_string(&path).map_err(|error| {
-                ModelError::new(
-                    ErrorKind::NotFound,
-                    format!("the price file {} cannot be read: {error}", path.display()),
-                )
-            })?;
+            let text = mary_contract::read_plain_text(&path, mary_contract::LARGEST_SETTINGS)
+                .map_err(|error| {
+                    ModelError::new(
+                        ErrorKind::NotFound,
+                        format!("the price file {} cannot be read: {error}", path.display()),
+                    )
+                })?;
             prices.lists.insert(0, parse(&text, &path)?);
         }
         Ok(prices)

@@ -92,7 +92,7 @@ pub struct Seeker {
 
 impl Seeker {
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
-        let file = File::open(path).map_err(io_at(path))?;
+        let file = open_plain(path).map_err(io_at(path))?;
         Ok(Self {
             path: path.to_owned(),
             reader: BufReader::with_capacity(32 * 1024, file),
@@ -119,7 +119,7 @@ impl Seeker {
 
 /// The line, from 1, that begins at this byte.
 pub(crate) fn line_number(path: &Path, offset: u64) -> io::Result<usize> {
-    let mut reader = BufReader::new(File::open(path)?.take(offset));
+    let mut reader = BufReader::new(open_plain(path)?.take(offset));
     let mut lines = 1;
     loop {
         let buffer = reader.fill_buf()?;

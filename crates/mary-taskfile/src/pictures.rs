@@ -72,7 +72,7 @@ fn of_file(path: &str, data: &Path) -> Result<Image, String> {
             LARGEST >> 20
         ));
     }
-    image(std::fs::read(&file).map_err(said)?)
+    image(mary_contract::read_plain(&file, LARGEST).map_err(said)?)
 }
 
 fn of_base64(text: &str) -> Result<Image, String> {

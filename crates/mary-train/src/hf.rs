@@ -150,7 +150,8 @@ impl Writer {
 
 /// A JSON file.
 pub(crate) fn read_json(path: &Path) -> Result<serde_json::Value, TrainError> {
-    let text = std::fs::read_to_string(path).map_err(TrainError::file(path))?;
+    let text = mary_contract::read_plain_text(path, mary_contract::LARGEST_SETTINGS)
+        .map_err(TrainError::file(path))?;
     serde_json::from_str(&text).map_err(|e| TrainError::content(path, e))
 }
 

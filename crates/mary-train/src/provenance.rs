@@ -220,7 +220,7 @@ impl MergedProvenance {
     /// What the model in a folder was made from; None where it does not say, or was not merged here.
     pub fn read(folder: &Path) -> Result<Option<Self>, TrainError> {
         let path = folder.join(PROVENANCE);
-        let text = match std::fs::read_to_string(&path) {
+        let text = match mary_contract::read_plain_text(&path, mary_contract::LARGEST_SETTINGS) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(TrainError::file(&path)(error)),
             Ok(text) => text,
@@ -262,16 +262,18 @@ fn is_gguf(model: &Path) -> Result<bool, TrainError> {
 fn hash_of(files: &[&Path]) -> Result<String, TrainError> {
     let mut hasher = blake3::Hasher::new();
     for path in files {
-        let bytes = std::fs::read(path).map_err(TrainError::file(path))?;
-        hasher.update(&(bytes.len() as u64).to_le_bytes());
-        hasher.update(&bytes);
+        let file = mary_contract::open_plain(path).map_err(TrainError::file(path))?;
+        let size = file.metadata().map_err(TrainError::file(path))?.len();
+        hasher.update(&size.to_le_bytes());
+        let read = hasher.update_reader(file);
+        read.map_err(TrainError::file(path))?;
     }
     Ok(hasher.finalize().to_hex().to_string())
 }
 
 fn read<T: DeserializeOwned>(folder: &Path) -> Result<Option<T>, TrainError> {
     let path = folder.join(PROVENANCE);
-    match std::fs::read_to_string(&path) {
+    match mary_contract::read_plain_text(&path, mary_contract::LARGEST_SETTINGS) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(TrainError::file(&path)(error)),
         Ok(text) => serde_json::from_str(&text)

@@ -48,7 +48,7 @@ impl<P: DeserializeOwned> State<P> {
         if !path.exists() {
             return Ok(None);
         }
-        let bytes = std::fs::read(path).map_err(TrainError::file(path))?;
+        let bytes = mary_weights::RawBytes::of_file(path).map_err(TrainError::file(path))?;
         let fail = |e: safetensors::SafeTensorError| TrainError::content(path, e);
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(fail)?;
         let metadata = header.metadata().clone().unwrap_or_default();

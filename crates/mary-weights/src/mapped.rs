@@ -1,5 +1,6 @@
 //! A weight file as bytes: mapped from disk, or compiled into the binary.
 
+use std::io;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,6 +51,24 @@ impl Deref for RawBytes {
     }
 }
 
+impl RawBytes {
+    /// A plain file, mapped: a large or hostile one costs no memory before somebody reads it.
+    pub fn of_file(path: &Path) -> io::Result<Self> {
+        let bytes = map(path)?;
+        let range = 0..bytes.all().len();
+        Ok(Self { bytes, range })
+    }
+}
+
+fn map(path: &Path) -> io::Result<Bytes> {
+    let file = open_plain(path)?;
+    // SAFETY: the mapping is read-only and private to this process. Another process that
+    // truncates a weight file while we read it would end us with SIGBUS; that is the price
+    // every runtime that maps weights pays, and no write of ours touches such a file.
+    let map = unsafe { Mmap::map(&file) }?;
+    Ok(Bytes::Mapped(Arc::new(map)))
+}
+
 /// A weight file.
 pub(crate) struct Mapped {
     pub path: PathBuf,
@@ -61,14 +80,10 @@ impl Mapped {
         if path.is_dir() {
             return Err(fault::bad(path, "is a folder where a file was expected"));
         }
-        let file = open_plain(path).map_err(|e| fault::io(path, &e))?;
-        // SAFETY: the mapping is read-only and private to this process. Another process that
-        // truncates a weight file while we read it would end us with SIGBUS; that is the price
-        // every runtime that maps weights pays, and no write of ours touches such a file.
-        let map = unsafe { Mmap::map(&file) }.map_err(|e| fault::io(path, &e))?;
+        let bytes = map(path).map_err(|e| fault::io(path, &e))?;
         Ok(Self {
             path: path.to_owned(),
-            bytes: Bytes::Mapped(Arc::new(map)),
+            bytes,
         })
     }
 

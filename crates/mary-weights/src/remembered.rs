@@ -88,7 +88,7 @@ fn hash_in(
     };
     let name = blake3::hash(whole.as_os_str().as_encoded_bytes());
     let place = folder.join(format!("{}.json", &name.to_hex()[..32]));
-    let known = std::fs::read(&place).ok();
+    let known = mary_contract::read_plain(&place, mary_contract::LARGEST_SETTINGS).ok();
     let known = known.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
     if let Some(kept) = known
         && kept.file == whole

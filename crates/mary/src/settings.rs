@@ -79,7 +79,7 @@ pub fn read_file() -> anyhow::Result<toml::Table> {
 }
 
 fn parsed<T: serde::de::DeserializeOwned + Default>(path: &Path) -> anyhow::Result<T> {
-    match std::fs::read_to_string(path) {
+    match mary_contract::read_plain_text(path, mary_contract::LARGEST_SETTINGS) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(T::default()),
         Err(error) => Err(error).with_context(|| path.display().to_string()),
         Ok(text) => toml::from_str(&text)

@@ -1,7 +1,6 @@
 //! Word norms: how frequent a word is and how early it is learned.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -68,7 +67,8 @@ enum Entry {
 }
 
 fn frequencies(path: &Path) -> Result<HashMap<String, f64>, TaskError> {
-    let file = File::open(path).map_err(|e| damaged(path, format!("cannot be read: {e}")))?;
+    let file = mary_contract::open_plain(path)
+        .map_err(|e| damaged(path, format!("cannot be read: {e}")))?;
     let reader = MultiGzDecoder::new(BufReader::new(file));
     let entries: Vec<Entry> = rmp_serde::from_read(BufReader::new(reader))
         .map_err(|e| damaged(path, format!("expected a list of frequencies, found: {e}")))?;
@@ -88,7 +88,8 @@ fn frequencies(path: &Path) -> Result<HashMap<String, f64>, TaskError> {
 }
 
 fn ages(path: &Path) -> Result<HashMap<String, f64>, TaskError> {
-    let bytes = std::fs::read(path).map_err(|e| damaged(path, format!("cannot be read: {e}")))?;
+    let bytes = mary_contract::read_plain(path, mary_contract::LARGEST_DATA)
+        .map_err(|e| damaged(path, format!("cannot be read: {e}")))?;
     // A few words of the list are not in UTF-8; they are none of ours.
     let text = String::from_utf8_lossy(&bytes);
     let mut lines = text.lines();
@@ -130,7 +131,7 @@ mod tests {
         let packed: &[u8] = b"\x94\x81\xa6format\xa2cB\x90\x91\xa3the\x92\xa4bell\xa4drum";
         let frequency_file = dir.path().join("f.msgpack.gz");
         let mut gz = flate2::write::GzEncoder::new(
-            File::create(&frequency_file).unwrap(),
+            std::fs::File::create(&frequency_file).unwrap(),
             flate2::Compression::fast(),
         );
         gz.write_all(packed).unwrap();

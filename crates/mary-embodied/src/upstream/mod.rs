@@ -29,7 +29,7 @@ fn damaged(path: &Path, message: impl Into<String>) -> TaskError {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TaskError> {
-    std::fs::read(path).map_err(|e| {
+    mary_contract::read_plain(path, mary_contract::LARGEST_DATA).map_err(|e| {
         damaged(
             path,
             format!("cannot be read: {e}\nhint: `mary data verify {DATASET}` says what is wrong"),

@@ -141,7 +141,7 @@ fn unpacked(path: &Path) -> Result<Files, TaskError> {
             format!("the archive is damaged or incomplete: {e}\nhint: fetch it again"),
         )
     };
-    let file = std::fs::File::open(path).map_err(broken)?;
+    let file = mary_contract::open_plain(path).map_err(broken)?;
     let mut archive = tar::Archive::new(MultiGzDecoder::new(std::io::BufReader::new(file)));
     let mut files = Files::new();
     for entry in archive.entries().map_err(broken)? {

@@ -1,7 +1,6 @@
 //! BLiMP as released: 67 files of 1,000 pairs inside the original archive, read with their quirks
 //! (13 `linguistics_term` values, one `syntax/semantics`, macOS litter between the files).
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -47,7 +46,8 @@ pub fn pairs(data: &dyn DataSource, only: Option<&str>) -> Result<Vec<Pair>, Tas
         path: path.clone(),
         message: format!("{message}\nhint: `mary data verify blimp` says what is wrong"),
     };
-    let file = File::open(&path).map_err(|e| damaged(format!("cannot be opened: {e}")))?;
+    let file =
+        mary_contract::open_plain(&path).map_err(|e| damaged(format!("cannot be opened: {e}")))?;
     let mut archive =
         ZipArchive::new(file).map_err(|e| damaged(format!("is no zip archive: {e}")))?;
     let mut names: Vec<String> = archive

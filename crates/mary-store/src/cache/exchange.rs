@@ -23,7 +23,7 @@ impl ResponseCache {
         let name = beside.to_string_lossy().into_owned();
         patiently(|| self.reader.execute("VACUUM INTO ?1", [&name])).map_err(said(&self.path))?;
         let copied = mary_contract::Replacement::begin(place).and_then(|mut out| {
-            std::io::copy(&mut std::fs::File::open(&beside)?, &mut out)?;
+            std::io::copy(&mut mary_contract::open_plain(&beside)?, &mut out)?;
             out.commit()
         });
         let _ = std::fs::remove_file(&beside);

@@ -59,11 +59,7 @@ pub(crate) fn note_device(course: &Course, step: u64, device: &str) -> Result<()
 
 /// Adds a line to a log.
 pub(super) fn append(path: &Path, line: &str) -> Result<(), TrainError> {
-    let mut file = std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map_err(TrainError::file(path))?;
+    let mut file = mary_contract::append_plain(path).map_err(TrainError::file(path))?;
     writeln!(file, "{line}").map_err(TrainError::file(path))
 }
 
@@ -72,7 +68,8 @@ pub(super) fn trim(path: &Path, step: u64) -> Result<(), TrainError> {
     if !path.exists() {
         return Ok(());
     }
-    let text = std::fs::read_to_string(path).map_err(TrainError::file(path))?;
+    let text = mary_contract::read_plain_text(path, mary_contract::LARGEST_DATA)
+        .map_err(TrainError::file(path))?;
     let done = |line: &&str| {
         serde_json::from_str::<serde_json::Value>(line)
             .ok()

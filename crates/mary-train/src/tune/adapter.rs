@@ -3,6 +3,7 @@
 use crate::TrainError;
 use crate::hf::{Storage, read_json, read_tensor, write_weights, write_whole};
 use crate::net::{AdapterLayout, Entry, Layout};
+use mary_weights::RawBytes;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -83,14 +84,7 @@ impl Adapter {
                 return Err(bad(format!("\"{key}\" is on, which is not supported")));
             }
         }
-        let rank = config
-            .get("r")
-            .and_then(Value::as_u64)
-            .ok_or_else(|| bad("no rank \"r\"".to_owned()))?;
-        let alpha = config
-            .get("lora_alpha")
-            .and_then(Value::as_f64)
-            .ok_or_else(|| bad("no \"lora_alpha\"".to_owned()))?;
+        let (rank, alpha) = rank_and_alpha(&config).map_err(bad)?;
         let targets: Vec<String> = config
             .get("target_modules")
             .and_then(Value::as_array)
@@ -100,7 +94,7 @@ impl Adapter {
                     .collect()
             })
             .ok_or_else(|| bad("no list \"target_modules\"".to_owned()))?;
-        let layout = AdapterLayout::new(base, rank as usize, alpha as f32, 0.0, &targets)?;
+        let layout = AdapterLayout::new(base, rank, alpha as f32, 0.0, &targets)?;
         let values = read_values(&folder.join(WEIGHTS), &layout)?;
         Ok(Self {
             layout,
@@ -109,6 +103,29 @@ impl Adapter {
             targets,
         })
     }
+}
+
+/// No adapter has a higher rank: it would be wider than the layers it adapts.
+const HIGHEST_RANK: u64 = 1 << 16;
+
+/// Rank and alpha as the configuration gives them, where they can be believed.
+pub(super) fn rank_and_alpha(config: &Value) -> Result<(usize, f64), String> {
+    let found = |key: &str| {
+        let value = config.get(key);
+        value.map_or_else(|| "nothing".to_owned(), Value::to_string)
+    };
+    let rank = config.get("r").and_then(Value::as_u64);
+    let rank = rank.filter(|r| (1..=HIGHEST_RANK).contains(r));
+    let rank = rank.ok_or_else(|| {
+        let found = found("r");
+        format!("\"r\": expected a whole number from 1 to {HIGHEST_RANK}, found {found}")
+    })?;
+    let alpha = config.get("lora_alpha").and_then(Value::as_f64);
+    let alpha = alpha.filter(|a| (*a as f32).is_finite()).ok_or_else(|| {
+        let found = found("lora_alpha");
+        format!("\"lora_alpha\": expected a number, found {found}")
+    })?;
+    Ok((rank as usize, alpha))
 }
 
 /// Before an adapter is replaced: the folder holds none.
@@ -135,10 +152,24 @@ fn entries(layout: &AdapterLayout) -> Vec<Entry> {
 }
 
 fn read_values(path: &Path, layout: &AdapterLayout) -> Result<Vec<f32>, TrainError> {
-    let bytes = std::fs::read(path).map_err(TrainError::file(path))?;
+    let bytes = RawBytes::of_file(path).map_err(TrainError::file(path))?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| TrainError::content(path, e))?;
-    let mut values = vec![0.0; layout.total];
     let entries = entries(layout);
+    if tensors.len() != entries.len() {
+        let problem = format!("{} tensors, expected {}", tensors.len(), entries.len());
+        return Err(TrainError::content(path, problem));
+    }
+    // The rank is the configuration's word; what is allocated by it must lie in the file.
+    let held = tensors
+        .iter()
+        .map(|(_, view)| view.shape().iter().product::<usize>());
+    let held: usize = held.sum();
+    if held != layout.total {
+        let (rank, total) = (layout.rank, layout.total);
+        let problem = format!("{held} numbers, expected {total} for the rank {rank}");
+        return Err(TrainError::content(path, problem));
+    }
+    let mut values = vec![0.0; layout.total];
     for entry in &entries {
         let view = tensors
             .tensor(&entry.name)
@@ -150,10 +181,6 @@ fn read_values(path: &Path, layout: &AdapterLayout) -> Result<Vec<f32>, TrainErr
             &entry.dims,
             &mut values[entry.place.clone()],
         )?;
-    }
-    if tensors.len() != entries.len() {
-        let problem = format!("{} tensors, expected {}", tensors.len(), entries.len());
-        return Err(TrainError::content(path, problem));
     }
     Ok(values)
 }

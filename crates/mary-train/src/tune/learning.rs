@@ -91,7 +91,7 @@ pub(super) fn write(folder: &Path, steps: &[LearningStep]) -> Result<(), TrainEr
 /// The learning curve of an adapter or of a model that was merged with one; None where there is none.
 pub fn learning(folder: &Path) -> Result<Option<Vec<LearningStep>>, TrainError> {
     let path = folder.join(LOG);
-    let text = match std::fs::read_to_string(&path) {
+    let text = match mary_contract::read_plain_text(&path, mary_contract::LARGEST_DATA) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(TrainError::file(&path)(error)),
         Ok(text) => text,

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mary_architecture::Architecture;
-use mary_weights::{Additions, Checkpoint};
+use mary_weights::{Additions, Checkpoint, RawBytes};
 use safetensors::SafeTensors;
 use serde_json::Value;
 
-use super::adapter::{CONFIG, WEIGHTS};
+use super::adapter::{CONFIG, WEIGHTS, rank_and_alpha};
 use super::learning::LOG;
 use crate::TrainError;
 use crate::hf::{Storage, Writer, read_json, read_tensor, remove, write_whole};
@@ -67,24 +67,27 @@ impl Products {
                 return Err(bad(format!("\"{key}\" is set, which is not supported")));
             }
         }
-        let number = |key: &str| {
-            let value = config.get(key).and_then(Value::as_f64);
-            value.ok_or_else(|| bad(format!("no number \"{key}\"")))
-        };
-        let (rank, alpha) = (number("r")?, number("lora_alpha")?);
+        let (rank, alpha) = rank_and_alpha(&config).map_err(bad)?;
         let scale = match filled("use_rslora") {
-            true => alpha / rank.sqrt(),
-            false => alpha / rank,
+            true => alpha / (rank as f64).sqrt(),
+            false => alpha / rank as f64,
         };
+        let layers = layers(&folder.join(WEIGHTS))?;
+        if let Some((name, other)) = layers.iter().find(|(_, l)| l.rank != rank) {
+            let found = other.rank;
+            return Err(bad(format!(
+                "\"r\": expected the rank of the matrices, which is {found} in {name}, found {rank}"
+            )));
+        }
         Ok(Self {
             scale: scale as f32,
-            layers: layers(&folder.join(WEIGHTS))?,
+            layers,
         })
     }
 }
 
 fn layers(path: &Path) -> Result<BTreeMap<String, Product>, TrainError> {
-    let bytes = std::fs::read(path).map_err(TrainError::file(path))?;
+    let bytes = RawBytes::of_file(path).map_err(TrainError::file(path))?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| TrainError::content(path, e))?;
     let mut layers = BTreeMap::new();
     let read = |name: &str| -> Result<(Vec<usize>, Vec<f32>), TrainError> {

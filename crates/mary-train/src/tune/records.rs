@@ -34,7 +34,8 @@ fn not_a_record(error: &serde_json::Error) -> String {
 
 /// Reads a file of conversations; each comes with its place in words, for messages.
 pub(super) fn read(path: &Path) -> Result<Vec<(String, Vec<Message>)>, TrainError> {
-    let text = std::fs::read_to_string(path).map_err(TrainError::file(path))?;
+    let text = mary_contract::read_plain_text(path, mary_contract::LARGEST_DATA)
+        .map_err(TrainError::file(path))?;
     let text = text.trim_start_matches('\u{feff}');
     let fail = |place: &str, what: String| TrainError::content(path, format!("{place}: {what}"));
     let mut records: Vec<(String, Value)> = Vec::new();

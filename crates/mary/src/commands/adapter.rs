@@ -23,12 +23,14 @@ pub fn merged(place: &Place, models: &[ModelRef], adapter: &Path) -> anyhow::Res
     }
     let base = tune::base_folder(place, &model.to_string())?;
     let weights = adapter.join("adapter_model.safetensors");
-    let bytes = std::fs::read(&weights)
+    let file = mary_contract::open_plain(&weights)
         .with_context(|| format!("{}: no adapter is here", weights.display()))?;
     let fingerprint = mary_weights::Checkpoint::open(&base)?.fingerprint()?;
     let mut hasher = blake3::Hasher::new();
     hasher.update(fingerprint.as_bytes());
-    hasher.update(&bytes);
+    hasher
+        .update_reader(file)
+        .with_context(|| weights.display().to_string())?;
     let digest = hasher.finalize().to_hex();
     let name = adapter
         .file_name()

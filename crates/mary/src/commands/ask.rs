@@ -88,7 +88,7 @@ pub fn ask(place: &Place, args: &AskArgs) -> anyhow::Result<Status> {
 /// The words of the question: argument, file or standard input.
 fn text(args: &AskArgs) -> anyhow::Result<String> {
     let text = match (&args.question, &args.file) {
-        (_, Some(file)) => std::fs::read_to_string(file)
+        (_, Some(file)) => mary_contract::read_plain_text(file, mary_contract::LARGEST_DATA)
             .map_err(|e| MissingError(format!("{}: {e}", file.display())))?,
         (Some(words), None) if words != "-" => words.clone(),
         _ => {
@@ -108,8 +108,12 @@ fn text(args: &AskArgs) -> anyhow::Result<String> {
     Ok(text)
 }
 
+/// No service takes a larger picture.
+const LARGEST_PICTURE: u64 = 64 << 20;
+
 fn image(path: &Path) -> anyhow::Result<Image> {
-    let data = std::fs::read(path).map_err(|e| MissingError(format!("{}: {e}", path.display())))?;
+    let data = mary_contract::read_plain(path, LARGEST_PICTURE)
+        .map_err(|e| MissingError(format!("{}: {e}", path.display())))?;
     let kind = match data.as_slice() {
         [0x89, b'P', b'N', b'G', ..] => "image/png",
         [0xff, 0xd8, 0xff, ..] => "image/jpeg",
