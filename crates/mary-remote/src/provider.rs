@@ -11,7 +11,7 @@ use crate::connection::Connection;
 use crate::desk::wait;
 use crate::estimate::Estimator;
 use crate::flow::{Flow, FlowSettings};
-use crate::http::{Http, HttpSettings, KeyHeader, base_urls, is_loopback};
+use crate::http::{Http, HttpSettings, KeyHeader, base_urls};
 use crate::identity::Identity;
 use crate::model::{Remote, RemoteModel};
 use crate::money::Ledger;
@@ -54,13 +54,10 @@ pub fn is_remote(provider: &str) -> bool {
     SERVICES.iter().any(|entry| entry.name == provider)
 }
 
-/// Whether opening any of these models with these settings would send a key over the network to the
-/// host that the settings name.
+/// Whether opening any of these models with these settings would send a key to the host that the
+/// settings name. This machine counts as a host: on a shared one, others listen on its ports.
 pub fn sends_key(models: &[ModelRef], settings: &ModelSettings) -> bool {
-    let Some(Ok(bases)) = settings.base_url.as_deref().map(base_urls) else {
-        return false;
-    };
-    if bases.iter().all(is_loopback) {
+    if settings.base_url.is_none() {
         return false;
     }
     models.iter().any(|model| {
@@ -76,8 +73,8 @@ pub fn sends_key(models: &[ModelRef], settings: &ModelSettings) -> bool {
     })
 }
 
-/// Whether opening any of these models with these settings would send, over the network, a secret that
-/// is not among the service's own variables.
+/// Whether opening any of these models with these settings would send a secret that is not among the
+/// service's own variables, to any host.
 pub fn sends_anothers_key(models: &[ModelRef], settings: &ModelSettings) -> bool {
     let Some(named) = settings.args.get("key_env") else {
         return false;
@@ -86,11 +83,7 @@ pub fn sends_anothers_key(models: &[ModelRef], settings: &ModelSettings) -> bool
         let Ok(entry) = entry_of(&model.provider) else {
             return false;
         };
-        let address = settings.base_url.as_deref().unwrap_or(entry.base_url);
-        let local = base_urls(address).is_ok_and(|all| all.iter().all(is_loopback));
-        !local
-            && !entry.keys.contains(&named.as_str())
-            && secret::find(&[named], Path::new(".")).is_some()
+        !entry.keys.contains(&named.as_str()) && secret::find(&[named], Path::new(".")).is_some()
     })
 }
 
@@ -509,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_sent_only_over_the_network_and_only_where_there_is_one() {
+    fn a_key_that_would_be_sent_is_known_beforehand_on_every_host() {
         let models = ["openai/gpt-4o".parse().unwrap()];
         let at = |url: &str, key: &str| {
             let mut settings = settings(&[("key_env", key)]);
@@ -518,7 +511,13 @@ mod tests {
         };
         assert!(at("http://evil.example/v1", "PATH"));
         assert!(!at("http://evil.example/v1", "MARY_NO_SUCH_KEY"));
-        assert!(!at("http://127.0.0.1:8000/v1", "PATH"));
+        for shared in [
+            "http://127.0.0.1:8000/v1",
+            "http://localhost/",
+            "http://[::1]:1/v1",
+        ] {
+            assert!(at(shared, "PATH"), "{shared}: others may listen there");
+        }
         assert!(
             sends_anothers_key(&models, &settings(&[("key_env", "PATH")])),
             "a secret that is not the service's own"
@@ -529,7 +528,7 @@ mod tests {
         ));
         assert!(!sends_anothers_key(&models, &settings(&[])));
         let local = ["vllm/m".parse().unwrap()];
-        assert!(!sends_anothers_key(
+        assert!(sends_anothers_key(
             &local,
             &settings(&[("key_env", "PATH")])
         ));

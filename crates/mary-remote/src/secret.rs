@@ -51,12 +51,23 @@ impl fmt::Display for Secret {
 /// Looks a key up: the environment first, then `.env` in `folder`. An empty value counts as absent.
 pub fn find(names: &[&str], folder: &Path) -> Option<Secret> {
     let from_environment = names.iter().filter_map(|name| std::env::var(name).ok());
-    let file = std::fs::read_to_string(folder.join(".env")).unwrap_or_default();
+    let filled = |key: &Secret| !key.0.is_empty();
+    if let Some(key) = from_environment.map(Secret::new).find(filled) {
+        return Some(key);
+    }
+    let path = folder.join(".env");
+    let file = match mary_contract::read_plain_text(&path, mary_contract::LARGEST_SETTINGS) {
+        Ok(text) => text,
+        Err(error) => {
+            // Without a word, the message would be that the key is missing.
+            if error.kind() != std::io::ErrorKind::NotFound {
+                mary_contract::notice(&format!("{} is not read: {error}", path.display()));
+            }
+            return None;
+        }
+    };
     let from_file = names.iter().filter_map(|name| dotenv_value(&file, name));
-    from_environment
-        .chain(from_file)
-        .map(Secret::new)
-        .find(|key| !key.0.is_empty())
+    from_file.map(Secret::new).find(filled)
 }
 
 /// The value of a name in the text of a `.env` file. The last assignment wins, as in a shell.

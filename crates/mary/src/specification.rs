@@ -90,9 +90,9 @@ pub fn of(place: &Place, lab: &Laboratory, args: &RunArgs) -> anyhow::Result<Run
         let left = runnable::leave_out(lab, &mut spec, &args.tasks)?;
         if !left.is_empty() {
             tell(&format!(
-                "left out, {} of {} tasks (--strict refuses instead):",
+                "left out, {} of {} (--strict refuses instead):",
                 left.len(),
-                left.len() + spec.tasks.len()
+                mary_contract::counted(left.len() + spec.tasks.len(), "task")
             ));
             for one in &left {
                 tell(&format!("  {}", runnable::line(one)));
@@ -139,12 +139,34 @@ pub fn of_models(
 }
 
 fn no_secrets(model_args: &[(String, String)]) -> Result<(), UsageError> {
-    match model_args.iter().find(|(name, _)| name.contains("key")) {
-        None => Ok(()),
-        Some((name, _)) => Err(UsageError::new(format!(
-            "`{name}` looks like a secret; keys come from the environment or .env, never from arguments"
-        ))),
+    for (name, value) in model_args.iter().filter(|(name, _)| name.contains("key")) {
+        if name != "key_env" {
+            return Err(UsageError::new(format!(
+                "`{name}` looks like a secret; keys come from the environment or .env, never from arguments"
+            )));
+        }
+        if !names_a_variable(value) {
+            return Err(UsageError::new(
+                "key_env: expected the name of a variable, found what looks like a key (it is not shown)\n\
+                 hint: put `MY_KEY=…` into .env and say --model-arg key_env=MY_KEY",
+            ));
+        }
     }
+    Ok(())
+}
+
+/// Whether the value of `key_env` is a name and not the key itself, which would end up in the manifest.
+fn names_a_variable(value: &str) -> bool {
+    let (mut lower, mut digit) = (false, false);
+    for c in value.chars() {
+        if !c.is_ascii_alphanumeric() && c != '_' {
+            return false;
+        }
+        lower |= c.is_ascii_lowercase();
+        digit |= c.is_ascii_digit();
+    }
+    let random = value.len() >= 16 && lower && digit;
+    !random || std::env::var_os(value).is_some()
 }
 
 /// Settings whose default depends on who is asked: the built-in model alone, or others too.

@@ -91,7 +91,7 @@ fn submits_leaves_and_comes_back(model: &str) {
     assert_eq!(lines(&run), 0);
     assert!(paid.lock().unwrap().is_empty());
 
-    let back = mary(home.path(), &["resume"]);
+    let back = mary(home.path(), &["resume", "--base-url", &url]);
     assert_eq!(back.code, 0, "{}", back.err);
     assert_eq!(lines(&run), 2 * ITEMS);
     let books = server.books();
@@ -193,12 +193,15 @@ fn a_budget_counts_what_was_spent_before() {
     assert!(first > 0.0 && first <= most / 4.0, "{first} of {budget}");
 
     // The same budget has nothing left: at most a request or two that still fit.
-    let resumed = mary(home.path(), &["resume"]);
+    let resumed = mary(home.path(), &["resume", "--base-url", &url]);
     assert_eq!(resumed.code, 5, "{}", resumed.err);
     assert!(asked(&paid) - before <= 4, "{} more", asked(&paid) - before);
     assert!(spent(&run) <= most / 4.0);
 
-    let done = mary(home.path(), &["resume", "--budget", "10"]);
+    let done = mary(
+        home.path(),
+        &["resume", "--budget", "10", "--base-url", &url],
+    );
     assert_eq!(done.code, 0, "{}", done.err);
     assert_eq!(lines(&run), 200);
     assert!(

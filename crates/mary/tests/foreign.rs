@@ -9,16 +9,20 @@ use serde_json::{Value, json};
 const KEY: &str = "sk-test-4242-goes-nowhere-else";
 
 fn mary(home: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_mary"))
+    command(home, arguments).output().unwrap()
+}
+
+fn command(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mary"));
+    command
         .args(arguments)
         .current_dir(home)
         .env("MARY_RUNS", home.join("runs"))
         .env("MARY_CACHE_DIR", home.join("cache"))
         .env("OPENAI_COMPATIBLE_API_KEY", KEY)
         .env("OPENAI_API_KEY", KEY)
-        .env_remove("MARY_MODEL")
-        .output()
-        .unwrap()
+        .env_remove("MARY_MODEL");
+    command
 }
 
 fn said(output: &Output) -> String {
@@ -70,6 +74,12 @@ fn run(home: &Path, server: &RawServer) -> PathBuf {
     entries.map(|e| e.path()).find(|p| p.is_dir()).unwrap()
 }
 
+/// Goes on with a run on the server that the user names.
+fn resume(home: &Path, run: &Path, server: &RawServer) -> Output {
+    let (run, url) = (run.display().to_string(), server.url("/v1"));
+    mary(home, &["resume", &run, "--base-url", &url])
+}
+
 fn edit(run: &Path, change: impl FnOnce(&mut Value)) {
     let path = run.join("manifest.json");
     let mut manifest: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -98,6 +108,68 @@ fn a_folder_cannot_send_a_key_to_a_new_host() {
         &[&["resume", &folder.display().to_string()], &other[..]].concat(),
     );
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+}
+
+/// On a shared machine others listen on its ports: they are hosts like any other.
+#[test]
+fn a_folder_cannot_send_a_secret_to_a_port_of_this_machine() {
+    let (home, server) = (tempfile::tempdir().unwrap(), server());
+    let folder = run(home.path(), &server);
+    let somebody = RawServer::start(|_| Say::json(&json!({"data": [{"id": "m"}]}))).unwrap();
+    let (url, path) = (somebody.url("/v1"), folder.display().to_string());
+    // A log with nothing in it, so that there is something to ask.
+    std::fs::write(folder.join("samples.jsonl"), "").unwrap();
+    edit(&folder, |m| {
+        // A name that is no hash of the content: nothing shows that the manifest was changed.
+        m["id"] = json!("theirs");
+        m["model_settings"]["base_url"] = json!(url);
+        m["model_settings"]["args"]["key_env"] = json!("AWS_SECRET_ACCESS_KEY");
+    });
+    let resumed = |more: &[&str]| {
+        let mut command = command(home.path(), &[&["resume", &path], more].concat());
+        let output = command.env("AWS_SECRET_ACCESS_KEY", KEY).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        said(&output)
+    };
+    let secret = "--key-env AWS_SECRET_ACCESS_KEY";
+    assert!(resumed(&[]).contains(secret));
+    // The host is the user's word, the variable is not.
+    assert!(resumed(&["--base-url", &url]).contains(secret));
+    // The variable is the user's word, but not for this host.
+    let host = resumed(&["--key-env", "AWS_SECRET_ACCESS_KEY"]);
+    assert!(host.contains(&format!("--base-url {url}")), "{host}");
+    // The service's own key goes to nobody either.
+    edit(&folder, |m| {
+        m["model_settings"]["args"]
+            .as_object_mut()
+            .unwrap()
+            .remove("key_env");
+    });
+    assert!(resumed(&[]).contains(&format!("--base-url {url}")));
+    assert_eq!(somebody.heard().len(), 0, "not even a knock");
+}
+
+#[test]
+fn a_command_names_the_variable_that_holds_the_key() {
+    let (home, server) = (tempfile::tempdir().unwrap(), server());
+    let url = server.url("/v1");
+    let arguments = ["ask", "-m", "compatible/m", "--base-url", &url, "hello"];
+    let named = ["--model-arg", "key_env=MY_OWN_KEY"];
+    let mut command = command(home.path(), &[&arguments[..], &named[..]].concat());
+    let output = command
+        .env("MY_OWN_KEY", "sk-of-my-own-1234")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let heard = server.heard();
+    assert!(!heard.is_empty());
+    for request in heard {
+        let key = (
+            "authorization".to_owned(),
+            "Bearer sk-of-my-own-1234".to_owned(),
+        );
+        assert!(request.headers.contains(&key), "{:?}", request.headers);
+    }
 }
 
 /// A link in place of the log: what is still to be answered would be written behind somebody's lines.
@@ -250,7 +322,7 @@ fn a_folder_is_continued_where_it_is_and_only_if_its_parts_belong_together() {
     // Renamed and finished: nothing is asked anew.
     let moved = home.path().join("elsewhere");
     std::fs::rename(&folder, &moved).unwrap();
-    let output = mary(home.path(), &["resume", &moved.display().to_string()]);
+    let output = resume(home.path(), &moved, &server);
     assert!(output.status.success(), "{}", said(&output));
     let posts = server
         .heard()
@@ -263,12 +335,12 @@ fn a_folder_is_continued_where_it_is_and_only_if_its_parts_belong_together() {
     assert_eq!(made, 0, "no second folder was begun");
     // A manifest that was changed after the run began.
     edit(&moved, |m| m["seed"] = json!(777));
-    let output = mary(home.path(), &["resume", &moved.display().to_string()]);
+    let output = resume(home.path(), &moved, &server);
     assert!(!output.status.success(), "{}", said(&output));
     // A log of another task.
     edit(&moved, |m| m["seed"] = json!(0));
     edit(&moved, |m| m["tasks"][0]["id"] = json!("htest/palindrome"));
-    let output = mary(home.path(), &["resume", &moved.display().to_string()]);
+    let output = resume(home.path(), &moved, &server);
     assert!(!output.status.success());
     assert!(said(&output).contains("does not name"), "{}", said(&output));
 }
@@ -317,6 +389,79 @@ fn a_fifo_in_a_folder_is_refused_and_not_waited_for() {
             said(&output)
         );
     }
+}
+
+/// What reads a file of the user's looks at what it is before it waits for its content.
+#[cfg(unix)]
+#[test]
+fn no_command_waits_for_a_fifo() {
+    let home = tempfile::tempdir().unwrap();
+    let fifo = |name: &str| {
+        let path = home.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let made = Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        path
+    };
+    fifo("data.jsonl");
+    fifo("adapter/adapter_model.safetensors");
+    let cases: &[&[&str]] = &[
+        &["grow", "--out", "grown", "--text", "data.jsonl"],
+        &[
+            "tune",
+            "-m",
+            "builtin/nano",
+            "--data",
+            "data.jsonl",
+            "--out",
+            "tuned",
+        ],
+        &[
+            "run",
+            "-m",
+            "builtin/nano",
+            "--adapter",
+            "adapter",
+            "-t",
+            "htest/rhyme",
+        ],
+        &["ask", "-m", "builtin/nano", "--file", "data.jsonl"],
+        &[
+            "run",
+            "-m",
+            "openai/gpt-4o",
+            "--model-arg",
+            "prices=data.jsonl",
+            "-t",
+            "htest/rhyme",
+            "--dry-run",
+        ],
+    ];
+    for words in cases {
+        let output = mary(home.path(), words);
+        assert!(!output.status.success(), "{words:?}");
+        assert!(
+            said(&output).contains("FIFO"),
+            "{words:?}: {}",
+            said(&output)
+        );
+    }
+    // Keys: the file is named, and the key is missing.
+    fifo(".env");
+    let words = ["run", "-m", "groq/m", "-t", "htest/rhyme", "-l", "1"];
+    let mut without = command(home.path(), &words);
+    let output = without.env_remove("GROQ_API_KEY").output().unwrap();
+    assert!(!output.status.success());
+    assert!(
+        said(&output).contains(".env is not read"),
+        "{}",
+        said(&output)
+    );
+    // Settings.
+    fifo("mary.toml");
+    let output = mary(home.path(), &["tasks"]);
+    assert!(!output.status.success());
+    assert!(said(&output).contains("FIFO"), "{}", said(&output));
 }
 
 #[test]

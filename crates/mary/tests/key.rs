@@ -350,7 +350,7 @@ fn the_key_is_in_no_file_and_in_no_line_after_hostile_servers() {
         vec!["export", "--to", "lm-eval"],
         vec!["export", "--to", "parquet"],
         vec!["report", "--tables", "tables"],
-        vec!["resume"],
+        vec!["resume", "--base-url", &good.url("/v1")],
         vec!["models", "show", "openai/m"],
     ] {
         room.mary(&command);

@@ -79,6 +79,7 @@ const CASES: &[Case] = &[
     ("run -t htest/rhyme --dtype f8", 2, "error: `f8` is not a number type", "f32"),
     ("run -t htest/rhyme --judge nosuch", 2, "error: `nosuch` is not a model", "--judge self"),
     ("run -t htest/rhyme --model-arg api_key=abc", 2, "error: `api_key` looks like a secret", ".env"),
+    ("run -t htest/rhyme --model-arg key_env=sk-abc-def", 2, "error: key_env: expected the name of a variable", ".env"),
     ("view --port 99999", 2, "error: invalid value '99999'", ""),
     // runs
     ("resume", 4, "error: there is no run below", "mary run"),
@@ -198,7 +199,7 @@ fn tables_fit_eighty_columns_and_break_no_word() {
     // Below the table stand sentences, which a terminal wraps by itself.
     let table: String = table
         .lines()
-        .take_while(|l| !l.starts_with('≈'))
+        .take_while(|l| !l.starts_with(['▲', '△', '≈', '◇', '▽', '▼']))
         .map(|l| format!("{l}\n"))
         .collect();
     let mut shown = vec![(words.as_str(), table)];

@@ -142,7 +142,8 @@ pub struct ResumeArgs {
     /// Dollars after which nothing more is sent, over the whole run [default: as it was begun]
     #[arg(long)]
     pub budget: Option<f64>,
-    /// Where the run's questions go; needed where a key is sent to a host that the folder names
+    /// Where the run's questions go; needed where a key is sent to a host that only the folder names,
+    /// this machine included
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
     /// The variable that holds the key; needed where the folder names one that is not the service's own
@@ -250,9 +251,16 @@ pub enum RunsAction {
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// Run folders or names; with one, its models are compared with each other
+    /// Run folders or names; all their models are compared with each other, pair by pair
     #[arg(required = true)]
     pub runs: Vec<String>,
+    /// Compare only these tasks: ids, families or wildcards, for example '*/spelled-*' (comma-separated or
+    /// repeated)
+    #[arg(short, long, visible_alias = "task", value_delimiter = ',')]
+    pub tasks: Vec<String>,
+    /// Compare every other model with the first alone, not all pairs
+    #[arg(long, conflicts_with = "pair")]
+    pub with_first: bool,
     /// A setting that may differ between the two sides: shots, mode, seed … (repeatable)
     #[arg(long, value_name = "NAME", conflicts_with = "pair")]
     pub across: Vec<String>,
@@ -559,7 +567,7 @@ pub enum DataAction {
         /// How much, where the set can be of any size: grid pairs, instances of each concept
         #[arg(short)]
         n: Option<usize>,
-        /// Task setting, where the set takes some: source=upstream, split=test (repeatable)
+        /// Task setting, where the set takes some: source=published, split=test (repeatable)
         #[arg(long = "set", value_name = "NAME=VALUE")]
         set: Vec<String>,
         /// Seed
