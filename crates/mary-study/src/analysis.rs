@@ -25,7 +25,7 @@ pub struct PeopleStatistics {
     pub items: usize,
     /// Answers.
     pub answers: usize,
-    /// Mean score over people and items; nothing where too few of either.
+    /// Mean score, its interval over people and items; over one of them where there is only one of the other.
     pub score: Option<Interval>,
     /// Standard error over people alone.
     pub over_people: Option<f64>,
@@ -91,7 +91,14 @@ impl PeopleStatistics {
             people: everybody.len(),
             items: ids.len(),
             answers: samples.len(),
-            score: crossed.as_ref().map(|c| c.interval),
+            score: match &crossed {
+                Some(crossed) => Some(crossed.interval),
+                // Of one person the interval is over items; otherwise (one item, marks on a scale) over people.
+                None => {
+                    let clusters = (everybody.len() > 1).then_some(people.as_slice());
+                    intervals::score_interval(&scores, clusters).ok()
+                }
+            },
             over_people: crossed.as_ref().map(|c: &Crossed| c.over_people),
             over_items: crossed.as_ref().map(|c| c.over_items),
             per_person: five_numbers(person_means(&scores, &people)),
@@ -269,13 +276,22 @@ impl std::fmt::Display for PeopleStatistics {
             answers,
             ..
         } = self;
-        writeln!(f, "{people} people, {items} items, {answers} answers")?;
+        let n =
+            |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
+        writeln!(
+            f,
+            "{}, {}, {}",
+            n(*people, "person", "people"),
+            n(*items, "item", "items"),
+            n(*answers, "answer", "answers")
+        )?;
         if let Some(score) = &self.score {
-            writeln!(
-                f,
-                "score            {} (over people and items)",
-                percent(score)
-            )?;
+            let over = match (self.over_people, people) {
+                (Some(_), _) => "over people and items",
+                (None, 1) => "over items alone: one person",
+                (None, _) => "over people alone",
+            };
+            writeln!(f, "score            {} ({over})", percent(score))?;
         }
         if let (Some(p), Some(i)) = (self.over_people, self.over_items) {
             writeln!(

@@ -7,9 +7,12 @@ use mary_contract::{Outcome, Sample, Target, for_spreadsheet};
 use serde_json::{Map, Value, json};
 
 use crate::StudyError;
+use crate::deletion;
 use crate::error::io_at;
+use crate::private;
 use crate::results::Results;
 use crate::session::{Participation, Session};
+use crate::store::{self, CopyKind};
 
 /// The columns, in order, with what they mean.
 const COLUMNS: [(&str, &str); 19] = [
@@ -42,7 +45,7 @@ const COLUMNS: [(&str, &str); 19] = [
         "score",
         "Score by the task's own judge; empty where there is none",
     ),
-    ("excluded", "Whether the study's rules leave the person out"),
+    ("excluded", "Whether the study's rules exclude the person"),
     (
         "none_fits",
         "1 where the person said that no option fits, 0 where they could have",
@@ -199,6 +202,12 @@ pub fn write(
     people: &[Participation],
     folder: &Path,
 ) -> Result<Vec<std::path::PathBuf>, StudyError> {
+    // Noted first: whoever withdraws from now on is taken out of it.
+    let place = std::path::absolute(folder).map_err(io_at(folder))?;
+    let noted = place.to_string_lossy().into_owned();
+    session
+        .store
+        .wait(move |db| store::record(db, &noted, CopyKind::Export, 0))?;
     let rows = rows(session, results, people);
     let csv = table(&rows)?;
     let name = &session.study.settings.name;
@@ -226,8 +235,13 @@ pub fn write(
             std::fs::create_dir_all(parent).map_err(io_at(parent))?;
         }
         std::fs::write(&path, bytes).map_err(io_at(&path))?;
+        private::only_owner(&path).map_err(io_at(&path))?;
         written.push(path);
     }
+    // Somebody may have withdrawn between reading and writing.
+    let people = session.store.wait(store::all)?;
+    let known = people.into_iter().map(|p| p.pseudonym).collect();
+    deletion::scrub_export(folder, &known).map_err(io_at(folder))?;
     Ok(written)
 }
 

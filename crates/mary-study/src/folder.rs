@@ -92,9 +92,10 @@ impl Study {
             admin: random_token(),
             steps: random_token(),
         };
-        write(path, ITEMS, &frozen.questions, false)?;
-        write(path, KEYS, &frozen.keys, true)?;
-        write(path, SECRETS, &secrets, true)?;
+        crate::private::folder(path).map_err(io_at(path))?;
+        write(path, ITEMS, &frozen.questions)?;
+        write(path, KEYS, &frozen.keys)?;
+        write(path, SECRETS, &secrets)?;
         let file = path.join(settings::FILE);
         replace_file(&file, settings.to_toml()?.as_bytes()).map_err(io_at(&file))?;
         Self::open(path)
@@ -108,6 +109,15 @@ impl Study {
                 path.display(),
                 settings::FILE
             )));
+        }
+        // Studies of earlier versions could be read by everybody.
+        if let Err(error) = crate::private::folder(path) {
+            mary_contract::notice(&format!(
+                "note: {} holds people's answers and may be readable by others ({error})\n\
+                 hint: its owner changes that with chmod -R go= {}",
+                path.display(),
+                path.display()
+            ));
         }
         let settings = Settings::read(path)?;
         let questions: Vec<Question> = read(path, ITEMS)?;
@@ -168,24 +178,10 @@ impl Study {
     }
 }
 
-fn write<T: Serialize>(
-    folder: &Path,
-    name: &str,
-    value: &T,
-    private: bool,
-) -> Result<(), StudyError> {
+fn write<T: Serialize>(folder: &Path, name: &str, value: &T) -> Result<(), StudyError> {
     let path = folder.join(name);
     let bytes = serde_json::to_vec(value).map_err(|e| StudyError::refused(e.to_string()))?;
-    replace_file(&path, &bytes).map_err(io_at(&path))?;
-    #[cfg(unix)]
-    if private {
-        use std::os::unix::fs::PermissionsExt as _;
-        let only_owner = std::fs::Permissions::from_mode(0o600);
-        std::fs::set_permissions(&path, only_owner).map_err(io_at(&path))?;
-    }
-    #[cfg(not(unix))]
-    let _ = private;
-    Ok(())
+    replace_file(&path, &bytes).map_err(io_at(&path))
 }
 
 fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, StudyError> {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Measure, Outcome, Registry, RunSummary, Sample};
+use mary_contract::{Measure, Outcome, Registry, RunSummary, Sample, counted};
 use mary_engine::summarise::{Summariser, Verdict};
 use mary_stats::agreement::cohen_kappa;
 use mary_stats::crossed::mean_crossed;
@@ -229,6 +229,11 @@ impl Joining<'_> {
     }
 }
 
+/// The name of the run with the judgements.
+pub(crate) fn run_id(name: &str, run: &str) -> String {
+    format!("judged-{name}-{run}")
+}
+
 /// Writes the judged run again below `root`, every answer that people judged with their verdicts beside
 /// its own: a measure (the mean over the parts of an answer of the mean of its judges; its interval over judges
 /// and texts), agreement in the summary, single verdicts in the notes. The run itself is left as it is.
@@ -246,13 +251,14 @@ pub fn write_run(
     } = joining;
     let mut manifest = run.manifest().clone();
     // Not the run's own name first: a run is found by the beginning of its name.
-    manifest.id = format!("judged-{name}-{}", manifest.id);
+    manifest.id = run_id(name, &manifest.id);
     let judged = by_model(marks)?;
     for card in &mut manifest.models {
         let own = judged.iter().find(|j| j.model == card.model.to_string());
         card.remarks.extend(own.map(|own| {
             let (judges, texts) = (own.judges, own.descriptions);
-            format!("`{measure}`: {texts} texts judged by {judges} people ({name})")
+            let (texts, judges) = (counted(texts, "text"), counted(judges, "person"));
+            format!("`{measure}`: {texts} judged by {judges} ({name})")
         }));
     }
     let place = root.join(&manifest.id);

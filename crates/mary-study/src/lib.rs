@@ -7,6 +7,8 @@
 //! model is ever asked.
 
 pub mod analysis;
+mod clock;
+mod deletion;
 mod error;
 pub mod exhibits;
 pub mod export;
@@ -17,6 +19,7 @@ pub mod judgements;
 pub mod lists;
 mod operations;
 pub mod paper;
+mod private;
 pub mod question;
 pub mod results;
 pub mod server;
@@ -27,6 +30,7 @@ pub mod status;
 pub mod store;
 
 pub use analysis::PeopleStatistics;
+pub use deletion::Deletion;
 pub use error::StudyError;
 pub use folder::{DATABASE, Secrets, Study, random_token};
 pub use session::{Participation, Session, View, now};

@@ -1,4 +1,4 @@
-//! What is done with a study from outside of its pages: closing, judging, exporting, withdrawing.
+//! What is done with a study from outside of its pages: closing and judging.
 
 use std::path::{Path, PathBuf};
 
@@ -6,12 +6,13 @@ use mary_contract::{Registry, RunSummary, Sample};
 use mary_store::RunFolder;
 
 use crate::StudyError;
+use crate::error::io_at;
 use crate::forms::Judging;
 use crate::freeze::Keys;
 use crate::judgements::{self, Joining, Mark};
 use crate::results::{self, Results};
 use crate::session::{Participation, Session};
-use crate::store;
+use crate::store::{self, CopyKind};
 
 impl Session {
     /// Everybody with their answers.
@@ -29,33 +30,114 @@ impl Session {
         results::judge(self, &self.study.keys()?, registry, &self.people()?)
     }
 
-    /// Closes the study: nobody is let in any more. The run folder below `root` holds what was answered.
+    /// People who are taking part at the moment: they have a place, and were heard of within its time.
+    pub fn inside(&self) -> Result<usize, StudyError> {
+        let since = self.now() - i64::from(self.study.settings.minutes) * 60_000;
+        let inside = |p: &&Participation| {
+            p.person.state == store::PersonState::Running && p.person.seen >= since
+        };
+        Ok(self.people()?.iter().filter(inside).count())
+    }
+
+    /// Lets nobody new in; whoever is inside may finish.
+    pub fn stop_admission(&self) -> Result<(), StudyError> {
+        self.store.wait(store::stop_admission)
+    }
+
+    /// Closes the study: nobody is let in any more, and no answer taken. The run folder below `root` holds
+    /// what was answered.
     pub fn close(
         &self,
         registry: &Registry,
         root: &Path,
     ) -> Result<(PathBuf, RunSummary, Results), StudyError> {
         self.store.wait(store::close_study)?;
+        let keys = self.study.keys()?;
+        let run = std::path::absolute(root.join(self.run_id(&keys)?)).map_err(io_at(root))?;
+        // Noted first: whoever withdraws from now on is taken out of it.
+        let noted = run.to_string_lossy().into_owned();
+        self.store
+            .wait(move |db| store::record(db, &noted, CopyKind::Run, 0))?;
+        let Some(written) = self.write_run(&keys, registry, root)? else {
+            return Err(StudyError::refused(
+                "nobody has finished, so there is nothing to write\nhint: the study is closed; its answers so far are in its folder",
+            ));
+        };
+        self.finish_deletions(Some(registry))?;
+        Ok(written)
+    }
+
+    /// Remembers the run folder of a study that an earlier version closed.
+    pub fn know_run(&self, root: &Path) -> Result<(), StudyError> {
+        if !self.is_closed()? {
+            return Ok(());
+        }
+        let run = root.join(self.run_id(&self.study.keys()?)?);
+        let run = std::path::absolute(&run).map_err(io_at(root))?;
+        if run.exists() {
+            let noted = run.to_string_lossy().into_owned();
+            self.store
+                .wait(move |db| store::record(db, &noted, CopyKind::Run, 0))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a run folder again after somebody withdrew; without anybody left there is none.
+    pub(crate) fn rewrite_run(&self, run: &Path, registry: &Registry) -> Result<(), StudyError> {
+        let keys = self.study.keys()?;
+        let root = run.parent().unwrap_or(run);
+        // Opened first: what is not this study's run is left alone.
+        let found = RunFolder::open(run)?.manifest().clone();
+        let people = results::model_ref(&self.study);
+        let ours =
+            found.id == self.run_id(&keys)? || found.models.iter().any(|m| m.model == people);
+        if !ours {
+            return Err(StudyError::refused(format!(
+                "expected the run of this study, found the run {}",
+                found.id
+            )));
+        }
+        let written = self.write_run(&keys, registry, root)?;
+        // Without anybody left there is no run; after a change of the settings it has another name.
+        if written.is_none_or(|(path, ..)| path.file_name() != run.file_name()) {
+            std::fs::remove_dir_all(run).map_err(io_at(run))?;
+        }
+        Ok(())
+    }
+
+    /// The name of the run folder.
+    fn run_id(&self, keys: &Keys) -> Result<String, StudyError> {
+        match &keys.judging {
+            Some(judging) => Ok(judgements::run_id(&self.study.settings.name, &judging.run)),
+            None => results::run_id(&self.study, keys),
+        }
+    }
+
+    /// Judges everybody who has finished and writes the run folder; nothing where nobody has.
+    fn write_run(
+        &self,
+        keys: &Keys,
+        registry: &Registry,
+        root: &Path,
+    ) -> Result<Option<(PathBuf, RunSummary, Results)>, StudyError> {
         let results = self.judged(registry)?;
         if results.samples.is_empty() {
-            return Err(StudyError::refused(
-                "nobody has finished, so that there is nothing to write\nhint: the study is closed; its answers so far are in its folder",
-            ));
+            return Ok(None);
         }
-        let keys = self.study.keys()?;
-        if let Some(judging) = &keys.judging {
+        let (path, summary) = if let Some(judging) = &keys.judging {
             let run = RunFolder::open(&self.judged_run(judging, root))?;
             let joining = Joining {
                 name: &self.study.settings.name,
                 task: Some(&judging.task),
                 measure: &judging.measure,
             };
-            let marks = self.verdicts(&keys, &results.samples);
-            let (path, summary) = judgements::write_run(root, &run, registry, joining, &marks)?;
-            return Ok((path, summary, results));
-        }
-        let (path, summary) = results::write_run(root, &self.study, &keys, registry, &results)?;
-        Ok((path, summary, results))
+            let marks = self.verdicts(keys, &results.samples);
+            judgements::write_run(root, &run, registry, joining, &marks)?
+        } else {
+            results::write_run(root, &self.study, keys, registry, &results)?
+        };
+        crate::private::folder(&path).map_err(io_at(&path))?;
+        Ok(Some((path, summary, results)))
     }
 
     /// What people said of what models wrote, in a study of judgements.
@@ -75,44 +157,5 @@ impl Session {
         } else {
             PathBuf::from(&judging.path)
         }
-    }
-
-    /// Deletes a person by their pseudonym or by the id of their platform. Whether there was one.
-    pub fn withdraw(&self, who: &str) -> Result<bool, StudyError> {
-        let who = who.to_owned();
-        let gone = self.store.wait(move |db| {
-            let named = store::find_by_platform(db, &who)?;
-            store::withdraw(db, named.as_deref().unwrap_or(&who))
-        })?;
-        if gone {
-            self.compact()?;
-        }
-        Ok(gone)
-    }
-
-    /// Deletes the ids of platforms, once everybody is paid. How many there were.
-    pub fn forget_platform(&self) -> Result<usize, StudyError> {
-        let n = self.store.wait(|db| {
-            let n = store::platform_kept(db)?;
-            db.execute("DELETE FROM platform", [])?;
-            Ok(n)
-        })?;
-        self.compact()?;
-        Ok(n)
-    }
-
-    /// What was deleted leaves the journal too: SQLite keeps old pages there until it is emptied.
-    fn compact(&self) -> Result<(), StudyError> {
-        let path = self.study.database();
-        let at = |source| StudyError::Database {
-            path: path.clone(),
-            source,
-        };
-        let connection = rusqlite::Connection::open(&path).map_err(at)?;
-        let patience = std::time::Duration::from_secs(30);
-        connection.busy_timeout(patience).map_err(at)?;
-        connection
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            .map_err(at)
     }
 }

@@ -8,7 +8,7 @@ use mary_contract::{
     ModelSettings, Registry, Reply, Response, RunManifest, RunSummary, Sample, SampleId, Task,
     TaskCard, TaskRun, UnscoredReason,
 };
-use mary_engine::summarise::{Summariser, Verdict};
+use mary_engine::summarise::{Summariser, Verdict, test_against_chance};
 use mary_store::{RunFolder, SCHEMA, run_digest};
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ pub struct Results {
     pub with_excluded: Vec<Sample>,
     /// People who finished.
     pub finished: usize,
-    /// Of those, left out by the rules.
+    /// Of those, excluded by the rules.
     pub excluded: usize,
 }
 
@@ -220,8 +220,9 @@ fn manifest(study: &Study, keys: &Keys, results: &Results) -> Result<RunManifest
     let written = serde_json::to_vec(keys).map_err(|e| StudyError::refused(e.to_string()))?;
     card.fingerprint = blake3::hash(&written).to_hex().to_string();
     card.remarks = vec![format!(
-        "{} people finished, {} of them left out by the study's rules",
-        results.finished, results.excluded
+        "{} finished, {} of them excluded by the study's rules",
+        mary_contract::counted(results.finished, "person"),
+        results.excluded
     )];
     let mut say = |name: &str, text: String| card.conventions.insert(name.to_owned(), text);
     say("trial", "the place of the person: one list each".into());
@@ -264,6 +265,17 @@ fn manifest(study: &Study, keys: &Keys, results: &Results) -> Result<RunManifest
     Ok(manifest)
 }
 
+/// The name of a study's run, whoever takes part.
+pub(crate) fn run_id(study: &Study, keys: &Keys) -> Result<String, StudyError> {
+    let nobody = Results {
+        samples: Vec::new(),
+        with_excluded: Vec::new(),
+        finished: 0,
+        excluded: 0,
+    };
+    Ok(manifest(study, keys, &nobody)?.id)
+}
+
 /// Writes the run folder below `root`, anew where it was there: a person who withdrew since is not in it.
 pub fn write_run(
     root: &Path,
@@ -284,8 +296,8 @@ pub fn write_run(
         folder.append(sample)?;
     }
     folder.flush()?;
-    let planned = study.settings.people * study.settings.per_person;
-    let summary = summary(manifest, planned, registry, &results.samples);
+    // A closed study holds everything it will ever hold, however many places stayed free.
+    let summary = summary(manifest, results.samples.len(), registry, &results.samples);
     folder.write_summary(&summary)?;
     Ok((place, summary))
 }
@@ -334,5 +346,8 @@ pub fn enrich(summary: &mut RunSummary, samples: &[Sample]) {
         let own = |s: &&Sample| s.id.task == row.task && s.id.model == row.model;
         let of_task: Vec<&Sample> = samples.iter().filter(own).collect();
         analysis::enrich(row, &PeopleStatistics::of(&of_task));
+        // Tested with the intervals of a model's trials; these are over people and items.
+        row.chance_test = None;
     }
+    test_against_chance(&mut summary.rows);
 }

@@ -8,6 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rusqlite::Connection;
 
 use crate::StudyError;
+use crate::clock::Clock;
+use crate::deletion::{EXPORT, know_export};
 use crate::folder::{Study, random_token};
 use crate::store::{
     self, Joined, NoPlace, Person, PlatformIds, Refusal, Step, Store, StoreThread, Submission,
@@ -21,6 +23,7 @@ pub struct Session {
     pub study: Arc<Study>,
     /// People and answers.
     pub store: Store,
+    clock: Clock,
 }
 
 /// What a person sees.
@@ -52,8 +55,20 @@ impl Session {
     pub fn open(path: &Path) -> Result<(Self, StoreThread), StudyError> {
         let study = Study::open(path)?;
         let (store, thread) = Store::open(&study.database(), study.settings.people)?;
+        let clock = Clock::starting(now(), store.wait(store::last_seen)?);
         let study = Arc::new(study);
-        Ok((Self { study, store }, thread))
+        let session = Self {
+            study,
+            store,
+            clock,
+        };
+        Ok((session, thread))
+    }
+
+    /// The time by which places are kept, in milliseconds since 1970. It goes on evenly, whatever happens to
+    /// the machine's clock.
+    pub fn now(&self) -> i64 {
+        self.clock.now()
     }
 
     /// Gives somebody a place; with it the token of their link.
@@ -74,7 +89,19 @@ impl Session {
         platform: Option<PlatformIds>,
         now: i64,
     ) -> Work<Result<Joined, NoPlace>> {
-        let who = self.person_joining(token, platform, now);
+        self.joining_among(token, platform, None, now)
+    }
+
+    /// The same for somebody who comes from an address from which others came.
+    pub(crate) fn joining_among(
+        &self,
+        token: &str,
+        platform: Option<PlatformIds>,
+        neighbours: Option<store::Neighbours>,
+        now: i64,
+    ) -> Work<Result<Joined, NoPlace>> {
+        let mut who = self.person_joining(token, platform, now);
+        who.neighbours = neighbours;
         Box::new(move |db| store::join(db, &who))
     }
 
@@ -116,6 +143,7 @@ impl Session {
             consent_version: settings.consent.version,
             consent_hash: settings.consent_hash(),
             platform,
+            neighbours: None,
         }
     }
 
@@ -154,12 +182,18 @@ impl Session {
         Box::new(move |db| store::submit(db, &study, &token, &sent, now))
     }
 
-    /// Deletes the holder of a token.
-    pub fn leaving(&self, token: &str, now: i64) -> Work<bool> {
+    /// Deletes the holder of a token; their pseudonym, where there was one. What is left of them in journals
+    /// and copies is noted, not erased yet.
+    pub fn leaving(&self, token: &str, now: i64) -> Work<Option<String>> {
         let token = token_hash(token);
-        Box::new(move |db| match store::known(db, &token, now)? {
-            Some(person) => store::withdraw(db, &person.pseudonym),
-            None => Ok(false),
+        let export = self.study.path.join(EXPORT);
+        Box::new(move |db| {
+            let Some(person) = store::known(db, &token, now)? else {
+                return Ok(None);
+            };
+            know_export(db, &export)?;
+            let gone = store::withdraw(db, &person.pseudonym)?;
+            Ok(gone.then_some(person.pseudonym))
         })
     }
 

@@ -12,6 +12,14 @@ use crate::lists::Lists;
 /// The file.
 pub const FILE: &str = "study.toml";
 
+/// What stands where a text is to be written: ours, and those of earlier versions.
+const PLACEHOLDERS: [&str; 4] = [
+    "[TO FILL IN",
+    "[请填写",
+    "(Say here who runs",
+    "（请在此说明",
+];
+
 /// Bytes of it, at most.
 const LARGEST: u64 = 16 << 20;
 
@@ -141,6 +149,18 @@ pub struct Rules {
     pub joins_per_minute: u32,
     /// Requests of one person within a minute, at most.
     pub requests_per_minute: u32,
+    /// Unfinished places that one address may hold at once; 0 is a quarter of all places. A class or a
+    /// laboratory behind one address needs as many as there are people in it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub places_per_address: usize,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature serde asks for"
+)]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 impl Default for Rules {
@@ -152,6 +172,7 @@ impl Default for Rules {
             characters: 2_000,
             joins_per_minute: 600,
             requests_per_minute: 600,
+            places_per_address: 0,
         }
     }
 }
@@ -232,6 +253,74 @@ impl Settings {
         Ok(())
     }
 
+    /// Whether people may be asked: every text is written, and every rule can hold. What is in the way, in
+    /// words.
+    pub fn ready(&self) -> Result<(), String> {
+        let unwritten = self.unwritten();
+        if !unwritten.is_empty() {
+            return Err(format!(
+                "{FILE} still holds text to be filled in: {}\n\
+                 hint: write it in place of what stands in brackets; `--test` serves the pages as they are, on \
+                 this machine only",
+                unwritten.join(", ")
+            ));
+        }
+        self.reachable()
+    }
+
+    /// The fields with a text that only the author of the study can write.
+    fn unwritten(&self) -> Vec<&'static str> {
+        let texts = [
+            ("`title`", &self.title),
+            ("`consent.text`", &self.consent.text),
+            ("`instructions`", &self.instructions),
+            ("`pay`", &self.pay),
+        ];
+        let open = |text: &str| PLACEHOLDERS.iter().any(|mark| text.contains(mark));
+        let fields = texts.into_iter().filter(|(_, text)| open(text));
+        fields.map(|(field, _)| field).collect()
+    }
+
+    /// Whether the attention rule can exclude anybody, and every attention check is asked.
+    pub fn reachable(&self) -> Result<(), String> {
+        let attention = self
+            .checks
+            .iter()
+            .filter(|c| c.kind == CheckKind::Attention);
+        let (mut asked, needed) = (0u32, self.rules.attention_failures);
+        for check in attention {
+            if check.after > self.per_person {
+                return Err(format!(
+                    "the attention check `{}` comes after {} items, but each person answers {}\n\
+                     hint: lower its `after` in {FILE}",
+                    check.question, check.after, self.per_person
+                ));
+            }
+            asked += 1;
+        }
+        if needed > asked {
+            return Err(format!(
+                "the attention rule can exclude nobody: `attention_failures` is {needed}, and there {}\n\
+                 hint: in {FILE}, set it to {}, or add attention checks; 0 excludes nobody",
+                match asked {
+                    0 => "is no attention check".to_owned(),
+                    1 => "is 1 attention check".to_owned(),
+                    n => format!("are {n} attention checks"),
+                },
+                asked
+            ));
+        }
+        Ok(())
+    }
+
+    /// Unfinished places that one address may hold at once: never all of several.
+    pub fn places_per_address(&self) -> usize {
+        match self.rules.places_per_address {
+            0 => (self.people / 4).max(self.people.div_ceil(2).min(5)),
+            set => set,
+        }
+    }
+
     /// As the file is written.
     pub fn to_toml(&self) -> Result<String, StudyError> {
         toml::to_string_pretty(self).map_err(|e| StudyError::refused(e.to_string()))
@@ -241,5 +330,83 @@ impl Settings {
     pub fn consent_hash(&self) -> String {
         let hash = blake3::hash(self.consent.text.as_bytes()).to_hex();
         hash.as_str().chars().take(16).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(checks: &[usize], failures: u32) -> Settings {
+        let check = |after: &usize| Check {
+            kind: CheckKind::Attention,
+            question: "Choose the second.".into(),
+            options: vec!["first".into(), "second".into()],
+            answer: 2,
+            after: *after,
+        };
+        Settings {
+            name: "s".into(),
+            title: "t".into(),
+            language: Language::En,
+            people: 30,
+            per_person: 10,
+            lists: Lists::Latin,
+            seed: 0,
+            minutes: 60,
+            consent: Consent {
+                version: 1,
+                text: "You agree.".into(),
+            },
+            instructions: "Answer.".into(),
+            pay: String::new(),
+            platform: Platform::default(),
+            rules: Rules {
+                attention_failures: failures,
+                ..Rules::default()
+            },
+            checks: checks.iter().map(check).collect(),
+        }
+    }
+
+    #[test]
+    fn an_attention_rule_that_cannot_hold_is_refused() {
+        for (checks, failures) in [(&[5][..], 2), (&[], 1), (&[5, 11], 1), (&[0, 5], 3)] {
+            let refused = with(checks, failures).ready().unwrap_err();
+            assert!(refused.contains("hint:"), "{refused}");
+        }
+        for (checks, failures) in [(&[5][..], 1), (&[3, 10], 2), (&[], 0), (&[0], 0)] {
+            assert_eq!(with(checks, failures).ready(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_text_to_be_filled_in_is_refused_by_the_name_of_its_field() {
+        let old = "Taking part is voluntary.\n\n(Say here who runs the study, who approved it.)";
+        for text in [
+            "We are [TO FILL IN: who runs it].",
+            "（请在此说明研究负责人。）",
+            old,
+        ] {
+            let mut settings = with(&[5], 1);
+            settings.consent.text = text.into();
+            let refused = settings.ready().unwrap_err();
+            assert!(
+                refused.contains("`consent.text`") && !refused.contains("`title`"),
+                "{refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_address_never_gets_all_places_unless_the_author_says_so() {
+        for people in 2..200 {
+            let mut settings = with(&[5], 1);
+            settings.people = people;
+            let most = settings.places_per_address();
+            assert!((1..people).contains(&most), "{most} of {people}");
+            settings.rules.places_per_address = people;
+            assert_eq!(settings.places_per_address(), people);
+        }
     }
 }

@@ -1,9 +1,16 @@
 //! How a study stands: people by state, lists filled, answers, times. No answers, no keys, no ids.
 
 use crate::folder::Study;
-use crate::server::STATES;
 use crate::session::Participation;
 use crate::store::PersonState;
+
+/// States in the order of a table.
+const STATES: [PersonState; 4] = [
+    PersonState::Finished,
+    PersonState::Running,
+    PersonState::TimedOut,
+    PersonState::ScreenedOut,
+];
 
 /// Name and value of everything worth knowing while a study goes on.
 pub fn rows(study: &Study, people: &[Participation]) -> Vec<(String, String)> {

@@ -126,7 +126,7 @@ fn nothing_gets_in_or_out() {
             "{}",
             got.head
         );
-        assert!(got.head.contains("referrer-policy: no-referrer"));
+        assert!(got.head.contains("referrer-policy: same-origin"));
         assert!(got.head.contains("cache-control: no-store"));
         assert!(!got.head.contains("access-control-allow-origin"));
     }
@@ -183,6 +183,15 @@ fn nothing_gets_in_or_out() {
     let cross = "Sec-Fetch-Site: cross-site\r\n";
     let body = format!("step={step}&key={key}&answer=0");
     assert_eq!(post_with(address, &one, &body, cross).status, 403);
+    // The same from a browser that does not send that header.
+    for origin in ["https://evil.example", "http://x.evil.example", "null"] {
+        let cross = format!("Origin: {origin}\r\n");
+        assert_eq!(
+            post_with(address, &one, &body, &cross).status,
+            403,
+            "{origin}"
+        );
+    }
     // Larger than any form.
     let large = format!("step={step}&key={key}&answer=0&x={}", "y".repeat(200_000));
     assert!([413, 0].contains(&post(address, &one, &large).status));
@@ -207,7 +216,10 @@ fn nothing_gets_in_or_out() {
     );
 
     // One answer, then the same post again and again with others: the first stands.
-    assert_eq!(post(address, &one, &body).status, 303);
+    assert_eq!(
+        post_with(address, &one, &body, "Origin: http://x\r\n").status,
+        303
+    );
     for value in ["0", "1"] {
         let again = format!("step={step}&key={key}&answer={value}");
         assert_eq!(post(address, &one, &again).status, 303);
@@ -348,6 +360,113 @@ fn script_in_free_text_stays_text() {
     let (step, key) = (field(&page.body, "step"), field(&page.body, "key"));
     let sent = format!("step={step}&key={key}&answer={too_long}");
     assert_eq!(post(address, &own, &sent).status, 422);
+}
+
+/// Agrees as somebody who comes from an address, as a reverse proxy names it.
+fn begin(address: SocketAddr, session: &Session, from: &str) -> Got {
+    let entry = format!("/s/{}", session.study.secrets.entry);
+    let ticket = field(&get(address, &entry).body, "ticket").to_owned();
+    let more = format!("X-Forwarded-For: {from}\r\n");
+    post_with(
+        address,
+        &entry,
+        &format!("agree=yes&ticket={ticket}"),
+        &more,
+    )
+}
+
+fn location(got: &Got) -> String {
+    let line = got.head.lines().find(|l| l.starts_with("location:"));
+    line.unwrap().split_once(' ').unwrap().1.trim().to_owned()
+}
+
+/// One visitor gets some of the places, others still find theirs; whoever finishes or leaves is not counted any
+/// more, and an author may let a class in.
+#[test]
+fn one_visitor_does_not_get_all_places() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _thread) = fixture::study(dir.path(), &fixture::settings(12, 2));
+    let address = served(session.clone()).unwrap();
+    let tried: Vec<Got> = (0..12)
+        .map(|_| begin(address, &session, "9.9.9.9"))
+        .collect();
+    let inside: Vec<String> = tried
+        .iter()
+        .filter(|g| g.status == 303)
+        .map(location)
+        .collect();
+    assert_eq!(inside.len(), session.study.settings.places_per_address());
+    let turned = tried.iter().find(|g| g.status == 503).unwrap();
+    assert!(turned.body.contains("from your network"), "{}", turned.body);
+    for n in 0..12 - inside.len() {
+        assert_eq!(begin(address, &session, &format!("8.8.8.{n}")).status, 303);
+    }
+    assert_eq!(session.people().unwrap().len(), 12);
+    // One of them leaves: another from there may come.
+    let page = get(address, &format!("{}/withdraw", inside[0]));
+    let key = field(&page.body, "key").to_owned();
+    let left = post(
+        address,
+        &format!("{}/withdraw", inside[0]),
+        &format!("key={key}"),
+    );
+    assert_eq!(left.status, 200);
+    assert_eq!(begin(address, &session, "9.9.9.9").status, 303);
+
+    let mut settings = fixture::settings(12, 2);
+    settings.rules.places_per_address = 12;
+    let (class, _thread) = fixture::study(&dir.path().join("class"), &settings);
+    let address = served(class.clone()).unwrap();
+    for n in 0..12 {
+        assert_eq!(begin(address, &class, "9.9.9.9").status, 303, "{n}");
+    }
+}
+
+/// Guessed tokens and forged tickets without number: whoever takes part goes on, also after the server was started
+/// again, and newcomers get in.
+#[test]
+fn guesses_lock_nobody_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _thread) = fixture::study(dir.path(), &fixture::settings(20, 2));
+    let first = served(session.clone()).unwrap();
+    let before = location(&begin(first, &session, "7.7.7.7"));
+    let address = served(session.clone()).unwrap();
+    let entry = format!("/s/{}", session.study.secrets.entry);
+    let mut guessed = Vec::new();
+    for n in 0..700 {
+        let guess = format!("/p/{n:026}");
+        guessed.push(get(address, &guess).status);
+    }
+    for _ in 0..100 {
+        let forged = "agree=yes&ticket=aaaaaaaaaaaaaaaaaaaaaaaaaa.0000";
+        let more = "X-Forwarded-For: 6.6.6.6\r\n";
+        guessed.push(post_with(address, &entry, forged, more).status);
+    }
+    assert!(guessed.contains(&429), "guesses are limited");
+    assert_eq!(get(address, &before).status, 200, "who took part before");
+    for n in 0..13 {
+        let joined = begin(address, &session, &format!("5.5.5.{n}"));
+        assert_eq!(joined.status, 303, "newcomer {n}: {}", joined.body);
+        assert_eq!(get(address, &location(&joined)).status, 200, "newcomer {n}");
+    }
+}
+
+/// On the page of consent nothing is chosen beforehand.
+#[test]
+fn consent_has_no_default() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _thread) = fixture::study(dir.path(), &fixture::settings(2, 2));
+    let address = served(session.clone()).unwrap();
+    let page = get(address, &format!("/s/{}", session.study.secrets.entry)).body;
+    assert_eq!(page.matches("<button").count(), 2);
+    // The script gives the focus to a button or link of these classes.
+    assert!(
+        !page.contains("class=\"first\"") && !page.contains("autofocus"),
+        "{page}"
+    );
+    let (own, _) = begun(address, &session);
+    let sure = get(address, &format!("{own}/withdraw")).body;
+    assert!(!sure.contains("class=\"first\""), "{sure}");
 }
 
 /// Beginnings are limited; how guesses are is a test of the limits themselves.

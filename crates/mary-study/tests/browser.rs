@@ -56,6 +56,20 @@ pub fn quiet(browser: &Browser) {
     assert_eq!(browser.requests.iter().filter(foreign).count(), 0);
 }
 
+/// Agrees from the keyboard. Nothing is chosen beforehand: Enter alone does nothing.
+fn agree(browser: &mut Browser) {
+    browser.until("document.readyState === 'complete'");
+    assert_eq!(browser.text("document.activeElement.tagName"), "BODY");
+    browser.press("Enter");
+    assert_eq!(
+        browser.text("document.querySelector('[name=agree]').value"),
+        "yes"
+    );
+    browser.press("Tab");
+    browser.until("document.activeElement?.value === 'yes'");
+    browser.press("Enter");
+}
+
 /// One study from its link to the code. `keys` are pressed on each question before Enter.
 pub fn through(browser: &mut Browser, name: &str, session: &Session, base: &str, keys: &[&str]) {
     let link = format!("{base}/s/{}", session.study.secrets.entry);
@@ -63,8 +77,7 @@ pub fn through(browser: &mut Browser, name: &str, session: &Session, base: &str,
     browser.open(&link);
     axe(browser, "consent");
     browser.picture(&format!("study-{name}-consent"), false);
-    browser.until("document.activeElement?.value === 'yes'");
-    browser.press("Enter");
+    agree(browser);
     at_step(browser, "instructions");
     axe(browser, "instructions");
     browser.until("document.activeElement?.tagName === 'BUTTON'");
@@ -186,7 +199,7 @@ fn every_kind_of_answer_from_the_keyboard() {
     frozen.keys.items.truncate(5);
     let (session, base) = opened(&dir.path().join("study"), &settings, &frozen);
     browser.open(&format!("{base}/s/{}", session.study.secrets.entry));
-    browser.press("Enter");
+    agree(&mut browser);
     at_step(&mut browser, "instructions");
     browser.press("Enter");
     let list = session.study.design().list(0);

@@ -165,7 +165,7 @@ pub fn until(session: &Session, token: &str, stop: impl Fn(&Step) -> bool) -> Vi
         assert!(
             !matches!(
                 view.step,
-                Step::Finished | Step::ScreenedOut | Step::TimedOut | Step::Closed
+                Step::Finished | Step::ScreenedOut | Step::TimedOut | Step::Closed { .. }
             ),
             "{:?}",
             view.step

@@ -114,7 +114,8 @@ fn a_place_is_given_to_one_person_and_released_after_a_while() {
     assert_eq!(place(&one, later).1, Step::TimedOut);
     assert_eq!(join(later), Err(NoPlace::Full));
     // The third withdraws: the place is free, and the first goes on in it.
-    assert!(session.store.wait(session.leaving(&three, later)).unwrap());
+    let left = session.store.wait(session.leaving(&three, later)).unwrap();
+    assert!(left.is_some());
     assert_eq!(place(&one, later), (0, Step::Instructions));
     assert_eq!(join(later), Err(NoPlace::Full));
 }
@@ -202,8 +203,9 @@ fn platforms_send_each_person_once_and_their_ids_stay_apart() {
         }
     }
     // Withdrawn by the platform's id: nothing of them is left on disk.
-    assert!(session.withdraw("5f00pid").unwrap());
-    assert!(!session.withdraw("5f00pid").unwrap());
+    let deleted = session.withdraw("5f00pid", Some(&registry)).unwrap();
+    assert!(deleted.unwrap().complete());
+    assert!(session.withdraw("5f00pid", None).unwrap().is_none());
     assert!(session.people().unwrap().is_empty());
     for entry in std::fs::read_dir(dir.path().join("study"))
         .unwrap()
@@ -272,12 +274,112 @@ fn results_are_a_run_of_people() {
     assert!(statistics.seconds.unwrap()[2] > 1.0);
     // Whoever withdraws is not in the run that is written again.
     let gone = session.people().unwrap()[0].person.pseudonym.clone();
-    assert!(session.withdraw(&gone).unwrap());
+    let deleted = session.withdraw(&gone, Some(&registry)).unwrap();
+    assert!(deleted.unwrap().complete());
+    let log = std::fs::read_to_string(path.join("samples.jsonl")).unwrap();
+    assert!(!log.contains(&gone), "the run is written again");
     let (again, ..) = session.close(&registry, &runs).unwrap();
     assert_eq!(again, path);
     let log = std::fs::read_to_string(again.join("samples.jsonl")).unwrap();
     assert!(!log.contains(&gone));
     assert_eq!(log.lines().count(), 110);
+}
+
+/// Closing while somebody is inside: with the doors shut they may finish; closed, they get the code.
+#[test]
+fn closing_lets_people_finish_or_gives_them_their_code() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _thread) = fixture::study(dir.path(), &fixture::settings(4, 3));
+    let [one, two, three] = [(); 3].map(|()| joined(&session));
+    for token in [&one, &two] {
+        until(&session, token, |s| {
+            matches!(s, Step::Trial { trial: 1, .. })
+        });
+    }
+    assert_eq!(session.inside().unwrap(), 3);
+    session.stop_admission().unwrap();
+    let (_, work) = session.joining(None, now());
+    assert_eq!(session.store.wait(work).unwrap(), Err(NoPlace::Closed));
+    assert!(!session.is_closed().unwrap());
+    until(&session, &one, |s| *s == Step::Finished);
+    assert_eq!(session.inside().unwrap(), 2);
+    let late = look(&session, &two);
+    let (_, summary, found) = session
+        .close(&fixture::registry(), &dir.path().join("runs"))
+        .unwrap();
+    assert_eq!(look(&session, &two).step, Step::Closed { begun: true });
+    assert_eq!(look(&session, &three).step, Step::Closed { begun: false });
+    assert_eq!(
+        send(&session, &two, filled(&late, "0")),
+        Err(Refusal::Over),
+        "no answer is taken"
+    );
+    assert_eq!(found.finished, 1);
+    assert!(
+        summary.complete,
+        "a closed study holds all it will ever hold"
+    );
+    // One person: the same score in the table of people as in the summary, over items alone.
+    let all: Vec<_> = found.samples.iter().collect();
+    let score = PeopleStatistics::of(&all).score.unwrap();
+    assert_eq!(summary.rows[0].score.as_ref().unwrap().value, score.value);
+    let shown = mary_study::exhibits::of(&found.samples);
+    let cells = format!("{:?}", shown.tables[0].rows);
+    let percent = format!("{:.1} [", 100.0 * score.value);
+    assert!(cells.contains(&percent), "{percent} in {cells}");
+}
+
+/// The clock is set back while people answer, the server is started again, and the clock is put right: what was
+/// written by the wrong clock looks long ago. Nobody loses their place for it.
+#[test]
+fn a_clock_that_was_set_back_costs_nobody_their_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, thread) = fixture::study(dir.path(), &fixture::settings(1, 3));
+    let token = joined(&session);
+    until(&session, &token, |s| {
+        matches!(s, Step::Trial { trial: 1, .. })
+    });
+    let hours = 5 * 3_600_000;
+    let wrong = now() - hours;
+    let set = move |db: &rusqlite::Connection| db.execute("UPDATE people SET seen = ?1", [wrong]);
+    session.store.wait(set).unwrap();
+    drop(session);
+    thread.finish();
+    let (session, _thread) = Session::open(&dir.path().join("study")).unwrap();
+    let address = mary_study::simulate::page::served(session.clone()).unwrap();
+    let entry = format!("/s/{}", session.study.secrets.entry);
+    let page = crate::attacks::get(address, &entry);
+    let ticket = crate::attacks::field(&page.body, "ticket").to_owned();
+    let sent = format!("agree=yes&ticket={ticket}");
+    assert_eq!(crate::attacks::post(address, &entry, &sent).status, 503);
+    let view = look(&session, &token);
+    assert!(
+        matches!(view.step, Step::Trial { trial: 1, .. }),
+        "{view:?}"
+    );
+    // A clock that runs ahead of the machine's stays ahead: no sign of life lies in its future.
+    let ahead = now() + hours;
+    let set = move |db: &rusqlite::Connection| db.execute("UPDATE people SET seen = ?1", [ahead]);
+    session.store.wait(set).unwrap();
+    let (again, _thread) = Session::open(&dir.path().join("study")).unwrap();
+    assert!(again.now() >= ahead);
+}
+
+/// A place is not kept long for who agreed and never answered.
+#[test]
+fn agreeing_alone_keeps_a_place_for_minutes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (session, _thread) = fixture::study(dir.path(), &fixture::settings(2, 3));
+    let (silent, busy) = (joined(&session), joined(&session));
+    until(&session, &busy, |s| {
+        matches!(s, Step::Trial { trial: 1, .. })
+    });
+    let later = now() + 11 * 60_000;
+    let (_, work) = session.joining(None, later);
+    assert!(session.store.wait(work).unwrap().is_ok());
+    let state = |token: &str| look(&session, token).person.state;
+    assert_eq!(state(&silent), PersonState::TimedOut);
+    assert_eq!(state(&busy), PersonState::Running);
 }
 
 #[test]

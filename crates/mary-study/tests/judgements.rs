@@ -116,7 +116,7 @@ fn descriptions_are_judged_in_the_browser_and_come_back_as_judgements_of_the_run
             .all(|s| s.judgement.measures.is_empty())
     );
     let gone = people[0].person.pseudonym.clone();
-    assert!(session.withdraw(&gone).unwrap());
+    assert!(session.withdraw(&gone, None).unwrap().is_some());
     let (path, ..) = session.close(&fixture::registry(), &runs).unwrap();
     let log = std::fs::read_to_string(path.join("samples.jsonl")).unwrap();
     assert!(!log.contains(&gone));

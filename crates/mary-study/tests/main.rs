@@ -23,3 +23,4 @@ mod report;
 mod secrecy;
 #[path = "../examples/crowd/stampede.rs"]
 mod stampede;
+mod withdrawal;

@@ -110,7 +110,7 @@ fn mechanical_turk_from_its_link_to_the_code() {
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(!text.contains("31337"), "{}", file.display());
     }
-    assert!(session.withdraw("W31337").unwrap());
+    assert!(session.withdraw("W31337", None).unwrap().is_some());
 }
 
 /// Prolific's participants go back to its address with the code of how it ended.

@@ -44,9 +44,9 @@ fn a_study_from_beginning_to_end() {
     )
     .unwrap();
     let said = done(home, &["study", "read", "rhyme", "marks.csv"]);
-    assert_eq!(said, "1 sheets read\n");
+    assert_eq!(said, "1 sheet read\n");
     // A model on the same items, and both together.
-    let run = "run -m builtin/nano -t htest/rhyme -k 4 --seed 2 --no-report --quiet";
+    let run = "run -m small=builtin/nano -t htest/rhyme -k 4 --seed 2 --no-report --quiet";
     mary(home, &run.split(' ').collect::<Vec<_>>());
     let said = done(home, &["study", "close", "rhyme"]);
     assert!(said.contains("people/rhyme"), "{said}");
@@ -62,8 +62,20 @@ fn a_study_from_beginning_to_end() {
         .unwrap();
     let model = folders.iter().find(|f| !f.starts_with("people")).unwrap();
     let said = done(home, &["study", "results", people, "--against", model]);
-    assert!(said.contains("builtin/nano: "), "{said}");
+    assert!(said.contains("people minus model"), "{said}");
+    assert!(
+        said.contains("\nsmall: "),
+        "by the label that was given: {said}"
+    );
     assert!(said.contains("on 12 items"), "{said}");
+    let json = done(
+        home,
+        &["study", "results", people, "--against", model, "--json"],
+    );
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["against"][0]["label"], "small");
+    assert_eq!(json["against"][0]["model"], "builtin/nano");
+    assert_eq!(json["tasks"][0]["people"], 8);
     // A model that was asked by log-probability: what differs is named, and may be allowed.
     let Said { code, err, .. } = mary(home, &["compare", people, model]);
     assert_eq!(code, 2, "{err}");
@@ -107,14 +119,301 @@ fn a_study_from_beginning_to_end() {
         home.join("rhyme/export/psych-ds/data/study-rhyme_data.csv")
             .exists()
     );
-    // One of them withdraws.
+    // One of them withdraws: gone from the run, from the export below the study and from one elsewhere.
     let who = rows.lines().nth(1).unwrap().split(',').next().unwrap();
-    done(home, &["study", "withdraw", "rhyme", who]);
+    done(home, &["study", "export", "rhyme", "--out", "shared"]);
+    let said = done(home, &["study", "withdraw", "rhyme", who]);
+    assert!(said.contains("deleted from the database"), "{said}");
+    for folder in ["rhyme/export", "shared"] {
+        let rows = std::fs::read_to_string(home.join(folder).join("jspsych.csv")).unwrap();
+        assert_eq!(rows.lines().count(), 1 + 7 * 6, "{folder}");
+        assert!(!rows.contains(who), "{folder}");
+        let rows = std::fs::read_to_string(home.join(folder).join("jspsych.json")).unwrap();
+        assert!(!rows.contains(who), "{folder}");
+    }
     let log =
         std::fs::read_to_string(home.join("runs").join(people).join("samples.jsonl")).unwrap();
     assert!(!log.contains(who));
     assert_eq!(mary(home, &["study", "withdraw", "rhyme", who]).code, 4);
     done(home, &["study", "power"]);
+    // A copy that cannot be read is named and waits; once it can be, the next command finishes it.
+    let next = rows.lines().last().unwrap().split(',').next().unwrap();
+    let json = home.join("shared/jspsych.json");
+    let whole = std::fs::read_to_string(&json).unwrap();
+    std::fs::write(&json, format!("torn {whole}")).unwrap();
+    let said = mary(home, &["study", "withdraw", "rhyme", next]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(
+        said.out.contains("still in") && said.out.contains("shared"),
+        "{}",
+        said.out
+    );
+    std::fs::write(&json, whole).unwrap();
+    let said = done(home, &["study", "status", "rhyme"]);
+    assert!(
+        said.contains("deletions pending                false"),
+        "{said}"
+    );
+    assert!(!std::fs::read_to_string(&json).unwrap().contains(next));
+    // The last of them: no run is left that holds them.
+    let rest = std::fs::read_to_string(home.join("shared/jspsych.csv")).unwrap();
+    let mut names: Vec<&str> = rest
+        .lines()
+        .skip(1)
+        .filter_map(|l| l.split(',').next())
+        .collect();
+    names.dedup();
+    assert_eq!(names.len(), 6);
+    for name in names {
+        done(home, &["study", "withdraw", "rhyme", name]);
+    }
+    assert!(!home.join("runs").join(people).exists());
+}
+
+/// Texts that only the author can write, and rules that cannot hold: nobody is served before they are mended.
+#[test]
+fn a_study_is_served_only_when_its_texts_and_rules_are_ready() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    for (language, mark) in [("en", "[TO FILL IN"), ("zh", "[请填写")] {
+        let new = format!(
+            "study new -t htest/rhyme --people 4 --per-person 12 --language {language} --out {language}"
+        );
+        done(home, &new.split(' ').collect::<Vec<_>>());
+        let file = home.join(language).join("study.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(
+            text.contains("attention_failures = 2") && text.contains(mark),
+            "{text}"
+        );
+        assert_eq!(text.matches("[[check]]").count(), 2, "{text}");
+        let Said { code, err, .. } = mary(home, &["study", "serve", language]);
+        assert_eq!(code, 2, "{err}");
+        assert!(
+            err.contains("`consent.text`") && err.contains("--test"),
+            "{err}"
+        );
+        let elsewhere = ["study", "serve", language, "--test", "--host", "0.0.0.0"];
+        assert_eq!(mary(home, &elsewhere).code, 2);
+        // Two failures of one check.
+        let (first, rest) = text.split_once("[[check]]").unwrap();
+        let (check, _) = rest.split_once("[[check]]").unwrap();
+        std::fs::write(&file, format!("{first}[[check]]{check}")).unwrap();
+        let Said { code, err, .. } = mary(home, &["study", "serve", language, "--test"]);
+        assert_eq!(code, 2, "{err}");
+        assert!(err.contains("can exclude nobody"), "{err}");
+        // What is closed or withdrawn from an old study does not need it.
+        done(home, &["study", "status", language]);
+    }
+    let few = "study new -t htest/rhyme --people 2 --per-person 3 --out few";
+    done(home, &few.split(' ').collect::<Vec<_>>());
+    let text = std::fs::read_to_string(home.join("few/study.toml")).unwrap();
+    assert!(text.contains("attention_failures = 1"), "{text}");
+    assert_eq!(text.matches("[[check]]").count(), 1, "{text}");
+}
+
+/// A page or a form of a study that is served.
+fn asked(address: &str, path: &str, form: Option<&str>) -> String {
+    use std::io::{Read as _, Write as _};
+    let body = form.unwrap_or_default();
+    let head = match form {
+        None => "GET",
+        Some(_) => "POST",
+    };
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let kind = "Content-Type: application/x-www-form-urlencoded";
+    let length = body.len();
+    write!(
+        stream,
+        "{head} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{kind}\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    said
+}
+
+fn field<'p>(page: &'p str, name: &str) -> &'p str {
+    let (_, rest) = page
+        .split_once(&format!("name=\"{name}\" value=\""))
+        .unwrap_or_else(|| panic!("no field {name} in {page}"));
+    rest.split_once('"').unwrap().0
+}
+
+/// A server that ends with the test, and its address with the link.
+struct Served(std::process::Child, String, String);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn served(home: &std::path::Path, study: &str) -> Served {
+    use std::io::BufRead as _;
+    let mut child = crate::program::program(home)
+        .args(["study", "serve", study, "--port", "0"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut lines = said.lines().map(Result::unwrap);
+    let line = lines.find(|l| l.contains("http://")).unwrap();
+    let (_, rest) = line.split_once("http://").unwrap();
+    let (address, entry) = rest.trim().split_once('/').unwrap();
+    // What it says later must not block it.
+    std::thread::spawn(move || lines.count());
+    Served(child, address.to_owned(), format!("/{entry}"))
+}
+
+/// Somebody who answers one question and stays where they are; the path of their page.
+fn half_way(server: &Served, answer: &str) -> String {
+    let Served(_, address, entry) = server;
+    let page = asked(address, entry, None);
+    let form = format!("agree=yes&ticket={}", field(&page, "ticket"));
+    let joined = asked(address, entry, Some(&form));
+    let line = joined
+        .lines()
+        .find(|l| l.to_lowercase().starts_with("location:"));
+    let own = line.unwrap().split_once(' ').unwrap().1.trim().to_owned();
+    for answer in ["begin", answer] {
+        let page = asked(address, &own, None);
+        let (step, key) = (field(&page, "step"), field(&page, "key"));
+        let form = format!("step={step}&key={key}&answer={answer}");
+        let said = asked(address, &own, Some(&form));
+        assert!(said.starts_with("HTTP/1.1 303"), "{said}");
+    }
+    own
+}
+
+/// Written answers to sums, one of which is a word of this test.
+fn sums(home: &std::path::Path) {
+    std::fs::write(
+        home.join("sums.toml"),
+        "name = \"own/sums\"\n[data]\npath = \"sums.jsonl\"\n[request]\nkind = \"generate\"\nprompt = \"{{ q }}\"\n\
+         [judge]\nkind = \"number\"\nanswer = \"{{ a }}\"\n[people]\nanswer = \"text\"\n",
+    )
+    .unwrap();
+    let rows: String = (0..6)
+        .map(|n| format!("{{\"q\": \"{n} + 2 =\", \"a\": {}}}\n", n + 2))
+        .collect();
+    std::fs::write(home.join("sums.jsonl"), rows).unwrap();
+    let new = "study new -t sums.toml --people 8 --per-person 3 --out sums";
+    done(home, &new.split(' ').collect::<Vec<_>>());
+    let file = home.join("sums/study.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let (before, rest) = text.split_once("[TO FILL IN").unwrap();
+    let (_, after) = rest.split_once(']').unwrap();
+    std::fs::write(&file, format!("{before}Ann runs it.{after}")).unwrap();
+}
+
+/// Closing while somebody is in the middle: asked, then let finish or given their code.
+#[test]
+fn closing_asks_while_people_take_part() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    sums(home);
+    done(home, &["study", "simulate", "sums", "--people", "1"]);
+    let server = served(home, "sums");
+    let own = half_way(&server, "2");
+    let Said { code, err, .. } = mary(home, &["study", "close", "sums"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(
+        err.contains("1 person is taking part") && err.contains("--let-finish"),
+        "{err}"
+    );
+    let said = done(home, &["study", "close", "sums", "--let-finish"]);
+    assert!(said.contains("1 person may finish"), "{said}");
+    let Served(_, address, entry) = &server;
+    let page = asked(address, entry, None);
+    let form = format!("agree=yes&ticket={}", field(&page, "ticket"));
+    let refused = asked(address, entry, Some(&form));
+    assert!(refused.contains("This study is closed"), "{refused}");
+    let page = asked(address, &own, None);
+    assert!(
+        field(&page, "step").starts_with("trial-1") || page.contains("check"),
+        "{page}"
+    );
+    let text = std::fs::read_to_string(home.join("sums/study.toml")).unwrap();
+    let code = text
+        .lines()
+        .find_map(|l| l.strip_prefix("finished = \""))
+        .unwrap();
+    let said = done(home, &["study", "close", "sums", "--yes"]);
+    assert!(said.contains("people/sums"), "{said}");
+    let page = asked(address, &own, None);
+    assert!(
+        page.contains("not your fault") && page.contains(code.trim_end_matches('"')),
+        "{page}"
+    );
+}
+
+/// Withdrawn by the command while the server runs, after an export and a close, and killed afterwards: no file
+/// holds the word that was answered.
+#[test]
+fn whoever_is_withdrawn_by_command_is_in_no_byte_of_any_file() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    sums(home);
+    let server = served(home, "sums");
+    let Served(_, address, _) = &server;
+    let [one, two] =
+        ["zebrafinchword", "guineafowlword"].map(|word| (half_way(&server, word), word));
+    for (own, word) in [&one, &two] {
+        loop {
+            let page = asked(address, own, None);
+            if !page.contains("name=\"step\"") {
+                break;
+            }
+            let (step, key) = (field(&page, "step"), field(&page, "key"));
+            // The check among the items has its right answer in the third place.
+            let answer = if step.starts_with("check") { "2" } else { word };
+            asked(
+                address,
+                own,
+                Some(&format!("step={step}&key={key}&answer={answer}")),
+            );
+        }
+    }
+    done(home, &["study", "export", "sums"]);
+    done(home, &["study", "export", "sums", "--out", "elsewhere"]);
+    done(home, &["study", "close", "sums"]);
+    let held = |word: &str| -> Vec<String> {
+        let mut grep = std::process::Command::new("grep");
+        let output = grep.args(["-rlaF", word]).arg(home).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(str::to_owned).collect()
+    };
+    let all = held(one.1).join(" ");
+    for file in [
+        "study.sqlite",
+        "sums/export/",
+        "elsewhere/",
+        "samples.jsonl",
+    ] {
+        assert!(all.contains(file), "the search finds it in {file}: {all}");
+    }
+    let rows = std::fs::read_to_string(home.join("sums/export/jspsych.csv")).unwrap();
+    let row = rows.lines().find(|l| l.contains(one.1)).unwrap();
+    let who = row.split(',').next().unwrap();
+    done(home, &["study", "withdraw", "sums", who]);
+    assert_eq!(held(one.1), [""; 0]);
+    assert_eq!(held(who), [""; 0]);
+    // The other withdraws over the page. The server does not write run folders: it says so, a kill does not
+    // forget it, and the next command finishes it.
+    let path = format!("{}/withdraw", two.0);
+    let key = format!("key={}", field(&asked(address, &path, None), "key"));
+    let said = asked(address, &path, Some(&key));
+    assert!(said.contains("still in files"), "{said}");
+    let left = held(two.1);
+    assert!(
+        !left.is_empty() && left.iter().all(|f| f.contains("/runs/")),
+        "{left:?}"
+    );
+    drop(server);
+    done(home, &["study", "status", "sums"]);
+    assert_eq!(held(two.1), [""; 0]);
 }
 
 /// A person's "none fits" is a verdict of its own: judging again must not take it for an unread answer.

@@ -6,6 +6,10 @@
 //! steps are saved with keys of their own, so that a form sent twice, late or out of order changes nothing.
 //! TLS is a reverse proxy's (docs/people.md).
 
+mod admin;
+mod connection;
+mod guard;
+mod leaving;
 mod limits;
 mod render;
 mod words;
@@ -14,33 +18,32 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, Path, Query, Request, State},
-    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
-    middleware::Next,
+    extract::{ConnectInfo, DefaultBodyLimit, Path, Query, State},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{Html, IntoResponse, Redirect, Response},
     routing::get,
 };
-use base64::Engine as _;
 use mary_contract::Part;
 
 use crate::StudyError;
-use crate::session::{Session, View, now, token_hash};
+use crate::session::{Session, View, token_hash};
 use crate::settings::CheckKind;
-use crate::store::{self, NoPlace, PersonState, PlatformIds, Refusal, Step, Submission};
+use crate::store::{self, NoPlace, PlatformIds, Refusal, Step, Submission};
+use connection::{Connections, PATIENCE, Peer};
 use limits::Limits;
 use render::{Asked, Buttons, Message};
 use words::{Words, words};
 
-const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
-form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// No form of ours is larger.
 const LARGEST: usize = 64 * 1024;
 /// Characters of a platform's parameter, at most.
 const LONGEST_ID: usize = 200;
+/// How often deleting is tried again.
+const DELETE_EVERY: Duration = Duration::from_secs(5);
 /// Remembers who took part in this browser, for the link of the study alone.
 const COOKIE: &str = "mary_study";
 
@@ -58,9 +61,37 @@ pub async fn serve_on(
     listener: tokio::net::TcpListener,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    axum::serve(listener, router(session))
-        .with_graceful_shutdown(stop)
+    let limits = Limits::new(&session.study.settings, Instant::now());
+    let now = session.now();
+    let known = session
+        .store
+        .call(move |db| store::welcome_back(db, now))
         .await
+        .map_err(io::Error::other)?;
+    limits.welcome(known, Instant::now());
+    let deleting = tokio::spawn(delete_what_is_left(session.clone()));
+    let connections = Connections {
+        listener,
+        patience: PATIENCE,
+    };
+    let service = router(session, limits).into_make_service_with_connect_info::<Peer>();
+    let served = axum::serve(connections, service)
+        .with_graceful_shutdown(stop)
+        .await;
+    deleting.abort();
+    served
+}
+
+/// Goes on with what could not be deleted when somebody withdrew, here or by a command.
+async fn delete_what_is_left(session: Session) {
+    loop {
+        let session = session.clone();
+        let work = move || session.finish_deletions(None);
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(work).await {
+            mary_contract::notice(&format!("study: {error}"));
+        }
+        tokio::time::sleep(DELETE_EVERY).await;
+    }
 }
 
 /// Serves a study at an address until the process ends; `ready` is told where.
@@ -80,13 +111,7 @@ pub fn serve(
     })
 }
 
-fn router(session: Session) -> Router {
-    let rules = session.study.settings.rules;
-    let limits = Limits::new(
-        rules.joins_per_minute,
-        rules.requests_per_minute,
-        Instant::now(),
-    );
+fn router(session: Session, limits: Limits) -> Router {
     let typed = |kind: &'static str, body: &'static str| {
         get(async move || ([(header::CONTENT_TYPE, kind)], body))
     };
@@ -94,8 +119,11 @@ fn router(session: Session) -> Router {
         .route("/s/{entry}", get(consent).post(agree))
         .route("/p/{token}", get(step).post(answer))
         .route("/p/{token}/picture/{trial}/{number}", get(picture))
-        .route("/p/{token}/withdraw", get(leave).post(withdraw))
-        .route("/admin", get(admin))
+        .route(
+            "/p/{token}/withdraw",
+            get(leaving::ask).post(leaving::withdraw),
+        )
+        .route("/admin", get(admin::page))
         .route(
             "/study.css",
             typed("text/css; charset=utf-8", include_str!("study.css")),
@@ -107,40 +135,8 @@ fn router(session: Session) -> Router {
         .route("/favicon.ico", get(async || StatusCode::NO_CONTENT))
         .fallback(async |State(server): Shared| server.not_found())
         .layer(DefaultBodyLimit::max(LARGEST))
-        .layer(axum::middleware::from_fn(headers))
+        .layer(axum::middleware::from_fn(guard::headers))
         .with_state(Arc::new(Server { session, limits }))
-}
-
-async fn headers(request: Request, next: Next) -> Response {
-    // A form on somebody else's page posts nothing here; browsers say where a request comes from.
-    let from = request.headers().get("sec-fetch-site");
-    let foreign = from.is_some_and(|site| site != "same-origin" && site != "none");
-    let mut response = if foreign && request.method() != Method::GET {
-        StatusCode::FORBIDDEN.into_response()
-    } else {
-        next.run(request).await
-    };
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // A token stands in the address: it must not travel on.
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-store"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    for (name, value) in [
-        ("cross-origin-resource-policy", "same-origin"),
-        ("cross-origin-opener-policy", "same-origin"),
-        (
-            "permissions-policy",
-            "camera=(), microphone=(), geolocation=()",
-        ),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    response
 }
 
 impl Server {
@@ -200,7 +196,7 @@ impl Server {
         match self
             .session
             .store
-            .call(self.session.looking(token, now()))
+            .call(self.session.looking(token, self.session.now()))
             .await
         {
             Ok(Some(view)) => {
@@ -250,24 +246,31 @@ impl Server {
                 };
                 render::message(study, &said)
             }
-            Step::Finished => self.ending(w.finished, &settings.platform.finished, view),
-            Step::ScreenedOut => self.ending(w.screened_out, &settings.platform.screened_out, view),
+            Step::Finished => self.ending(w.finished, &settings.platform.finished, &asked),
+            Step::ScreenedOut => {
+                self.ending(w.screened_out, &settings.platform.screened_out, &asked)
+            }
+            // Who was stopped on the way has earned what they were promised.
+            Step::Closed { begun: true } => {
+                self.ending(w.closed_early, &settings.platform.finished, &asked)
+            }
             Step::TimedOut => return self.plain(StatusCode::GONE, w.timed_out),
-            Step::Closed => return self.plain(StatusCode::GONE, w.closed),
+            Step::Closed { begun: false } => return self.plain(StatusCode::GONE, w.closed),
         };
         (status, Html(html)).into_response()
     }
 
     /// A last page with a code. It is only ever made from what the store says, after the last answer is
     /// on disk.
-    fn ending(&self, text: &str, code: &str, view: &View) -> String {
+    fn ending(&self, text: &str, code: &str, asked: &Asked<'_>) -> String {
         let w = self.words();
         let said = Message {
             heading: w.thanks.into(),
             text: text.into(),
             code: code.into(),
-            pseudonym: view.person.pseudonym.clone(),
+            pseudonym: asked.view.person.pseudonym.clone(),
             link: self.back(code).map(|link| (link, w.back.to_owned())),
+            withdraw: format!("/p/{}/withdraw", asked.token),
             ..Message::default()
         };
         render::message(&self.session.study, &said)
@@ -318,7 +321,7 @@ async fn consent(
         return server.not_found();
     }
     if let Some(token) = cookie(&headers) {
-        let looking = server.session.looking(&token, now());
+        let looking = server.session.looking(&token, server.session.now());
         if let Ok(Some(_)) = server.session.store.call(looking).await {
             return Redirect::to(&format!("/p/{token}")).into_response();
         }
@@ -363,6 +366,7 @@ fn cookie(headers: &HeaderMap) -> Option<String> {
 /// Whether they agree; who does gets a place and a link of their own.
 async fn agree(
     State(server): Shared,
+    ConnectInfo(peer): ConnectInfo<Peer>,
     Path(entry): Path<String>,
     headers: HeaderMap,
     body: axum::Form<Pairs>,
@@ -391,16 +395,20 @@ async fn agree(
     let Ok(platform) = server.platform(&pairs) else {
         return server.plain(StatusCode::BAD_REQUEST, w.not_found);
     };
-    if !server.limits.join(Instant::now()) {
+    let from = peer.address(&headers);
+    let Some(neighbours) = server.limits.attempt(from, Instant::now()) else {
         return server.busy();
-    }
+    };
     let ticket = pairs.iter().find(|(n, _)| n == "ticket").map(|(_, v)| v);
     let Some(token) = ticket.and_then(|t| server.session.ticket_token(t)) else {
         return server.plain(StatusCode::BAD_REQUEST, w.not_found);
     };
-    let work = server.session.joining_with(&token, platform, now());
+    let now = server.session.now();
+    let among = Some(neighbours);
+    let work = server.session.joining_among(&token, platform, among, now);
     match server.session.store.call(work).await {
         Ok(Ok(_)) => {
+            server.limits.joined(token_hash(&token), Instant::now());
             let mut response = Redirect::to(&format!("/p/{token}")).into_response();
             let https = headers
                 .get("x-forwarded-proto")
@@ -416,6 +424,7 @@ async fn agree(
         }
         Ok(Err(NoPlace::Full)) => server.plain(StatusCode::SERVICE_UNAVAILABLE, w.full),
         Ok(Err(NoPlace::Closed)) => server.plain(StatusCode::GONE, w.closed),
+        Ok(Err(NoPlace::Crowded)) => server.plain(StatusCode::SERVICE_UNAVAILABLE, w.crowded),
         Ok(Err(NoPlace::Again)) => server.plain(StatusCode::CONFLICT, w.again),
         Err(error) => server.fault(&error),
     }
@@ -438,7 +447,9 @@ async fn answer(
     if !server.may(&token) {
         return server.busy();
     }
-    let work = server.session.submitting(&token, submission(body.0), now());
+    let work = server
+        .session
+        .submitting(&token, submission(body.0), server.session.now());
     let w = server.words();
     match server.session.store.call(work).await {
         Ok(Ok(_)) => Redirect::to(&format!("/p/{token}")).into_response(),
@@ -461,7 +472,8 @@ async fn answer(
             };
             server.say(StatusCode::CONFLICT, &said)
         }
-        Ok(Err(Refusal::Over)) => server.plain(StatusCode::GONE, w.closed),
+        // The page says whether the place or the study has ended, with the code where one is due.
+        Ok(Err(Refusal::Over)) => Redirect::to(&format!("/p/{token}")).into_response(),
         Err(error) => server.fault(&error),
     }
 }
@@ -502,7 +514,7 @@ async fn picture(
     if !server.may(&token) {
         return server.busy();
     }
-    let looking = server.session.peeking(&token, now());
+    let looking = server.session.peeking(&token, server.session.now());
     let step = match server.session.store.call(looking).await {
         Ok(Some(step)) => step,
         Ok(None) => return server.not_found(),
@@ -533,96 +545,3 @@ async fn picture(
         None => server.not_found(),
     }
 }
-
-/// Asks once more before everything is deleted.
-async fn leave(State(server): Shared, Path(token): Path<String>) -> Response {
-    let view = match server.view(&token).await {
-        Ok(view) => view,
-        Err(response) => return *response,
-    };
-    let w = server.words();
-    let key = store::step_key(&server.session.study, view.person.id, "withdraw");
-    let said = Message {
-        heading: w.withdraw.into(),
-        text: w.withdraw_sure.into(),
-        link: Some((format!("/p/{token}"), w.stay.into())),
-        form: Some(Buttons {
-            action: format!("/p/{token}/withdraw"),
-            fields: vec![("key".into(), key)],
-            buttons: vec![("sure".into(), "yes".into(), w.withdraw_do.into())],
-        }),
-        ..Message::default()
-    };
-    server.say(StatusCode::OK, &said)
-}
-
-async fn withdraw(
-    State(server): Shared,
-    Path(token): Path<String>,
-    body: axum::Form<Pairs>,
-) -> Response {
-    let view = match server.view(&token).await {
-        Ok(view) => view,
-        Err(response) => return *response,
-    };
-    let key = store::step_key(&server.session.study, view.person.id, "withdraw");
-    let sent = body
-        .0
-        .iter()
-        .any(|(name, value)| name == "key" && *value == key);
-    if !sent {
-        return server.not_found();
-    }
-    match server
-        .session
-        .store
-        .call(server.session.leaving(&token, now()))
-        .await
-    {
-        Ok(_) => server.plain(StatusCode::OK, server.words().withdrawn),
-        Err(error) => server.fault(&error),
-    }
-}
-
-/// How the study stands, for who has its admin token: as the password of HTTP's basic authentication.
-async fn admin(State(server): Shared, headers: HeaderMap) -> Response {
-    let given = headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.strip_prefix("Basic "))
-        .and_then(|coded| base64::engine::general_purpose::STANDARD.decode(coded).ok())
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .and_then(|pair| {
-            pair.split_once(':')
-                .map(|(_, password)| password.to_owned())
-        });
-    let own = &server.session.study.secrets.admin;
-    let fits = given.is_some_and(|g| blake3::hash(g.as_bytes()) == blake3::hash(own.as_bytes()));
-    if !fits {
-        if !server.limits.stranger(Instant::now()) {
-            return server.busy();
-        }
-        let ask = [(
-            header::WWW_AUTHENTICATE,
-            "Basic realm=\"study\", charset=\"UTF-8\"",
-        )];
-        return (StatusCode::UNAUTHORIZED, ask, "the admin token is needed\n").into_response();
-    }
-    let work = server.session.gathering();
-    match server.session.store.call(work).await {
-        Ok(people) => {
-            let rows = crate::status::rows(&server.session.study, &people);
-            let link = format!("/s/{}", server.session.study.secrets.entry);
-            Html(render::admin(&server.session.study, &rows, &link)).into_response()
-        }
-        Err(error) => server.fault(&error),
-    }
-}
-
-/// States in the order of a table.
-pub(crate) const STATES: [PersonState; 4] = [
-    PersonState::Finished,
-    PersonState::Running,
-    PersonState::TimedOut,
-    PersonState::ScreenedOut,
-];

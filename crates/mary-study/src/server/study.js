@@ -3,6 +3,7 @@
 (() => {
   const form = document.getElementById('trial');
   if (!form) {
+    // Where there is something to decide, nothing is chosen beforehand: no button of consent is `first`.
     const first = document.querySelector('a.button, button.first');
     if (first) first.focus();
     return;

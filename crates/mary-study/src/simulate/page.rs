@@ -4,7 +4,7 @@
 //! again with the same form, as a browser's reload does.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -59,6 +59,8 @@ struct Client<'a> {
     stream: Option<BufReader<TcpStream>>,
     broken: usize,
     stop: &'a AtomicBool,
+    /// As a reverse proxy names where somebody comes from: simulated people come from different places.
+    from: Ipv4Addr,
 }
 
 impl Client<'_> {
@@ -120,7 +122,10 @@ impl Client<'_> {
     }
 
     fn get(&mut self, path: &str) -> Option<Page> {
-        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: study\r\n\r\n"))
+        let from = self.from;
+        self.ask(&format!(
+            "GET {path} HTTP/1.1\r\nHost: study\r\nX-Forwarded-For: {from}\r\n\r\n"
+        ))
     }
 
     fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Option<Page> {
@@ -128,9 +133,9 @@ impl Client<'_> {
             .iter()
             .map(|(name, value)| format!("{name}={}", encoded(value)))
             .collect();
-        let body = body.join("&");
+        let (body, from) = (body.join("&"), self.from);
         self.ask(&format!(
-            "POST {path} HTTP/1.1\r\nHost: study\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+            "POST {path} HTTP/1.1\r\nHost: study\r\nX-Forwarded-For: {from}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         ))
     }
@@ -175,12 +180,19 @@ pub fn through_page(
         for _ in 0..at_once.min(people).max(1) {
             scope.spawn(|| {
                 let mut own = Report::default();
-                while next.fetch_add(1, Ordering::Relaxed) < people {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= people {
+                        break;
+                    }
                     let mut client = Client {
                         address,
                         stream: None,
                         broken: 0,
                         stop: &stop,
+                        from: Ipv4Addr::from_bits(
+                            0x0a00_0000 | u32::try_from(number % (1 << 24)).unwrap_or(0),
+                        ),
                     };
                     one(&mut client, session, keys, simulation, &mut own);
                     own.broken += client.broken;

@@ -2,6 +2,7 @@
 //! in which it came, several at once in one transaction, and nobody hears back before the transaction is
 //! on disk: what was acknowledged survives a kill, and no place can be given to two people.
 
+mod erase;
 mod people;
 mod schema;
 mod submit;
@@ -9,9 +10,11 @@ mod submit;
 pub use people::{Joined, NoPlace, Person, PersonState, PlatformIds, find_by_platform, withdraw};
 pub use submit::{Refusal, Step, Submission, Submitted, step_key};
 
+pub(crate) use erase::{Copy, CopyKind, cleaned, copies, note_all, pending, record};
 pub use people::StoredAnswer;
 pub(crate) use people::{
-    Joining, all, answers_of, close_study, failures, is_closed, join, known, platform_kept, seat,
+    Joining, Neighbours, all, answers_of, close_study, failures, is_closed, join, known, last_seen,
+    platform_kept, seat, stop_admission, welcome_back,
 };
 pub(crate) use submit::{begin_view, current, submit};
 
@@ -28,13 +31,20 @@ use crate::StudyError;
 type Job = Box<dyn FnOnce(&Connection) -> Acknowledge + Send>;
 type Acknowledge = Box<dyn FnOnce(Result<(), rusqlite::Error>) + Send>;
 
+/// What the thread is asked for.
+enum Order {
+    Job(Job),
+    /// Outside of any transaction.
+    Erase(oneshot::Sender<rusqlite::Result<bool>>),
+}
+
 /// Jobs that share a transaction, at most.
 const BATCH: usize = 128;
 
 /// The store. Clones share one thread; it ends with the last of them.
 #[derive(Clone)]
 pub struct Store {
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<Order>,
     path: PathBuf,
 }
 
@@ -52,11 +62,12 @@ impl StoreThread {
 impl Store {
     /// Opens the database at a path, making it with as many places as a study has.
     pub fn open(path: &Path, places: usize) -> Result<(Self, StoreThread), StudyError> {
+        crate::private::file(path).map_err(crate::error::io_at(path))?;
         let connection = schema::open(path, places).map_err(|source| StudyError::Database {
             path: path.to_owned(),
             source,
         })?;
-        let (jobs, queue) = mpsc::channel::<Job>();
+        let (jobs, queue) = mpsc::channel::<Order>();
         let thread = std::thread::Builder::new()
             .name("study-store".into())
             .spawn(move || serve(&connection, &queue))
@@ -81,7 +92,7 @@ impl Store {
             })
         });
         // A thread that has ended drops the job, and with it `tell`.
-        let _ = self.jobs.send(job);
+        let _ = self.jobs.send(Order::Job(job));
         told
     }
 
@@ -102,6 +113,17 @@ impl Store {
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StudyError> {
         match self.send(work).blocking_recv() {
+            Ok(done) => done.map_err(|source| self.said(source)),
+            Err(_) => Err(StudyError::Stopped),
+        }
+    }
+
+    /// Erases what was deleted from the database's file and its journal. Whether nothing is left: another
+    /// program that reads the database keeps the journal from being emptied.
+    pub fn erase(&self) -> Result<bool, StudyError> {
+        let (tell, told) = oneshot::channel();
+        let _ = self.jobs.send(Order::Erase(tell));
+        match told.blocking_recv() {
             Ok(done) => done.map_err(|source| self.said(source)),
             Err(_) => Err(StudyError::Stopped),
         }
@@ -131,30 +153,52 @@ fn guarded<T>(
     done
 }
 
-fn serve(connection: &Connection, queue: &mpsc::Receiver<Job>) {
+fn serve(connection: &Connection, queue: &mpsc::Receiver<Order>) {
     while let Ok(first) = queue.recv() {
-        let mut waiting = Vec::new();
-        let committed = connection.execute_batch("BEGIN IMMEDIATE").and_then(|()| {
-            waiting.push(first(connection));
-            while waiting.len() < BATCH
-                && let Ok(next) = queue.try_recv()
-            {
-                waiting.push(next(connection));
+        let mut order = Some(first);
+        // Whatever comes to be erased waits for the batch: it must not share a transaction.
+        while let Some(next) = order.take() {
+            match next {
+                Order::Erase(tell) => {
+                    let _ = tell.send(erase::erase(connection));
+                }
+                Order::Job(job) => order = batch(connection, job, queue),
             }
-            connection.execute_batch("COMMIT")
-        });
-        if committed.is_err() {
-            // Nothing of it counts; who asked is told, below.
-            let _ = connection.execute_batch("ROLLBACK");
-        }
-        let error = committed.err();
-        for tell in waiting {
-            tell(match &error {
-                None => Ok(()),
-                Some(e) => Err(again(e)),
-            });
         }
     }
+}
+
+/// Does a job and those behind it in one transaction; an order of another kind ends it and is given back.
+fn batch(connection: &Connection, first: Job, queue: &mpsc::Receiver<Order>) -> Option<Order> {
+    let mut waiting = Vec::new();
+    let mut other = None;
+    let committed = connection.execute_batch("BEGIN IMMEDIATE").and_then(|()| {
+        waiting.push(first(connection));
+        while waiting.len() < BATCH
+            && let Ok(next) = queue.try_recv()
+        {
+            match next {
+                Order::Job(job) => waiting.push(job(connection)),
+                erase => {
+                    other = Some(erase);
+                    break;
+                }
+            }
+        }
+        connection.execute_batch("COMMIT")
+    });
+    if committed.is_err() {
+        // Nothing of it counts; who asked is told, below.
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+    let error = committed.err();
+    for tell in waiting {
+        tell(match &error {
+            None => Ok(()),
+            Some(e) => Err(again(e)),
+        });
+    }
+    other
 }
 
 /// The same error for everybody in a batch.

@@ -1,6 +1,8 @@
 //! People and places: a place is given when somebody agrees to take part, released when nothing was heard
 //! of them for long, and free again when they withdraw. Each of these is one transaction.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::question::Answer;
@@ -83,6 +85,15 @@ pub(crate) struct Joining {
     pub consent_version: u32,
     pub consent_hash: String,
     pub platform: Option<PlatformIds>,
+    /// Places that one address may hold at once, and who came from this one.
+    pub neighbours: Option<Neighbours>,
+}
+
+/// Those who came from one address, as hashes of their tokens; shared with the server, which adds to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Neighbours {
+    pub most: usize,
+    pub tokens: Arc<Mutex<Vec<[u8; 32]>>>,
 }
 
 /// A place was given.
@@ -104,6 +115,8 @@ pub enum NoPlace {
     Closed,
     /// The person took part already.
     Again,
+    /// As many as may are taking part from the same address.
+    Crowded,
 }
 
 const COLUMNS: &str =
@@ -135,7 +148,7 @@ pub(crate) fn join(db: &Connection, who: &Joining) -> rusqlite::Result<Result<Jo
     if known.is_some() {
         return Ok(Ok(Joined::Back));
     }
-    if is_closed(db)? {
+    if closed(db)? != OPEN {
         return Ok(Err(NoPlace::Closed));
     }
     if let Some(ids) = &who.platform
@@ -165,7 +178,7 @@ pub(crate) fn join(db: &Connection, who: &Joining) -> rusqlite::Result<Result<Jo
             .execute(params![id, who.token.as_slice()])?;
         return Ok(Ok(Joined::Back));
     }
-    release(db, who.now - who.patience)?;
+    release(db, who.now, who.patience)?;
     let free: Option<i64> = db
         .prepare_cached("SELECT place FROM places WHERE person IS NULL ORDER BY place LIMIT 1")?
         .query_row([], |row| row.get(0))
@@ -173,6 +186,11 @@ pub(crate) fn join(db: &Connection, who: &Joining) -> rusqlite::Result<Result<Jo
     let Some(place) = free else {
         return Ok(Err(NoPlace::Full));
     };
+    if let Some(neighbours) = &who.neighbours
+        && !neighbours.leave_room(db, &who.token)?
+    {
+        return Ok(Err(NoPlace::Crowded));
+    }
     let id = sit(db, who, place)?;
     if let Some(ids) = &who.platform {
         db.execute(
@@ -181,6 +199,28 @@ pub(crate) fn join(db: &Connection, who: &Joining) -> rusqlite::Result<Result<Jo
         )?;
     }
     Ok(Ok(Joined::New))
+}
+
+impl Neighbours {
+    /// Whether one more may begin from this address; they are then counted with it. Who has finished, left or
+    /// timed out no longer is.
+    fn leave_room(&self, db: &Connection, token: &[u8; 32]) -> rusqlite::Result<bool> {
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut select =
+            db.prepare_cached("SELECT 1 FROM people WHERE token = ?1 AND state = 'running'")?;
+        let mut inside = Vec::new();
+        for token in tokens.iter() {
+            if select.exists([token.as_slice()])? {
+                inside.push(*token);
+            }
+        }
+        let room = inside.len() < self.most;
+        if room {
+            inside.push(*token);
+        }
+        *tokens = inside;
+        Ok(room)
+    }
 }
 
 /// Gives a certain place; whether it was free.
@@ -219,15 +259,21 @@ fn sit(db: &Connection, who: &Joining, place: i64) -> rusqlite::Result<i64> {
     Ok(id)
 }
 
-/// Takes the places of who was last seen before a moment.
-fn release(db: &Connection, before: i64) -> rusqlite::Result<()> {
-    db.prepare_cached(
-        "UPDATE places SET person = NULL WHERE person IN \
-         (SELECT id FROM people WHERE state = 'running' AND seen < ?1)",
-    )?
-    .execute([before])?;
-    db.prepare_cached("UPDATE people SET state = ?2 WHERE state = 'running' AND seen < ?1")?
-        .execute(params![before, PersonState::TimedOut.name()])?;
+/// Milliseconds for which a place is kept for who has not answered anything yet: agreeing alone takes no place
+/// away from others for long.
+const BEFORE_AN_ANSWER: i64 = 10 * 60_000;
+
+/// Takes the places of who was away for too long.
+fn release(db: &Connection, now: i64, patience: i64) -> rusqlite::Result<()> {
+    const AWAY: &str = "state = 'running' AND (seen < ?1 OR seen < ?2 AND NOT EXISTS \
+                        (SELECT 1 FROM answers WHERE answers.person = people.id))";
+    let (before, silent) = (now - patience, now - patience.min(BEFORE_AN_ANSWER));
+    db.prepare_cached(&format!(
+        "UPDATE places SET person = NULL WHERE person IN (SELECT id FROM people WHERE {AWAY})"
+    ))?
+    .execute([before, silent])?;
+    db.prepare_cached(&format!("UPDATE people SET state = ?3 WHERE {AWAY}"))?
+        .execute(params![before, silent, PersonState::TimedOut.name()])?;
     Ok(())
 }
 
@@ -264,16 +310,51 @@ pub(super) fn set_state(db: &Connection, id: i64, state: PersonState) -> rusqlit
     Ok(())
 }
 
-/// Whether the study is over.
-pub(crate) fn is_closed(db: &Connection) -> rusqlite::Result<bool> {
+/// Values of `state.closed`.
+const OPEN: i64 = 0;
+const CLOSED: i64 = 1;
+const NO_ADMISSION: i64 = 2;
+
+fn closed(db: &Connection) -> rusqlite::Result<i64> {
     db.prepare_cached("SELECT closed FROM state")?
         .query_row([], |row| row.get(0))
 }
 
+/// Whether the study is over.
+pub(crate) fn is_closed(db: &Connection) -> rusqlite::Result<bool> {
+    Ok(closed(db)? == CLOSED)
+}
+
 /// Nobody is let in any more, and no answer taken.
 pub(crate) fn close_study(db: &Connection) -> rusqlite::Result<()> {
-    db.execute("UPDATE state SET closed = 1", [])?;
+    db.execute("UPDATE state SET closed = ?1", [CLOSED])?;
     Ok(())
+}
+
+/// Nobody is let in any more; whoever has a place may finish.
+pub(crate) fn stop_admission(db: &Connection) -> rusqlite::Result<()> {
+    db.execute(
+        "UPDATE state SET closed = ?1 WHERE closed = ?2",
+        [NO_ADMISSION, OPEN],
+    )?;
+    Ok(())
+}
+
+/// The last sign of life of anybody who has a place.
+pub(crate) fn last_seen(db: &Connection) -> rusqlite::Result<Option<i64>> {
+    let sql = "SELECT max(seen) FROM people WHERE state = 'running'";
+    db.query_row(sql, [], |row| row.get(0))
+}
+
+/// Everybody's tokens, as hashes, once nobody could be heard while there was no server: who has a place keeps
+/// it for as long again.
+pub(crate) fn welcome_back(db: &Connection, now: i64) -> rusqlite::Result<Vec<[u8; 32]>> {
+    db.execute(
+        "UPDATE people SET seen = max(seen, ?1) WHERE state = 'running'",
+        [now],
+    )?;
+    let mut select = db.prepare("SELECT token FROM people")?;
+    select.query_map([], |row| row.get(0))?.collect()
 }
 
 /// Everybody, in the order of their places.
@@ -375,7 +456,9 @@ pub(crate) fn platform_kept(db: &Connection) -> rusqlite::Result<usize> {
 }
 
 /// Deletes a person with everything known of them; their place is free again. Whether there was one.
+/// What is left of them in journals and in copies is noted, to be erased.
 pub fn withdraw(db: &Connection, pseudonym: &str) -> rusqlite::Result<bool> {
+    super::erase::note(db, pseudonym)?;
     db.execute(
         "UPDATE places SET person = NULL WHERE person = (SELECT id FROM people WHERE pseudonym = ?1)",
         [pseudonym],

@@ -6,13 +6,17 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
-const FORM: i32 = 1;
+/// How long a statement waits for another process.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
+const FORM: i32 = 2;
 
 /// Opens the database, made on first use. `synchronous = FULL`: an acknowledged answer survives a power
-/// cut as well. `secure_delete`: who withdraws is overwritten, not just unlinked.
+/// cut as well. `secure_delete`: who withdraws is overwritten, not just unlinked; [`super::erase`] does the
+/// rest.
 pub(super) fn open(path: &Path, places: usize) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
-    connection.busy_timeout(Duration::from_secs(30))?;
+    connection.busy_timeout(PATIENCE)?;
     connection.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; \
          PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
@@ -22,12 +26,27 @@ pub(super) fn open(path: &Path, places: usize) -> rusqlite::Result<Connection> {
     if form == 0 {
         make(&connection, places)?;
     }
+    if form < FORM {
+        // A study of an earlier version may hold what was deleted before: it is erased once.
+        let left = i32::from(form > 0);
+        connection.execute_batch(&format!(
+            "ALTER TABLE state ADD COLUMN erase INTEGER NOT NULL DEFAULT {left};
+             CREATE TABLE copies (
+               path TEXT NOT NULL,
+               kind TEXT NOT NULL,
+               sheet INTEGER NOT NULL,
+               stale INTEGER NOT NULL DEFAULT {left},
+               PRIMARY KEY (path, kind, sheet)
+             ) STRICT;
+             PRAGMA user_version = {FORM};"
+        ))?;
+    }
     connection.execute_batch("COMMIT")?;
     Ok(connection)
 }
 
 fn make(connection: &Connection, places: usize) -> rusqlite::Result<()> {
-    connection.execute_batch(&format!(
+    connection.execute_batch(
         "CREATE TABLE people (
            id INTEGER PRIMARY KEY,
            token BLOB NOT NULL UNIQUE,
@@ -82,9 +101,8 @@ fn make(connection: &Connection, places: usize) -> rusqlite::Result<()> {
            session TEXT NOT NULL
          ) STRICT;
          CREATE TABLE state (closed INTEGER NOT NULL) STRICT;
-         INSERT INTO state VALUES (0);
-         PRAGMA user_version = {FORM};"
-    ))?;
+         INSERT INTO state VALUES (0);",
+    )?;
     let mut put = connection.prepare("INSERT INTO places (place) VALUES (?1)")?;
     for place in 0..places {
         put.execute(params![place as i64])?;

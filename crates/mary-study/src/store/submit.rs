@@ -35,7 +35,10 @@ pub enum Step {
     /// Was away, and the place was given to another.
     TimedOut,
     /// The study was closed meanwhile.
-    Closed,
+    Closed {
+        /// Whether they had answered something.
+        begun: bool,
+    },
 }
 
 impl Step {
@@ -48,7 +51,7 @@ impl Step {
             Self::Finished => "finished".into(),
             Self::ScreenedOut => "screened-out".into(),
             Self::TimedOut => "timed-out".into(),
-            Self::Closed => "closed".into(),
+            Self::Closed { .. } => "closed".into(),
         }
     }
 }
@@ -112,16 +115,18 @@ pub(crate) fn current(db: &Connection, study: &Study, who: &Person) -> rusqlite:
         PersonState::TimedOut => return Ok(Step::TimedOut),
         PersonState::Running => {}
     }
-    if is_closed(db)? {
-        return Ok(Step::Closed);
-    }
-    if !who.told {
-        return Ok(Step::Instructions);
-    }
     let answered: i64 = db
         .prepare_cached("SELECT count(*) FROM answers WHERE person = ?1")?
         .query_row([who.id], |row| row.get(0))?;
     let answered = usize::try_from(answered).unwrap_or(0);
+    if is_closed(db)? {
+        return Ok(Step::Closed {
+            begun: answered > 0,
+        });
+    }
+    if !who.told {
+        return Ok(Step::Instructions);
+    }
     for (number, check) in study.settings.checks.iter().enumerate() {
         let (tries, passed) = tries(db, who.id, number)?;
         let due = match check.kind {
@@ -184,7 +189,7 @@ pub(crate) fn submit(
     if step.id() != sent.step {
         return Ok(if was_done(db, &who, &sent.step)? {
             Ok(Submitted::Already)
-        } else if matches!(step, Step::TimedOut | Step::Closed) {
+        } else if matches!(step, Step::TimedOut | Step::Closed { .. }) {
             Err(Refusal::Over)
         } else {
             Err(Refusal::NotNow)

@@ -23,7 +23,7 @@ pub enum StudyAction {
     /// How a study stands
     Status(StudyPathArgs),
     /// End a study and write its answers as a run folder
-    Close(StudyPathArgs),
+    Close(CloseArgs),
     /// Scores, agreement, learning and times, of a study or of a run whose trials are people
     Results(ResultsArgs),
     /// Write a study's answers as jsPsych rows (CSV, JSON) and as a Psych-DS dataset
@@ -43,6 +43,22 @@ pub enum StudyAction {
 pub struct StudyPathArgs {
     /// The study's folder
     pub study: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `study close`.
+#[derive(Debug, Args)]
+pub struct CloseArgs {
+    /// The study's folder
+    pub study: PathBuf,
+    /// Close at once, even while people are taking part; whoever has begun gets the completion code
+    #[arg(long)]
+    pub yes: bool,
+    /// Let nobody new in, and let whoever is taking part finish; close it afterwards
+    #[arg(long, conflicts_with = "yes")]
+    pub let_finish: bool,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
@@ -164,6 +180,9 @@ pub struct ServeStudyArgs {
     /// Address to listen on; a reverse proxy with TLS belongs before any but this machine's own
     #[arg(long, default_value = "127.0.0.1")]
     pub host: std::net::IpAddr,
+    /// Try the pages on this machine while texts are still to be filled in
+    #[arg(long)]
+    pub test: bool,
 }
 
 /// Arguments of `study results`.

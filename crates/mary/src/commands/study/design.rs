@@ -1,5 +1,6 @@
 //! `mary study new` and `mary study power`.
 
+use mary_contract::counted;
 use mary_data::LocalData;
 use mary_stats::crossed::StudyPlan;
 use mary_study::freeze::{Frozen, Wanted, freeze};
@@ -35,6 +36,7 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
         .min(frozen.questions.len());
     let folder = args.out.file_name().unwrap_or_default().to_string_lossy();
     let name = args.name.clone().unwrap_or_else(|| folder.into_owned());
+    let checks = attention(language, per_person);
     let settings = Settings {
         title: match language {
             Language::En => "A study of language".into(),
@@ -58,20 +60,25 @@ pub fn new(place: &Place, args: &NewStudyArgs) -> anyhow::Result<Status> {
         },
         pay: String::new(),
         platform: platform(args.platform),
-        rules: Rules::default(),
-        checks: vec![attention(language, per_person)],
+        rules: Rules {
+            attention_failures: u32::try_from(checks.len()).unwrap_or(1),
+            ..Rules::default()
+        },
+        checks,
         name,
         language,
     };
     settings.check().map_err(UsageError::new)?;
+    settings.reachable().map_err(UsageError::new)?;
     let study = Study::create(&args.out, &settings, &frozen)?;
     print(&format!("{}\n", study.path.display()))?;
     tell(&format!(
-        "{} items, {} people, {per_person} items a person, list by list ({:?})\n\
-         edit {}/study.toml (texts, consent, checks) before the first person comes\n\
+        "{}, {}, {} a person, list by list ({:?})\n\
+         fill in what stands in brackets in {}/study.toml, and look at its other texts, checks and rules\n\
          then: mary study serve {}",
-        study.questions.len(),
-        args.people,
+        counted(study.questions.len(), "item"),
+        counted(args.people, "person"),
+        counted(per_person, "item"),
         settings.lists,
         study.path.display(),
         study.path.display()
@@ -131,14 +138,14 @@ fn consent(language: Language) -> &'static str {
              time they take, the size of the window and whether it loses the focus are saved under a \
              random number. No address and no name of a browser is kept.\n\n\
              Taking part is voluntary. You may stop at any time and have everything deleted.\n\n\
-             (Say here who runs the study, who approved it, what is done with the answers, and whom to \
-             ask.)"
+             [TO FILL IN: who runs the study, who approved it, what is done with the answers, and whom to \
+             ask]"
         }
         Language::Zh => {
             "邀请您回答一些同样向语言模型提出的问题。您的回答、作答时间、窗口大小以及窗口是否失去焦点会以随机\
              编号保存。不保存网络地址和浏览器名称。\n\n\
              参加是自愿的。您可以随时停止，并要求删除全部内容。\n\n\
-             （请在此说明研究负责人、批准机构、数据用途和联系方式。）"
+             [请填写：研究负责人、批准机构、数据用途和联系方式]"
         }
     }
 }
@@ -155,23 +162,42 @@ fn instructions(language: Language, questions: usize) -> String {
     }
 }
 
-fn attention(language: Language, per_person: usize) -> Check {
-    let (question, options) = match language {
-        Language::En => (
-            "To show that you are reading, choose the third answer.",
-            ["The first", "The second", "The third", "The fourth"],
-        ),
-        Language::Zh => (
-            "为表明您在认真阅读，请选择第三个答案。",
-            ["第一个", "第二个", "第三个", "第四个"],
-        ),
+/// Items from which on a person is checked twice, and excluded only when both fail: one slip is no proof.
+const TWO_CHECKS: usize = 10;
+
+/// The attention checks of a study, spread over a person's items.
+fn attention(language: Language, per_person: usize) -> Vec<Check> {
+    let of = |answer: usize, after: usize| {
+        let (question, options) = match (language, answer) {
+            (Language::En, 3) => (
+                "To show that you are reading, choose the third answer.",
+                ["The first", "The second", "The third", "The fourth"],
+            ),
+            (Language::En, _) => (
+                "To show that you are reading, choose the second answer.",
+                ["The first", "The second", "The third", "The fourth"],
+            ),
+            (Language::Zh, 3) => (
+                "为表明您在认真阅读，请选择第三个答案。",
+                ["第一个", "第二个", "第三个", "第四个"],
+            ),
+            (Language::Zh, _) => (
+                "为表明您在认真阅读，请选择第二个答案。",
+                ["第一个", "第二个", "第三个", "第四个"],
+            ),
+        };
+        Check {
+            kind: CheckKind::Attention,
+            question: question.into(),
+            options: options.map(String::from).to_vec(),
+            answer,
+            after,
+        }
     };
-    Check {
-        kind: CheckKind::Attention,
-        question: question.into(),
-        options: options.map(String::from).to_vec(),
-        answer: 3,
-        after: (per_person / 2).max(1),
+    if per_person < TWO_CHECKS {
+        vec![of(3, (per_person / 2).max(1))]
+    } else {
+        vec![of(3, per_person / 3), of(2, 2 * per_person / 3)]
     }
 }
 

@@ -12,6 +12,7 @@ use std::path::Path;
 use anyhow::Context;
 use mary_store::RunFolder;
 use mary_study::simulate::{self, Behaviour, Simulation};
+use mary_study::store::StoreThread;
 use mary_study::{Session, paper, server};
 
 use super::{print, tell};
@@ -27,20 +28,55 @@ pub fn study(place: &Place, args: &StudyArgs) -> anyhow::Result<Status> {
     match &args.action {
         StudyAction::New(args) => design::new(place, args),
         StudyAction::Power(args) => design::power(args),
-        StudyAction::Serve(args) => serve(args),
-        StudyAction::Status(args) => people::status(&args.study, args.json),
-        StudyAction::Close(args) => people::close(place, &args.study, args.json),
+        StudyAction::Serve(args) => serve(place, args),
+        StudyAction::Status(args) => people::status(place, &args.study, args.json),
+        StudyAction::Close(args) => people::close(place, args),
         StudyAction::Results(args) => people::results(place, args),
         StudyAction::Export(args) => people::export(place, args),
         StudyAction::Withdraw(args) => people::withdraw(place, args),
         StudyAction::Simulate(args) => simulated(place, args),
-        StudyAction::Print(args) => printed(args),
+        StudyAction::Print(args) => printed(place, args),
         StudyAction::Read(args) => read(place, args),
     }
 }
 
-fn serve(args: &ServeStudyArgs) -> anyhow::Result<Status> {
-    let (session, _thread) = Session::open(&args.study)?;
+/// Opens a study, and goes on with what could not be deleted before.
+fn opened(place: &Place, path: &Path) -> anyhow::Result<(Session, StoreThread)> {
+    let (session, thread) = Session::open(path)?;
+    if session.deletion_pending()? {
+        session.know_run(&place.runs)?;
+        let deletion = session.finish_deletions(Some(&place.registry))?;
+        for line in &deletion.waiting {
+            tell(&format!("note: deleted answers are still in {line}"));
+        }
+        deletion
+            .notes
+            .iter()
+            .for_each(|n| tell(&format!("note: {n}")));
+    }
+    Ok((session, thread))
+}
+
+fn serve(place: &Place, args: &ServeStudyArgs) -> anyhow::Result<Status> {
+    let (session, _thread) = opened(place, &args.study)?;
+    let settings = &session.study.settings;
+    if args.test {
+        if !args.host.is_loopback() {
+            return Err(UsageError::new(format!(
+                "--test serves this machine alone, and --host is {}\nhint: leave --host out",
+                args.host
+            ))
+            .into());
+        }
+        settings.reachable().map_err(UsageError::new)?;
+        tell(
+            "test: texts may still have to be filled in; what is answered counts, so try it on a copy of the folder",
+        );
+    } else {
+        settings.ready().map_err(UsageError::new)?;
+    }
+    // Whoever withdraws from a study that is closed already must be taken out of its run too.
+    session.know_run(&place.runs)?;
     let entry = session.study.secrets.entry.clone();
     let address = SocketAddr::new(args.host, args.port);
     server::serve(session, address, &mut |bound| {
@@ -59,7 +95,7 @@ fn serve(args: &ServeStudyArgs) -> anyhow::Result<Status> {
 }
 
 fn simulated(place: &Place, args: &SimulateArgs) -> anyhow::Result<Status> {
-    let (session, _thread) = Session::open(&args.study)?;
+    let (session, _thread) = opened(place, &args.study)?;
     let keys = session.study.keys()?;
     let behaviour = match (&args.from, args.answers) {
         (Some(run), _) => Behaviour::AsModel(answers_of(&rundir::find(place, Some(run))?)?),
@@ -125,8 +161,8 @@ fn answers_of(run: &Path) -> anyhow::Result<BTreeMap<(String, String), String>> 
     Ok(answers)
 }
 
-fn printed(args: &PrintArgs) -> anyhow::Result<Status> {
-    let (session, _thread) = Session::open(&args.study)?;
+fn printed(place: &Place, args: &PrintArgs) -> anyhow::Result<Status> {
+    let (session, _thread) = opened(place, &args.study)?;
     let all = session.study.settings.people;
     let first = args.first.saturating_sub(1).min(all);
     let last = first + args.sheets.unwrap_or(all).min(all - first);
@@ -140,9 +176,10 @@ fn printed(args: &PrintArgs) -> anyhow::Result<Status> {
 fn read(place: &Place, args: &ReadArgs) -> anyhow::Result<Status> {
     match args.files.as_slice() {
         [study, marks] if study.is_dir() => {
-            let (session, _thread) = Session::open(study)?;
+            let (session, _thread) = opened(place, study)?;
             let sheets = paper::read(&session, marks)?;
-            print(&format!("{sheets} sheets read\n"))?;
+            let read = if sheets == 1 { "sheet" } else { "sheets" };
+            print(&format!("{sheets} {read} read\n"))?;
             Ok(Status::Done)
         }
         forms if forms.iter().all(|f| f.is_file()) => judging::read(place, forms, args),

@@ -1,25 +1,29 @@
 //! `mary study status`, `close`, `results`, `export` and `withdraw`.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
 use std::path::Path;
 
-use mary_contract::{Outcome, Sample};
+use mary_contract::{Outcome, Sample, model_labels};
 use mary_stats::bootstrap::{Bootstrap, Units, percentile};
 use mary_store::RunFolder;
-use mary_study::{PeopleStatistics, Session, export as rows, results, status as standing};
+use mary_study::{PeopleStatistics, export as rows, results, status as standing};
 use serde::Serialize;
 
-use crate::cli::study::{ExportStudyArgs, ResultsArgs, WithdrawArgs};
+use super::opened;
+use crate::cli::study::{CloseArgs, ExportStudyArgs, ResultsArgs, WithdrawArgs};
 use crate::commands::{print, print_json, summary, tell};
-use crate::exit::{MissingError, Status};
+use crate::exit::{MissingError, Status, UsageError};
 use crate::rundir;
 use crate::settings::Place;
 
 /// How the study stands.
-pub fn status(study: &Path, json: bool) -> anyhow::Result<Status> {
-    let (session, _thread) = Session::open(study)?;
+pub fn status(place: &Place, study: &Path, json: bool) -> anyhow::Result<Status> {
+    let (session, _thread) = opened(place, study)?;
     let mut all = standing::rows(&session.study, &session.people()?);
     all.push(("closed".into(), session.is_closed()?.to_string()));
+    let pending = session.deletion_pending()?;
+    all.push(("deletions pending".into(), pending.to_string()));
     if json {
         let all: BTreeMap<String, String> = all.into_iter().collect();
         print_json(&all)?;
@@ -32,24 +36,70 @@ pub fn status(study: &Path, json: bool) -> anyhow::Result<Status> {
 }
 
 /// Ends it and writes the run folder.
-pub fn close(place: &Place, study: &Path, json: bool) -> anyhow::Result<Status> {
-    let (session, _thread) = Session::open(study)?;
+pub fn close(place: &Place, args: &CloseArgs) -> anyhow::Result<Status> {
+    let (session, _thread) = opened(place, &args.study)?;
+    let inside = if session.is_closed()? {
+        0
+    } else {
+        session.inside()?
+    };
+    if inside > 0 && args.let_finish {
+        session.stop_admission()?;
+        print(&format!(
+            "nobody new is let in; {} may finish\n",
+            n_people(inside)
+        ))?;
+        tell(&format!("then: mary study close {}", args.study.display()));
+        return Ok(Status::Done);
+    }
+    if inside > 0 && !args.yes && !may_close(inside)? {
+        tell("nothing was changed");
+        return Ok(Status::Incomplete);
+    }
     let (path, made, found) = session.close(&place.registry, &place.runs)?;
-    summary::show(&made, json)?;
-    if !json {
+    summary::show(&made, args.json)?;
+    if !args.json {
         show(&found.samples)?;
         super::judging::show(&session, &found.samples)?;
     }
     tell(&format!(
-        "{} people finished, {} of them left out by the rules\n{}\n\
+        "{} finished, {} of them excluded by the rules\n{}\n\
          next: mary report {} (with a run of models beside it), mary study results {} --against RUN",
-        found.finished,
+        n_people(found.finished),
         found.excluded,
         path.display(),
         path.display(),
         path.display()
     ));
     Ok(Status::Done)
+}
+
+fn n_people(n: usize) -> String {
+    format!("{n} {}", if n == 1 { "person" } else { "people" })
+}
+
+/// Asks whether a study is to be closed while people take part; a script has to say so beforehand.
+fn may_close(inside: usize) -> anyhow::Result<bool> {
+    let taking = if inside == 1 {
+        "is taking part"
+    } else {
+        "are taking part"
+    };
+    let who = format!("{} {taking} at the moment", n_people(inside));
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(UsageError::new(format!(
+            "{who}\nhint: --let-finish lets nobody new in and lets them finish; --yes closes at once, and \
+             whoever has begun gets the completion code"
+        ))
+        .into());
+    }
+    tell(&format!(
+        "{who}; --let-finish would let them finish\n\
+         Close now? Whoever has begun gets the completion code. [y/N]"
+    ));
+    let mut said = String::new();
+    std::io::stdin().read_line(&mut said)?;
+    Ok(["y", "yes"].contains(&said.trim().to_ascii_lowercase().as_str()))
 }
 
 /// The samples by task.
@@ -80,7 +130,7 @@ pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
     let path = Path::new(&args.study);
     let is_study = path.join(mary_study::DATABASE).exists() || path.join("study.toml").exists();
     let samples = if is_study {
-        let (session, _thread) = Session::open(path)?;
+        let (session, _thread) = opened(place, path)?;
         let found = session.judged(&place.registry)?;
         let samples = if args.with_excluded {
             found.with_excluded
@@ -100,26 +150,78 @@ pub fn results(place: &Place, args: &ResultsArgs) -> anyhow::Result<Status> {
     if samples.is_empty() {
         return Err(MissingError(format!("{}: no answers of people", args.study)).into());
     }
+    let differences = match &args.against {
+        Some(run) => Some(against(&samples, &rundir::find(place, Some(run))?)?),
+        None => None,
+    };
     if args.json {
-        let all: Vec<TaskResult> = by_task(&samples)
+        let tasks: Vec<TaskResult> = by_task(&samples)
             .into_iter()
             .map(|(task, of_task)| TaskResult {
                 task: task.to_owned(),
                 statistics: PeopleStatistics::of(&of_task),
             })
             .collect();
-        print_json(&all)?;
-    } else {
-        show(&samples)?;
+        match &differences {
+            Some(against) => print_json(&serde_json::json!({"tasks": tasks, "against": against}))?,
+            None => print_json(&tasks)?,
+        }
+        return Ok(Status::Done);
     }
-    if let Some(run) = &args.against {
-        against(&samples, &rundir::find(place, Some(run))?)?;
+    show(&samples)?;
+    for (at, one) in differences.iter().flatten().enumerate() {
+        if at == 0 {
+            print("\npeople minus model, paired by item (95 % interval: items drawn again)\n")?;
+        }
+        print(&format!("{one}\n"))?;
     }
     Ok(Status::Done)
 }
 
-/// People less a model, item by item: the items that both have are drawn again.
-fn against(people: &[Sample], run: &Path) -> anyhow::Result<()> {
+/// People minus a model.
+#[derive(Serialize)]
+struct Difference {
+    model: String,
+    label: String,
+    items: usize,
+    #[serde(flatten)]
+    found: Option<Bounds>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Bounds {
+    difference: f64,
+    low: f64,
+    high: f64,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (label, items) = (&self.label, self.items);
+        let n = if items == 1 { "item" } else { "items" };
+        match (&self.found, &self.error) {
+            (Some(found), _) => write!(
+                f,
+                "{label}: {:+.2} [{:+.2}, {:+.2}] on {items} {n}",
+                100.0 * found.difference,
+                100.0 * found.low,
+                100.0 * found.high
+            ),
+            (None, error) => write!(
+                f,
+                "{label}: {items} {n} in common; {}",
+                error.as_deref().unwrap_or_default()
+            ),
+        }
+    }
+}
+
+/// People minus each model of a run, item by item: the items that both have are drawn again. Models are called
+/// as everywhere, by the label the user gave or the shortest name.
+fn against(people: &[Sample], run: &Path) -> anyhow::Result<Vec<Difference>> {
     type Means = BTreeMap<(String, String), (f64, usize)>;
     let mut ours = Means::new();
     let mut models: BTreeMap<String, Means> = BTreeMap::new();
@@ -132,12 +234,13 @@ fn against(people: &[Sample], run: &Path) -> anyhow::Result<()> {
         }
     }
     people.iter().for_each(|s| add(&mut ours, s));
-    for sample in RunFolder::open(run)?.samples()? {
+    let run = RunFolder::open(run)?;
+    for sample in run.samples()? {
         let sample = sample?;
         add(models.entry(sample.id.model.clone()).or_default(), &sample);
     }
-    print("\npeople less model, paired by item (95 % interval: items drawn again)\n")?;
-    for (model, theirs) in models {
+    let labels = model_labels(&run.manifest().models);
+    let difference = |(model, theirs): (String, Means)| {
         let mean = |m: &(f64, usize)| m.0 / m.1 as f64;
         let pairs: Vec<f64> = ours
             .iter()
@@ -148,26 +251,31 @@ fn against(people: &[Sample], run: &Path) -> anyhow::Result<()> {
             let sum: f64 = drawn.iter().filter_map(|&i| pairs.get(i)).sum();
             sum / drawn.len() as f64
         };
-        match percentile(&units, of, &Bootstrap::default()) {
-            Ok(found) => print(&format!(
-                "{model}: {:+.2} [{:+.2}, {:+.2}] on {} items\n",
-                100.0 * found.value,
-                100.0 * found.low,
-                100.0 * found.high,
-                pairs.len()
-            ))?,
-            Err(error) => print(&format!(
-                "{model}: {} items in common; {error}\n",
-                pairs.len()
-            ))?,
+        let (found, error) = match percentile(&units, of, &Bootstrap::default()) {
+            Ok(found) => {
+                let bounds = Bounds {
+                    difference: found.value,
+                    low: found.low,
+                    high: found.high,
+                };
+                (Some(bounds), None)
+            }
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Difference {
+            label: labels.get(&model).unwrap_or(&model).clone(),
+            items: pairs.len(),
+            model,
+            found,
+            error,
         }
-    }
-    Ok(())
+    };
+    Ok(models.into_iter().map(difference).collect())
 }
 
 /// Rows for others.
 pub fn export(place: &Place, args: &ExportStudyArgs) -> anyhow::Result<Status> {
-    let (session, _thread) = Session::open(&args.study)?;
+    let (session, _thread) = opened(place, &args.study)?;
     let found = session.judged(&place.registry)?;
     let out = args
         .out
@@ -179,27 +287,46 @@ pub fn export(place: &Place, args: &ExportStudyArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// Deletes a person; a run folder that was written with them is written again.
+/// Deletes a person from everything Mary knows of; what is left is named.
 pub fn withdraw(place: &Place, args: &WithdrawArgs) -> anyhow::Result<Status> {
-    let (session, _thread) = Session::open(&args.study)?;
-    let Some(who) = &args.person else {
-        let n = session.forget_platform()?;
-        print(&format!("{n} ids of platforms deleted\n"))?;
-        return Ok(Status::Done);
-    };
-    if !session.withdraw(who)? {
-        return Err(MissingError(format!(
-            "nobody is called `{who}` in {}\nhint: the number on the person's last page, or the platform's id of them",
-            args.study.display()
-        ))
-        .into());
-    }
-    print(&format!("{who} and all their answers are deleted\n"))?;
-    if session.is_closed()? {
-        match session.close(&place.registry, &place.runs) {
-            Ok((path, ..)) => tell(&format!("written again without them: {}", path.display())),
-            Err(error) => tell(&format!("note: {error}")),
+    let (session, _thread) = opened(place, &args.study)?;
+    let (who, deletion) = match &args.person {
+        None => {
+            let (n, deletion) = session.forget_platform()?;
+            (format!("{n} ids of platforms"), deletion)
         }
+        Some(who) => {
+            session.know_run(&place.runs)?;
+            let Some(deletion) = session.withdraw(who, Some(&place.registry))? else {
+                return Err(MissingError(format!(
+                    "nobody is called `{who}` in {}\nhint: the number on the person's last page, or the platform's id of them",
+                    args.study.display()
+                ))
+                .into());
+            };
+            (format!("{who} and all their answers"), deletion)
+        }
+    };
+    deletion
+        .notes
+        .iter()
+        .for_each(|n| tell(&format!("note: {n}")));
+    if deletion.complete() {
+        print(&format!(
+            "{who}: deleted from the database, its journal and every copy that Mary wrote\n"
+        ))?;
+        return Ok(Status::Done);
     }
-    Ok(Status::Done)
+    print(&format!(
+        "{who}: deleted from the study, not yet from every file\n"
+    ))?;
+    for line in &deletion.waiting {
+        print(&format!("still in {line}\n"))?;
+    }
+    tell(&format!(
+        "a running `mary study serve` goes on with it, and so does every later command, for example:\n\
+         mary study status {}",
+        args.study.display()
+    ));
+    Ok(Status::Incomplete)
 }
