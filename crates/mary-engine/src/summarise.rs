@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mary_contract::{
-    Breakdown, Estimate, FAMILIES_FIXED, Judgement, Measure, Metric, Outcome, RunManifest,
-    RunSummary, START_MEASURE, Sample, SampleId, SummaryRow, Task, TaskCard, Usage,
+    Breakdown, ChanceTest, Estimate, FAMILIES_FIXED, Judgement, Measure, Metric, OVER_FLOOR,
+    Outcome, RunManifest, RunSummary, START_MEASURE, Sample, SampleId, SummaryRow, Task, TaskCard,
+    Usage,
 };
-use mary_stats::score_interval;
+use mary_stats::{Moments, StatsError, multiple, p_of_interval};
 
 use crate::constant::Answers;
 use crate::starts;
@@ -247,6 +248,7 @@ impl Summariser {
                     .unwrap_or_default(),
             );
         }
+        test_against_chance(&mut rows);
         RunSummary {
             manifest,
             rows,
@@ -310,12 +312,15 @@ impl Tally {
             Unit::Sampled(tag) => self.families(tag),
         };
         let by_family = |entries: Vec<Entry>| match &families {
-            None if unit == Unit::Fixed => range(&entries),
             Some(families) if entries.iter().all(|e| families.contains_key(&e.0)) => {
                 let of = |e: Entry| (e.0, families.get(&e.0).copied().unwrap_or(e.1), e.2);
-                estimate(entries.into_iter().map(of).collect(), true)
+                account(entries.into_iter().map(of).collect(), true)
             }
-            _ => estimate(entries, clustered),
+            _ => account(entries, clustered),
+        };
+        let by_unit = |entries: Vec<Entry>| match unit {
+            Unit::Fixed => range(&entries),
+            Unit::Sampled(_) => estimate(&by_family(entries)?),
         };
         // One list of entries at a time.
         let entries = |values: &Values| values.entries(&self.places);
@@ -325,13 +330,13 @@ impl Tally {
             .filter_map(|(name, values)| {
                 Some(Measure {
                     name: name.clone(),
-                    estimate: by_family(entries(values))?,
+                    estimate: by_unit(entries(values))?,
                 })
             })
             .collect();
         if families.is_some() {
             measures.extend(
-                estimate(entries(&self.scores), clustered).map(|estimate| Measure {
+                over(entries(&self.scores), clustered).map(|estimate| Measure {
                     name: FAMILIES_FIXED.to_owned(),
                     estimate,
                 }),
@@ -343,24 +348,38 @@ impl Tally {
                 .iter()
                 .filter_map(|(value, scores)| {
                     let entries = self.of_tag(scores).collect();
-                    Some((value.clone(), estimate(entries, clustered)?))
+                    Some((value.clone(), over(entries, clustered)?))
                 })
                 .collect();
             let tag = tag.clone();
             Breakdown { tag, values }
+        });
+        // Of items that are all there are nothing is tested.
+        let p = |values: &Values, null: f64| match unit {
+            Unit::Fixed => None,
+            Unit::Sampled(_) => by_family(entries(values))?.p_value(null).ok(),
+        };
+        let chance_test = card.chance.and_then(|chance| {
+            let floor = self.measures.get(OVER_FLOOR);
+            Some(ChanceTest {
+                p: p(&self.scores, chance)?,
+                p_floor: floor.and_then(|over| p(over, 0.0)),
+                p_holm: 1.0,
+                tasks: 1,
+            })
         });
         SummaryRow {
             model,
             task: card.id.to_string(),
             scored: self.scores.len(),
             breakdowns: breakdowns.collect(),
-            score: by_family(entries(&self.scores)),
+            score: by_unit(entries(&self.scores)),
             chance: card.chance,
             human: None,
             samples: self.samples,
             ties: self.ties,
             constant_answer: self.answers.constant(),
-            chance_test: None,
+            chance_test,
             unscored: self.unscored,
             failed: self.failed,
             measures,
@@ -372,27 +391,82 @@ impl Tally {
     }
 }
 
-/// Mean with its 95 % interval; `None` when there is nothing to average.
-fn estimate(mut entries: Vec<Entry>, clustered: bool) -> Option<Estimate> {
-    entries.sort_unstable_by_key(|e| (e.0, e.1));
-    let scores: Vec<f64> = entries.iter().map(|e| e.2).collect();
-    let clusters: Option<Vec<usize>> = clustered.then(|| {
-        let mut ids = BTreeMap::new();
-        let number = |e: &Entry| {
-            let next = ids.len();
-            *ids.entry(e.1).or_insert(next)
+/// Tests every score against chance, as far as that was not done (a summary of an earlier program: from
+/// its interval), and corrects over the tasks of each model by Holm: among all its verdicts there is a
+/// false one in at most 5 % of runs.
+pub fn test_against_chance(rows: &mut [SummaryRow]) {
+    let mut claims: BTreeMap<String, Vec<(usize, f64)>> = BTreeMap::new();
+    for (place, row) in rows.iter_mut().enumerate() {
+        let (Some(score), Some(chance)) = (&row.score, row.chance) else {
+            row.chance_test = None;
+            continue;
         };
-        entries.iter().map(number).collect()
-    });
-    drop(entries);
-    let interval = score_interval(&scores, clusters.as_deref()).ok()?;
+        let from_interval =
+            |e: &Estimate, null: f64| p_of_interval((e.value, e.low, e.high), e.n, &e.method, null);
+        let over = row.measure(OVER_FLOOR);
+        let found = row.chance_test.or_else(|| {
+            Some(ChanceTest {
+                p: from_interval(score, chance)?,
+                p_floor: over.and_then(|over| from_interval(over, 0.0)),
+                p_holm: 1.0,
+                tasks: 1,
+            })
+        });
+        if let Some(found) = found {
+            // Above chance and above the floor, or below both: else there is no claim.
+            let same_side = over.is_none_or(|o| o.value * (score.value - chance) > 0.0);
+            let claim = match found.p_floor {
+                _ if !same_side => 1.0,
+                floor => found.p.max(floor.unwrap_or(0.0)),
+            };
+            let own = claims.entry(row.model.clone()).or_default();
+            own.push((place, claim));
+        }
+        row.chance_test = found;
+    }
+    for own in claims.into_values() {
+        let p: Vec<f64> = own.iter().map(|claim| claim.1).collect();
+        let corrected = multiple::holm(&p).unwrap_or_else(|_| vec![1.0; p.len()]);
+        for ((place, _), p_holm) in own.iter().zip(corrected) {
+            if let Some(test) = rows.get_mut(*place).and_then(|r| r.chance_test.as_mut()) {
+                test.p_holm = p_holm;
+                test.tasks = own.len();
+            }
+        }
+    }
+}
+
+/// Scores added up; `None` when one is no number.
+fn account(mut entries: Vec<Entry>, clustered: bool) -> Option<Moments> {
+    entries.sort_unstable_by_key(|e| (e.0, e.1));
+    let mut ids = BTreeMap::new();
+    let mut moments = Moments::new();
+    let mut add = |e: &Entry| -> Result<(), StatsError> {
+        if !clustered {
+            return moments.push(e.2);
+        }
+        let next = ids.len();
+        moments.push_clustered(e.2, *ids.entry(e.1).or_insert(next))
+    };
+    entries.iter().try_for_each(&mut add).ok()?;
+    Some(moments)
+}
+
+/// Mean with its 95 % interval; `None` when there is nothing to average.
+fn estimate(scores: &Moments) -> Option<Estimate> {
+    let interval = scores.interval().ok()?;
     Some(Estimate {
         value: interval.value,
         low: interval.low,
         high: interval.high,
-        n: scores.len(),
+        n: scores.n(),
         method: interval.method.to_owned(),
     })
+}
+
+/// The same of a list.
+fn over(entries: Vec<Entry>, clustered: bool) -> Option<Estimate> {
+    estimate(&account(entries, clustered)?)
 }
 
 /// Mean with the range of the items, which are all there are.

@@ -46,6 +46,7 @@ fn row(task: &str, splits: &[(&str, f64)], pairs: &[(&str, f64)]) -> SummaryRow 
         scored: 36,
         ties: 0,
         constant_answer: None,
+        chance_test: None,
         unscored: [("unparsed".to_owned(), 4)].into(),
         failed: BTreeMap::new(),
         measures,

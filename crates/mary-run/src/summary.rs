@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mary_contract::{
     Measure, Registry, RunManifest, RunSummary, Sample, Task, TaskRun, TaskSettings,
 };
-use mary_engine::summarise::{Summariser, Verdict};
+use mary_engine::summarise::{Summariser, Verdict, test_against_chance};
 use mary_store::RunFolder;
 
 use crate::RunError;
@@ -69,6 +69,8 @@ pub fn load_summary(registry: &Registry, folder: &RunFolder) -> Result<RunSummar
         _ => summarise(registry, folder, usize::MAX)?,
     };
     summary.manifest = completed(registry, &summary.manifest);
+    // A summary of an earlier program says where intervals end and tests nothing.
+    test_against_chance(&mut summary.rows);
     Ok(summary)
 }
 

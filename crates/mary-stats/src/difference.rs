@@ -1,25 +1,32 @@
-//! Two models on the same items: the difference of their mean scores, with an interval that holds for
-//! few items and where no item tells the two apart.
+//! Two models on the same items: the difference of their mean scores, with an interval and a p-value that
+//! say the same: p is below 0.05 exactly where the 95 % interval leaves 0 out.
 //!
-//! Yes/no verdicts on independent items: profile likelihood and McNemar's mid-p. Other shares (ties,
-//! rubrics, several trials, items in clusters): Bonett and Price's adjusted interval (2012) carried
-//! over to clusters, and the sign-flipping permutation test. Scores without bounds: Student's t.
-//! Below [`FEWEST`] independent units nothing is claimed.
+//! Yes/no verdicts on independent items: profile likelihood and McNemar's mid-p. All others: the
+//! cluster-robust standard error CR2 and Student's t with Satterthwaite's degrees of freedom. Where hardly a
+//! unit tells the two apart a standard error says nothing: [`few_differ`]. Below [`FEWEST`] independent
+//! units nothing is claimed.
 
 use serde::Serialize;
 
-use crate::distributions::t_of;
-use crate::intervals::{mean_clustered_t, mean_t};
+use crate::distributions::{t_of, t_two_sided};
+use crate::likelihood::PairedLikelihood;
 use crate::paired::{PairedCounts, mcnemar, permutation};
-use crate::{Interval, LEVEL, StatsError, input, likelihood};
+use crate::{Interval, LEVEL, Moments, StatsError, input, likelihood};
 
 /// Independent units (items, or clusters of them) below which there is neither interval nor p-value: of
-/// five units all of which favour one side the permutation test gives 1/16, and no method that holds
+/// five units all of which favour one side the sign-flip test gives 1/16, and no method that holds
 /// says more.
 pub const FEWEST: usize = 5;
 
-/// Sign patterns drawn where a permutation test cannot go through all.
-const DRAWS: usize = 10_000;
+/// Units that must differ before a sign-flip test can reach 0.05: of five that all favour one side a coin
+/// does so in one case of sixteen.
+pub const FEWEST_DIFFERING: usize = 6;
+
+/// What a p-value must stay below for a claim at [`LEVEL`].
+const ALPHA: f64 = 0.05;
+
+/// A variance below this is rounding.
+const VANISHING: f64 = 1e-18;
 
 /// What values a score can take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,11 +54,16 @@ pub struct Difference {
     pub bounds: Option<(f64, f64)>,
     /// Two-sided p-value of no difference, uncorrected.
     pub p: Option<f64>,
+    /// Whether so few units differ that no p-value below 0.05 was possible.
+    pub too_few_differ: bool,
     /// How bounds and p-value were made, or why there are none.
     pub method: String,
     /// The four cells, where all scores are 0 or 1.
     pub counts: Option<PairedCounts>,
 }
+
+/// Bounds, p-value, whether too few differ, method.
+type Found = (Option<(f64, f64)>, f64, bool, &'static str);
 
 /// Compares two models on the same items. `clusters` holds one id for each item; items that share one
 /// (orders of a question, trials of an item, one item under several pairs of models) are one unit.
@@ -60,7 +72,6 @@ pub fn compare(
     second: &[f64],
     clusters: Option<&[usize]>,
     range: ScoreRange,
-    seed: u64,
 ) -> Result<Difference, StatsError> {
     input::pairs("paired difference", first, second, 1)?;
     let differences: Vec<f64> = first.iter().zip(second).map(|(a, b)| a - b).collect();
@@ -85,30 +96,22 @@ pub fn compare(
         value: input::mean(&differences),
         bounds: None,
         p: None,
+        too_few_differ: false,
         method: format!("none below {FEWEST} independent items"),
         counts,
     };
     if units < FEWEST {
         return Ok(found);
     }
-    if let (Some(counts), None) = (&counts, clusters) {
-        let interval = likelihood::difference_paired(counts, LEVEL)?;
-        found.bounds = Some((interval.low, interval.high));
-        found.p = Some(mcnemar(counts.only_first, counts.only_second).mid_p);
-        found.method = "profile likelihood, McNemar mid-p".into();
-        return Ok(found);
-    }
-    let interval = match (range, clusters) {
-        (ScoreRange::Unit, clusters) => Some(adjusted(&differences, clusters, LEVEL)?),
-        (ScoreRange::Unbounded, Some(ids)) => mean_clustered_t(&differences, ids, LEVEL).ok(),
-        (ScoreRange::Unbounded, None) => mean_t(&differences, LEVEL).ok(),
+    let (bounds, p, too_few_differ, method) = match (&counts, clusters, range) {
+        (Some(counts), None, _) => yes_no(counts)?,
+        (_, _, ScoreRange::Unit) => shares(&differences, clusters)?,
+        (_, _, ScoreRange::Unbounded) => numbers(&differences, clusters)?,
     };
-    // Without bounds and without spread there is nothing to go by.
-    let interval = interval.filter(|i| i.low < i.high);
-    found.bounds = interval.map(|i| (i.low, i.high));
-    found.p = Some(permutation(&differences, clusters, DRAWS, seed)?.p);
-    let made = interval.map_or("no interval without spread", |i| i.method);
-    found.method = format!("{made}, permutation");
+    found.bounds = bounds;
+    found.p = Some(p);
+    found.too_few_differ = too_few_differ;
+    found.method = method.to_owned();
     Ok(found)
 }
 
@@ -116,71 +119,177 @@ pub fn compare(
 /// from [`FEWEST`] units on, none below.
 pub fn over_units(differences: &[f64]) -> Result<(f64, Option<Interval>), StatsError> {
     input::values("mean of paired differences", differences, 1)?;
-    let bounds = if differences.len() < FEWEST {
-        None
-    } else {
-        Some(adjusted(differences, None, LEVEL)?)
-    };
-    Ok((input::mean(differences), bounds))
+    let value = input::mean(differences);
+    if differences.len() < FEWEST {
+        return Ok((value, None));
+    }
+    let (bounds, _, _, method) = shares(differences, None)?;
+    let bounds = bounds.map(|(low, high)| Interval {
+        value,
+        low,
+        high,
+        n: differences.len(),
+        method,
+    });
+    Ok((value, bounds))
 }
 
-/// Bounds of the mean of paired differences of shares (each from −1 to 1), clustered where ids are
-/// given.
-///
-/// Bonett and Price (2012) add one item that only the first has right and one that only the second
-/// has, and take the usual interval of the mean. Here the two are clusters of mean size, the error is
-/// robust to clustering, and the quantile is Student's. So the interval has a width where no item tells
-/// the two apart, and narrows with the number of units, not of items. It covers 94 to 100 % from five
-/// units on (`tests/difference.rs`), more than its name where differences are rare.
-pub fn adjusted(
-    differences: &[f64],
-    clusters: Option<&[usize]>,
-    level: f64,
-) -> Result<Interval, StatsError> {
-    const WHAT: &str = "adjusted interval of paired differences";
-    input::values(WHAT, differences, 1)?;
-    input::open_unit(WHAT, level)?;
+/// Verdicts of yes and no on independent items. The likelihood leaves 0 out a little earlier than McNemar's
+/// mid-p does (three items to none); where the test does not, the interval reaches to 0.
+fn yes_no(counts: &PairedCounts) -> Result<Found, StatsError> {
+    let interval = likelihood::difference_paired(counts, LEVEL)?;
+    let test = |first, second| mcnemar(first, second).mid_p;
+    let mut p = test(counts.only_first, counts.only_second);
+    if interval.contains(0.0) {
+        // Mid-p never said more than the likelihood in any table tried; agreement does not rest on that.
+        p = p.max(ALPHA);
+    }
+    Ok((
+        Some(reaching_zero((interval.low, interval.high), p)),
+        p,
+        test(counts.only_first + counts.only_second, 0) >= ALPHA,
+        "profile likelihood, McNemar mid-p",
+    ))
+}
+
+/// Bounds that hold 0 where the test does not reject it.
+fn reaching_zero((low, high): (f64, f64), p: f64) -> (f64, f64) {
+    if p < ALPHA {
+        (low, high)
+    } else {
+        (low.min(0.0), high.max(0.0))
+    }
+}
+
+/// Mean, squared standard error (CR2) and degrees of freedom (Satterthwaite).
+fn robust(differences: &[f64], clusters: Option<&[usize]>) -> Result<(f64, f64, f64), StatsError> {
+    let mut moments = Moments::new();
+    match clusters {
+        None => {
+            for &d in differences {
+                moments.push(d)?;
+            }
+        }
+        Some(ids) => {
+            for (&d, &id) in differences.iter().zip(ids) {
+                moments.push_clustered(d, id)?;
+            }
+        }
+    }
+    let found = match clusters {
+        None => moments
+            .variance_of_mean()
+            .map(|v| (v, differences.len() as f64 - 1.0)),
+        Some(_) => moments.small_sample_variance(),
+    };
+    let (variance, freedom) = found.ok_or(StatsError::TooFew {
+        what: "paired difference",
+        needed: 2,
+        found: 1,
+    })?;
+    Ok((input::mean(differences), variance, freedom))
+}
+
+/// Numbers without bounds: nothing to go by where they do not vary but that all have one sign.
+fn numbers(differences: &[f64], clusters: Option<&[usize]>) -> Result<Found, StatsError> {
+    let (value, variance, freedom) = robust(differences, clusters)?;
+    if variance <= VANISHING {
+        let units = differing(differences, clusters).0;
+        let p = if units == 0 {
+            1.0
+        } else {
+            0.5_f64.powi(units as i32 - 1)
+        };
+        return Ok((None, p, false, "no interval without spread, sign-flip test"));
+    }
+    let half = t_of(LEVEL, freedom) * variance.sqrt();
+    let p = t_two_sided(value / variance.sqrt(), freedom);
+    Ok((
+        Some((value - half, value + half)),
+        p,
+        false,
+        named(clusters),
+    ))
+}
+
+fn named(clusters: Option<&[usize]>) -> &'static str {
+    match clusters {
+        None => "Student's t",
+        Some(_) => "CR2, Student's t with Satterthwaite's degrees of freedom",
+    }
+}
+
+/// Differences of shares, each from −1 to 1.
+fn shares(differences: &[f64], clusters: Option<&[usize]>) -> Result<Found, StatsError> {
     if differences.iter().any(|d| d.abs() > 1.0 + 1e-9) {
         return Err(StatsError::Degenerate {
-            what: WHAT,
+            what: "paired difference",
             why: "a difference of two shares lies between -1 and 1",
         });
     }
-    // Sum and number of each unit.
-    let mut units: Vec<(f64, f64)> = match clusters {
-        None => differences.iter().map(|d| (*d, 1.0)).collect(),
-        Some(ids) => {
-            input::same_length(WHAT, differences.len(), ids.len())?;
-            let mut sums = std::collections::BTreeMap::<usize, (f64, f64)>::new();
-            for (&d, &id) in differences.iter().zip(ids) {
-                let unit = sums.entry(id).or_default();
-                unit.0 += d;
-                unit.1 += 1.0;
-            }
-            sums.into_values().collect()
-        }
+    let (value, variance, freedom) = robust(differences, clusters)?;
+    let (differing, units) = differing(differences, clusters);
+    let few = differing < FEWEST_DIFFERING && differing < units;
+    if few || variance <= VANISHING {
+        return few_differ(differences, clusters, (value, variance, freedom));
+    }
+    let half = t_of(LEVEL, freedom) * variance.sqrt();
+    let bounds = ((value - half).max(-1.0), (value + half).min(1.0));
+    let p = t_two_sided(value / variance.sqrt(), freedom);
+    Ok((Some(bounds), p, false, named(clusters)))
+}
+
+/// Shares of which hardly a unit tells the two apart, or all to the same degree: a standard error made from
+/// what was seen is then far too small, and 0 where nothing was. The bounds are those of the likelihood at
+/// the number of items that the standard error is worth (of units, where there is none), with Student's
+/// quantile; the test flips the signs of the units that differ.
+fn few_differ(
+    differences: &[f64],
+    clusters: Option<&[usize]>,
+    (value, variance, freedom): (f64, f64, f64),
+) -> Result<Found, StatsError> {
+    let (differing, units) = differing(differences, clusters);
+    let n = differences.len() as f64;
+    let sum = |sign: f64| {
+        let part = differences.iter().map(|d| (sign * d).max(0.0));
+        part.sum::<f64>() / n
     };
-    let size = differences.len() as f64 / units.len() as f64;
-    units.extend([(size, size), (-size, size)]);
-    let total: f64 = units.iter().map(|u| u.1).sum();
-    let centre = units.iter().map(|u| u.0).sum::<f64>() / total;
-    let g = units.len() as f64;
-    let squares: f64 = units
-        .iter()
-        .map(|(sum, n)| (sum - centre * n).powi(2))
-        .sum();
-    let error = (squares * g / (g - 1.0)).sqrt() / total;
-    let half = t_of(level, g - 1.0) * error;
-    let value = input::mean(differences);
-    Ok(Interval {
-        value,
-        low: (centre - half).clamp(-1.0, value),
-        high: (centre + half).clamp(value, 1.0),
-        n: differences.len(),
-        method: if clusters.is_some() {
-            "Bonett-Price, clustered"
-        } else {
-            "Bonett-Price"
-        },
-    })
+    let (only_first, only_second) = (sum(1.0), sum(-1.0));
+    // At most this much can one item vary, whose difference is one of −1, 0 and 1.
+    let most = only_first + only_second - value * value;
+    let worth = if variance > VANISHING && most > VANISHING {
+        most / variance
+    } else {
+        units as f64
+    };
+    let likely = PairedLikelihood::new(only_first * worth, only_second * worth, worth);
+    let mut p = t_two_sided(likely.from_zero(), freedom);
+    let few = differing < FEWEST_DIFFERING;
+    if few {
+        p = p.max(permutation(differences, clusters, 0, 0)?.p);
+    }
+    let bounds = likely.bounds(t_of(LEVEL, freedom));
+    let method = if few {
+        "profile likelihood, sign-flip test (fewer than six units differ, so nothing can be claimed at 95 %)"
+    } else {
+        "profile likelihood"
+    };
+    Ok((Some(reaching_zero(bounds, p)), p, few, method))
+}
+
+/// How many units hold an item on which the two differ, and how many units there are.
+fn differing(differences: &[f64], clusters: Option<&[usize]>) -> (usize, usize) {
+    match clusters {
+        None => (
+            differences.iter().filter(|d| **d != 0.0).count(),
+            differences.len(),
+        ),
+        Some(ids) => {
+            let mut units = std::collections::BTreeMap::<usize, bool>::new();
+            for (&d, &id) in differences.iter().zip(ids) {
+                *units.entry(id).or_default() |= d != 0.0;
+            }
+            (units.values().filter(|d| **d).count(), units.len())
+        }
+    }
 }

@@ -5,6 +5,7 @@
 //! always comes from a seed given by the caller. A NaN or an empty input is an error, never a
 //! panic and never a silent number. `docs/statistics.md` says which interval is used where.
 
+mod against;
 pub mod agreement;
 pub mod bootstrap;
 pub mod correlation;
@@ -29,6 +30,7 @@ pub mod rank;
 pub mod raters;
 pub mod segmented;
 
+pub use against::p_of_interval;
 pub use error::StatsError;
 pub use intervals::{Interval, LEVEL, score_interval};
 pub use moments::Moments;

@@ -18,25 +18,62 @@ pub fn difference_paired(counts: &PairedCounts, level: f64) -> Result<Interval, 
     let total = counts.n();
     input::count(WHAT, 0, total)?;
     input::open_unit(WHAT, level)?;
-    let n = total as f64;
-    let (b, c) = (counts.only_first as f64, counts.only_second as f64);
-    let same = n - b - c;
-    // At a difference d the best share q of "only second" lies where the slope is zero.
-    let profile = |d: f64| {
-        let slope = |q: f64| over(b, q + d) + over(c, q) - 2.0 * over(same, 1.0 - 2.0 * q - d);
-        let q = top(slope, (-d).max(0.0), 0.5 * (1.0 - d));
-        log(b, q + d) + log(c, q) + log(same, 1.0 - 2.0 * q - d)
-    };
-    let best = log(b, b / n) + log(c, c / n) + log(same, same / n);
-    let value = (b - c) / n;
-    let (low, high) = bounds(value, level, |d| best - profile(d));
+    let found = PairedLikelihood::new(
+        counts.only_first as f64,
+        counts.only_second as f64,
+        total as f64,
+    );
+    let (low, high) = found.bounds(z_of(level));
     Ok(Interval {
-        value,
+        value: found.value,
         low,
         high,
         n: total as usize,
         method: "likelihood-paired",
     })
+}
+
+/// How likely a difference is, given how many of `n` items only the first and only the second has right;
+/// the numbers need not be whole.
+pub(crate) struct PairedLikelihood {
+    only_first: f64,
+    only_second: f64,
+    same: f64,
+    best: f64,
+    value: f64,
+}
+
+impl PairedLikelihood {
+    pub(crate) fn new(only_first: f64, only_second: f64, n: f64) -> Self {
+        let same = (n - only_first - only_second).max(0.0);
+        let own = |k: f64| log(k, k / n);
+        Self {
+            only_first,
+            only_second,
+            same,
+            best: own(only_first) + own(only_second) + own(same),
+            value: (only_first - only_second) / n,
+        }
+    }
+
+    /// What a difference of `d` loses in log-likelihood against the best.
+    fn loss(&self, d: f64) -> f64 {
+        let (b, c, same) = (self.only_first, self.only_second, self.same);
+        // At a difference d the best share q of "only second" lies where the slope is zero.
+        let slope = |q: f64| over(b, q + d) + over(c, q) - 2.0 * over(same, 1.0 - 2.0 * q - d);
+        let q = top(slope, (-d).max(0.0), 0.5 * (1.0 - d));
+        self.best - (log(b, q + d) + log(c, q) + log(same, 1.0 - 2.0 * q - d))
+    }
+
+    /// The distance from no difference, in standard errors.
+    pub(crate) fn from_zero(&self) -> f64 {
+        (2.0 * self.loss(0.0)).max(0.0).sqrt()
+    }
+
+    /// The differences at most so many standard errors away.
+    pub(crate) fn bounds(&self, quantile: f64) -> (f64, f64) {
+        bounds(self.value, quantile, |d| self.loss(d))
+    }
 }
 
 /// Difference, first minus second, of two proportions on different items.
@@ -61,7 +98,7 @@ pub fn difference(
         .map(|(yes, no, n)| log(*yes, yes / n) + log(*no, no / n))
         .sum();
     let value = a.0 / a.2 - b.0 / b.2;
-    let (low, high) = bounds(value, level, |d| best - profile(d));
+    let (low, high) = bounds(value, z_of(level), |d| best - profile(d));
     Ok(Interval {
         value,
         low,
@@ -104,8 +141,7 @@ fn top(slope: impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
 }
 
 /// The farthest differences on either side whose loss in log-likelihood is still bearable.
-fn bounds(value: f64, level: f64, loss: impl Fn(f64) -> f64) -> (f64, f64) {
-    let z = z_of(level);
+fn bounds(value: f64, z: f64, loss: impl Fn(f64) -> f64) -> (f64, f64) {
     let bearable = |d: f64| 2.0 * loss(d) <= z * z;
     let towards = |end: f64| {
         let (mut inside, mut outside) = (value, end);

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::against::{self, Tail};
 use crate::distributions::{t_of, z_of};
 use crate::intervals::{Interval, LEVEL, wilson_bounds};
 use crate::{StatsError, input};
@@ -36,6 +37,16 @@ pub struct Moments {
     halves: u64,
     outside: u64,
     clusters: BTreeMap<usize, Cluster>,
+}
+
+/// How mean and interval go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Method {
+    Exact,
+    Wilson,
+    Bounded,
+    Student,
+    ClusteredStudent,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -160,23 +171,67 @@ impl Moments {
 
     /// The 95 % interval of the mean, by the same rule as [`crate::score_interval`].
     pub fn interval(&self) -> Result<Interval, StatsError> {
+        match self.method() {
+            Method::Exact => crate::intervals::exact(self.ones, self.n, LEVEL),
+            Method::Wilson => crate::intervals::wilson(self.ones, self.n, LEVEL),
+            Method::Bounded => self.bounded(LEVEL),
+            Method::Student => self.unbounded_t(LEVEL),
+            Method::ClusteredStudent => self.clustered_small_t(LEVEL),
+        }
+    }
+
+    /// Two-sided p-value of a mean of `null`, by the method of [`interval`](Self::interval): below 0.05
+    /// exactly where that interval leaves `null` out.
+    pub fn p_value(&self, null: f64) -> Result<f64, StatsError> {
+        const WHAT: &str = "p-value of a mean score";
+        let mean = self.checked_mean(WHAT)?;
+        if !null.is_finite() {
+            return Err(StatsError::NotFinite {
+                what: WHAT,
+                index: 0,
+                value: null,
+            });
+        }
+        let with_t = |variance: Option<f64>, freedom: f64| match variance {
+            None => Err(StatsError::TooFew {
+                what: WHAT,
+                needed: 2,
+                found: self.n as usize,
+            }),
+            Some(variance) => Ok(against::wald(mean - null, variance, freedom)),
+        };
+        match self.method() {
+            Method::Exact => Ok(against::exact(self.ones, self.n, null)),
+            Method::Wilson => Ok(against::score(mean, null, self.n as f64, Tail::Normal)),
+            Method::Student => with_t(self.variance_of_mean(), self.n as f64 - 1.0),
+            Method::ClusteredStudent => {
+                let found = self.small_sample_variance();
+                with_t(found.map(|f| f.0), found.map_or(1.0, |f| f.1))
+            }
+            Method::Bounded => {
+                let (effective, tail) = self.size(mean);
+                let p = against::score(mean, null, effective, tail);
+                Ok(p.max(self.p_of_unseen_families(mean, null)))
+            }
+        }
+    }
+
+    /// Which method fits the scores.
+    fn method(&self) -> Method {
         let independent =
             self.clusters.is_empty() || (self.clusters.len() as u64 == self.n && self.n > 0);
         if self.outside > 0 {
             return if self.clusters.is_empty() {
-                self.unbounded_t(LEVEL)
+                Method::Student
             } else {
-                self.clustered_small_t(LEVEL)
+                Method::ClusteredStudent
             };
         }
-        if independent && self.n > 0 && self.zeros + self.ones == self.n {
-            return if self.n < FEW_ITEMS {
-                crate::intervals::exact(self.ones, self.n, LEVEL)
-            } else {
-                crate::intervals::wilson(self.ones, self.n, LEVEL)
-            };
+        match independent && self.n > 0 && self.zeros + self.ones == self.n {
+            true if self.n < FEW_ITEMS => Method::Exact,
+            true => Method::Wilson,
+            false => Method::Bounded,
         }
-        self.bounded(LEVEL)
     }
 
     /// Wilson's interval at the effective sample size; scores must lie between 0 and 1.
@@ -191,20 +246,15 @@ impl Moments {
                 found: format!("{} score(s) outside", self.outside),
             });
         }
-        let clustered = !self.clusters.is_empty();
-        let (effective, quantile) = if clustered {
-            self.clustered_size(mean, level)
-        } else {
-            self.single_size(mean, level)
-        };
-        let method = if clustered {
-            "clustered-wilson"
-        } else {
+        let (effective, tail) = self.size(mean);
+        let method = if self.clusters.is_empty() {
             "wilson-effective"
+        } else {
+            "clustered-wilson"
         };
         // One unit says nothing about how units differ: anything on the scale is possible.
         let (low, high) = if effective > 0.0 {
-            wilson_bounds(mean, effective, quantile)
+            wilson_bounds(mean, effective, tail.quantile(level))
         } else {
             (0.0, 1.0)
         };
@@ -227,9 +277,46 @@ impl Moments {
     /// middle is at least what the others' mean and Wilson's bound for the share of such families allow,
     /// each of them counted as an item at the far end: the rule of three, over families.
     fn with_unseen_families(&self, mean: f64, level: f64, (low, high): (f64, f64)) -> (f64, f64) {
+        let Some((others, beyond, families)) = self.beyond_the_middle(mean) else {
+            return (low, high);
+        };
+        let (_, share) = wilson_bounds(beyond / families, families, z_of(level));
+        let bound = others + share * (1.0 - others);
+        if mean < NEAR_END {
+            (low, high.max(bound))
+        } else {
+            (low.min(1.0 - bound), high)
+        }
+    }
+
+    /// The p-value of `null` that those bounds give.
+    fn p_of_unseen_families(&self, mean: f64, null: f64) -> f64 {
+        let Some((others, beyond, families)) = self.beyond_the_middle(mean) else {
+            return 0.0;
+        };
+        let (mean, null) = if mean < NEAR_END {
+            (mean, null)
+        } else {
+            (1.0 - mean, 1.0 - null)
+        };
+        if null <= mean {
+            return 0.0;
+        }
+        // The share of families beyond the middle that `null` takes.
+        let share = (null - others) / (1.0 - others);
+        if share <= beyond / families {
+            1.0
+        } else {
+            against::score(beyond / families, share, families, Tail::Normal)
+        }
+    }
+
+    /// Where the mean of families lies near an end and hardly one lies beyond the middle: the mean of the
+    /// others counted from that end, how many lie beyond, and how many families there are.
+    fn beyond_the_middle(&self, mean: f64) -> Option<(f64, f64, f64)> {
         let near_low = mean < NEAR_END;
         if self.clusters.len() < 2 || (!near_low && mean <= 1.0 - NEAR_END) {
-            return (low, high);
+            return None;
         }
         let (mut beyond, mut n, mut sum) = (0usize, 0.0, 0.0);
         for cluster in self.clusters.values() {
@@ -246,54 +333,54 @@ impl Moments {
                 sum += if near_low { right } else { size - right };
             }
         }
-        if beyond > FEW_FAMILIES || n <= 0.0 {
-            return (low, high);
-        }
-        let families = self.clusters.len() as f64;
-        let (_, share) = wilson_bounds(beyond as f64 / families, families, z_of(level));
-        let others = sum / n;
-        let bound = others + share * (1.0 - others);
-        if near_low {
-            (low, high.max(bound))
+        (beyond <= FEW_FAMILIES && n > 0.0).then(|| {
+            let families = self.clusters.len() as f64;
+            (sum / n, beyond as f64, families)
+        })
+    }
+
+    /// How many tosses of a coin the scores are worth, and by which distribution.
+    fn size(&self, mean: f64) -> (f64, Tail) {
+        if self.clusters.is_empty() {
+            self.single_size(mean)
         } else {
-            (low.min(1.0 - bound), high)
+            self.clustered_size(mean)
         }
     }
 
-    /// How many tosses of a coin single scores are worth, and the quantile to use.
+    /// How many tosses of a coin single scores are worth, and the distribution to use.
     ///
     /// A coin's variance is known from its mean, so that Wilson's interval needs no t; the more the
     /// scores vary less than a coin, the more their variance is an estimate and the more of
     /// Student's quantile is taken. With scores of 0 and 1 only this is Wilson's interval exactly.
-    fn single_size(&self, mean: f64, level: f64) -> (f64, f64) {
+    fn single_size(&self, mean: f64) -> (f64, Tail) {
         let n = self.n as f64;
         let coin = mean * (1.0 - mean);
         let Some(variance) = self.variance() else {
-            return (0.0, 0.0);
+            return (0.0, Tail::Normal);
         };
         if coin <= VANISHING {
-            return (n, z_of(level));
+            return (n, Tail::Normal);
         }
         let share = (variance * (n - 1.0) / n / coin).min(1.0);
         if share <= VANISHING {
             // All scores equal and inside the scale: no variation seen is not certainty.
-            return (n, z_of(level));
+            return (n, Tail::Normal);
         }
         let estimated = share * (1.0 + (1.0 - share) / (n - 1.0));
-        let (z, t) = (z_of(level), t_of(level, n - 1.0));
-        (n / estimated, z + (t - z) * (1.0 - share))
+        (n / estimated, Tail::Between(share, n - 1.0))
     }
 
     /// The same for clustered scores: never more than the scores themselves, and with no variation
     /// between clusters as many tosses as there are clusters.
-    fn clustered_size(&self, mean: f64, level: f64) -> (f64, f64) {
+    fn clustered_size(&self, mean: f64) -> (f64, Tail) {
         let groups = self.clusters.len() as f64;
         match self.small_sample_variance() {
-            None => (0.0, 0.0),
-            Some((variance, _)) if variance <= VANISHING => (groups, z_of(level)),
+            None => (0.0, Tail::Normal),
+            Some((variance, _)) if variance <= VANISHING => (groups, Tail::Normal),
             Some((variance, freedom)) => (
                 (mean * (1.0 - mean) / variance).clamp(1.0, self.n as f64),
-                t_of(level, freedom),
+                Tail::Student(freedom),
             ),
         }
     }

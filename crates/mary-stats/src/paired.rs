@@ -7,10 +7,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use crate::bootstrap::{self, Bootstrap};
 use crate::distributions::{binomial_cdf, binomial_pmf, t_of, t_two_sided, z_of};
-use crate::intervals::{mean_clustered_t, mean_t, wilson_bounds};
-use crate::{Interval, LEVEL, StatsError, input, likelihood};
+use crate::intervals::wilson_bounds;
+use crate::{Interval, StatsError, input};
 
 /// McNemar's test of two models on the same items.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -87,7 +86,7 @@ impl PairedCounts {
 }
 
 /// Newcombe's interval (1998, method 10) for the difference, first minus second, of two
-/// proportions on the same items. Conservative for few items; see [`likelihood`].
+/// proportions on the same items. Conservative for few items; see [`crate::likelihood`].
 pub fn newcombe_paired(counts: &PairedCounts, level: f64) -> Result<Interval, StatsError> {
     const WHAT: &str = "Newcombe interval for paired proportions";
     let total = counts.n();
@@ -136,7 +135,7 @@ fn newcombe_phi(a: f64, b: f64, c: f64, d: f64) -> f64 {
 }
 
 /// Newcombe's interval for the difference, first minus second, of two proportions on different
-/// items. Conservative for few items near 0 and 1; see [`likelihood`].
+/// items. Conservative for few items near 0 and 1; see [`crate::likelihood`].
 pub fn newcombe_unpaired(
     (k1, n1): (u64, u64),
     (k2, n2): (u64, u64),
@@ -263,76 +262,4 @@ pub fn permutation(
         p: (extreme + 1) as f64 / (draws + 1) as f64,
         exact: false,
     })
-}
-
-/// BCa bootstrap interval of the mean difference, first minus second, on the same items.
-pub fn bootstrap_difference(
-    first: &[f64],
-    second: &[f64],
-    clusters: Option<&[usize]>,
-    settings: &Bootstrap,
-) -> Result<Interval, StatsError> {
-    let differences = subtract(first, second)?;
-    bootstrap::mean_bca(&differences, clusters, settings)
-}
-
-/// Two conditions on the same items, compared.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
-    /// Items both were scored on.
-    pub n: usize,
-    /// Mean of the first.
-    pub first: f64,
-    /// Mean of the second.
-    pub second: f64,
-    /// First minus second, with its interval.
-    pub difference: Interval,
-    /// Two-sided p-value, uncorrected; see [`crate::multiple`].
-    pub p: f64,
-    /// The test behind `p`.
-    pub test: &'static str,
-    /// The four cells, when all scores are 0 or 1.
-    pub counts: Option<PairedCounts>,
-}
-
-/// Compares two models on the same items by the rule of `docs/statistics.md`: verdicts of 0 and 1
-/// without clusters by the likelihood interval and McNemar's mid-p; everything else by the (clustered)
-/// t interval of the differences and the sign-flipping permutation test with 10,000 draws.
-pub fn compare(
-    first: &[f64],
-    second: &[f64],
-    clusters: Option<&[usize]>,
-    seed: u64,
-) -> Result<Comparison, StatsError> {
-    let differences = subtract(first, second)?;
-    let counts = PairedCounts::from_scores(first, second);
-    let (difference, p, test) = match (&counts, clusters) {
-        (Some(counts), None) => (
-            likelihood::difference_paired(counts, LEVEL)?,
-            mcnemar(counts.only_first, counts.only_second).mid_p,
-            "mcnemar-mid-p",
-        ),
-        _ => (
-            match clusters {
-                Some(ids) => mean_clustered_t(&differences, ids, LEVEL)?,
-                None => mean_t(&differences, LEVEL)?,
-            },
-            permutation(&differences, clusters, 10_000, seed)?.p,
-            "permutation",
-        ),
-    };
-    Ok(Comparison {
-        n: first.len(),
-        first: input::mean(first),
-        second: input::mean(second),
-        difference,
-        p,
-        test,
-        counts,
-    })
-}
-
-fn subtract(first: &[f64], second: &[f64]) -> Result<Vec<f64>, StatsError> {
-    input::pairs("paired difference", first, second, 1)?;
-    Ok(first.iter().zip(second).map(|(a, b)| a - b).collect())
 }

@@ -1,9 +1,9 @@
 //! Coverage of the intervals that claims rest on: scores in families (equal and unequal ones, two ways
-//! in which families differ), single items, and differences of two models on the same items, with and
-//! without clusters; from 5 items to 2,000, in the middle of the scale, near its ends and at 0 and 1
+//! in which families differ), single items, and differences of two models on the same items (in clusters:
+//! `difference.rs`); from 5 items to 2,000, in the middle of the scale, near its ends and at 0 and 1
 //! themselves. The quick form runs with every test; the long one prints the table of docs/statistics.md.
 
-use mary_stats::difference::{ScoreRange, adjusted, compare};
+use mary_stats::difference::{ScoreRange, compare};
 use mary_stats::score_interval;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -49,7 +49,7 @@ enum Families {
 
 /// A Beta-distributed share with mean `p` and the intraclass correlation [`ALIKE`], by Jöhnk's method
 /// on the logarithms (small parameters underflow otherwise).
-fn beta(rng: &mut ChaCha8Rng, p: f64) -> f64 {
+pub(crate) fn beta(rng: &mut ChaCha8Rng, p: f64) -> f64 {
     let k = (1.0 - ALIKE) / ALIKE;
     let (a, b) = (p * k, (1.0 - p) * k);
     if p <= 0.0 || p >= 1.0 {
@@ -153,46 +153,30 @@ fn of_items(simulations: usize, n: usize, region: (f64, f64), ties: bool) -> f64
 }
 
 /// Two models on the same items, of which `apart` are answered differently; the true difference is
-/// drawn. At the ends both are right everywhere, or wrong everywhere. With clusters of four, half of them
-/// answer as one.
-fn of_pairs(simulations: usize, units: usize, size: usize, region: (f64, f64)) -> f64 {
+/// drawn. At the ends both are right everywhere, or wrong everywhere.
+fn of_pairs(simulations: usize, items: usize, region: (f64, f64)) -> f64 {
     covered(simulations, 21, |rng| {
         let base = share(rng, region);
         let apart = base.min(1.0 - base) * rng.random::<f64>();
         let part = rng.random::<f64>();
         let (only_first, only_second) = (apart * part, apart * (1.0 - part));
-        let (mut first, mut second, mut ids) = (vec![], vec![], vec![]);
-        for unit in 0..units {
-            let (together, common) = (rng.random::<f64>() < 0.5, rng.random::<f64>());
-            for _ in 0..size {
-                let u = if together {
-                    common
-                } else {
-                    rng.random::<f64>()
-                };
-                let (a, b) = if u < only_first {
-                    (1.0, 0.0)
-                } else if u < only_first + only_second {
-                    (0.0, 1.0)
-                } else {
-                    let both = u < only_first + only_second + (1.0 - apart) * base;
-                    let both = f64::from(u8::from(both));
-                    (both, both)
-                };
-                first.push(a);
-                second.push(b);
-                ids.push(unit);
-            }
+        let (mut first, mut second) = (vec![], vec![]);
+        for _ in 0..items {
+            let u = rng.random::<f64>();
+            let (a, b) = if u < only_first {
+                (1.0, 0.0)
+            } else if u < only_first + only_second {
+                (0.0, 1.0)
+            } else {
+                let both = u < only_first + only_second + (1.0 - apart) * base;
+                let both = f64::from(u8::from(both));
+                (both, both)
+            };
+            first.push(a);
+            second.push(b);
         }
-        // The interval `compare` gives for clusters, without its permutation test.
-        let (low, high) = if size > 1 {
-            let differences: Vec<f64> = first.iter().zip(&second).map(|(a, b)| a - b).collect();
-            let found = adjusted(&differences, Some(&ids), 0.95).unwrap();
-            (found.low, found.high)
-        } else {
-            let found = compare(&first, &second, None, ScoreRange::Unit, 1).unwrap();
-            found.bounds.unwrap()
-        };
+        let found = compare(&first, &second, None, ScoreRange::Unit).unwrap();
+        let (low, high) = found.bounds.unwrap();
         let truth = only_first - only_second;
         low - 1e-12 <= truth && truth <= high + 1e-12
     })
@@ -247,15 +231,7 @@ fn table(simulations: usize, largest: usize) -> Vec<Row> {
         .filter(|n| *n <= largest)
     {
         line(format!("paired, {n} items"), &|r| {
-            of_pairs(simulations, n, 1, r)
-        });
-    }
-    for n in [5, 10, 20, 50, 500]
-        .into_iter()
-        .filter(|n| 4 * *n <= largest)
-    {
-        line(format!("paired, {n} clusters of 4"), &|r| {
-            of_pairs(simulations, n, 4, r)
+            of_pairs(simulations, n, r)
         });
     }
     rows

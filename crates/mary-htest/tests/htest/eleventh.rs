@@ -143,6 +143,7 @@ fn row(model: &str, task: &str, value: f64) -> SummaryRow {
         scored: 200,
         ties: 0,
         constant_answer: None,
+        chance_test: None,
         unscored: BTreeMap::new(),
         failed: BTreeMap::new(),
         measures: vec![],

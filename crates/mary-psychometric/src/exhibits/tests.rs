@@ -26,6 +26,7 @@ fn row(model: &str, task: &str, score: f64, measures: &[(&str, f64)]) -> Summary
         scored: 3,
         ties: 0,
         constant_answer: None,
+        chance_test: None,
         unscored: BTreeMap::new(),
         failed: BTreeMap::new(),
         measures: measures

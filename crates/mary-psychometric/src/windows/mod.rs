@@ -205,6 +205,7 @@ pub(crate) mod simulated {
                 scored: n,
                 ties: 0,
                 constant_answer: None,
+                chance_test: None,
                 unscored: BTreeMap::new(),
                 failed: BTreeMap::new(),
                 measures: vec![],
