@@ -223,6 +223,85 @@ pub(crate) mod tests {
         );
     }
 
+    /// Every engine's script is carried out in folders with a space, an apostrophe and a `$`, by the shells that
+    /// carry it out, and by the rules that Kubernetes has for `$`. The programs write down what they were told.
+    #[test]
+    fn scripts_work_in_a_folder_of_any_name() {
+        use std::os::unix::fs::PermissionsExt as _;
+        for name in ["my runs", "o'brien", "a $$ b $(HOME) \"c\""] {
+            let home = tempfile::tempdir().unwrap();
+            let home = home.path().join(name);
+            std::fs::create_dir_all(home.join("bin")).unwrap();
+            let told = home.join("told.txt");
+            for program in ["mary", "hq"] {
+                let path = home.join("bin").join(program);
+                let note = format!("printf '%s|' \"$@\" >> {}", quoted(&told.to_string_lossy()));
+                let text = format!("#!/bin/sh\n{note}\necho 17\n");
+                std::fs::write(&path, text).unwrap();
+                let mode = std::fs::Permissions::from_mode(0o755);
+                std::fs::set_permissions(&path, mode).unwrap();
+            }
+            let mut job = job();
+            job.folder = home.join("run");
+            job.directory.clone_from(&home);
+            job.program = home.join("bin/mary");
+            job.environment = vec![("MARY_RUNS".into(), home.display().to_string())];
+            let path = format!("{}:/usr/bin:/bin", home.join("bin").display());
+            let carried_out = |shell: &str, text: &str| {
+                let _ = std::fs::remove_file(&told);
+                let ended = std::process::Command::new(shell)
+                    .args(["-c", text])
+                    .env("PATH", &path)
+                    .env("SLURM_ARRAY_TASK_ID", "1")
+                    .env("HQ_TASK_ID", "1")
+                    .env("JOB_COMPLETION_INDEX", "1")
+                    .output()
+                    .unwrap();
+                assert!(ended.status.success(), "{name}: {ended:?}\n{text}");
+                std::fs::read_to_string(&told).unwrap()
+            };
+            let mut all = crate::slurm::scripts(&job, 10);
+            all.extend(crate::hyperqueue::scripts(&job));
+            all.extend(crate::kubernetes::scripts(&job));
+            std::fs::create_dir_all(submit_folder(&job.folder)).unwrap();
+            for script in &all {
+                std::fs::write(submit_folder(&job.folder).join(&script.name), &script.text)
+                    .unwrap();
+            }
+            let shard = "run|-m|builtin/nano|--set|it's=1|--shard|3/8|--quiet|--no-report|";
+            let merge = format!("merge|{}|", job.folder.display());
+            for script in &all {
+                let yaml = script
+                    .text
+                    .lines()
+                    .filter_map(|l| l.trim().strip_prefix("- \""));
+                let commands: Vec<String> = yaml
+                    .map(|l| serde_json::from_str(&format!("\"{l}")).unwrap())
+                    .map(|command: String| command.replace("$$", "$"))
+                    .collect();
+                match (script.name.as_str(), commands.as_slice()) {
+                    (file, _) if file.contains("slurm-0") || file.contains("task") => {
+                        assert_eq!(carried_out("bash", &script.text), shard, "{name}");
+                    }
+                    (file, _) if file.contains("merge") => {
+                        assert_eq!(carried_out("bash", &script.text), merge, "{name}");
+                    }
+                    (file, _) if file.contains("hyperqueue-submit") => {
+                        let told = carried_out("bash", &script.text);
+                        let log = job.file("%{TASK_ID}.log").display().to_string();
+                        assert!(told.contains(&format!("|--stdout|{log}|")), "{told}");
+                        assert!(told.ends_with(&merge), "{told}");
+                    }
+                    (file, [array, join]) if file.ends_with("yaml") => {
+                        assert_eq!(carried_out("sh", array), shard, "{name}");
+                        assert_eq!(carried_out("sh", join), merge, "{name}");
+                    }
+                    (file, _) => assert!(file.ends_with(".txt"), "{file}"),
+                }
+            }
+        }
+    }
+
     #[test]
     fn words_reach_a_shell_as_they_are() {
         for word in ["plain", "it's", "a b", "$HOME", "", "*", "x\"y", "a\nb"] {

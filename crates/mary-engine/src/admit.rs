@@ -1,6 +1,8 @@
 //! Whether a model can do what a task needs, found out before weights are loaded or money is spent.
 
-use mary_contract::{ModelCard, Needs, Task, TaskSettings};
+use std::collections::BTreeMap;
+
+use mary_contract::{ModelCard, Needs, NoData, Task, TaskError, TaskSettings, with_labels};
 
 use crate::EngineError;
 
@@ -88,7 +90,6 @@ pub fn admit(
     models: &[ModelCard],
     judge: Judge<'_>,
     tasks: &[(&dyn Task, TaskSettings)],
-    fitting_models: impl Fn(&dyn Task, &TaskSettings) -> Vec<String>,
 ) -> Result<(), EngineError> {
     let misfits = misfits(models, judge, tasks);
     let Some(first) = misfits.first() else {
@@ -107,17 +108,21 @@ pub fn admit(
     if misfits.len() > 12 {
         text.push_str(&format!("  … and {} more\n", misfits.len() - 12));
     }
-    text.push_str(&hint(first, &misfits, models, tasks, fitting_models));
-    Err(EngineError::Refused(text))
+    text.push_str(&hint(first, &misfits, models, tasks));
+    let labels: BTreeMap<String, String> = models
+        .iter()
+        .filter_map(|card| Some((card.model.to_string(), card.label.clone()?)))
+        .collect();
+    Err(EngineError::Refused(with_labels(&text, &labels)))
 }
 
-/// Tasks the first refused model could run, and models that could run the first refused task.
+/// Tasks the first refused model could run, a setting under which it could run this one, and what kind of
+/// model has what it lacks.
 fn hint(
     first: &Misfit,
     misfits: &[Misfit],
     models: &[ModelCard],
     tasks: &[(&dyn Task, TaskSettings)],
-    fitting_models: impl Fn(&dyn Task, &TaskSettings) -> Vec<String>,
 ) -> String {
     if first.as_judge {
         return String::from(
@@ -148,16 +153,31 @@ fn hint(
                 first.model
             ));
         }
-        let models = fitting_models(*task, settings);
-        if !models.is_empty() {
-            hints.push(format!("{} works with {}", first.task, models.join(", ")));
-        }
     }
+    hints.extend(first.missing.iter().filter_map(|lacking| remedy(lacking)));
     match hints.is_empty() {
         true => {
             String::from("hint: `mary models` and `mary tasks` list what each can do and needs")
         }
         false => format!("hint: {}", hints.join("; ")),
+    }
+}
+
+/// What kind of model has what one lacks, or how to do without.
+fn remedy(lacking: &str) -> Option<String> {
+    let open = |what: &str| {
+        Some(format!(
+            "models with open weights (hf/OWNER/NAME, gguf/FILE) have {what}"
+        ))
+    };
+    match lacking {
+        "hidden states" => open(lacking),
+        "a chat template" => Some("without --apply-chat-template it is asked in plain text".into()),
+        "pictures in the prompt" => {
+            Some("`mary models show MODEL` says which take pictures".into())
+        }
+        _ if lacking.starts_with("log-probabilities") => open("log-probabilities"),
+        _ => None,
     }
 }
 
@@ -177,10 +197,21 @@ fn fitting_setting(
                 .params
                 .insert(param.name.to_string(), value.to_owned());
             let needs = task.needs(&other);
-            if !needs.judge && needs.missing(&card.capabilities, other.form).is_empty() {
+            if !needs.judge
+                && needs.missing(&card.capabilities, other.form).is_empty()
+                && is_a_value(task, &other)
+            {
                 return Some((param.name.to_string(), value.to_owned()));
             }
         }
     }
     None
+}
+
+/// Whether the task takes these settings. What a card says about the values of a parameter is prose, and a
+/// word of it (`a number`) need not be one of them.
+fn is_a_value(task: &dyn Task, settings: &TaskSettings) -> bool {
+    let items = task.items(settings, &NoData);
+    let first = items.and_then(|mut items| items.next().transpose());
+    !matches!(first, Err(TaskError::Setting(_)))
 }

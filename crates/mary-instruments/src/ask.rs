@@ -10,6 +10,9 @@ use mary_contract::{
 };
 use serde_json::Value;
 
+/// Why a question has no verdict: nothing is wrong with its answer.
+pub const NO_RIGHT_ANSWER: &str = "a question of one's own has no right answer here";
+
 /// What is asked, and how an answer is drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
@@ -91,8 +94,7 @@ impl Task for AskTask {
     }
 
     fn judge(&self, _: &TaskSettings, _: &Item, _: &[Reply]) -> Judgement {
-        let why = "a question of one's own has no right answer here";
-        Judgement::unscored(UnscoredReason::NotApplicable(why.into()))
+        Judgement::unscored(UnscoredReason::NotApplicable(NO_RIGHT_ANSWER.into()))
     }
 
     fn asked(&self, settings: &TaskSettings) -> InForce {

@@ -6,7 +6,9 @@
 
 use std::fmt;
 
-use mary_contract::{Generate, ModelError, ModelRef, ModelSettings, Prompt, Request, Score, Usage};
+use mary_contract::{
+    Generate, ModelError, ModelRef, ModelSettings, Prompt, Request, Score, Usage, counted,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Entry;
@@ -15,6 +17,9 @@ use crate::prices::{Price, Prices};
 
 /// Tokens a picture is taken for.
 const PICTURE_TOKENS: f64 = 1000.0;
+
+/// How tokens are guessed, where nothing costs money.
+const TOKENS: &str = "tokens are estimated: one per 4 ASCII characters or 1.5 others, 1000 per picture; answers are counted at their limit";
 
 /// How the guess is made, to be printed beside it.
 pub const METHOD: &str = "tokens are estimated: one per 4 ASCII characters or 1.5 others, 1000 per picture; answers are counted at their limit, so the cost is an upper estimate; prefix caches are not counted";
@@ -54,6 +59,30 @@ pub struct Estimate {
     pub completion_tokens: u64,
     /// Dollars, at most; `None` when no price is known.
     pub cost: Option<f64>,
+    /// Seconds, about, where the model runs on this machine and its size is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+}
+
+impl Estimate {
+    /// Adds a request to a model that runs on this machine. It reads a prefix once, whatever follows.
+    pub fn add_local(&mut self, request: &Request) {
+        let (read, written) = match request {
+            Request::Generate(generate) => (
+                tokens_in_prompt(&generate.prompt),
+                u64::from(generate.sampling.max_tokens),
+            ),
+            Request::Score(score) => {
+                let texts = score.continuations.iter().map(|c| tokens_in(c));
+                (tokens_in_prompt(&score.prefix) + texts.sum::<f64>(), 0)
+            }
+            Request::Observe(observe) if observe.picture.is_some() => (PICTURE_TOKENS, 0),
+            Request::Observe(observe) => (tokens_in(&observe.text), 0),
+        };
+        self.requests += 1;
+        self.prompt_tokens += read as u64;
+        self.completion_tokens += written;
+    }
 }
 
 /// Estimates requests to one model.
@@ -142,6 +171,7 @@ impl Estimator {
             prompt_tokens: usage.prompt_tokens,
             completion_tokens: usage.completion_tokens,
             cost: self.price.as_ref().map(|p| p.cost(&usage, 0, self.batch)),
+            seconds: None,
         }
     }
 
@@ -196,6 +226,12 @@ fn reasoning_room(entry: &Entry, model: &ModelRef, options: &Options) -> u32 {
 pub struct EstimateRow {
     /// The model.
     pub model: String,
+    /// What the user calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Whether it runs on this machine, and costs time instead of money.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub local: bool,
     /// `family/task`.
     pub task: String,
     /// What it would take.
@@ -209,12 +245,48 @@ pub struct DryRun {
     pub rows: Vec<EstimateRow>,
     /// Day and source of the prices.
     pub prices: String,
+    /// How fast this machine is taken to be, where a model runs on it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub speed: String,
+}
+
+impl EstimateRow {
+    fn called(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.model)
+    }
+
+    /// Dollars, or time where the model runs on this machine.
+    fn price(&self) -> String {
+        match (self.local, self.estimate.seconds) {
+            (false, _) => dollars(self.estimate.cost),
+            (true, Some(seconds)) => format!("about {}", duration(seconds)),
+            (true, None) => "no price".into(),
+        }
+    }
 }
 
 impl DryRun {
-    /// Dollars for everything, at most; `None` when a price is missing.
+    /// Dollars for everything, at most; `None` when a price is missing. What runs on this machine has none.
     pub fn cost(&self) -> Option<f64> {
-        self.rows.iter().map(|row| row.estimate.cost).sum()
+        let remote = self.rows.iter().filter(|row| !row.local);
+        remote.map(|row| row.estimate.cost).sum()
+    }
+
+    /// Seconds for everything that runs on this machine, about; `None` where a model's size is not known.
+    pub fn seconds(&self) -> Option<f64> {
+        let local = self.rows.iter().filter(|row| row.local);
+        local.map(|row| row.estimate.seconds).sum()
+    }
+}
+
+/// A time in the two largest units it has.
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.ceil().clamp(0.0, 1e9) as u64;
+    match whole {
+        0..60 => format!("{whole} s"),
+        60..3_600 => format!("{} min {} s", whole / 60, whole % 60),
+        3_600..86_400 => format!("{} h {} min", whole / 3_600, whole % 3_600 / 60),
+        _ => format!("{} d {} h", whole / 86_400, whole % 86_400 / 3_600),
     }
 }
 
@@ -228,34 +300,65 @@ impl fmt::Display for DryRun {
                 .unwrap_or(0)
                 .max(head)
         };
-        let model = wide(|r| &r.model, 5);
+        let model = wide(EstimateRow::called, 5);
         let task = wide(|r| &r.task, 5);
+        let local = self.rows.iter().filter(|r| r.local).count();
+        let (last, wide) = match (local, self.rows.len()) {
+            (0, _) => ("cost ≤", 12),
+            (local, all) if local == all => ("time", 16),
+            _ => ("cost ≤, time", 16),
+        };
         writeln!(
             f,
-            "{:model$}  {:task$}  {:>9}  {:>13}  {:>13}  {:>12}",
-            "model", "task", "requests", "tokens in", "tokens out ≤", "cost ≤"
+            "{:model$}  {:task$}  {:>9}  {:>13}  {:>13}  {last:>wide$}",
+            "model", "task", "requests", "tokens in", "tokens out ≤"
         )?;
         for row in &self.rows {
             let e = &row.estimate;
             writeln!(
                 f,
-                "{:model$}  {:task$}  {:>9}  {:>13}  {:>13}  {:>12}",
-                row.model,
+                "{:model$}  {:task$}  {:>9}  {:>13}  {:>13}  {:>wide$}",
+                row.called(),
                 row.task,
                 e.requests,
                 e.prompt_tokens,
                 e.completion_tokens,
-                dollars(e.cost)
+                row.price()
             )?;
         }
-        let requests: u64 = self.rows.iter().map(|r| r.estimate.requests).sum();
-        writeln!(
-            f,
-            "total: {requests} requests, at most {}",
-            dollars(self.cost())
-        )?;
-        writeln!(f, "{METHOD}")?;
+        self.total(f, local)?;
+        if local < self.rows.len() {
+            writeln!(f, "{METHOD}")?;
+        } else {
+            writeln!(f, "{TOKENS}")?;
+        }
+        if !self.speed.is_empty() {
+            writeln!(f, "{}", self.speed)?;
+        }
         write!(f, "{}", self.prices)
+    }
+}
+
+impl DryRun {
+    fn total(&self, f: &mut fmt::Formatter<'_>, local: usize) -> fmt::Result {
+        let sum = |of: fn(&Estimate) -> u64| self.rows.iter().map(|r| of(&r.estimate)).sum::<u64>();
+        let requests = usize::try_from(sum(|e| e.requests)).unwrap_or(usize::MAX);
+        write!(f, "total: {}", counted(requests, "request"))?;
+        if local > 0 {
+            write!(f, ", about {} tokens in", sum(|e| e.prompt_tokens))?;
+        }
+        if local < self.rows.len() {
+            write!(f, ", at most {}", dollars(self.cost()))?;
+        }
+        match (local, self.seconds()) {
+            (0, _) => {}
+            (_, Some(seconds)) => write!(f, ", about {} on this machine", duration(seconds))?,
+            (_, None) => write!(
+                f,
+                "; the time is not known, since a model does not tell its size"
+            )?,
+        }
+        writeln!(f)
     }
 }
 
@@ -299,13 +402,49 @@ mod tests {
             }
             rows.push(EstimateRow {
                 model: model.into(),
+                label: None,
+                local: false,
                 task: "htest/rhyme".into(),
                 estimate: estimator.take(),
             });
             prices = "prices of DATE".into();
             assert_eq!(estimator.take().requests, 0, "taken");
         }
-        insta::assert_snapshot!("dry_run", DryRun { rows, prices });
+        let speed = String::new();
+        insta::assert_snapshot!(
+            "dry_run",
+            DryRun {
+                rows,
+                prices,
+                speed
+            }
+        );
+    }
+
+    #[test]
+    fn a_model_on_this_machine_costs_time_and_tokens() {
+        let mut estimate = Estimate::default();
+        estimate.add_local(&request(&"word ".repeat(400), 16));
+        estimate.seconds = Some(4920.0);
+        assert_eq!((estimate.requests, estimate.completion_tokens), (1, 16));
+        assert!((500..530).contains(&estimate.prompt_tokens), "{estimate:?}");
+        let dry = DryRun {
+            rows: vec![EstimateRow {
+                model: "hf/owner/name".into(),
+                label: Some("small".into()),
+                local: true,
+                task: "htest/rhyme".into(),
+                estimate,
+            }],
+            prices: String::new(),
+            speed: "time is an estimate".into(),
+        };
+        let text = dry.to_string();
+        assert!(text.contains("about 1 h 22 min on this machine"), "{text}");
+        assert!(text.contains("\nsmall  htest/rhyme"), "{text}");
+        assert!(text.contains("time is an estimate"), "{text}");
+        assert!(!text.contains("price"), "{text}");
+        assert_eq!((dry.cost(), dry.seconds()), (Some(0.0), Some(4920.0)));
     }
 
     #[test]

@@ -13,15 +13,17 @@ use mary_contract::Sample;
 use mary_report::{
     OutcomeClass,
     html::{ReportOptions, report},
-    viewer::{Filter, IndexedSource, Order, RunEntry, SampleLog, SampleSource as _, SourceError},
+    viewer::{
+        Filter, IndexedSource, Order, RunEntry, RunList, SampleLog, SampleSource as _, SourceError,
+    },
 };
 
 /// Makes its samples as they are read, so that only the index takes memory.
 struct Made(Arc<fixture::Bench>);
 
 impl SampleLog for Made {
-    fn runs(&self) -> Result<Vec<RunEntry>, SourceError> {
-        self.run("").map(|run| vec![run])
+    fn runs(&self) -> Result<RunList, SourceError> {
+        self.run("").map(|run| vec![run].into())
     }
 
     fn run(&self, _run: &str) -> Result<RunEntry, SourceError> {

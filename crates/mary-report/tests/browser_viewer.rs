@@ -258,7 +258,7 @@ fn runs_are_listed_ordered_and_lead_to_their_reports() {
     let local = format!("127.0.0.1:{}", bound.port());
     let get = |path: &str| ask(bound, &local, &format!("GET {path}"));
     let list = get("/?by=samples&turned=1&q=RHYME");
-    assert!(list.contains("1 of 1 runs"), "{list}");
+    assert!(list.contains("1 of 1 run."), "{list}");
     assert!(list.contains("aria-sort=\"ascending\""), "{list}");
     assert!(
         list.contains("6 tasks of 4 families on tiny and large"),
@@ -270,7 +270,7 @@ fn runs_are_listed_ordered_and_lead_to_their_reports() {
     );
     assert!(list.contains("above chance"), "{list}");
     assert!(list.contains("href=\"/run/b3f1c2d4e5/report\""), "{list}");
-    assert!(get("/?q=nothing-of-the-kind").contains("0 of 1 runs"));
+    assert!(get("/?q=nothing-of-the-kind").contains("0 of 1 run."));
     // Whatever lies in the folder as a report: its scripts belong to no origin and reach nothing.
     let report = get("/run/b3f1c2d4e5/report").to_lowercase();
     assert!(

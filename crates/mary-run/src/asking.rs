@@ -99,7 +99,10 @@ impl<'a> Asking<'a> {
                 _ if !self.asks(place) => {}
                 // A model with nothing left to answer is not even loaded.
                 _ => {
-                    let note = format!("{model}: everything is already answered");
+                    let labels = &spec.execution.labels;
+                    let name = model.to_string();
+                    let name = labels.get(&name).unwrap_or(&name);
+                    let note = format!("{name}: everything is already answered");
                     self.events.observe(&Event::Note(&note))?;
                 }
             }

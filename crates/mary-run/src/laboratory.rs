@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mary_contract::{
-    DataSource, ModelCard, ModelRef, ModelSettings, NoData, Provider, Registry, Task, TaskSettings,
+    DataSource, ModelRef, NoData, Provider, Registry, Task,
 };
 use mary_remote::Ledger;
 
@@ -125,27 +125,5 @@ impl Laboratory {
 
     pub(crate) fn words(&self) -> &[String] {
         &self.command
-    }
-
-    /// Models known by name that could run a task, for hints.
-    pub(crate) fn fitting(&self, task: &dyn Task, settings: &TaskSettings) -> Vec<String> {
-        let needs = task.needs(settings);
-        let fits = |card: &ModelCard| needs.missing(&card.capabilities, settings.form).is_empty();
-        let mut names = Vec::new();
-        for provider in self.all_providers() {
-            for name in provider.known() {
-                let model = ModelRef {
-                    provider: provider.name().to_owned(),
-                    name,
-                    revision: None,
-                };
-                let card = provider.card(&model, &ModelSettings::default());
-                if card.is_ok_and(|card| fits(&card)) {
-                    names.push(model.to_string());
-                }
-            }
-        }
-        names.truncate(4);
-        names
     }
 }

@@ -32,6 +32,7 @@ mod summary;
 pub use admission::PreparedRun;
 pub use ahead::{BrokenDown, LoadAhead};
 pub use error::RunError;
+pub use estimate::Speed;
 pub use foreign::UsersWord;
 pub use laboratory::Laboratory;
 pub use observers::{Both, Silent};

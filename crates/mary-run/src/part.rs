@@ -140,6 +140,11 @@ fn cost(request: &Request) -> u64 {
     }
 }
 
+/// Whether the size of a model is known, so that its time can be told.
+pub(crate) fn weights_known(card: &ModelCard) -> bool {
+    card.parameters.is_some() || size_in_name(&card.model.name).is_some()
+}
+
 /// Millions of weights: what a token costs.
 fn size(card: &ModelCard) -> u64 {
     let known = card.parameters.or_else(|| size_in_name(&card.model.name));
@@ -262,6 +267,15 @@ impl Layout {
     /// them.
     pub fn cost(&self) -> f64 {
         self.total as f64
+    }
+
+    /// The estimated cost of a task on a model, by their places.
+    pub(crate) fn cost_of(&self, model: usize, task: usize) -> f64 {
+        let lengths = || self.tasks.iter().map(|laid| laid.items.len());
+        let before = model * lengths().sum::<usize>() + lengths().take(task).sum::<usize>();
+        let count = lengths().nth(task).unwrap_or(0);
+        let costs = self.costs.get(before..before + count).unwrap_or_default();
+        costs.iter().map(|&cost| cost as f64).sum()
     }
 
     /// The share of the largest piece, which no shard can do a part of.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use mary_contract::{
-    ExecutionSettings, JudgeChoice, Limit, ModelRef, ModelSettings, RunManifest, TaskSettings,
+    ExecutionSettings, JudgeChoice, Limit, ModelCard, ModelRef, ModelSettings, RunManifest,
+    TaskSettings,
 };
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +108,15 @@ impl Default for Execution {
             cache: true,
             batch: false,
             labels: BTreeMap::new(),
+        }
+    }
+}
+
+impl Execution {
+    /// Gives a card the label that the user gave its model, where there is one.
+    pub fn label(&self, card: &mut ModelCard) {
+        if let Some(label) = self.labels.get(&card.model.to_string()) {
+            card.label = Some(label.clone());
         }
     }
 }

@@ -3,9 +3,9 @@
 //! The first line names the run, then come the item ids by model and task, and the last line is a checksum
 //! of those before. The shard writes it before its first answer, from the specification alone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use mary_contract::{StoreError, open_plain, replace_file};
 use mary_digests::DigestMap;
@@ -52,7 +52,7 @@ struct End {
 }
 
 /// Item ids by model and task.
-type Ids = BTreeSet<(String, String, String)>;
+type Ids = BTreeMap<(String, String), BTreeSet<String>>;
 
 /// The plan of a shard, for asking whether a sample is in it.
 pub(crate) struct Plan {
@@ -104,23 +104,29 @@ pub(crate) fn write<'a>(
 ) -> Result<(), StoreError> {
     let path = folder.path().join(PLAN);
     let manifest = folder.manifest();
-    let mut wanted: Ids = items
-        .into_iter()
-        .map(|(model, task, item)| (model.to_owned(), task.to_owned(), item.to_owned()))
-        .collect();
+    let mut wanted = Ids::new();
+    for (model, task, item) in items {
+        let ids = wanted.entry((model.to_owned(), task.to_owned()));
+        ids.or_default().insert(item.to_owned());
+    }
     let mut there = Ids::new();
     // A plan that cannot be read is written anew.
     let before = read(&path, |block| {
-        let ids = block.items.into_iter();
-        there.extend(ids.map(|item| (block.model.clone(), block.task.clone(), item)));
+        let ids = there.entry((block.model, block.task)).or_default();
+        ids.extend(block.items);
         Ok(())
     });
     let unchecked = match before {
         Ok(Some(head)) if head.run == manifest.id && head.trials == manifest.trials => {
-            if wanted.is_subset(&there) {
+            let holds = |(of, ids): (&_, &BTreeSet<String>)| {
+                there.get(of).is_some_and(|known| ids.is_subset(known))
+            };
+            if wanted.iter().all(holds) {
                 return Ok(());
             }
-            wanted.append(&mut there);
+            for (of, ids) in there {
+                wanted.entry(of).or_default().extend(ids);
+            }
             head.unchecked
         }
         _ => unchecked_lines(&folder.path().join(SAMPLES), &manifest.id)?,
@@ -144,16 +150,13 @@ pub(crate) fn write<'a>(
 fn written(head: &Head, ids: &Ids) -> serde_json::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec(head)?;
     bytes.push(b'\n');
-    let ids: Vec<_> = ids.iter().collect();
-    for alike in ids.chunk_by(|a, b| (&a.0, &a.1) == (&b.0, &b.1)) {
-        for chunk in alike.chunks(IDS_A_LINE) {
-            let Some((model, task, _)) = chunk.first() else {
-                continue;
-            };
+    for ((model, task), items) in ids {
+        let items: Vec<&String> = items.iter().collect();
+        for chunk in items.chunks(IDS_A_LINE) {
             let block = Block {
                 model: model.clone(),
                 task: task.clone(),
-                items: chunk.iter().map(|(_, _, item)| item.clone()).collect(),
+                items: chunk.iter().map(|item| (*item).clone()).collect(),
             };
             serde_json::to_writer(&mut bytes, &block)?;
             bytes.push(b'\n');
@@ -210,7 +213,7 @@ fn damaged(path: &Path, line: usize, what: impl std::fmt::Display) -> StoreError
 }
 
 /// The number of the last line of a log that has no checksum.
-fn unchecked_lines(log: &PathBuf, run: &str) -> Result<u64, StoreError> {
+fn unchecked_lines(log: &Path, run: &str) -> Result<u64, StoreError> {
     let file = match open_plain(log) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(0),

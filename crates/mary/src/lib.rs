@@ -51,7 +51,7 @@ pub fn run_command_line(words: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let matches = match command.try_get_matches_from(&arguments) {
         Ok(matches) => matches,
-        Err(said) => return exit::usage(&said, &names).code(),
+        Err(said) => return exit::usage(said, &names).code(),
     };
     // What an instrument does with a file is said nowhere but in its words, those of mary.toml included.
     own::remember_words(match matches.subcommand_name() {

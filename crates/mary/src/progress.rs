@@ -7,7 +7,12 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use mary_contract::{Event, EventObserver, Outcome, StoreError, visible_line};
+use mary_contract::{
+    Event, EventObserver, Outcome, StoreError, UnscoredReason, counted, visible_line,
+};
+use mary_instruments::ask::NO_RIGHT_ANSWER;
+use mary_instruments::observe::VECTORS_ALONE;
+use mary_remote::estimate::duration;
 use mary_run::RunPart;
 
 use crate::terminal;
@@ -162,6 +167,9 @@ impl Progress {
         self.paid += self.cost;
         match outcome {
             Outcome::Scored(_) => {}
+            // Vectors, and answers to a question of one's own, are not judged at all.
+            Outcome::Unscored(UnscoredReason::NotApplicable(why))
+                if [VECTORS_ALONE, NO_RIGHT_ANSWER].contains(&why.as_str()) => {}
             Outcome::Unscored(_) => self.unscored += 1,
             Outcome::Failed(_) => self.failed += 1,
         }
@@ -221,10 +229,10 @@ impl Progress {
     fn troubles(&self) -> String {
         let mut text = String::new();
         if self.failed > 0 {
-            text.push_str(&format!(" {} failed", self.failed));
+            text.push_str(&format!("  {} failed", self.failed));
         }
         if self.unscored > 0 {
-            text.push_str(&format!(" {} unscored", self.unscored));
+            text.push_str(&format!("  {} unscored", self.unscored));
         }
         text
     }
@@ -241,7 +249,7 @@ impl Progress {
         let line = format!(
             "{}: {} in {seconds:.1} s{cached}{}",
             self.title,
-            self.done,
+            counted(usize::try_from(self.done).unwrap_or(usize::MAX), "sample"),
             self.troubles()
         );
         self.say(&line);
@@ -268,17 +276,6 @@ fn rate_text(rate: f64) -> String {
         r if r >= 10.0 => format!("{r:.0}"),
         r if r >= 1.0 => format!("{r:.1}"),
         r => format!("{r:.2}"),
-    }
-}
-
-/// A time in the two largest units it has.
-fn duration(seconds: f64) -> String {
-    let whole = seconds.ceil().clamp(0.0, 1e9) as u64;
-    match whole {
-        0..60 => format!("{whole} s"),
-        60..3_600 => format!("{} min {} s", whole / 60, whole % 60),
-        3_600..86_400 => format!("{} h {} min", whole / 3_600, whole % 3_600 / 60),
-        _ => format!("{} d {} h", whole / 86_400, whole % 86_400 / 3_600),
     }
 }
 
@@ -332,6 +329,22 @@ mod tests {
         assert_eq!(progress.left(), 60 * 99);
     }
 
+    /// What is not judged is no trouble; what should have been judged and was not is.
+    #[test]
+    fn vectors_and_questions_are_not_called_unscored() {
+        let mut progress = Progress::new(true);
+        progress.start("builtin/nano", "observe/texts", 3, 0);
+        for why in [VECTORS_ALONE, NO_RIGHT_ANSWER] {
+            progress.advance(&Outcome::Unscored(UnscoredReason::NotApplicable(
+                why.into(),
+            )));
+        }
+        assert_eq!(progress.troubles(), "");
+        let why = "a text has no vector".to_owned();
+        progress.advance(&Outcome::Unscored(UnscoredReason::NotApplicable(why)));
+        assert_eq!(progress.troubles(), "  1 unscored");
+    }
+
     #[test]
     fn a_line_never_wraps_and_the_task_stays_readable() {
         let mut progress = Progress::new(true);
@@ -343,7 +356,7 @@ mod tests {
         );
         (progress.failed, progress.unscored) = (120, 30);
         for columns in [60, 80, 120] {
-            for message in ["1.1/s", "1.1/s  1 min 31 s left 120 failed 30 unscored"] {
+            for message in ["1.1/s", "1.1/s  1 min 31 s left  120 failed  30 unscored"] {
                 let (title, message) = progress.title_within(columns, message);
                 let bar = bar_width(columns);
                 let bar = if bar == 0 {

@@ -26,7 +26,9 @@ pub fn leave_out(
     let settings = spec.model_settings();
     let mut cards = Vec::new();
     for model in &spec.subjects {
-        cards.push(lab.provider(model)?.card(model, &settings)?);
+        let mut card = lab.provider(model)?.card(model, &settings)?;
+        spec.execution.label(&mut card);
+        cards.push(card);
     }
     let mut left = Vec::new();
     let judged = !matches!(spec.judge, JudgeChoice::None);

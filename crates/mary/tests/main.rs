@@ -14,6 +14,7 @@ mod batch;
 mod cli;
 mod clusters;
 mod embodied;
+mod everyday;
 mod eyes;
 mod families;
 mod foreign;

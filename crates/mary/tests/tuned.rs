@@ -194,7 +194,9 @@ fn a_set_is_tuned_on_and_tested_in_one_command() {
                    --test embodied/perceptualqa --set split=test --set template=tuning-letter --limit 6";
     let (code, out, said) = mary(home.path(), command);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("on 22 conversations (2 kept back)"), "{said}");
+    assert!(said.contains("on 22 conversations (2 held out)"), "{said}");
+    assert!(said.contains("loss per answer token (nats): "), "{said}");
+    assert!(said.contains("; held out "), "{said}");
     assert!(
         out.contains("Qwen2-7B") && out.contains("45.00"),
         "the paper's beside it: {out}"

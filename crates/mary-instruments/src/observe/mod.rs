@@ -21,6 +21,9 @@ pub use vectors::{Observation, Similarity, observations, similarities, similarit
 use crate::score::{ScoreOptions, Text, Texts};
 use crate::{InstrumentError, material};
 
+/// Why vectors have no verdict: nothing is wrong with them.
+pub const VECTORS_ALONE: &str = "vectors alone have no score";
+
 /// Which tokens of a text are averaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -251,9 +254,7 @@ impl Task for ObserveTask {
         }
         match found.as_slice() {
             [] => Judgement::failed(ErrorKind::Internal, "the answer holds no vectors"),
-            [_] => Judgement::unscored(UnscoredReason::NotApplicable(
-                "vectors alone have no score".into(),
-            )),
+            [_] => Judgement::unscored(UnscoredReason::NotApplicable(VECTORS_ALONE.into())),
             // The last layer of the first pool is the score, the others stand beside it.
             [left, right, ..] => {
                 let mut judgement = None;

@@ -131,13 +131,14 @@ pub fn similarities(
     let mut without = 0;
     for card in &folder.manifest().models {
         let model = card.model.to_string();
+        let called = card.label.as_deref().unwrap_or(&model);
         observations(task, folder, &model, &mut |text, found| {
             let Some([left, right]) = found.as_deref() else {
                 without += 1;
                 return Ok(());
             };
             for similarity in compare(left, right) {
-                let mut cells = vec![model.as_str().into(), text.id.as_str().into()];
+                let mut cells = vec![called.into(), text.id.as_str().into()];
                 cells.extend(text.kept.iter().map(|k| Cell::from(k.as_str())));
                 cells.extend([
                     similarity.pool.into(),

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mary_contract::counted;
 use mary_stats::StatsError;
 use mary_stats::crossed::{CrossedAnswer, CrossedSide, difference_crossed};
 
@@ -64,6 +65,10 @@ pub(super) fn one_task(
     // As for two models: of fewer items nothing is claimed.
     let enough = found.items >= mary_stats::difference::FEWEST;
     let known = enough && found.bounds.is_some() && in_unit(&x) && in_unit(&y);
+    let (people, items) = (
+        counted(found.people, "person"),
+        counted(found.items, "item"),
+    );
     out.comparisons.push(Comparison {
         task: task.to_owned(),
         first: first.label.clone(),
@@ -74,15 +79,15 @@ pub(super) fn one_task(
         low: found.bounds.filter(|_| known).map(|b| b.0),
         high: found.bounds.filter(|_| known).map(|b| b.1),
         method: if known {
-            format!("crossed, {} people, {} items", found.people, found.items)
+            format!("crossed, {people}, {items}")
         } else {
             format!(
-                "none: {} people, {} items; two people and five items with scores from 0 to 1 are needed",
-                found.people, found.items
+                "none: {people}, {items}; two people and five items with scores from 0 to 1 are needed"
             )
         },
         p: found.p.filter(|_| known),
         p_holm: None,
+        too_few_differ: false,
         scale: if in_unit(&x) && in_unit(&y) {
             ScoreScale::Proportion
         } else {

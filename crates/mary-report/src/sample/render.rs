@@ -291,8 +291,8 @@ fn texts(out: Out, exchanges: &[Exchange], story: Story) -> fmt::Result {
     let how = read.first().map(|o| layers(o)).unwrap_or_default();
     write!(
         out,
-        "<h4>{} texts were read, with hidden states of {how}</h4>",
-        read.len()
+        "<h4>{} read, with hidden states of {how}</h4>",
+        mary_contract::counted(read.len(), "text")
     )?;
     let folded = read.len() > OPEN;
     if folded {

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mary_contract::{Outcome, Sample, SampleId};
 
-use super::{Around, Facets, Filter, Lines, RunEntry, SampleRow, SampleSource, SourceError};
+use super::{
+    Around, Facets, Filter, Lines, RunEntry, RunList, SampleRow, SampleSource, SourceError,
+};
 use crate::{OutcomeClass, escape, sample};
 
 /// Characters of a question and of an answer that are kept for lists and for search.
@@ -17,7 +19,7 @@ const ANSWER: usize = 120;
 /// A log that can be read from a place on, and one sample of it again.
 pub trait SampleLog: Send + Sync {
     /// All runs, newest first.
-    fn runs(&self) -> Result<Vec<RunEntry>, SourceError>;
+    fn runs(&self) -> Result<RunList, SourceError>;
 
     /// One run; asked for at every click, so it must not look at the others.
     fn run(&self, run: &str) -> Result<RunEntry, SourceError>;
@@ -70,7 +72,7 @@ impl<L: SampleLog> IndexedSource<L> {
 }
 
 impl<L: SampleLog> SampleSource for IndexedSource<L> {
-    fn runs(&self) -> Result<Vec<RunEntry>, SourceError> {
+    fn runs(&self) -> Result<RunList, SourceError> {
         self.log.runs()
     }
 

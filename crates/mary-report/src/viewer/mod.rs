@@ -63,6 +63,33 @@ pub struct RunEntry {
     pub summary: Option<RunSummary>,
 }
 
+/// A folder that holds a run which cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableRun {
+    /// What it is called.
+    pub name: String,
+    /// What is wrong with it, and what to do.
+    pub why: String,
+}
+
+/// The runs there are. One that cannot be read hides none of the others.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunList {
+    /// Those that can be read, newest first.
+    pub runs: Vec<RunEntry>,
+    /// The others.
+    pub unreadable: Vec<UnreadableRun>,
+}
+
+impl From<Vec<RunEntry>> for RunList {
+    fn from(runs: Vec<RunEntry>) -> Self {
+        Self {
+            runs,
+            unreadable: Vec::new(),
+        }
+    }
+}
+
 /// A sample in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleRow {
@@ -118,7 +145,7 @@ pub struct Facets {
 /// Where the viewer gets its samples.
 pub trait SampleSource: Send + Sync {
     /// All runs, newest first.
-    fn runs(&self) -> Result<Vec<RunEntry>, SourceError>;
+    fn runs(&self) -> Result<RunList, SourceError>;
 
     /// One run, with the samples there are by now.
     fn run(&self, run: &str) -> Result<RunEntry, SourceError>;

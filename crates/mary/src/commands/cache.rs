@@ -28,16 +28,16 @@ pub fn cache(place: &Place, args: &CacheArgs) -> anyhow::Result<Status> {
                 }))?;
             } else {
                 let mut text = format!(
-                    "{} answers, {:.1} MB, in {}\n",
-                    stats.rows,
+                    "{}, {:.1} MB, in {}\n",
+                    answers(stats.rows),
                     stats.bytes as f64 / 1e6,
                     path.display()
                 );
                 for share in &stats.models {
                     text.push_str(&format!(
-                        "  {:<40} {:>9} answers {:>9.1} MB\n",
+                        "  {:<40} {:>17} {:>9.1} MB\n",
                         share.model,
-                        share.rows,
+                        answers(share.rows),
                         share.bytes as f64 / 1e6
                     ));
                 }
@@ -66,11 +66,15 @@ pub fn cache(place: &Place, args: &CacheArgs) -> anyhow::Result<Status> {
             };
             let pruned = ResponseCache::open(&path)?.prune(&prune)?;
             super::tell(&format!(
-                "{} answers forgotten ({:.1} MB)",
-                pruned.rows,
+                "{} forgotten ({:.1} MB)",
+                answers(pruned.rows),
                 pruned.bytes as f64 / 1e6
             ));
         }
     }
     Ok(Status::Done)
+}
+
+fn answers(rows: u64) -> String {
+    mary_contract::counted(usize::try_from(rows).unwrap_or(usize::MAX), "answer")
 }

@@ -72,7 +72,7 @@ fn list(local: &LocalData, json: bool) -> anyhow::Result<Status> {
         rows: Cell::rows(rows.collect()),
         ..Table::default()
     };
-    super::print(&terminal::plain(&table, style()))?;
+    super::print_table(&terminal::plain(&table, style()))?;
     super::print(
         "\n`mary data pull ID` fetches one; `--data-dir DIR` looks into a mirror first.\n",
     )?;
@@ -123,7 +123,9 @@ fn pull(local: &LocalData, ids: &[String]) -> anyhow::Result<Status> {
             bar.set_style(style);
         }
         let pulled = local.pull(id, &mut |progress| {
-            bar.set_message(format!("{id}: {}", progress.file));
+            bar.set_message(
+                mary_contract::visible_line(&format!("{id}: {}", progress.file)).into_owned(),
+            );
             bar.set_length(progress.total);
             bar.set_position(progress.done);
         });
@@ -169,8 +171,8 @@ fn verify(local: &LocalData, ids: &[String]) -> anyhow::Result<Status> {
             .filter(|f| f.state == FileState::Good)
             .count();
         super::print(&format!(
-            "{id}: {good} of {} files good\n",
-            report.files.len()
+            "{id}: {good} of {} good\n",
+            mary_contract::counted(report.files.len(), "file")
         ))?;
         for file in report.files.iter().filter(|f| f.state != FileState::Good) {
             super::print(&format!("  {}: {}\n", file.path, words(&file.state)))?;

@@ -50,9 +50,9 @@ pub fn import(place: &Place, args: &ImportArgs) -> anyhow::Result<Status> {
         let theirs = foreign.task().to_owned();
         let remark = super::recognise::recognise(place, &mut foreign);
         super::tell(&format!(
-            "{}: {} samples",
+            "{}: {}",
             file.display(),
-            foreign.samples().count()
+            mary_contract::counted(foreign.samples().count(), "sample")
         ));
         if let Some(remark) = remark {
             super::tell(&remark);

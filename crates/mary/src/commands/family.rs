@@ -33,9 +33,16 @@ pub fn family(place: &Place, family: &dyn Family, matches: &ArgMatches) -> anyho
         .act(&action.name, &typed(action, matches), samples)
         .map_err(told)?;
     for table in &made.tables {
-        super::print(&terminal::plain(table, style()))?;
+        super::print_table(&terminal::plain(table, style()))?;
     }
     for (path, bytes) in &made.files {
+        // A folder for several files; one in a folder that is not there is a mistyped name.
+        if let Some(folder) = path
+            .parent()
+            .filter(|f| !f.as_os_str().is_empty() && !f.exists())
+        {
+            let _ = std::fs::create_dir(folder);
+        }
         std::fs::write(path, bytes).with_context(|| path.display().to_string())?;
         super::print(&format!("{}\n", path.display()))?;
     }

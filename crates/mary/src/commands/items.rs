@@ -55,7 +55,8 @@ pub fn items(place: &Place, args: &ItemsArgs) -> anyhow::Result<Status> {
         ItemsError::Store(error) => error.into(),
         ItemsError::Unfit(why) => UsageError::new(format!("{}: {why}", card.id)).into(),
     })?;
-    super::tell(&format!("{count} items of {}", card.id));
+    let items = mary_contract::counted(count, "item");
+    super::tell(&format!("{items} of {}", card.id));
     for file in files {
         super::print(&format!("{}\n", file.display()))?;
     }

@@ -18,6 +18,7 @@ pub mod init;
 mod instruments;
 pub mod items;
 pub mod jobs;
+mod kept_report;
 mod learning;
 pub mod matrix;
 pub mod merge;
@@ -49,6 +50,11 @@ pub mod view;
 /// Prints what can be piped. A reader that went away (`| head`) is no error.
 pub fn print(text: &str) -> anyhow::Result<()> {
     Ok(crate::terminal::out(text)?)
+}
+
+/// Prints a table that the report drew: with its colours, and with others' text clean.
+pub fn print_table(text: &str) -> anyhow::Result<()> {
+    Ok(crate::terminal::out_coloured(text)?)
 }
 
 /// Prints a value as indented JSON.

@@ -1,9 +1,9 @@
 //! `mary models`, `mary models show`, `mary models pull`.
 
-use mary_contract::{ModelCard, ModelRef, ModelSettings, Registry, Task};
+use mary_contract::{ErrorKind, ModelCard, ModelRef, ModelSettings, Provider, Registry, Task};
 use mary_engine::admit::{Judge, misfits};
 use mary_report::terminal::hanging;
-use mary_weights::catalogue::Progress;
+use mary_weights::catalogue::{Entry, Progress};
 use serde_json::json;
 
 use super::papers;
@@ -27,19 +27,7 @@ pub fn models(place: &Place, args: &ModelsArgs) -> anyhow::Result<Status> {
         }
         None => super::print(&list(&lab))?,
         Some(ModelsAction::Show { model, base_url }) => {
-            let model = model
-                .parse::<mary_contract::ModelRef>()
-                .map_err(|e| UsageError::new(e.to_string()))?;
-            let settings = ModelSettings {
-                base_url: base_url.clone(),
-                ..ModelSettings::default()
-            };
-            let card = provider(&lab, &model)?.card(&model, &settings)?;
-            if args.json {
-                super::print_json(&card)?;
-            } else {
-                super::print(&show(&card))?;
-            }
+            show_named(&lab, model, base_url.as_deref(), args.json)?;
         }
         Some(ModelsAction::Papers) => papers::show(args.json)?,
         Some(ModelsAction::Pull { name }) => pull(&lab, name)?,
@@ -47,15 +35,80 @@ pub fn models(place: &Place, args: &ModelsArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
+/// Shows whatever the list names: a model, a model of the catalogue (fetched or not), a provider.
+fn show_named(
+    lab: &mary_run::Laboratory,
+    name: &str,
+    base_url: Option<&str>,
+    json: bool,
+) -> anyhow::Result<()> {
+    if let Some(provider) = lab.all_providers().find(|p| p.name() == name) {
+        return match json {
+            true => super::print_json(&json!({
+                "provider": provider.name(), "about": provider.about(), "known": provider.known()
+            })),
+            false => super::print(&of_provider(provider)),
+        };
+    }
+    let entry = mary_weights::catalogue::ENTRIES.iter().find(|entry| {
+        name == entry.name || name.strip_prefix(entry.provider) == Some(&format!("/{}", entry.name))
+    });
+    let full = match entry {
+        Some(entry) => format!("{}/{}", entry.provider, entry.name),
+        None => name.to_owned(),
+    };
+    let model = full
+        .parse::<ModelRef>()
+        .map_err(|e| UsageError::new(e.to_string()))?;
+    let settings = ModelSettings {
+        base_url: base_url.map(str::to_owned),
+        ..ModelSettings::default()
+    };
+    let card = match (provider(lab, &model)?.card(&model, &settings), entry) {
+        (Ok(card), _) => card,
+        // It is known, and not here yet: that is an answer.
+        (Err(error), Some(entry)) if error.kind == ErrorKind::NotFound => {
+            return not_here(entry, json);
+        }
+        (Err(error), _) => return Err(error.into()),
+    };
+    match json {
+        true => super::print_json(&card),
+        false => super::print(&show(&card)),
+    }
+}
+
+/// What the catalogue says of a model that was not fetched.
+fn not_here(entry: &Entry, json: bool) -> anyhow::Result<()> {
+    let megabytes = entry.bytes / 1_000_000;
+    if json {
+        return super::print_json(&json!({
+            "model": format!("{}/{}", entry.provider, entry.name), "about": entry.about,
+            "licence": entry.licence, "bytes": entry.bytes, "on_this_machine": false,
+        }));
+    }
+    super::print(&format!(
+        "{}/{}\n  {}\n  licence: {}\n  size: {megabytes} MB\n  not on this machine: `mary models pull {}` fetches it\n",
+        entry.provider, entry.name, entry.about, entry.licence, entry.name
+    ))
+}
+
+fn of_provider(provider: &dyn Provider) -> String {
+    let width = super::summary::style().width.unwrap_or(usize::MAX);
+    let head = format!("  {:<20} ", provider.name());
+    let mut text = hanging(&head, 23, provider.about(), width);
+    for name in provider.known() {
+        text.push_str(&format!("      {}/{name}\n", provider.name()));
+    }
+    text
+}
+
 fn list(lab: &mary_run::Laboratory) -> String {
     let width = super::summary::style().width.unwrap_or(usize::MAX);
     let entry = |name: &str, about: &str| hanging(&format!("  {name:<20} "), 23, about, width);
     let mut text = String::from("providers (model strings are provider/name[@revision]):\n");
     for provider in lab.all_providers() {
-        text.push_str(&entry(provider.name(), provider.about()));
-        for name in provider.known() {
-            text.push_str(&format!("      {}/{name}\n", provider.name()));
-        }
+        text.push_str(&of_provider(provider));
     }
     let papers = "models of the four papers, with what can be measured of each: mary models papers";
     text.push('\n');

@@ -60,7 +60,8 @@ pub fn observe(place: &Place, args: &ObserveArgs) -> anyhow::Result<Status> {
         Wanted::Cosines(form, path) => {
             let without = cosines(&task, run.folder(), form, path)?;
             if without > 0 {
-                super::tell(&format!("warning: {without} pairs have no similarity"));
+                let pairs = mary_contract::counted(without, "pair");
+                super::tell(&format!("warning: {pairs} without a similarity"));
                 whole = false;
             }
         }

@@ -88,7 +88,8 @@ pub fn check(
             examples.extend(Example::from_item(&item));
         }
     }
-    text.push_str(&format!("\n{count} items, all well formed\n"));
+    let items = mary_contract::counted(count, "item");
+    text.push_str(&format!("\n{items}, all well formed\n"));
     if strata.len() > LISTED {
         text.push_str(&format!("strata: more than {LISTED}\n"));
     } else if strata.len() > 1 {
@@ -114,7 +115,8 @@ fn audit(text: &mut String, examples: &[Example], seed: u64, count: usize) -> bo
         return true;
     }
     if examples.len() < count {
-        text.push_str(&format!("audit of the first {} items:\n", examples.len()));
+        let items = mary_contract::counted(examples.len(), "item");
+        text.push_str(&format!("audit of the first {items}:\n"));
     }
     let settings = AuditSettings {
         seed,

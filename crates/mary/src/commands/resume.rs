@@ -31,5 +31,5 @@ pub fn resume(place: &Place, args: &ResumeArgs) -> anyhow::Result<Status> {
     if let Some(instrument) = Stored::of(run.folder().manifest()).filter(|_| !args.json) {
         return instrument.show(&run, &summary);
     }
-    show(place, &run, &summary, Vec::new(), &shown)
+    show(place, &run, &summary, None, &shown)
 }

@@ -3,13 +3,16 @@
 use mary_report::html::Chapter;
 use mary_run::{Laboratory, PreparedRun};
 
-use super::carry_out::{Shown, go, show};
+use super::carry_out::{FirstChapter, Shown, go, show};
 use super::{development, shard};
 use crate::cli::run::RunArgs;
 use crate::exit::Status;
 use crate::laboratory::laboratory;
 use crate::settings::Place;
 use crate::specification;
+
+/// The chapter on how the built-in model grew.
+const DEVELOPMENT: &str = "development";
 
 /// Runs what the arguments say.
 pub fn run(place: &Place, args: &RunArgs) -> anyhow::Result<Status> {
@@ -29,11 +32,9 @@ pub fn run(place: &Place, args: &RunArgs) -> anyhow::Result<Status> {
     };
     let summary = go(&mut run, shown.quiet)?;
     let first = args.tasks.is_empty() && args.model.is_empty();
-    let mut chapters = Vec::new();
-    if first && shown.report {
-        chapters.push(how_it_grew(&lab)?);
-    }
-    show(place, &run, &summary, chapters, &shown)
+    let mut growth = || how_it_grew(&lab);
+    let chapter: Option<FirstChapter<'_>> = first.then_some((DEVELOPMENT, &mut growth));
+    show(place, &run, &summary, chapter, &shown)
 }
 
 /// A first run, for which nothing was named, also shows how the built-in model grew.
@@ -41,7 +42,7 @@ fn how_it_grew(lab: &Laboratory) -> anyhow::Result<Chapter> {
     let growth =
         development::development(lab, None, lab.runs(), specification::DEFAULT_MODEL, None)?;
     Ok(Chapter {
-        id: "development".into(),
+        id: DEVELOPMENT.into(),
         title: "How the built-in model grew".into(),
         exhibits: growth.exhibits,
     })

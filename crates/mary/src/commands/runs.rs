@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use mary_contract::{Cell, NumberColumns, RunSummary, Table, model_labels};
+use mary_contract::{Cell, NumberColumns, RunSummary, Table, counted, model_labels};
 use mary_report::{ScoreScale, terminal};
 use mary_store::RunFolder;
 use serde::Serialize;
@@ -14,6 +14,9 @@ use crate::cli::{RunsAction, RunsArgs};
 use crate::exit::{MissingError, Status, UsageError};
 use crate::rundir;
 use crate::settings::Place;
+
+/// Columns where no terminal says how many there are.
+const PIPED_WIDTH: usize = 80;
 
 /// Lists, shows, renames or removes runs.
 pub fn runs(place: &Place, args: &RunsArgs) -> anyhow::Result<Status> {
@@ -55,17 +58,28 @@ fn list(place: &Place, filters: &[String], json: bool) -> anyhow::Result<Status>
     }
     if listed.is_empty() {
         return Err(MissingError(format!(
-            "none of the {} runs below {} fits {}\nhint: `mary runs` without words lists them all",
-            paths.len(),
+            "none of the {} below {} {}\nhint: `mary runs` without words lists them all",
+            counted(paths.len(), "run"),
             place.runs.display(),
-            filters.join(" ")
+            match filters {
+                [] => "can be read".to_owned(),
+                words => format!("fits {}", words.join(" ")),
+            }
         ))
         .into());
     }
     if json {
         super::print_json(&listed)?;
     } else {
-        super::print(&terminal::plain(&table(&listed), summary::style()))?;
+        let style = summary::style();
+        let width = style.width.unwrap_or(PIPED_WIDTH);
+        let (table, narrowed) = table(&listed, width);
+        super::print_table(&terminal::plain(&table, style))?;
+        if narrowed {
+            super::tell(
+                "hint: a wider terminal (or COLUMNS=200) shows more columns; --json has everything",
+            );
+        }
     }
     Ok(Status::Done)
 }
@@ -173,46 +187,120 @@ fn size(path: &Path) -> u64 {
         .sum()
 }
 
-fn table(runs: &[Listed]) -> Table {
-    let few = |words: &[String], most: usize| {
-        let shown = words
-            .iter()
-            .take(most)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(", ");
-        match words.len() > most {
-            true => format!("{shown} +{}", words.len() - most),
-            false => shown,
+/// A column of the list, and how much of it is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Run,
+    Begun,
+    /// The day alone.
+    Day,
+    /// So many names, and how many more there are.
+    Models(usize),
+    Tasks(usize),
+    Settings,
+    Score,
+    State,
+    Size,
+}
+
+impl Column {
+    /// From all there is to say to what tells runs apart: the first that fits is shown.
+    const WIDTHS: [&'static [Self]; 4] = [
+        &[
+            Self::Run,
+            Self::Begun,
+            Self::Models(2),
+            Self::Tasks(2),
+            Self::Settings,
+            Self::Score,
+            Self::State,
+            Self::Size,
+        ],
+        &[
+            Self::Run,
+            Self::Begun,
+            Self::Models(2),
+            Self::Tasks(1),
+            Self::Score,
+            Self::State,
+            Self::Size,
+        ],
+        &[
+            Self::Run,
+            Self::Day,
+            Self::Tasks(1),
+            Self::Score,
+            Self::State,
+        ],
+        &[Self::Run, Self::Day, Self::Score, Self::State],
+    ];
+
+    fn head(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Begun | Self::Day => "begun",
+            Self::Models(_) => "models",
+            Self::Tasks(_) => "tasks",
+            Self::Settings => "settings",
+            Self::Score => "score",
+            Self::State => "state",
+            Self::Size => "size",
         }
+    }
+
+    fn cell(self, run: &Listed) -> String {
+        match self {
+            Self::Run => run.name.clone(),
+            Self::Begun => run.created.clone(),
+            Self::Day => run.created.chars().take(10).collect(),
+            Self::Models(most) => few(&run.models, most),
+            Self::Tasks(most) => few(&run.tasks, most),
+            Self::Settings => few(&run.settings, 3),
+            Self::Score => run.score.clone(),
+            Self::State => run.state.clone(),
+            Self::Size => megabytes(run.bytes),
+        }
+    }
+}
+
+fn few(words: &[String], most: usize) -> String {
+    let shown: Vec<&str> = words.iter().take(most).map(String::as_str).collect();
+    match words.len().saturating_sub(most) {
+        0 => shown.join(", "),
+        more => format!("{} +{more}", shown.join(", ")),
+    }
+}
+
+/// The widest form of the list that fits, and whether something was left out for that.
+fn table(runs: &[Listed], width: usize) -> (Table, bool) {
+    let fits = |columns: &&&[Column]| {
+        let room = columns.iter().map(|column| {
+            let cells = runs.iter().map(|run| column.cell(run).chars().count());
+            // The space between two columns.
+            2 + cells.chain([column.head().len()]).max().unwrap_or(0)
+        });
+        room.sum::<usize>() <= width
     };
-    Table {
+    let narrowest = Column::WIDTHS[Column::WIDTHS.len() - 1];
+    let columns = Column::WIDTHS.iter().find(fits).copied();
+    let columns = columns.unwrap_or(narrowest);
+    let numbers = |column: &Column| matches!(column, Column::Score | Column::Size);
+    let table = Table {
         id: "runs".into(),
-        title: String::new(),
-        head: [
-            "run", "begun", "models", "tasks", "settings", "score", "state", "size",
-        ]
-        .map(String::from)
-        .to_vec(),
+        head: columns.iter().map(|c| c.head().to_owned()).collect(),
         rows: Cell::rows(
             runs.iter()
-                .map(|run| {
-                    vec![
-                        run.name.clone(),
-                        run.created.clone(),
-                        few(&run.models, 2),
-                        few(&run.tasks, 2),
-                        few(&run.settings, 3),
-                        run.score.clone(),
-                        run.state.clone(),
-                        megabytes(run.bytes),
-                    ]
-                })
+                .map(|run| columns.iter().map(|c| c.cell(run)).collect())
                 .collect(),
         ),
-        numbers: NumberColumns::At(vec![5, 7]),
+        numbers: NumberColumns::At(
+            (0..columns.len())
+                .filter(|&n| numbers(&columns[n]))
+                .collect(),
+        ),
         ..Table::default()
-    }
+    };
+    (table, columns.len() < Column::WIDTHS[0].len())
 }
 
 fn megabytes(bytes: u64) -> String {
@@ -277,4 +365,40 @@ fn remove(place: &Place, runs: &[String], yes: bool) -> anyhow::Result<Status> {
         super::tell(&format!("removed {}", path.display()));
     }
     Ok(Status::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_fits_where_it_is_read() {
+        let run = |name: &str| Listed {
+            name: name.into(),
+            created: "2026-01-02 03:04".into(),
+            models: vec!["nano".into(), "SmolLM2-135M-Instruct".into(), "x".into()],
+            tasks: vec!["psychometric/grammar-small".into(); 23],
+            shots: vec![4],
+            settings: vec!["n=200".into(), "source=published".into(), "shots=4".into()],
+            score: "23 scores".into(),
+            state: "complete".into(),
+            samples: 920,
+            bytes: 12_345_678,
+        };
+        let runs = [run("nano-htest-1a2b3c4d5e6f"), run("mine")];
+        for width in [60, 80, 120, 200, 400] {
+            let (table, narrowed) = table(&runs, width);
+            let text = terminal::plain(
+                &table,
+                terminal::TableStyle {
+                    color: false,
+                    width: None,
+                },
+            );
+            let widest = text.lines().map(|l| l.chars().count()).max();
+            assert!(widest.is_some_and(|w| w <= width), "{width}:\n{text}");
+            assert!(text.contains("mine") && text.contains("complete"), "{text}");
+            assert_eq!(narrowed, !table.head.contains(&"settings".to_owned()));
+        }
+    }
 }

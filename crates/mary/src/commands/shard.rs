@@ -106,7 +106,8 @@ pub fn run(place: &Place, args: &RunArgs, choice: ShardChoice) -> anyhow::Result
     let summary = summary?;
     let answered: usize = summary.rows.iter().map(|row| row.samples).sum();
     super::tell(&format!(
-        "shard {shard}: {answered} samples in {}",
+        "shard {shard}: {} in {}",
+        mary_contract::counted(answered, "sample"),
         run.path().display()
     ));
     Ok(if summary.complete {

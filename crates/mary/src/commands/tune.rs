@@ -4,9 +4,10 @@ use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use mary_contract::{ModelRef, PromptForm};
+use mary_contract::{ModelRef, PromptForm, counted};
 use mary_stats::difference::{self, ScoreRange};
 use mary_train::{
     AnswerScore, Decline, MergedProvenance, NumberType, Provenance, Reuse, Storage, TrainError,
@@ -38,12 +39,12 @@ pub fn tune(place: &Place, args: &TuneArgs) -> anyhow::Result<Status> {
             }
             if let Some(step) = report.best_step {
                 super::tell(&format!(
-                    "{} of {} steps done; the adapter of step {step}, which had the lowest loss on what is kept \
-                     back, is kept",
+                    "{} of {} steps done; the adapter of step {step}, which had the lowest held-out loss, is kept",
                     report.losses.len(),
                     report.steps
                 ));
             }
+            super::tell(&losses(&report));
             super::tell(&before_and_after(&report)?);
         }
         Reuse::Same => super::tell(
@@ -247,6 +248,9 @@ pub fn settings(
 /// What reads the events of a tuning.
 type OnEvent<'a> = &'a mut dyn FnMut(TuneEvent) -> ControlFlow<()>;
 
+/// How often a step is reported where there is no bar.
+const PLAIN_EVERY: Duration = Duration::from_secs(10);
+
 /// Trains, with a bar and Ctrl-C: the first stops after the step under way.
 pub fn with_bar<T>(train: impl FnOnce(OnEvent<'_>) -> Result<T, TrainError>) -> anyhow::Result<T> {
     let stop = interrupt::flag()?;
@@ -260,6 +264,8 @@ pub fn with_bar<T>(train: impl FnOnce(OnEvent<'_>) -> Result<T, TrainError>) -> 
     if let Ok(style) = ProgressStyle::with_template("step {pos}/{len} {bar:20} {eta} left  {msg}") {
         bar.set_style(style);
     }
+    let mut spoken: Option<Instant> = None;
+    let mut all = 0;
     let trained = train(&mut |event| {
         match event {
             TuneEvent::Started {
@@ -270,12 +276,14 @@ pub fn with_bar<T>(train: impl FnOnce(OnEvent<'_>) -> Result<T, TrainError>) -> 
                 memory,
                 device,
             } => {
+                all = steps;
                 bar.set_length(steps);
                 bar.suspend(|| {
                     super::tell(&format!(
-                        "{trained_parameters} of {base_parameters} parameters are trained, on {} conversations ({} kept back), {steps} steps, about {} MB of memory, on {device}",
-                        conversations.0,
+                        "{trained_parameters} of {base_parameters} parameters are trained, on {} ({} held out), {}, about {} MB of memory, on {device}",
+                        counted(conversations.0, "conversation"),
                         conversations.1,
+                        counted(usize::try_from(steps).unwrap_or(usize::MAX), "step"),
                         memory / 1_000_000
                     ));
                 });
@@ -289,10 +297,17 @@ pub fn with_bar<T>(train: impl FnOnce(OnEvent<'_>) -> Result<T, TrainError>) -> 
             } => {
                 bar.set_position(step);
                 bar.set_message(format!("loss {loss:.3}  {tokens_per_second:.0} tokens/s"));
+                let due = spoken.is_none_or(|at| at.elapsed() >= PLAIN_EVERY);
+                if !terminal && (due || step == all) {
+                    spoken = Some(Instant::now());
+                    super::tell(&format!(
+                        "step {step}/{all}: loss {loss:.3}, {tokens_per_second:.0} tokens/s"
+                    ));
+                }
             }
             TuneEvent::Evaluated(e) => bar.suspend(|| {
                 super::tell(&format!(
-                    "step {}: loss on what is kept back {:.4}, {:.1} % exact",
+                    "step {}: held-out loss {:.4}, {:.1} % exact",
                     e.step,
                     e.loss,
                     100.0 * e.exact
@@ -308,6 +323,27 @@ pub fn with_bar<T>(train: impl FnOnce(OnEvent<'_>) -> Result<T, TrainError>) -> 
     Ok(trained)
 }
 
+/// The loss at the first and the last step, and on held-out conversations before and after.
+fn losses(report: &TuneReport) -> String {
+    let mut text = match report.losses.as_slice() {
+        [] => "no step was made".to_owned(),
+        [only] => format!("loss per answer token (nats): {only:.3} in the only step"),
+        [first, .., last] => format!(
+            "loss per answer token (nats): {first:.3} at step 1, {last:.3} at step {}",
+            report.losses.len()
+        ),
+    };
+    let loss = |scores: &[AnswerScore]| {
+        let tokens: usize = scores.iter().map(|s| s.tokens).sum();
+        let total: f64 = scores.iter().map(|s| s.log_probability).sum();
+        (tokens > 0).then(|| -total / tokens as f64)
+    };
+    if let (Some(before), Some(after)) = (loss(&report.before), loss(&report.after)) {
+        text.push_str(&format!("; held out {before:.3} before, {after:.3} after"));
+    }
+    text
+}
+
 /// Held-out answers before and after, paired, with an interval.
 fn before_and_after(report: &TuneReport) -> anyhow::Result<String> {
     let hits = |scores: &[AnswerScore]| -> Vec<f64> {
@@ -319,20 +355,49 @@ fn before_and_after(report: &TuneReport) -> anyhow::Result<String> {
     let (before, after) = (hits(&report.before), hits(&report.after));
     if before.is_empty() {
         return Ok(
-            "no conversation was kept back, so there is nothing to say about what it learnt".into(),
+            "no conversation was held out, so nothing can be said about what it learnt".into(),
         );
     }
-    let found = difference::compare(&after, &before, None, ScoreRange::Unit, 0)?;
+    let found = difference::compare(&after, &before, None, ScoreRange::Unit)?;
     let points = |share: f64| share * 100.0;
     let interval = match found.bounds {
         Some((low, high)) => format!("95 % interval {:+.1} to {:+.1}", points(low), points(high)),
         None => format!("no interval ({})", found.method),
     };
     Ok(format!(
-        "held-out answers given exactly: {:.1} % before, {:.1} % after; difference {:+.1} points, {interval} ({} conversations)",
+        "held-out answers given exactly: {:.1} % before, {:.1} % after; difference {:+.1} points, {interval} ({})",
         points(found.second),
         points(found.first),
         points(found.value),
-        before.len()
+        counted(before.len(), "conversation")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_losses_of_a_tuning_are_told() {
+        let answer = |log_probability: f64, tokens: usize| AnswerScore {
+            log_probability,
+            greedy: false,
+            tokens,
+        };
+        let mut report = TuneReport {
+            losses: vec![3.25, 2.0, 0.5],
+            before: vec![answer(-6.0, 2), answer(-2.0, 2)],
+            after: vec![answer(-1.0, 2), answer(-1.0, 2)],
+            curve: Vec::new(),
+            best_step: None,
+            steps: 3,
+            finished: true,
+        };
+        assert_eq!(
+            losses(&report),
+            "loss per answer token (nats): 3.250 at step 1, 0.500 at step 3; held out 2.000 before, 0.500 after"
+        );
+        report.before.clear();
+        assert!(losses(&report).ends_with("0.500 at step 3"));
+    }
 }

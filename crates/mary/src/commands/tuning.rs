@@ -29,8 +29,8 @@ pub fn tuning(
         .hint
         .map_or_else(String::new, |h| format!("\nhint: {h}"));
     super::tell(&format!(
-        "{} items of {name} (seed {}) are in {}{hint}",
-        set.items,
+        "{} of {name} (seed {}) written to {}{hint}",
+        mary_contract::counted(set.items, "item"),
         wanted.seed,
         out.display()
     ));

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use mary_contract::Sample;
-use mary_report::viewer::{self, IndexedSource, RunEntry, SampleLog, SourceError};
+use mary_report::viewer::{
+    self, IndexedSource, RunEntry, RunList, SampleLog, SourceError, UnreadableRun,
+};
 use mary_store::RunFolder;
 
 use super::summary::report_path;
@@ -101,7 +103,10 @@ impl Folders {
 }
 
 fn entry(folder: &RunFolder) -> Result<RunEntry, SourceError> {
-    let summary = folder.summary().map_err(broken)?;
+    let mut summary = folder.summary().map_err(broken)?;
+    if let Some(summary) = &mut summary {
+        mary_engine::summarise::test_against_chance(&mut summary.rows);
+    }
     let counted: usize = summary
         .iter()
         .flat_map(|s| &s.rows)
@@ -152,9 +157,18 @@ fn broken(error: impl std::fmt::Display) -> SourceError {
 }
 
 impl SampleLog for Folders {
-    fn runs(&self) -> Result<Vec<RunEntry>, SourceError> {
-        let newest_first = self.paths().into_iter().rev();
-        newest_first.map(|path| entry(&*self.at(&path)?)).collect()
+    fn runs(&self) -> Result<RunList, SourceError> {
+        let mut list = RunList::default();
+        for path in self.paths().into_iter().rev() {
+            match self.at(&path).and_then(|folder| entry(&folder)) {
+                Ok(run) => list.runs.push(run),
+                Err(why) => list.unreadable.push(UnreadableRun {
+                    name: path.display().to_string(),
+                    why: why.to_string(),
+                }),
+            }
+        }
+        Ok(list)
     }
 
     fn run(&self, run: &str) -> Result<RunEntry, SourceError> {

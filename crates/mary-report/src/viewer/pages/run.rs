@@ -88,7 +88,7 @@ fn scores(run: &RunSummary, labels: &Labels, base: &str) -> String {
             level(row.chance),
             level(row.human),
             count(row.scored),
-            prose(&summary::remarks(row).join(", "))
+            prose(&summary::remarks(run, row).join(", "))
         );
     }
     out += "</tbody></table></div>";

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::super::runs::{RunColumn, RunLine, RunsAsked, lines, state};
-use super::super::{RunEntry, query::encode};
+use super::super::{RunList, UnreadableRun, query::encode};
 use super::shell;
 use crate::escape::{foreign, html};
 use crate::number::count;
@@ -13,17 +13,18 @@ use crate::number::count;
 const NAMED: usize = 3;
 
 /// The page.
-pub(in crate::viewer) fn page(entries: &[RunEntry], asked: &RunsAsked) -> String {
+pub(in crate::viewer) fn page(list: &RunList, asked: &RunsAsked) -> String {
+    let entries = &list.runs;
+    let mut out = unreadable(&list.unreadable);
     if entries.is_empty() {
-        return shell(
-            "Runs",
-            &[],
-            None,
-            "<p>There is no run here yet. <code>mary run</code> makes one.</p>",
-        );
+        if list.unreadable.is_empty() {
+            out += "<p>There is no run here yet. <code>mary run</code> makes one.</p>";
+        }
+        return shell("Runs", &[], None, &out);
     }
     let found = lines(entries, asked);
-    let mut out = format!(
+    let _ = write!(
+        out,
         "<form class=\"filters\" method=\"get\" action=\"/\" role=\"search\" aria-label=\"Filter runs\"><label class=\"wide\">Search <input type=\"search\" name=\"q\" value=\"{}\" placeholder=\"a model, a task, a setting, a date\"></label><input type=\"hidden\" name=\"by\" value=\"{}\">{}<button type=\"submit\">Show</button></form>",
         html(&asked.words),
         asked.column.name(),
@@ -35,9 +36,10 @@ pub(in crate::viewer) fn page(entries: &[RunEntry], asked: &RunsAsked) -> String
     );
     let _ = write!(
         out,
-        "<p id=\"count\" role=\"status\">{} of {} runs.</p>",
+        "<p id=\"count\" role=\"status\">{} of {} {}.</p>",
         count(found.len()),
-        count(entries.len())
+        count(entries.len()),
+        mary_contract::plural(entries.len(), "run")
     );
     out += "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Runs\"><table class=\"plain runs\"><thead><tr>";
     for column in RunColumn::ALL {
@@ -52,6 +54,26 @@ pub(in crate::viewer) fn page(entries: &[RunEntry], asked: &RunsAsked) -> String
     }
     out += "</tbody></table></div>";
     shell("Runs", &[], None, &out)
+}
+
+/// The runs that cannot be read, with what is wrong with each.
+fn unreadable(runs: &[UnreadableRun]) -> String {
+    if runs.is_empty() {
+        return String::new();
+    }
+    let mut out = format!(
+        "<div class=\"warning\" role=\"alert\"><p>{} cannot be read:</p><ul>",
+        mary_contract::counted(runs.len(), "run")
+    );
+    for run in runs {
+        let _ = write!(
+            out,
+            "<li><code>{}</code>: {}</li>",
+            foreign(&run.name),
+            foreign(&run.why)
+        );
+    }
+    out + "</ul></div>"
 }
 
 /// A heading that orders the list by its column.

@@ -22,8 +22,12 @@ pub(in crate::viewer) fn page(
     let pages = found.total.div_ceil(PER_PAGE).max(1);
     let _ = write!(
         out,
-        "<p id=\"count\" role=\"status\">{} samples match{}.</p>",
+        "<p id=\"count\" role=\"status\">{} {}{}.</p>",
         count(found.total),
+        match found.total {
+            1 => "sample matches",
+            _ => "samples match",
+        },
         if asked.filter.text.is_some() {
             "; the search looks at items, tags and the beginnings of questions and answers"
         } else {

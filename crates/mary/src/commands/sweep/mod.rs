@@ -5,6 +5,7 @@ mod show;
 use std::path::Path;
 
 use mary_checkpoints::{State, Sweep, members};
+use mary_contract::counted;
 use mary_run::Laboratory;
 use mary_store::RunFolder;
 
@@ -83,8 +84,8 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
     let mut state = sweep.open_state(&place.runs, &own::words())?;
     let left = sweep.left(&state).len();
     super::tell(&format!(
-        "sweep: {} checkpoints, {left} to do, in {}",
-        sweep.ours().len(),
+        "sweep: {}, {left} to do, in {}",
+        counted(sweep.ours().len(), "checkpoint"),
         state.path().display()
     ));
     let stop = interrupt::flag()?;
@@ -95,7 +96,8 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
         watch.end(&ended)?;
         ended?;
         let left = sweep.left(&state).len();
-        super::tell(&format!("shard {shard}: {left} checkpoints left"));
+        let checkpoints = counted(left, "checkpoint");
+        super::tell(&format!("shard {shard}: {checkpoints} left"));
         super::tell(&format!("sweep:  {}", state.path().display()));
         return Ok(if left == 0 {
             Status::Done
@@ -124,7 +126,7 @@ pub fn sweep(place: &Place, args: &SweepArgs) -> anyhow::Result<Status> {
 pub fn merge(place: &Place, folder: &Path, json: bool) -> anyhow::Result<Status> {
     let mut state = State::open(folder, &serde_json::Value::Null)?;
     let new = state.join()?;
-    super::tell(&format!("{new} checkpoints were joined"));
+    super::tell(&format!("{} joined", counted(new, "checkpoint")));
     let records = state.all();
     let Some(run) = records.iter().find_map(|r| r.run()) else {
         return Err(crate::exit::MissingError(format!(
