@@ -63,7 +63,11 @@ pub(crate) fn remark(manifest: &mut RunManifest) {
         let mut said: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for run in &manifest.tasks {
             let start = run.asked.as_ref().and_then(|asked| asked.get("start"));
-            let start = start.and_then(|name| name.parse::<Start>().ok());
+            // Where several are compared, `auto` decides.
+            let start = start.and_then(|name| match name.as_str() {
+                "compare" => Some(Start::Text),
+                one => one.parse::<Start>().ok(),
+            });
             if let Some(text) = start.and_then(|start| starts.overriding(&start)) {
                 said.entry(text).or_default().push(&run.id);
             }

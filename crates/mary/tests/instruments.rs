@@ -262,7 +262,7 @@ fn a_long_file_is_wrong_on_its_last_line_and_nothing_is_begun() {
     assert_eq!(got.code, 4);
     assert!(
         got.err
-            .contains("long.csv:50002: column `text` is not valid UTF-8"),
+            .contains("long.csv:50002: byte 6 is not valid UTF-8"),
         "{}",
         got.err
     );
@@ -310,4 +310,80 @@ fn a_masked_model_takes_part_in_minimal_pairs() {
         "the convention stands beside it: {}",
         got.out
     );
+}
+
+#[test]
+fn start_tokens_are_shown_and_compared() {
+    let home = tempfile::tempdir().unwrap();
+    let rows = "good,bad\nthe dog sleeps.,the dog sleep.\nthe dogs sleep.,the dogs sleeps.\n";
+    std::fs::write(home.path().join("p.csv"), rows).unwrap();
+    let words = ["score", "p.csv", "--pair", "good,bad"];
+    let one = mary(home.path(), &words);
+    assert_eq!(one.code, 0, "{}", one.err);
+    assert!(
+        one.out
+            .lines()
+            .next()
+            .unwrap()
+            .ends_with(",start_token,scoring")
+    );
+    let first = |line: &str| {
+        let cells: Vec<&str> = line.rsplitn(3, ',').collect();
+        cells[1].to_owned()
+    };
+    let token = first(one.out.lines().nth(1).unwrap());
+    assert!(token.contains(" (id "), "{token}");
+    // By three conventions side by side, told apart by the token.
+    let compare = mary(home.path(), &[&words[..], &["--start", "compare"]].concat());
+    assert_eq!(compare.code, 0, "{}", compare.err);
+    let tokens: Vec<String> = compare.out.lines().skip(1).map(first).collect();
+    assert_eq!(tokens.len(), 6, "{}", compare.out);
+    assert_eq!(
+        (tokens[0].as_str(), tokens[2].as_str()),
+        (token.as_str(), "nothing")
+    );
+    let wrong = mary(home.path(), &[&words[..], &["--start", "allways"]].concat());
+    assert_eq!(wrong.code, 2, "{}", wrong.err);
+    assert!(wrong.err.contains("harness"), "{}", wrong.err);
+    let unknown = mary(
+        home.path(),
+        &[&words[..], &["--start", "<nowhere>"]].concat(),
+    );
+    assert!(
+        unknown.err.contains("no token `<nowhere>`"),
+        "{}",
+        unknown.err
+    );
+    let card = mary(home.path(), &["models", "show", "builtin/nano"]);
+    let shown = card
+        .out
+        .lines()
+        .find(|l| l.trim_start().starts_with("start:"));
+    assert!(shown.unwrap().contains(" (id "), "{}", card.out);
+}
+
+#[test]
+fn a_run_of_an_earlier_program_goes_on_with_its_own_start_token() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("t.txt"), "The dog sleeps.\nA cat.\n").unwrap();
+    let words = ["score", "t.txt", "--by", "word"];
+    let old = mary(home.path(), &[&words[..], &["--start", "always"]].concat());
+    assert_eq!(old.code, 0, "{}", old.err);
+    // The command as it was given when `always` was the default, and nobody wrote it down.
+    let run = run_of(home.path());
+    let path = run.join("manifest.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(manifest["tasks"][0]["conventions"]["start"], "always");
+    let command = manifest["command"].as_array_mut().unwrap();
+    command.retain(|w| w != "--start" && w != "always");
+    manifest["tasks"][0]["asked"]
+        .as_object_mut()
+        .unwrap()
+        .remove("start");
+    std::fs::write(&path, serde_json::to_vec(&manifest).unwrap()).unwrap();
+    interrupt(&run);
+    let resumed = mary(home.path(), &["resume", run.to_str().unwrap()]);
+    assert_eq!(resumed.code, 0, "{}", resumed.err);
+    assert_eq!(resumed.out, old.out);
 }

@@ -1,6 +1,7 @@
 //! The released archive, where it is on this machine, and damaged ones.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 
