@@ -132,7 +132,7 @@ pub fn gap_table(runs: &[RunSummary]) -> Option<Table> {
         caption: "Accuracy in % on the authors' released items and on items made from a seed, same \
                   model, shots, mode and prompt form; the difference with its 95 % interval. What lies \
                   above zero may be memory, or shortcuts that only the released files have (see the \
-                  audit). The last line of a model pairs the two by task, with an interval (Bonett and Price) from \
+                  audit). The last line of a model pairs the two by task, with an interval (Student's t) from \
                   five tasks on."
             .into(),
         head: ["model", "task", "released", "fresh", "released − fresh"]

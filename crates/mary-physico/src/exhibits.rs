@@ -390,7 +390,7 @@ fn text_against_picture(groups: &[Group<'_>]) -> Option<Table> {
         id: "physico-text-picture".into(),
         title: "Grids as numbers and as pictures".into(),
         caption: "Accuracy in % on the same instances, means over concepts; pictures minus text paired by \
-                  concept, with its 95 % interval over concepts (Bonett and Price), from five concepts on. \
+                  concept, with its 95 % interval over concepts (Student's t), from five concepts on. \
                   Where the two were asked in different ways, the ways are named: the difference then holds both."
             .into(),
         head: ["model", "set", "text", "pictures", "pictures − text"]

@@ -222,7 +222,7 @@ pub fn overall_table(gaps: &[Gap]) -> Option<Table> {
         title: "The parrot gap".into(),
         caption: "Accuracy in % on masked definitions or photographs (low level) and on grids (high level) \
                   with the same option sets, means over concepts (with an interval from five on); low minus high paired by concept, with its 95 % \
-                  interval over concepts (Bonett and Price) from five concepts on. A gap above zero: the model can say more than it can see."
+                  interval over concepts (Student's t) from five concepts on. A gap above zero: the model can say more than it can see."
             .into(),
         head: ["model", "high-level task", "how", "low level", "concepts", "low", "high", "low − high"]
             .map(String::from)

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use mary::library;
 use mary_contract::{Outcome, Response, Sample};
+use mary_report::VersusChance;
 use mary_store::RunFolder;
 use pyo3::prelude::*;
 
@@ -154,6 +155,9 @@ fn summary_of(words: &[String], folders: &[PathBuf]) -> anyhow::Result<Table> {
         Column::number("high"),
         Column::text("method"),
         Column::number("chance"),
+        Column::text("versus_chance"),
+        Column::number("p"),
+        Column::number("p_holm"),
         Column::number("human"),
         Column::count("samples"),
         Column::count("scored"),
@@ -174,6 +178,9 @@ fn summary_of(words: &[String], folders: &[PathBuf]) -> anyhow::Result<Table> {
                 high,
                 method,
                 chance,
+                versus,
+                p,
+                p_holm,
                 human,
                 samples,
                 scored,
@@ -190,6 +197,9 @@ fn summary_of(words: &[String], folders: &[PathBuf]) -> anyhow::Result<Table> {
                 high.push_number(score.map(|s| s.high));
                 method.push_text(score.map(|s| s.method.as_str()));
                 chance.push_number(row.chance);
+                versus.push_text(Some(VersusChance::of(row).name()));
+                p.push_number(row.chance_test.map(|t| t.p));
+                p_holm.push_number(row.chance_test.map(|t| t.p_holm));
                 human.push_number(row.human);
                 samples.push_count(Some(row.samples));
                 scored.push_count(Some(row.scored));
@@ -203,13 +213,19 @@ fn summary_of(words: &[String], folders: &[PathBuf]) -> anyhow::Result<Table> {
     Ok(Table { columns })
 }
 
-/// Models against the first, item by item: a table, and what could not be compared.
+/// Models with each other, or all with the first, item by item: a table, and what could not be compared.
 pub(crate) fn compare(args: Args<'_, '_>) -> Given {
-    let (words, folders, across): (Vec<String>, Vec<PathBuf>, Vec<String>) = args.extract()?;
+    type Asked = (Vec<String>, Vec<PathBuf>, Vec<String>, Vec<String>, bool);
+    let (words, folders, across, tasks, with_first): Asked = args.extract()?;
     let py = args.py();
+    let wanted = library::Wanted {
+        tasks: &tasks,
+        across: &across,
+        with_first,
+    };
     let compared = py.detach(|| {
         let registry = library::registry(&words, &folders)?;
-        library::compare(&registry, &folders, &across)
+        library::compare(&registry, &folders, &wanted)
     });
     let compared = came(py, compared)?;
     let mut columns = vec![

@@ -50,7 +50,11 @@ fn of_one(runs: &[RunSummary], who: &Subject) -> Option<String> {
         if below > 0 {
             text.push_str(&format!(" and below it on {below}"));
         }
+        if known > 1 {
+            text.push_str(&format!(" (Holm's correction over {known} tasks)"));
+        }
         sentences.push(text);
+        sentences.extend(by_interval_only(&all));
     }
     let margin = |row: &SummaryRow| Some(row.score.as_ref()?.value - row.chance?);
     let strongest = judged(VersusChance::Above)
@@ -98,9 +102,10 @@ fn of_many(runs: &[RunSummary], subjects: &[Subject]) -> Vec<String> {
     }
     let total: usize = above.iter().map(|(n, _)| n).sum();
     let mut sentences = vec![format!(
-        "{total} of {known} scores of {} models are above chance",
+        "{total} of {known} scores of {} models are above chance (Holm's correction over the tasks of each model)",
         subjects.len()
     )];
+    sentences.extend(by_interval_only(&all));
     above.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
     if let (Some(most), Some(least)) = (above.first(), above.last())
         && most.0 > least.0
@@ -112,6 +117,20 @@ fn of_many(runs: &[RunSummary], subjects: &[Subject]) -> Vec<String> {
     }
     sentences.extend(troubles(&all));
     vec![capitalised(&sentences)]
+}
+
+/// Scores whose own interval leaves chance out, and no more.
+fn by_interval_only(rows: &[&SummaryRow]) -> Option<String> {
+    let of = |wanted| {
+        rows.iter()
+            .filter(|r| VersusChance::of(r) == wanted)
+            .count()
+    };
+    let open = of(VersusChance::AboveUncorrected) + of(VersusChance::BelowUncorrected);
+    (open > 0).then(|| {
+        let differ = if open == 1 { "differs" } else { "differ" };
+        format!("{open} more {differ} from it by the 95 % interval alone, which the correction does not confirm")
+    })
 }
 
 /// What keeps scores from meaning what they seem to.

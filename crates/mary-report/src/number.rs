@@ -1,5 +1,7 @@
 //! How a score is written down: percent or plain, with its interval, and where it stands to chance.
 
+use std::cmp::Ordering;
+
 use mary_contract::{Cell, Estimate, Metric, OVER_FLOOR, RunSummary, SummaryRow, TaskRun};
 use serde::Serialize;
 
@@ -13,22 +15,41 @@ pub enum ScoreScale {
     Plain,
 }
 
-/// Where a score stands to chance, judged by its interval (and by that of its difference from a
-/// guesser who counts tokens, where there is one).
+/// Where a score stands to chance: by its 95 % interval, by a guesser who counts tokens where there is
+/// one, and corrected over the tasks of the model's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VersusChance {
-    /// The whole interval lies above chance.
+    /// Above chance after Holm's correction.
     Above,
+    /// The whole interval lies above chance; after the correction nothing is shown.
+    AboveUncorrected,
     /// The interval holds chance: nothing is shown either way.
     NotDistinguished,
-    /// The whole interval lies below chance.
+    /// The interval leaves chance out, but a guesser who only counts tokens may score as much.
+    AtFloor,
+    /// The whole interval lies below chance; after the correction nothing is shown.
+    BelowUncorrected,
+    /// Below chance after Holm's correction.
     Below,
     /// No score, or no chance level.
     Unknown,
 }
 
+/// How verdicts on many tasks are corrected, as `--json` names it.
+pub(crate) const CORRECTION: &str = "holm";
+
 impl VersusChance {
+    /// All that have a mark, as legends list them.
+    pub const MARKED: [Self; 6] = [
+        Self::Above,
+        Self::AboveUncorrected,
+        Self::NotDistinguished,
+        Self::AtFloor,
+        Self::BelowUncorrected,
+        Self::Below,
+    ];
+
     /// The verdict for a row. Where a guesser who only counts tokens was scored on the same items, a
     /// score must be on the same side of that guesser as of chance: texts of different length decide
     /// for a model that knows nothing.
@@ -36,32 +57,16 @@ impl VersusChance {
         let (Some(score), Some(chance)) = (&row.score, row.chance) else {
             return Self::Unknown;
         };
-        let verdict = Self::judge(score, chance);
-        match row.measure(OVER_FLOOR).map(|over| Self::judge(over, 0.0)) {
-            Some(floor) if verdict != Self::Unknown && floor != verdict => Self::NotDistinguished,
-            _ => verdict,
-        }
-    }
-
-    /// Whether the interval alone would say more than the verdict does, because counting tokens
-    /// scores as well.
-    pub fn floored(row: &SummaryRow) -> bool {
-        match (&row.score, row.chance) {
-            (Some(score), Some(chance)) => Self::judge(score, chance) != Self::of(row),
-            _ => false,
-        }
-    }
-
-    /// The verdict for an estimate.
-    pub fn judge(score: &Estimate, chance: f64) -> Self {
-        if score.low > chance {
-            Self::Above
-        } else if score.high < chance {
-            Self::Below
-        } else if score.low <= chance && score.high >= chance {
-            Self::NotDistinguished
-        } else {
-            Self::Unknown
+        let holds = row.chance_test.is_some_and(|test| test.p_holm < 0.05);
+        let floor = row.measure(OVER_FLOOR).map(|over| side(over, 0.0));
+        match side(score, chance) {
+            None => Self::Unknown,
+            Some(Ordering::Equal) => Self::NotDistinguished,
+            Some(side) if floor.is_some_and(|floor| floor != Some(side)) => Self::AtFloor,
+            Some(Ordering::Greater) if holds => Self::Above,
+            Some(Ordering::Greater) => Self::AboveUncorrected,
+            Some(Ordering::Less) if holds => Self::Below,
+            Some(Ordering::Less) => Self::BelowUncorrected,
         }
     }
 
@@ -69,9 +74,25 @@ impl VersusChance {
     pub fn mark(self) -> &'static str {
         match self {
             Self::Above => "▲",
+            Self::AboveUncorrected => "△",
             Self::NotDistinguished => "≈",
+            Self::AtFloor => "◇",
+            Self::BelowUncorrected => "▽",
             Self::Below => "▼",
             Self::Unknown => "",
+        }
+    }
+
+    /// As `--json` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Above => "above",
+            Self::AboveUncorrected => "above_uncorrected",
+            Self::NotDistinguished => "not_distinguished",
+            Self::AtFloor => "at_floor",
+            Self::BelowUncorrected => "below_uncorrected",
+            Self::Below => "below",
+            Self::Unknown => "unknown",
         }
     }
 
@@ -79,10 +100,38 @@ impl VersusChance {
     pub fn words(self) -> &'static str {
         match self {
             Self::Above => "above chance",
+            Self::AboveUncorrected => "above chance by its own interval only",
             Self::NotDistinguished => "not distinguished from chance",
+            Self::AtFloor => "may come from counting tokens",
+            Self::BelowUncorrected => "below chance by its own interval only",
             Self::Below => "below chance",
             Self::Unknown => "",
         }
+    }
+
+    /// What the marks that occur mean, in a line.
+    pub(crate) fn legend(rows: &[SummaryRow]) -> Option<String> {
+        let occurring = Self::MARKED
+            .into_iter()
+            .filter(|v| rows.iter().any(|r| Self::of(r) == *v))
+            .map(|v| format!("{} {}", v.mark(), v.words()));
+        let occurring: Vec<String> = occurring.collect();
+        (!occurring.is_empty()).then(|| occurring.join("   "))
+    }
+}
+
+/// How marks are decided, for legends and captions.
+pub(crate) const HOW_DECIDED: &str = "Filled marks hold after Holm's correction over the tasks of a model in its run (a model that \
+     only guesses gets one in at most 5 % of runs); the others go by the 95 % interval of that score alone.";
+
+/// On which side of a level the whole interval lies; `Equal` where it holds the level.
+fn side(score: &Estimate, level: f64) -> Option<Ordering> {
+    if score.low > level {
+        Some(Ordering::Greater)
+    } else if score.high < level {
+        Some(Ordering::Less)
+    } else {
+        (score.low <= level && score.high >= level).then_some(Ordering::Equal)
     }
 }
 
@@ -193,7 +242,7 @@ pub fn p_value(p: f64) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use mary_contract::Scoring;
+    use mary_contract::{ChanceTest, Scoring};
 
     use super::*;
 
@@ -207,41 +256,73 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_interval_that_touches_chance_distinguishes_nothing() {
-        let cases = [
-            (0.6, 0.51, 0.7, VersusChance::Above),
-            (0.6, 0.5, 0.7, VersusChance::NotDistinguished),
-            (0.4, 0.3, 0.5, VersusChance::NotDistinguished),
-            (0.4, 0.3, 0.49, VersusChance::Below),
-            (f64::NAN, f64::NAN, f64::NAN, VersusChance::Unknown),
-        ];
-        for (value, low, high, verdict) in cases {
-            assert_eq!(
-                VersusChance::judge(&estimate(value, low, high), 0.5),
-                verdict
-            );
-        }
-    }
-
-    #[test]
-    fn shares_are_percent_and_other_scales_stay_plain() {
-        let mut row = SummaryRow {
+    fn row(value: f64, low: f64, high: f64) -> SummaryRow {
+        SummaryRow {
             model: "m".into(),
             task: "f/t".into(),
-            score: Some(estimate(0.625, 0.5, 0.75)),
+            score: Some(estimate(value, low, high)),
             chance: Some(0.5),
             human: None,
             samples: 8,
             scored: 8,
             ties: 0,
             constant_answer: None,
+            chance_test: None,
             unscored: BTreeMap::new(),
             failed: BTreeMap::new(),
             measures: vec![],
             breakdowns: vec![],
             usage: mary_contract::Usage::default(),
-        };
+        }
+    }
+
+    #[test]
+    fn a_filled_mark_needs_the_correction_and_an_open_one_the_interval() {
+        use VersusChance::*;
+        let cases = [
+            (0.6, 0.51, 0.7, Above, AboveUncorrected),
+            (0.6, 0.5, 0.7, NotDistinguished, NotDistinguished),
+            (0.4, 0.3, 0.5, NotDistinguished, NotDistinguished),
+            (0.4, 0.3, 0.49, Below, BelowUncorrected),
+            (f64::NAN, f64::NAN, f64::NAN, Unknown, Unknown),
+        ];
+        for (value, low, high, corrected, alone) in cases {
+            let mut row = row(value, low, high);
+            assert_eq!(VersusChance::of(&row), alone);
+            for (p_holm, verdict) in [(0.049, corrected), (0.05, alone)] {
+                row.chance_test = Some(ChanceTest {
+                    p: 0.01,
+                    p_floor: None,
+                    p_holm,
+                    tasks: 3,
+                });
+                assert_eq!(VersusChance::of(&row), verdict, "{value} {p_holm}");
+            }
+        }
+        let mut marks: Vec<&str> = VersusChance::MARKED.iter().map(|v| v.mark()).collect();
+        marks.dedup();
+        assert_eq!(marks.len(), 6);
+    }
+
+    /// Issue 37: ≈ stood beside 0.474 [0.362, 0.588] where chance is 0.
+    #[test]
+    fn where_the_floor_decided_the_mark_says_so() {
+        let mut row = row(0.474, 0.362, 0.588);
+        row.chance = Some(0.0);
+        row.measures = vec![mary_contract::Measure {
+            name: OVER_FLOOR.into(),
+            estimate: estimate(0.03, -0.08, 0.14),
+        }];
+        let verdict = VersusChance::of(&row);
+        assert_eq!((verdict, verdict.mark()), (VersusChance::AtFloor, "◇"));
+        // An interval that holds chance needs no floor to say nothing.
+        row.chance = Some(0.5);
+        assert_eq!(VersusChance::of(&row), VersusChance::NotDistinguished);
+    }
+
+    #[test]
+    fn shares_are_percent_and_other_scales_stay_plain() {
+        let mut row = row(0.625, 0.5, 0.75);
         assert_eq!(ScoreScale::of(&row, None), ScoreScale::Proportion);
         let said = TaskRun {
             scoring: Some(Scoring::number(Metric::RankCorrelation)),

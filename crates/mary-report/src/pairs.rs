@@ -11,7 +11,7 @@ use mary_contract::{
     Cell, Conditions, Metric, NumberColumns, Outcome, Sample, Table, TaskRun, question_names,
 };
 use mary_stats::difference::{self, Difference, ScoreRange};
-use mary_stats::{StatsError, intervals, multiple, paired};
+use mary_stats::{StatsError, intervals, multiple};
 
 use crate::number::{ScoreScale, count};
 
@@ -55,8 +55,6 @@ pub struct PairRow {
     pub difference: Difference,
     /// How the numbers are written.
     pub scale: ScoreScale,
-    /// McNemar's mid-p, as if items were independent.
-    pub mcnemar: Option<f64>,
     /// Corrected by Holm over all lines.
     pub p_holm: Option<f64>,
 }
@@ -119,7 +117,7 @@ impl Paired {
     }
 
     /// Compares each pair, by part and altogether, and all pairs pooled; question by question.
-    pub fn compare(&self, pairs: &[Pair], seed: u64) -> Result<PairLines, StatsError> {
+    pub fn compare(&self, pairs: &[Pair]) -> Result<PairLines, StatsError> {
         let mut lines = PairLines::default();
         let questions: Vec<&Conditions> = self.asked.keys().collect();
         // Added to a pair's name, where there are several questions.
@@ -141,13 +139,13 @@ impl Paired {
             for pair in pairs {
                 let shared = self.shared(conditions, pair);
                 let title = format!("{} − {}{name}", pair.first, pair.second);
-                let rows = self.lines(conditions, &title, &shared, false, seed)?;
+                let rows = self.lines(conditions, &title, &shared, false)?;
                 lines.rows.extend(rows);
                 pooled.extend(shared);
             }
             if pairs.len() > 1 {
                 let title = format!("{} pairs pooled{name}", pairs.len());
-                let rows = self.lines(conditions, &title, &pooled, true, seed)?;
+                let rows = self.lines(conditions, &title, &pooled, true)?;
                 lines.rows.extend(rows);
             }
         }
@@ -215,7 +213,6 @@ impl Paired {
         pair: &str,
         shared: &[Shared<'_>],
         pooled: bool,
-        seed: u64,
     ) -> Result<Vec<PairRow>, StatsError> {
         if shared.is_empty() {
             return Ok(Vec::new());
@@ -239,10 +236,10 @@ impl Paired {
         let place = |part: &str| self.order.iter().position(|o| o == part);
         parts.sort_by_key(|part| (place(part).unwrap_or(usize::MAX), *part));
         parts.dedup();
-        let mut rows = vec![line(pair, "all", shared, pooled, scale, seed)?];
+        let mut rows = vec![line(pair, "all", shared, pooled, scale)?];
         for part in parts {
             let of: Vec<Shared<'_>> = shared.iter().filter(|s| s.part == part).copied().collect();
-            rows.push(line(pair, part, &of, pooled, scale, seed)?);
+            rows.push(line(pair, part, &of, pooled, scale)?);
         }
         Ok(rows)
     }
@@ -265,7 +262,6 @@ fn line(
     shared: &[Shared<'_>],
     pooled: bool,
     scale: ScoreScale,
-    seed: u64,
 ) -> Result<PairRow, StatsError> {
     let first: Vec<f64> = shared.iter().map(|s| s.first).collect();
     let second: Vec<f64> = shared.iter().map(|s| s.second).collect();
@@ -280,16 +276,12 @@ fn line(
         ScoreScale::Proportion => ScoreRange::Unit,
         ScoreScale::Plain => ScoreRange::Unbounded,
     };
-    let difference = difference::compare(&first, &second, ids.as_deref(), range, seed)?;
-    let mcnemar = difference
-        .counts
-        .map(|c| paired::mcnemar(c.only_first, c.only_second).mid_p);
+    let difference = difference::compare(&first, &second, ids.as_deref(), range)?;
     Ok(PairRow {
         pair: pair.to_owned(),
         part: part.to_owned(),
         difference,
         scale,
-        mcnemar,
         p_holm: None,
     })
 }
@@ -330,7 +322,6 @@ pub fn pair_table(lines: &PairLines, tag: &str) -> Table {
             }),
             d.counts
                 .map_or_else(dash, |c| format!("{} : {}", c.only_first, c.only_second)),
-            row.mcnemar.map_or_else(dash, p_value),
             d.p.map_or_else(dash, p_value),
             row.p_holm.map_or_else(dash, p_value),
         ]
@@ -339,9 +330,10 @@ pub fn pair_table(lines: &PairLines, tag: &str) -> Table {
                        the items that both models have a score for. `items` counts samples and, where \
                        several go together (orders of a question, trials, one item under several pairs), \
                        the units they fall into; intervals and p are over units. only first : only second \
-                       counts the samples that one has right and the other wrong; McNemar's mid-p takes \
-                       them as independent; p is the one that Holm corrects over all lines. Below five \
-                       units there is neither interval nor p."
+                       counts the samples that one has right and the other wrong. p is below \
+                       0.05 exactly where the interval leaves 0 out; Holm corrects it over all lines. \
+                       Below five units there is neither interval nor p, and where fewer than six differ p \
+                       cannot fall below 0.05."
         .to_owned();
     for left_out in &lines.left_out {
         caption.push_str(&format!(" Left out: {left_out}."));
@@ -359,7 +351,6 @@ pub fn pair_table(lines: &PairLines, tag: &str) -> Table {
             "difference",
             "95% interval",
             "only first : only second",
-            "McNemar",
             "p",
             "p (Holm)",
         ]

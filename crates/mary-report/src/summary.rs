@@ -3,7 +3,7 @@
 use mary_contract::{ANISOTROPIC, Cell, FLOOR, NumberColumns, RunSummary, SummaryRow, Table, Ties};
 
 use crate::{
-    number::{ScoreScale, VersusChance, count},
+    number::{HOW_DECIDED, ScoreScale, VersusChance, count, p_value},
     subject,
 };
 
@@ -20,14 +20,14 @@ pub(crate) fn constant_answer(row: &SummaryRow) -> Option<String> {
 
 /// Everything worth knowing about a row beside its score: a constant answer, and what was not counted.
 /// Empty when there is nothing to say.
-pub(crate) fn remarks(row: &SummaryRow) -> Vec<String> {
+pub(crate) fn remarks(run: &RunSummary, row: &SummaryRow) -> Vec<String> {
     let mut out: Vec<String> = constant_answer(row).into_iter().collect();
-    out.extend(not_counted(row));
+    out.extend(not_counted(run, row));
     out
 }
 
 /// Ties, unscored by reason, failed by kind.
-pub(crate) fn not_counted(row: &SummaryRow) -> Vec<String> {
+pub(crate) fn not_counted(run: &RunSummary, row: &SummaryRow) -> Vec<String> {
     let mut out = Vec::new();
     if row.ties > 0 {
         out.push(format!("{} tied", count(row.ties)));
@@ -37,10 +37,10 @@ pub(crate) fn not_counted(row: &SummaryRow) -> Vec<String> {
             out.push(format!("{} {}", count(n), reason.replace('_', " ")));
         }
     }
-    if VersusChance::floored(row)
+    if VersusChance::of(row) == VersusChance::AtFloor
         && let Some(floor) = row.measure(FLOOR)
     {
-        let scale = ScoreScale::of(row, None);
+        let scale = ScoreScale::in_run(run, row);
         out.push(format!(
             "counting tokens scores {}",
             scale.value(floor.value)
@@ -115,9 +115,12 @@ pub fn summary_table(runs: &[RunSummary]) -> Table {
     let head = [
         "task",
         "model",
+        "source",
         "score",
         "95% interval",
         "vs chance",
+        "p",
+        "p (Holm)",
         "chance",
         "human",
         "n",
@@ -139,13 +142,19 @@ pub fn summary_table(runs: &[RunSummary]) -> Table {
                 rows.push(vec![
                     task.clone(),
                     who.label.clone(),
+                    runs.get(who.run).map_or_else(String::new, |run| {
+                        subject::source(std::slice::from_ref(run), task)
+                    }),
                     score.map_or("–".into(), |s| scale.value(s.value)),
                     score.map_or("–".into(), |s| scale.interval(s)),
                     VersusChance::of(row).words().to_owned(),
+                    row.chance_test.map_or("–".into(), |t| p_value(t.p)),
+                    row.chance_test.map_or("–".into(), |t| p_value(t.p_holm)),
                     level(row.chance),
                     level(row.human),
                     count(row.scored),
-                    remarks(row).join("; "),
+                    runs.get(who.run)
+                        .map_or_else(String::new, |run| remarks(run, row).join("; ")),
                 ]);
             }
         }
@@ -158,7 +167,7 @@ pub fn summary_table(runs: &[RunSummary]) -> Table {
         // Interval and n have columns of their own here.
         rows: Cell::figures(rows),
         published: vec![],
-        numbers: NumberColumns::At(vec![2, 3, 5, 6, 7]),
+        numbers: NumberColumns::At(vec![3, 4, 6, 7, 8, 9, 10]),
     }
 }
 
@@ -178,9 +187,7 @@ pub(crate) fn caption(runs: &[RunSummary]) -> String {
         methods.join(", ")
     };
     format!(
-        "Mean score over the n scored samples with its 95 % interval ({methods}). A score is said to \
-         be above or below chance only when its whole interval is (and, where texts of different length \
-         are compared, when it also differs from a guesser who only counts tokens). Where items come in \
+        "Mean score over the n scored samples with its 95 % interval ({methods}). {HOW_DECIDED} Where items come in \
          families, intervals are over families. {}Unparsed, refused and failed \
          samples are not counted as wrong but listed.",
         ties(runs)

@@ -1,12 +1,14 @@
 //! The table a run ends with, for people and for machines.
 
+use std::collections::BTreeMap;
+
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Row};
-use mary_contract::{RunSummary, SummaryRow};
+use mary_contract::{ItemSource, RunSummary, SummaryRow, TaskRun};
 use serde::Serialize;
 
 use crate::{
     escape, narrow,
-    number::{ScoreScale, VersusChance, count},
+    number::{CORRECTION, HOW_DECIDED, ScoreScale, VersusChance, count},
     subject::{self, Subject},
     summary,
 };
@@ -56,6 +58,9 @@ pub fn json(run: &RunSummary) -> serde_json::Result<String> {
     struct SummaryLine<'a> {
         #[serde(flatten)]
         row: &'a SummaryRow,
+        /// Where the items came from: fresh, published or a file.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        source: Option<ItemSource>,
         scale: ScoreScale,
         versus_chance: VersusChance,
     }
@@ -66,6 +71,8 @@ pub fn json(run: &RunSummary) -> serde_json::Result<String> {
         seed: u64,
         trials: u32,
         complete: bool,
+        /// How `p_holm` and `versus_chance` are corrected over the tasks of a model.
+        correction: &'static str,
         rows: Vec<SummaryLine<'a>>,
     }
     let whole = Whole {
@@ -74,11 +81,13 @@ pub fn json(run: &RunSummary) -> serde_json::Result<String> {
         seed: run.manifest.seed,
         trials: run.manifest.trials,
         complete: run.complete,
+        correction: CORRECTION,
         rows: run
             .rows
             .iter()
             .map(|row| SummaryLine {
                 row,
+                source: run.manifest.task(&row.task).and_then(TaskRun::item_source),
                 scale: ScoreScale::in_run(run, row),
                 versus_chance: VersusChance::of(row),
             })
@@ -169,6 +178,16 @@ struct Sheet<'a> {
     style: TableStyle,
 }
 
+/// Which columns a table with a row per task and model has.
+#[derive(Debug, Clone, Copy)]
+struct RowColumns {
+    remarks: bool,
+    human: bool,
+    source: bool,
+    /// Columns of the terminal for the name of a model, at most.
+    most: usize,
+}
+
 impl Sheet<'_> {
     fn rows_of(&self, task: &str) -> Vec<(&Subject, &SummaryRow)> {
         self.subjects
@@ -184,10 +203,33 @@ impl Sheet<'_> {
             .collect()
     }
 
+    fn source_of(&self, task: &str) -> String {
+        escape::terminal(&subject::source(std::slice::from_ref(self.run), task))
+    }
+
+    /// The sources of all tasks in a line, where there is no room for a column.
+    fn sources(&self) -> String {
+        let mut by_source: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for task in &self.run.manifest.tasks {
+            let of = by_source.entry(self.source_of(&task.id)).or_default();
+            of.push(&task.id);
+        }
+        let said: Vec<String> = match by_source.len() {
+            1 => by_source.into_keys().collect(),
+            _ => by_source
+                .into_iter()
+                .map(|(source, tasks)| format!("{source}: {}", tasks.join(", ")))
+                .collect(),
+        };
+        let width = self.style.width.unwrap_or(usize::MAX);
+        let line = escape::terminal(&format!("source of the items: {}", said.join("; ")));
+        format!("\n{}", hanging("", 2, &line, width))
+    }
+
     /// One row per task, one column per model.
     fn by_column(&self) -> String {
         let mut drawn = frame(self.style);
-        let mut head = vec![head_cell("task")];
+        let mut head = vec![head_cell("task"), head_cell("source")];
         head.extend(self.subjects.iter().map(|s| head_cell(&s.label)));
         head.extend(["chance", "human", "n"].map(head_cell));
         drawn.set_header(head);
@@ -199,10 +241,11 @@ impl Sheet<'_> {
                     continue;
                 };
                 let scale = ScoreScale::in_run(self.run, first);
-                let mut cells = vec![Cell::new(format!(
-                    "  {}",
-                    escape::terminal(subject::task_name(task))
-                ))];
+                let name = escape::terminal(subject::task_name(task));
+                let mut cells = vec![
+                    Cell::new(format!("  {name}")),
+                    Cell::new(self.source_of(task)),
+                ];
                 for who in self.subjects {
                     let row = rows.iter().find(|(s, _)| *s == who).map(|(_, r)| *r);
                     cells.push(score_cell(row, scale));
@@ -213,7 +256,7 @@ impl Sheet<'_> {
                 drawn.add_row(cells);
             }
         }
-        for column in 1..self.subjects.len() + 4 {
+        for column in 2..self.subjects.len() + 5 {
             align_right(&mut drawn, column);
         }
         let mut out = trimmed(&drawn);
@@ -224,70 +267,91 @@ impl Sheet<'_> {
 
     /// One row per task and model; remarks stand beside them, or below where they do not fit.
     fn by_row(&self) -> String {
-        let beside = self.drawn_by_row(true, true, usize::MAX);
+        let mut columns = RowColumns {
+            remarks: true,
+            human: true,
+            source: true,
+            most: usize::MAX,
+        };
+        let beside = self.drawn_by_row(columns);
         let Some(width) = self.style.width else {
             return beside;
         };
         if width_of(&beside) <= width {
             return beside;
         }
-        let mut below = self.drawn_by_row(false, true, usize::MAX);
-        // A column that nobody fills goes first.
+        columns.remarks = false;
+        let mut below = self.drawn_by_row(columns);
+        // A column that nobody fills goes first, then one that can be said in a line.
         let people = self.run.rows.iter().any(|row| row.human.is_some());
         if width_of(&below) > width && !people {
-            below = self.drawn_by_row(false, false, usize::MAX);
+            columns.human = false;
+            below = self.drawn_by_row(columns);
+        }
+        if width_of(&below) > width {
+            columns.source = false;
+            below = self.drawn_by_row(columns);
         }
         let over = width_of(&below).saturating_sub(width);
         if over > 0 {
             let longest = self.subjects.iter().map(|s| s.label.chars().count());
-            let most = longest.max().unwrap_or(0).saturating_sub(over).max(12);
-            below = self.drawn_by_row(false, people, most);
+            columns.most = longest.max().unwrap_or(0).saturating_sub(over).max(12);
+            below = self.drawn_by_row(columns);
+        }
+        if !columns.source {
+            below += &self.sources();
         }
         format!("{below}{}", self.notes())
     }
 
-    /// The names of models in so many columns at most.
-    fn drawn_by_row(&self, remarks: bool, human: bool, most: usize) -> String {
+    fn drawn_by_row(&self, columns: RowColumns) -> String {
         let several = self.subjects.len() > 1;
         let mut drawn = frame(self.style);
         let mut head = vec![if several { "task / model" } else { "task" }];
+        head.extend(columns.source.then_some("source"));
         head.extend(["score", "95% interval", "", "chance"]);
-        head.extend(human.then_some("human"));
+        head.extend(columns.human.then_some("human"));
         head.push("n");
-        head.extend(remarks.then_some(""));
+        head.extend(columns.remarks.then_some(""));
         drawn.set_header(head.into_iter().map(head_cell));
         for (family, tasks) in subject::families(std::slice::from_ref(self.run)) {
             drawn.add_row(vec![family_cell(&family)]);
             for task in &tasks {
                 let rows = self.rows_of(task);
                 let name = escape::terminal(subject::task_name(task));
+                let mut source = columns.source.then(|| self.source_of(task));
                 if several && !rows.is_empty() {
-                    drawn.add_row(vec![Cell::new(format!("  {name}"))]);
+                    let said = source.replace(String::new()).unwrap_or_default();
+                    drawn.add_row(vec![Cell::new(format!("  {name}")), Cell::new(said)]);
                 }
                 for (who, row) in rows {
                     let name = if several {
                         let label = escape::terminal(&who.label);
-                        format!("    {}", narrow::shortened(&label, most))
+                        format!("    {}", narrow::shortened(&label, columns.most))
                     } else {
                         format!("  {name}")
                     };
-                    drawn.add_row(self.long_row(name, row, remarks, human));
+                    let mut cells = vec![Cell::new(name)];
+                    let source = source.as_deref().filter(|_| columns.source);
+                    cells.extend(source.map(Cell::new));
+                    drawn.add_row(self.long_row(cells, row, columns));
                 }
             }
         }
-        for column in [1, 2, 4, 5].into_iter().chain(human.then_some(6)) {
-            align_right(&mut drawn, column);
+        let first = 1 + usize::from(columns.source);
+        let right = [0, 1, 3, 4].into_iter().chain(columns.human.then_some(5));
+        for column in right {
+            align_right(&mut drawn, first + column);
         }
         let mut out = trimmed(&drawn);
         out.push('\n');
         out
     }
 
-    fn long_row(&self, name: String, row: &SummaryRow, remarks: bool, human: bool) -> Row {
+    fn long_row(&self, mut cells: Vec<Cell>, row: &SummaryRow, columns: RowColumns) -> Row {
         let scale = ScoreScale::in_run(self.run, row);
         let verdict = VersusChance::of(row);
         let score = row.score.as_ref();
-        let mut cells = vec![Cell::new(name)];
         cells.push(colored(
             Cell::new(score.map_or("–".into(), |s| scale.value(s.value))),
             verdict,
@@ -297,10 +361,10 @@ impl Sheet<'_> {
         ));
         cells.push(colored(Cell::new(verdict.mark()), verdict));
         cells.push(level_cell(row.chance, scale));
-        cells.extend(human.then(|| level_cell(row.human, scale)));
+        cells.extend(columns.human.then(|| level_cell(row.human, scale)));
         cells.push(Cell::new(count(row.scored)));
-        if remarks {
-            let text = escape::terminal(&summary::remarks(row).join(", "));
+        if columns.remarks {
+            let text = escape::terminal(&summary::remarks(self.run, row).join(", "));
             cells.push(Cell::new(text).fg(Color::DarkYellow));
         }
         Row::from(cells)
@@ -311,7 +375,7 @@ impl Sheet<'_> {
         let mut out = String::new();
         let labels = mary_contract::model_labels(&self.run.manifest.models);
         for row in &self.run.rows {
-            let remarks = summary::not_counted(row);
+            let remarks = summary::not_counted(self.run, row);
             if !remarks.is_empty() {
                 let who = labels.get(&row.model).unwrap_or(&row.model);
                 let line = format!("{}, {who}: {}", row.task, remarks.join(", "));
@@ -344,8 +408,8 @@ fn heading(run: &RunSummary, subjects: &[Subject]) -> String {
         " (incomplete: the same command continues it)"
     };
     escape::terminal(&format!(
-        "{who}, {} tasks{trials}, seed {}, run {}{state}",
-        m.tasks.len(),
+        "{who}, {}{trials}, seed {}, run {}{state}",
+        mary_contract::counted(m.tasks.len(), "task"),
         m.seed,
         m.id
     )) + "\n"
@@ -354,18 +418,11 @@ fn heading(run: &RunSummary, subjects: &[Subject]) -> String {
 fn footer(run: &RunSummary, style: TableStyle) -> String {
     // Where the terminal's width is not known, lines are as long as they are.
     let width = style.width.unwrap_or(usize::MAX);
-    let shown: Vec<_> = [
-        VersusChance::Above,
-        VersusChance::NotDistinguished,
-        VersusChance::Below,
-    ]
-    .into_iter()
-    .filter(|v| run.rows.iter().any(|r| VersusChance::of(r) == *v))
-    .map(|v| format!("{} {}", v.mark(), v.words()))
-    .collect();
     let mut out = String::new();
-    if !shown.is_empty() {
-        out += &format!("\n{} (by the 95 % interval)\n", shown.join("   "));
+    if let Some(legend) = VersusChance::legend(&run.rows) {
+        out.push('\n');
+        out += &hanging("", 0, &legend, width);
+        out += &hanging("", 0, HOW_DECIDED, width);
     }
     let labels = mary_contract::model_labels(&run.manifest.models);
     let constant: Vec<String> = run
@@ -460,8 +517,8 @@ fn score_cell(row: Option<&SummaryRow>, scale: ScoreScale) -> Cell {
 fn colored(cell: Cell, verdict: VersusChance) -> Cell {
     // Blue and yellow: told apart by every common kind of colour vision.
     match verdict {
-        VersusChance::Above => cell.fg(Color::Blue),
-        VersusChance::Below => cell.fg(Color::DarkYellow),
+        VersusChance::Above | VersusChance::AboveUncorrected => cell.fg(Color::Blue),
+        VersusChance::Below | VersusChance::BelowUncorrected => cell.fg(Color::DarkYellow),
         _ => cell,
     }
 }

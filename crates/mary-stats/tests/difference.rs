@@ -123,6 +123,33 @@ fn numbers_without_bounds_and_without_spread_have_no_interval() {
     assert!(found.method.contains("no interval"), "{}", found.method);
 }
 
+/// Against matrices: tools/golden_clusters.py.
+#[test]
+fn clustered_differences_agree_with_cr2_by_its_matrices() {
+    let gold: serde_json::Value =
+        serde_json::from_str(include_str!("golden/clusters.json")).unwrap();
+    for case in gold["cases"].as_array().unwrap() {
+        let list = |name: &str| case[name].as_array().unwrap().clone();
+        let values: Vec<f64> = list("values").iter().filter_map(|v| v.as_f64()).collect();
+        let ids = list("ids");
+        let ids: Vec<usize> = ids.iter().map(|v| v.as_u64().unwrap() as usize).collect();
+        let found = differing(&values, Some(&ids), ScoreRange::Unbounded);
+        let (low, high) = found.bounds.unwrap();
+        for (name, value) in [
+            ("value", found.value),
+            ("low", low),
+            ("high", high),
+            ("p", found.p.unwrap()),
+        ] {
+            let expected = case[name].as_f64().unwrap();
+            assert!(
+                (value - expected).abs() < 1e-8,
+                "{name}: {value} {expected}"
+            );
+        }
+    }
+}
+
 /// A random table: some units of some items, rare or frequent differences, yes and no, ties or numbers.
 fn random_table(rng: &mut ChaCha8Rng) -> (Vec<f64>, Vec<f64>, Option<Vec<usize>>, ScoreRange) {
     let units = rng.random_range(5..40);

@@ -16,3 +16,4 @@ mod growth;
 mod people;
 mod permutations;
 mod psychometric_by_hand;
+mod verdicts;

@@ -171,13 +171,15 @@ pub fn summary(registry: &Registry, run: &Path) -> anyhow::Result<RunSummary> {
     commands::report::load_summary(registry, &RunFolder::open(run)?)
 }
 
-/// Every model of these runs against the first, item by item; settings named in `across` may differ.
+pub use crate::commands::compare::Wanted;
+
+/// The models of these runs with each other, item by item.
 pub fn compare(
     registry: &Registry,
     runs: &[PathBuf],
-    across: &[String],
+    wanted: &Wanted<'_>,
 ) -> anyhow::Result<Compared> {
-    commands::compare::compared(registry, runs, across)
+    commands::compare::compared(registry, runs, wanted)
 }
 
 /// Writes the report of some runs.

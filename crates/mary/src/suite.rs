@@ -1,5 +1,6 @@
 //! Which tasks a user means, and with which settings.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mary_contract::{Param, PromptForm, Registry, Task, TaskSettings};
@@ -15,9 +16,7 @@ pub fn select(registry: &Registry, patterns: &[String]) -> Result<Vec<Arc<dyn Ta
         let mut known = false;
         for task in registry.tasks() {
             let card = task.card();
-            // Families and tasks may be written with underscores, as upstream files are.
-            let wanted = pattern.replace('_', "-");
-            if wanted == card.family || wanted == "all" || matching::wildcard(&wanted, &card.id) {
+            if is_meant(pattern, &card.family, &card.id) {
                 known = true;
                 if !chosen.iter().any(|t| t.card().id == card.id) {
                     chosen.push(Arc::clone(task));
@@ -42,6 +41,40 @@ pub fn select(registry: &Registry, patterns: &[String]) -> Result<Vec<Arc<dyn Ta
         return Err(UsageError::new(
             "no task is named\nhint: `mary tasks` lists them all",
         ));
+    }
+    Ok(chosen)
+}
+
+/// Whether a task is meant by an id, a family, a wildcard or `all`.
+pub fn is_meant(pattern: &str, family: &str, id: &str) -> bool {
+    // Families and tasks may be written with underscores, as upstream files are.
+    let wanted = pattern.trim().replace('_', "-");
+    wanted == family || wanted == "all" || matching::wildcard(&wanted, id)
+}
+
+/// Which of the tasks of some runs are meant; all where no pattern is given.
+pub fn of_runs<'a>(
+    patterns: &[String],
+    ids: impl Iterator<Item = &'a str> + Clone,
+) -> Result<BTreeSet<String>, UsageError> {
+    let family = |id: &'a str| id.split('/').next().unwrap_or(id);
+    let mut chosen = BTreeSet::new();
+    for pattern in patterns {
+        let meant = ids.clone().filter(|id| is_meant(pattern, family(id), id));
+        let mut any = false;
+        chosen.extend(meant.map(str::to_owned).inspect(|_| any = true));
+        if !any {
+            let mut held: Vec<&str> = ids.clone().collect();
+            held.sort_unstable();
+            held.dedup();
+            return Err(UsageError::new(format!(
+                "no task of these runs fits `{pattern}`\nhint: they hold {}",
+                held.join(", ")
+            )));
+        }
+    }
+    if patterns.is_empty() {
+        chosen.extend(ids.map(str::to_owned));
     }
     Ok(chosen)
 }

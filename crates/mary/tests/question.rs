@@ -159,7 +159,7 @@ fn the_papers_pairs_are_compared_item_by_item() {
         first: format!("published/{first}"),
         second: format!("published/{second}"),
     });
-    let lines = paired.compare(&pairs, 0).unwrap();
+    let lines = paired.compare(&pairs).unwrap();
     assert_eq!(lines.rows.len(), 5 * 10);
     let all = |name: &str| {
         let found = lines

@@ -297,8 +297,11 @@ fn count(
             );
             match verdict {
                 VersusChance::Unknown => {}
-                VersusChance::NotDistinguished => all += 1,
-                VersusChance::Above | VersusChance::Below => {
+                VersusChance::NotDistinguished | VersusChance::AtFloor => all += 1,
+                VersusChance::Above
+                | VersusChance::AboveUncorrected
+                | VersusChance::BelowUncorrected
+                | VersusChance::Below => {
                     all += 1;
                     wrong += 1;
                 }

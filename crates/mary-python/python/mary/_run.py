@@ -46,10 +46,17 @@ class Run:
         """A row for each model and task: score with its interval, chance, people, counts."""
         return Table(_mary.summary(self._places, [self.folder]), self.id)
 
-    def compare(self, *others: "Run | str", across: Iterable[str] = ()) -> Table:
-        """Every model against the first, item by item, p-values corrected (Holm). Other runs may join."""
+    def compare(
+        self,
+        *others: "Run | str",
+        across: Iterable[str] = (),
+        tasks: Iterable[str] = (),
+        with_first: bool = False,
+    ) -> Table:
+        """All models with each other (or each with the first), item by item, p-values corrected (Holm). Other
+        runs may join. `tasks` takes ids, families and wildcards."""
         folders = [self.folder, *(o.folder if isinstance(o, Run) else os.fspath(o) for o in others)]
-        handle, warnings = _mary.compare(self._places, folders, list(across))
+        handle, warnings = _mary.compare(self._places, folders, list(across), list(tasks), with_first)
         for text in warnings:
             import warnings as python
 

@@ -101,6 +101,8 @@ pub struct Comparison {
     pub p: Option<f64>,
     /// The same, corrected by Holm over everything compared.
     pub p_holm: Option<f64>,
+    /// Whether so few units differ that no p-value below 0.05 was possible.
+    pub too_few_differ: bool,
     /// Percent for shares of right answers, plain for every other number.
     pub scale: ScoreScale,
     /// Items scored on both sides.
@@ -125,8 +127,8 @@ pub struct Compared {
 }
 
 /// Compares sides pairwise: every other with the first, or all with all.
-pub fn comparison(sides: &[Side], all_pairs: bool, seed: u64) -> Result<Compared, StatsError> {
-    comparison_across(sides, all_pairs, &[], seed)
+pub fn comparison(sides: &[Side], all_pairs: bool) -> Result<Compared, StatsError> {
+    comparison_across(sides, all_pairs, &[])
 }
 
 /// The same where the settings named may differ: the effect of shots, say, on the same items.
@@ -134,7 +136,6 @@ pub fn comparison_across(
     sides: &[Side],
     all_pairs: bool,
     across: &[String],
-    seed: u64,
 ) -> Result<Compared, StatsError> {
     let mut out = Compared::default();
     let mut tasks: Vec<&String> = sides.iter().flat_map(|s| s.scores.keys()).collect();
@@ -147,7 +148,7 @@ pub fn comparison_across(
                     continue;
                 }
                 if same_question(task, first, second, across, &mut out) {
-                    one_task(task, first, second, seed, &mut out)?;
+                    one_task(task, first, second, &mut out)?;
                 }
             }
         }
@@ -217,13 +218,7 @@ fn same_question(
     true
 }
 
-fn one_task(
-    task: &str,
-    first: &Side,
-    second: &Side,
-    seed: u64,
-    out: &mut Compared,
-) -> Result<(), StatsError> {
+fn one_task(task: &str, first: &Side, second: &Side, out: &mut Compared) -> Result<(), StatsError> {
     let (Some(a), Some(b)) = (first.scores.get(task), second.scores.get(task)) else {
         let (has, lacks) = if first.scores.contains_key(task) {
             (first, second)
@@ -278,7 +273,7 @@ fn one_task(
         ScoreScale::Proportion => ScoreRange::Unit,
         ScoreScale::Plain => ScoreRange::Unbounded,
     };
-    let found = difference::compare(&x, &y, ids.as_deref(), range, seed)?;
+    let found = difference::compare(&x, &y, ids.as_deref(), range)?;
     out.comparisons.push(Comparison {
         task: task.to_owned(),
         first: first.label.clone(),
@@ -291,6 +286,7 @@ fn one_task(
         method: found.method,
         p: found.p,
         p_holm: None,
+        too_few_differ: found.too_few_differ,
         scale,
         paired: found.n,
         units: found.units,

@@ -85,7 +85,7 @@ fn caption(compared: &Compared) -> String {
     methods.sort_unstable();
     methods.dedup();
     let mut caption = format!(
-        "Differences are first minus second on the same items (percentage points for shares), with 95 % intervals ({}). p is two-sided; p (Holm) is corrected over all {} comparisons. Paired counts the items scored on both sides, and the independent units they fall into where several go together. Unpaired counts items missing or unscored on either side.",
+        "Differences are first minus second on the same items (percentage points for shares), with 95 % intervals ({}). p is two-sided and below .05 exactly where the interval leaves 0 out; p (Holm) is corrected over all {} comparisons and decides the verdict. Too few differ: not even if all units that differ agreed would p fall below .05. Paired counts the items scored on both sides, and the independent units they fall into where several go together. Unpaired counts items missing or unscored on either side.",
         methods.join("; "),
         compared.comparisons.len()
     );
@@ -101,6 +101,7 @@ fn verdict(c: &Comparison) -> &'static str {
     match c.p_holm {
         Some(p) if p < 0.05 && c.difference > 0.0 => "first better",
         Some(p) if p < 0.05 => "second better",
+        Some(_) if c.too_few_differ => "too few differ",
         Some(_) => "no difference shown",
         None => "too few items",
     }

@@ -179,7 +179,7 @@ fn dots(
                     "thickness": 1.4, "width": 0},
         "hovertext": hover, "hovertemplate": "%{hovertext}<extra>%{fullData.name}</extra>",
         "customdata": addresses,
-        "meta": {"kind": "dot", "color": index, "published": false, "middles": middles},
+        "meta": {"kind": "dot", "color": index, "model": true, "published": false, "middles": middles},
     })
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn table(
 ) -> String {
     let mut out = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Scores of all models on all tasks\">\
-         <table class=\"scores{}\"><caption class=\"sr\">Scores with 95 % intervals</caption><thead><tr><th scope=\"col\">Task</th>",
+         <table class=\"scores{}\"><caption class=\"sr\">Scores with 95 % intervals</caption><thead><tr><th scope=\"col\">Task</th><th scope=\"col\" class=\"source\">Source</th>",
         if first.len() > 5 { " many" } else { "" }
     );
     for (index, who) in subjects.iter().enumerate() {
@@ -213,7 +213,7 @@ pub(crate) fn table(
         let _ = write!(
             out,
             "<tbody><tr class=\"family\"><th scope=\"rowgroup\" colspan=\"{}\"><a href=\"#family-{}\">{}</a></th></tr>",
-            subjects.len() + 3,
+            subjects.len() + 4,
             html(&family),
             html(&titles(&family))
         );
@@ -223,12 +223,13 @@ pub(crate) fn table(
         out += "</tbody>";
     }
     out += "</table></div>";
+    out += super::blocks::GOES_ON;
     let _ = write!(
         out,
-        "<p class=\"key\"><span>{} above chance</span> <span>{} not distinguished from chance</span> <span>{} below chance</span></p><p class=\"caption\">{}</p>",
-        VersusChance::Above.mark(),
-        VersusChance::NotDistinguished.mark(),
-        VersusChance::Below.mark(),
+        "<p class=\"key\">{}</p><p class=\"caption\">{}</p>",
+        VersusChance::MARKED
+            .map(|v| format!("<span>{} {}</span>", v.mark(), v.words()))
+            .join(" "),
         prose(&summary::caption(runs))
     );
     out
@@ -241,8 +242,9 @@ fn rest(first: &First, subject: usize) -> &'static str {
 
 fn table_row(runs: &[RunSummary], subjects: &[Subject], first: &First, task: &str) -> String {
     let mut out = format!(
-        "<tr><th scope=\"row\">{}</th>",
-        html(subject::task_name(task))
+        "<tr><th scope=\"row\">{}</th><td class=\"source\">{}</td>",
+        html(subject::task_name(task)),
+        html(&subject::source(runs, task))
     );
     let mut levels = (None, None, ScoreScale::Proportion);
     for (index, who) in subjects.iter().enumerate() {
@@ -270,8 +272,8 @@ fn table_row(runs: &[RunSummary], subjects: &[Subject], first: &First, task: &st
                         out,
                         "<span class=\"mark {}\" role=\"img\" aria-label=\"{}\">{}</span>",
                         match verdict {
-                            VersusChance::Above => "above",
-                            VersusChance::Below => "below",
+                            VersusChance::Above | VersusChance::AboveUncorrected => "above",
+                            VersusChance::Below | VersusChance::BelowUncorrected => "below",
                             _ => "same",
                         },
                         verdict.words(),
@@ -290,7 +292,8 @@ fn table_row(runs: &[RunSummary], subjects: &[Subject], first: &First, task: &st
         if let Some(warning) = summary::constant_answer(row) {
             let _ = write!(out, "<strong class=\"remark\">{}</strong>", prose(&warning));
         }
-        let remarks = summary::not_counted(row);
+        let run = runs.get(who.run);
+        let remarks = run.map_or_else(Vec::new, |run| summary::not_counted(run, row));
         if !remarks.is_empty() {
             let _ = write!(
                 out,

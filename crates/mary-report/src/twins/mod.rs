@@ -149,9 +149,9 @@ impl Twins {
     }
 
     /// Tables, a figure, and the items side by side.
-    pub fn finish(self, seed: u64) -> Result<(Exhibits, Sheet), StatsError> {
+    pub fn finish(self) -> Result<(Exhibits, Sheet), StatsError> {
         let names = self.names();
-        let exhibits = tables::exhibits(&self.groups, &names, &self.models, seed)?;
+        let exhibits = tables::exhibits(&self.groups, &names, &self.models)?;
         let shelves = self.groups.into_iter().map(|group| group.shelf);
         let models = self.models.into_iter().map(|(name, _)| name).collect();
         Ok((exhibits, Sheet::new(names.into_iter().zip(shelves), models)))

@@ -30,13 +30,11 @@ pub(super) fn exhibits(
     groups: &[Group],
     names: &[String],
     models: &[(String, bool)],
-    seed: u64,
 ) -> Result<Exhibits, StatsError> {
     let whole = Whole {
         groups,
         names,
         models,
-        seed,
     };
     let mut tables = vec![whole.forms()?];
     tables.extend(whole.eyes()?);
@@ -54,7 +52,6 @@ struct Whole<'a> {
     groups: &'a [Group],
     names: &'a [String],
     models: &'a [(String, bool)],
-    seed: u64,
 }
 
 impl Whole<'_> {
@@ -105,7 +102,7 @@ impl Whole<'_> {
                     answers(group, model, *first),
                     answers(group, model, *second),
                 );
-                row.push(difference_cell(compared(group, sides, self.seed)?));
+                row.push(difference_cell(compared(group, sides)?));
             }
             rows.push(row);
         }
@@ -146,7 +143,7 @@ impl Whole<'_> {
                 });
                 for form in &shown {
                     let sides = (answers(group, model, *form), base);
-                    row.push(difference_cell(compared(group, sides, self.seed)?));
+                    row.push(difference_cell(compared(group, sides)?));
                 }
                 rows.push(row);
             }
@@ -180,7 +177,7 @@ impl Whole<'_> {
         for (group, name, model) in self.subjects() {
             for (first, second) in self.pairs() {
                 let sides = (answers(group, model, first), answers(group, model, second));
-                if let Some(found) = compared(group, sides, self.seed)? {
+                if let Some(found) = compared(group, sides)? {
                     let forms = format!("{}, {}", first.words(), second.words());
                     lines.push((model, name, forms, found.difference));
                 }
@@ -216,7 +213,7 @@ impl Whole<'_> {
             title: "Where one form alone was right".into(),
             caption: "Items that were right in the first form and wrong in the second, and the other way \
                       round, where every verdict is right or wrong. p is two-sided, over units where items \
-                      go together (McNemar's mid-p, or a permutation of the units); Holm corrects over all \
+                      go together (McNemar's mid-p, or Student's t over the units); Holm corrects over all \
                       lines. Below five units there is none."
                 .into(),
             head: [
@@ -381,7 +378,6 @@ fn estimate(group: &Group, model: &str, form: ShownAs) -> Option<(Estimate, Scor
 fn compared(
     group: &Group,
     sides: (Option<&Answers>, Option<&Answers>),
-    seed: u64,
 ) -> Result<Option<Found>, StatsError> {
     let (Some(first), Some(second)) = sides else {
         return Ok(None);
@@ -406,7 +402,7 @@ fn compared(
         ScoreScale::Proportion => ScoreRange::Unit,
         ScoreScale::Plain => ScoreRange::Unbounded,
     };
-    let difference = difference::compare(&x, &y, ids.as_deref(), range, seed)?;
+    let difference = difference::compare(&x, &y, ids.as_deref(), range)?;
     Ok(Some(Found { difference, scale }))
 }
 

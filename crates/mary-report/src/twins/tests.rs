@@ -115,7 +115,7 @@ fn cells(exhibits: &Exhibits, id: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn forms_are_paired_item_by_item_with_intervals() {
-    let (exhibits, _) = gathered().finish(0).unwrap();
+    let (exhibits, _) = gathered().finish().unwrap();
     let forms = cells(&exhibits, "twins-forms");
     assert_eq!(
         forms,
@@ -139,7 +139,7 @@ fn forms_are_paired_item_by_item_with_intervals() {
 
 #[test]
 fn a_model_without_a_tower_stands_beside_on_the_same_words() {
-    let (exhibits, _) = gathered().finish(0).unwrap();
+    let (exhibits, _) = gathered().finish().unwrap();
     let eyes = cells(&exhibits, "twins-eyes");
     assert_eq!(
         eyes,
@@ -160,7 +160,7 @@ fn forms_that_were_asked_otherwise_are_named_and_not_paired() {
         twins.add(words, &sample("hf/sees", item, ShownAs::Words, true));
         twins.add(picture, &sample("hf/sees", item, ShownAs::Picture, false));
     }
-    let (exhibits, sheet) = twins.finish(0).unwrap();
+    let (exhibits, sheet) = twins.finish().unwrap();
     assert_eq!(sheet.html(), "");
     assert_eq!(exhibits.tables.len(), 1);
     let apart = cells(&exhibits, "twins-apart");
@@ -173,7 +173,7 @@ fn forms_that_were_asked_otherwise_are_named_and_not_paired() {
 
 #[test]
 fn the_sheet_shows_every_form_with_its_picture_and_escapes_what_models_wrote() {
-    let (_, sheet) = gathered().finish(0).unwrap();
+    let (_, sheet) = gathered().finish().unwrap();
     let page = sheet
         .renamed(&[("hf/sees".to_owned(), "seer".to_owned())].into())
         .html();

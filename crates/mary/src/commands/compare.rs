@@ -1,6 +1,6 @@
 //! `mary compare`: models or runs, item by item, with corrected significance.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use mary_contract::{Exhibits, Registry, Table, model_labels, with_labels};
@@ -12,6 +12,7 @@ use super::summary;
 use crate::cli::CompareArgs;
 use crate::exit::{Status, UsageError};
 use crate::settings::Place;
+use crate::suite;
 
 /// Compares the models of the runs named.
 pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
@@ -28,7 +29,12 @@ pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
     if !args.pair.is_empty() {
         return super::pairs::pairs(place, &paths, args);
     }
-    let compared = compared(&place.registry, &paths, &args.across)?;
+    let wanted = Wanted {
+        tasks: &args.tasks,
+        across: &args.across,
+        with_first: args.with_first,
+    };
+    let compared = compared(&place.registry, &paths, &wanted)?;
     let labels = labels(&paths)?;
     for warning in &compared.warnings {
         super::tell(&format!("warning: {}", with_labels(warning, &labels)));
@@ -38,7 +44,7 @@ pub fn compare(place: &Place, args: &CompareArgs) -> anyhow::Result<Status> {
     } else {
         let shown = labelled(vec![table(&compared)], &labels);
         for table in &shown {
-            super::print(&terminal::plain(table, summary::style()))?;
+            super::print_table(&terminal::plain(table, summary::style()))?;
         }
     }
     Ok(Status::Done)
@@ -62,18 +68,38 @@ pub fn labelled(tables: Vec<Table>, labels: &BTreeMap<String, String>) -> Vec<Ta
     exhibits.renamed(labels).tables
 }
 
-/// Compares every model of these runs with the first, item by item.
+/// What of some runs is compared.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted<'a> {
+    /// Tasks by id, family or wildcard; all where none is named.
+    pub tasks: &'a [String],
+    /// Settings that may differ between two sides.
+    pub across: &'a [String],
+    /// Every other model with the first alone, instead of all pairs.
+    pub with_first: bool,
+}
+
+/// The tasks of these runs that are meant.
+pub fn tasks(paths: &[PathBuf], patterns: &[String]) -> anyhow::Result<BTreeSet<String>> {
+    let mut held = Vec::new();
+    for path in paths {
+        let folder = RunFolder::open(path)?;
+        held.extend(folder.manifest().tasks.iter().map(|task| task.id.clone()));
+    }
+    Ok(suite::of_runs(patterns, held.iter().map(String::as_str))?)
+}
+
+/// Compares the models of these runs item by item: all pairs, or each with the first.
 pub fn compared(
     registry: &Registry,
     paths: &[PathBuf],
-    across: &[String],
+    wanted: &Wanted<'_>,
 ) -> anyhow::Result<Compared> {
+    let tasks = tasks(paths, wanted.tasks)?;
     let mut sides = Vec::new();
-    let mut seed = 0;
     for path in paths {
         let folder = RunFolder::open(path)?;
         let manifest = mary_run::completed(registry, folder.manifest());
-        seed = manifest.seed;
         // Two runs may hold the same model; the run's name tells them apart.
         let label = |model: &str| match paths.len() {
             1 => model.to_owned(),
@@ -82,6 +108,9 @@ pub fn compared(
         let mut by_model: BTreeMap<String, Side> = BTreeMap::new();
         for sample in folder.samples()? {
             let sample = sample?;
+            if !tasks.contains(&sample.id.task) {
+                continue;
+            }
             let side = by_model.entry(sample.id.model.clone());
             side.or_insert_with(|| Side::asked(label(&sample.id.model), &manifest.tasks))
                 .add(&sample);
@@ -97,7 +126,7 @@ pub fn compared(
         )
         .into());
     }
-    let compared = comparison_across(&sides, false, across, seed)?;
+    let compared = comparison_across(&sides, !wanted.with_first, wanted.across)?;
     if compared.comparisons.is_empty() {
         return Err(nothing_in_common(&compared).into());
     }

@@ -20,14 +20,16 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
         .flat_map(|family| family.tag_order(&args.by))
         .map(String::from);
     let mut gathered = Paired::new(&args.by, args.measure.as_deref()).ordered(order);
-    let (mut summaries, mut seed) = (Vec::new(), 0);
+    let mut summaries = Vec::new();
+    let tasks = super::compare::tasks(paths, &args.tasks)?;
     for path in paths {
         let folder = RunFolder::open(path)?;
         let manifest = mary_run::completed(&place.registry, folder.manifest());
-        seed = manifest.seed;
         for sample in folder.samples()? {
             let sample = sample?;
-            if let Some(run) = manifest.task(&sample.id.task) {
+            if tasks.contains(&sample.id.task)
+                && let Some(run) = manifest.task(&sample.id.task)
+            {
                 gathered.add(run, &sample);
             }
         }
@@ -39,7 +41,7 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
         .iter()
         .map(|pair| read_pair(pair, &models))
         .collect::<Result<Vec<_>, _>>()?;
-    let lines = gathered.compare(&chosen, seed)?;
+    let lines = gathered.compare(&chosen)?;
     if lines.rows.is_empty() {
         let mut message = "no item is scored by both models of a pair".to_owned();
         for left_out in &lines.left_out {
@@ -65,7 +67,7 @@ pub fn pairs(place: &Place, paths: &[PathBuf], args: &CompareArgs) -> anyhow::Re
     }
     let labels = super::compare::labels(paths)?;
     for table in &super::compare::labelled(tables, &labels) {
-        super::print(&format!("{}\n", terminal::plain(table, summary::style())))?;
+        super::print_table(&format!("{}\n", terminal::plain(table, summary::style())))?;
     }
     Ok(Status::Done)
 }

@@ -109,7 +109,7 @@ pub fn differences(folder: &Path, wanted: impl Fn(&str, &str) -> bool) -> anyhow
     // The untuned model last: a difference is what the earlier side has more. Tuned models share no
     // wanted task, or there is one of them.
     sides.rotate_left(1);
-    let mut compared = comparison(&sides, true, folder.manifest().seed)?;
+    let mut compared = comparison(&sides, true)?;
     // All models were asked the same items in one run: what a side lacks was left out above.
     compared.warnings.clear();
     Ok(Table {
@@ -140,7 +140,7 @@ pub fn show(tables: &[Table], csv: Option<&Path>) -> anyhow::Result<()> {
         std::fs::write(path, text.join("\n")).with_context(|| path.display().to_string())?;
     }
     for table in tables {
-        super::print(&terminal::plain(table, summary::style()))?;
+        super::print_table(&terminal::plain(table, summary::style()))?;
     }
     Ok(())
 }

@@ -47,8 +47,7 @@ pub fn twins(
             }
         }
     }
-    let seed = folders.first().map_or(0, |folder| folder.manifest().seed);
-    let (exhibits, sheet) = twins.finish(seed)?;
+    let (exhibits, sheet) = twins.finish()?;
     let chapter = Chapter {
         id: TWINS.to_owned(),
         title: "Words and pictures".to_owned(),
