@@ -121,22 +121,42 @@ pub fn trouble(error: &anyhow::Error) -> Trouble {
 }
 
 /// Prints what the reader of arguments has to say: help, the version, or what is wrong with them.
-pub fn usage(said: &clap::Error, commands: &[String]) -> Status {
-    let text = said.render().ansi().to_string();
+pub fn usage(mut said: clap::Error, commands: &[String]) -> Status {
+    let meant = mistyped_command(&said, commands);
+    if meant.is_some() {
+        // One suggestion, not two that differ.
+        said.remove(clap::error::ContextKind::SuggestedSubcommand);
+    }
+    // An argument with colours of its own is repeated in the message: then there are none of ours.
+    let text = match repeats_colours(&said) {
+        true => said.render().to_string(),
+        false => said.render().ansi().to_string(),
+    };
     if said.use_stderr() {
-        terminal::line(text.trim_end());
-        if let Some(meant) = mistyped_command(said, commands) {
+        // Where a suggestion was taken out, an empty line is left.
+        terminal::line_coloured(text.trim_end().replace("\n\n\n", "\n\n").as_str());
+        if let Some(meant) = meant {
             terminal::line(&format!("hint: did you mean `mary {meant}`?"));
         }
         return Status::Usage;
     }
     // Help for a pipe that is gone is nobody's loss.
-    let _ = terminal::out(&text);
+    let _ = terminal::out_coloured(&text);
     Status::Done
 }
 
-/// The command that was meant, where the reader of arguments has no idea: it compares letters in their
-/// places, and swapped ones (`rnu`) look to it like other words.
+/// Whether what was typed, and is said again, holds what a terminal takes for a colour.
+fn repeats_colours(said: &clap::Error) -> bool {
+    use clap::error::ContextValue;
+    said.context().any(|(_, value)| match value {
+        ContextValue::String(text) => text.contains('\x1b'),
+        ContextValue::Strings(texts) => texts.iter().any(|t| t.contains('\x1b')),
+        _ => false,
+    })
+}
+
+/// The command that was meant. The reader of arguments compares letters in their places: swapped ones
+/// (`rnu`) look to it like other words, or it names a longer command (`runs`).
 fn mistyped_command<'a>(said: &clap::Error, commands: &'a [String]) -> Option<&'a str> {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     if said.kind() != ErrorKind::InvalidSubcommand {
@@ -147,13 +167,8 @@ fn mistyped_command<'a>(said: &clap::Error, commands: &'a [String]) -> Option<&'
     };
     let distance = |name: &&str| strsim::damerau_levenshtein(typed, name);
     let nearest = commands.iter().map(String::as_str).min_by_key(distance)?;
-    let suggested = match said.get(ContextKind::SuggestedSubcommand) {
-        Some(ContextValue::Strings(names)) => names.iter().any(|name| name == nearest),
-        Some(ContextValue::String(name)) => name == nearest,
-        _ => false,
-    };
     let near = distance(&nearest) <= 1 + typed.chars().count() / 4;
-    (near && !suggested).then_some(nearest)
+    near.then_some(nearest)
 }
 
 fn status_of(error: &anyhow::Error) -> Status {

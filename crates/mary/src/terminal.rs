@@ -1,8 +1,10 @@
 //! The one place that writes to standard output and standard error.
 //!
 //! Much of what is printed was written by others: answers, names of models, tensors and items, errors
-//! of servers. No control character of theirs reaches the terminal; our own colours do. Notices of
-//! the libraries come here too, and stand above a progress bar instead of in it.
+//! of servers. No control character of theirs reaches the terminal, and no colour: red letters in an answer
+//! look like a word of ours. Only what draws its own colours, and shows the control characters of others
+//! itself, is written with them ([`out_coloured`]). Notices of the libraries come here too, and stand above
+//! a progress bar instead of in it.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -70,8 +72,17 @@ impl io::Write for Piped {
 
 /// Writes what can be piped. A reader that went away (`| head`) is no error.
 pub fn out(text: &str) -> io::Result<()> {
+    put(&visible(text))
+}
+
+/// Writes a table or help that was drawn with our own colours and in which others' text is clean already.
+pub fn out_coloured(text: &str) -> io::Result<()> {
+    put(&with_colours(text))
+}
+
+fn put(text: &str) -> io::Result<()> {
     let mut stdout = anstream::stdout().lock();
-    let written = stdout.write_all(safe(text).as_bytes());
+    let written = stdout.write_all(text.as_bytes());
     match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
@@ -80,7 +91,15 @@ pub fn out(text: &str) -> io::Result<()> {
 
 /// Writes a line for a person, on standard error.
 pub fn line(text: &str) {
-    let text = safe(text);
+    line_of(&visible(text));
+}
+
+/// The same for text with our own colours in which others' text is clean already.
+pub fn line_coloured(text: &str) {
+    line_of(&with_colours(text));
+}
+
+fn line_of(text: &str) {
     // A closed standard error is nobody's to tell.
     let write = || drop(writeln!(anstream::stderr(), "{text}"));
     let bar = BAR.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -91,7 +110,7 @@ pub fn line(text: &str) {
 }
 
 /// The text with control characters shown; colours and weights of our own stay.
-fn safe(text: &str) -> Cow<'_, str> {
+fn with_colours(text: &str) -> Cow<'_, str> {
     if !text.contains('\x1b') {
         return visible(text);
     }
@@ -154,16 +173,19 @@ mod tests {
 
     #[test]
     fn colours_stay_and_commands_are_shown() {
-        assert_eq!(safe("\x1b[1;32mgood\x1b[0m"), "\x1b[1;32mgood\x1b[0m");
-        assert_eq!(safe("a\x1b[2Jb"), "a\\x1b[2Jb");
-        assert_eq!(safe("\x1b[8mhidden\x1b[m"), "\\x1b[8mhidden\x1b[m");
-        assert_eq!(safe("\x1b]0;title\x07"), "\\x1b]0;title\\x07");
-        assert_eq!(safe("\x1b"), "\\x1b");
-        assert_eq!(safe("\x1b[38;5;16m"), "\\x1b[38;5;16m");
-        assert_eq!(safe("\x1b[38;5;12;8m"), "\\x1b[38;5;12;8m");
+        assert_eq!(
+            with_colours("\x1b[1;32mgood\x1b[0m"),
+            "\x1b[1;32mgood\x1b[0m"
+        );
+        assert_eq!(with_colours("a\x1b[2Jb"), "a\\x1b[2Jb");
+        assert_eq!(with_colours("\x1b[8mhidden\x1b[m"), "\\x1b[8mhidden\x1b[m");
+        assert_eq!(with_colours("\x1b]0;title\x07"), "\\x1b]0;title\\x07");
+        assert_eq!(with_colours("\x1b"), "\\x1b");
+        assert_eq!(with_colours("\x1b[38;5;16m"), "\\x1b[38;5;16m");
+        assert_eq!(with_colours("\x1b[38;5;12;8m"), "\\x1b[38;5;12;8m");
         // What tables are coloured with.
         assert_eq!(
-            safe("\x1b[38;5;12m100.0%\x1b[39m"),
+            with_colours("\x1b[38;5;12m100.0%\x1b[39m"),
             "\x1b[38;5;12m100.0%\x1b[39m"
         );
     }

@@ -448,7 +448,7 @@ fn no_command_waits_for_a_fifo() {
     }
     // Keys: the file is named, and the key is missing.
     fifo(".env");
-    let words = ["run", "-m", "groq/m", "-t", "htest/rhyme", "-l", "1"];
+    let words = ["ask", "-m", "groq/m", "hello"];
     let mut without = command(home.path(), &words);
     let output = without.env_remove("GROQ_API_KEY").output().unwrap();
     assert!(!output.status.success());

@@ -8,8 +8,9 @@ use mary_contract::Cache as _;
 use mary_testkit::lacking::{self, Lacking};
 use mary_testkit::raw_server::{RawServer, Say};
 
-/// Sets the window's title, clears the screen, rings, and turns writing around.
-const HOSTILE: &str = "x\x1b]0;owned\x07\x1b[2J\u{9b}5n\u{202e}y";
+/// Sets the window's title, clears the screen, rings, turns writing around, and colours it as nothing of
+/// ours is coloured.
+const HOSTILE: &str = "x\x1b]0;owned\x07\x1b[2J\u{9b}5n\u{202e}\x1b[95;4my";
 
 /// What a command prints into a pty, or into a pipe where there is no `script` to make one.
 fn on_a_terminal(home: &Path, arguments: &[&str]) -> String {
@@ -39,7 +40,14 @@ fn on_a_terminal(home: &Path, arguments: &[&str]) -> String {
 }
 
 fn assert_tame(what: &str, printed: &str) {
-    for command in ["\x1b]", "\x07", "\x1b[2J", "\u{9b}", "\u{202e}"] {
+    for command in [
+        "\x1b]",
+        "\x07",
+        "\x1b[2J",
+        "\u{9b}",
+        "\u{202e}",
+        "\x1b[95;4m",
+    ] {
         assert!(!printed.contains(command), "{what}: {printed:?}");
     }
 }

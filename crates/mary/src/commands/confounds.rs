@@ -41,7 +41,7 @@ pub fn confounds(place: &Place, args: &ConfoundsArgs) -> anyhow::Result<Status> 
         return Ok(Status::Done);
     }
     for table in &tables {
-        super::print(&format!("{}\n", terminal::plain(table, summary::style())))?;
+        super::print_table(&format!("{}\n", terminal::plain(table, summary::style())))?;
     }
     Ok(Status::Done)
 }

@@ -86,7 +86,7 @@ pub fn show(json: bool) -> anyhow::Result<()> {
         rows: Cell::rows(rows),
         ..Table::default()
     };
-    super::print(&terminal::plain(&table, summary::style()))?;
+    super::print_table(&terminal::plain(&table, summary::style()))?;
     for (i, note) in notes.iter().enumerate() {
         super::print(&format!("({}) {note}\n", i + 1))?;
     }

@@ -70,7 +70,7 @@ fn show(
                 rows: Cell::figures(rows),
                 ..Table::default()
             };
-            super::print(&format!(
+            super::print_table(&format!(
                 "\nWhat changed:\n{}",
                 terminal::plain(&table, summary::style())
             ))?;

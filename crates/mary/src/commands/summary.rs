@@ -11,7 +11,7 @@ pub fn show(summary: &RunSummary, json: bool) -> anyhow::Result<()> {
     if json {
         return super::print(&(terminal::json(summary)? + "\n"));
     }
-    super::print(&terminal::table(summary, style()))
+    super::print_table(&terminal::table(summary, style()))
 }
 
 /// Colours and width of the terminal that reads us.

@@ -68,10 +68,10 @@ pub fn show(
         });
         print_json(&as_json(state, &exact, &wrong, &development))?;
     } else {
-        print(&terminal::plain(&table, summary::style()))?;
+        super::super::print_table(&terminal::plain(&table, summary::style()))?;
         for shown in &development.tables {
             print("\n")?;
-            print(&terminal::plain(shown, summary::style()))?;
+            super::super::print_table(&terminal::plain(shown, summary::style()))?;
         }
     }
     for fault in &wrong {
