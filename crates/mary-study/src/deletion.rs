@@ -261,7 +261,7 @@ fn traces(folder: &Path, word: &str) -> Vec<PathBuf> {
 /// Whether a file holds a word, read piece by piece.
 fn holds(path: &Path, word: &str) -> io::Result<bool> {
     let word = word.as_bytes();
-    let mut file = fs::File::open(path)?;
+    let mut file = mary_contract::open_plain(path)?;
     let mut piece = vec![0; 1 << 16];
     let mut window: Vec<u8> = Vec::new();
     loop {

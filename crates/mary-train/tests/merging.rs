@@ -160,3 +160,69 @@ fn an_adapter_of_another_model_is_refused_before_anything_is_written() {
     let error = merge(&parts, &made, &out, Storage::F32).expect_err("refused");
     assert!(error.to_string().contains("one GGUF file"), "{error}");
 }
+
+/// The configuration is a stranger's word: the rank is that of the matrices, or the adapter is refused.
+#[test]
+fn an_adapter_whose_rank_cannot_be_is_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let base = golden("llama");
+    let checkpoint = Checkpoint::open(&base).expect("a model");
+    adapter(&checkpoint, false, dir.path());
+    let out = dir.path().join("merged");
+    let settings = dir.path().join("adapter_config.json");
+    for rank in [
+        json!(-1),
+        json!(0),
+        json!(1u64 << 31),
+        json!(1.5),
+        json!("2"),
+        json!(null),
+        json!(3),
+    ] {
+        let config = json!({"peft_type": "LORA", "r": rank, "lora_alpha": 6});
+        std::fs::write(&settings, config.to_string()).expect("written");
+        let error = merge(&base, dir.path(), &out, Storage::F32).expect_err("a wrong rank");
+        assert!(
+            error.to_string().contains("\"r\": expected"),
+            "{rank}: {error}"
+        );
+        assert!(!out.exists(), "{rank}: nothing is begun");
+    }
+    for alpha in [json!("6"), json!(1e300), json!(null)] {
+        let config = json!({"peft_type": "LORA", "r": RANK, "lora_alpha": alpha});
+        std::fs::write(&settings, config.to_string()).expect("written");
+        let error = merge(&base, dir.path(), &out, Storage::F32).expect_err("a wrong alpha");
+        assert!(
+            error.to_string().contains("\"lora_alpha\""),
+            "{alpha}: {error}"
+        );
+    }
+}
+
+/// Opening a FIFO would wait for ever, and a device has no end.
+#[cfg(unix)]
+#[test]
+fn an_adapter_is_made_of_plain_files() {
+    let base = golden("llama");
+    let checkpoint = Checkpoint::open(&base).expect("a model");
+    for name in ["adapter_model.safetensors", "adapter_config.json"] {
+        for device in [true, false] {
+            let dir = tempfile::tempdir().expect("a folder");
+            adapter(&checkpoint, false, dir.path());
+            let file = dir.path().join(name);
+            std::fs::remove_file(&file).expect("removed");
+            if device {
+                std::os::unix::fs::symlink("/dev/zero", &file).expect("a link");
+            } else {
+                let made = std::process::Command::new("mkfifo").arg(&file).status();
+                assert!(made.expect("mkfifo").success());
+            }
+            let out = dir.path().join("merged");
+            let error = merge(&base, dir.path(), &out, Storage::F32).expect_err("no plain file");
+            assert!(
+                error.to_string().contains("FIFO, socket or device"),
+                "{name}: {error}"
+            );
+        }
+    }
+}

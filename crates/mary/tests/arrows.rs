@@ -1,7 +1,7 @@
 //! Arrows between rooms go one way only: what may depend on what, held against `cargo metadata`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
@@ -161,6 +161,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "mary-study",
             "mary-taskfile",
             "mary-testkit",
+            "mary-train",
             "mary-weights",
         ],
     ),
@@ -321,4 +322,65 @@ fn sizes_are_checked_in_release_too() {
         let checks = checks.and_then(toml::Value::as_bool);
         assert_eq!(checks, Some(true), "{room}");
     }
+}
+
+/// Files that are read without looking at what they are: each is one of the system's or one that this
+/// process made itself, under a name that nobody else gives.
+const OPENED_DIRECTLY: &[&str] = &[
+    "mary-contract/src/files.rs",
+    "mary-contract/src/machine.rs",
+    "mary-contract/src/replacement.rs",
+    "mary-digests/src/lib.rs",
+    "mary-store/src/join.rs",
+    "mary-store/src/lease.rs",
+    "mary-store/src/mounts.rs",
+    "mary-train/src/golden.rs",
+    "mary-train/src/golden_lora.rs",
+];
+
+/// A FIFO or a device hangs or fills whoever opens it by hand: all else goes through `mary_contract`.
+#[test]
+fn files_of_others_are_opened_in_one_place() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(&crates)
+        .unwrap()
+        .map(|room| room.unwrap().path().join("src"))
+        .filter(|src| src.is_dir())
+        .collect();
+    let mut searched = 0;
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(&crates).unwrap().display().to_string();
+            let test = name.ends_with("tests.rs")
+                || name.starts_with("mary-fuzz")
+                || name.starts_with("mary-testkit");
+            if test || !name.ends_with(".rs") || OPENED_DIRECTLY.contains(&name.as_str()) {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            searched += 1;
+            for by_hand in [
+                "File::open(",
+                "fs::read(",
+                "fs::read_to_string(",
+                "Reader::from_path(",
+            ] {
+                if code.contains(by_hand) {
+                    found.push(format!("{name}: {by_hand}…)"));
+                }
+            }
+        }
+    }
+    assert!(searched > 500, "{searched} files");
+    assert!(
+        found.is_empty(),
+        "use mary_contract::{{open_plain, read_plain}}: {found:#?}"
+    );
 }

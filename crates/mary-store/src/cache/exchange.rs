@@ -35,6 +35,8 @@ impl ResponseCache {
     pub fn absorb(&mut self, other: &Path) -> Result<u64, StoreError> {
         self.flush()?;
         let at = said(other);
+        // SQLite would wait for somebody to write into a FIFO.
+        mary_contract::open_plain(other).map_err(io_at(other))?;
         let source = Connection::open_with_flags(other, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
             .map_err(&at)?;
         let form: i32 = database::pragma(&source, "user_version").map_err(&at)?;

@@ -198,11 +198,18 @@ pub fn merged_model(folder: &Path) -> PathBuf {
 fn carry_curve(adapter: &Path, out: &Path) -> Result<(), TrainError> {
     let (from, to) = (adapter.join(LOG), out.join(LOG));
     match from.exists() {
-        true => std::fs::copy(&from, &to)
-            .map(|_| ())
-            .map_err(TrainError::file(&to)),
+        true => carry(&from, &to),
         false => remove(&to),
     }
+}
+
+/// Larger than any file beside the weights.
+const LARGEST_SIDECAR: u64 = 512 << 20;
+
+/// Copies a file that belongs to the model.
+fn carry(from: &Path, to: &Path) -> Result<(), TrainError> {
+    let bytes = mary_contract::read_plain(from, LARGEST_SIDECAR).map_err(TrainError::file(from))?;
+    std::fs::write(to, bytes).map_err(TrainError::file(to))
 }
 
 /// An adapter's products by the names of the checkpoint's tensors.
@@ -273,7 +280,7 @@ fn write_weights(
         let from = model.join(name);
         if from.exists() {
             let to = out.join(name);
-            std::fs::copy(&from, &to).map_err(TrainError::file(&to))?;
+            carry(&from, &to)?;
         }
     }
     let mut writer = Writer::new(storage);
