@@ -3,8 +3,9 @@
 //! watched meanwhile ([`watch`]): no panic, at most a gigabyte above the file's size, at most ten
 //! seconds of processor time.
 //!
-//! `cargo run -p mary-fuzz --example fuzz -- CASES SEED` runs as long as one likes; the crate's test
-//! runs a bounded part with fixed seeds. Tests only.
+//! `cargo run -p mary-fuzz --example fuzz -- CASES SEED` runs as long as one likes; the example `watched`
+//! tries tokenizers, adapters and imports in processes of their own; the crate's test runs a bounded part
+//! with fixed seeds. Tests only.
 
 pub mod mutate;
 pub mod targets;

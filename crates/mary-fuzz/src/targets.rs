@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::mutate::{self, Dice};
 
+mod hostile;
 mod own;
 mod replies;
 mod runs;
@@ -46,6 +47,7 @@ pub fn all(golden: &Path) -> Result<Vec<Box<dyn Target>>, Trouble> {
         targets.push(Box::new(Folder::new(golden, name, file, form)?));
     }
     targets.push(Box::new(Pickle::new(golden)?));
+    targets.extend(hostile::all(golden)?);
     targets.extend(runs::all()?);
     targets.extend(replies::all()?);
     targets.extend(own::all()?);

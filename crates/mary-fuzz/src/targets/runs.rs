@@ -29,6 +29,7 @@ pub(super) fn all() -> Result<Vec<Box<dyn Target>>, Trouble> {
         Box::new(Archive::new(false)?),
         Box::new(Exported::new("imported eval", ExportForm::InspectEval)?),
         Box::new(Exported::new("imported lm-eval", ExportForm::LmEval)?),
+        Box::new(Exported::new("imported inspect", ExportForm::InspectJson)?),
     ])
 }
 
@@ -59,6 +60,7 @@ fn manifest() -> Result<RunManifest, Trouble> {
             scoring: None,
             twin: None,
             imported: None,
+            source: None,
         }],
         trials: 1,
         seed: 42,
@@ -347,6 +349,9 @@ impl Target for Exported {
     fn make(&self, dice: &mut Dice) -> Vec<u8> {
         if self.ending == "jsonl" {
             return mutate::json_lines(&self.good, dice);
+        }
+        if self.ending == "json" {
+            return mutate::json_text(&self.good, dice);
         }
         let mut bytes = self.good.clone();
         mutate::blind(&mut bytes, dice);
