@@ -154,6 +154,18 @@ pub(crate) fn families(runs: &[RunSummary]) -> Vec<(String, Vec<String>)> {
     found
 }
 
+/// Where the items of a task came from, by all runs that have it.
+pub(crate) fn source(runs: &[RunSummary], task: &str) -> String {
+    let of = |run: &RunSummary| Some(run.manifest.task(task)?.item_source()?.name());
+    let mut found: Vec<&str> = runs.iter().filter_map(of).collect();
+    found.sort_unstable();
+    found.dedup();
+    match found.as_slice() {
+        [] => "–".to_owned(),
+        several => several.join(", "),
+    }
+}
+
 /// The word before the slash.
 pub(crate) fn family_of(task: &str) -> &str {
     task.split_once('/').map_or(task, |(family, _)| family)

@@ -62,6 +62,7 @@ fn machines_get_every_row_with_its_verdict() {
         serde_json::from_str(&terminal::json(&bench.run).unwrap()).unwrap();
     let rows = json["rows"].as_array().unwrap();
     assert_eq!(rows.len(), bench.run.rows.len());
+    assert_eq!(rows[0]["source"], "fresh");
     assert_eq!(rows[0]["scale"], "proportion");
     assert_eq!(rows[5]["scale"], "plain");
     assert!(rows.iter().any(|r| r["versus_chance"] == "above"));

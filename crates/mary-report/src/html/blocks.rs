@@ -9,6 +9,10 @@ use crate::{
     text,
 };
 
+/// Said below a table of which the window shows only the left part, until its end is seen.
+pub(super) const GOES_ON: &str =
+    "<p class=\"goes-on\" aria-hidden=\"true\">goes on to the right →</p>";
+
 pub(super) fn figure_block(id: &str, title: &str, caption: &str, controls: &str) -> String {
     let (id, title) = (html(id), html(title));
     let (spoken, caption) = (html(&escape::unquoted(caption)), escape::prose(caption));
@@ -17,7 +21,7 @@ pub(super) fn figure_block(id: &str, title: &str, caption: &str, controls: &str)
          <div class=\"canvas\" role=\"img\" aria-label=\"{title}. {spoken} The data follow as a table.\"></div>\
          <figcaption>{caption}</figcaption>\
          <div class=\"tools\" role=\"group\" aria-label=\"Tools for {title}\"><button type=\"button\" data-do=\"reset\">Reset view</button><button type=\"button\" data-do=\"svg\">SVG</button><button type=\"button\" data-do=\"png\">PNG</button><button type=\"button\" data-do=\"csv\">CSV</button></div>\
-         <details class=\"fallback\"><summary>Data as a table</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Data of {title}\"></div></details></figure>"
+         <details class=\"fallback\"><summary>Data as a table</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Data of {title}\"></div>{GOES_ON}</details></figure>"
     )
 }
 
@@ -86,6 +90,7 @@ pub(super) fn table_block(table: &Table, rest: &[usize]) -> String {
         out += "</tr>";
     }
     out += "</tbody></table></div>";
+    out += GOES_ON;
     if folds {
         let _ = write!(
             out,

@@ -1,7 +1,7 @@
 //! What is seen first of many models: a page of forty shows the strongest, and keeps the others behind one
 //! switch. Nothing is left out of copies, exports and print.
 
-use mary_contract::{RunSummary, Table};
+use mary_contract::{Cell, RunSummary, Table};
 
 use crate::number::VersusChance;
 use crate::subject::{self, Subject};
@@ -81,7 +81,8 @@ impl First {
     }
 
     /// Which own rows of a table are behind the switch: those of models that are not seen first, or, where
-    /// no row begins with a model, all beyond the first few.
+    /// no row begins with a model, all beyond the first few. Rows without a number go before any that has
+    /// one.
     pub(super) fn folded(&self, table: &Table) -> Vec<usize> {
         let own: Vec<usize> = (0..table.rows.len())
             .filter(|n| !table.published.contains(n))
@@ -95,8 +96,33 @@ impl First {
         };
         match own.iter().filter(|n| model(n)).count() {
             1..=ROWS_UNFOLDED => own.into_iter().filter(|n| !model(n)).collect(),
-            _ => own.into_iter().skip(ROWS).collect(),
+            _ => {
+                let (filled, empty): (Vec<usize>, Vec<usize>) =
+                    own.into_iter().partition(|n| has_number(table, *n));
+                // Where all rows with numbers have room, only the empty ones are folded.
+                let shown = match filled.len() {
+                    0..=ROWS_UNFOLDED => filled.len().max(ROWS),
+                    _ => ROWS,
+                };
+                let mut folded: Vec<usize> = filled.into_iter().chain(empty).skip(shown).collect();
+                folded.sort_unstable();
+                folded
+            }
         }
+    }
+}
+
+/// Whether a row holds a number of ours: something measured, or where a table does not say what was, any.
+fn has_number(table: &Table, row: usize) -> bool {
+    let measured = |cell: &Cell| cell.basis().is_some();
+    let cells = || table.rows.get(row).into_iter().flatten();
+    match table.rows.iter().flatten().any(measured) {
+        true => cells().any(measured),
+        false => cells().enumerate().any(|(column, cell)| {
+            let text = cell.trim();
+            crate::text::numeric_column(table, column)
+                && text.contains(|c: char| c.is_ascii_digit())
+        }),
     }
 }
 
@@ -117,4 +143,36 @@ fn strength(runs: &[RunSummary], who: &Subject) -> (usize, f64) {
         .collect();
     let mean = margins.iter().sum::<f64>() / margins.len().max(1) as f64;
     (above.count(), mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use mary_contract::NumberColumns;
+
+    use super::*;
+
+    /// Eleven tasks of which two ran: the second stood behind “5 more rows” while empty ones were shown.
+    #[test]
+    fn rows_without_a_number_are_folded_before_any_that_has_one() {
+        let folded = |ran: &[usize]| {
+            let row = |n: usize| {
+                let score = if ran.contains(&n) { "62.5" } else { "–" };
+                vec![format!("task {n}"), score.to_owned(), String::new()]
+            };
+            let table = Table {
+                id: "t".into(),
+                title: "T".into(),
+                caption: String::new(),
+                head: ["task", "score", "remark"].map(String::from).to_vec(),
+                rows: Cell::figures((0..11).map(row).collect()),
+                published: vec![],
+                numbers: NumberColumns::At(vec![1]),
+            };
+            First::of(&[], &[]).folded(&table)
+        };
+        assert_eq!(folded(&[1, 9]), [5, 6, 7, 8, 10]);
+        assert_eq!(folded(&[3, 4, 5, 6, 7, 8, 9, 10]), [0, 1, 2]);
+        let all: Vec<usize> = (0..11).collect();
+        assert_eq!(folded(&all), [6, 7, 8, 9, 10]);
+    }
 }

@@ -8,6 +8,7 @@ mod blocks;
 mod carried;
 mod first;
 mod overview;
+mod palette;
 mod plots;
 mod provenance;
 mod selection;
@@ -32,7 +33,7 @@ use crate::{
 use blocks::{figure_block, table_block, table_tools};
 pub(crate) use carried::data_url;
 use first::First;
-use plots::Palette;
+use palette::Palette;
 pub(crate) use selection::lot;
 use selection::{Selected, Selection};
 
@@ -124,7 +125,7 @@ pub fn report(
         runs,
         chapters,
         subjects: &subjects,
-        palette: Palette::new(subjects.iter().map(|s| s.label.clone())),
+        palette: Palette::new(&subjects, chapters.iter().flat_map(|c| &c.exhibits.figures)),
         first: First::of(runs, &subjects),
         twins: &options.twins,
     };

@@ -1,27 +1,9 @@
-//! A figure as a drawing for plotly.js. Colours are only numbered here; the page dresses them for
-//! light, dark and print.
+//! A figure as a drawing for plotly.js. Colours are only numbered here ([`super::palette`]).
 
 use mary_contract::{Axis, Figure, FigureKind, Point, Scale, Series};
 use serde_json::{Map, Value, json};
 
-/// Which colour a name gets, the same in every figure of the page.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Palette {
-    names: Vec<String>,
-}
-
-impl Palette {
-    /// Models come first, so that they keep their colours everywhere.
-    pub fn new(models: impl Iterator<Item = String>) -> Self {
-        Self {
-            names: models.collect(),
-        }
-    }
-
-    fn color(&self, name: &str, place: usize) -> usize {
-        self.names.iter().position(|n| n == name).unwrap_or(place)
-    }
-}
+use super::palette::{Hue, Palette};
 
 /// What the page needs to draw a figure.
 pub(crate) fn spec(figure: &Figure, palette: &Palette) -> Value {
@@ -37,10 +19,13 @@ pub(crate) fn spec(figure: &Figure, palette: &Palette) -> Value {
         FigureKind::Heatmap => drawing.heatmap(),
         FigureKind::Box => drawing.boxes(),
     }
-    let height = height(figure);
+    let mut layout = layout(figure, height(figure));
+    // Models that were one series may have become several.
+    let names = drawing.traces.iter().filter(|t| t["showlegend"] != false);
+    layout["showlegend"] = json!(names.count() > 1 && figure.kind != FigureKind::Heatmap);
     json!({
         "traces": drawing.traces,
-        "layout": layout(figure, height),
+        "layout": layout,
     })
 }
 
@@ -65,15 +50,40 @@ impl Drawing<'_> {
         if series.published && !name.contains("published") {
             name += " (published)";
         }
-        let meta = json!({
-            "color": self.palette.color(&series.name, place),
-            "published": series.published,
-        });
-        let mut trace = Map::new();
-        trace.insert("name".into(), json!(name));
+        let hue = self.palette.color(&series.name, place);
+        let mut trace = dressed(&name, hue, series.published);
         trace.insert("legendgroup".into(), json!(format!("{place}")));
-        trace.insert("meta".into(), meta);
         trace
+    }
+
+    /// The points of a series as traces: one, or where they are results of several models, one of each
+    /// model, in its colour and form.
+    fn by_model<'p>(
+        &self,
+        place: usize,
+        series: &Series,
+        points: Vec<&'p Point>,
+    ) -> Vec<(Map<String, Value>, Vec<&'p Point>)> {
+        let mut groups: Vec<(Option<usize>, Vec<&Point>)> = Vec::new();
+        for point in points {
+            let model = self.palette.model_of(point);
+            match groups.iter_mut().find(|(of, _)| *of == model) {
+                Some((_, points)) => points.push(point),
+                None => groups.push((model, vec![point])),
+            }
+        }
+        let several = groups.len() > 1 && !series.published;
+        let dress = |(model, points): (Option<usize>, Vec<&'p Point>)| match model {
+            Some(color) if several => {
+                let hue = Hue { color, model: true };
+                let name = label(self.palette.label(color));
+                let mut trace = dressed(&name, hue, false);
+                trace.insert("legendgroup".into(), json!(format!("{place} {color}")));
+                (trace, points)
+            }
+            _ => (self.base(place, series), points),
+        };
+        groups.into_iter().map(dress).collect()
     }
 
     fn xs(&self, points: &[&Point]) -> Value {
@@ -139,17 +149,18 @@ impl Drawing<'_> {
         let labelled = !fit && total <= 80 && named.clone().any(|p| !p.label.is_empty());
         for (place, series) in self.figure.series.iter().enumerate() {
             let points: Vec<&Point> = series.points.iter().collect();
-            let mut trace = self.base(place, series);
             let mode = if labelled { "markers+text" } else { "markers" };
-            let texts: Vec<_> = points.iter().map(|p| label(&p.label)).collect();
-            extend(
-                &mut trace,
-                json!({"type": "scatter", "mode": mode, "x": self.xs(&points), "text": texts,
-                       "textposition": "top center"}),
-            );
-            values(&mut trace, &points);
-            mark(&mut trace, "points");
-            self.traces.push(Value::Object(trace));
+            for (mut trace, points) in self.by_model(place, series, points.clone()) {
+                let texts: Vec<_> = points.iter().map(|p| label(&p.label)).collect();
+                extend(
+                    &mut trace,
+                    json!({"type": "scatter", "mode": mode, "x": self.xs(&points), "text": texts,
+                           "textposition": "top center"}),
+                );
+                values(&mut trace, &points);
+                mark(&mut trace, "points");
+                self.traces.push(Value::Object(trace));
+            }
             if let Some(ends) = fit.then(|| least_squares(&points)).flatten() {
                 let mut line = self.base(place, series);
                 extend(
@@ -231,12 +242,18 @@ impl Drawing<'_> {
         for (place, series) in self.figure.series.iter().enumerate() {
             let (boxed, bare): (Vec<&Point>, Vec<&Point>) =
                 series.points.iter().partition(|p| boxed(series, &p.label));
-            let first_is_box = !boxed.is_empty();
-            for (points, kind) in [(boxed, "box"), (bare, "strip")] {
-                if points.is_empty() {
-                    continue;
-                }
-                let mut trace = self.base(place, series);
+            let mut all = Vec::new();
+            if !boxed.is_empty() {
+                all.push((self.base(place, series), boxed, "box"));
+            }
+            for (trace, points) in self.by_model(place, series, bare) {
+                all.push((trace, points, "strip"));
+            }
+            let mut told: Vec<Value> = Vec::new();
+            for (mut trace, points, kind) in all {
+                let name = trace.get("legendgroup").cloned().unwrap_or_default();
+                let first = !told.contains(&name);
+                told.push(name);
                 let xs: Vec<_> = points.iter().map(|p| label(&p.label)).collect();
                 let shown = if kind == "strip" || points.len() <= 120 {
                     "all"
@@ -247,7 +264,7 @@ impl Drawing<'_> {
                     &mut trace,
                     json!({"type": "box", "x": xs, "y": points.iter().map(|p| finite(p.y)).collect::<Vec<_>>(),
                            "boxpoints": shown, "jitter": 0.35, "pointpos": 0,
-                           "showlegend": kind == "box" || !first_is_box}),
+                           "showlegend": first}),
                 );
                 addresses(&mut trace, &points);
                 mark(&mut trace, kind);
@@ -255,6 +272,17 @@ impl Drawing<'_> {
             }
         }
     }
+}
+
+/// What a trace of this name and colour begins with.
+fn dressed(name: &str, hue: Hue, published: bool) -> Map<String, Value> {
+    let mut trace = Map::new();
+    trace.insert("name".into(), json!(name));
+    trace.insert(
+        "meta".into(),
+        json!({"color": hue.color, "model": hue.model, "published": published}),
+    );
+    trace
 }
 
 /// Values that make a box; of fewer, quartiles say nothing.
@@ -275,7 +303,7 @@ pub(crate) fn caption(figure: &Figure) -> String {
             .any(|s| s.points.iter().any(|p| !boxed(s, &p.label)));
     match few {
         true => format!(
-            "{} Fewer than {BOXED} values are drawn as points, without a box.",
+            "{} Fewer than {BOXED} values are drawn as points, without a box; each model has its own colour and form.",
             figure.caption.trim_end()
         ),
         false => figure.caption.clone(),
@@ -350,7 +378,6 @@ fn layout(figure: &Figure, height: usize) -> Value {
         "boxmode": "group",
         "xaxis": axis(&figure.x),
         "yaxis": axis(&figure.y),
-        "showlegend": figure.series.len() > 1 && figure.kind != FigureKind::Heatmap,
     });
     if figure.kind == FigureKind::Heatmap || figure.kind == FigureKind::Box {
         layout["xaxis"]["type"] = json!("category");
@@ -599,9 +626,50 @@ mod tests {
         assert!(caption(&drawn).contains("Fewer than 5 values"));
     }
 
+    /// Three models in one series were three blue dots that nobody could tell apart.
     #[test]
-    fn models_keep_their_colour() {
-        let palette = Palette::new(["a".to_owned(), "b".to_owned()].into_iter());
-        assert_eq!((palette.color("b", 0), palette.color("layer 3", 0)), (1, 0));
+    fn models_that_share_a_series_have_colours_of_their_own() {
+        let subjects = ["a", "b", "c"].map(|label| crate::subject::Subject {
+            run: 0,
+            model: format!("hf/{label}"),
+            label: label.into(),
+        });
+        let palette = Palette::new(&subjects, [].iter());
+        let of = |model: &str, label: &str| Point {
+            x: 1.0,
+            label: label.into(),
+            samples: (!model.is_empty()).then(|| format!("{model}|t/x|sense=sight")),
+            ..Point::default()
+        };
+        let own = |kind, points| {
+            let mut drawn = figure(kind, points);
+            drawn.series[0].name = "models".into();
+            drawn.series[0].published = false;
+            spec(&drawn, &palette)
+        };
+        let boxes = own(
+            FigureKind::Box,
+            vec![
+                of("a", "sight"),
+                of("hf/b", "sight"),
+                of("c", "sight"),
+                of("a", "touch"),
+            ],
+        );
+        let scatter = own(
+            FigureKind::Scatter { fit: true },
+            vec![of("", "a (k = 4)"), of("", "b"), of("", "c (k = 2)")],
+        );
+        for drawn in [boxes, scatter] {
+            let traces = drawn["traces"].as_array().unwrap().iter();
+            let dots: Vec<&Value> = traces.filter(|t| t["meta"]["kind"] != "fit").collect();
+            let names: Vec<&str> = dots.iter().map(|t| t["name"].as_str().unwrap()).collect();
+            assert_eq!(names, ["a", "b", "c"]);
+            for (place, trace) in dots.iter().enumerate() {
+                assert_eq!(trace["meta"]["color"], place);
+                assert_eq!(trace["meta"]["model"], true);
+            }
+            assert_eq!(drawn["layout"]["showlegend"], true);
+        }
     }
 }

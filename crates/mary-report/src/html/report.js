@@ -12,6 +12,9 @@ const COLORS = {
   dark: ["#56b4e9", "#f0803c", "#2cc79b", "#e39ac5", "#e9b04a", "#9ad3f5", "#d6d3cc"],
 };
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon"];
+// The same forms beside names on the page.
+const OUTLINES = ["circle(50%)", "inset(8%)", "polygon(50% 0,100% 50%,50% 100%,0 50%)", "polygon(50% 0,100% 100%,0 100%)", "polygon(33% 0,67% 0,67% 33%,100% 33%,100% 67%,67% 67%,67% 100%,33% 100%,33% 67%,0 67%,0 33%,33% 33%)", "polygon(50% 0,62% 36%,100% 36%,69% 58%,81% 95%,50% 72%,19% 95%,31% 58%,0 36%,38% 36%)", "polygon(25% 5%,75% 5%,100% 50%,75% 95%,25% 95%,0 50%)"];
+const formOf = (form) => (form + Math.floor(form / 7)) % SYMBOLS.length;
 const DASHES = ["solid", "dash", "dashdot", "longdash"];
 const CIVIDIS = [[0, "#00224e"], [.2, "#35456c"], [.4, "#666970"], [.6, "#948e77"], [.8, "#c8b866"], [1, "#fee838"]];
 const DIVERGING = [[0, "#b35806"], [.25, "#f1a340"], [.5, "#f7f7f7"], [.75, "#67a9cf"], [1, "#2166ac"]];
@@ -25,9 +28,9 @@ const RAMP = { light: ["#00224e", "#2f5d8c", "#4c8c86", "#8a8f3c", "#b07a00"], d
 const ordered = data.ordered || 0;
 const parts = (hex) => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16));
 const mix = (a, b, t) => "#" + parts(a).map((v, k) => Math.round(v + (parts(b)[k] - v) * t).toString(16).padStart(2, "0")).join("");
-const color = (i) => {
+const color = (i, model) => {
   const mode = isDark() ? "dark" : "light";
-  if (i < ordered) { const r = RAMP[mode], at = ordered > 1 ? i / (ordered - 1) * (r.length - 1) : 0, k = Math.min(r.length - 2, Math.floor(at)); return mix(r[k], r[k + 1], at - k); }
+  if (model && i < ordered) { const r = RAMP[mode], at = ordered > 1 ? i / (ordered - 1) * (r.length - 1) : 0, k = Math.min(r.length - 2, Math.floor(at)); return mix(r[k], r[k + 1], at - k); }
   const c = COLORS[mode], round = Math.floor(i / c.length), base = c[i % c.length];
   return round ? mix(base, round % 2 ? "#000000" : "#ffffff", Math.min(.55, .3 + .1 * (round >> 1))) : base;
 };
@@ -36,10 +39,10 @@ const clear = (hex, a) => hex + Math.round(a * 255).toString(16).padStart(2, "0"
 // ---- drawing -------------------------------------------------------------------------------
 
 function dress(trace) {
-  const t = structuredClone(trace), m = t.meta || {}, c = color(m.color || 0), ink = printing ? "#1c1d1f" : css("--ink"), soft = printing ? "#565a60" : css("--soft");
+  const t = structuredClone(trace), m = t.meta || {}, c = color(m.color || 0, m.model), ink = printing ? "#1c1d1f" : css("--ink"), soft = printing ? "#565a60" : css("--soft");
   // Colour and form repeat out of step, so that 49 models differ.
-  const form = (m.color || 0) < ordered ? 0 : m.color || 0;
-  const symbol = SYMBOLS[(form + Math.floor(form / 7)) % SYMBOLS.length] + (m.published ? "-open" : "");
+  const form = m.model && m.color < ordered ? 0 : m.color || 0;
+  const symbol = SYMBOLS[formOf(form)] + (m.published ? "-open" : "");
   const dash = m.published ? "dot" : DASHES[Math.floor(form / 7) % DASHES.length];
   if (m.kind === "bar") {
     t.marker = { color: m.published ? clear(c, .15) : c, line: { color: c, width: m.published ? 1.5 : 0 }, pattern: m.published ? { shape: "/", fgcolor: c, size: 6 } : undefined };
@@ -128,7 +131,12 @@ let resizing; addEventListener("resize", () => { clearTimeout(resizing); resizin
 addEventListener("beforeprint", () => { printing = true; for (const d of all("details.more")) d.open = true; drawAll(); });
 addEventListener("afterprint", () => { printing = false; redraw(); });
 
-function paintDots() { for (const d of all("[data-color]")) d.style.background = color(+d.dataset.color); }
+// A table that goes on to the right says so until its end is seen.
+const goesOn = (box) => box.classList.toggle("more-right", box.scrollWidth - box.clientWidth - box.scrollLeft > 4);
+const sizes = new ResizeObserver((seen) => { for (const s of seen) goesOn(s.target.closest(".scroll")); });
+for (const box of all(".scroll")) { sizes.observe(box); for (const kid of box.children) sizes.observe(kid); box.addEventListener("scroll", () => goesOn(box), { passive: true }); }
+
+function paintDots() { for (const d of all("[data-color]")) { const i = +d.dataset.color; d.style.background = color(i, true); d.style.clipPath = OUTLINES[i < ordered ? 0 : formOf(i)]; } }
 
 for (const f of figures) {
   const id = f.dataset.figure, spec = data.figures[id];
@@ -180,7 +188,7 @@ function fill(at, spec) {
     if (spec.addresses) { const td = make("td"); if (spec.addresses[i]) { const b = make("button", { type: "button", textContent: "show" }); b.setAttribute("aria-label", "Show the samples of " + row.slice(0, 2).join(", ")); b.onclick = () => follow(spec.addresses[i]); td.append(b); } tr.append(td); }
     body.append(tr);
   });
-  table.append(body); at.append(table);
+  table.append(body); at.append(table); sizes.observe(table);
   if (spec.table.rows.length > most) at.append(make("p", { className: "small", textContent: `The first ${most} of ${spec.table.rows.length} rows; the CSV holds all.` }));
 }
 

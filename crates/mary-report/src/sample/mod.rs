@@ -211,13 +211,31 @@ pub(crate) fn answer_excerpt(sample: &Sample, characters: usize) -> String {
     escape::excerpt_of(characters_of, characters)
 }
 
+/// What a continuation is called beside its number: itself where it is short, otherwise the letter under
+/// which the story of the sample lists it.
+fn continuation_name(asked: &[String], index: usize) -> String {
+    const SHORT: usize = 16;
+    let text = asked.get(index).map_or("", |text| text.trim());
+    match text.chars().count() {
+        1..=SHORT => text.to_owned(),
+        _ => letter(index),
+    }
+}
+
 /// What came back in one exchange, for lists.
 fn reply_text(exchange: &Exchange) -> Cow<'_, str> {
     match &exchange.reply {
         Ok(reply) => match &reply.answer {
             Response::Generated(g) => Cow::Borrowed(&g.text),
             Response::Scored(s) => {
-                let sums = s.continuations.iter().map(|c| format!("{:.2}", c.sum()));
+                let asked = match &exchange.ask.request {
+                    Request::Score(asked) => asked.continuations.as_slice(),
+                    _ => &[],
+                };
+                let sums = s.continuations.iter().enumerate().map(|(index, c)| {
+                    let name = continuation_name(asked, index);
+                    format!("{name} {:.2}", c.sum())
+                });
                 Cow::Owned(format!("ln p: {}", sums.collect::<Vec<_>>().join(" / ")))
             }
             Response::Observed(o) => Cow::Owned(format!("{} pooled vectors", o.pools.len())),

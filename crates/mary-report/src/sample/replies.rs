@@ -3,7 +3,8 @@
 use std::fmt;
 
 use mary_contract::{
-    ContinuationScore, Exchange, ModelRole, Outcome, Response, Sample, Scored, UnscoredReason,
+    ContinuationScore, Exchange, ModelRole, Outcome, Request, Response, Sample, Scored, Target,
+    UnscoredReason,
 };
 
 use super::render::{
@@ -43,7 +44,11 @@ pub(crate) fn answer(out: Out, sample: &Sample, story: Story, pictures: Pictures
             asked(out, &exchange.ask.request, None, story, pictures)?;
         }
         let right = |count| right_of(count, &sample.item.target).filter(|_| index == 0);
-        replied(out, exchange, &right, story)?;
+        let options = match &sample.item.target {
+            Target::Choice { options, .. } if index == 0 => options.as_slice(),
+            _ => &[],
+        };
+        replied(out, exchange, (&right, options), story)?;
     }
     Ok(())
 }
@@ -172,11 +177,11 @@ fn hidden_states(out: Out, exchanges: &[Exchange]) -> fmt::Result {
     )
 }
 
-/// One reply; `right` tells which of so many continuations is the right one.
+/// One reply; `right` tells which of so many continuations is the right one, `options` what they stand for.
 fn replied(
     out: Out,
     exchange: &Exchange,
-    right: &dyn Fn(usize) -> Option<usize>,
+    (right, options): (&dyn Fn(usize) -> Option<usize>, &[String]),
     story: Story,
 ) -> fmt::Result {
     let reply = match &exchange.reply {
@@ -206,7 +211,20 @@ fn replied(
             story.text(out, &g.text)?;
         }
         Response::Scored(scored) => {
-            continuations(out, scored, right(scored.continuations.len()), story)?;
+            let count = scored.continuations.len();
+            let asked = match &exchange.ask.request {
+                Request::Score(asked) => asked.continuations.as_slice(),
+                _ => &[],
+            };
+            // Told once: where the continuation is the option itself, its tokens stand right below.
+            let name = |index: usize| {
+                let option = options.get(index).filter(|_| options.len() == count)?;
+                let same = asked
+                    .get(index)
+                    .is_some_and(|text| text.trim() == option.trim());
+                (!same && option.trim() != letter(index)).then_some(option.as_str())
+            };
+            continuations(out, scored, (right(count), &name), story)?;
         }
         Response::Observed(o) => {
             out.write_str("<h4>Hidden states</h4><ul>")?;
@@ -237,7 +255,12 @@ fn replied(
 }
 
 /// Continuations by letter, with the most probable and the right one marked.
-fn continuations(out: Out, scored: &Scored, right: Option<usize>, story: Story) -> fmt::Result {
+fn continuations<'a>(
+    out: Out,
+    scored: &Scored,
+    (right, name): (Option<usize>, &dyn Fn(usize) -> Option<&'a str>),
+    story: Story,
+) -> fmt::Result {
     out.write_str(
         "<h4>Log-probabilities <span class=\"small\">natural logarithm; darker is less expected</span></h4>",
     )?;
@@ -251,6 +274,10 @@ fn continuations(out: Out, scored: &Scored, right: Option<usize>, story: Story) 
                 "<p class=\"option\"><span class=\"letter\">{}</span>",
                 letter(index)
             )?;
+            if let Some(option) = name(index) {
+                out.write_char(' ')?;
+                inline(out, option, story)?;
+            }
             if right == Some(index) {
                 out.write_str(" <span class=\"badge right\">the right one</span>")?;
             }

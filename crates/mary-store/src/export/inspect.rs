@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use mary_contract::{
     Exchange, Finish, ModelRole, Outcome, Part, Prompt, Request, Response, Sample, Speaker,
-    StoreError, Target, Usage,
+    StoreError, Target, TaskRun, Usage,
 };
 use serde_json::{Map, Value, json};
 use zip::write::SimpleFileOptions;
@@ -85,6 +85,7 @@ fn header(run: &RunFolder, group: &Group) -> Map<String, Value> {
                 "fingerprint": card.map(|c| c.fingerprint.clone()),
                 "model_conventions": card.map(|c| c.conventions.clone()),
                 "conventions": task.map(|t| t.conventions.clone()),
+                "source": task.and_then(TaskRun::item_source),
                 "dataset_hash": task.and_then(|t| t.dataset_hash.clone()),
             },
         }),

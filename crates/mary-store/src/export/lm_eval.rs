@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Outcome, Request, Response, Sample, StoreError, Target};
+use mary_contract::{Outcome, Request, Response, Sample, StoreError, Target, TaskRun};
 use serde_json::{Map, Value, json};
 
 use super::table::{answer, prompt};
@@ -75,6 +75,7 @@ fn results(run: &RunFolder, model: &str, groups: &[Group]) -> Value {
                 "metadata": {
                     "version": task.map(|t| t.version),
                     "conventions": task.map(|t| t.conventions.clone()),
+                    "source": task.and_then(TaskRun::item_source),
                     "dataset_hash": task.and_then(|t| t.dataset_hash.clone()),
                 },
             }),

@@ -45,6 +45,7 @@ const SCHEMA: &str = "message samples {
     required int64 completion_tokens;
     required int64 reasoning_tokens;
     optional double cost;
+    optional binary source (String);
     optional binary model_version (String);
     optional int64 options;
     optional int64 right;
@@ -68,7 +69,7 @@ pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, Store
     let mut out = open(run, file, columns).map_err(said)?;
     let mut group = Group::default();
     for sample in run.samples()? {
-        group.push(Row::of(&sample?), columns);
+        group.push(Row::of(&sample?, run), columns);
         if group.rows >= GROUP_ROWS || group.bytes >= GROUP_BYTES {
             group.write(&mut out).map_err(said)?;
         }
@@ -148,6 +149,7 @@ impl Group {
             Cell::Count(row.usage.completion_tokens),
             Cell::Count(row.usage.reasoning_tokens),
             Cell::Number(row.usage.cost),
+            Cell::Text(row.source),
             Cell::Text(row.model_version),
             Cell::Place(choice.options),
             Cell::Place(choice.right),

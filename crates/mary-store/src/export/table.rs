@@ -9,7 +9,7 @@ use super::{create, usage_of};
 use crate::RunFolder;
 use crate::fault::io_at;
 
-const HEAD: [&str; 17] = [
+const HEAD: [&str; 18] = [
     "model",
     "task",
     "item",
@@ -27,6 +27,7 @@ const HEAD: [&str; 17] = [
     "answer",
     "prompt_tokens",
     "completion_tokens",
+    "source",
 ];
 
 pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, StoreError> {
@@ -42,7 +43,7 @@ pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, Store
     let head = head.chain((1..=columns).map(|n| format!("logprob_{n}")));
     out.write_record(head).map_err(said)?;
     for sample in run.samples()? {
-        let cells = Row::of(&sample?).cells(columns);
+        let cells = Row::of(&sample?, run).cells(columns);
         // Answers are somebody else's words: no spreadsheet is to execute them.
         out.write_record(cells.iter().map(|c| for_spreadsheet(c).into_owned()))
             .map_err(said)?;
@@ -72,6 +73,8 @@ pub(super) struct Row {
     pub(super) prompt: String,
     pub(super) answer: String,
     pub(super) usage: Usage,
+    /// Where the task's items came from: `fresh`, `published` or `file`.
+    pub(super) source: Option<String>,
     /// As the provider says.
     pub(super) model_version: Option<String>,
     /// What was right, what was chosen, and by how much.
@@ -79,7 +82,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn of(sample: &Sample) -> Self {
+    pub(super) fn of(sample: &Sample, run: &RunFolder) -> Self {
         let (outcome, score, reason) = match &sample.judgement.outcome {
             Outcome::Scored(score) => ("scored", Some(*score), None),
             Outcome::Unscored(reason) => ("unscored", None, Some(reason.name().to_owned())),
@@ -105,6 +108,7 @@ impl Row {
             prompt: prompt(sample),
             answer: answer(sample),
             usage: usage_of(sample),
+            source: source(run, &sample.id.task),
             model_version: version,
             choice: Choice::of(sample),
         }
@@ -133,6 +137,7 @@ impl Row {
             self.answer,
             self.usage.prompt_tokens.to_string(),
             self.usage.completion_tokens.to_string(),
+            self.source.unwrap_or_default(),
             count(choice.options),
             count(choice.right),
             choice.right_text.unwrap_or_default(),
@@ -145,6 +150,12 @@ impl Row {
         cells.extend(logprobs);
         cells
     }
+}
+
+/// Where the items of a task came from, as far as the run says.
+pub(super) fn source(run: &RunFolder, task: &str) -> Option<String> {
+    let source = run.manifest().task(task)?.item_source()?;
+    Some(source.name().to_owned())
 }
 
 /// The words of the first question.

@@ -33,6 +33,7 @@ pub fn manifest(id: &str) -> RunManifest {
             limit: None,
             conventions: BTreeMap::from([("ties".into(), "one half".into())]),
             dataset_hash: None,
+            source: Some(mary_contract::ItemSource::Published),
             ..TaskRun::default()
         }],
         trials: 1,
