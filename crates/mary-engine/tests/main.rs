@@ -7,4 +7,5 @@
     reason = "a test may fail loudly"
 )]
 
+mod against_chance;
 mod execute;

@@ -400,6 +400,45 @@ fn several_models_are_run_on_the_same_items_and_compared() {
     assert_eq!(rows, 20, "{}", table.lines().take(3).collect::<String>());
 }
 
+/// Issue 37: "with each other" compared only with the first, and tasks could not be chosen.
+#[test]
+fn all_pairs_of_models_are_compared_and_tasks_can_be_chosen() {
+    let home = home();
+    let words = "run -m builtin/nano@step0,builtin/nano@step64,builtin/nano -t htest/rhyme,htest/end-ly -k 2 --limit 10 --no-report";
+    let said = mary(home.path(), &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(said.code, 0, "{}", said.err);
+    let compared = |more: &[&str]| {
+        let said = mary(
+            home.path(),
+            &[&["compare", "nano", "--json"], more].concat(),
+        );
+        assert_eq!(said.code, 0, "{}", said.err);
+        let found: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let rows = found["comparisons"].as_array().unwrap().clone();
+        let named = |r: &serde_json::Value| format!("{} {} {}", r["task"], r["first"], r["second"]);
+        rows.iter().map(named).collect::<Vec<String>>()
+    };
+    assert_eq!(compared(&[]).len(), 6);
+    let first = compared(&["--with-first"]);
+    assert_eq!(first.len(), 4);
+    assert!(first.iter().all(|r| r.contains("step0")), "{first:?}");
+    let rhyme = compared(&["-t", "*/rhy*"]);
+    assert_eq!(rhyme.len(), 3);
+    assert!(rhyme.iter().all(|r| r.contains("htest/rhyme")), "{rhyme:?}");
+    let none = mary(home.path(), &["compare", "nano", "--tasks", "nothing"]);
+    assert_eq!(none.code, 2);
+    assert!(
+        none.err.contains("no task of these runs fits `nothing`"),
+        "{}",
+        none.err
+    );
+    assert!(
+        none.err.contains("htest/end-ly, htest/rhyme"),
+        "{}",
+        none.err
+    );
+}
+
 #[test]
 fn a_model_may_judge_its_own_chain_of_thought() {
     let home = home();

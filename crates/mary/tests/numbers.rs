@@ -178,6 +178,32 @@ fn lines_of_csv(text: &str) -> Vec<BTreeMap<String, String>> {
         .collect()
 }
 
+/// The row of `--json` of a model, by its label, on a task.
+fn row_of<'a>(json: &'a Value, model: &str, task: &str) -> &'a Value {
+    let full = if model == "grown" {
+        "builtin/nano"
+    } else {
+        "builtin/nano@step64"
+    };
+    let rows = json["rows"].as_array().unwrap();
+    rows.iter()
+        .find(|r| r["model"] == full && r["task"] == task)
+        .unwrap()
+}
+
+/// What stands for the verdict of a row.
+fn mark(row: &Value) -> &'static str {
+    match row["versus_chance"].as_str().unwrap() {
+        "above" => "▲",
+        "above_uncorrected" => "△",
+        "not_distinguished" => "≈",
+        "at_floor" => "◇",
+        "below_uncorrected" => "▽",
+        "below" => "▼",
+        _ => "",
+    }
+}
+
 /// The terminal's table: one line a task, a column a model, each `50.0% [38.1, 63.6] ≈`.
 fn on_the_terminal(ran: &Ran, wrong: &mut Vec<String>) {
     for ((model, task), score) in expected(&ran.json) {
@@ -193,6 +219,30 @@ fn on_the_terminal(ran: &Ran, wrong: &mut Vec<String>) {
             .map(|pair| pair[0]);
         let shown: Vec<&str> = values.collect();
         let place = usize::from(model == "young");
+        // Behind each interval stands its mark, where there is a chance level.
+        let marks = words
+            .windows(2)
+            .filter(|pair| pair[0].ends_with(']'))
+            .map(|pair| pair[1]);
+        let row = row_of(&ran.json, &model, &task);
+        let mark = mark(row);
+        if !mark.is_empty() && marks.clone().nth(place) != Some(mark) {
+            wrong.push(format!(
+                "terminal: {model} on {task}: not {mark}: {words:?}"
+            ));
+        }
+        // The interval alone decides open marks, the corrected p filled ones.
+        if let (Some(low), Some(chance)) = (row["score"]["low"].as_f64(), row["chance"].as_f64()) {
+            let outside = low > chance || row["score"]["high"].as_f64().unwrap() < chance;
+            let test = &row["chance_test"];
+            let (p, holm) = (
+                test["p"].as_f64().unwrap(),
+                test["p_holm"].as_f64().unwrap(),
+            );
+            if outside != (p < 0.05) || holm < p || "▲▼".contains(mark) != (holm < 0.05) {
+                wrong.push(format!("{model} on {task}: {mark} beside {test}"));
+            }
+        }
         if shown.get(place) != Some(&score.text().as_str()) {
             wrong.push(format!(
                 "terminal: {model} on {task}: {shown:?}, not {}",
@@ -225,6 +275,13 @@ fn in_the_report(page: &str, ran: &Ran, wrong: &mut Vec<String>) {
         let shown = cell.and_then(|c| c.split('<').next()).unwrap_or("nothing");
         if shown != score.text() {
             wrong.push(format!("report: {place}: {shown}, not {}", score.text()));
+        }
+        let mark = mark(row_of(&ran.json, &model, &task));
+        let cell = cell
+            .and_then(|c| c.split("</td>").next())
+            .unwrap_or_default();
+        if !mark.is_empty() && !cell.contains(&format!(">{mark}</span>")) {
+            wrong.push(format!("report: {place}: not {mark}: {cell}"));
         }
         let factor = if score.percent { 100.0 } else { 1.0 };
         let dot = dots.get(&place).copied().unwrap_or(f64::NAN);
@@ -379,6 +436,10 @@ fn in_the_viewer(ran: &Ran, wrong: &mut Vec<String>) {
         let shown = row
             .and_then(|r| r.split("<strong>").nth(1))
             .and_then(|r| r.split('<').next());
+        let mark = mark(row_of(&ran.json, &model, &task));
+        if !row.is_some_and(|r| r.contains(mark)) {
+            wrong.push(format!("viewer: {model} on {task}: not {mark}"));
+        }
         if shown != Some(score.text().as_str()) {
             wrong.push(format!(
                 "viewer: {model} on {task}: {shown:?}, not {}",
