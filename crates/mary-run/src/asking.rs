@@ -99,9 +99,8 @@ impl<'a> Asking<'a> {
                 _ if !self.asks(place) => {}
                 // A model with nothing left to answer is not even loaded.
                 _ => {
-                    let labels = &spec.execution.labels;
                     let name = model.to_string();
-                    let name = labels.get(&name).unwrap_or(&name);
+                    let name = spec.execution.called(&name);
                     let note = format!("{name}: everything is already answered");
                     self.events.observe(&Event::Note(&note))?;
                 }
@@ -247,7 +246,7 @@ impl<'a> Asking<'a> {
         match ended {
             // The other tasks are submitted too before we leave.
             Err(error) if self.batches.is_some() && is_waiting(&error) => {
-                let note = format!("{model}  {id}: {error}");
+                let note = format!("{}  {id}: {error}", spec.execution.called(model));
                 self.events.observe(&Event::Note(&note))?;
                 self.waiting = Some(error);
                 Ok(())

@@ -113,6 +113,11 @@ impl Default for Execution {
 }
 
 impl Execution {
+    /// What the user calls a model: by its label, or by its full name.
+    pub(crate) fn called<'a>(&'a self, model: &'a str) -> &'a str {
+        self.labels.get(model).map_or(model, String::as_str)
+    }
+
     /// Gives a card the label that the user gave its model, where there is one.
     pub fn label(&self, card: &mut ModelCard) {
         if let Some(label) = self.labels.get(&card.model.to_string()) {

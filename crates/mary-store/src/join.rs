@@ -2,7 +2,6 @@
 //!
 //! The lines are sorted in memory that does not grow with them ([`crate::sort`]).
 
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 

@@ -30,6 +30,7 @@ mod plan;
 mod read;
 mod recorder;
 mod shards;
+mod sort;
 
 pub use cache::{CacheStats, Label, ModelShare, Prune, Pruned, ResponseCache};
 pub use export::{ExportForm, export};

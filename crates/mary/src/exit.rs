@@ -167,8 +167,15 @@ fn mistyped_command<'a>(said: &clap::Error, commands: &'a [String]) -> Option<&'
     };
     let distance = |name: &&str| strsim::damerau_levenshtein(typed, name);
     let nearest = commands.iter().map(String::as_str).min_by_key(distance)?;
+    // A command below another (`mary cache stast`) has neighbours of its own.
+    let known = |name: &String| commands.contains(name);
+    let below = match said.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(names)) => !names.iter().all(known),
+        Some(ContextValue::String(name)) => !known(name),
+        _ => false,
+    };
     let near = distance(&nearest) <= 1 + typed.chars().count() / 4;
-    near.then_some(nearest)
+    (near && !below).then_some(nearest)
 }
 
 fn status_of(error: &anyhow::Error) -> Status {

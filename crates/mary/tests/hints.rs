@@ -23,6 +23,9 @@ const OTHERS: &[&str] = &[
     "--disable-pip-version-check",
     "--me--small",
     "--log_samples",
+    // LibreOffice.
+    "--convert-to",
+    "--headless",
     // Slurm and HyperQueue.
     "--array",
     "--cpus",

@@ -204,35 +204,32 @@ enum Column {
 }
 
 impl Column {
-    /// From all there is to say to what tells runs apart: the first that fits is shown.
-    const WIDTHS: [&'static [Self]; 4] = [
-        &[
-            Self::Run,
-            Self::Begun,
-            Self::Models(2),
-            Self::Tasks(2),
-            Self::Settings,
-            Self::Score,
-            Self::State,
-            Self::Size,
-        ],
-        &[
-            Self::Run,
-            Self::Begun,
-            Self::Models(2),
-            Self::Tasks(1),
-            Self::Score,
-            Self::State,
-            Self::Size,
-        ],
-        &[
-            Self::Run,
-            Self::Day,
-            Self::Tasks(1),
-            Self::Score,
-            Self::State,
-        ],
-        &[Self::Run, Self::Day, Self::Score, Self::State],
+    const ALL: [Self; 8] = [
+        Self::Run,
+        Self::Begun,
+        Self::Models(2),
+        Self::Tasks(2),
+        Self::Settings,
+        Self::Score,
+        Self::State,
+        Self::Size,
+    ];
+    /// What tells runs apart, where there is no room for everything.
+    const MOST: [Self; 7] = [
+        Self::Run,
+        Self::Begun,
+        Self::Models(2),
+        Self::Tasks(1),
+        Self::Score,
+        Self::State,
+        Self::Size,
+    ];
+    const FEW: [Self; 5] = [
+        Self::Run,
+        Self::Day,
+        Self::Tasks(1),
+        Self::Score,
+        Self::State,
     ];
 
     fn head(self) -> &'static str {
@@ -271,19 +268,19 @@ fn few(words: &[String], most: usize) -> String {
     }
 }
 
-/// The widest form of the list that fits, and whether something was left out for that.
+/// The widest form of the list that fits, and whether something was left out for that. Where even the
+/// shortest is too wide, everything is said: the rows then stand under one another.
 fn table(runs: &[Listed], width: usize) -> (Table, bool) {
-    let fits = |columns: &&&[Column]| {
+    let fits = |columns: &&[Column]| {
         let room = columns.iter().map(|column| {
             let cells = runs.iter().map(|run| column.cell(run).chars().count());
-            // The space between two columns.
-            2 + cells.chain([column.head().len()]).max().unwrap_or(0)
+            // A space before a column and two behind it.
+            3 + cells.chain([column.head().len()]).max().unwrap_or(0)
         });
         room.sum::<usize>() <= width
     };
-    let narrowest = Column::WIDTHS[Column::WIDTHS.len() - 1];
-    let columns = Column::WIDTHS.iter().find(fits).copied();
-    let columns = columns.unwrap_or(narrowest);
+    let forms: [&[Column]; 3] = [&Column::ALL, &Column::MOST, &Column::FEW];
+    let columns = forms.into_iter().find(fits).unwrap_or(&Column::ALL);
     let numbers = |column: &Column| matches!(column, Column::Score | Column::Size);
     let table = Table {
         id: "runs".into(),
@@ -300,7 +297,7 @@ fn table(runs: &[Listed], width: usize) -> (Table, bool) {
         ),
         ..Table::default()
     };
-    (table, columns.len() < Column::WIDTHS[0].len())
+    (table, columns.len() < Column::ALL.len())
 }
 
 fn megabytes(bytes: u64) -> String {
@@ -392,13 +389,14 @@ mod tests {
                 &table,
                 terminal::TableStyle {
                     color: false,
-                    width: None,
+                    width: Some(width),
                 },
             );
             let widest = text.lines().map(|l| l.chars().count()).max();
             assert!(widest.is_some_and(|w| w <= width), "{width}:\n{text}");
             assert!(text.contains("mine") && text.contains("complete"), "{text}");
             assert_eq!(narrowed, !table.head.contains(&"settings".to_owned()));
+            assert!(text.contains("psychometric/grammar-small"), "{text}");
         }
     }
 }

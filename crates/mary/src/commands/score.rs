@@ -89,7 +89,8 @@ fn start_notes(task: &ScoreTask, summary: &RunSummary) -> Vec<String> {
     let options = task.options();
     let mut notes = Vec::new();
     for card in &summary.manifest.models {
-        let model = &card.model;
+        let full = card.model.to_string();
+        let model = card.label.as_ref().unwrap_or(&full);
         if let Some(starts) = card.starts.as_ref().filter(|_| !options.compare) {
             let said = starts.overriding(&options.start);
             notes.extend(said.map(|said| format!("note: {model}: {said}")));
