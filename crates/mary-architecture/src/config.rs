@@ -423,6 +423,31 @@ const WRAPPERS: &[(&str, &str)] = &[
 /// More experts than any model has: what a file may make this program name and look for.
 const MOST_EXPERTS: usize = 4096;
 
+/// Numbers of which the computation is made. One that is not a number must not become a default in silence.
+const NUMBERS: [&str; 9] = [
+    "rope_theta",
+    "rotary_emb_base",
+    "rope_local_base_freq",
+    "rms_norm_eps",
+    "layer_norm_eps",
+    "layer_norm_epsilon",
+    "partial_rotary_factor",
+    "rotary_pct",
+    "query_pre_attn_scalar",
+];
+
+fn numbers(fields: &Fields<'_>) -> Result<(), ModelError> {
+    for name in NUMBERS {
+        if let Some(found) = fields.get(name)
+            && fields.number(name).is_none()
+        {
+            let message = format!("config.json: `{name}` is {found}; expected a number");
+            return Err(ModelError::new(ErrorKind::BadModel, message));
+        }
+    }
+    Ok(())
+}
+
 impl Architecture {
     /// Reads a `config.json`.
     pub fn resolve(config: &Value) -> Result<Self, ModelError> {
@@ -438,6 +463,7 @@ impl Architecture {
         let Some(family) = family else {
             return Err(unknown(config, declared));
         };
+        numbers(&fields)?;
         let architecture = (family.read)(&fields)?;
         architecture.check()?;
         Ok(architecture)
@@ -642,5 +668,30 @@ mod tests {
                 .contains("3 query heads cannot share 2 key heads"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_refused() {
+        let config = |name: &str, value: Value| {
+            let mut config = json!({
+                "model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
+                "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 8,
+            });
+            config[name] = value;
+            Architecture::resolve(&config)
+        };
+        config("rope_theta", json!(1e6)).unwrap();
+        for (name, value, said) in [
+            (
+                "rope_theta",
+                json!("1e6"),
+                "`rope_theta` is \"1e6\"; expected a number",
+            ),
+            ("rope_theta", json!(-1.0), "expected a `rope_theta` above 0"),
+            ("rms_norm_eps", json!(-1.0), "expected a number from 0"),
+        ] {
+            let message = config(name, value).unwrap_err().message;
+            assert!(message.contains(said), "{message}");
+        }
     }
 }
