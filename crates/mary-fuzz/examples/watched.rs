@@ -16,7 +16,7 @@ use mary_fuzz::watch::{Process, watched};
 use mary_fuzz::{MOST_BYTES, MOST_MILLIS};
 
 /// Cases in one process.
-const BATCH: usize = 250;
+const BATCH: usize = 700;
 /// Address space of a process, in KiB: a safety net far above what is a finding.
 const SPACE: u64 = 8 << 20;
 /// Silence after which a process hangs, however busy the machine is.
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         word.unwrap_or(default)
     };
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mary-weights/tests/golden");
-    let mut all = match targets::all(&golden) {
+    let mut all = match targets::files(&golden) {
         Ok(all) => all,
         Err(error) => {
             println!("cannot begin: {error}");

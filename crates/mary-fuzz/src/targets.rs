@@ -32,6 +32,14 @@ pub type Trouble = Box<dyn std::error::Error>;
 
 /// All readers. `golden` is the folder of small right files.
 pub fn all(golden: &Path) -> Result<Vec<Box<dyn Target>>, Trouble> {
+    let mut targets = files(golden)?;
+    targets.extend(replies::all()?);
+    targets.extend(own::all()?);
+    Ok(targets)
+}
+
+/// Those of models, adapters, run folders, archives and imports, which need no server.
+pub fn files(golden: &Path) -> Result<Vec<Box<dyn Target>>, Trouble> {
     let mut targets: Vec<Box<dyn Target>> = Vec::new();
     for name in ["llama", "gpt2", "spm", "gemma3"] {
         targets.push(Box::new(Gguf::new(golden, name)?));
@@ -49,8 +57,6 @@ pub fn all(golden: &Path) -> Result<Vec<Box<dyn Target>>, Trouble> {
     targets.push(Box::new(Pickle::new(golden)?));
     targets.extend(hostile::all(golden)?);
     targets.extend(runs::all()?);
-    targets.extend(replies::all()?);
-    targets.extend(own::all()?);
     Ok(targets)
 }
 

@@ -331,9 +331,9 @@ const OPENED_DIRECTLY: &[&str] = &[
     "mary-contract/src/machine.rs",
     "mary-contract/src/replacement.rs",
     "mary-digests/src/lib.rs",
-    "mary-store/src/join.rs",
     "mary-store/src/lease.rs",
     "mary-store/src/mounts.rs",
+    "mary-store/src/sort.rs",
     "mary-train/src/golden.rs",
     "mary-train/src/golden_lora.rs",
 ];

@@ -61,9 +61,12 @@ impl Pipeline {
     }
 }
 
-/// A size between one and a few megabytes, small ones more often.
+/// A length: a few letters more often than not, or anything up to some megabytes.
 fn size(dice: &mut Dice) -> usize {
-    1 << dice.roll(23)
+    match dice.roll(4) {
+        0 => 1 << dice.roll(23),
+        _ => dice.roll(12),
+    }
 }
 
 const PATTERNS: [&str; 10] = [
@@ -79,36 +82,43 @@ const PATTERNS: [&str; 10] = [
     "(",
 ];
 
-fn part(dice: &mut Dice) -> Value {
-    let long = |dice: &mut Dice| "a".repeat(size(dice));
+/// A part of the kind that may stand there.
+fn part(place: &str, dice: &mut Dice) -> Value {
     let pattern = match dice.roll(2) {
         0 => json!({"String": "a"}),
         _ => json!({"Regex": dice.pick(&PATTERNS)}),
     };
-    match dice.roll(11) {
-        0 | 1 => json!({"type": "Replace", "pattern": pattern, "content": long(dice)}),
-        2 => json!({"type": "Prepend", "prepend": long(dice)}),
-        3 => {
-            json!({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": dice.roll(2) == 0})
-        }
-        4 => {
-            json!({"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": dice.roll(2) == 0})
-        }
-        5 => {
-            json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true})
-        }
-        6 => {
-            json!({"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true})
-        }
-        7 => {
-            json!({"type": "Strip", "content": "a", "start": size(dice), "stop": size(dice), "strip_left": true, "strip_right": true})
-        }
-        8 => json!({"type": "Precompiled", "precompiled_charsmap": "AAAA".repeat(dice.roll(3000))}),
-        9 => json!({"type": "CharDelimiterSplit", "delimiter": "a"}),
-        _ => {
-            json!({"type": dice.pick(&["NFC", "NFKD", "Lowercase", "Nmt", "Fuse", "ByteFallback", "Whitespace", "Digits"])})
-        }
-    }
+    let replace = json!({"type": "Replace", "pattern": pattern, "content": "a".repeat(size(dice))});
+    let bytes = json!({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": dice.roll(2) == 0});
+    let spaces =
+        json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true});
+    let choices = match place {
+        "normalizer" => vec![
+            replace,
+            json!({"type": "Prepend", "prepend": "a".repeat(size(dice))}),
+            json!({"type": "ByteLevel"}),
+            json!({"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true}),
+            json!({"type": "Precompiled", "precompiled_charsmap": "AAAA".repeat(dice.roll(3000))}),
+            json!({"type": "Strip", "strip_left": true, "strip_right": true}),
+            json!({"type": dice.pick(&["NFC", "NFKD", "Lowercase", "Nmt", "StripAccents"])}),
+        ],
+        "pre_tokenizer" => vec![
+            json!({"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": dice.roll(2) == 0}),
+            bytes,
+            spaces,
+            json!({"type": "CharDelimiterSplit", "delimiter": "a"}),
+            json!({"type": "Digits", "individual_digits": true}),
+            json!({"type": dice.pick(&["Whitespace", "WhitespaceSplit", "BertPreTokenizer"])}),
+        ],
+        _ => vec![
+            replace,
+            bytes,
+            spaces,
+            json!({"type": "Strip", "content": "a", "start": size(dice), "stop": size(dice)}),
+            json!({"type": dice.pick(&["Fuse", "ByteFallback"])}),
+        ],
+    };
+    dice.pick(&choices).cloned().unwrap_or_default()
 }
 
 impl Target for Pipeline {
@@ -125,8 +135,8 @@ impl Target for Pipeline {
         ];
         for _ in 0..=dice.roll(3) {
             let (place, list) = dice.pick(&sides).copied().unwrap_or_default();
-            let parts: Vec<Value> = (0..=dice.roll(4)).map(|_| part(dice)).collect();
-            let times = 1 << dice.roll(12);
+            let parts: Vec<Value> = (0..=dice.roll(4)).map(|_| part(place, dice)).collect();
+            let times = 1 << (dice.roll(12) * usize::from(dice.roll(5) == 0));
             let mut all = Vec::new();
             // So many that the text of the case stays below some megabytes.
             while all.len() < times
