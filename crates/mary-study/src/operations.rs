@@ -72,7 +72,11 @@ impl Session {
         if !self.is_closed()? {
             return Ok(());
         }
-        let run = root.join(self.run_id(&self.study.keys()?)?);
+        // Without its keys a study can be served, and no run written.
+        let Ok(keys) = self.study.keys() else {
+            return Ok(());
+        };
+        let run = root.join(self.run_id(&keys)?);
         let run = std::path::absolute(&run).map_err(io_at(root))?;
         if run.exists() {
             let noted = run.to_string_lossy().into_owned();

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mary_contract::Target;
@@ -432,22 +433,46 @@ fn guesses_lock_nobody_out() {
     let before = location(&begin(first, &session, "7.7.7.7"));
     let address = served(session.clone()).unwrap();
     let entry = format!("/s/{}", session.study.secrets.entry);
-    let mut guessed = Vec::new();
-    for n in 0..700 {
-        let guess = format!("/p/{n:026}");
-        guessed.push(get(address, &guess).status);
-    }
-    for _ in 0..100 {
-        let forged = "agree=yes&ticket=aaaaaaaaaaaaaaaaaaaaaaaaaa.0000";
-        let more = "X-Forwarded-For: 6.6.6.6\r\n";
-        guessed.push(post_with(address, &entry, forged, more).status);
-    }
-    assert!(guessed.contains(&429), "guesses are limited");
-    assert_eq!(get(address, &before).status, 200, "who took part before");
-    for n in 0..13 {
-        let joined = begin(address, &session, &format!("5.5.5.{n}"));
-        assert_eq!(joined.status, 303, "newcomer {n}: {}", joined.body);
-        assert_eq!(get(address, &location(&joined)).status, 200, "newcomer {n}");
+    let (flooded, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (flooded, over, entry) = (&flooded, &over, &entry);
+            scope.spawn(move || {
+                for n in 0.. {
+                    if over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    if get(address, &format!("/p/{thread}{n:025}")).status == 429 {
+                        flooded.store(true, Ordering::Relaxed);
+                    }
+                    let forged = "agree=yes&ticket=aaaaaaaaaaaaaaaaaaaaaaaaaa.0000";
+                    post_with(address, entry, forged, "X-Forwarded-For: 6.6.6.6\r\n");
+                }
+            });
+        }
+        // Ends the others however this ends.
+        let ended = Ended(&over);
+        while !flooded.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        for _ in 0..10 {
+            assert_eq!(get(address, &before).status, 200, "who took part before");
+        }
+        for n in 0..13 {
+            let joined = begin(address, &session, &format!("5.5.5.{n}"));
+            assert_eq!(joined.status, 303, "newcomer {n}: {}", joined.body);
+            assert_eq!(get(address, &location(&joined)).status, 200, "newcomer {n}");
+        }
+        drop(ended);
+    });
+}
+
+/// Says that it is over when it goes.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -9,7 +9,9 @@ use mary_contract::{RunManifest, Task};
 use mary_harness::{HarnessTask, Places};
 use mary_taskfile::OwnTask;
 
-use crate::cli::study::StudyAction;
+use crate::cli::study::{
+    PrintArgs, ServeStudyArgs, SimulateArgs, StudyAction, StudyPathArgs, WithdrawArgs,
+};
 use crate::cli::{Command, DataAction, TasksAction};
 use crate::commands::tell;
 use crate::exit::UsageError;
@@ -38,7 +40,16 @@ pub fn gather(place: &mut Place, command: &mut Command) -> anyhow::Result<()> {
             StudyAction::Close(args) => of_study(place, &args.study),
             StudyAction::Results(args) => of_study(place, Path::new(&args.study)),
             StudyAction::Export(args) => of_study(place, &args.study),
-            StudyAction::Withdraw(args) => of_study(place, &args.study),
+            // They go on with what was to be deleted from a run folder. A task file that is no longer there keeps
+            // that waiting, not them.
+            StudyAction::Withdraw(WithdrawArgs { study, .. })
+            | StudyAction::Status(StudyPathArgs { study, .. })
+            | StudyAction::Serve(ServeStudyArgs { study, .. })
+            | StudyAction::Simulate(SimulateArgs { study, .. })
+            | StudyAction::Print(PrintArgs { study, .. }) => {
+                let _ = of_study(place, study);
+                Ok(())
+            }
             _ => Ok(()),
         },
         Command::Resume(args) => {

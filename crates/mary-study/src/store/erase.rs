@@ -148,8 +148,9 @@ pub(super) fn erase(db: &Connection) -> rusqlite::Result<bool> {
 }
 
 fn rebuild_and_empty(db: &Connection, state: i64) -> rusqlite::Result<bool> {
-    // `secure_delete` overwrites a row where it stands, not where it stood before pages were balanced: only
-    // a new file is sure to hold nothing else. Once is enough, however often the journal has to wait.
+    // `secure_delete` overwrites a row where it stands; bytes of rows that were moved when pages were split stayed
+    // behind now and then (SQLite 3.40, keys in random order). Only a new file is sure to hold nothing else. Once
+    // is enough, however often the journal has to wait.
     if state != EMPTY_JOURNAL {
         db.execute_batch("VACUUM")?;
         let sql = "UPDATE state SET erase = ?1 WHERE erase = ?2";
