@@ -44,7 +44,8 @@ fn a_label_is_used_wherever_a_model_is_named() {
     let table = done(home.path(), &pairs);
     assert!(table.lines().nth(1).unwrap().starts_with("s,"), "{table}");
     // What a group holds and the model cannot run.
-    let group = ["run", "-m", "s=builtin/nano", "-t", "physico", "--dry-run"];
+    let group = "run -m s=builtin/nano -t physico/associative* --limit 2 --dry-run";
+    let group: Vec<&str> = group.split(' ').collect();
     let left = mary(home.path(), &group);
     assert!(left.err.contains("left out"), "{}", left.err);
     assert!(left.err.contains(": s lacks "), "{}", left.err);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-use mary_contract::{Outcome, Sample, model_labels};
+use mary_contract::{Outcome, Sample, counted, model_labels};
 use mary_stats::bootstrap::{Bootstrap, Units, percentile};
 use mary_store::RunFolder;
 use mary_study::{PeopleStatistics, export as rows, results, status as standing};
@@ -47,7 +47,7 @@ pub fn close(place: &Place, args: &CloseArgs) -> anyhow::Result<Status> {
         session.stop_admission()?;
         print(&format!(
             "nobody new is let in; {} may finish\n",
-            n_people(inside)
+            counted(inside, "person")
         ))?;
         tell(&format!("then: mary study close {}", args.study.display()));
         return Ok(Status::Done);
@@ -65,17 +65,13 @@ pub fn close(place: &Place, args: &CloseArgs) -> anyhow::Result<Status> {
     tell(&format!(
         "{} finished, {} of them excluded by the rules\n{}\n\
          next: mary report {} (with a run of models beside it), mary study results {} --against RUN",
-        n_people(found.finished),
+        counted(found.finished, "person"),
         found.excluded,
         path.display(),
         path.display(),
         path.display()
     ));
     Ok(Status::Done)
-}
-
-fn n_people(n: usize) -> String {
-    format!("{n} {}", if n == 1 { "person" } else { "people" })
 }
 
 /// Asks whether a study is to be closed while people take part; a script has to say so beforehand.
@@ -85,7 +81,7 @@ fn may_close(inside: usize) -> anyhow::Result<bool> {
     } else {
         "are taking part"
     };
-    let who = format!("{} {taking} at the moment", n_people(inside));
+    let who = format!("{} {taking} at the moment", counted(inside, "person"));
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(UsageError::new(format!(
             "{who}\nhint: --let-finish lets nobody new in and lets them finish; --yes closes at once, and \
