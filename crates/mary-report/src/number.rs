@@ -109,6 +109,21 @@ impl VersusChance {
         }
     }
 
+    /// The verdict of a row in words, with the p-values behind it.
+    pub(crate) fn said(row: &SummaryRow) -> String {
+        let words = Self::of(row).words();
+        match row.chance_test {
+            Some(test) if test.tasks > 1 => format!(
+                "{words} (p {}, {} after Holm over {} tasks)",
+                p_value(test.p),
+                p_value(test.p_holm),
+                test.tasks
+            ),
+            Some(test) => format!("{words} (p {})", p_value(test.p)),
+            None => words.to_owned(),
+        }
+    }
+
     /// What the marks that occur mean, in a line.
     pub(crate) fn legend(rows: &[SummaryRow]) -> Option<String> {
         let occurring = Self::MARKED

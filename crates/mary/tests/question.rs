@@ -173,8 +173,19 @@ fn the_papers_pairs_are_compared_item_by_item() {
     assert!((100.0 * pooled.value - 2.32).abs() < 0.005, "{pooled:?}");
     // Four pairs answer the same questions in the same two orders: one unit each.
     assert!(pooled.n >= 7 * pooled.units, "{pooled:?}");
+    // Issue 41: +3.25 [-9.70, +15.66] stood beside p = .020.
+    let mut rows = lines.rows.iter();
+    let counting = rows.find(|r| r.pair == "4 pairs pooled" && r.part == "V-CN");
+    let (low, high) = counting.unwrap().difference.bounds.unwrap();
+    assert!(
+        0.003 < low && low < 0.01 && 0.055 < high && high < 0.065,
+        "{low} {high}"
+    );
     for row in &lines.rows {
         let d = &row.difference;
+        if let (Some((low, high)), Some(p)) = (d.bounds, d.p) {
+            assert_eq!(low > 0.0 || high < 0.0, p < 0.05, "{} {d:?}", row.part);
+        }
         eprintln!(
             "{} {}: {:+.2} {:?} p {:?} Holm {:?}",
             row.pair,

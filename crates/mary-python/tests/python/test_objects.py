@@ -98,7 +98,7 @@ def test_two_objects_and_an_engine_stand_in_one_run(nano):
     ])
     run = mary.run(models=[First(), First(), nano], tasks=[task])
     assert [row["model"] for row in run.summary()] == ["python/First", "python/First-2", "builtin/nano"]
-    assert len(run.compare()) == 2
+    assert len(run.compare()) == 3 and len(run.compare(with_first=True)) == 2
 
 
 def test_objects_that_take_lists_are_asked_lists_and_one_fault_costs_one_item():

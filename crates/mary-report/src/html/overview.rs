@@ -169,7 +169,7 @@ fn dots(
             scale.value(score.value),
             scale.interval(score),
             count(row.scored),
-            VersusChance::of(row).words(),
+            VersusChance::said(row),
         ));
         addresses.push(address(who, task));
     }
@@ -268,15 +268,15 @@ fn table_row(runs: &[RunSummary], subjects: &[Subject], first: &First, task: &st
                     scale.value(score.value)
                 );
                 if verdict != VersusChance::Unknown {
+                    let said = html(&VersusChance::said(row));
                     let _ = write!(
                         out,
-                        "<span class=\"mark {}\" role=\"img\" aria-label=\"{}\">{}</span>",
+                        "<span class=\"mark {}\" role=\"img\" aria-label=\"{said}\" title=\"{said}\">{}</span>",
                         match verdict {
                             VersusChance::Above | VersusChance::AboveUncorrected => "above",
                             VersusChance::Below | VersusChance::BelowUncorrected => "below",
                             _ => "same",
                         },
-                        verdict.words(),
                         verdict.mark()
                     );
                 }

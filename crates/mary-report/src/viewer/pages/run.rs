@@ -84,7 +84,7 @@ fn scores(run: &RunSummary, labels: &Labels, base: &str) -> String {
             score.map_or("–".into(), |s| scale.value(s.value)),
             score.map_or(String::new(), |s| scale.interval(s)),
             VersusChance::of(row).mark(),
-            VersusChance::of(row).words(),
+            html(&VersusChance::said(row)),
             level(row.chance),
             level(row.human),
             count(row.scored),
