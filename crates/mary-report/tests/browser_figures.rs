@@ -4,7 +4,9 @@
 use crate::chromium::{self, Browser};
 use crate::fixture;
 
-use mary_contract::{Axis, Exhibits, Figure, FigureKind, Point, Scale, Series};
+use mary_contract::{
+    Axis, Exhibits, Figure, FigureKind, Point, Request, Sample, Scale, Series, Target,
+};
 use mary_report::html::{Chapter, ReportOptions, report};
 use serde_json::Value;
 
@@ -220,4 +222,53 @@ fn every_score_names_the_source_of_its_items() {
         let row = format!("<th scope=\"row\">{task}</th><td class=\"source\">{source}</td>");
         assert!(page.contains(&row), "{row}");
     }
+}
+
+/// A number beside `ln p` that belongs to no name is no answer.
+#[test]
+fn log_probabilities_stand_beside_what_they_are_of() {
+    let bench = fixture::bench(&["builtin/tiny"], 12);
+    let pair = |s: &Sample| s.id.task == "psychometric/minimal-pairs";
+    let mut letters = bench.samples().find(pair).unwrap();
+    let long = letters.clone();
+    let Request::Score(asked) = &mut letters.exchanges[0].ask.request else {
+        panic!("a pair is scored")
+    };
+    asked.continuations = vec![" A".into(), " B".into()];
+    letters.id.item = "letters".into();
+    letters.item.target = Target::Choice {
+        question: "What is shown?".into(),
+        options: vec!["gravity".into(), "a wave".into()],
+        correct: 0,
+    };
+    let mut page = Vec::new();
+    let samples = [letters, long].map(|sample| (bench.run.manifest.id.clone(), sample));
+    let options = ReportOptions::default();
+    let runs = [bench.run.clone()];
+    report(&runs, &[], &mut samples.into_iter(), &options, &mut page).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    let (_, data) = page.split_once("id=\"data\">").unwrap();
+    let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    let rows = data["samples"]["rows"].as_array().unwrap();
+    let row = |letters: bool| {
+        let mut found = rows.iter().filter(|r| (r["i"] == "letters") == letters);
+        found.next().unwrap()
+    };
+    let line = row(true)["a"].as_str().unwrap();
+    assert!(
+        line.starts_with("ln p: A -") && line.contains(" / B -"),
+        "{line}"
+    );
+    let story = row(true)["h"].as_str().unwrap();
+    for (letter, option) in [("A", "gravity"), ("B", "a wave")] {
+        let said =
+            format!("<span class=\"letter\">{letter}</span> <bdi class=\"text\">{option}</bdi>");
+        assert!(story.contains(&said), "{story}");
+    }
+    // A sentence goes by the letter under which the story lists it.
+    let line = row(false)["a"].as_str().unwrap();
+    assert!(
+        line.starts_with("ln p: A -") && line.contains(" / B -"),
+        "{line}"
+    );
 }

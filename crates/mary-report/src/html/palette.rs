@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mary_contract::{Figure, FigureKind, Point};
+use mary_contract::{Figure, FigureKind, Point, Series};
 
 use crate::subject::Subject;
 
@@ -38,15 +38,15 @@ impl Palette {
             palette.models.entry(subject.model.clone()).or_insert(place);
         }
         // The rows of a heat map have no colours of their own.
-        let figures: Vec<Vec<&str>> = figures
+        let figures: Vec<Vec<String>> = figures
             .filter(|f| f.kind != FigureKind::Heatmap)
-            .map(|f| f.series.iter().map(|s| s.name.as_str()).collect())
+            .map(|f| palette.names_in(f))
             .collect();
         // Names that begin with a model's first, so that no other takes its colour.
         for models in [true, false] {
-            for name in figures.iter().flatten().copied() {
+            for name in figures.iter().flatten() {
                 if palette.hue(name).is_none() {
-                    let beside = figures.iter().filter(|names| names.contains(&name));
+                    let beside = figures.iter().filter(|names| names.contains(name));
                     let taken: Vec<Hue> = beside.flatten().filter_map(|n| palette.hue(n)).collect();
                     let own = palette.model_in(name).filter(|_| models);
                     let found = own.or_else(|| (!models).then(|| first_free(&taken)));
@@ -55,12 +55,34 @@ impl Palette {
                             color,
                             model: models,
                         };
-                        palette.others.insert(name.to_owned(), hue);
+                        palette.others.insert(name.clone(), hue);
                     }
                 }
             }
         }
         palette
+    }
+
+    /// The names of a figure: of its series, and of models that share one.
+    fn names_in(&self, figure: &Figure) -> Vec<String> {
+        let mut names: Vec<String> = figure.series.iter().map(|s| s.name.clone()).collect();
+        for series in &figure.series {
+            let models = self.sharing(series);
+            names.extend(models.into_iter().map(|model| self.label(model).to_owned()));
+        }
+        names
+    }
+
+    /// The models whose results share a series of ours; none where they are one model's.
+    pub fn sharing(&self, series: &Series) -> Vec<usize> {
+        let of = series.points.iter().filter(|_| !series.published);
+        let mut models: Vec<usize> = of.filter_map(|point| self.model_of(point)).collect();
+        models.sort_unstable();
+        models.dedup();
+        match models.len() {
+            0 | 1 => Vec::new(),
+            _ => models,
+        }
     }
 
     fn hue(&self, name: &str) -> Option<Hue> {
@@ -111,7 +133,7 @@ fn first_free(taken: &[Hue]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use mary_contract::{Axis, Scale, Series};
+    use mary_contract::{Axis, Scale};
 
     use super::*;
 

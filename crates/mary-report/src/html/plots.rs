@@ -72,7 +72,7 @@ impl Drawing<'_> {
                 None => groups.push((model, vec![point])),
             }
         }
-        let several = groups.len() > 1 && !series.published;
+        let several = !self.palette.sharing(series).is_empty();
         let dress = |(model, points): (Option<usize>, Vec<&'p Point>)| match model {
             Some(color) if several => {
                 let hue = Hue { color, model: true };
@@ -634,7 +634,6 @@ mod tests {
             model: format!("hf/{label}"),
             label: label.into(),
         });
-        let palette = Palette::new(&subjects, [].iter());
         let of = |model: &str, label: &str| Point {
             x: 1.0,
             label: label.into(),
@@ -645,6 +644,14 @@ mod tests {
             let mut drawn = figure(kind, points);
             drawn.series[0].name = "models".into();
             drawn.series[0].published = false;
+            // What stands beside them takes a colour that none of them has.
+            drawn.series.push(Series {
+                name: "of the paper".into(),
+                published: true,
+                points: vec![],
+            });
+            let palette = Palette::new(&subjects, std::iter::once(&drawn));
+            assert_eq!(palette.color("of the paper", 0).color, 4);
             spec(&drawn, &palette)
         };
         let boxes = own(
