@@ -54,7 +54,7 @@ fn shown(p: f64) -> String {
     }
 }
 
-/// Adds to each model's card where its texts began with another token than its tokenizer puts there.
+/// Adds to each model's card which token its texts began with, and where its tokenizer would put another one.
 pub(crate) fn remark(manifest: &mut RunManifest) {
     for card in &mut manifest.models {
         let Some(starts) = &card.starts else {
@@ -68,7 +68,12 @@ pub(crate) fn remark(manifest: &mut RunManifest) {
                 "compare" => Some(Start::Text),
                 one => one.parse::<Start>().ok(),
             });
-            if let Some(text) = start.and_then(|start| starts.overriding(&start)) {
+            if let Some(start) = start {
+                let text = starts.overriding(&start).unwrap_or_else(|| {
+                    let put = starts.shown(&start);
+                    let name = start.name();
+                    format!("{put} was put before the texts (start: {name}), as its tokenizer does")
+                });
                 said.entry(text).or_default().push(&run.id);
             }
         }
@@ -111,5 +116,40 @@ mod tests {
         let same = scores.iter().map(|(i, s)| (*i, *s));
         let (measure, said) = paired("start_none", &scores, same).unwrap();
         assert_eq!((measure.estimate.value, said), (1.0, None));
+    }
+
+    #[test]
+    fn the_token_before_the_texts_is_said_of_every_model() {
+        use mary_contract::{ModelCard, NamedToken, StartTokens, TaskRun};
+        let token = |text: &str, id| Some(NamedToken::new(text.to_owned(), id, None));
+        let card = |adds: Option<NamedToken>| {
+            let mut card = ModelCard::new("hf/x".parse().unwrap(), Default::default());
+            let ends = [NamedToken::new("<|endoftext|>".into(), 0, None)];
+            card.starts = Some(StartTokens::of_tokenizer(adds.clone(), adds, &ends));
+            card
+        };
+        let asked = [("start".to_owned(), "auto".to_owned())];
+        let mut manifest: RunManifest = serde_json::from_value(serde_json::json!({
+            "schema": 1, "id": "x", "created": "", "version": "", "command": [], "models": [],
+            "model_settings": {}, "tasks": [], "trials": 1, "seed": 0,
+        }))
+        .unwrap();
+        manifest.models = vec![card(None), card(token("<bos>", 2))];
+        manifest.tasks = vec![TaskRun {
+            id: "f/t".into(),
+            asked: Some(asked.into()),
+            ..TaskRun::default()
+        }];
+        remark(&mut manifest);
+        assert_eq!(
+            manifest.models[0].remarks,
+            [
+                "f/t: <|endoftext|> (id 0) was put before the texts (start: auto); its tokenizer alone would put nothing there"
+            ]
+        );
+        assert_eq!(
+            manifest.models[1].remarks,
+            ["f/t: <bos> (id 2) was put before the texts (start: auto), as its tokenizer does"]
+        );
     }
 }
