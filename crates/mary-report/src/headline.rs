@@ -128,8 +128,8 @@ fn by_interval_only(rows: &[&SummaryRow]) -> Option<String> {
     };
     let open = of(VersusChance::AboveUncorrected) + of(VersusChance::BelowUncorrected);
     (open > 0).then(|| {
-        let differ = if open == 1 { "differs" } else { "differ" };
-        format!("{open} more {differ} from it by the 95 % interval alone, which the correction does not confirm")
+        let others = if open == 1 { "other differs" } else { "others differ" };
+        format!("{open} {others} from it by the 95 % interval alone, which the correction does not confirm")
     })
 }
 

@@ -112,16 +112,18 @@ impl VersusChance {
     /// The verdict of a row in words, with the p-values behind it.
     pub(crate) fn said(row: &SummaryRow) -> String {
         let words = Self::of(row).words();
-        match row.chance_test {
-            Some(test) if test.tasks > 1 => format!(
-                "{words} (p {}, {} after Holm over {} tasks)",
-                p_value(test.p),
-                p_value(test.p_holm),
-                test.tasks
-            ),
-            Some(test) => format!("{words} (p {})", p_value(test.p)),
-            None => words.to_owned(),
+        let Some(test) = row.chance_test else {
+            return words.to_owned();
+        };
+        let mut said = format!("{words} (p {}", p_value(test.p));
+        if let Some(p) = test.p_floor {
+            said += &format!(", against counting tokens {}", p_value(p));
         }
+        if test.tasks > 1 {
+            let holm = p_value(test.p_holm);
+            said += &format!(", {holm} after Holm over {} tasks", test.tasks);
+        }
+        said + ")"
     }
 
     /// What the marks that occur mean, in a line.

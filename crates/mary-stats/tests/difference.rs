@@ -241,7 +241,7 @@ fn yes_and_no_never_contradict_themselves() {
     }
 }
 
-/// Mean size of a cluster; sizes are a quarter to twice of it.
+/// Clusters have a quarter of this, a half, all of it or twice as many items.
 const SIZE: usize = 8;
 
 /// Differences of items in clusters of unequal size. `apart` of the items are answered differently, of
