@@ -60,6 +60,7 @@ fn opened(place: &Place, path: &Path) -> anyhow::Result<(Session, StoreThread)> 
 fn serve(place: &Place, args: &ServeStudyArgs) -> anyhow::Result<Status> {
     let (session, _thread) = opened(place, &args.study)?;
     let settings = &session.study.settings;
+    let unready = |why: String| UsageError::new(format!("{}: {why}", args.study.display()));
     if args.test {
         if !args.host.is_loopback() {
             return Err(UsageError::new(format!(
@@ -68,12 +69,12 @@ fn serve(place: &Place, args: &ServeStudyArgs) -> anyhow::Result<Status> {
             ))
             .into());
         }
-        settings.reachable().map_err(UsageError::new)?;
+        settings.reachable().map_err(unready)?;
         tell(
             "test: texts may still have to be filled in; what is answered counts, so try it on a copy of the folder",
         );
     } else {
-        settings.ready().map_err(UsageError::new)?;
+        settings.ready().map_err(unready)?;
     }
     // Whoever withdraws from a study that is closed already must be taken out of its run too.
     session.know_run(&place.runs)?;
@@ -114,7 +115,7 @@ fn simulated(place: &Place, args: &SimulateArgs) -> anyhow::Result<Status> {
     let wanted = args.people.unwrap_or(session.study.settings.people);
     if !args.page {
         let taken = simulate::by_data(&session, &keys, &simulation, wanted)?;
-        print(&format!("{taken} simulated people took part\n"))?;
+        print(&format!("{} took part\n", simulated_people(taken)))?;
         return Ok(Status::Done);
     }
     let address = simulate::page::served(session.clone())?;
@@ -127,9 +128,9 @@ fn simulated(place: &Place, args: &SimulateArgs) -> anyhow::Result<Status> {
     latencies.sort_by(f64::total_cmp);
     let at = |p: f64| 1_000.0 * mary_stats::bootstrap::quantile_sorted(&latencies, p);
     print(&format!(
-        "{} simulated people took part through the page, {} found no place\n\
+        "{} took part through the page, {} found no place\n\
          {} answers acknowledged in {:.1} s: {:.0} a second; latency {:.1} ms (median), {:.1} ms (99 %)\n",
-        report.finished,
+        simulated_people(report.finished),
         report.turned_away,
         report.acknowledged.len(),
         report.seconds,
@@ -138,6 +139,10 @@ fn simulated(place: &Place, args: &SimulateArgs) -> anyhow::Result<Status> {
         at(0.99)
     ))?;
     Ok(Status::Done)
+}
+
+fn simulated_people(n: usize) -> String {
+    format!("{n} simulated {}", if n == 1 { "person" } else { "people" })
 }
 
 /// What the first model of a run answered, by task and item.
