@@ -47,7 +47,7 @@ impl Named {
         let name = match (&self.id, row.columns.contains_key("id")) {
             (Some(name), _) => name.as_str(),
             (None, true) => "id",
-            (None, false) => return Ok(Some((row.line.to_string(), row))),
+            (None, false) => return Ok(Some((row.number.to_string(), row))),
         };
         let id = text(&self.material, &row, name)?;
         if id.is_empty() || id.chars().count() > LONGEST_ID {

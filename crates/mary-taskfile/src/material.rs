@@ -32,6 +32,8 @@ enum Kind {
 pub struct MaterialRow {
     /// From 1.
     pub line: usize,
+    /// What a row without an id is called by (as in [`Rows`]).
+    pub number: usize,
     /// Its columns, in order.
     pub columns: Map<String, Value>,
 }
@@ -112,6 +114,7 @@ impl Material {
                 Ok(Box::new(rows.map(|row| {
                     row.map(|row| MaterialRow {
                         line: row.line,
+                        number: row.number,
                         columns: row.columns,
                     })
                 })))
@@ -199,6 +202,7 @@ impl Lines {
             columns.insert("text".to_owned(), Value::String(text.to_owned()));
             return Ok(Some(MaterialRow {
                 line: self.line,
+                number: self.line,
                 columns,
             }));
         }

@@ -70,7 +70,9 @@ pub struct Row {
     pub file: Arc<str>,
     /// From 1; of Parquet, the row.
     pub line: usize,
-    /// From 1, over all files of the table: the line of a single file.
+    /// From 1, over all files of the table; of a single file its line, or in a CSV file whose lines end
+    /// with carriage return and line feed the one before. It is the id of a row without one, and ids stay
+    /// what they were when that was the parser's count.
     pub number: usize,
     /// What stands in it.
     pub columns: Columns,
@@ -208,6 +210,7 @@ impl Table {
                     inner: file,
                     left: Arc::clone(&budget),
                 };
+                let crlf = ends_lines_with_crlf(&bounded.inner).map_err(cannot)?;
                 let delimiter = (self.format == Format::Tsv).then_some(b'\t');
                 let text = Separated::fields(bounded, delimiter, self.quotes)
                     .map_err(|e| unreadable(&name, 1, &e))?;
@@ -217,7 +220,7 @@ impl Table {
                     .from_reader(text);
                 let head = reader
                     .headers()
-                    .map_err(|e| self.of_csv(&name, &e, (1, 1)))?
+                    .map_err(|e| self.of_csv(&name, &e, (1, 1), false))?
                     .iter()
                     .map(str::to_owned)
                     .collect::<Vec<String>>();
@@ -226,6 +229,7 @@ impl Table {
                 }
                 Source::Fields {
                     reader: Box::new(reader),
+                    crlf,
                     head,
                     record: csv::StringRecord::new(),
                 }
@@ -239,8 +243,15 @@ impl Table {
     }
 
     /// What is wrong with a row that began in the first of these lines and was read up to the second.
-    fn of_csv(&self, file: &str, error: &csv::Error, (near, end): (usize, usize)) -> TaskError {
-        let line = error.position().map_or(near, |p| p.line() as usize);
+    fn of_csv(
+        &self,
+        file: &str,
+        error: &csv::Error,
+        (near, end): (usize, usize),
+        crlf: bool,
+    ) -> TaskError {
+        let line = error.position().map_or(near, |p| p.line() as usize) + usize::from(crlf);
+        let end = end + usize::from(crlf);
         match error.kind() {
             csv::ErrorKind::UnequalLengths {
                 expected_len, len, ..
@@ -268,6 +279,18 @@ impl Table {
             _ => wrong(file, line, error.to_string()),
         }
     }
+}
+
+/// Whether the first line ends with carriage return and line feed: the parser then takes the line feed with
+/// the next row, and says that every row begins a line too early.
+fn ends_lines_with_crlf(mut file: &File) -> std::io::Result<bool> {
+    let mut first = Vec::new();
+    file.take(1 << 16).read_to_end(&mut first)?;
+    file.seek(SeekFrom::Start(0))?;
+    let line = first.split(|b| *b == b'\n').next().unwrap_or_default();
+    // In UTF-16 a zero stands between the two.
+    let last = line.iter().rev().find(|b| **b != 0);
+    Ok(last == Some(&b'\r') && line.len() < first.len())
 }
 
 /// Whether a JSON file begins as a list; its reading begins anew either way.
@@ -374,6 +397,7 @@ enum Source {
     },
     Fields {
         reader: Box<csv::Reader<Separated<Bounded>>>,
+        crlf: bool,
         head: Vec<String>,
         record: csv::StringRecord,
     },
@@ -420,6 +444,10 @@ impl Rows {
             };
             opened.budget.store(LONGEST_ROW, Ordering::Relaxed);
             let file = Arc::clone(&opened.file);
+            let early = match opened.source {
+                Source::Fields { crlf, .. } => usize::from(crlf),
+                _ => 0,
+            };
             let found = match &mut opened.source {
                 Source::Lines {
                     reader,
@@ -428,9 +456,10 @@ impl Rows {
                 } => next_line(&file, reader, line, buffer),
                 Source::Fields {
                     reader,
+                    crlf,
                     head,
                     record,
-                } => next_record(&self.table, &file, reader, head, record),
+                } => next_record(&self.table, &file, (reader, *crlf), head, record),
                 Source::Parquet(rows) => rows.next(),
                 Source::List(rows, line) => rows.next().map(|value| {
                     *line += 1;
@@ -448,7 +477,7 @@ impl Rows {
                 Some(row) => {
                     let (line, columns) = row?;
                     self.number = if self.table.parts.len() == 1 {
-                        line
+                        line - early
                     } else {
                         self.number + 1
                     };
@@ -532,7 +561,7 @@ fn next_line(
 fn next_record(
     table: &Table,
     file: &str,
-    reader: &mut csv::Reader<Separated<Bounded>>,
+    (reader, crlf): (&mut csv::Reader<Separated<Bounded>>, bool),
     head: &[String],
     record: &mut csv::StringRecord,
 ) -> Option<Result<Numbered, TaskError>> {
@@ -540,12 +569,12 @@ fn next_record(
     match reader.read_record(record) {
         Err(error) => {
             let end = reader.position().line() as usize;
-            return Some(Err(table.of_csv(file, &error, (near, end))));
+            return Some(Err(table.of_csv(file, &error, (near, end), crlf)));
         }
         Ok(false) => return None,
         Ok(true) => {}
     }
-    let line = record.position().map_or(near, |p| p.line() as usize);
+    let line = record.position().map_or(near, |p| p.line() as usize) + usize::from(crlf);
     let values = record.iter().map(|field| Value::String(field.to_owned()));
     Some(Ok((line, head.iter().cloned().zip(values).collect())))
 }

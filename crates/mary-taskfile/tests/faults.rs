@@ -92,6 +92,17 @@ fn a_quote_that_is_never_closed_swallows_nothing() {
     // Lines keep their numbers behind a `sep=` and a field of two lines.
     let late = "sep=;\nid;good;bad\n1;\"a\nb\";c\n2;a\n";
     says(&fault(late), &["d.csv:5: ", "3 fields", "found 2"]);
+    let windows = late.replace('\n', "\r\n");
+    says(&fault(&windows), &["d.csv:5: ", "3 fields", "found 2"]);
+    // The parser takes such a line feed with the next row; ids that are lines stay what they were.
+    let unnamed = "good,bad\r\na,b\r\nc,d\r\n";
+    let csv = PAIRS
+        .replace("d.jsonl", "d.csv")
+        .replace("id = \"id\"\n", "");
+    let folder = Folder::new(&csv, ("d.csv", unnamed.as_bytes()));
+    let items = folder.items(&TaskSettings::default()).unwrap();
+    let ids: Vec<&str> = items.iter().map(|item| item.id.as_str()).collect();
+    assert_eq!(ids, ["1", "2"]);
 }
 
 #[test]
