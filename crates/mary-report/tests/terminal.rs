@@ -79,3 +79,32 @@ fn a_run_without_rows_says_so() {
     assert!(text.contains("No sample has been judged yet"));
     assert!(text.contains("incomplete"));
 }
+
+/// Issue 37: the floor of a correlation was printed in percent, under a mark that named the interval.
+#[test]
+fn the_floor_of_a_correlation_is_no_percentage() {
+    use mary_contract::{Estimate, FLOOR, Measure, OVER_FLOOR};
+    let mut bench = fixture::bench(&["builtin/tiny"], 60);
+    let estimate = |value: f64, half: f64| Estimate {
+        value,
+        low: value - half,
+        high: value + half,
+        n: 13,
+        method: "clustered-t".into(),
+    };
+    let measure = |name: &str, estimate| Measure {
+        name: name.into(),
+        estimate,
+    };
+    let row = &mut bench.run.rows[5];
+    row.chance = Some(0.0);
+    row.score = Some(estimate(0.474, 0.11));
+    row.measures = vec![
+        measure(FLOOR, estimate(0.471, 0.1)),
+        measure(OVER_FLOOR, estimate(0.003, 0.1)),
+    ];
+    let text = terminal::table(&bench.run, TableStyle::default());
+    assert!(text.contains("counting tokens scores 0.471"), "{text}");
+    assert!(text.contains("[0.364, 0.584]   ◇"), "{text}");
+    assert!(text.contains("◇ may come from counting tokens"), "{text}");
+}
