@@ -105,7 +105,13 @@ fn start_notes(task: &ScoreTask, summary: &RunSummary) -> Vec<String> {
             .remarks
             .iter()
             .filter(|r| r.contains("depend on the start token"));
+        let before = notes.len();
         notes.extend(depending.map(|said| format!("{model}: {said}")));
+        if options.compare && options.pair.is_some() && notes.len() == before {
+            notes.push(format!(
+                "note: {model}: no verdict depends on the start token"
+            ));
+        }
     }
     notes
 }
