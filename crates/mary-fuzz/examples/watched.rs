@@ -12,15 +12,17 @@ use std::time::Duration;
 
 use mary_fuzz::mutate::Dice;
 use mary_fuzz::targets::{self, Target};
-use mary_fuzz::watch::{Process, watched};
+use mary_fuzz::watch::{Process, processor_millis, watched};
 use mary_fuzz::{MOST_BYTES, MOST_MILLIS};
 
 /// Cases in one process.
 const BATCH: usize = 700;
 /// Address space of a process, in KiB: a safety net far above what is a finding.
 const SPACE: u64 = 8 << 20;
-/// Silence after which a process hangs, however busy the machine is.
-const SILENCE: Duration = Duration::from_secs(180);
+/// How often a silent process is looked at. It hangs when it took no processor time since the last look, or
+/// far more than a case may; a busy machine is no finding.
+const LOOK: Duration = Duration::from_secs(60);
+const HANGS: u64 = 6 * MOST_MILLIS;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -164,14 +166,21 @@ fn one_process(name: &str, next: &mut usize, to: usize, seed: usize, sum: &mut S
             }
         }
     });
+    let (mut at_line, mut at_look) = (0, 0);
     let ended = loop {
-        match lines.recv_timeout(SILENCE) {
+        match lines.recv_timeout(LOOK) {
             Ok(line) => {
                 count(&line, name, seed, sum);
                 *next += 1;
+                at_line = processor_millis(&child.id().to_string());
             }
             Err(RecvTimeoutError::Disconnected) => break "the process ended",
             Err(RecvTimeoutError::Timeout) => {
+                let now = processor_millis(&child.id().to_string());
+                if now > at_look && now < at_line + HANGS {
+                    at_look = now;
+                    continue;
+                }
                 // It is ours, by its own handle.
                 let _ = child.kill();
                 break "the process hung";

@@ -112,14 +112,14 @@ impl Process {
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         Self {
             resident: memory("VmRSS:"),
-            millis: processor_millis(),
+            millis: processor_millis("self"),
         }
     }
 
     /// The most bytes since then, above what was taken, and milliseconds of processor time.
     pub fn taken(&self) -> (u64, u64) {
         let bytes = memory("VmHWM:").saturating_sub(self.resident);
-        (bytes, processor_millis().saturating_sub(self.millis))
+        (bytes, processor_millis("self").saturating_sub(self.millis))
     }
 }
 
@@ -130,8 +130,9 @@ fn memory(field: &str) -> u64 {
     number.unwrap_or(0) << 10
 }
 
-fn processor_millis() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+/// Processor time of a process, by its number or `self`.
+pub fn processor_millis(process: &str) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // Behind the name, which may hold anything; user and system time in hundredths of a second.
     let fields = text.rsplit(')').next().unwrap_or_default();
     let fields: Vec<u64> = fields

@@ -205,7 +205,7 @@ impl Target for Vocabulary {
             let at = dice.roll(bytes.len());
             mutate::extreme(&mut bytes, at, dice);
         }
-        if dice.roll(20) == 0 {
+        if dice.roll(100) == 0 {
             let fill = [0, b'\n', b'a', 0xff];
             let byte = dice.pick(&fill).copied().unwrap_or(0);
             bytes.extend(std::iter::repeat_n(byte, 32 << 20));
@@ -404,7 +404,11 @@ impl Target for Documents {
     }
 
     fn make(&self, dice: &mut Dice) -> Vec<u8> {
-        let length = 1usize << (10 + dice.roll(17));
+        // Most are small; some are as large as files that people have.
+        let length = match dice.roll(12) {
+            0 => 1usize << (20 + dice.roll(7)),
+            _ => 1 << (8 + dice.roll(12)),
+        };
         let units: [&[u8]; 9] = [
             b"[],",
             b"{},",
