@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::source::source_word;
-use crate::{ItemSource, PromptForm, RunManifest, Start, SOURCE, Task, TaskCard, TaskRun, TaskSettings};
+use crate::{
+    ItemSource, PromptForm, RunManifest, SOURCE, Start, Task, TaskCard, TaskRun, TaskSettings,
+};
 
 /// Settings by name, as they were in force: defaults are filled in.
 pub type InForce = BTreeMap<String, String>;
