@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use mary_contract::{Registry, read_plain, replace_file};
+use mary_contract::{Registry, Separated, read_plain, replace_file};
 use serde_json::Value;
 
 use crate::StudyError;
@@ -203,10 +203,13 @@ pub(crate) fn scrub_export(folder: &Path, known: &BTreeSet<String>) -> io::Resul
 
 /// Keeps the rows of a table whose cell in a column fits; a table that needs no change is not written.
 fn keep_rows(path: &Path, column: &str, fits: &dyn Fn(&str) -> bool) -> io::Result<()> {
-    let bytes = read_plain(path, LARGEST)?;
+    // As marks are read: whatever a spreadsheet parts its fields by.
+    let text = Separated::fields(mary_contract::open_plain(path)?, None, true)?;
+    let delimiter = text.delimiter();
     let mut reader = csv::ReaderBuilder::new()
         .flexible(true)
-        .from_reader(bytes.as_slice());
+        .delimiter(delimiter)
+        .from_reader(text);
     let head = reader.headers()?.clone();
     let Some(at) = head.iter().position(|h| h.trim() == column) else {
         let why = format!("expected a column `{column}`, found: {}", head.as_slice());
@@ -214,6 +217,7 @@ fn keep_rows(path: &Path, column: &str, fits: &dyn Fn(&str) -> bool) -> io::Resu
     };
     let mut out = csv::WriterBuilder::new()
         .flexible(true)
+        .delimiter(delimiter)
         .from_writer(Vec::new());
     out.write_record(&head)?;
     let mut dropped = false;

@@ -259,10 +259,10 @@ fn a_command_finishes_what_another_could_not() {
     study(&folder);
     let marks = dir.path().join("marks.csv");
     let row = |sheet: usize| -> String {
-        let words = (1..=3).map(|n| format!("{sheet},{n},word{sheet}x{n},2\n"));
+        let words = (1..=3).map(|n| format!("{sheet};{n};word{sheet}x{n};2\n"));
         words.collect()
     };
-    let text = format!("sheet,question,mark,seconds\n{}{}", row(1), row(2));
+    let text = format!("sep=;\r\nsheet;question;mark;seconds\n{}{}", row(1), row(2));
     std::fs::write(&marks, text).unwrap();
     let (session, thread) = Session::open(&folder).unwrap();
     mary_study::paper::read(&session, &marks).unwrap();
