@@ -115,16 +115,17 @@ pub fn summary_table(runs: &[RunSummary]) -> Table {
     let head = [
         "task",
         "model",
-        "source",
         "score",
         "95% interval",
         "vs chance",
-        "p",
-        "p (Holm)",
         "chance",
         "human",
         "n",
         "remarks",
+        // Columns that came later stand behind those that were there.
+        "source",
+        "p",
+        "p (Holm)",
     ];
     let subjects = subject::subjects(runs);
     let mut rows = Vec::new();
@@ -142,19 +143,19 @@ pub fn summary_table(runs: &[RunSummary]) -> Table {
                 rows.push(vec![
                     task.clone(),
                     who.label.clone(),
-                    runs.get(who.run).map_or_else(String::new, |run| {
-                        subject::source(std::slice::from_ref(run), task)
-                    }),
                     score.map_or("–".into(), |s| scale.value(s.value)),
                     score.map_or("–".into(), |s| scale.interval(s)),
                     VersusChance::of(row).words().to_owned(),
-                    row.chance_test.map_or("–".into(), |t| p_value(t.p)),
-                    row.chance_test.map_or("–".into(), |t| p_value(t.p_holm)),
                     level(row.chance),
                     level(row.human),
                     count(row.scored),
                     runs.get(who.run)
                         .map_or_else(String::new, |run| remarks(run, row).join("; ")),
+                    runs.get(who.run).map_or_else(String::new, |run| {
+                        subject::source(std::slice::from_ref(run), task)
+                    }),
+                    row.chance_test.map_or("–".into(), |t| p_value(t.p)),
+                    row.chance_test.map_or("–".into(), |t| p_value(t.p_holm)),
                 ]);
             }
         }
@@ -167,7 +168,7 @@ pub fn summary_table(runs: &[RunSummary]) -> Table {
         // Interval and n have columns of their own here.
         rows: Cell::figures(rows),
         published: vec![],
-        numbers: NumberColumns::At(vec![3, 4, 6, 7, 8, 9, 10]),
+        numbers: NumberColumns::At(vec![2, 3, 5, 6, 7, 10, 11]),
     }
 }
 

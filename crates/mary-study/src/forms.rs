@@ -101,11 +101,11 @@ fn judged_by_people() -> String {
 pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
     let wrong =
         |line: usize, message: String| StudyError::Refused(format!("{name}:{line}: {message}"));
-    let text = Separated::fields(bytes, None, true).map_err(|e| fault(1, e, &wrong))?;
+    let text = Separated::fields(bytes, None, true).map_err(|e| fault(1, &e, &wrong))?;
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(text.delimiter())
         .from_reader(text);
-    let head = reader.headers().map_err(|e| fault(1, e, &wrong))?.clone();
+    let head = reader.headers().map_err(|e| fault(1, &e, &wrong))?.clone();
     let column = |wanted: &str| head.iter().position(|h| h.trim() == wanted);
     let verdict = head.iter().position(|h| h.trim().starts_with(NO));
     let (Some(model), Some(item), Some(trial), Some(verdict)) =
@@ -128,7 +128,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Form, StudyError> {
     let mut lines: Vec<Line> = Vec::new();
     for (row, record) in reader.records().enumerate() {
         let line = row + 2;
-        let record = record.map_err(|e| fault(line, e, &wrong))?;
+        let record = record.map_err(|e| fault(line, &e, &wrong))?;
         let get = |at: usize| from_spreadsheet(record.get(at).unwrap_or_default());
         let mark = match get(verdict).trim() {
             "" => None,

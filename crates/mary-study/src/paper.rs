@@ -175,11 +175,14 @@ fn sheet_question(session: &Session, trial: usize, item: usize, order: &[usize])
 /// An error of reading a table near a line, or in the line that it names itself.
 pub(crate) fn fault<T>(
     near: usize,
-    error: impl Into<std::io::Error>,
+    error: &(dyn std::error::Error + 'static),
     wrong: &dyn Fn(usize, String) -> T,
 ) -> T {
-    let error = error.into();
-    match TextFault::of(&error) {
+    let found = match error.downcast_ref::<csv::Error>().map(csv::Error::kind) {
+        Some(csv::ErrorKind::Io(e)) => TextFault::of(e),
+        _ => TextFault::of(error),
+    };
+    match found {
         Some(fault) => wrong(fault.line, fault.message.clone()),
         None => wrong(near, error.to_string()),
     }
@@ -196,11 +199,11 @@ pub fn read(session: &Session, marks: &Path) -> Result<usize, StudyError> {
     };
     let text = mary_contract::open_plain(marks)
         .and_then(|file| Separated::fields(file, None, true))
-        .map_err(|e| fault(1, e, &wrong))?;
+        .map_err(|e| fault(1, &e, &wrong))?;
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(text.delimiter())
         .from_reader(text);
-    let head = reader.headers().map_err(|e| fault(1, e, &wrong))?.clone();
+    let head = reader.headers().map_err(|e| fault(1, &e, &wrong))?.clone();
     let column = |name: &str| head.iter().position(|h| h.trim() == name);
     let (Some(sheet), Some(question), Some(mark)) =
         (column("sheet"), column("question"), column("mark"))
@@ -217,7 +220,7 @@ pub fn read(session: &Session, marks: &Path) -> Result<usize, StudyError> {
     let mut sheets: std::collections::BTreeMap<usize, Vec<Marked>> = Default::default();
     for (row, record) in reader.records().enumerate() {
         let line = row + 2;
-        let record = record.map_err(|e| fault(line, e, &wrong))?;
+        let record = record.map_err(|e| fault(line, &e, &wrong))?;
         let number = |at: usize| record.get(at).and_then(|v| v.trim().parse::<usize>().ok());
         let (Some(place), Some(trial)) = (number(sheet), number(question)) else {
             return Err(wrong(

@@ -45,7 +45,6 @@ const SCHEMA: &str = "message samples {
     required int64 completion_tokens;
     required int64 reasoning_tokens;
     optional double cost;
-    optional binary source (String);
     optional binary model_version (String);
     optional int64 options;
     optional int64 right;
@@ -56,6 +55,9 @@ const SCHEMA: &str = "message samples {
     optional double logprob_other;
     optional double margin;
 ";
+
+/// Behind the log-probabilities of the options, of which there are as many as the run has.
+const SOURCE: &str = "optional binary source (String);\n";
 
 /// A group is written after so many rows or bytes of text.
 const GROUP_ROWS: usize = 50_000;
@@ -94,7 +96,9 @@ fn open(run: &RunFolder, file: File, columns: usize) -> Result<SerializedFileWri
     let logprobs: String = (1..=columns)
         .map(|n| format!("optional double logprob_{n};\n"))
         .collect();
-    let schema = Arc::new(parse_message_type(&format!("{SCHEMA}{logprobs}}}"))?);
+    let schema = Arc::new(parse_message_type(&format!(
+        "{SCHEMA}{logprobs}{SOURCE}}}"
+    ))?);
     SerializedFileWriter::new(file, schema, Arc::new(properties))
 }
 
@@ -149,7 +153,6 @@ impl Group {
             Cell::Count(row.usage.completion_tokens),
             Cell::Count(row.usage.reasoning_tokens),
             Cell::Number(row.usage.cost),
-            Cell::Text(row.source),
             Cell::Text(row.model_version),
             Cell::Place(choice.options),
             Cell::Place(choice.right),
@@ -162,6 +165,7 @@ impl Group {
         ];
         let logprobs = &choice.logprobs;
         cells.extend((0..columns).map(|at| Cell::Number(logprobs.get(at).copied())));
+        cells.push(Cell::Text(row.source));
         if self.columns.is_empty() {
             self.columns = cells.iter().map(Column::fitting).collect();
         }

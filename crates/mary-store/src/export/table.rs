@@ -9,7 +9,7 @@ use super::{create, usage_of};
 use crate::RunFolder;
 use crate::fault::io_at;
 
-const HEAD: [&str; 18] = [
+const HEAD: [&str; 17] = [
     "model",
     "task",
     "item",
@@ -27,7 +27,6 @@ const HEAD: [&str; 18] = [
     "answer",
     "prompt_tokens",
     "completion_tokens",
-    "source",
 ];
 
 pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, StoreError> {
@@ -41,6 +40,8 @@ pub(super) fn export(run: &RunFolder, into: &Path) -> Result<Vec<PathBuf>, Store
     let columns = choice::columns(run)?;
     let head = HEAD.iter().chain(&choice::HEAD).map(|h| (*h).to_owned());
     let head = head.chain((1..=columns).map(|n| format!("logprob_{n}")));
+    // What came later stands behind what was there.
+    let head = head.chain(["source".to_owned()]);
     out.write_record(head).map_err(said)?;
     for sample in run.samples()? {
         let cells = Row::of(&sample?, run).cells(columns);
@@ -137,7 +138,6 @@ impl Row {
             self.answer,
             self.usage.prompt_tokens.to_string(),
             self.usage.completion_tokens.to_string(),
-            self.source.unwrap_or_default(),
             count(choice.options),
             count(choice.right),
             choice.right_text.unwrap_or_default(),
@@ -148,6 +148,7 @@ impl Row {
             number(choice.margin),
         ];
         cells.extend(logprobs);
+        cells.extend([self.source.unwrap_or_default()]);
         cells
     }
 }
