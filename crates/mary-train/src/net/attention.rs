@@ -4,7 +4,7 @@
 //! grows with the length of a sequence and not with its square.
 
 use super::kernels::{self, Seen, dot, masked_softmax, masked_softmax_again, softmax_back};
-use super::matmul::{Unit, View, Write, multiply, transpose};
+use super::matmul::{Unit, View, transpose};
 use mary_architecture::Architecture;
 use mary_architecture::config::{QkvLayout, QkvNames, Rope};
 
@@ -237,27 +237,20 @@ pub(crate) fn forward(
                 let at = segment.start + first;
                 let query = &qkv[at * row + joint.query_at(h)..];
                 let scores = &mut scratch.scores[..rows * seen];
-                multiply(
-                    (how.unit, (rows, w, seen)),
+                let (q, k) = (
                     View::rows(query, row),
                     View::rows(&scratch.keys, segment.length),
-                    scale,
-                    (scores, seen),
-                    Write::Replace,
                 );
+                let product = how.unit.product((rows, w, seen), q, k);
+                product.scaled(scale).replace(scores, seen);
                 if let Some(cap) = how.cap {
                     kernels::soft_cap(scores, cap, None);
                 }
                 let sums = &mut log_sums[h * tokens + at..h * tokens + at + rows];
                 masked_softmax(scores, how.seen(first, seen), sums);
-                multiply(
-                    (how.unit, (rows, seen, w)),
-                    View::rows(scores, seen),
-                    View::rows(values, row),
-                    1.0,
-                    (&mut out[at * out_row + h * w..], out_row),
-                    Write::Replace,
-                );
+                let (p, v) = (View::rows(scores, seen), View::rows(values, row));
+                let product = how.unit.product((rows, seen, w), p, v);
+                product.replace(&mut out[at * out_row + h * w..], out_row);
             }
         }
     }
@@ -308,14 +301,8 @@ pub(crate) fn backward(
                     View::rows(query, row),
                     View::rows(&scratch.keys, segment.length),
                 );
-                multiply(
-                    (how.unit, (rows, w, seen)),
-                    q,
-                    k,
-                    scale,
-                    (p, seen),
-                    Write::Replace,
-                );
+                let product = how.unit.product((rows, w, seen), q, k);
+                product.scaled(scale).replace(p, seen);
                 if let Some(cap) = how.cap {
                     scratch.squashed.resize(rows * seen, 0.0);
                     kernels::soft_cap(p, cap, Some(&mut scratch.squashed));
@@ -323,47 +310,23 @@ pub(crate) fn backward(
                 masked_softmax_again(p, how.seen(first, seen), sums);
                 let dvalues = &mut dqkv[origin + v_at..];
                 let (pt, go) = (View::transposed(p, seen), View::rows(slope_out, out_row));
-                multiply(
-                    (how.unit, (seen, rows, w)),
-                    pt,
-                    go,
-                    1.0,
-                    (dvalues, row),
-                    Write::Add,
-                );
+                let product = how.unit.product((seen, rows, w), pt, go);
+                product.add_to(dvalues, row);
                 let vt = View::rows(&scratch.values, segment.length);
-                multiply(
-                    (how.unit, (rows, w, seen)),
-                    go,
-                    vt,
-                    1.0,
-                    (ds, seen),
-                    Write::Replace,
-                );
+                let product = how.unit.product((rows, w, seen), go, vt);
+                product.replace(ds, seen);
                 softmax_back(p, ds, seen, &dots[..rows], scale);
                 if how.cap.is_some() {
                     kernels::multiply(ds, &scratch.squashed);
                 }
                 let dquery = &mut dqkv[at * row + q_at..];
                 let (s, kr) = (View::rows(ds, seen), View::rows(keys, row));
-                multiply(
-                    (how.unit, (rows, seen, w)),
-                    s,
-                    kr,
-                    1.0,
-                    (dquery, row),
-                    Write::Add,
-                );
+                let product = how.unit.product((rows, seen, w), s, kr);
+                product.add_to(dquery, row);
                 let dkeys = &mut dqkv[origin + k_at..];
                 let (st, qr) = (View::transposed(ds, seen), View::rows(query, row));
-                multiply(
-                    (how.unit, (seen, rows, w)),
-                    st,
-                    qr,
-                    1.0,
-                    (dkeys, row),
-                    Write::Add,
-                );
+                let product = how.unit.product((seen, rows, w), st, qr);
+                product.add_to(dkeys, row);
             }
         }
     }

@@ -4,8 +4,8 @@ use super::attention;
 use super::forward::{gather, scatter};
 use super::kernels::{self, NormSaved};
 use super::layout::Norm;
-use super::linear::{LowBack, apply_back};
-use super::matmul::{View, Write, matmul, multiply};
+use super::linear::apply_back;
+use super::matmul::{Unit, View, Write};
 use super::model::{Gradients, Net, Packed, Parameters, Workspace, size};
 
 impl Net {
@@ -37,22 +37,16 @@ impl Net {
             let targets: Vec<(u32, f32)> = positions.iter().map(|i| packed.targets[*i]).collect();
             size(&mut ws.logits, rows * v);
             let squashed = Some(&mut ws.squashed);
-            self.logits_of(p, &ws.chosen, &mut ws.logits, squashed, &mut ws.room);
+            self.logits_of(p, &ws.chosen, &mut ws.logits, squashed, &mut ws.low.room);
             loss += kernels::cross_entropy(&mut ws.logits, v, &targets, scale);
             if self.architecture.logit_cap.is_some() {
                 kernels::multiply(&mut ws.logits, &ws.squashed);
             }
             if let Some(base) = g.base.as_deref_mut() {
                 let dhead = &mut base[self.layout.head.clone()];
-                let back = View::transposed(&ws.logits, v);
-                matmul(
-                    (v, rows, d),
-                    back,
-                    View::rows(&ws.chosen, d),
-                    1.0,
-                    (dhead, d),
-                    Write::Add,
-                );
+                let (back, x) = (View::transposed(&ws.logits, v), View::rows(&ws.chosen, d));
+                let product = Unit::Vectors.product((v, rows, d), back, x);
+                product.add_to(dhead, d);
                 if let Some(bias) = &self.layout.head_bias {
                     kernels::add_column_sums(&ws.logits, v, &mut base[bias.clone()]);
                 }
@@ -64,18 +58,16 @@ impl Net {
                     (&ws.logits, v, rows),
                     &mut ws.chosen_slope,
                     Write::Replace,
-                    (p.unit(), &mut ws.room),
+                    (p.unit(), &mut ws.low.room),
                 ),
-                None => multiply(
-                    (p.unit(), (rows, v, d)),
-                    View::rows(&ws.logits, v),
-                    View::rows(&p.base[self.layout.head.clone()], d)
+                None => {
+                    let head = View::rows(&p.base[self.layout.head.clone()], d)
                         .planes(p.frozen.map_or(3, |f| f.head().planes))
-                        .split(split),
-                    1.0,
-                    (&mut ws.chosen_slope, d),
-                    Write::Replace,
-                ),
+                        .split(split);
+                    let back = View::rows(&ws.logits, v);
+                    let product = p.unit().product((rows, v, d), back, head);
+                    product.replace(&mut ws.chosen_slope, d);
+                }
             }
             for (i, row) in positions.iter().zip(ws.chosen_slope.chunks(d)) {
                 ws.slope_narrow[i * d..(i + 1) * d].copy_from_slice(row);
@@ -124,12 +116,7 @@ impl Net {
             self.joint.row(),
         );
         let s = &ws.blocks[index];
-        let low = &mut LowBack {
-            kept: &ws.low_rank,
-            dropped: &mut ws.dropped,
-            slope: &mut ws.slope_low,
-            room: &mut ws.room,
-        };
+        let low = &mut ws.low;
         // In a sequential block the stream between the halves carries its own slope.
         let mut incoming = if self.parallel() {
             &ws.slope
@@ -201,12 +188,7 @@ impl Net {
         let (d, f) = (self.architecture.hidden, self.architecture.intermediate);
         let n = ws.slope.len() / d;
         let s = &ws.blocks[index];
-        let low = &mut LowBack {
-            kept: &ws.low_rank,
-            dropped: &mut ws.dropped,
-            slope: &mut ws.slope_low,
-            room: &mut ws.room,
-        };
+        let low = &mut ws.low;
         size(&mut ws.slope_wide, n * f);
         size(&mut ws.slope_narrow, n * d);
         let mut incoming = &ws.slope;

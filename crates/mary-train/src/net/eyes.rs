@@ -5,8 +5,8 @@
 use super::Segment;
 use super::kernels;
 use super::layout::{Builder, Layout, Linear, Tensors, block};
-use super::linear::{LowBack, LowRank, apply, apply_back};
-use super::matmul::{View, Write, matmul};
+use super::linear::{apply, apply_back};
+use super::matmul::{Unit, View, Write};
 use super::model::{BlockSaved, Gradients, Net, Packed, Parameters, Workspace, size};
 use crate::TrainError;
 use mary_architecture::Architecture;
@@ -170,14 +170,10 @@ impl Eyes {
         let t = &mut ws.tower;
         t.blocks
             .resize_with(self.net.architecture.layers, BlockSaved::default);
-        t.low_rank.resize_with(layout.linear_count, Vec::new);
+        t.low.layers(layout.linear_count);
         size(&mut t.stream, n * d);
         let to = (t.stream.as_mut_slice(), d);
-        let low = &mut LowRank {
-            kept: &mut t.low_rank,
-            dropped: &mut t.dropped,
-            room: &mut t.room,
-        };
+        let low = &mut t.low;
         apply(&self.embedding, p, patches, to, Write::Replace, low);
         let positions = &p.base[self.positions.clone()];
         for picture in t.stream.chunks_mut(positions.len()) {
@@ -186,11 +182,7 @@ impl Eyes {
         for index in 0..layout.blocks.len() {
             self.net.block(index, p, &ws.packed, t);
         }
-        let low = &mut LowRank {
-            kept: &mut t.low_rank,
-            dropped: &mut t.dropped,
-            room: &mut t.room,
-        };
+        let low = &mut t.low;
         size(&mut ws.inner, n * width);
         size(&mut ws.active, n * width);
         size(&mut ws.rows, n * width);
@@ -213,12 +205,7 @@ impl Eyes {
         let (d, width) = (self.net.architecture.hidden, self.first.outputs);
         let n = ws.packed.tokens.len();
         let t = &mut ws.tower;
-        let low = &mut LowBack {
-            kept: &t.low_rank,
-            dropped: &mut t.dropped,
-            slope: &mut t.slope_low,
-            room: &mut t.room,
-        };
+        let low = &mut t.low;
         size(&mut ws.slope, n * width);
         let to = (ws.slope.as_mut_slice(), Write::Replace);
         apply_back(&self.second, p, (&ws.active, slope, width), to, g, low);
@@ -238,16 +225,10 @@ impl Eyes {
         }
         // Nobody asks for the slope of the pixels: the matrix' own gradient is all that is computed.
         let inputs = self.embedding.inputs;
-        let to = (&mut base[self.embedding.weight.clone()], inputs);
-        let turned = View::transposed(&t.slope, d);
-        matmul(
-            (d, n, inputs),
-            turned,
-            View::rows(patches, inputs),
-            1.0,
-            to,
-            Write::Add,
-        );
+        let to = &mut base[self.embedding.weight.clone()];
+        let (turned, x) = (View::transposed(&t.slope, d), View::rows(patches, inputs));
+        let product = Unit::Vectors.product((d, n, inputs), turned, x);
+        product.add_to(to, inputs);
         if let Some(bias) = &self.embedding.bias {
             kernels::add_column_sums(&t.slope, d, &mut base[bias.clone()]);
         }

@@ -81,7 +81,7 @@ impl Net {
     ) -> Result<Vec<f32>, TrainError> {
         self.run(p, packed, given, ws)?;
         let mut out = vec![0.0; packed.tokens.len() * self.architecture.vocab];
-        self.logits_of(p, &ws.final_normed, &mut out, None, &mut ws.room);
+        self.logits_of(p, &ws.final_normed, &mut out, None, &mut ws.low.room);
         Ok(out)
     }
 

@@ -51,38 +51,7 @@ fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))
 }
 
-/// Exact GELU of `x` into `y`; `x` is replaced by the derivative, ready for the backward pass.
-pub(crate) fn gelu(x: &mut [f32], y: &mut [f32]) {
-    dispatch(
-        #[inline(always)]
-        || {
-            for (x, y) in x.iter_mut().zip(y.iter_mut()) {
-                let (cumulative, density) = normal(*x);
-                *y = *x * cumulative;
-                *x = cumulative + *x * density;
-            }
-        },
-    );
-}
-
-/// Tanh-approximated GELU, as [`gelu`].
-pub(crate) fn gelu_tanh(x: &mut [f32], y: &mut [f32]) {
-    dispatch(
-        #[inline(always)]
-        || {
-            for (x, y) in x.iter_mut().zip(y.iter_mut()) {
-                let (c, a) = (0.797_884_6, 0.044_715);
-                let inner = c * (*x + a * *x * *x * *x);
-                let tanh = 2.0 * sigmoid(2.0 * inner) - 1.0;
-                *y = 0.5 * *x * (1.0 + tanh);
-                let slope = c * (1.0 + 3.0 * a * *x * *x);
-                *x = 0.5 * (1.0 + tanh) + 0.5 * *x * (1.0 - tanh * tanh) * slope;
-            }
-        },
-    );
-}
-
-/// Value and slope of an activation at one place.
+/// Value and derivative of an activation at one place.
 #[inline(always)]
 fn silu_at(x: f32) -> (f32, f32) {
     let s = sigmoid(x);
@@ -148,8 +117,8 @@ fn each_gated(gate: &mut [f32], up: &mut [f32], y: &mut [f32], at: impl Fn(f32) 
 /// The activation of `x` into `y`; `x` is replaced by the slope, ready for the backward pass.
 pub(crate) fn activate(kind: Activation, x: &mut [f32], y: &mut [f32]) {
     match kind {
-        Activation::Gelu => gelu(x, y),
-        Activation::GeluTanh => gelu_tanh(x, y),
+        Activation::Gelu => each(x, y, gelu_at),
+        Activation::GeluTanh => each(x, y, gelu_tanh_at),
         Activation::QuickGelu => each(x, y, quick_gelu_at),
         Activation::Silu => each(x, y, silu_at),
         Activation::Relu => each(x, y, relu_at),
@@ -167,7 +136,8 @@ pub(crate) fn activate_gated(kind: Activation, gate: &mut [f32], up: &mut [f32],
     }
 }
 
-/// `silu(gate) · up` into `y`; `gate` and `up` are replaced by the two derivatives.
+/// `silu(gate) · up` into `y`; `gate` and `up` are replaced by the two derivatives. Apart from [`each_gated`]
+/// because the order of its multiplications is that of grown and tuned models, whose bits stay.
 pub(crate) fn gated_silu(gate: &mut [f32], up: &mut [f32], y: &mut [f32]) {
     dispatch(
         #[inline(always)]
@@ -183,28 +153,22 @@ pub(crate) fn gated_silu(gate: &mut [f32], up: &mut [f32], y: &mut [f32]) {
     );
 }
 
-/// `x *= y`.
-pub(crate) fn multiply(x: &mut [f32], y: &[f32]) {
+#[inline(always)]
+fn pairs(x: &mut [f32], y: &[f32], change: impl Fn(&mut f32, &f32)) {
     dispatch(
         #[inline(always)]
-        || {
-            for (x, y) in x.iter_mut().zip(y) {
-                *x *= y;
-            }
-        },
+        || x.iter_mut().zip(y).for_each(|(x, y)| change(x, y)),
     );
+}
+
+/// `x *= y`.
+pub(crate) fn multiply(x: &mut [f32], y: &[f32]) {
+    pairs(x, y, |x, y| *x *= y);
 }
 
 /// `x += y`.
 pub(crate) fn add(x: &mut [f32], y: &[f32]) {
-    dispatch(
-        #[inline(always)]
-        || {
-            for (x, y) in x.iter_mut().zip(y) {
-                *x += y;
-            }
-        },
-    );
+    pairs(x, y, |x, y| *x += y);
 }
 
 /// Adds the sum of all rows to `total`.
@@ -559,7 +523,7 @@ mod tests {
         // Values of x·Φ(x) from tables of the normal distribution.
         let mut x = [-1.0, 0.0, 1.0, 2.0];
         let mut y = [0.0; 4];
-        gelu(&mut x, &mut y);
+        activate(Activation::Gelu, &mut x, &mut y);
         for (got, want) in y.iter().zip([-0.158_655_25, 0.0, 0.841_344_7, 1.954_499_7]) {
             assert!((got - want).abs() < 5e-7, "{got} {want}");
         }

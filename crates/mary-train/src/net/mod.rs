@@ -33,6 +33,8 @@ pub use seeing::{SeeingNet, SeeingSpace, Sight};
 pub use shape::{Activation, Family, Shape};
 pub use stored::Stored;
 
+use matmul::{Unit, View};
+
 /// `out (m × n) += scale · a (m × k) · b (k × n)`, all rows without gaps.
 pub(crate) fn add_product(
     (m, k, n): (usize, usize, usize),
@@ -40,8 +42,9 @@ pub(crate) fn add_product(
     scale: f32,
     out: &mut [f32],
 ) {
-    let (a, b) = (matmul::View::rows(a, k), matmul::View::rows(b, n));
-    matmul::matmul((m, k, n), a, b, scale, (out, n), matmul::Write::Add);
+    let (a, b) = (View::rows(a, k), View::rows(b, n));
+    let product = Unit::Vectors.product((m, k, n), a, b);
+    product.scaled(scale).add_to(out, n);
 }
 
 /// `out (m × n) += scale · aᵀ · bᵀ`, where `a` is k × m and `b` is n × k.
@@ -51,9 +54,7 @@ pub(crate) fn add_product_turned(
     scale: f32,
     out: &mut [f32],
 ) {
-    let (a, b) = (
-        matmul::View::transposed(a, m),
-        matmul::View::transposed(b, k),
-    );
-    matmul::matmul((m, k, n), a, b, scale, (out, n), matmul::Write::Add);
+    let (a, b) = (View::transposed(a, m), View::transposed(b, k));
+    let product = Unit::Vectors.product((m, k, n), a, b);
+    product.scaled(scale).add_to(out, n);
 }

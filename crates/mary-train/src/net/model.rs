@@ -10,7 +10,8 @@ use super::frozen::Frozen;
 use super::given::Given;
 use super::kernels::{self, NormKind};
 use super::layout::{Layout, Norm, Tensors};
-use super::matmul::{Unit, View, Write, multiply, transpose};
+use super::linear::LowRank;
+use super::matmul::{Unit, View, Write, transpose};
 use super::shape::Shape;
 use super::stored::{Room, Stored};
 use crate::TrainError;
@@ -90,6 +91,9 @@ pub struct Gradients<'a> {
     pub adapter: Option<&'a mut [f32]>,
 }
 
+/// Rows before they are normalised, with their moments.
+pub(super) type Normed = (Vec<f32>, Vec<[f32; 2]>);
+
 /// What one block keeps for the backward pass.
 #[derive(Debug, Default)]
 pub(super) struct BlockSaved {
@@ -100,11 +104,11 @@ pub(super) struct BlockSaved {
     pub(super) log_sums: Vec<f32>,
     pub(super) heads: Vec<f32>,
     /// Queries and keys before their norms, where they have any.
-    pub(super) queries: (Vec<f32>, Vec<[f32; 2]>),
-    pub(super) keys: (Vec<f32>, Vec<[f32; 2]>),
+    pub(super) queries: Normed,
+    pub(super) keys: Normed,
     /// What the two parts add before it is normalised, where it is.
-    pub(super) added1: (Vec<f32>, Vec<[f32; 2]>),
-    pub(super) added2: (Vec<f32>, Vec<[f32; 2]>),
+    pub(super) added1: Normed,
+    pub(super) added2: Normed,
     pub(super) middle: Vec<f32>,
     pub(super) normed2: Vec<f32>,
     pub(super) moments2: Vec<[f32; 2]>,
@@ -117,7 +121,7 @@ pub(super) struct BlockSaved {
 #[derive(Debug, Default)]
 pub struct Workspace {
     pub(super) blocks: Vec<BlockSaved>,
-    pub(super) low_rank: Vec<Vec<f32>>,
+    pub(super) low: LowRank,
     pub(super) stream: Vec<f32>,
     pub(super) final_moments: Vec<[f32; 2]>,
     pub(super) final_normed: Vec<f32>,
@@ -130,12 +134,9 @@ pub struct Workspace {
     pub(super) slope_wide: Vec<f32>,
     pub(super) slope_gate: Vec<f32>,
     pub(super) slope_qkv: Vec<f32>,
-    pub(super) slope_low: Vec<f32>,
-    pub(super) dropped: Vec<f32>,
     pub(super) slope_added: Vec<f32>,
     pub(super) squashed: Vec<f32>,
     pub(super) spare: Vec<f32>,
-    pub(super) room: Room,
     pub(super) scratch: Scratch,
 }
 
@@ -353,7 +354,7 @@ impl Net {
         let targets: Vec<u32> = packed.targets.iter().map(|(t, _)| *t).collect();
         for (chunk, targets) in ws.final_normed.chunks(rows * d).zip(targets.chunks(rows)) {
             size(&mut ws.logits, targets.len() * v);
-            self.logits_of(p, chunk, &mut ws.logits, None, &mut ws.room);
+            self.logits_of(p, chunk, &mut ws.logits, None, &mut ws.low.room);
             out.extend(kernels::log_probabilities(&mut ws.logits, v, targets));
         }
         Ok(out)
@@ -378,7 +379,7 @@ impl Net {
                     .extend_from_slice(&ws.final_normed[i * d..(i + 1) * d]);
             }
             size(&mut ws.logits, positions.len() * v);
-            self.logits_of(p, &ws.chosen, &mut ws.logits, None, &mut ws.room);
+            self.logits_of(p, &ws.chosen, &mut ws.logits, None, &mut ws.low.room);
             for (i, logits) in positions.iter().zip(ws.logits.chunks_mut(v)) {
                 let (target, _) = packed.targets[*i];
                 let wanted = logits[target as usize];
@@ -415,14 +416,11 @@ impl Net {
         let split = p.frozen.is_some_and(|f| f.head().forward().is_some());
         match p.stored.filter(|_| !split) {
             Some(stored) => stored.head().product(x, (out, v), write, (p.unit(), room)),
-            None => multiply(
-                (p.unit(), (x.len() / d, d, v)),
-                View::rows(x, d),
-                self.head(p),
-                1.0,
-                (out, v),
-                write,
-            ),
+            None => {
+                let size = (x.len() / d, d, v);
+                let product = p.unit().product(size, View::rows(x, d), self.head(p));
+                product.write((out, v), write);
+            }
         }
         if let Some(cap) = self.architecture.logit_cap {
             let slopes = squashed.map(|s| {

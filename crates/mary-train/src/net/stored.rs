@@ -2,7 +2,7 @@
 //! file, and unpacked a few rows at a time when they multiply. Nothing of the base is trained then.
 
 use super::layout::Layout;
-use super::matmul::{Unit, View, Write, multiply};
+use super::matmul::{Unit, View, Write};
 use crate::TrainError;
 use mary_architecture::simd::dispatch;
 use mary_weights::{Checkpoint, RawBytes, TensorType, unpack_blocks};
@@ -203,14 +203,9 @@ impl Matrix {
                     View::transposed(&room.rows, self.inputs).planes(self.planes())
                 }
             };
-            multiply(
-                (unit, (rows, self.inputs, count)),
-                View::rows(x, self.inputs),
-                weight,
-                1.0,
-                (&mut y[first..], y_step),
-                write,
-            );
+            let size = (rows, self.inputs, count);
+            let product = unit.product(size, View::rows(x, self.inputs), weight);
+            product.write((&mut y[first..], y_step), write);
         }
     }
 
@@ -226,14 +221,10 @@ impl Matrix {
             let count = self.slice().min(self.outputs - first);
             room.rows.resize(count * self.inputs, 0.0);
             self.rows(first, &mut room.rows);
-            multiply(
-                (unit, (rows, count, self.inputs)),
-                View::rows(&dy[first..], dy_step),
-                View::rows(&room.rows, self.inputs).planes(self.planes()),
-                1.0,
-                (dx, self.inputs),
-                write,
-            );
+            let back = View::rows(&dy[first..], dy_step);
+            let weight = View::rows(&room.rows, self.inputs).planes(self.planes());
+            let product = unit.product((rows, count, self.inputs), back, weight);
+            product.write((&mut *dx, self.inputs), write);
             write = Write::Add;
         }
     }

@@ -11,20 +11,23 @@
 
 mod attention;
 mod batch;
+mod buffers;
+// Test code that needs the module's inside: in no program that is shipped.
 #[cfg(feature = "checks")]
+#[path = "../../../tests/gpu_trials.rs"]
 pub mod check;
 mod linear;
+mod matmul;
 mod matrices;
 mod parts;
 mod pass;
-mod products;
 #[cfg(feature = "checks")]
+#[path = "../../../tests/gpu_kernels.rs"]
 mod reference;
-mod room;
 mod rows;
 mod trainer;
 
-pub use products::Multiply;
+pub use matmul::Multiply;
 pub(crate) use trainer::{GpuTrainer, Start};
 
 use std::cell::RefCell;

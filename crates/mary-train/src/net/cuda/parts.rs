@@ -12,8 +12,8 @@
 use mary_contract::{ErrorKind, ModelError};
 use mary_cuda::{Factor, Kind, Memory, Places, args};
 
-use super::products::{Call, Shared, View, alignment};
-use super::room::grow;
+use super::buffers::grow;
+use super::matmul::{Call, Shared, View, alignment};
 use super::{Gpu, TRAIN, int};
 
 /// Room for numbers split in three.

@@ -1,4 +1,4 @@
-//! Products of matrices, float32 or bfloat16 with float32 sums: by cuBLASLt where it is found, by a plain
+//! Matrix multiplication, float32 or bfloat16 with float32 sums: by cuBLASLt where it is found, by a plain
 //! kernel of our own where not.
 
 use mary_contract::ModelError;
@@ -105,7 +105,7 @@ impl Call {
     }
 
     /// With factors and an output of these types.
-    pub(super) fn of(mut self, factors: Kind, out: Kind) -> Self {
+    pub(super) fn typed(mut self, factors: Kind, out: Kind) -> Self {
         self.kinds = (factors, out);
         self
     }
@@ -174,7 +174,7 @@ pub(super) fn alignment(addresses: &[u64]) -> u32 {
 
 impl Gpu {
     /// Multiplies.
-    pub(super) fn multiply(&self, call: &Call) -> Result<(), ModelError> {
+    pub(super) fn matmul(&self, call: &Call) -> Result<(), ModelError> {
         let (rows, inner, columns) = call.size;
         if rows == 0 || columns == 0 {
             return Ok(());
