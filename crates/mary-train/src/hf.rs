@@ -1,12 +1,14 @@
 //! Folders in Hugging Face layout, written so that transformers loads them.
 
-use crate::TrainError;
-use crate::net::{Entry, Layout, Shape};
+use crate::net::Entry;
+use crate::{TrainError, tokenizer};
 use half::{bf16, f16};
 use safetensors::serialize;
 use safetensors::tensor::{Dtype, TensorView};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
+use tokenizers::Tokenizer;
 
 /// How numbers are stored in a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -68,38 +70,30 @@ pub(crate) fn remove(path: &Path) -> Result<(), TrainError> {
 
 /// Everything in a model folder.
 pub(crate) struct Folder<'a> {
-    pub(crate) shape: &'a Shape,
-    pub(crate) layout: &'a Layout,
+    pub(crate) config: &'a Value,
+    pub(crate) tokenizer: &'a Tokenizer,
+    /// Longest sequence.
+    pub(crate) context: usize,
+    /// Further files of JSON, by their names.
+    pub(crate) others: &'a [(&'a str, Value)],
+    pub(crate) entries: &'a [Entry],
     pub(crate) parameters: &'a [f32],
     pub(crate) storage: Storage,
-    pub(crate) tokenizer_json: &'a str,
-    pub(crate) end_token: u32,
 }
 
 impl Folder<'_> {
     /// Writes the folder; the weights last, so that their presence means the folder is whole.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), TrainError> {
         std::fs::create_dir_all(folder).map_err(TrainError::file(folder))?;
-        let config = self.shape.to_config(self.storage.name(), self.end_token);
-        write_whole(
-            &folder.join("config.json"),
-            format!("{config:#}\n").as_bytes(),
-        )?;
-        write_whole(
-            &folder.join("tokenizer.json"),
-            self.tokenizer_json.as_bytes(),
-        )?;
-        let tokenizer_config = crate::tokenizer::config(self.shape.context);
-        write_whole(
-            &folder.join("tokenizer_config.json"),
-            tokenizer_config.as_bytes(),
-        )?;
-        write_weights(
-            &folder.join("model.safetensors"),
-            &self.layout.entries,
-            self.parameters,
-            self.storage,
-        )
+        let write = |name: &str, text: String| write_whole(&folder.join(name), text.as_bytes());
+        write("config.json", format!("{:#}\n", self.config))?;
+        write("tokenizer.json", tokenizer::to_json(self.tokenizer)?)?;
+        write("tokenizer_config.json", tokenizer::config(self.context))?;
+        for (name, value) in self.others {
+            write(name, format!("{value:#}\n"))?;
+        }
+        let path = folder.join("model.safetensors");
+        write_weights(&path, self.entries, self.parameters, self.storage)
     }
 }
 
@@ -149,7 +143,7 @@ impl Writer {
 }
 
 /// A JSON file.
-pub(crate) fn read_json(path: &Path) -> Result<serde_json::Value, TrainError> {
+pub(crate) fn read_json(path: &Path) -> Result<Value, TrainError> {
     let text = std::fs::read_to_string(path).map_err(TrainError::file(path))?;
     serde_json::from_str(&text).map_err(|e| TrainError::content(path, e))
 }

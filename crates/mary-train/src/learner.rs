@@ -85,13 +85,64 @@ enum Engine {
     Gpu(Box<GpuTrainer>),
 }
 
-/// Room of every slot.
+/// Gradients of a step on the processor: every slot is computed on one thread, and the slots are summed in
+/// order, so that the number of threads changes no bit.
+pub(crate) struct Slots<W> {
+    workspaces: Vec<W>,
+    gradients: Vec<Vec<f32>>,
+}
+
+impl<W: Default + Send> Slots<W> {
+    pub(crate) fn new(count: usize, trained: usize) -> Self {
+        Self {
+            workspaces: (0..count).map(|_| W::default()).collect(),
+            gradients: vec![vec![0.0; trained]; count],
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.gradients.len()
+    }
+
+    /// `one` adds the gradient of a slot's work and returns its loss. Returns the summed loss and the norm of
+    /// the summed gradient.
+    pub(crate) fn add_up<T: Sync>(
+        &mut self,
+        work: &[T],
+        one: impl Fn(&T, &mut [f32], &mut W) -> Result<f64, TrainError> + Sync,
+    ) -> Result<(f64, f64), TrainError> {
+        let slots = self.gradients.par_iter_mut();
+        let losses: Vec<f64> = slots
+            .zip(self.workspaces.par_iter_mut())
+            .enumerate()
+            .map(|(slot, (gradient, ws))| {
+                gradient.fill(0.0);
+                work.get(slot)
+                    .map_or(Ok(0.0), |work| one(work, gradient, ws))
+            })
+            .collect::<Result<_, _>>()?;
+        Ok((losses.iter().sum(), reduce(&mut self.gradients)))
+    }
+
+    /// The summed gradient.
+    pub(crate) fn gradient(&self) -> &[f32] {
+        self.gradients.first().map_or(&[][..], Vec::as_slice)
+    }
+}
+
+/// Loss and norm of a step, where both are numbers.
+pub(crate) fn finite(step: u64, loss: f64, norm: f64) -> Result<(f64, f64), TrainError> {
+    match loss.is_finite() && norm.is_finite() {
+        true => Ok((loss, norm)),
+        false => Err(TrainError::Diverged { step, loss }),
+    }
+}
+
 struct Processor {
     split: bool,
     /// What is known of the base where only an adapter is trained.
     frozen: Option<Box<Frozen>>,
-    workspaces: Vec<Workspace>,
-    gradients: Vec<Vec<f32>>,
+    slots: Slots<Workspace>,
 }
 
 /// A model in training.
@@ -129,60 +180,58 @@ fn engine(lesson: &Lesson, means: &Means) -> Result<Engine, TrainError> {
 
 impl Processor {
     fn new(lesson: &Lesson, means: &Means) -> Self {
-        let trained = lesson.moments.first.len();
         Self {
             split: means.split,
             frozen: None,
-            workspaces: (0..means.slots).map(|_| Workspace::default()).collect(),
-            gradients: vec![vec![0.0; trained]; means.slots],
+            slots: Slots::new(means.slots, lesson.moments.first.len()),
         }
     }
 
-    /// Every slot its packs; returns the summed loss.
+    /// Every slot its packs; returns the summed loss and the gradient's norm.
     fn gradients(
         &mut self,
         lesson: &Lesson,
         transposed: &[f32],
         work: &[Vec<Work>],
         scale: f32,
-    ) -> Result<f64, TrainError> {
+    ) -> Result<(f64, f64), TrainError> {
         let frozen = self.frozen.as_deref();
-        let losses: Vec<f64> = self
-            .gradients
-            .par_iter_mut()
-            .zip(self.workspaces.par_iter_mut())
-            .enumerate()
-            .map(|(slot, (gradient, ws))| -> Result<f64, TrainError> {
-                gradient.fill(0.0);
-                let mut loss = 0.0;
-                for w in work.get(slot).map_or(&[][..], Vec::as_slice) {
-                    let p = Parameters {
-                        base: &lesson.base,
-                        stored: lesson.stored.as_ref(),
-                        transposed: (!transposed.is_empty()).then_some(transposed),
-                        frozen,
-                        adapter: lesson
-                            .adapter
-                            .as_ref()
-                            .map(|(table, values)| (table, values.as_slice(), w.noise)),
-                    };
-                    let mut g = Gradients::default();
-                    match lesson.adapter {
-                        Some(_) => g.adapter = Some(gradient),
-                        None => g.base = Some(gradient),
-                    }
-                    loss += lesson
-                        .net
-                        .loss_and_gradient(&p, &w.packed, scale, &mut g, ws)?;
+        self.slots.add_up(work, |work, gradient, ws| {
+            let mut loss = 0.0;
+            for w in work {
+                let p = lesson.parameters(transposed, frozen, w.noise);
+                let mut g = Gradients::default();
+                match lesson.adapter {
+                    Some(_) => g.adapter = Some(&mut *gradient),
+                    None => g.base = Some(&mut *gradient),
                 }
-                Ok(loss)
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(losses.iter().sum())
+                let net = &lesson.net;
+                loss += net.loss_and_gradient(&p, &w.packed, scale, &mut g, ws)?;
+            }
+            Ok(loss)
+        })
     }
 }
 
-fn pool(threads: usize) -> Result<rayon::ThreadPool, TrainError> {
+impl Lesson {
+    fn parameters<'a>(
+        &'a self,
+        transposed: &'a [f32],
+        frozen: Option<&'a Frozen>,
+        noise: Option<u64>,
+    ) -> Parameters<'a> {
+        let adapter = self.adapter.as_ref();
+        Parameters {
+            base: &self.base,
+            stored: self.stored.as_ref(),
+            transposed: (!transposed.is_empty()).then_some(transposed),
+            frozen,
+            adapter: adapter.map(|(table, values)| (table, values.as_slice(), noise)),
+        }
+    }
+}
+
+pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, TrainError> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
@@ -292,26 +341,19 @@ impl Learner {
         (step, rate): (u64, f64),
     ) -> Result<(f64, f64), TrainError> {
         let scale = (1.0 / weight) as f32;
-        let diverged = |loss: f64, norm: f64| match loss.is_finite() && norm.is_finite() {
-            true => Ok((loss, norm)),
-            false => Err(TrainError::Diverged { step, loss }),
-        };
         self.turn();
         self.turned &= self.lesson.adapter.is_some();
         let (lesson, transposed) = (&mut self.lesson, self.transposed.as_slice());
         match &mut self.engine {
             Engine::Processor(processor) => self.pool.install(|| {
-                let loss = processor.gradients(lesson, transposed, work, scale)? / weight;
-                let norm = reduce(&mut processor.gradients);
-                diverged(loss, norm)?;
-                let gradient = processor.gradients.first().map_or(&[][..], Vec::as_slice);
+                let (loss, norm) = processor.gradients(lesson, transposed, work, scale)?;
+                let (loss, norm) = finite(step, loss / weight, norm)?;
                 let values = match &mut lesson.adapter {
                     Some((_, values)) => values,
                     None => &mut lesson.base,
                 };
-                let numbers = (values.as_mut_slice(), gradient, norm);
-                let moments = &mut lesson.moments;
-                let groups = &lesson.groups;
+                let numbers = (values.as_mut_slice(), processor.slots.gradient(), norm);
+                let (moments, groups) = (&mut lesson.moments, &lesson.groups);
                 update(&lesson.optimizer, (step, rate), numbers, moments, groups);
                 Ok((loss, norm))
             }),
@@ -322,7 +364,7 @@ impl Learner {
                     lesson.net.check_packed(&w.packed)?;
                 }
                 let (loss, norm) = gpu.step(&all, scale, &lesson.optimizer, (step, rate))?;
-                diverged(loss / weight, norm)
+                finite(step, loss / weight, norm)
             }
         }
     }
@@ -338,10 +380,8 @@ impl Learner {
         match &mut self.engine {
             Engine::Processor(processor) => {
                 let (lesson, transposed) = (&self.lesson, self.transposed.as_slice());
-                let loss = processor.gradients(lesson, transposed, work, scale)?;
-                let norm = reduce(&mut processor.gradients);
-                let gradient = processor.gradients.first().cloned().unwrap_or_default();
-                Ok((loss, norm, gradient))
+                let (loss, norm) = processor.gradients(lesson, transposed, work, scale)?;
+                Ok((loss, norm, processor.slots.gradient().to_vec()))
             }
             Engine::Gpu(gpu) => {
                 let all: Vec<&Work> = work.iter().flatten().collect();
@@ -406,12 +446,10 @@ impl Learner {
             #[cfg(feature = "cuda")]
             Engine::Gpu(gpu) => {
                 let lesson = &mut self.lesson;
+                self.turned &= lesson.adapter.is_some();
                 let values = match &mut lesson.adapter {
                     Some((_, values)) => values,
-                    None => {
-                        self.turned = false;
-                        &mut lesson.base
-                    }
+                    None => &mut lesson.base,
                 };
                 gpu.fetch(values, &mut lesson.moments)?;
             }
@@ -435,14 +473,7 @@ impl Learner {
             Engine::Gpu(_) => None,
         };
         let lesson = &self.lesson;
-        let adapter = lesson.adapter.as_ref();
-        let p = Parameters {
-            base: &lesson.base,
-            stored: lesson.stored.as_ref(),
-            transposed: (!self.transposed.is_empty()).then_some(&self.transposed),
-            frozen,
-            adapter: adapter.map(|(table, values)| (table, values.as_slice(), None)),
-        };
+        let p = lesson.parameters(&self.transposed, frozen, None);
         self.pool.install(|| act(&lesson.net, &p))
     }
 

@@ -58,9 +58,9 @@ pub(crate) fn token_bytes(a: &Architecture, rank: usize, short: usize) -> (u64, 
     ));
     // Two norms with their moments, the joint rows, the heads, the inner rows; the stream between.
     let block = short * (2 * d + joint + q + gates * inner) + 4 * (4 + a.heads + sequential * d);
-    // The stream before every block and after the last, its two slopes, and the low-rank rows.
+    // The stream before every block and after the last, its two gradients, and the low-rank rows.
     let stream = 4 * d * (a.layers + 3) + short * (7 * a.layers + 1) * rank;
-    // The last norm's rows and what is gathered of them, slopes on their way, what is dropped.
+    // The last norm's rows and what is gathered of them, gradients on their way, what is dropped.
     let passing = short * (6 * d + joint + 2 * inner + inner.max(q) + inner.max(d)) + 4 * a.heads;
     ((stream + passing + block) as u64, block as u64)
 }
@@ -161,7 +161,7 @@ impl Estimate {
 
     /// Of a run whose batches are computed on a GPU: the machine keeps the numbers of the model, of
     /// what is trained and of its moments.
-    pub fn beside_card(base: usize, trained: usize) -> Self {
+    pub fn beside_gpu(base: usize, trained: usize) -> Self {
         Self {
             bytes: 4 * (2 * base as u64 + 4 * trained as u64),
             smaller: Vec::new(),

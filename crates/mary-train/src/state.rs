@@ -2,6 +2,7 @@
 
 use crate::TrainError;
 use crate::hf::write_whole;
+use crate::optimizer::Moments;
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};
 use serde::{Serialize, de::DeserializeOwned};
@@ -96,6 +97,14 @@ impl<P: DeserializeOwned> State<P> {
                 format!("\"{name}\" has {} numbers, expected {count}", found.len()),
             )),
         }
+    }
+
+    /// The optimiser's moments of this many numbers.
+    pub(crate) fn moments(&mut self, path: &Path, count: usize) -> Result<Moments, TrainError> {
+        Ok(Moments {
+            first: self.take(path, "first", count)?,
+            second: self.take(path, "second", count)?,
+        })
     }
 
     /// One of its arrays, where it is there.

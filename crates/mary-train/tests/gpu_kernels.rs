@@ -271,9 +271,9 @@ impl Bench {
         self.expect_single("moments", &kept, &flat)?;
         let copy = self.put(&empty)?;
         let to = (base.at(), base.at(), copy.at());
-        let slope = (dy.at(), self.kind);
+        let gradient = (dy.at(), self.kind);
         self.gpu
-            .norm_back((x.at(), kept.at(), rows), by, slope, to)?;
+            .norm_back((x.at(), kept.at(), rows), by, gradient, to)?;
         self.expect_single("norm back", &base, &dx)?;
         self.expect("norm back, as products take it", &copy, &dx)?;
         if self.kind != Kind::Single {
@@ -294,23 +294,23 @@ impl Bench {
         let (x, u) = (self.ripple(len, 4.0, 1), self.ripple(len, 2.0, 2));
         let (by, count) = ((Threads::Vectors(len), self.kind), len as u64);
         for activation in [Activation::Gelu, Activation::GeluTanh] {
-            let (mut slope, mut y) = (x.clone(), vec![0.0; len]);
-            kernels::activate(activation, &mut slope, &mut y);
+            let (mut gradient, mut y) = (x.clone(), vec![0.0; len]);
+            kernels::activate(activation, &mut gradient, &mut y);
             let (at, out) = (self.put(&x)?, self.put(&x)?);
             match activation {
                 Activation::Gelu => self.gpu.gelu(by, at.at(), out.at(), count)?,
                 _ => self.gpu.gelu_tanh(by, at.at(), out.at(), count)?,
             }
             self.expect(&format!("{activation:?}"), &out, &y)?;
-            self.expect("its slope", &at, &slope)?;
+            self.expect("its gradient", &at, &gradient)?;
         }
         let (mut gate, mut up, mut y) = (x.clone(), u.clone(), vec![0.0; len]);
         kernels::gated_silu(&mut gate, &mut up, &mut y);
         let (a, b, out) = (self.put(&x)?, self.put(&u)?, self.put(&x)?);
         self.gpu.gated_silu(by, a.at(), b.at(), out.at(), count)?;
         self.expect("gated silu", &out, &y)?;
-        self.expect("slope of the gate", &a, &gate)?;
-        self.expect("slope of up", &b, &up)?;
+        self.expect("gradient of the gate", &a, &gate)?;
+        self.expect("gradient of up", &b, &up)?;
         self.gpu.multiply(by, a.at(), b.at(), out.at(), count)?;
         kernels::multiply(&mut gate, &up);
         self.expect("multiply", &out, &gate)
@@ -364,28 +364,28 @@ impl Bench {
         let (rows, vocabulary, scale) = (37, 1003, 0.25);
         let logits = ripple(rows * vocabulary, 5.0, 1);
         let targets: Vec<(u32, f32)> = (0..rows as u32).map(|r| (r * 27, 1.0 + r as f32)).collect();
-        let mut slope = logits.clone();
+        let mut gradient = logits.clone();
         let each = targets.iter().zip(logits.chunks(vocabulary));
         let mut losses: Vec<f32> = Vec::new();
         for (target, row) in each {
             losses.push(-kernels::log_probabilities(&mut row.to_vec(), vocabulary, &[target.0])[0]);
         }
-        let total = kernels::cross_entropy(&mut slope, vocabulary, &targets, scale);
+        let total = kernels::cross_entropy(&mut gradient, vocabulary, &targets, scale);
         let numbers: Vec<i32> = targets.iter().map(|(t, _)| t.cast_signed()).collect();
         let weights: Vec<f32> = targets.iter().map(|(_, w)| *w).collect();
         let (at, out) = (self.single(&logits)?, self.single(&vec![0.0; rows])?);
         let (numbers, weights) = (self.ints(&numbers)?, self.single(&weights)?);
         let apart = self.put(&logits)?;
-        let slopes = match self.kind {
+        let gradients = match self.kind {
             Kind::Single => &at,
             _ => &apart,
         };
         let by = (Threads::Logits(rows), self.kind);
         let (targets, factors, size) = (numbers.at(), weights.at(), int(vocabulary));
-        let (to, kept) = (slopes.at(), out.at());
+        let (to, kept) = (gradients.at(), out.at());
         self.gpu
             .cross_entropy(by, at.at(), size, targets, factors, scale, kept, to)?;
-        self.expect("slope of the loss", slopes, &slope)?;
+        self.expect("gradient of the loss", gradients, &gradient)?;
         self.expect_single("losses", &out, &losses)?;
         let sum = self.ints(&[0; 4])?;
         let by = (Threads::Grid(1, 1), Kind::Single);
@@ -436,13 +436,13 @@ impl Bench {
         let (mut out, mut log_sums) = (vec![0.0; rows * across], vec![0.0; rows * heads]);
         let mut scratch = Scratch::default();
         forward(&how, &segments, &qkv, &mut scratch, &mut out, &mut log_sums);
-        let mut slope = vec![0.0; rows * joint];
+        let mut gradient = vec![0.0; rows * joint];
         let saved = Saved {
             qkv: &qkv,
             out: &out,
             log_sums: &log_sums,
         };
-        backward(&how, &segments, &saved, &mut scratch, &dout, &mut slope);
+        backward(&how, &segments, &saved, &mut scratch, &dout, &mut gradient);
         let tiling = Tiling::new(width, self.kind)?;
         let tiles = tiling.tiles(&segments);
         let list = self.ints(&tiles)?;
@@ -472,7 +472,7 @@ impl Bench {
         self.expect_single(&name("log-sums"), &sums, &log_sums)?;
         let (dots, back) = (
             self.single(&poison(log_sums.len()))?,
-            self.put(&poison(slope.len()))?,
+            self.put(&poison(gradient.len()))?,
         );
         let dout = self.put(&dout)?;
         let kept = (got.at(), sums.at());
@@ -481,6 +481,6 @@ impl Bench {
         self.gpu
             .attend_back(at.at(), &attention, kept, dout.at(), to)?;
         gpu.wait()?;
-        self.expect(&name("slope of attention"), &back, &slope)
+        self.expect(&name("gradient of attention"), &back, &gradient)
     }
 }

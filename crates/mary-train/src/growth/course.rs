@@ -80,7 +80,13 @@ impl Course {
 
     /// Everything that decides the weights, as text, which resuming compares: what this kind of model is
     /// (`own`), then the course. Where all steps have equally many tokens, their number stands in it.
-    pub(crate) fn recipe(&self, mut own: Map<String, Value>, tokens: Option<usize>) -> String {
+    pub(crate) fn recipe(
+        &self,
+        own: impl IntoIterator<Item = (impl Into<String>, Value)>,
+        tokens: Option<usize>,
+    ) -> String {
+        let own = own.into_iter().map(|(name, value)| (name.into(), value));
+        let mut own: Map<String, Value> = own.collect();
         let course = json!({
             "seed": self.seed,
             "steps": self.steps,

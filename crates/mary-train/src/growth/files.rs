@@ -1,12 +1,11 @@
 //! The files of a growth beside its checkpoints: the recipe, the logs, and the state a run resumes from.
 
-use super::Course;
+use super::{Course, Run};
 use crate::TrainError;
 use crate::hf::write_whole;
 use crate::optimizer::Moments;
 use crate::state::State;
 use serde::de::DeserializeOwned;
-use serde_json::json;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -15,46 +14,53 @@ pub(super) fn state(course: &Course) -> PathBuf {
     course.out.join("state.safetensors")
 }
 
-/// What an unfinished run had reached.
-pub(crate) struct Resumed<P> {
-    pub(crate) step: u64,
+/// The weights a run starts or goes on from, and the place in its material.
+pub(crate) struct Begun<P> {
     pub(crate) position: P,
     pub(crate) parameters: Vec<f32>,
     pub(crate) moments: Moments,
 }
 
-/// The state of an unfinished run of the same recipe; None where the folder holds none.
-pub(crate) fn resume<P: DeserializeOwned>(
-    course: &Course,
-    recipe: &str,
-    total: usize,
-) -> Result<Option<Resumed<P>>, TrainError> {
-    let path = state(course);
-    let Some(mut state) = State::<P>::load(&path, recipe)? else {
-        return Ok(None);
-    };
-    Ok(Some(Resumed {
-        parameters: state.take(&path, "parameters", total)?,
-        moments: Moments {
-            first: state.take(&path, "first", total)?,
-            second: state.take(&path, "second", total)?,
-        },
-        step: state.step,
-        position: state.position,
-    }))
-}
-
-/// Writes the recipe; what the log holds behind this step will be done again.
-pub(crate) fn begin(course: &Course, recipe: &str, step: u64) -> Result<(), TrainError> {
-    trim(&course.out.join("losses.jsonl"), step)?;
-    let path = course.out.join("recipe.json");
-    write_whole(&path, format!("{recipe}\n").as_bytes())
-}
-
-/// Writes down where the steps from here on are computed.
-pub(crate) fn note_device(course: &Course, step: u64, device: &str) -> Result<(), TrainError> {
-    let line = json!({"from_step": step, "device": device});
-    append(&course.out.join("devices.jsonl"), &line.to_string())
+impl<'a> Run<'a> {
+    /// Goes on with the unfinished run of the same recipe that the folder holds, or begins with `new` weights.
+    pub(crate) fn open<P: DeserializeOwned + Default>(
+        course: &'a Course,
+        recipe: String,
+        total: usize,
+        new: impl FnOnce() -> Vec<f32>,
+    ) -> Result<(Self, Begun<P>), TrainError> {
+        let path = state(course);
+        let (step, begun) = match State::<P>::load(&path, &recipe)? {
+            Some(mut state) => {
+                let parameters = state.take(&path, "parameters", total)?;
+                let moments = state.moments(&path, total)?;
+                let begun = Begun {
+                    position: state.position,
+                    parameters,
+                    moments,
+                };
+                (state.step, begun)
+            }
+            None => {
+                let begun = Begun {
+                    position: P::default(),
+                    parameters: new(),
+                    moments: Moments::new(total),
+                };
+                (0, begun)
+            }
+        };
+        // What the log holds behind this step will be done again.
+        trim(&course.out.join("losses.jsonl"), step)?;
+        let path = course.out.join("recipe.json");
+        write_whole(&path, format!("{recipe}\n").as_bytes())?;
+        let run = Self {
+            course,
+            recipe,
+            step,
+        };
+        Ok((run, begun))
+    }
 }
 
 /// Adds a line to a log.

@@ -195,8 +195,8 @@ impl Rotary {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     scores: Vec<f32>,
-    slopes: Vec<f32>,
-    /// Slopes of what squashes the scores.
+    gradients: Vec<f32>,
+    /// Derivatives of what squashes the scores.
     squashed: Vec<f32>,
     keys: Vec<f32>,
     values: Vec<f32>,
@@ -209,7 +209,7 @@ impl Scratch {
         let size = ROWS * keys;
         if self.scores.len() < size {
             self.scores.resize(size, 0.0);
-            self.slopes.resize(size, 0.0);
+            self.gradients.resize(size, 0.0);
         }
     }
 }
@@ -289,13 +289,13 @@ pub(crate) fn backward(
             for (first, rows, seen) in blocks(*segment, how.causal) {
                 let at = segment.start + first;
                 let query = &saved.qkv[at * row + q_at..];
-                let slope_out = &dout[at * out_row + h * w..];
+                let gradient_out = &dout[at * out_row + h * w..];
                 for (i, d) in dots.iter_mut().enumerate().take(rows) {
                     let head = (at + i) * out_row + h * w;
                     *d = dot(&dout[head..head + w], &saved.out[head..head + w]);
                 }
                 let p = &mut scratch.scores[..rows * seen];
-                let ds = &mut scratch.slopes[..rows * seen];
+                let ds = &mut scratch.gradients[..rows * seen];
                 let sums = &saved.log_sums[h * tokens + at..h * tokens + at + rows];
                 let (q, k) = (
                     View::rows(query, row),
@@ -309,7 +309,7 @@ pub(crate) fn backward(
                 }
                 masked_softmax_again(p, how.seen(first, seen), sums);
                 let dvalues = &mut dqkv[origin + v_at..];
-                let (pt, go) = (View::transposed(p, seen), View::rows(slope_out, out_row));
+                let (pt, go) = (View::transposed(p, seen), View::rows(gradient_out, out_row));
                 let product = how.unit.product((seen, rows, w), pt, go);
                 product.add_to(dvalues, row);
                 let vt = View::rows(&scratch.values, segment.length);

@@ -95,20 +95,20 @@ impl Net {
         &self,
         base: &mut [f32],
         (packed, given): (&Packed, Given<'_>),
-        slope: &[f32],
+        gradient: &[f32],
     ) {
         let (d, embedding) = (self.architecture.hidden, &self.architecture.embedding);
         let table = &mut base[self.layout.embedding.clone()];
-        for (i, (token, slope)) in packed.tokens.iter().zip(slope.chunks(d)).enumerate() {
+        for (i, (token, gradient)) in packed.tokens.iter().zip(gradient.chunks(d)).enumerate() {
             if given.holds(i) {
                 continue;
             }
             let at = *token as usize * d;
             let row = &mut table[at..at + d];
             if embedding.scale == 1.0 {
-                kernels::add(row, slope);
+                kernels::add(row, gradient);
             } else {
-                let scaled = row.iter_mut().zip(slope);
+                let scaled = row.iter_mut().zip(gradient);
                 scaled.for_each(|(x, y)| *x += embedding.scale * y);
             }
         }
@@ -116,7 +116,7 @@ impl Net {
         if let Some((place, offset)) = learned {
             let table = &mut base[place];
             for segment in &packed.segments {
-                let rows = &slope[segment.start * d..(segment.start + segment.length) * d];
+                let rows = &gradient[segment.start * d..(segment.start + segment.length) * d];
                 kernels::add(&mut table[offset * d..offset * d + rows.len()], rows);
             }
         }
@@ -239,7 +239,7 @@ impl Net {
         }
     }
 
-    /// The feed-forward part up to its activation; the slopes stay in `gate` and `up`.
+    /// The feed-forward part up to its activation; the gradients stay in `gate` and `up`.
     fn feed_forward(
         &self,
         p: &Parameters<'_>,

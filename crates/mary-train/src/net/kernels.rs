@@ -80,10 +80,10 @@ fn gelu_tanh_at(x: f32) -> (f32, f32) {
     let (c, a) = (0.797_884_6, 0.044_715);
     let inner = c * (x + a * x * x * x);
     let tanh = 2.0 * sigmoid(2.0 * inner) - 1.0;
-    let slope = c * (1.0 + 3.0 * a * x * x);
+    let derivative = c * (1.0 + 3.0 * a * x * x);
     (
         0.5 * x * (1.0 + tanh),
-        0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh * tanh) * slope,
+        0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh * tanh) * derivative,
     )
 }
 
@@ -105,16 +105,16 @@ fn each_gated(gate: &mut [f32], up: &mut [f32], y: &mut [f32], at: impl Fn(f32) 
         #[inline(always)]
         || {
             for ((gate, up), y) in gate.iter_mut().zip(up.iter_mut()).zip(y.iter_mut()) {
-                let (value, slope) = at(*gate);
+                let (value, derivative) = at(*gate);
                 *y = value * *up;
-                *gate = *up * slope;
+                *gate = *up * derivative;
                 *up = value;
             }
         },
     );
 }
 
-/// The activation of `x` into `y`; `x` is replaced by the slope, ready for the backward pass.
+/// The activation of `x` into `y`; `x` is replaced by the derivative, ready for the backward pass.
 pub(crate) fn activate(kind: Activation, x: &mut [f32], y: &mut [f32]) {
     match kind {
         Activation::Gelu => each(x, y, gelu_at),
@@ -125,7 +125,7 @@ pub(crate) fn activate(kind: Activation, x: &mut [f32], y: &mut [f32]) {
     }
 }
 
-/// `act(gate) · up` into `y`; `gate` and `up` are replaced by the two slopes.
+/// `act(gate) · up` into `y`; `gate` and `up` are replaced by the two derivatives.
 pub(crate) fn activate_gated(kind: Activation, gate: &mut [f32], up: &mut [f32], y: &mut [f32]) {
     match kind {
         Activation::Silu => gated_silu(gate, up, y),
@@ -376,8 +376,8 @@ pub(crate) fn masked_softmax_again(scores: &mut [f32], seen: Seen, log_sums: &[f
     );
 }
 
-/// `x = cap · tanh(x / cap)`; its slope goes to `slope`.
-pub(crate) fn soft_cap(x: &mut [f32], cap: f32, slope: Option<&mut [f32]>) {
+/// `x = cap · tanh(x / cap)`; its derivative goes to `derivative`.
+pub(crate) fn soft_cap(x: &mut [f32], cap: f32, derivative: Option<&mut [f32]>) {
     dispatch(
         #[inline(always)]
         || {
@@ -389,12 +389,12 @@ pub(crate) fn soft_cap(x: &mut [f32], cap: f32, slope: Option<&mut [f32]>) {
                 if y.abs() < 0.1 { near } else { far }
             };
             let inverse = 1.0 / cap;
-            match slope {
-                Some(slope) => {
-                    for (x, slope) in x.iter_mut().zip(slope) {
+            match derivative {
+                Some(derivative) => {
+                    for (x, derivative) in x.iter_mut().zip(derivative) {
                         let t = tanh(*x * inverse);
                         *x = cap * t;
-                        *slope = 1.0 - t * t;
+                        *derivative = 1.0 - t * t;
                     }
                 }
                 None => x.iter_mut().for_each(|x| *x = cap * tanh(*x * inverse)),

@@ -9,7 +9,6 @@ mod attention;
 mod backward;
 #[cfg(feature = "cuda")]
 pub mod cuda;
-mod eyes;
 mod forward;
 mod frozen;
 mod given;
@@ -18,20 +17,21 @@ pub(crate) mod layout;
 mod linear;
 mod matmul;
 mod model;
-mod seeing;
 mod shape;
 pub(crate) mod stored;
+mod vision;
+mod vision_language;
 
 pub use adapter::AdapterLayout;
 pub use attention::Segment;
-pub use eyes::{DEVIATION, Eyes, EyesSpace, MEAN, patches};
 pub use frozen::Frozen;
 pub use given::Given;
 pub use layout::{Entry, Layout};
 pub use model::{Gradients, Net, Packed, Parameters, Workspace};
-pub use seeing::{SeeingNet, SeeingSpace, Sight};
 pub use shape::{Activation, Family, Shape};
 pub use stored::Stored;
+pub use vision::{DEVIATION, MEAN, VisionEncoder, VisionWorkspace, patches};
+pub use vision_language::{VisionLanguageNet, VisionLanguageWorkspace, VisionPack};
 
 use matmul::{Unit, View};
 

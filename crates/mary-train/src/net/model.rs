@@ -126,15 +126,15 @@ pub struct Workspace {
     pub(super) final_moments: Vec<[f32; 2]>,
     pub(super) final_normed: Vec<f32>,
     pub(super) chosen: Vec<f32>,
-    pub(super) chosen_slope: Vec<f32>,
+    pub(super) chosen_gradient: Vec<f32>,
     pub(super) logits: Vec<f32>,
-    pub(super) slope: Vec<f32>,
-    pub(super) slope_middle: Vec<f32>,
-    pub(super) slope_narrow: Vec<f32>,
-    pub(super) slope_wide: Vec<f32>,
-    pub(super) slope_gate: Vec<f32>,
-    pub(super) slope_qkv: Vec<f32>,
-    pub(super) slope_added: Vec<f32>,
+    pub(super) gradient: Vec<f32>,
+    pub(super) gradient_middle: Vec<f32>,
+    pub(super) gradient_narrow: Vec<f32>,
+    pub(super) gradient_wide: Vec<f32>,
+    pub(super) gradient_gate: Vec<f32>,
+    pub(super) gradient_qkv: Vec<f32>,
+    pub(super) gradient_added: Vec<f32>,
     pub(super) squashed: Vec<f32>,
     pub(super) spare: Vec<f32>,
     pub(super) scratch: Scratch,
@@ -398,7 +398,7 @@ impl Net {
             .collect()
     }
 
-    /// Logits of normed rows, squashed where the architecture does; the slopes of that go to `squashed`.
+    /// Logits of normed rows, squashed where the architecture does; the gradients of that go to `squashed`.
     pub(super) fn logits_of(
         &self,
         p: &Parameters<'_>,
@@ -423,11 +423,11 @@ impl Net {
             }
         }
         if let Some(cap) = self.architecture.logit_cap {
-            let slopes = squashed.map(|s| {
+            let gradients = squashed.map(|s| {
                 size(s, out.len());
                 s.as_mut_slice()
             });
-            kernels::soft_cap(out, cap, slopes);
+            kernels::soft_cap(out, cap, gradients);
         }
     }
 

@@ -168,7 +168,7 @@ pub fn tune(
             let (a, packs) = (&base.net.architecture, (most.max(settings.pack), slots));
             Estimate::tuning(a, base.bytes() + turned, adapter.total, packs)
         }
-        Device::Cuda(_) => Estimate::beside_card(layout.total, adapter.total),
+        Device::Cuda(_) => Estimate::beside_gpu(layout.total, adapter.total),
     }
     .check(settings.memory_limit)?;
     // Where a quarter of the memory is left then, the base is kept split for the tile unit: no result

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{AnswerScore, Evaluation, Tuner};
 use crate::TrainError;
-use crate::optimizer::Moments;
 use crate::state::{self, State};
 
 /// The file a tuning resumes from, beside the adapter.
@@ -87,7 +86,7 @@ impl Progress {
         }
     }
 
-    fn of(journal: Journal, step: u64, best: Option<Vec<f32>>) -> Self {
+    fn from_journal(journal: Journal, step: u64, best: Option<Vec<f32>>) -> Self {
         let score = |(bits, greedy, tokens)| AnswerScore {
             log_probability: f64::from_bits(bits),
             greedy,
@@ -149,13 +148,10 @@ impl Tuner<'_> {
         };
         let count = self.learner.lesson().moments.first.len();
         let values = state.take(&path, "parameters", count)?;
-        let moments = Moments {
-            first: state.take(&path, "first", count)?,
-            second: state.take(&path, "second", count)?,
-        };
+        let moments = state.moments(&path, count)?;
         let best = state.optional("best");
         self.learner.go_on_from(values, moments)?;
-        self.progress = Progress::of(state.position, state.step, best);
+        self.progress = Progress::from_journal(state.position, state.step, best);
         Ok(())
     }
 }

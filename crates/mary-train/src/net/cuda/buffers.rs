@@ -84,7 +84,7 @@ pub(super) struct Buffers {
     pub(super) chosen: Buffer,
     pub(super) chosen_gradient: Buffer,
     pub(super) logits: Buffer,
-    /// Slopes of the logits in 16 bits.
+    /// Gradients of the logits in 16 bits.
     pub(super) short_logits: Buffer,
     pub(super) losses: Buffer,
     pub(super) gradient: Buffer,

@@ -201,8 +201,8 @@ impl Gpu {
         }
         if let Some(dw) = trained {
             let size = (outputs, rows, inputs);
-            let (slope, x) = (View::turned(dy, step), View::rows(x, inputs));
-            let call = Call::new(size, slope, x, (dw, inputs)).adding(true);
+            let (gradient, x) = (View::turned(dy, step), View::rows(x, inputs));
+            let call = Call::new(size, gradient, x, (dw, inputs)).adding(true);
             self.matmul(&call.sharing(Shared::Second))?;
         }
         if let Some(bias) = &linear.bias
@@ -236,20 +236,20 @@ impl Gpu {
         let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.rows());
         let (rank, scale, kind) = (a.table.rank, a.table.scale, n.kind());
         let value = |range: &std::ops::Range<usize>| a.values + (range.start * kind.bytes()) as u64;
-        let slope_at = |range: &std::ops::Range<usize>| a.gradient + range.start as u64 * 4;
+        let gradient_at = |range: &std::ops::Range<usize>| a.gradient + range.start as u64 * 4;
         let kept = low.kept[linear.index].at();
         let dropping = self.dropping(linear, a, batch);
-        let slope = low.gradient.numbers(&self.device, rows * rank, kind)?;
+        let gradient = low.gradient.numbers(&self.device, rows * rank, kind)?;
         let up = View::rows(value(&site.up), rank);
         let size = (rows, outputs, rank);
-        let back = Call::new(size, View::rows(dy, step), up, (slope, rank));
+        let back = Call::new(size, View::rows(dy, step), up, (gradient, rank));
         self.matmul(&back.typed(kind, kind).scaled(scale))?;
         let room = match dropping {
             Some(_) => low.dropped.numbers(&self.device, rows * inputs, kind)?,
             None => 0,
         };
         if a.gradient != 0 {
-            let to = (slope_at(&site.up), rank);
+            let to = (gradient_at(&site.up), rank);
             let (left, right) = (View::turned(dy, step), View::rows(kept, rank));
             let call = Call::new((outputs, rows, rank), left, right, to);
             self.matmul(&call.typed(kind, Kind::Single).scaled(scale).adding(true))?;
@@ -258,8 +258,8 @@ impl Gpu {
                 self.drop_numbers((x, kind), by, (rows, inputs), (room, false))?;
                 x = room;
             }
-            let to = (slope_at(&site.down), inputs);
-            let (left, right) = (View::turned(slope, rank), View::rows(x, inputs));
+            let to = (gradient_at(&site.down), inputs);
+            let (left, right) = (View::turned(gradient, rank), View::rows(x, inputs));
             let call = Call::new((rank, rows, inputs), left, right, to);
             self.matmul(&call.typed(kind, Kind::Single).adding(true))?;
         }
@@ -272,7 +272,7 @@ impl Gpu {
             None => dx,
         };
         let size = (rows, rank, inputs);
-        let call = Call::new(size, View::rows(slope, rank), down, (to, inputs));
+        let call = Call::new(size, View::rows(gradient, rank), down, (to, inputs));
         self.matmul(&call.typed(kind, kind).adding(dropping.is_none()))?;
         match &dropping {
             Some(by) => self.drop_numbers((room, kind), by, (rows, inputs), (dx, true)),

@@ -1,7 +1,7 @@
 //! Training on an NVIDIA GPU: the same transformer, forward and backward.
 //!
 //! A base that is stored in 16 bits or in blocks lies there in bfloat16 (`matrices`), and products are of
-//! bfloat16s with float32 sums; adapters, their gradients and moments, the residual stream and its slope
+//! bfloat16s with float32 sums; adapters, their gradients and moments, the residual stream and its gradient
 //! stay float32. Otherwise everything is float32. One pass does both.
 //!
 //! Parameters, moments, gradients and everything kept for the backward pass live on the GPU; tokens go

@@ -1,6 +1,6 @@
 //! One batch through the transformer on the GPU, forward and backward.
 //!
-//! The residual stream and its slope are float32. What enters products is float32 or bfloat16, as the base
+//! The residual stream and its gradient are float32. What enters products is float32 or bfloat16, as the base
 //! is there ([`Numbers::kind`]). A block that does not keep what its backward pass needs is computed again
 //! from the stream before it, without the products whose outputs are known already.
 
@@ -198,7 +198,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// The feed-forward part up to its activation; the slopes stay in `gate` and `up`.
+    /// The feed-forward part up to its activation; the gradients stay in `gate` and `up`.
     fn feed_forward(
         &self,
         layout: &Block,
@@ -289,7 +289,7 @@ impl Pass<'_> {
     }
 
     /// The head, its loss added to `total`, and the backward pass to the end of the last block, which is
-    /// left in `buffers.slope`.
+    /// left in `buffers.gradient`.
     fn head_and_back(&self, buffers: &mut Buffers, scale: f32, total: u64) -> Done {
         let (gpu, device, kind) = (self.gpu, &self.gpu.device, self.n.kind());
         let (d, v, rows) = (
@@ -298,7 +298,7 @@ impl Pass<'_> {
             self.batch.rows(),
         );
         let count = self.batch.count();
-        let back = buffers.slope_narrow.numbers(device, rows * d, kind)?;
+        let back = buffers.gradient_narrow.numbers(device, rows * d, kind)?;
         if count < rows {
             device.zero(back, rows * d * kind.bytes())?;
         }
@@ -313,23 +313,23 @@ impl Pass<'_> {
             } = block;
             let (targets, weights) = self.batch.targets(first);
             let kept = losses + first as u64 * 4;
-            let slopes = match kind {
+            let gradients = match kind {
                 Kind::Single => logits,
                 _ => buffers.short_logits.numbers(device, rows * v, kind)?,
             };
             let by = (Threads::Logits(rows), kind);
-            gpu.cross_entropy(by, logits, int(v), targets, weights, scale, kept, slopes)?;
+            gpu.cross_entropy(by, logits, int(v), targets, weights, scale, kept, gradients)?;
             if let Some(dhead) = self.n.gradient(head) {
-                let (slope, x) = (View::turned(slopes, v), View::rows(chosen, d));
-                let call = Call::new((v, rows, d), slope, x, (dhead, d));
+                let (gradient, x) = (View::turned(gradients, v), View::rows(chosen, d));
+                let call = Call::new((v, rows, d), gradient, x, (dhead, d));
                 gpu.matmul(&call.adding(true).sharing(Shared::First))?;
             }
             let to = match self.batch.counted(first) {
-                Some(_) => buffers.chosen_slope.numbers(device, rows * d, kind)?,
+                Some(_) => buffers.chosen_gradient.numbers(device, rows * d, kind)?,
                 None => self.column(back, first * d),
             };
             let weight = View::rows(self.n.head(&self.net.layout), d);
-            let call = Call::new((rows, v, d), View::rows(slopes, v), weight, (to, d));
+            let call = Call::new((rows, v, d), View::rows(gradients, v), weight, (to, d));
             gpu.matmul(&call.typed(kind, kind).sharing(Shared::Second))?;
             match self.batch.counted(first) {
                 Some(list) => gpu.scatter_rows((Threads::Rows(rows), kind), to, list, int(d), back),
@@ -338,14 +338,14 @@ impl Pass<'_> {
         })?;
         let by = (Threads::Grid(1, 1), Kind::Single);
         gpu.add_losses(by, losses, self.batch.targets(0).1, int(count), total)?;
-        let slope = buffers.slope.singles(device, rows * d)?;
+        let gradient = buffers.gradient.singles(device, rows * d)?;
         let short = self.short(&mut buffers.short)?;
         let (x, moments) = (buffers.stream.at(), buffers.final_moments.at());
-        let to = (0, slope, short);
+        let to = (0, gradient, short);
         self.norm_back(&self.net.layout.final_norm, (x, moments), back, to, buffers)
     }
 
-    /// Buffer for a copy of the stream's slope as products take it; 0 where they take it as it is.
+    /// Buffer for a copy of the stream's gradient as products take it; 0 where they take it as it is.
     fn short(&self, room: &mut Buffer) -> Result<u64, ModelError> {
         let numbers = self.batch.rows() * self.net.architecture.hidden;
         match self.n.kind() {
@@ -354,10 +354,10 @@ impl Pass<'_> {
         }
     }
 
-    /// A slope of the stream as products take it.
-    fn taken(&self, slope: &Buffer, short: &Buffer) -> u64 {
+    /// A gradient of the stream as products take it.
+    fn taken(&self, gradient: &Buffer, short: &Buffer) -> u64 {
         match self.n.kind() {
-            Kind::Single => slope.at(),
+            Kind::Single => gradient.at(),
             _ => short.at(),
         }
     }
@@ -372,9 +372,9 @@ impl Pass<'_> {
         buffers: &mut Buffers,
     ) -> Done {
         let (d, rows) = (self.net.architecture.hidden, self.batch.rows());
-        let slope = (dy, self.n.kind());
+        let gradient = (dy, self.n.kind());
         self.gpu
-            .norm_back((x, moments, rows), self.norm_at(norm), slope, to)?;
+            .norm_back((x, moments, rows), self.norm_at(norm), gradient, to)?;
         let Some(dw) = self.n.gradient(&norm.weight) else {
             return Ok(());
         };
@@ -388,7 +388,7 @@ impl Pass<'_> {
         )
     }
 
-    /// Forward and back: adds the loss to `total` and `scale` times its slopes to the gradients.
+    /// Forward and back: adds the loss to `total` and `scale` times its gradients to the gradients.
     pub(super) fn loss_and_gradient(&self, buffers: &mut Buffers, scale: f32, total: u64) -> Done {
         if self.batch.rows() == 0 {
             return Ok(());
@@ -406,10 +406,10 @@ impl Pass<'_> {
         }
         if let Some(table) = self.n.gradient(&self.net.layout.embedding) {
             let ((order, starts, which), groups) = self.batch.by_token();
-            let (d, slope) = (self.net.architecture.hidden, buffers.slope.at());
+            let (d, gradient) = (self.net.architecture.hidden, buffers.gradient.at());
             let by = (Threads::Grid(groups, d.div_ceil(32)), Kind::Single);
             self.gpu
-                .embed_back(by, slope, order, starts, which, int(d), table)?;
+                .embed_back(by, gradient, order, starts, which, int(d), table)?;
         }
         Ok(())
     }
@@ -427,51 +427,51 @@ impl Pass<'_> {
         self.attention_back(index, last, s, buffers)
     }
 
-    /// Backward pass through the feed-forward half; `buffers.slope_middle` becomes the slope at its
-    /// input, the residual's own slope included.
+    /// Backward pass through the feed-forward half; `buffers.gradient_middle` becomes the gradient at its
+    /// input, the residual's own gradient included.
     fn feed_forward_back(&self, index: usize, s: &mut BlockBuffers, buffers: &mut Buffers) -> Done {
         let (gpu, device, shape) = (self.gpu, &self.gpu.device, &self.net.architecture);
         let (d, rows, inner) = (shape.hidden, self.batch.rows(), shape.intermediate);
         let (kind, layout) = (self.n.kind(), &self.net.layout.blocks[index]);
         let by = (Threads::Vectors(rows * inner), kind);
         let wide = self.wide(buffers)?;
-        let narrow = buffers.slope_narrow.numbers(device, rows * d, kind)?;
-        let slope = buffers.slope.at();
-        let dy = (self.taken(&buffers.slope, &buffers.short), d);
+        let narrow = buffers.gradient_narrow.numbers(device, rows * d, kind)?;
+        let gradient = buffers.gradient.at();
+        let dy = (self.taken(&buffers.gradient, &buffers.short), d);
         let x = s.active.at();
         self.apply_back(&layout.down, x, dy, (wide, false), buffers)?;
         let x = s.normed2.at();
         if let Some(linear) = &layout.gate {
-            let gate = buffers.slope_gate.numbers(device, rows * inner, kind)?;
+            let gate = buffers.gradient_gate.numbers(device, rows * inner, kind)?;
             gpu.multiply(by, wide, s.gate.at(), gate, (rows * inner) as u64)?;
             self.apply_back(linear, x, (gate, inner), (narrow, false), buffers)?;
         }
         gpu.multiply(by, wide, s.up.at(), wide, (rows * inner) as u64)?;
         let to = (narrow, layout.gate.is_some());
         self.apply_back(&layout.up, x, (wide, inner), to, buffers)?;
-        let middle = buffers.slope_middle.singles(device, rows * d)?;
+        let middle = buffers.gradient_middle.singles(device, rows * d)?;
         let short = self.short(&mut buffers.short_middle)?;
-        // Where attention reads the same input, its part of the slope is still to come.
+        // Where attention reads the same input, its part of the gradient is still to come.
         let (from, short) = match self.net.parallel() {
             true => (buffers.inputs[index].at(), 0),
             false => (s.middle.at(), short),
         };
         let kept = (from, s.moments2.at());
-        let to = (slope, middle, short);
+        let to = (gradient, middle, short);
         self.norm_back(&layout.norm2, kept, narrow, to, buffers)
     }
 
-    /// Buffer for slopes of the feed-forward part's inner rows, or of the heads.
+    /// Buffer for gradients of the feed-forward part's inner rows, or of the heads.
     fn wide(&self, buffers: &mut Buffers) -> Result<u64, ModelError> {
         let shape = &self.net.architecture;
         let widest = shape.intermediate.max(shape.q_width());
         let numbers = self.batch.rows() * widest;
         buffers
-            .slope_wide
+            .gradient_wide
             .numbers(&self.gpu.device, numbers, self.n.kind())
     }
 
-    /// Backward pass through the attention half; leaves the block's slope in `buffers.slope`, unless it is
+    /// Backward pass through the attention half; leaves the block's gradient in `buffers.gradient`, unless it is
     /// the `last` that is needed.
     fn attention_back(
         &self,
@@ -484,17 +484,17 @@ impl Pass<'_> {
         let (d, rows, joint) = (shape.hidden, self.batch.rows(), self.net.joint.row());
         let (kind, layout) = (self.n.kind(), &self.net.layout.blocks[index]);
         let wide = self.wide(buffers)?;
-        let narrow = buffers.slope_narrow.at();
-        // In a sequential block the stream between the halves carries its own slope.
+        let narrow = buffers.gradient_narrow.at();
+        // In a sequential block the stream between the halves carries its own gradient.
         let incoming = if self.net.parallel() {
-            self.taken(&buffers.slope, &buffers.short)
+            self.taken(&buffers.gradient, &buffers.short)
         } else {
-            self.taken(&buffers.slope_middle, &buffers.short_middle)
+            self.taken(&buffers.gradient_middle, &buffers.short_middle)
         };
         let x = s.heads.at();
         self.apply_back(&layout.out, x, (incoming, d), (wide, false), buffers)?;
         let dots = buffers.dots.singles(device, rows * shape.heads)?;
-        let dqkv = buffers.slope_qkv.numbers(device, rows * joint, kind)?;
+        let dqkv = buffers.gradient_qkv.numbers(device, rows * joint, kind)?;
         let kept = (s.heads.at(), s.log_sums.at());
         let attention = &self.batch.attention;
         gpu.attend_back(s.qkv.at(), attention, kept, wide, (dots, dqkv))?;
@@ -509,10 +509,10 @@ impl Pass<'_> {
             return Ok(());
         }
         let kept = (buffers.inputs[index].at(), s.moments1.at());
-        let middle = buffers.slope_middle.at();
+        let middle = buffers.gradient_middle.at();
         let to = (middle, middle, buffers.short_middle.at());
         self.norm_back(&layout.norm1, kept, narrow, to, buffers)?;
-        std::mem::swap(&mut buffers.slope, &mut buffers.slope_middle);
+        std::mem::swap(&mut buffers.gradient, &mut buffers.gradient_middle);
         std::mem::swap(&mut buffers.short, &mut buffers.short_middle);
         Ok(())
     }

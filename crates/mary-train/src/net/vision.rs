@@ -21,7 +21,7 @@ const PROJECTOR: &str = "multi_modal_projector.";
 
 /// A tower and a projector, ready to run.
 #[derive(Debug, Clone)]
-pub struct Eyes {
+pub struct VisionEncoder {
     /// Pixels of a picture's side.
     pub image: usize,
     /// Pixels of a patch's side.
@@ -35,17 +35,17 @@ pub struct Eyes {
 
 /// Room for the pictures of one pack, reused from step to step.
 #[derive(Debug, Default)]
-pub struct EyesSpace {
+pub struct VisionWorkspace {
     tower: Workspace,
     packed: Packed,
-    /// The projector's inner rows: their slope, and what became of them.
+    /// The projector's inner rows: their gradient, and what became of them.
     inner: Vec<f32>,
     active: Vec<f32>,
     rows: Vec<f32>,
-    slope: Vec<f32>,
+    gradient: Vec<f32>,
 }
 
-impl EyesSpace {
+impl VisionWorkspace {
     /// The rows of the pictures, in the width of the language model.
     pub fn rows(&self) -> &[f32] {
         &self.rows
@@ -84,7 +84,7 @@ fn count(vision: &Value, name: &str) -> Result<usize, TrainError> {
     })
 }
 
-impl Eyes {
+impl VisionEncoder {
     /// Prepares the tower that a `vision_config` describes, in front of a language model of this width.
     pub fn open(vision: &Value, width: usize) -> Result<Self, TrainError> {
         let a = architecture(vision)?;
@@ -153,7 +153,7 @@ impl Eyes {
         &self,
         p: &Parameters<'_>,
         patches: &[f32],
-        ws: &mut EyesSpace,
+        ws: &mut VisionWorkspace,
     ) -> Result<(), TrainError> {
         let (numbers, layout) = (self.numbers(), self.layout());
         if !patches.len().is_multiple_of(numbers) || p.base.len() != layout.total {
@@ -194,25 +194,25 @@ impl Eyes {
         Ok(())
     }
 
-    /// From the slope at the rows of the language model to the gradient of tower and projector.
+    /// From the gradient at the rows of the language model to the gradient of tower and projector.
     pub fn backward(
         &self,
         p: &Parameters<'_>,
-        (patches, slope): (&[f32], &[f32]),
+        (patches, gradient): (&[f32], &[f32]),
         g: &mut Gradients<'_>,
-        ws: &mut EyesSpace,
+        ws: &mut VisionWorkspace,
     ) {
         let (d, width) = (self.net.architecture.hidden, self.first.outputs);
         let n = ws.packed.tokens.len();
         let t = &mut ws.tower;
         let low = &mut t.low;
-        size(&mut ws.slope, n * width);
-        let to = (ws.slope.as_mut_slice(), Write::Replace);
-        apply_back(&self.second, p, (&ws.active, slope, width), to, g, low);
-        kernels::multiply(&mut ws.slope, &ws.inner);
-        size(&mut t.slope, n * d);
-        let to = (t.slope.as_mut_slice(), Write::Replace);
-        apply_back(&self.first, p, (&t.stream, &ws.slope, width), to, g, low);
+        size(&mut ws.gradient, n * width);
+        let to = (ws.gradient.as_mut_slice(), Write::Replace);
+        apply_back(&self.second, p, (&ws.active, gradient, width), to, g, low);
+        kernels::multiply(&mut ws.gradient, &ws.inner);
+        size(&mut t.gradient, n * d);
+        let to = (t.gradient.as_mut_slice(), Write::Replace);
+        apply_back(&self.first, p, (&t.stream, &ws.gradient, width), to, g, low);
         for index in (0..self.layout().blocks.len()).rev() {
             self.net.block_back(index, p, &ws.packed, g, t);
         }
@@ -220,22 +220,25 @@ impl Eyes {
             return;
         };
         let positions = &mut base[self.positions.clone()];
-        for picture in t.slope.chunks(positions.len()) {
+        for picture in t.gradient.chunks(positions.len()) {
             kernels::add(positions, picture);
         }
-        // Nobody asks for the slope of the pixels: the matrix' own gradient is all that is computed.
+        // Nobody asks for the gradient of the pixels: the matrix' own gradient is all that is computed.
         let inputs = self.embedding.inputs;
         let to = &mut base[self.embedding.weight.clone()];
-        let (turned, x) = (View::transposed(&t.slope, d), View::rows(patches, inputs));
+        let (turned, x) = (
+            View::transposed(&t.gradient, d),
+            View::rows(patches, inputs),
+        );
         let product = Unit::Vectors.product((d, n, inputs), turned, x);
         product.add_to(to, inputs);
         if let Some(bias) = &self.embedding.bias {
-            kernels::add_column_sums(&t.slope, d, &mut base[bias.clone()]);
+            kernels::add_column_sums(&t.gradient, d, &mut base[bias.clone()]);
         }
     }
 }
 
-impl EyesSpace {
+impl VisionWorkspace {
     /// One segment for each picture: pictures do not see one another.
     fn place(&mut self, pictures: usize, rows: usize) {
         let n = pictures * rows;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// The measures of a model that sees.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct SightSize {
+pub struct VisionSize {
     /// Pixels of a picture's side.
     pub image: usize,
     /// Pixels of a patch's side.
@@ -29,7 +29,7 @@ pub struct SightSize {
     pub vocabulary: usize,
 }
 
-impl SightSize {
+impl VisionSize {
     /// A size by its name: `pico`, `nano` or `micro`.
     pub fn named(name: &str) -> Result<Self, TrainError> {
         let (width, tower_layers, layers, heads) = match name {
@@ -111,16 +111,16 @@ impl SightSize {
 
 /// Everything about one growth. What decides the weights is written into `recipe.json`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SightSettings {
+pub struct VisionSettings {
     /// Steps, rates and what is kept.
     pub course: Course,
     /// The model's measures.
-    pub size: SightSize,
+    pub size: VisionSize,
 }
 
-impl SightSettings {
+impl VisionSettings {
     /// The usual settings for a size.
-    pub fn new(out: PathBuf, size: SightSize, steps: u64) -> Self {
+    pub fn new(out: PathBuf, size: VisionSize, steps: u64) -> Self {
         let course = Course {
             out,
             seed: 1,
