@@ -3,6 +3,7 @@
 use crate::net::Entry;
 use crate::{TrainError, tokenizer};
 use half::{bf16, f16};
+use mary_weights::{TensorType, unpack_blocks};
 use safetensors::serialize;
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::Value;
@@ -72,7 +73,6 @@ pub(crate) fn remove(path: &Path) -> Result<(), TrainError> {
 pub(crate) struct Folder<'a> {
     pub(crate) config: &'a Value,
     pub(crate) tokenizer: &'a Tokenizer,
-    /// Longest sequence.
     pub(crate) context: usize,
     /// Further files of JSON, by their names.
     pub(crate) others: &'a [(&'a str, Value)],
@@ -131,18 +131,35 @@ impl Writer {
     }
 
     pub(crate) fn write(self, path: &Path) -> Result<(), TrainError> {
+        self.write_with(path, [("format", "pt".to_owned())])
+    }
+
+    /// Writes the file with these metadata.
+    pub(crate) fn write_with<const N: usize>(
+        self,
+        path: &Path,
+        metadata: [(&str, String); N],
+    ) -> Result<(), TrainError> {
         let fail = |e: safetensors::SafeTensorError| TrainError::content(path, e);
         let mut tensors = Vec::with_capacity(self.tensors.len());
         for (name, dims, bytes) in &self.tensors {
             let view = TensorView::new(self.storage.dtype(), dims.clone(), bytes).map_err(fail)?;
             tensors.push((name.as_str(), view));
         }
-        let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+        let metadata = metadata.map(|(name, value)| (name.to_owned(), value));
+        let metadata = HashMap::from(metadata);
         write_whole(path, &serialize(tensors, Some(metadata)).map_err(fail)?)
     }
 }
 
-/// A JSON file.
+/// The text of a file that may not be there.
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<String>, TrainError> {
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(TrainError::file(path)),
+    }
+}
+
 pub(crate) fn read_json(path: &Path) -> Result<Value, TrainError> {
     let text = std::fs::read_to_string(path).map_err(TrainError::file(path))?;
     serde_json::from_str(&text).map_err(|e| TrainError::content(path, e))
@@ -163,28 +180,16 @@ pub(crate) fn read_tensor(
         );
         return Err(TrainError::content(path, problem));
     }
-    let data = view.data();
-    match view.dtype() {
-        Dtype::F32 => {
-            for (out, b) in out.iter_mut().zip(data.chunks_exact(4)) {
-                *out = f32::from_le_bytes([b[0], b[1], b[2], b[3]]);
-            }
-        }
-        Dtype::F16 => {
-            for (out, b) in out.iter_mut().zip(data.chunks_exact(2)) {
-                *out = f16::from_le_bytes([b[0], b[1]]).to_f32();
-            }
-        }
-        Dtype::BF16 => {
-            for (out, b) in out.iter_mut().zip(data.chunks_exact(2)) {
-                *out = bf16::from_le_bytes([b[0], b[1]]).to_f32();
-            }
-        }
+    let kind = match view.dtype() {
+        Dtype::F32 => TensorType::F32,
+        Dtype::F16 => TensorType::F16,
+        Dtype::BF16 => TensorType::BF16,
         other => {
             let problem =
                 format!("tensor {name} is stored as {other:?}; expected F32, F16 or BF16");
             return Err(TrainError::content(path, problem));
         }
-    }
+    };
+    unpack_blocks(kind, view.data(), out);
     Ok(())
 }

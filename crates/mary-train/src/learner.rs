@@ -16,8 +16,8 @@ use crate::optimizer::{AdamW, Moments, reduce, update};
 
 /// Where a model is trained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub enum Device {
-    /// The processor.
     #[default]
     Cpu,
     /// An NVIDIA GPU, by its number.
@@ -26,8 +26,8 @@ pub enum Device {
 
 /// The type of the base's numbers in products on a GPU; the processor computes in 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub enum NumberType {
-    /// float32.
     F32,
     /// bfloat16, with sums in float32.
     Bf16,
@@ -124,7 +124,6 @@ impl<W: Default + Send> Slots<W> {
         Ok((losses.iter().sum(), reduce(&mut self.gradients)))
     }
 
-    /// The summed gradient.
     pub(crate) fn gradient(&self) -> &[f32] {
         self.gradients.first().map_or(&[][..], Vec::as_slice)
     }
@@ -145,7 +144,6 @@ struct Processor {
     slots: Slots<Workspace>,
 }
 
-/// A model in training.
 pub(crate) struct Learner {
     lesson: Lesson,
     engine: Engine,

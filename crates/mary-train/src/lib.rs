@@ -42,10 +42,10 @@ pub use learner::{Device, NumberType};
 pub use memory::Estimate;
 pub use optimizer::{AdamW, Decline, Schedule};
 pub use probe::ProbeReport;
-pub use provenance::{End, Ending, MergedProvenance, PROVENANCE, Provenance, Reuse, TuningRecipe};
-pub use stream::Source;
+pub use provenance::{End, Ending, MergedProvenance, PROVENANCE, Provenance, Reuse};
+pub use stream::TextSource;
 pub use tune::{
     Adapter, AnswerScore, Derived, Evaluation, LearningStep, TuneEvent, TuneReport, TuneSettings,
-    derive, learning, merge, merged_model, tune,
+    TuningRecipe, derive, learning, merge, merged_model, tune,
 };
 pub use vision::{IMAGE, VisionReport, VisionSettings, VisionSize, grow_vision};

@@ -9,8 +9,8 @@ use mary_architecture::Architecture;
 
 /// An estimate in bytes, with what would make it smaller.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Estimate {
-    /// All of it.
     pub bytes: u64,
     /// Settings to try, each with the bytes it would need, dearest first.
     pub smaller: Vec<(String, u64)>,

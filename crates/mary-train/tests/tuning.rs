@@ -94,13 +94,13 @@ fn settings(folder: &Path, model: &Path) -> TuneSettings {
     let data = folder.join("set.jsonl");
     tuning_set(&data);
     let mut settings = TuneSettings::new(model.to_owned(), data, folder.join("adapter"));
-    settings.targets = ["query_key_value", "dense_h_to_4h", "dense_4h_to_h"]
+    settings.recipe.targets = ["query_key_value", "dense_h_to_4h", "dense_4h_to_h"]
         .map(str::to_owned)
         .to_vec();
-    settings.epochs = 30;
-    settings.batch = 8;
-    settings.optimizer.rate = 1e-2;
-    settings.held_out = 0.25;
+    settings.recipe.epochs = 30;
+    settings.recipe.batch = 8;
+    settings.recipe.optimizer.rate = 1e-2;
+    settings.recipe.held_out = 0.25;
     settings.threads = 2;
     settings
 }
@@ -182,8 +182,8 @@ fn the_same_seed_gives_the_same_adapter_on_any_number_of_threads() {
     let folder = tempfile::tempdir().expect("a folder");
     let model = grown(folder.path());
     let mut settings = settings(folder.path(), &model);
-    settings.epochs = 1;
-    settings.dropout = 0.2;
+    settings.recipe.epochs = 1;
+    settings.recipe.dropout = 0.2;
     let mut once = |threads: usize, name: &str| {
         settings.threads = threads;
         settings.out = folder.path().join(name);
@@ -202,10 +202,10 @@ fn a_tuning_that_was_stopped_goes_on_bit_for_bit() {
     let folder = tempfile::tempdir().expect("a folder");
     let model = grown(folder.path());
     let mut settings = settings(folder.path(), &model);
-    settings.epochs = 2;
-    settings.dropout = 0.2;
+    settings.recipe.epochs = 2;
+    settings.recipe.dropout = 0.2;
     settings.save_every = 4;
-    settings.evaluate_every = Some(3);
+    settings.recipe.evaluate_every = Some(3);
     let weights = |settings: &TuneSettings| {
         std::fs::read(settings.out.join("adapter_model.safetensors")).expect("weights")
     };
@@ -259,10 +259,10 @@ fn learning_stops_early_and_keeps_the_best_adapter() {
     let folder = tempfile::tempdir().expect("a folder");
     let model = grown(folder.path());
     let mut settings = settings(folder.path(), &model);
-    settings.epochs = 30;
-    settings.optimizer.rate = 0.3;
-    settings.evaluate_every = Some(2);
-    settings.patience = Some(2);
+    settings.recipe.epochs = 30;
+    settings.recipe.optimizer.rate = 0.3;
+    settings.recipe.evaluate_every = Some(2);
+    settings.recipe.patience = Some(2);
     let report = tune(&settings, &mut |_| ControlFlow::Continue(())).expect("tunes");
     assert!(report.finished);
     assert!(
@@ -312,7 +312,7 @@ fn instructions_teach_the_same_as_a_chat() {
     let folder = tempfile::tempdir().expect("a folder");
     let model = grown(folder.path());
     let mut settings = settings(folder.path(), &model);
-    settings.epochs = 1;
+    settings.recipe.epochs = 1;
     let chat = tune(&settings, &mut |_| ControlFlow::Continue(())).expect("tunes");
     let text = std::fs::read_to_string(&settings.data).expect("the set");
     let records: Vec<serde_json::Value> = text
@@ -339,9 +339,9 @@ fn an_adapter_is_saved_under_pefts_names() {
     let folder = tempfile::tempdir().expect("a folder");
     let model = grown(folder.path());
     let mut settings = settings(folder.path(), &model);
-    settings.epochs = 1;
-    settings.rank = 2;
-    settings.targets = vec!["query_key_value".to_owned()];
+    settings.recipe.epochs = 1;
+    settings.recipe.rank = 2;
+    settings.recipe.targets = vec!["query_key_value".to_owned()];
     tune(&settings, &mut |_| ControlFlow::Continue(())).expect("tunes");
     let bytes = std::fs::read(settings.out.join("adapter_model.safetensors")).expect("weights");
     let tensors = safetensors::SafeTensors::deserialize(&bytes).expect("tensors");

@@ -9,7 +9,6 @@ use serde::de::DeserializeOwned;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Where the state lies.
 pub(super) fn state(course: &Course) -> PathBuf {
     course.out.join("state.safetensors")
 }
@@ -63,7 +62,6 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Adds a line to a log.
 pub(super) fn append(path: &Path, line: &str) -> Result<(), TrainError> {
     let mut file = std::fs::OpenOptions::new()
         .create(true)

@@ -24,16 +24,13 @@ use std::time::Instant;
 
 /// What happens while a model grows.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub enum GrowEvent {
     /// Everything is ready.
     Started {
-        /// Parameters of the model.
         parameters: usize,
-        /// Tokens in one step.
         tokens_per_step: usize,
-        /// Estimated memory in bytes.
         memory: u64,
-        /// The step the run goes on from.
         from_step: u64,
         /// Where it is computed, in words.
         device: String,
@@ -42,11 +39,9 @@ pub enum GrowEvent {
     Note(String),
     /// One step is done.
     Step {
-        /// Its number, from 1.
         step: u64,
         /// Mean loss per token, in nats.
         loss: f64,
-        /// The learning rate used.
         rate: f64,
         /// Norm of the gradient before clipping.
         gradient_norm: f64,
@@ -54,12 +49,7 @@ pub enum GrowEvent {
         tokens_per_second: f64,
     },
     /// A checkpoint was written.
-    Checkpoint {
-        /// Its step.
-        step: u64,
-        /// Its folder.
-        folder: PathBuf,
-    },
+    Checkpoint { step: u64, folder: PathBuf },
     /// Held-out items were scored.
     Probed(ProbeReport),
     /// Questions about held-out pictures were asked.
@@ -68,8 +58,8 @@ pub enum GrowEvent {
 
 /// What a call of [`crate::grow()`] or [`crate::grow_vision()`] did.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct GrowReport {
-    /// The last step done.
     pub step: u64,
     /// True when all steps are done.
     pub finished: bool,
@@ -84,7 +74,6 @@ pub struct GrowReport {
 /// Sees every event and can stop the run; its state is then saved.
 pub(crate) type OnEvent<'a> = &'a mut dyn FnMut(GrowEvent) -> ControlFlow<()>;
 
-/// What a step did.
 pub(crate) struct Stepped {
     pub(crate) loss: f64,
     pub(crate) gradient_norm: f64,
@@ -111,12 +100,10 @@ pub(crate) trait Grown {
     fn probe(&mut self, step: u64) -> Result<Option<GrowEvent>, TrainError>;
 }
 
-/// A run under way.
 pub(crate) struct Run<'a> {
     pub(super) course: &'a Course,
     /// What decides the weights, as text: a state is resumed only under the same.
     pub(super) recipe: String,
-    /// Steps done.
     pub(crate) step: u64,
 }
 
@@ -245,7 +232,6 @@ impl Run<'_> {
 
 /// How the numbers of a tensor start.
 pub(crate) enum Start {
-    /// All the same.
     Constant(f32),
     /// Normal with this deviation.
     Normal(f64),

@@ -107,7 +107,6 @@ pub(crate) struct Weighing {
     pub(crate) window: Option<usize>,
     /// A position sees nothing after itself.
     pub(crate) causal: bool,
-    /// What multiplies.
     pub(crate) unit: Unit,
 }
 

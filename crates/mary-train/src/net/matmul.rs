@@ -95,13 +95,10 @@ pub(crate) fn transpose(from: &[f32], row_step: usize, columns: usize, to: &mut 
 /// What happens to the destination's old content.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Write {
-    /// The product replaces it.
     Replace,
-    /// The product is added to it.
     Add,
 }
 
-/// What multiplies matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Unit {
     /// `gemm` with vectors: what grows a model multiplies so on every processor, and has the same bits.

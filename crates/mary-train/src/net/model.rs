@@ -66,7 +66,6 @@ pub struct Parameters<'a> {
 }
 
 impl Parameters<'_> {
-    /// What multiplies.
     pub(super) fn unit(&self) -> Unit {
         self.frozen.map_or(Unit::Vectors, Frozen::unit)
     }
@@ -194,7 +193,6 @@ impl Net {
         }
     }
 
-    /// How a layer weighs.
     pub(super) fn weighing(&self, layer: usize, unit: Unit) -> Weighing {
         let attention = &self.architecture.attention;
         let kind = self.architecture.kinds.get(layer);

@@ -152,7 +152,6 @@ impl Matrix {
         }
     }
 
-    /// All rows.
     pub(super) fn all(&self) -> Vec<f32> {
         use rayon::prelude::*;
         let mut out = vec![0.0; self.outputs * self.inputs];

@@ -16,7 +16,6 @@ use std::ops::Range;
 
 /// Where the tower lies in a LLaVA checkpoint.
 const TOWER: &str = "vision_tower.vision_model.";
-/// Where the projector lies.
 const PROJECTOR: &str = "multi_modal_projector.";
 
 /// A tower and a projector, ready to run.
@@ -128,7 +127,6 @@ impl VisionEncoder {
         })
     }
 
-    /// Where the tensors lie.
     pub fn layout(&self) -> &Layout {
         &self.net.layout
     }

@@ -12,10 +12,9 @@ pub(super) const CONFIG: &str = "adapter_config.json";
 
 /// Adapter weights with their table.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct Adapter {
-    /// Where the matrices lie.
     pub layout: AdapterLayout,
-    /// The numbers.
     pub values: Vec<f32>,
     alpha: f64,
     targets: Vec<String>,

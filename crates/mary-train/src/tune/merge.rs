@@ -144,7 +144,7 @@ fn tensor_of(checkpoint: &Checkpoint, a: &Architecture, layer: &str) -> Option<S
 /// made from and how it was learned. A base in Hugging Face's layout is stored as `storage` says; of a
 /// GGUF file only the matrices that the adapter changes are stored anew, in 32 bits.
 pub fn merge(model: &Path, adapter: &Path, out: &Path, storage: Storage) -> Result<(), TrainError> {
-    let provenance = MergedProvenance::of(model, adapter, storage)?;
+    let provenance = MergedProvenance::planned(model, adapter, storage)?;
     let fail = |e: mary_contract::ModelError| TrainError::content(model, e);
     let checkpoint = Checkpoint::open(model).map_err(fail)?;
     let changes = Changes::of(&checkpoint, model, adapter)?;

@@ -20,7 +20,6 @@ pub(super) struct Progress {
     pub(super) curve: Vec<Evaluation>,
     /// The adapter with the lowest loss, where learning may stop early.
     pub(super) best: Option<Vec<f32>>,
-    /// Learning has stopped early.
     pub(super) over: bool,
 }
 

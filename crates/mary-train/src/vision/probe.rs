@@ -14,8 +14,8 @@ const BLOCKS: usize = 10;
 
 /// What the probe found at one step. A tie counts its share.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[allow(missing_docs, reason = "fields are what their names say")]
 pub struct VisionReport {
-    /// The step.
     pub step: u64,
     /// Share of right answers with the question's own picture.
     pub own: f64,

@@ -23,7 +23,6 @@ pub(super) fn grow(
     Ok(at)
 }
 
-/// Rows of numbers.
 #[derive(Default)]
 pub(super) struct Buffer {
     memory: Option<Memory>,

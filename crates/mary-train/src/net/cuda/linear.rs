@@ -72,7 +72,6 @@ impl Numbers<'_> {
     }
 }
 
-/// An adapter's numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Adapted<'a> {
     pub(super) table: &'a AdapterLayout,
@@ -80,7 +79,6 @@ pub(super) struct Adapted<'a> {
     pub(super) values: u64,
     /// In 32 bits; 0 while nothing is trained.
     pub(super) gradient: u64,
-    /// Numbers are dropped.
     pub(super) dropping: bool,
 }
 

@@ -27,7 +27,6 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Rows as they lie.
     pub(super) fn rows(at: u64, step: usize) -> Self {
         Self {
             at,
@@ -173,7 +172,6 @@ pub(super) fn alignment(addresses: &[u64]) -> u32 {
 }
 
 impl Gpu {
-    /// Multiplies.
     pub(super) fn matmul(&self, call: &Call) -> Result<(), ModelError> {
         let (rows, inner, columns) = call.size;
         if rows == 0 || columns == 0 {

@@ -47,7 +47,6 @@ const SINGLE: f64 = 50e12;
 const SHORT: f64 = 650e12;
 const MOVED: f64 = 3.2e12;
 
-/// How the parts lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lie {
     /// Along the inner dimension.

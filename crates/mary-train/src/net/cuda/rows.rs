@@ -191,7 +191,6 @@ impl Gpu {
         )
     }
 
-    /// Numbers rounded to bfloat16.
     pub(super) fn round(&self, from: u64, to: u64, count: usize) -> Done {
         let by = (Threads::Each(count), Kind::Single);
         self.shorten(by, from, to, count as u64)

@@ -253,7 +253,6 @@ impl GpuTrainer {
             .gradient_norm(by, sums, int(blocks), clip, norm, factor)
     }
 
-    /// Loss and gradient.
     fn gradient_of(&mut self, work: &[&Work], scale: f32) -> Result<(), ModelError> {
         self.with_less(work, |trainer| trainer.try_gradient(work, scale))
     }
