@@ -1,7 +1,7 @@
 //! Folders in Hugging Face layout, written so that transformers loads them.
 
+use crate::TrainError;
 use crate::net::Entry;
-use crate::{TrainError, tokenizer};
 use half::{bf16, f16};
 use mary_weights::{TensorType, unpack_blocks};
 use safetensors::serialize;
@@ -9,7 +9,6 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
-use tokenizers::Tokenizer;
 
 /// How numbers are stored in a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -40,16 +39,11 @@ impl Storage {
     }
 
     fn bytes(self, numbers: &[f32]) -> Vec<u8> {
+        let each = numbers.iter().copied();
         match self {
-            Self::F32 => numbers.iter().flat_map(|x| x.to_le_bytes()).collect(),
-            Self::F16 => numbers
-                .iter()
-                .flat_map(|x| f16::from_f32(*x).to_le_bytes())
-                .collect(),
-            Self::Bf16 => numbers
-                .iter()
-                .flat_map(|x| bf16::from_f32(*x).to_le_bytes())
-                .collect(),
+            Self::F32 => each.flat_map(f32::to_le_bytes).collect(),
+            Self::F16 => each.flat_map(|x| f16::from_f32(x).to_le_bytes()).collect(),
+            Self::Bf16 => each.flat_map(|x| bf16::from_f32(x).to_le_bytes()).collect(),
         }
     }
 }
@@ -66,34 +60,6 @@ pub(crate) fn remove(path: &Path) -> Result<(), TrainError> {
             Err(TrainError::file(path)(error))
         }
         _ => Ok(()),
-    }
-}
-
-/// Everything in a model folder.
-pub(crate) struct Folder<'a> {
-    pub(crate) config: &'a Value,
-    pub(crate) tokenizer: &'a Tokenizer,
-    pub(crate) context: usize,
-    /// Further files of JSON, by their names.
-    pub(crate) others: &'a [(&'a str, Value)],
-    pub(crate) entries: &'a [Entry],
-    pub(crate) parameters: &'a [f32],
-    pub(crate) storage: Storage,
-}
-
-impl Folder<'_> {
-    /// Writes the folder; the weights last, so that their presence means the folder is whole.
-    pub(crate) fn write(&self, folder: &Path) -> Result<(), TrainError> {
-        std::fs::create_dir_all(folder).map_err(TrainError::file(folder))?;
-        let write = |name: &str, text: String| write_whole(&folder.join(name), text.as_bytes());
-        write("config.json", format!("{:#}\n", self.config))?;
-        write("tokenizer.json", tokenizer::to_json(self.tokenizer)?)?;
-        write("tokenizer_config.json", tokenizer::config(self.context))?;
-        for (name, value) in self.others {
-            write(name, format!("{value:#}\n"))?;
-        }
-        let path = folder.join("model.safetensors");
-        write_weights(&path, self.entries, self.parameters, self.storage)
     }
 }
 

@@ -45,7 +45,7 @@ pub use probe::ProbeReport;
 pub use provenance::{End, Ending, MergedProvenance, PROVENANCE, Provenance, Reuse};
 pub use stream::TextSource;
 pub use tune::{
-    Adapter, AnswerScore, Derived, Evaluation, LearningStep, TuneEvent, TuneReport, TuneSettings,
+    AnswerScore, Derived, Evaluation, LearningStep, TuneEvent, TuneReport, TuneSettings,
     TuningRecipe, derive, learning, merge, merged_model, tune,
 };
 pub use vision::{IMAGE, VisionReport, VisionSettings, VisionSize, grow_vision};

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use tokenizers::Tokenizer;
 
-/// Pairs drawn of each paradigm; those whose two sentences have equally many tokens are kept, so
+/// Pairs sampled of each paradigm; those whose two sentences have equally many tokens are kept, so
 /// that a model that only counts tokens is at chance.
 const PER_PARADIGM: usize = 48;
 

@@ -9,13 +9,13 @@ use super::attention::{Attention, Heads, Tiling};
 use super::buffers::Buffer;
 use super::check::ripple;
 use super::matmul::{Call, Shared, View};
-use super::rows::{Dropping, NormAt, Threads};
+use super::rows::{Dropout, NormAt, Threads};
 use super::{Gpu, Multiply, int};
-use crate::net::attention::{Joint, Rotary, Saved, Scratch, Weighing, backward, forward};
+use crate::net::Segment;
+use crate::net::attention::{AttentionSettings, Joint, Rotary, Saved, Scratch, backward, forward};
 use crate::net::kernels::{self, NormKind, NormSaved};
 use crate::net::linear::drop_into;
-use crate::net::matmul::Unit;
-use crate::net::{Segment, add_product};
+use crate::net::matmul::{self, Unit};
 use mary_architecture::config::{Activation, Rope};
 
 /// ‖a − b‖ / ‖b‖; NaN where either holds one.
@@ -32,6 +32,18 @@ pub fn relative(a: &[f32], b: &[f32]) -> f64 {
     } else {
         f64::NAN
     }
+}
+
+/// `out (m × n) += scale · a (m × k) · b (k × n)` on the CPU, all rows without gaps.
+fn add_product(
+    (m, k, n): (usize, usize, usize),
+    (a, b): (&[f32], &[f32]),
+    scale: f32,
+    out: &mut [f32],
+) {
+    let (a, b) = (matmul::View::rows(a, k), matmul::View::rows(b, n));
+    let product = Unit::Vectors.product((m, k, n), a, b);
+    product.scaled(scale).add_to(out, n);
 }
 
 struct Bench {
@@ -349,7 +361,7 @@ impl Bench {
             .flat_map(|s| [*s as u32, (*s >> 32) as u32].map(u32::cast_signed))
             .collect();
         let (packs, places, words) = (self.ints(&packs)?, self.ints(&places)?, self.ints(&words)?);
-        let by = Dropping {
+        let by = Dropout {
             places: (packs.at(), places.at(), words.at()),
             salt: 5 << 40,
             share: 0.3,
@@ -404,7 +416,7 @@ impl Bench {
             width,
             grouped: kv_heads == heads,
         };
-        let how = Weighing {
+        let how = AttentionSettings {
             joint: layout,
             scale: 1.0 / (width as f32).sqrt(),
             cap: None,

@@ -139,7 +139,7 @@ fn an_adapter_that_was_stopped_half_way_says_so_and_is_gone_on_with() {
     assert_eq!(reuse(&settings), Reuse::Unfinished);
     // Something else is another adapter all the same.
     let mut other = settings.clone();
-    other.rank = 3;
+    other.recipe.rank = 3;
     assert!(matches!(reuse(&other), Reuse::Other(_)));
     // A stopped tuning is no model: it is not merged.
     let error = derive(&settings, &mut stop(5)).expect_err("stopped");

@@ -57,7 +57,7 @@ fn sight(tensors: &SafeTensors<'_>, config: &Value, net: &VisionLanguageNet) -> 
     let shown = |i: &usize| all.tokens[*i] == image;
     VisionPack {
         places: (0..all.tokens.len()).filter(shown).collect(),
-        patches: golden_patches(net.eyes.image, net.eyes.patch),
+        patches: golden_patches(net.encoder.image, net.encoder.patch),
         packed: all,
     }
 }
@@ -89,7 +89,7 @@ fn a_model_that_sees_has_the_gradients_that_pytorch_has() {
     let tensors = SafeTensors::deserialize(&bytes).expect("tensors");
     let net = VisionLanguageNet::open(&settings["config"]).expect("a net");
     let sight = sight(&tensors, &settings["config"], &net);
-    assert_eq!(sight.places.len(), 2 * net.eyes.rows());
+    assert_eq!(sight.places.len(), 2 * net.encoder.rows());
     let base: Vec<f32> = net
         .entries
         .iter()
@@ -243,10 +243,10 @@ fn the_reader_opens_what_was_grown_and_computes_the_same() {
         let rgb = posed.scene.rgb(24);
         let text = format!("{} {}", posed.question.prompt(), posed.question.right());
         // Trained: the picture's patches in the places of its tokens.
-        let mut tokens = vec![image; net.eyes.rows()];
+        let mut tokens = vec![image; net.encoder.rows()];
         tokens.extend(mary_train::tokenizer::encode(&tokenizer, &text).expect("encodes"));
         let mut sight = VisionPack {
-            places: (0..net.eyes.rows()).collect(),
+            places: (0..net.encoder.rows()).collect(),
             ..VisionPack::default()
         };
         patches(&rgb, 24, 8, &mut sight.patches);
@@ -271,7 +271,7 @@ fn the_reader_opens_what_was_grown_and_computes_the_same() {
         prompt.turns[0].parts.insert(0, Part::Image(image));
         let (read, shown) = model.read(&prompt).expect("read");
         assert_eq!(read.len(), tokens.len());
-        assert_eq!(read[net.eyes.rows()..], tokens[net.eyes.rows()..]);
+        assert_eq!(read[net.encoder.rows()..], tokens[net.encoder.rows()..]);
         let mut session = model.session(read.len()).expect("a session");
         session.show(shown.clone());
         let mut batch = Batch::default();

@@ -1,11 +1,33 @@
 //! Tuning as a user does it: on a model grown here, with adapters saved, loaded and merged.
 
 use mary_train::net::{AdapterLayout, Net, Packed, Parameters, Shape, Workspace};
-use mary_train::{
-    Adapter, GrowSettings, Size, Storage, TuneEvent, TuneSettings, grow, merge, tune,
-};
+use mary_train::{GrowSettings, Size, Storage, TuneEvent, TuneSettings, grow, merge, tune};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+
+/// The adapter that a tuning wrote, from its files in PEFT's layout.
+fn adapter(settings: &TuneSettings, net: &Net) -> (AdapterLayout, Vec<f32>) {
+    let text = std::fs::read_to_string(settings.out.join("adapter_config.json")).expect("read");
+    let config: serde_json::Value = serde_json::from_str(&text).expect("json");
+    let rank = config["r"].as_u64().expect("a rank") as usize;
+    let alpha = config["lora_alpha"].as_f64().expect("a strength") as f32;
+    let targets: Vec<String> =
+        serde_json::from_value(config["target_modules"].clone()).expect("targets");
+    let table = AdapterLayout::new(&net.layout, rank, alpha, 0.0, &targets).expect("a table");
+    let bytes = std::fs::read(settings.out.join("adapter_model.safetensors")).expect("read");
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).expect("tensors");
+    assert_eq!(tensors.len(), table.tensors().len());
+    let mut values = vec![0.0; table.total];
+    for (name, dims, place) in table.tensors() {
+        let name = format!("base_model.model.{name}");
+        let view = tensors.tensor(&name).expect(&name);
+        assert_eq!(view.shape(), dims, "{name}");
+        for (to, from) in values[place].iter_mut().zip(view.data().chunks_exact(4)) {
+            *to = f32::from_le_bytes([from[0], from[1], from[2], from[3]]);
+        }
+    }
+    (table, values)
+}
 
 /// A tokenizer made once; growing uses the one it finds in the folder.
 pub fn with_tokenizer(out: &Path) {
@@ -159,8 +181,8 @@ fn tuning_learns_and_the_merged_model_agrees_with_the_adapter() {
     );
 
     let (net, base) = open(&model);
-    let adapter = Adapter::load(&settings.out, &net.layout).expect("loads");
-    let with = logits(&net, &base, Some((&adapter.layout, &adapter.values)));
+    let (table, values) = adapter(&settings, &net);
+    let with = logits(&net, &base, Some((&table, &values)));
     assert_ne!(
         with,
         logits(&net, &base, None),
@@ -381,7 +403,7 @@ fn mistakes_are_named_before_training() {
             .to_string()
     };
     let mut bad = good.clone();
-    bad.targets = vec!["q_proj".to_owned()];
+    bad.recipe.targets = vec!["q_proj".to_owned()];
     let error = refuse(&bad);
     assert!(
         error.contains("q_proj") && error.contains("query_key_value"),
@@ -401,6 +423,6 @@ fn mistakes_are_named_before_training() {
     bad.memory_limit = Some(1_000_000);
     assert!(refuse(&bad).contains("memory"), "{}", refuse(&bad));
     let mut bad = good;
-    bad.rank = 0;
+    bad.recipe.rank = 0;
     assert!(refuse(&bad).contains("rank"), "{}", refuse(&bad));
 }

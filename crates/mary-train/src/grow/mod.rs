@@ -10,12 +10,11 @@ mod settings;
 pub use settings::{GrowSettings, Size};
 
 use crate::growth::{
-    GrowEvent, GrowReport, Grown, OnEvent, Run, Start, Stepped, groups, new_weights,
+    Folder, GrowEvent, GrowReport, Grown, OnEvent, Run, Start, Stepped, groups, new_weights,
 };
-use crate::hf::Folder;
-use crate::learner::{Device, Learner, Lesson, Means, Work};
+use crate::learner::{ComputeSettings, Device, Learner, TrainingJob};
 use crate::memory::Estimate;
-use crate::net::{Layout, Net, Packed, Shape};
+use crate::net::{Layout, Net, Packed, Shape, Work};
 use crate::optimizer::Moments;
 use crate::probe::Prober;
 use crate::stream::{Documents, Position, TokenStream};
@@ -53,7 +52,7 @@ pub fn grow(settings: &GrowSettings, on_event: OnEvent<'_>) -> Result<GrowReport
     settings.device.ready()?;
     let shape = settings.size.shape(settings.size.vocabulary);
     let memory = match settings.device {
-        Device::Cpu => Estimate::growing(&shape, settings)?,
+        Device::Cpu => Estimate::growing(&shape, course.slots())?,
         Device::Cuda(_) => {
             let total = Layout::new(&shape)?.total;
             Estimate::beside_gpu(total, total)
@@ -106,7 +105,7 @@ impl<'a> Grower<'a> {
             true => Some(Prober::new(&tokenizer, end, course.seed)?),
             false => None,
         };
-        let lesson = Lesson {
+        let job = TrainingJob {
             groups: groups(&net.layout.entries, course.optimizer.decay),
             net,
             base: begun.parameters,
@@ -115,7 +114,7 @@ impl<'a> Grower<'a> {
             moments: begun.moments,
             optimizer: course.optimizer.clone(),
         };
-        let means = Means {
+        let compute = ComputeSettings {
             device: settings.device,
             threads: course.threads,
             slots: course.slots(),
@@ -124,7 +123,7 @@ impl<'a> Grower<'a> {
         let grower = Self {
             settings,
             shape,
-            learner: Learner::new(lesson, &means)?,
+            learner: Learner::new(job, &compute)?,
             position: begun.position,
             tokenizer,
             end,
@@ -174,8 +173,8 @@ impl Grown for Grower<'_> {
 
     fn numbers(&mut self) -> Result<(&[f32], &Moments), TrainError> {
         self.learner.fetch()?;
-        let lesson = self.learner.lesson();
-        Ok((&lesson.base, &lesson.moments))
+        let job = self.learner.job();
+        Ok((&job.base, &job.moments))
     }
 
     fn write(&mut self, folder: &Path) -> Result<(), TrainError> {
@@ -187,7 +186,7 @@ impl Grown for Grower<'_> {
             context: self.shape.context,
             others: &[],
             entries: &self.learner.net().layout.entries,
-            parameters: &self.learner.lesson().base,
+            parameters: &self.learner.job().base,
             storage,
         }
         .write(folder)

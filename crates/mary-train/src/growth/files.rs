@@ -1,13 +1,16 @@
 //! The files of a growth beside its checkpoints: the recipe, the logs, and the state a run resumes from.
 
 use super::{Course, Run};
-use crate::TrainError;
-use crate::hf::write_whole;
+use crate::hf::{Storage, write_weights, write_whole};
+use crate::net::Entry;
 use crate::optimizer::Moments;
 use crate::state::State;
+use crate::{TrainError, tokenizer};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use tokenizers::Tokenizer;
 
 pub(super) fn state(course: &Course) -> PathBuf {
     course.out.join("state.safetensors")
@@ -78,9 +81,9 @@ pub(super) fn trim(path: &Path, step: u64) -> Result<(), TrainError> {
     }
     let text = std::fs::read_to_string(path).map_err(TrainError::file(path))?;
     let done = |line: &&str| {
-        serde_json::from_str::<serde_json::Value>(line)
+        serde_json::from_str::<Value>(line)
             .ok()
-            .and_then(|v| v.get("step").and_then(serde_json::Value::as_u64))
+            .and_then(|v| v.get("step").and_then(Value::as_u64))
             .is_some_and(|s| s <= step)
     };
     let kept: String = text
@@ -89,4 +92,32 @@ pub(super) fn trim(path: &Path, step: u64) -> Result<(), TrainError> {
         .map(|line| format!("{line}\n"))
         .collect();
     write_whole(path, kept.as_bytes())
+}
+
+/// Everything in a model folder.
+pub(crate) struct Folder<'a> {
+    pub(crate) config: &'a Value,
+    pub(crate) tokenizer: &'a Tokenizer,
+    pub(crate) context: usize,
+    /// Further files of JSON, by their names.
+    pub(crate) others: &'a [(&'a str, Value)],
+    pub(crate) entries: &'a [Entry],
+    pub(crate) parameters: &'a [f32],
+    pub(crate) storage: Storage,
+}
+
+impl Folder<'_> {
+    /// Writes the folder; the weights last, so that their presence means the folder is whole.
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), TrainError> {
+        std::fs::create_dir_all(folder).map_err(TrainError::file(folder))?;
+        let write = |name: &str, text: String| write_whole(&folder.join(name), text.as_bytes());
+        write("config.json", format!("{:#}\n", self.config))?;
+        write("tokenizer.json", tokenizer::to_json(self.tokenizer)?)?;
+        write("tokenizer_config.json", tokenizer::config(self.context))?;
+        for (name, value) in self.others {
+            write(name, format!("{value:#}\n"))?;
+        }
+        let path = folder.join("model.safetensors");
+        write_weights(&path, self.entries, self.parameters, self.storage)
+    }
 }

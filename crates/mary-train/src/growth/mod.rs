@@ -6,7 +6,7 @@ mod course;
 mod files;
 
 pub use course::Course;
-pub(crate) use files::Begun;
+pub(crate) use files::Folder;
 
 use crate::TrainError;
 use crate::net::Entry;

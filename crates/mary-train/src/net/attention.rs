@@ -3,7 +3,7 @@
 //! Probabilities are not kept: the backward pass computes them again from the log-sums, so memory
 //! grows with the length of a sequence and not with its square.
 
-use super::kernels::{self, Seen, dot, masked_softmax, masked_softmax_again, softmax_back};
+use super::kernels::{self, VisibleKeys, dot, masked_softmax, masked_softmax_again, softmax_back};
 use super::matmul::{Unit, View, transpose};
 use mary_architecture::Architecture;
 use mary_architecture::config::{QkvLayout, QkvNames, Rope};
@@ -100,7 +100,7 @@ impl Joint {
 /// How one layer weighs: where its heads lie, the factor on the scores, what squashes them, and how
 /// many positions one sees, itself included.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Weighing {
+pub(crate) struct AttentionSettings {
     pub(crate) joint: Joint,
     pub(crate) scale: f32,
     pub(crate) cap: Option<f32>,
@@ -110,10 +110,10 @@ pub(crate) struct Weighing {
     pub(crate) unit: Unit,
 }
 
-impl Weighing {
+impl AttentionSettings {
     /// Which keys a block of rows sees; without causality the last row's are everyone's.
-    fn seen(&self, first: usize, keys: usize) -> Seen {
-        Seen {
+    fn seen(&self, first: usize, keys: usize) -> VisibleKeys {
+        VisibleKeys {
             keys,
             first: if self.causal { first } else { keys },
             window: self.window,
@@ -215,7 +215,7 @@ impl Scratch {
 
 /// Attention over rotated joint rows; writes heads side by side into `out`.
 pub(crate) fn forward(
-    how: &Weighing,
+    how: &AttentionSettings,
     segments: &[Segment],
     qkv: &[f32],
     scratch: &mut Scratch,
@@ -264,7 +264,7 @@ pub(crate) struct Saved<'a> {
 
 /// The gradient of the joint rows (still rotated); `dqkv` is overwritten.
 pub(crate) fn backward(
-    how: &Weighing,
+    how: &AttentionSettings,
     segments: &[Segment],
     saved: &Saved<'_>,
     scratch: &mut Scratch,

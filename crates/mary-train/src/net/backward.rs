@@ -139,7 +139,7 @@ impl Net {
             log_sums: &s.log_sums,
         };
         attention::backward(
-            &self.weighing(index, p.unit()),
+            &self.attention_settings(index, p.unit()),
             &packed.segments,
             &saved,
             &mut ws.scratch,

@@ -130,11 +130,7 @@ impl Net {
         ws: &mut Workspace,
     ) {
         let layout = &self.layout.blocks[index];
-        let (d, n, row) = (
-            self.architecture.hidden,
-            packed.tokens.len(),
-            self.joint.row(),
-        );
+        let (n, row) = (packed.tokens.len(), self.joint.row());
         let Workspace {
             blocks,
             low,
@@ -160,7 +156,7 @@ impl Net {
         size(&mut s.heads, n * self.architecture.q_width());
         size(&mut s.log_sums, n * self.architecture.heads);
         attention::forward(
-            &self.weighing(index, p.unit()),
+            &self.attention_settings(index, p.unit()),
             &packed.segments,
             &s.qkv,
             scratch,

@@ -322,7 +322,7 @@ fn softmax_row(row: &mut [f32], live: usize) -> f32 {
 
 /// Which keys the rows of a block of scores see.
 #[derive(Clone, Copy)]
-pub(crate) struct Seen {
+pub(crate) struct VisibleKeys {
     /// Keys in a row.
     pub(crate) keys: usize,
     /// The position of the first row.
@@ -331,10 +331,10 @@ pub(crate) struct Seen {
     pub(crate) window: Option<usize>,
 }
 
-impl Seen {
+impl VisibleKeys {
     /// The keys that row `i` sees.
     #[inline(always)]
-    fn of(self, i: usize) -> std::ops::Range<usize> {
+    fn range(self, i: usize) -> std::ops::Range<usize> {
         let end = (self.first + i + 1).min(self.keys);
         let start = self.window.map_or(0, |w| end.saturating_sub(w));
         start..end
@@ -342,13 +342,13 @@ impl Seen {
 }
 
 /// Softmax of a block of score rows over the keys that each sees; zero where a row does not see.
-pub(crate) fn masked_softmax(scores: &mut [f32], seen: Seen, log_sums: &mut [f32]) {
+pub(crate) fn masked_softmax(scores: &mut [f32], seen: VisibleKeys, log_sums: &mut [f32]) {
     dispatch(
         #[inline(always)]
         || {
             let rows = scores.chunks_mut(seen.keys).zip(log_sums.iter_mut());
             for (i, (row, log_sum)) in rows.enumerate() {
-                let live = seen.of(i);
+                let live = seen.range(i);
                 let (before, row) = row.split_at_mut(live.start);
                 before.fill(0.0);
                 *log_sum = softmax_row(row, live.len());
@@ -358,12 +358,12 @@ pub(crate) fn masked_softmax(scores: &mut [f32], seen: Seen, log_sums: &mut [f32
 }
 
 /// The probabilities again, from the scores and the kept log-sums.
-pub(crate) fn masked_softmax_again(scores: &mut [f32], seen: Seen, log_sums: &[f32]) {
+pub(crate) fn masked_softmax_again(scores: &mut [f32], seen: VisibleKeys, log_sums: &[f32]) {
     dispatch(
         #[inline(always)]
         || {
             for (i, (row, log_sum)) in scores.chunks_mut(seen.keys).zip(log_sums).enumerate() {
-                let live = seen.of(i);
+                let live = seen.range(i);
                 let (row, tail) = row.split_at_mut(live.end);
                 let (before, row) = row.split_at_mut(live.start);
                 before.fill(0.0);

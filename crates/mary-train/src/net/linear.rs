@@ -6,7 +6,7 @@ use super::kernels;
 use super::layout::Linear;
 use super::matmul::{Unit, View, Write};
 use super::model::{Gradients, Parameters, size};
-use super::stored::Room;
+use super::stored::UnpackBuffer;
 
 /// Low-rank rows of every adapted layer, and room for what is computed with them.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub(super) struct LowRank {
     kept: Vec<Vec<f32>>,
     dropped: Vec<f32>,
     gradient: Vec<f32>,
-    pub(super) room: Room,
+    pub(super) room: UnpackBuffer,
 }
 
 impl LowRank {

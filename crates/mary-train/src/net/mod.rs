@@ -15,7 +15,7 @@ mod given;
 pub(crate) mod kernels;
 pub(crate) mod layout;
 mod linear;
-mod matmul;
+pub(crate) mod matmul;
 mod model;
 mod shape;
 pub(crate) mod stored;
@@ -27,34 +27,9 @@ pub use attention::Segment;
 pub use frozen::Frozen;
 pub use given::Given;
 pub use layout::{Entry, Layout};
+pub(crate) use model::Work;
 pub use model::{Gradients, Net, Packed, Parameters, Workspace};
 pub use shape::{Activation, Family, Shape};
 pub use stored::Stored;
 pub use vision::{DEVIATION, MEAN, VisionEncoder, VisionWorkspace, patches};
 pub use vision_language::{VisionLanguageNet, VisionLanguageWorkspace, VisionPack};
-
-use matmul::{Unit, View};
-
-/// `out (m × n) += scale · a (m × k) · b (k × n)`, all rows without gaps.
-pub(crate) fn add_product(
-    (m, k, n): (usize, usize, usize),
-    (a, b): (&[f32], &[f32]),
-    scale: f32,
-    out: &mut [f32],
-) {
-    let (a, b) = (View::rows(a, k), View::rows(b, n));
-    let product = Unit::Vectors.product((m, k, n), a, b);
-    product.scaled(scale).add_to(out, n);
-}
-
-/// `out (m × n) += scale · aᵀ · bᵀ`, where `a` is k × m and `b` is n × k.
-pub(crate) fn add_product_turned(
-    (m, k, n): (usize, usize, usize),
-    (a, b): (&[f32], &[f32]),
-    scale: f32,
-    out: &mut [f32],
-) {
-    let (a, b) = (View::transposed(a, m), View::transposed(b, k));
-    let product = Unit::Vectors.product((m, k, n), a, b);
-    product.scaled(scale).add_to(out, n);
-}

@@ -5,7 +5,7 @@
 //! thread; parallelism is over sequences, outside.
 
 use super::adapter::AdapterLayout;
-use super::attention::{Joint, Rotary, Scratch, Segment, Weighing};
+use super::attention::{AttentionSettings, Joint, Rotary, Scratch, Segment};
 use super::frozen::Frozen;
 use super::given::Given;
 use super::kernels::{self, NormKind};
@@ -13,7 +13,7 @@ use super::layout::{Layout, Norm, Tensors};
 use super::linear::LowRank;
 use super::matmul::{Unit, View, Write, transpose};
 use super::shape::Shape;
-use super::stored::{Room, Stored};
+use super::stored::{Stored, UnpackBuffer};
 use crate::TrainError;
 use mary_architecture::Architecture;
 use mary_architecture::config;
@@ -48,6 +48,13 @@ impl Packed {
             .map(|(_, weight)| f64::from(*weight))
             .sum()
     }
+}
+
+/// Packed texts of a step, and the seed of what is dropped in them.
+#[derive(Debug, Clone)]
+pub(crate) struct Work {
+    pub(crate) packed: Packed,
+    pub(crate) noise: Option<u64>,
 }
 
 /// The numbers of a model: the base and, where there is one, an adapter.
@@ -161,7 +168,11 @@ impl Net {
     pub fn new(shape: Shape) -> Result<Self, TrainError> {
         shape.check()?;
         let layout = Layout::new(&shape)?;
-        Ok(Self::of(shape.architecture()?, layout, shape.context))
+        Ok(Self::with_layout(
+            shape.architecture()?,
+            layout,
+            shape.context,
+        ))
     }
 
     /// Prepares a checkpoint's architecture; `holds` says which tensors it has.
@@ -176,12 +187,12 @@ impl Net {
             positions: architecture.context + offset,
             apart: false,
         };
-        let layout = Layout::of(&architecture, &tensors)?;
+        let layout = Layout::open(&architecture, &tensors)?;
         let longest = architecture.context;
-        Ok(Self::of(architecture, layout, longest))
+        Ok(Self::with_layout(architecture, layout, longest))
     }
 
-    pub(crate) fn of(architecture: Architecture, layout: Layout, longest: usize) -> Self {
+    pub(crate) fn with_layout(architecture: Architecture, layout: Layout, longest: usize) -> Self {
         let longest = longest.min(architecture.context);
         let rotaries = architecture.ropes.iter();
         Self {
@@ -193,10 +204,10 @@ impl Net {
         }
     }
 
-    pub(super) fn weighing(&self, layer: usize, unit: Unit) -> Weighing {
+    pub(super) fn attention_settings(&self, layer: usize, unit: Unit) -> AttentionSettings {
         let attention = &self.architecture.attention;
         let kind = self.architecture.kinds.get(layer);
-        Weighing {
+        AttentionSettings {
             joint: self.joint,
             scale: attention.scale,
             cap: attention.soft_cap,
@@ -256,28 +267,20 @@ impl Net {
     /// Checks what the kernels rely on.
     pub(super) fn check(&self, p: &Parameters<'_>, packed: &Packed) -> Result<(), TrainError> {
         let fail = |what: String| Err(TrainError::Settings(what));
-        if p.base.len() != self.layout.total {
+        let (total, found) = (self.layout.total, p.base.len());
+        if found != total {
+            return fail(format!("expected {total} parameters, found {found}"));
+        }
+        let found = p.transposed.map_or(total, <[f32]>::len);
+        if found != total {
             return fail(format!(
-                "expected {} parameters, found {}",
-                self.layout.total,
-                p.base.len()
+                "expected {total} transposed parameters, found {found}"
             ));
         }
-        if let Some(values) = p.transposed
-            && values.len() != p.base.len()
-        {
-            return fail(format!(
-                "expected {} transposed parameters, found {}",
-                p.base.len(),
-                values.len()
-            ));
-        }
-        let apart = p.stored.map_or(0, Stored::count);
-        if p.stored.is_some() && apart != self.layout.linear_count {
-            return fail(format!(
-                "expected {} stored matrices, found {apart}",
-                self.layout.linear_count
-            ));
+        let count = self.layout.linear_count;
+        let found = p.stored.map_or(count, Stored::count);
+        if found != count {
+            return fail(format!("expected {count} stored matrices, found {found}"));
         }
         if let Some((table, values, _)) = p.adapter
             && (values.len() != table.total || table.sites.len() != self.layout.linear_count)
@@ -403,7 +406,7 @@ impl Net {
         x: &[f32],
         out: &mut [f32],
         squashed: Option<&mut Vec<f32>>,
-        room: &mut Room,
+        room: &mut UnpackBuffer,
     ) {
         let (d, v) = (self.architecture.hidden, self.architecture.vocab);
         let mut write = Write::Replace;

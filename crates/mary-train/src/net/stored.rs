@@ -14,7 +14,7 @@ const SLICE: usize = 1 << 18;
 const TURNED: usize = 16;
 
 #[derive(Clone)]
-enum Numbers {
+pub(super) enum Numbers {
     /// As they lie in the file.
     Raw(TensorType, RawBytes),
     /// Rows that the file holds in another order.
@@ -33,18 +33,18 @@ impl std::fmt::Debug for Numbers {
 /// One matrix, `outputs × inputs`.
 #[derive(Debug, Clone)]
 pub(crate) struct Matrix {
-    outputs: usize,
-    inputs: usize,
-    numbers: Numbers,
+    pub(super) outputs: usize,
+    pub(super) inputs: usize,
+    pub(super) numbers: Numbers,
 }
 
 /// All matrices of a base.
 #[derive(Debug, Clone)]
 pub struct Stored {
     /// By the index of the linear layer.
-    matrices: Vec<Matrix>,
-    embedding: Matrix,
-    head: Option<Matrix>,
+    pub(super) matrices: Vec<Matrix>,
+    pub(super) embedding: Matrix,
+    pub(super) head: Option<Matrix>,
 }
 
 impl Matrix {
@@ -186,7 +186,7 @@ impl Matrix {
         x: &[f32],
         (y, y_step): (&mut [f32], usize),
         write: Write,
-        (unit, room): (Unit, &mut Room),
+        (unit, room): (Unit, &mut UnpackBuffer),
     ) {
         let rows = x.len() / self.inputs.max(1);
         for first in (0..self.outputs).step_by(self.slice()) {
@@ -214,7 +214,7 @@ impl Matrix {
         (dy, dy_step, rows): (&[f32], usize, usize),
         dx: &mut [f32],
         mut write: Write,
-        (unit, room): (Unit, &mut Room),
+        (unit, room): (Unit, &mut UnpackBuffer),
     ) {
         for first in (0..self.outputs).step_by(self.slice()) {
             let count = self.slice().min(self.outputs - first);
@@ -245,9 +245,8 @@ fn wrong(name: &str, found: Option<&[usize]>, expected: &[usize]) -> TrainError 
     })
 }
 
-/// Room for what is unpacked.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct UnpackBuffer {
     rows: Vec<f32>,
     turned: Vec<f32>,
 }
@@ -309,33 +308,6 @@ impl Stored {
     #[cfg(feature = "cuda")]
     pub(crate) fn own_head(&self) -> Option<&Matrix> {
         self.head.as_ref()
-    }
-
-    /// The matrices of a flat slice, in bfloat16 as a file would hold them; for checks.
-    #[cfg(all(feature = "cuda", feature = "checks"))]
-    pub(crate) fn rounded(layout: &Layout, base: &[f32]) -> Self {
-        let matrix = |place: &std::ops::Range<usize>, inputs: usize| {
-            let numbers = base[place.clone()].iter();
-            let bytes: Vec<u8> = numbers
-                .flat_map(|x| half::bf16::from_f32(*x).to_le_bytes())
-                .collect();
-            Matrix {
-                outputs: place.len() / inputs.max(1),
-                inputs,
-                numbers: Numbers::Raw(TensorType::BF16, bytes.into()),
-            }
-        };
-        let mut linears: Vec<_> = layout.blocks.iter().flat_map(|b| b.linears()).collect();
-        linears.sort_by_key(|linear| linear.index);
-        let width = layout.final_norm.weight.len();
-        let own = layout.head != layout.embedding;
-        Self {
-            matrices: (linears.iter())
-                .map(|linear| matrix(&linear.weight, linear.inputs))
-                .collect(),
-            embedding: matrix(&layout.embedding, width),
-            head: own.then(|| matrix(&layout.head, width)),
-        }
     }
 
     pub(crate) fn count(&self) -> usize {

@@ -101,15 +101,10 @@ impl VisionEncoder {
         };
         let mut b = Builder::new(&tensors, false);
         let own = |name: &str| format!("{TOWER}{name}");
-        let embedding = b.linear(
-            own("embeddings.patch_embedding"),
-            a.hidden,
-            3 * patch * patch,
-        );
-        let positions = b.tensor(
-            own("embeddings.position_embedding.weight"),
-            &[rows, a.hidden],
-        );
+        let name = own("embeddings.patch_embedding");
+        let embedding = b.linear(name, a.hidden, 3 * patch * patch);
+        let name = own("embeddings.position_embedding.weight");
+        let positions = b.tensor(name, &[rows, a.hidden]);
         let blocks = (0..a.layers).map(|i| block(&mut b, &a, TOWER, i)).collect();
         // Behind the layer that LLaVA reads: never used and never learned, but a checkpoint holds it.
         b.norm(&own("post_layernorm"), a.hidden);
@@ -119,7 +114,7 @@ impl VisionEncoder {
         Ok(Self {
             image,
             patch,
-            net: Net::of(a, layout, rows),
+            net: Net::with_layout(a, layout, rows),
             embedding,
             positions,
             first,
@@ -127,6 +122,7 @@ impl VisionEncoder {
         })
     }
 
+    /// Where the tensors lie.
     pub fn layout(&self) -> &Layout {
         &self.net.layout
     }

@@ -57,9 +57,9 @@ impl VisionLanguageNet {
             positions: 0,
             apart: false,
         };
-        let layout = Layout::of(&architecture, &tensors)?;
+        let layout = Layout::open(&architecture, &tensors)?;
         let longest = architecture.context;
-        let text = Net::of(architecture, layout, longest);
+        let text = Net::with_layout(architecture, layout, longest);
         let encoder = VisionEncoder::open(&config["vision_config"], text.architecture.hidden)?;
         let before = encoder.layout().total;
         let mut entries = encoder.layout().entries.clone();

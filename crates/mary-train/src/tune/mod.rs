@@ -10,19 +10,19 @@ mod progress;
 mod records;
 mod settings;
 
-pub use adapter::Adapter;
 pub use derived::{Derived, derive};
 pub use learning::{LearningStep, learning};
 pub use merge::{merge, merged_model};
 pub use settings::{TuneSettings, TuningRecipe};
 
 use crate::TrainError;
-use crate::learner::{Device, Learner, Lesson, Means, Work};
+use crate::learner::{ComputeSettings, Device, Learner, TrainingJob};
 use crate::memory::Estimate;
-use crate::net::{AdapterLayout, Frozen, Packed};
+use crate::net::{AdapterLayout, Frozen, Packed, Work};
 use crate::optimizer::{Moments, Schedule};
 use crate::provenance::{End, Ending, Provenance, forget};
 use crate::stream::shuffle;
+use adapter::Adapter;
 pub(crate) use base::Base;
 use conversation::{Example, Reader};
 use mary_contract::{PromptForm, available_memory};
@@ -194,8 +194,13 @@ pub fn tune(
     tuner.learner.fetch()?;
     let rate = |step| settings.recipe.optimizer.rate * tuner.schedule.share(step);
     let curve = learning::steps(&report, rate);
-    if let Some((table, values)) = tuner.learner.into_lesson().adapter {
-        let done = Adapter::new(table, values, settings.recipe.alpha, targets);
+    if let Some((table, values)) = tuner.learner.into_job().adapter {
+        let done = Adapter {
+            layout: table,
+            values,
+            alpha: settings.recipe.alpha,
+            targets,
+        };
         write_down(settings, &done, &curve, &provenance.ended(ending(&report)))?;
     }
     Ok(report)
@@ -302,7 +307,7 @@ impl<'a> Tuner<'a> {
     ) -> Result<Self, TrainError> {
         let values = adapter.initial(settings.seed);
         let (flat, stored) = base.numbers()?;
-        let lesson = Lesson {
+        let job = TrainingJob {
             net: base.net,
             base: flat,
             stored,
@@ -311,7 +316,7 @@ impl<'a> Tuner<'a> {
             groups: vec![(0..adapter.total, settings.recipe.optimizer.decay)],
             adapter: Some((adapter, values)),
         };
-        let means = Means {
+        let compute = ComputeSettings {
             device: settings.device,
             threads: settings.threads,
             slots: settings.recipe.slots.min(settings.recipe.batch),
@@ -319,7 +324,7 @@ impl<'a> Tuner<'a> {
         };
         Ok(Self {
             settings,
-            learner: Learner::new(lesson, &means)?,
+            learner: Learner::new(job, &compute)?,
             schedule: Schedule {
                 warm_up: settings.recipe.warm_up.min(steps / 2),
                 steps,
@@ -413,7 +418,7 @@ impl<'a> Tuner<'a> {
         if let Some(patience) = self.settings.recipe.patience {
             if evaluation.loss < lowest {
                 self.learner.fetch()?;
-                let adapter = self.learner.lesson().adapter.as_ref();
+                let adapter = self.learner.job().adapter.as_ref();
                 self.progress.best = adapter.map(|(_, values)| values.clone());
             }
             self.progress.over = self.progress.waited() >= patience;

@@ -122,14 +122,14 @@ impl Tuner<'_> {
         self.learner.fetch()?;
         let out = &self.settings.out;
         std::fs::create_dir_all(out).map_err(TrainError::file(out))?;
-        let lesson = self.learner.lesson();
-        let Some((_, values)) = &lesson.adapter else {
+        let job = self.learner.job();
+        let Some((_, values)) = &job.adapter else {
             return Ok(());
         };
         let mut arrays = vec![
             ("parameters", values.as_slice()),
-            ("first", &lesson.moments.first),
-            ("second", &lesson.moments.second),
+            ("first", &job.moments.first),
+            ("second", &job.moments.second),
         ];
         if let Some(best) = &self.progress.best {
             arrays.push(("best", best));
@@ -145,7 +145,7 @@ impl Tuner<'_> {
         let Ok(Some(mut state)) = State::<Journal>::load(&path, &self.recipe) else {
             return Ok(());
         };
-        let count = self.learner.lesson().moments.first.len();
+        let count = self.learner.job().moments.first.len();
         let values = state.take(&path, "parameters", count)?;
         let moments = state.moments(&path, count)?;
         let best = state.optional("best");

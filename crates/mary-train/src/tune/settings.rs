@@ -26,7 +26,7 @@ pub struct TuneSettings {
     pub seed: u64,
     /// Where it is computed; no part of the recipe.
     pub device: Device,
-    /// The type of numbers in products on a GPU; None: bfloat16 unless the base is stored in 32 bits.
+    /// The type of numbers in matrix multiplication on a GPU; None: bfloat16 unless the base is stored in 32 bits.
     pub numbers: Option<NumberType>,
     /// Worker threads; they change the speed and nothing else.
     pub threads: usize,

@@ -12,9 +12,8 @@ pub use probe::VisionReport;
 pub use settings::{VisionSettings, VisionSize};
 
 use crate::growth::{
-    GrowEvent, GrowReport, Grown, OnEvent, Run, Start, Stepped, groups, new_weights,
+    Folder, GrowEvent, GrowReport, Grown, OnEvent, Run, Start, Stepped, groups, new_weights,
 };
-use crate::hf::Folder;
 use crate::learner::{Slots, finite, pool};
 use crate::net::{DEVIATION, Entry, MEAN, VisionLanguageNet, VisionLanguageWorkspace, VisionPack};
 use crate::optimizer::{Moments, update};

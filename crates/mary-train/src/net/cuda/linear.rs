@@ -8,7 +8,7 @@ use super::batch::Batch;
 use super::buffers::LowRank;
 use super::matmul::{Call, Shared, View};
 use super::matrices::Matrices;
-use super::rows::Dropping;
+use super::rows::Dropout;
 use crate::net::layout::{Layout, Linear};
 use crate::net::{AdapterLayout, adapter::Site};
 
@@ -17,7 +17,7 @@ use crate::net::{AdapterLayout, adapter::Site};
 pub(super) struct Numbers<'a> {
     /// The flat slice in 32 bits.
     pub(super) base: u64,
-    /// The matrices, where they are not in the flat slice: products are of bfloat16s then.
+    /// The matrices, where they are not in the flat slice: matrix multiplication is in bfloat16 then.
     pub(super) matrices: Option<&'a Matrices>,
     /// Gradient of the base; 0 where it is not trained.
     pub(super) base_gradient: u64,
@@ -25,7 +25,7 @@ pub(super) struct Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    /// The type of what enters products.
+    /// The type of what enters matrix multiplication.
     pub(super) fn kind(&self) -> Kind {
         self.matrices.map_or(Kind::Single, |_| Kind::Bf16)
     }
@@ -75,7 +75,7 @@ impl Numbers<'_> {
 #[derive(Clone, Copy)]
 pub(super) struct Adapted<'a> {
     pub(super) table: &'a AdapterLayout,
-    /// In the type of the products.
+    /// In the type of matrix multiplication.
     pub(super) values: u64,
     /// In 32 bits; 0 while nothing is trained.
     pub(super) gradient: u64,
@@ -110,8 +110,8 @@ pub(super) struct To {
 
 impl Gpu {
     /// How a layer's inputs are dropped, where they are.
-    fn dropping(&self, linear: &Linear, a: &Adapted<'_>, batch: &Batch) -> Option<Dropping> {
-        (a.dropping && a.table.dropout > 0.0).then(|| Dropping {
+    fn dropping(&self, linear: &Linear, a: &Adapted<'_>, batch: &Batch) -> Option<Dropout> {
+        (a.dropping && a.table.dropout > 0.0).then(|| Dropout {
             places: batch.packs(),
             salt: (linear.index as u64) << 40,
             share: a.table.dropout,
@@ -125,12 +125,7 @@ impl Gpu {
         to: To,
         low: &mut LowRank,
     ) -> Result<(), ModelError> {
-        let Layer {
-            linear,
-            n,
-            batch,
-            x,
-        } = *layer;
+        let (linear, n, batch, x) = (layer.linear, layer.n, layer.batch, layer.x);
         let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.rows());
         let kind = n.kind();
         let weight = View::turned(n.weight(linear), inputs);
@@ -177,12 +172,7 @@ impl Gpu {
         (dx, add): (u64, bool),
         low: &mut LowRank,
     ) -> Result<(), ModelError> {
-        let Layer {
-            linear,
-            n,
-            batch,
-            x,
-        } = *layer;
+        let (linear, n, batch, x) = (layer.linear, layer.n, layer.batch, layer.x);
         let (inputs, outputs, rows) = (linear.inputs, linear.outputs, batch.rows());
         let kind = n.kind();
         let trained = n.gradient(&linear.weight);
@@ -222,12 +212,7 @@ impl Gpu {
         dx: u64,
         low: &mut LowRank,
     ) -> Result<(), ModelError> {
-        let Layer {
-            linear,
-            n,
-            batch,
-            x,
-        } = *layer;
+        let (linear, n, batch, x) = (layer.linear, layer.n, layer.batch, layer.x);
         let Some(site) = a.site(linear) else {
             return Ok(());
         };

@@ -233,13 +233,10 @@ impl Gpu {
             out: call.out.0,
             scale: call.scale,
         };
-        let aligned = alignment(&[
-            places.left,
-            places.right,
-            places.bias,
-            places.from,
-            places.out,
-        ]);
+        let Places {
+            left, right, bias, ..
+        } = places;
+        let aligned = alignment(&[left, right, bias, places.from, places.out]);
         let steps = call.left.factor.step | call.right.factor.step | call.out.1;
         // In float32 the plain kernel is as good for rows that do not lie well; in 16 bits it is not.
         if call.kinds.0 == Kind::Single && (aligned < 16 || !steps.is_multiple_of(4)) {

@@ -1,6 +1,6 @@
 //! Training on an NVIDIA GPU: the same transformer, forward and backward.
 //!
-//! A base that is stored in 16 bits or in blocks lies there in bfloat16 (`matrices`), and products are of
+//! A base that is stored in 16 bits or in blocks lies there in bfloat16 (`matrices`), and matrix multiplication is of
 //! bfloat16s with float32 sums; adapters, their gradients and moments, the residual stream and its gradient
 //! stay float32. Otherwise everything is float32. One pass does both.
 //!
@@ -59,7 +59,7 @@ impl Gpu {
     /// Opens a GPU by its number.
     pub(crate) fn open(number: usize, how: Multiply) -> Result<Self, ModelError> {
         let device = Device::open(number, PARTS)?;
-        // Workstation GPUs have few matrix units: there six products take longer than one.
+        // Workstation GPUs have few matrix units: there six multiplications take longer than one.
         let many_units = matches!(device.capability, (8..=10, 0));
         let how = match how {
             Multiply::Split if !many_units => Multiply::Library,
@@ -78,7 +78,7 @@ impl Gpu {
         })
     }
 
-    /// Gives back room that products took.
+    /// Gives back room that matrix multiplication took.
     fn forget(&self) {
         *self.scratch.borrow_mut() = parts::Scratch::default();
     }

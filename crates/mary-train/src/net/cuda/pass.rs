@@ -1,6 +1,6 @@
 //! One batch through the transformer on the GPU, forward and backward.
 //!
-//! The residual stream and its gradient are float32. What enters products is float32 or bfloat16, as the base
+//! The residual stream and its gradient are float32. What enters matrix multiplication is float32 or bfloat16, as the base
 //! is there ([`Numbers::kind`]). A block that does not keep what its backward pass needs is computed again
 //! from the stream before it, without the products whose outputs are known already.
 
@@ -85,7 +85,7 @@ impl Pass<'_> {
         self.gpu.apply_back(&layer, dy, dx, &mut buffers.low)
     }
 
-    /// Rows of the type that products take.
+    /// Rows of the type that matrix multiplication takes.
     fn to(&self, at: u64, step: usize) -> To {
         To {
             at,
@@ -345,7 +345,7 @@ impl Pass<'_> {
         self.norm_back(&self.net.layout.final_norm, (x, moments), back, to, buffers)
     }
 
-    /// Buffer for a copy of the stream's gradient as products take it; 0 where they take it as it is.
+    /// A copy of the stream's gradient as matrix multiplication takes it; 0 where that is as it is.
     fn short(&self, room: &mut Buffer) -> Result<u64, ModelError> {
         let numbers = self.batch.rows() * self.net.architecture.hidden;
         match self.n.kind() {
@@ -354,7 +354,7 @@ impl Pass<'_> {
         }
     }
 
-    /// A gradient of the stream as products take it.
+    /// A gradient of the stream as matrix multiplication takes it.
     fn taken(&self, gradient: &Buffer, short: &Buffer) -> u64 {
         match self.n.kind() {
             Kind::Single => gradient.at(),

@@ -86,7 +86,7 @@ pub(super) struct NormAt {
 
 /// Which numbers a pack drops.
 #[derive(Clone, Copy)]
-pub(super) struct Dropping {
+pub(super) struct Dropout {
     /// The pack of every row, its place in the pack, the packs' seeds.
     pub(super) places: (u64, u64, u64),
     pub(super) salt: u64,
@@ -177,7 +177,7 @@ impl Gpu {
     pub(super) fn drop_numbers(
         &self,
         (x, kind): (u64, Kind),
-        by: &Dropping,
+        by: &Dropout,
         (rows, width): (usize, usize),
         (out, add): (u64, bool),
     ) -> Done {

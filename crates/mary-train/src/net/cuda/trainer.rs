@@ -13,10 +13,9 @@ use super::matrices::Matrices;
 use super::pass::Pass;
 use super::rows::Threads;
 use super::{Gpu, TRAIN, int};
-use crate::learner::Work;
 use crate::memory::{AtOnce, at_once};
 use crate::net::attention::Rotary;
-use crate::net::{AdapterLayout, Net, Stored};
+use crate::net::{AdapterLayout, Net, Stored, Work};
 use crate::optimizer::{AdamW, Moments};
 
 /// Numbers of a chunk that one block of threads updates.
@@ -47,25 +46,25 @@ struct Adam {
 
 /// A model in training on a GPU.
 pub(crate) struct GpuTrainer {
-    gpu: Gpu,
+    pub(super) gpu: Gpu,
     net: Net,
     base: Memory,
     matrices: Option<Matrices>,
     adapter: Option<(AdapterLayout, Memory)>,
-    /// The adapter again as products take it, where that is in 16 bits.
+    /// The adapter again as matrix multiplication takes it, where that is in 16 bits.
     short: Option<Memory>,
-    gradient: Memory,
+    pub(super) gradient: Memory,
     first: Memory,
     second: Memory,
-    trained: usize,
+    pub(super) trained: usize,
     chunks: Memory,
     chunk_count: usize,
     parts: Memory,
     /// The loss and the norm as doubles, then what the gradient is multiplied by.
     totals: Memory,
     angles: Memory,
-    buffers: Buffers,
-    at_once: AtOnce,
+    pub(super) buffers: Buffers,
+    pub(super) at_once: AtOnce,
     note: Option<String>,
     told: bool,
 }
@@ -122,15 +121,8 @@ impl GpuTrainer {
         let table = chunks(start.groups);
         let list = device.alloc(table.len() * 4)?;
         device.write(&table, list.at())?;
-        let angles = bring(
-            &device,
-            &start
-                .net
-                .rotaries
-                .first()
-                .map(Rotary::numbers)
-                .unwrap_or_default(),
-        )?;
+        let angles = start.net.rotaries.first().map(Rotary::numbers);
+        let angles = bring(&device, &angles.unwrap_or_default())?;
         let (first, second) = (
             bring(&device, &start.moments.first)?,
             bring(&device, &start.moments.second)?,
@@ -167,7 +159,7 @@ impl GpuTrainer {
         Ok(new)
     }
 
-    /// The adapter as products take it, after it changed.
+    /// The adapter as matrix multiplication takes it, after it changed.
     fn shorten(&self) -> Result<(), ModelError> {
         match (&self.short, &self.adapter) {
             (Some(short), Some((_, values))) => {
@@ -183,7 +175,7 @@ impl GpuTrainer {
         adapter.map_or(self.base.at(), |(_, values)| values.at())
     }
 
-    /// The type of what enters products.
+    /// The type of what enters matrix multiplication.
     fn kind(&self) -> Kind {
         self.numbers(false).kind()
     }
@@ -234,7 +226,7 @@ impl GpuTrainer {
     }
 
     /// Loss and norm of the last step.
-    fn totals(&self) -> Result<(f64, f64), ModelError> {
+    pub(super) fn totals(&self) -> Result<(f64, f64), ModelError> {
         let totals = self.gpu.device.read::<f64>(self.totals.at(), 2)?;
         Ok((
             totals.first().copied().unwrap_or(f64::NAN),
@@ -242,7 +234,7 @@ impl GpuTrainer {
         ))
     }
 
-    fn norm(&self, clip: f64) -> Result<(), ModelError> {
+    pub(super) fn norm(&self, clip: f64) -> Result<(), ModelError> {
         let (gradient, sums) = (self.gradient.at(), self.parts.at());
         let blocks = self.trained.div_ceil(CHUNK);
         let by = (Threads::Grid(blocks, 1), Kind::Single);
@@ -253,7 +245,7 @@ impl GpuTrainer {
             .gradient_norm(by, sums, int(blocks), clip, norm, factor)
     }
 
-    fn gradient_of(&mut self, work: &[&Work], scale: f32) -> Result<(), ModelError> {
+    pub(super) fn gradient_of(&mut self, work: &[&Work], scale: f32) -> Result<(), ModelError> {
         self.with_less(work, |trainer| trainer.try_gradient(work, scale))
     }
 
@@ -390,35 +382,6 @@ impl GpuTrainer {
         moments.first = device.read(self.first.at(), self.trained)?;
         moments.second = device.read(self.second.at(), self.trained)?;
         Ok(())
-    }
-
-    /// Loss and gradient alone, with their norm; for checks.
-    #[cfg(feature = "checks")]
-    pub(crate) fn gradient(
-        &mut self,
-        work: &[&Work],
-        scale: f32,
-    ) -> Result<(f64, f64, Vec<f32>), ModelError> {
-        self.gradient_of(work, scale)?;
-        self.norm(0.0)?;
-        let (loss, norm) = self.totals()?;
-        let numbers = self.gpu.device.read(self.gradient.at(), self.trained)?;
-        Ok((loss, norm, numbers))
-    }
-
-    /// Takes at most this many tokens at once and keeps so many blocks; for checks.
-    #[cfg(feature = "checks")]
-    pub(crate) fn at_once(&mut self, tokens: usize, kept: usize) {
-        self.at_once = AtOnce { tokens, kept };
-        self.buffers = Buffers::default();
-    }
-
-    /// Leaves this much memory to take; for checks.
-    #[cfg(feature = "checks")]
-    pub(crate) fn leave(&mut self, bytes: u64) {
-        self.buffers = Buffers::default();
-        self.gpu.forget();
-        self.gpu.device.limit(self.gpu.device.used() + bytes);
     }
 }
 
